@@ -1,0 +1,43 @@
+# Two commands do everything on a machine that has only Python (>= 3.11) and make:
+#   make demo    64 processes find the best arm together
+#   make test    the test suite
+# Each makes its own environment in .venv when it is missing.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+.PHONY: demo test test-all check format bench clean
+
+demo: $(VENV)/run
+	$(BIN)/posse run examples/first_ride.toml
+
+test: $(VENV)/dev
+	$(BIN)/python -m pytest -m "not slow"
+
+test-all: $(VENV)/dev
+	$(BIN)/python -m pytest
+
+check: $(VENV)/dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/dev
+	$(BIN)/python -m bench
+
+clean:
+	rm -rf $(VENV) build *.egg-info
+
+$(VENV)/run: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+	touch $@
+
+$(VENV)/dev: pyproject.toml $(VENV)/run
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[dev,examples]"
+	touch $@

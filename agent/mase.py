@@ -1,0 +1,211 @@
+"""The agents of best-arm identification with private communications (Rio et al. 2023).
+
+`MaseVoter`    MASE with successive elimination, Corrupted Elimination, and `independent`
+`DpMaseVoter`  DP-MASE
+`RawSender`    `central`: every reward goes to the coordinator
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from agent.noise import Noise
+from protocol.errors import RemoteProtocolError
+from protocol.machine import (
+    COORDINATOR,
+    Disclose,
+    Effect,
+    Effects,
+    Event,
+    Explore,
+    Finish,
+    FloatArray,
+    Observed,
+    Pull,
+    Pulled,
+    Received,
+    Send,
+    Started,
+)
+from protocol.mase import (
+    Eliminated,
+    Sample,
+    Variant,
+    Vote,
+    eliminable,
+    epoch_length,
+    epoch_radius,
+    successive_elimination_radius,
+)
+from protocol.privacy import Release
+from protocol.wire import pack_floats
+
+
+def _eliminated(event: Received, arms: int) -> frozenset[int]:
+    """The arms of a coordinator's `Eliminated`, checked."""
+    if event.sender != COORDINATOR or not isinstance(event.message, Eliminated):
+        raise RemoteProtocolError("out-of-turn", type(event.message).__name__)
+    if max(event.message.arms) >= arms:
+        raise RemoteProtocolError("no-such-arm", str(max(event.message.arms)))
+    return frozenset(event.message.arms)
+
+
+@dataclass(slots=True)
+class MaseVoter:
+    """MASE (Algorithm 1) with successive elimination as the local test.
+
+    At each activation the agent pulls every arm of L_n once and votes against
+
+        E = { k in L_n : max_l μ̂_l - μ̂_k >= 2 sqrt(log(K t_n² / η) / t_n) }.
+
+    A vote is withheld with probability ξ (Corrupted Elimination, Algorithm 3: ν ~ Bernoulli(1-ξ),
+    drawn once per arm, never sent again); E leaves L_n either way. `votes=False` is `independent`.
+    """
+
+    arms: int
+    failure: float
+    noise: Noise
+    xi: float = 0.0
+    votes: bool = True
+    t: int = 0
+    local: tuple[int, ...] = ()
+    sums: FloatArray = field(default_factory=lambda: np.zeros(0))
+
+    def handle(self, event: Event, now: float) -> Effects:
+        """See `protocol.machine.Machine`."""
+        match event:
+            case Started():
+                self.local = tuple(range(self.arms))
+                self.sums = np.zeros(self.arms)
+                return [Explore(self.local)]
+            case Observed(arms, rewards):
+                return self._test(arms, rewards)
+            case Received():
+                gone = _eliminated(event, self.arms)
+                return self._go_on([], without=gone)
+            case _:
+                raise RemoteProtocolError("out-of-turn", type(event).__name__)
+
+    def silent(self, rewards: FloatArray) -> int:
+        """See `protocol.machine.ExploringMachine`."""
+        t = self.t + np.arange(1, rewards.shape[1] + 1)
+        means = (self.sums[list(self.local), None] + np.cumsum(rewards, axis=1)) / t
+        spread = means.max(axis=0) - means.min(axis=0)
+        fires = spread >= 2 * successive_elimination_radius(t, self.arms, self.failure)
+        first: int = fires.argmax() if fires.any() else rewards.shape[1]
+        return int(first)
+
+    def _test(self, arms: tuple[int, ...], rewards: FloatArray) -> Effects:
+        # cumulative, as in `silent`: both must round alike
+        self.sums[list(arms)] += np.cumsum(rewards, axis=1)[:, -1]
+        self.t += rewards.shape[1]
+        means = self.sums[list(self.local)] / self.t
+        radius = successive_elimination_radius(float(self.t), self.arms, self.failure)
+        losers = eliminable(self.local, means, 2 * float(radius))
+        if not losers:
+            return []
+        effects: list[Effect] = []
+        if self.votes:
+            sent = (
+                self.noise.bernoulli(1 - self.xi, len(losers)) if self.xi else [True] * len(losers)
+            )
+            vote = tuple(k for k, nu in zip(losers, sent, strict=True) if nu)
+            if vote:
+                effects.append(Send(COORDINATOR, Vote(vote)))
+        return self._go_on(effects, without=frozenset(losers))
+
+    def _go_on(self, effects: list[Effect], without: frozenset[int]) -> Effects:
+        local = tuple(k for k in self.local if k not in without)
+        if local == self.local:
+            return effects
+        self.local = local
+        if len(local) <= 1:
+            return [*effects, Finish("done", local[0] if local else None)]
+        return [*effects, Explore(local)]
+
+
+@dataclass(slots=True)
+class DpMaseVoter:
+    """DP-MASE (Algorithm 2): per epoch one mean per arm, noised once, then votes.
+
+    In epoch e the agent pulls every arm of L_n R(e, |L_n|) times; μ̃_k = μ̂_k + Lap(1/(εR)); it votes
+    against { k : max_l μ̃_l - μ̃_k > 2(h + c) }. What the coordinator eliminated reaches L_n only at
+    the end of an epoch: the proof of privacy needs it.
+    """
+
+    arms: int
+    beta: float
+    epsilon: float
+    variant: Variant
+    noise: Noise
+    epoch: int = 0
+    pulls: int = 0
+    local: tuple[int, ...] = ()
+    dead: frozenset[int] = frozenset()
+
+    def handle(self, event: Event, now: float) -> Effects:
+        """See `protocol.machine.Machine`."""
+        match event:
+            case Started():
+                self.local = tuple(range(self.arms))
+                return self._begin_epoch([], arms_for_length=self.arms)
+            case Pulled(_, _, sums):
+                return self._end_epoch(sums)
+            case Received():
+                self.dead |= _eliminated(event, self.arms)
+                return []
+            case _:
+                raise RemoteProtocolError("out-of-turn", type(event).__name__)
+
+    def _begin_epoch(self, effects: list[Effect], arms_for_length: int) -> Effects:
+        self.epoch += 1
+        self.pulls = epoch_length(arms_for_length, self.epoch, self.beta, self.epsilon)
+        return [*effects, Pull(self.local, self.pulls)]
+
+    def _end_epoch(self, sums: FloatArray) -> Effects:
+        scale = 1.0 / (self.epsilon * self.pulls)
+        noisy = sums / self.pulls + self.noise.laplace(scale, len(self.local))
+        width = 2 * epoch_radius(len(self.local), self.epoch, self.beta, self.epsilon, self.pulls)
+        losers = tuple(
+            k for k, mean in zip(self.local, noisy, strict=True) if noisy.max() - mean > width
+        )
+        effects: list[Effect] = [
+            Disclose(
+                Release("laplace", 1.0 / self.pulls, scale, self.epsilon, f"epoch {self.epoch}")
+            )
+        ]
+        if losers:
+            effects.append(Send(COORDINATOR, Vote(losers)))
+        remaining = tuple(k for k in self.local if k not in losers)
+        self.local = tuple(k for k in remaining if k not in self.dead)
+        if len(remaining) == 1:
+            return [*effects, Finish("done", remaining[0])]
+        if len(self.local) <= 1:
+            return [*effects, Finish("done", self.local[0] if self.local else None)]
+        # printed: line 17 computes R before line 18 drops what the coordinator eliminated
+        length_for = len(remaining) if self.variant == "printed" else len(self.local)
+        return self._begin_epoch(effects, length_for)
+
+
+@dataclass(slots=True)
+class RawSender:
+    """`central`: one raw reward of every arm of G goes to the coordinator at each activation."""
+
+    arms: int
+    local: tuple[int, ...] = ()
+
+    def handle(self, event: Event, now: float) -> Effects:
+        """See `protocol.machine.Machine`."""
+        match event:
+            case Started():
+                self.local = tuple(range(self.arms))
+                return [Pull(self.local, 1)]
+            case Pulled(arms, _, sums):
+                sample = Sample(arms, pack_floats(sums))
+                return [Send(COORDINATOR, sample), Pull(self.local, 1)]
+            case Received():
+                gone = _eliminated(event, self.arms)
+                self.local = tuple(k for k in self.local if k not in gone)
+                return [Pull(self.local, 1)] if self.local else [Finish("done")]
+            case _:
+                raise RemoteProtocolError("out-of-turn", type(event).__name__)

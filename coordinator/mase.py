@@ -1,0 +1,144 @@
+"""The coordinators of best-arm identification with private communications (Rio et al. 2023).
+
+`MaseTally`          counts votes (MASE, DP-MASE, Corrupted Elimination)
+`CentralEliminator`  one successive elimination over every raw reward (`central`)
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from protocol.errors import RemoteProtocolError
+from protocol.machine import (
+    Broadcast,
+    Effect,
+    Effects,
+    Event,
+    Finish,
+    FloatArray,
+    Note,
+    PeerFinished,
+    Received,
+    Started,
+)
+from protocol.mase import Eliminated, Sample, Vote, eliminable, successive_elimination_radius
+from protocol.wire import unpack_floats
+
+
+@dataclass(slots=True)
+class MaseTally:
+    """The coordinator of MASE (Algorithm 1, lines 11 to 14).
+
+    λ_k counts the votes against arm k; k leaves G when `needed` agents have voted against it. The
+    last arm of G never leaves: two arms may cross the threshold in one step while the leader of
+    the voting agent is already dead, and G would be empty.
+
+    When every agent is done and |G| > 1 the answer is the least-voted arm of G (`no_consensus`).
+    """
+
+    arms: int
+    agents: int
+    needed: int
+    ties: np.random.Generator
+    alive: tuple[int, ...] = ()
+    votes: FloatArray = field(default_factory=lambda: np.zeros(0))
+    voters: list[set[int]] = field(default_factory=list)
+    done: set[int] = field(default_factory=set)
+
+    def handle(self, event: Event, now: float) -> Effects:
+        """See `protocol.machine.Machine`."""
+        match event:
+            case Started():
+                self.alive = tuple(range(self.arms))
+                self.votes = np.zeros(self.arms)
+                self.voters = [set() for _ in range(self.arms)]
+                return []
+            case Received(sender, Vote(arms)):
+                self._check(sender, arms)
+                return self._count(sender, arms)
+            case PeerFinished(sender):
+                self.done.add(sender)
+                return self._no_consensus() if len(self.done) == self.agents else []
+            case _:
+                raise RemoteProtocolError("out-of-turn", type(event).__name__)
+
+    def _check(self, sender: int, arms: tuple[int, ...]) -> None:
+        if any(k >= self.arms for k in arms):
+            raise RemoteProtocolError("no-such-arm", f"a vote for arm {max(arms)}")
+        if list(arms) != sorted(set(arms)) or any(sender in self.voters[k] for k in arms):
+            raise RemoteProtocolError("duplicate-vote", f"agent {sender} voted twice")
+
+    def _count(self, sender: int, arms: tuple[int, ...]) -> Effects:
+        out: list[int] = []
+        effects: list[Effect] = [Note("votes", (sender, k)) for k in arms]
+        for k in arms:
+            self.voters[k].add(sender)
+            self.votes[k] += 1
+            if k in self.alive and len(self.alive) > 1 and self.votes[k] >= self.needed:
+                self.alive = tuple(a for a in self.alive if a != k)
+                out.append(k)
+        if out:
+            effects += [Note("eliminations", (k,)) for k in out]
+            effects.append(Broadcast(Eliminated(tuple(out))))
+        if out and len(self.alive) == 1:
+            effects.append(Finish("identified", self.alive[0]))
+        return effects
+
+    def _no_consensus(self) -> Effects:
+        fewest = self.votes[list(self.alive)].min()
+        tied = [k for k in self.alive if self.votes[k] == fewest]
+        return [Finish("no_consensus", tied[int(self.ties.integers(len(tied)))])]
+
+
+@dataclass(slots=True)
+class CentralEliminator:
+    """`central`: successive elimination with failure probability δ on one shared stream.
+
+    A sample that was under way when an arm was eliminated still counts for the other arms.
+    """
+
+    arms: int
+    agents: int
+    delta: float
+    t: int = 0
+    alive: tuple[int, ...] = ()
+    sums: FloatArray = field(default_factory=lambda: np.zeros(0))
+    done: set[int] = field(default_factory=set)
+
+    def handle(self, event: Event, now: float) -> Effects:
+        """See `protocol.machine.Machine`."""
+        match event:
+            case Started():
+                self.alive = tuple(range(self.arms))
+                self.sums = np.zeros(self.arms)
+                return []
+            case Received(_, Sample(arms, rewards)):
+                return self._take(arms, rewards)
+            case PeerFinished(sender):
+                self.done.add(sender)
+                return self._no_consensus() if len(self.done) == self.agents else []
+            case _:
+                raise RemoteProtocolError("out-of-turn", type(event).__name__)
+
+    def _take(self, arms: tuple[int, ...], rewards: bytes) -> Effects:
+        if any(k >= self.arms for k in arms):
+            raise RemoteProtocolError("no-such-arm", f"a sample of arm {max(arms)}")
+        if list(arms) != sorted(set(arms)) or not set(self.alive) <= set(arms):
+            raise RemoteProtocolError("wrong-arms", "a sample must hold every arm left, once")
+        self.sums[list(arms)] += unpack_floats(rewards, len(arms))
+        self.t += 1
+        means = self.sums[list(self.alive)] / self.t
+        radius = successive_elimination_radius(float(self.t), self.arms, self.delta)
+        losers = eliminable(self.alive, means, 2 * float(radius))
+        if not losers:
+            return []
+        self.alive = tuple(k for k in self.alive if k not in losers)
+        effects: list[Effect] = [Note("eliminations", (k,)) for k in losers]
+        effects.append(Broadcast(Eliminated(losers)))
+        if len(self.alive) == 1:
+            effects.append(Finish("identified", self.alive[0]))
+        return effects
+
+    def _no_consensus(self) -> Effects:
+        means = self.sums[list(self.alive)] / max(self.t, 1)
+        return [Finish("no_consensus", self.alive[int(means.argmax())])]

@@ -1,0 +1,300 @@
+"""One agent's side of the wire, without the wire: frames in, frames out.
+
+Both engines run this same object; they differ only in how they carry its frames.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from agent.noise import SeededNoise
+from posse.account import Account
+from posse.activity import Activity
+from posse.arms import ArmsContext, ArmsSpec, LabMeans
+from posse.meter import Meter, bucket
+from posse.pace import FreePace, Pace, SlotPace, VirtualPace
+from posse.seeds import Purpose, generator
+from posse.systems import AgentContext, get_system
+from posse.tape import Tape
+from protocol import control
+from protocol.control import Resources
+from protocol.errors import LocalProtocolError, RemoteProtocolError
+from protocol.machine import (
+    COORDINATOR,
+    Broadcast,
+    Disclose,
+    Effects,
+    Event,
+    Explore,
+    Finish,
+    Machine,
+    Note,
+    Pull,
+    Received,
+    Send,
+    Started,
+)
+from protocol.wire import HEADER, Codec, Message, Plane, encode, read_header
+
+_LOBBY_KINDS = tuple(
+    bytes([0xA0 + len(kind.__name__)]) + kind.__name__.encode()
+    for kind in (control.Refused, control.Configure, control.Goodbye)
+)
+
+
+class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
+    """All that an agent is told about a series of runs; the payload of `control.Configure`.
+
+    `neighbours` are names, `inboxes` their addresses where agents talk to each other.
+    """
+
+    system: str
+    variant: str
+    parameters: dict[str, Any]
+    agents: int
+    arms: ArmsSpec
+    rate: float
+    clock: str
+    base: str
+    neighbours: tuple[int, ...] = ()
+    inboxes: dict[int, str] = {}
+    knowledge: dict[str, Any] = {}
+
+
+class ResourceMeter:
+    """What this agent's process uses; nothing here, where agents share one."""
+
+    def begin(self) -> None:
+        """A run begins."""
+
+    def used(self) -> Resources:
+        """Since `begin`."""
+        return Resources(0.0, 0, 0)
+
+
+NO_RESOURCES = ResourceMeter()
+
+
+class AgentHost:
+    """Runs one agent's machine: decodes what it receives, carries out what it wants.
+
+    `outbox` holds frames to be carried, as (target, frame), oldest first.
+    `stamp` is the clock for delays, in nanoseconds; it returns 0 where there is none.
+    """
+
+    def __init__(
+        self,
+        setup: AgentSetup,
+        rank: int,
+        stamp: Callable[[], int],
+        resources: ResourceMeter = NO_RESOURCES,
+    ) -> None:
+        self.setup = setup
+        self.rank = rank
+        self._resources = resources
+        self.outbox: list[tuple[int, bytes]] = []
+        self.stamp = stamp
+        self.system = get_system(setup.system)
+        self.parameters = msgspec.convert(setup.parameters, self.system.parameters)
+        self._codec = Codec(self.system.to_agent + control.TO_AGENT)
+        self._neighbours = frozenset(setup.neighbours)
+        self.machine: Machine
+        self.pace: Pace
+        self.account: Account
+        self._run = -1
+        self._running = False
+        self._early: list[tuple[int | None, bytes]] = []
+        self._last: dict[int, int] = {}
+        self._sequence: Counter[int] = Counter()
+        self._reset_meters()
+        self.send(COORDINATOR, control.Ready())
+
+    def knows(self, frame: bytes) -> bool:
+        """Whether the coordinator's frame is for this host, not for the process around it."""
+        return not frame[HEADER.size + 1 :].startswith(_LOBBY_KINDS)
+
+    @property
+    def busy(self) -> bool:
+        """Whether `step` has something to do without another message."""
+        return self._running and self.pace.ready
+
+    def step(self) -> None:
+        """Carry out what the agent does of its own accord (clocks `slots` and `wall`)."""
+        self.pace.step()
+
+    def receive(self, sender: int | None, frame: bytes) -> None:
+        """Take one frame. What a peer did wrong is refused and counted.
+
+        `sender` is who the transport knows the peer to be, None where it does not know.
+        """
+        try:
+            header = read_header(frame)
+            source = header.source
+            if sender is not None and source != sender:
+                raise RemoteProtocolError("wrong-source", f"{source} on the link of {sender}")
+            if source != COORDINATOR and source not in self._neighbours:
+                raise RemoteProtocolError("stranger", str(source))
+            if header.run > self._run and header.plane != Plane.CONTROL:
+                # a neighbour heard of the run's beginning before we did
+                self._early.append((sender, frame))
+                return
+            message = self._codec.decode(header, frame)
+            if header.plane == Plane.CONTROL:
+                if source != COORDINATOR:
+                    raise RemoteProtocolError("control-from-agent", str(source))
+                self._control(message, header.run, header.now)
+                return
+            if header.run < self._run or not self._running:
+                return  # under way when its run ended
+            if header.sequence <= self._last.get(source, -1):
+                raise RemoteProtocolError("replayed", f"sequence {header.sequence}")
+            self._last[source] = header.sequence
+            if header.sent:
+                self.delays[bucket(self.stamp() - header.sent)] += 1
+            self.pace.message(Received(source, message), header.now)
+        except RemoteProtocolError as error:
+            self.refused[error.reason] += 1
+
+    def _control(self, message: Message, run: int, now: float) -> None:
+        match message:
+            case control.Begin(seed, number):
+                self._begin(seed, number, serial=run)
+                early, self._early = self._early, []
+                for sender, frame in early:
+                    self.receive(sender, frame)
+            case control.Advance():
+                self.pace.advance(now)
+            case control.Stop() if run == self._run and self._running:
+                self._stop(now)
+            case _:
+                raise RemoteProtocolError("out-of-turn", type(message).__name__)
+
+    def _begin(self, seed: int, run: int, serial: int) -> None:
+        setup = self.setup
+        self._run = serial
+        self._running = True
+        self._last = {}
+        self._sequence = Counter()
+        self._reset_meters()
+        self._resources.begin()
+
+        def seeded(purpose: Purpose, rank: int = self.rank) -> np.random.Generator:
+            return generator(seed, run, rank, purpose)
+
+        arms = setup.arms.arm_count()
+        context = ArmsContext(
+            rank=self.rank,
+            agents=setup.agents,
+            run=run,
+            seed=seed,
+            base=setup.base,
+            rewards=seeded(Purpose.REWARDS),
+            instance=seeded(Purpose.INSTANCE, COORDINATOR),
+        )
+        references = {}
+        if isinstance(setup.arms, LabMeans):
+            table = setup.arms.table(setup.agents, seeded(Purpose.INSTANCE, COORDINATOR))
+            references["regret"] = table.mean(axis=0)
+            if (table != table[0]).any():
+                references["regret_local"] = table[self.rank]
+        self.account = Account(arms, references)
+        self.machine = self.system.agent(
+            AgentContext(
+                rank=self.rank,
+                agents=setup.agents,
+                arms=arms,
+                parameters=self.parameters,
+                variant=setup.variant,
+                neighbours=setup.neighbours,
+                knowledge=setup.knowledge,
+                noise=SeededNoise(seeded(Purpose.NOISE)),
+                generator=seeded,
+            )
+        )
+        tape = Tape(setup.arms.build(context), arms)
+        match setup.clock:
+            case "virtual":
+                activity = Activity(setup.rate, seeded(Purpose.ACTIVITY))
+                self.pace = VirtualPace(self, tape, activity)
+            case "slots":
+                self.pace = SlotPace(self, tape)
+            case _:
+                self.pace = FreePace(self, tape)
+        self.pace.start()
+
+    def _reset_meters(self) -> None:
+        self.meter = Meter()
+        self.delays: Counter[int] = Counter()
+        self.refused: Counter[str] = Counter()
+
+    def _stop(self, now: float) -> None:
+        self.pace.stop(now)
+        self._running = False
+        account = self.account
+        self.send(
+            COORDINATOR,
+            control.Report(
+                pulls=account.pulls.astype("<i8").tobytes(),
+                activations=account.activations,
+                slots=account.slots,
+                regret={name: r.total for name, r in account.regret.items()},
+                curve={name: r.curve().tobytes() for name, r in account.regret.items()},
+                links=self.meter.links(),
+                delays=dict(self.delays),
+                refused=dict(self.refused),
+                releases=account.releases,
+                log=account.log,
+                resources=self._resources.used(),
+            ),
+        )
+
+    def tell(self, event: Event, now: float) -> Pull | Explore | Finish | None:
+        """Hand an event to the machine and carry out its effects; return its order, if any."""
+        return self._carry_out(self.machine.handle(event, now))
+
+    def begin_machine(self) -> Pull | Explore | Finish | None:
+        """Tell the machine that the run begins."""
+        return self.tell(Started(), 0.0)
+
+    def _carry_out(self, effects: Effects) -> Pull | Explore | Finish | None:
+        order: Pull | Explore | Finish | None = None
+        for effect in effects:
+            match effect:
+                case Send(to, message):
+                    self.send(to, message)
+                case Pull() | Explore():
+                    order = effect
+                case Broadcast(message):
+                    for neighbour in self.setup.neighbours:
+                        self.send(neighbour, message)
+                case Disclose(release):
+                    self.account.releases.append(release)
+                case Note(name, row):
+                    self.account.log.setdefault(name, []).append([self.pace.now, *row])
+                case Finish(_, arm):
+                    order = effect
+                    self.send(COORDINATOR, control.Finished(arm))
+        return order
+
+    def exhausted(self, what: str) -> None:
+        """The agent's rewards are used up: it stops and says so."""
+        self.send(COORDINATOR, control.Finished(None, what))
+
+    def send(self, to: int, message: Message) -> None:
+        """Encode and count one message, and put it into the outbox."""
+        if to != COORDINATOR and to not in self._neighbours:
+            raise LocalProtocolError(f"agent {self.rank} has no link to {to}")
+        frame = encode(
+            message,
+            run=max(self._run, 0),
+            source=self.rank,
+            sequence=self._sequence[to],
+            now=self.pace.now if self._run >= 0 and hasattr(self, "pace") else 0.0,
+            sent=self.stamp(),
+        )
+        self._sequence[to] += 1
+        self.meter.count(self.rank, to, message.plane, type(message).__name__, frame)
+        self.outbox.append((to, frame))

@@ -1,0 +1,153 @@
+"""What every kind of arms offers, and how the lab states their means."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Protocol
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ArmsContext:
+    """Who builds arms: agent `rank` of `agents`, in run `run`; `base` is the run file's folder."""
+
+    rank: int
+    agents: int
+    run: int
+    seed: int
+    base: str
+    rewards: np.random.Generator
+    instance: np.random.Generator
+
+
+class Arms(Protocol):
+    """The arms of one agent."""
+
+    simulated: bool
+    """Whether rewards may be drawn ahead of their use: nothing happens in the world by drawing."""
+
+    def draw(self, arm: int, count: int) -> FloatArray:
+        """`count` rewards of one arm; fewer only if the arm has no more."""
+        ...
+
+    def totals(self, arms: tuple[int, ...], times: int) -> FloatArray:
+        """The sum of `times` rewards of each arm, shape (len(arms),)."""
+        ...
+
+    def remaining(self, arm: int) -> int | None:
+        """How many rewards are left, or None if there is no end."""
+        ...
+
+
+class RandomMeans(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Means drawn at random, one instance for all agents.
+
+    Without `seed` every run of a `repeat` draws its own instance from the run's seed.
+    `spread` > 0 adds to each agent's mean its own offset from U[-spread, spread], centred over the
+    agents so that the average stays the drawn mean (Li and Song 2022, heterogeneous rewards).
+    """
+
+    random: str = "uniform"
+    count: Annotated[int, Meta(ge=2)]
+    low: float = 0.0
+    high: float = 1.0
+    spread: Annotated[float, Meta(ge=0)] = 0.0
+    seed: Annotated[int, Meta(ge=0)] | None = None
+
+    def __post_init__(self) -> None:
+        if self.random != "uniform":
+            raise ValueError(f"random = '{self.random}' is not known; 'uniform' is")
+        if not self.low < self.high:
+            raise ValueError(f"low = {self.low} must be less than high = {self.high}")
+
+    def table(self, agents: int, generator: np.random.Generator) -> FloatArray:
+        """Means, shape (agents, count)."""
+        if self.seed is not None:
+            generator = np.random.default_rng(self.seed)
+        means = np.broadcast_to(
+            generator.uniform(self.low, self.high, self.count), (agents, self.count)
+        )
+        if not self.spread:
+            return means
+        for _ in range(1000):
+            offsets = generator.uniform(-self.spread, self.spread, means.shape)
+            table: FloatArray = means + offsets - offsets.mean(axis=0)
+            outside = (table < 0) | (table > 1)
+            if not outside.any():
+                return table
+            means = np.where(
+                outside.any(axis=0), generator.uniform(self.low, self.high, self.count), means
+            )
+        raise ValueError(f"no instance with spread = {self.spread} stays inside [0, 1]")
+
+
+Means = list[float | list[float]] | RandomMeans
+
+
+class LabMeans(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arms with known means: one list for all agents, one list per agent, or `RandomMeans`."""
+
+    means: Means
+
+    def check_means(self, low: float, high: float) -> None:
+        """Raise ValueError if a mean is outside [low, high] or rows do not fit together."""
+        if isinstance(self.means, RandomMeans):
+            if self.means.low < low or self.means.high > high:
+                raise ValueError(f"random means must lie in [{low}, {high}]")
+            return
+        rows = [row for row in self.means if isinstance(row, list)]
+        if rows and len(rows) != len(self.means):
+            raise ValueError("means must be numbers, or one list of numbers per agent, not both")
+        if rows and len({len(row) for row in rows}) > 1:
+            raise ValueError("every agent's list of means must have the same length")
+        count = len(rows[0]) if rows else len(self.means)
+        if count < 2:
+            raise ValueError(f"means names {count} arm(s); a bandit needs at least 2")
+        for index, mean in enumerate(self.means):
+            for value in mean if isinstance(mean, list) else [mean]:
+                if not low <= value <= high:
+                    raise ValueError(f"means[{index}] has {value}; it must lie in [{low}, {high}]")
+
+    def arm_count(self) -> int:
+        """K."""
+        if isinstance(self.means, RandomMeans):
+            return self.means.count
+        first = self.means[0]
+        return len(first) if isinstance(first, list) else len(self.means)
+
+    def table(self, agents: int, instance: np.random.Generator) -> FloatArray:
+        """The means of every agent, shape (agents, K)."""
+        if isinstance(self.means, RandomMeans):
+            return self.means.table(agents, instance)
+        table = np.asarray(self.means, dtype=float)
+        return np.broadcast_to(table, (agents, table.shape[-1])) if table.ndim == 1 else table
+
+    def check_agents(self, agents: int) -> None:
+        """Raise ValueError if there is not one row per agent."""
+        per_agent = not isinstance(self.means, RandomMeans) and isinstance(self.means[0], list)
+        if per_agent and len(self.means) != agents:  # type: ignore[arg-type]
+            raise ValueError(f"means has {len(self.means)} rows for {agents} agents")  # type: ignore[arg-type]
+
+
+def sum_of_draws(arms: Arms, which: tuple[int, ...], times: int) -> FloatArray:
+    """`Arms.totals` for arms that have no faster way."""
+    return np.array([arms.draw(k, times).sum() for k in which], dtype=float)
+
+
+def rescale(rewards: FloatArray, clip: tuple[float, float] | None) -> FloatArray:
+    """Clip to [lo, hi] and map that interval onto [0, 1]; unchanged without `clip`."""
+    if clip is None:
+        return rewards
+    low, high = clip
+    scaled: FloatArray = (np.clip(rewards, low, high) - low) / (high - low)
+    return scaled
+
+
+def check_clip(clip: Any) -> None:
+    """Raise ValueError unless `clip` is None or [lo, hi] with lo < hi."""
+    if clip is not None and not clip[0] < clip[1]:
+        raise ValueError(f"clip = {list(clip)} must be [lo, hi] with lo < hi")

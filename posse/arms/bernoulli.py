@@ -1,0 +1,45 @@
+"""Bernoulli arms: reward 1 with probability μ_k, else 0."""
+
+import numpy as np
+
+from posse.arms.base import ArmsContext, FloatArray, LabMeans
+
+
+class BernoulliArms(LabMeans, frozen=True, kw_only=True, tag_field="kind", tag="bernoulli"):
+    """`means`: numbers in [0, 1]; or one list of them per agent; or { random = … }."""
+
+    def __post_init__(self) -> None:
+        self.check_means(0.0, 1.0)
+
+    @property
+    def unit_interval(self) -> bool:
+        """Whether every reward lies in [0, 1]."""
+        return True
+
+    def build(self, context: ArmsContext) -> "Bernoulli":
+        """The arms of one agent."""
+        means = self.table(context.agents, context.instance)[context.rank]
+        return Bernoulli(means, context.rewards)
+
+
+class Bernoulli:
+    """One agent's Bernoulli arms."""
+
+    simulated = True
+
+    def __init__(self, means: FloatArray, generator: np.random.Generator) -> None:
+        self._means = means
+        self._generator = generator
+
+    def draw(self, arm: int, count: int) -> FloatArray:
+        """See `Arms.draw`."""
+        rewards: FloatArray = (self._generator.random(count) < self._means[arm]).astype(float)
+        return rewards
+
+    def totals(self, arms: tuple[int, ...], times: int) -> FloatArray:
+        """A binomial draw per arm."""
+        return self._generator.binomial(times, self._means[list(arms)]).astype(float)
+
+    def remaining(self, arm: int) -> int | None:
+        """No end."""
+        return None

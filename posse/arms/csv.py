@@ -1,0 +1,127 @@
+"""Arms from a reward log: a CSV file per agent with the columns `arm` and `reward`."""
+
+import csv
+import math
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+
+from posse.arms.base import ArmsContext, FloatArray, check_clip, rescale, sum_of_draws
+from posse.errors import ArmsError
+
+
+class CsvArms(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="kind",
+    tag="csv",
+):
+    """`path`: the log, where `{rank}` becomes the agent's rank; relative to the run file.
+
+    `count`: K; arms are numbered 0 to K - 1 in the column `arm`. Each row is one reward and is
+    used once, in the order of the file, so that a guarantee per reward is one per record. With
+    `replace = true` rows are drawn at random with replacement, and the guarantee is per reward
+    only: a record that is drawn twice is covered twice. `clip` as for Gaussian arms.
+    """
+
+    path: str
+    count: Annotated[int, Meta(ge=2)]
+    replace: bool = False
+    clip: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        check_clip(self.clip)
+
+    @property
+    def unit_interval(self) -> bool:
+        """Every reward lies in [0, 1]: others are an error unless clipped."""
+        return True
+
+    def arm_count(self) -> int:
+        """K."""
+        return self.count
+
+    def check_agents(self, agents: int) -> None:
+        """Raise ValueError if several agents would read one file."""
+        if agents > 1 and "{rank}" not in self.path:
+            raise ValueError("path must contain {rank}: every agent has its own log")
+
+    def build(self, context: ArmsContext) -> "Csv":
+        """The arms of one agent."""
+        path = Path(context.base) / self.path.replace("{rank}", str(context.rank))
+        rows = _read(path, self.count, context.rank)
+        bounded = self.clip is None
+        logs = []
+        for arm, log in enumerate(rows):
+            rewards = rescale(np.asarray(log, dtype=float), self.clip)
+            if bounded and len(rewards) and (rewards.min() < 0 or rewards.max() > 1):
+                raise ArmsError(
+                    f"agent {context.rank}: {path} has a reward outside [0, 1] for arm {arm}; "
+                    "set arms.clip = [lo, hi]"
+                )
+            logs.append(rewards)
+        return Csv(logs, self.replace, context.rewards)
+
+
+def _read(path: Path, count: int, rank: int) -> list[list[float]]:
+    """The rewards of each arm, in the order of the file."""
+    logs: list[list[float]] = [[] for _ in range(count)]
+    try:
+        with path.open(newline="") as file:
+            reader = csv.DictReader(file)
+            if not {"arm", "reward"} <= set(reader.fieldnames or ()):
+                raise ArmsError(f"agent {rank}: {path} lacks the columns 'arm,reward'")
+            for number, row in enumerate(reader, start=2):
+                try:
+                    arm, reward = int(row["arm"]), float(row["reward"])
+                except (TypeError, ValueError):
+                    arm, reward = -1, math.nan
+                if not 0 <= arm < count or not math.isfinite(reward):
+                    raise ArmsError(
+                        f"agent {rank}: {path}, line {number}: needs an arm from 0 to {count - 1} "
+                        "and a finite reward"
+                    )
+                logs[arm].append(reward)
+    except OSError as error:
+        raise ArmsError(f"agent {rank}: {path} cannot be read: {error.strerror}") from None
+    return logs
+
+
+class Csv:
+    """One agent's reward log."""
+
+    simulated = True
+
+    def __init__(
+        self, logs: list[FloatArray], replace: bool, generator: np.random.Generator
+    ) -> None:
+        self._logs = logs
+        self._replace = replace
+        self._generator = generator
+        self._used = [0] * len(logs)
+
+    def draw(self, arm: int, count: int) -> FloatArray:
+        """See `Arms.draw`."""
+        log = self._logs[arm]
+        if self._replace:
+            if not len(log):
+                return log
+            return log[self._generator.integers(len(log), size=count)]
+        first = self._used[arm]
+        self._used[arm] = min(first + count, len(log))
+        return log[first : self._used[arm]]
+
+    def totals(self, arms: tuple[int, ...], times: int) -> FloatArray:
+        """See `Arms.totals`."""
+        return sum_of_draws(self, arms, times)
+
+    def remaining(self, arm: int) -> int | None:
+        """Rows not used yet; None with replacement."""
+        if self._replace and len(self._logs[arm]):
+            return None
+        return len(self._logs[arm]) - self._used[arm]

@@ -1,0 +1,66 @@
+"""Gaussian arms: reward of law N(μ_k, sd²)."""
+
+from typing import Annotated
+
+import numpy as np
+from msgspec import Meta
+
+from posse.arms.base import ArmsContext, FloatArray, LabMeans, check_clip, rescale, sum_of_draws
+
+
+class GaussianArms(LabMeans, frozen=True, kw_only=True, tag_field="kind", tag="gaussian"):
+    """`means`: any numbers. `sd`: standard deviation (0.5: the radii assume 1/2-subgaussian).
+
+    `clip = [lo, hi]` clips every reward and maps [lo, hi] onto [0, 1]; the differentially private
+    systems need it, because a Gaussian reward has no bound that noise could cover.
+    """
+
+    sd: Annotated[float, Meta(gt=0)] = 0.5
+    clip: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        self.check_means(-np.inf, np.inf)
+        check_clip(self.clip)
+
+    @property
+    def unit_interval(self) -> bool:
+        """Whether every reward lies in [0, 1]."""
+        return self.clip is not None
+
+    def build(self, context: ArmsContext) -> "Gaussian":
+        """The arms of one agent."""
+        means = self.table(context.agents, context.instance)[context.rank]
+        return Gaussian(means, self.sd, self.clip, context.rewards)
+
+
+class Gaussian:
+    """One agent's Gaussian arms."""
+
+    simulated = True
+
+    def __init__(
+        self,
+        means: FloatArray,
+        sd: float,
+        clip: tuple[float, float] | None,
+        generator: np.random.Generator,
+    ) -> None:
+        self._means = means
+        self._sd = sd
+        self._clip = clip
+        self._generator = generator
+
+    def draw(self, arm: int, count: int) -> FloatArray:
+        """See `Arms.draw`."""
+        return rescale(self._generator.normal(self._means[arm], self._sd, count), self._clip)
+
+    def totals(self, arms: tuple[int, ...], times: int) -> FloatArray:
+        """One draw per arm, or draw by draw where each must be clipped."""
+        if self._clip is not None:
+            return sum_of_draws(self, arms, times)
+        means = times * self._means[list(arms)]
+        return self._generator.normal(means, self._sd * np.sqrt(times))
+
+    def remaining(self, arm: int) -> int | None:
+        """No end."""
+        return None

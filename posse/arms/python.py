@@ -1,0 +1,116 @@
+"""The user's own arms: a Python object with `pull(arm, count) -> rewards`."""
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+
+from posse.arms.base import ArmsContext, FloatArray, check_clip, rescale, sum_of_draws
+from posse.errors import ArmsError
+
+
+class PythonArms(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="kind",
+    tag="python",
+):
+    """`target = "package.module:object"`, imported in the agent's own process.
+
+    The object has `pull(arm, count)` and returns `count` rewards in [0, 1]; or it is a callable
+    that makes such an object and takes the keywords `agent`, `agents` and `seed`. `count`: K.
+    `path`: folders to import from, relative to the run file (default: the run file's own).
+    `clip = [lo, hi]` where rewards are not in [0, 1].
+    """
+
+    target: str
+    count: Annotated[int, Meta(ge=2)]
+    path: list[str] = msgspec.field(default_factory=lambda: ["."])
+    clip: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        check_clip(self.clip)
+        module, colon, name = self.target.partition(":")
+        if not (module and colon and name):
+            raise ValueError(f"target = '{self.target}' must be 'package.module:object'")
+
+    @property
+    def unit_interval(self) -> bool:
+        """Every reward lies in [0, 1]: others are an error unless clipped."""
+        return True
+
+    def arm_count(self) -> int:
+        """K."""
+        return self.count
+
+    def check_agents(self, agents: int) -> None:
+        """Any number of agents."""
+
+    def build(self, context: ArmsContext) -> "Python":
+        """The arms of one agent."""
+        for folder in self.path:
+            # at the end: a user's folder must not hide a package of ours
+            entry = str((Path(context.base) / folder).resolve())
+            if entry not in sys.path:
+                sys.path.append(entry)
+        module, _, name = self.target.partition(":")
+        try:
+            found: Any = importlib.import_module(module)
+            for part in name.split("."):
+                found = getattr(found, part)
+            if not hasattr(found, "pull") or isinstance(found, type):
+                found = found(agent=context.rank, agents=context.agents, seed=context.seed)
+        except Exception as error:
+            raise ArmsError(
+                f"agent {context.rank}: arms.target = '{self.target}' cannot be made: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+        return Python(found, self.target, self.clip, context.rank)
+
+
+class Python:
+    """One agent's own arms."""
+
+    simulated = False
+
+    def __init__(self, target: Any, name: str, clip: tuple[float, float] | None, rank: int) -> None:
+        self._target = target
+        self._name = name
+        self._clip = clip
+        self._rank = rank
+        self._calls = 0
+
+    def draw(self, arm: int, count: int) -> FloatArray:
+        """See `Arms.draw`."""
+        self._calls += 1
+        call = (
+            f"agent {self._rank}, arm {arm}, call {self._calls}: {self._name}.pull({arm}, {count})"
+        )
+        try:
+            rewards = np.asarray(self._target.pull(arm, count), dtype=float)
+        except Exception as error:
+            raise ArmsError(f"{call} raised {type(error).__name__}: {error}") from error
+        if rewards.shape != (count,):
+            raise ArmsError(f"{call} gave shape {rewards.shape}; {count} rewards were asked for")
+        if not np.isfinite(rewards).all():
+            raise ArmsError(f"{call} gave a reward that is NaN or infinite")
+        rewards = rescale(rewards, self._clip)
+        if count and (rewards.min() < 0 or rewards.max() > 1):
+            raise ArmsError(
+                f"{call} gave a reward outside [0, 1]; set arms.clip = [lo, hi] if that is meant"
+            )
+        return rewards
+
+    def totals(self, arms: tuple[int, ...], times: int) -> FloatArray:
+        """See `Arms.totals`."""
+        return sum_of_draws(self, arms, times)
+
+    def remaining(self, arm: int) -> int | None:
+        """Not known."""
+        return None

@@ -1,0 +1,197 @@
+"""An agent's process: its sockets around its host."""
+
+import os
+import resource
+import sys
+import time
+import traceback
+
+import msgspec
+import zmq
+
+from posse.agent_host import AgentHost, AgentSetup, ResourceMeter
+from posse.engines.sockets import configure, heartbeat
+from posse.errors import PosseError
+from protocol import control
+from protocol.control import Resources
+from protocol.errors import RemoteProtocolError
+from protocol.machine import COORDINATOR
+from protocol.wire import Codec, Message, encode, read_header
+
+_LOBBY = Codec((control.Refused, control.Configure, control.Goodbye))
+_LISTEN_EVERY = 64
+
+
+class ProcessResources(ResourceMeter):
+    """Processor time and memory of this process."""
+
+    def __init__(self) -> None:
+        self._cpu = 0.0
+
+    def begin(self) -> None:
+        """See `ResourceMeter`."""
+        self._cpu = time.process_time()
+
+    def used(self) -> Resources:
+        """See `ResourceMeter`. Memory shared with others counts in proportion where Linux tells."""
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        return Resources(time.process_time() - self._cpu, peak, _proportional(peak))
+
+
+def _proportional(otherwise: int) -> int:
+    try:
+        with open("/proc/self/smaps_rollup") as rollup:
+            for line in rollup:
+                if line.startswith("Pss:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return otherwise
+
+
+class AgentProcess:
+    """Joins the coordinator at `endpoint`, then carries its host's frames until told to leave.
+
+    `rank` -1 lets the coordinator choose. `inbox`: where neighbours reach this agent ("" if the
+    system has no links between agents), a ZeroMQ address that may end in `:*`. `leash` is a file
+    descriptor whose other end is closed when the agent must go.
+    """
+
+    def __init__(
+        self, endpoint: str, rank: int, token: str, inbox: str = "", leash: int | None = None
+    ) -> None:
+        self._context = zmq.Context(io_threads=1)
+        self._hub: zmq.Socket[bytes] = self._context.socket(zmq.DEALER)
+        configure(self._hub, deadline=60.0)
+        heartbeat(self._hub)
+        self._hub.connect(endpoint)
+        self._poller = zmq.Poller()
+        self._poller.register(self._hub, zmq.POLLIN)
+        self._leash = leash
+        if leash is not None:
+            self._poller.register(leash, zmq.POLLIN | zmq.POLLERR)
+        self._inbox: zmq.Socket[bytes] | None = None
+        self._peers: dict[int, zmq.Socket[bytes]] = {}
+        self._addresses: dict[int, str] = {}
+        self._host: AgentHost | None = None
+        self._rank = rank
+        address = ""
+        if inbox:
+            self._inbox = self._context.socket(zmq.PULL)
+            configure(self._inbox, deadline=60.0)
+            self._inbox.bind(inbox)
+            address = self._inbox.getsockopt_string(zmq.LAST_ENDPOINT)
+            self._poller.register(self._inbox, zmq.POLLIN)
+        self._say(control.Join(rank, token, address, os.getpid()))
+
+    def serve(self) -> int:
+        """Until told to leave; returns an exit code."""
+        try:
+            return self._loop()
+        except PosseError as error:
+            self._say(control.Failed(str(error)))
+            return error.exit_code
+        except Exception as error:
+            traceback.print_exc(file=sys.stderr)
+            self._say(
+                control.Failed(f"agent {self._rank} has a defect: {type(error).__name__}: {error}")
+            )
+            return 70
+        finally:
+            for socket in (self._hub, self._inbox, *self._peers.values()):
+                if socket is not None:
+                    socket.close()
+            self._context.term()
+
+    def _loop(self) -> int:
+        while True:
+            host = self._host
+            if host is not None and host.busy:
+                for _ in range(_LISTEN_EVERY):
+                    host.step()
+                    if host.outbox or not host.busy:
+                        break
+                self._flush(host)
+                ready = dict(self._poller.poll(0))
+            else:
+                ready = dict(self._poller.poll())
+            if self._leash is not None and self._leash in ready:
+                return 0
+            if self._hub in ready and not self._drain_hub():
+                return 0
+            if self._inbox in ready:
+                self._drain_inbox()
+
+    def _drain_hub(self) -> bool:
+        """Take what the coordinator sent; False if it said goodbye."""
+        while True:
+            try:
+                frame = self._hub.recv(zmq.NOBLOCK)
+            except zmq.Again:
+                return True
+            if self._host is None or not self._host.knows(frame):
+                if not self._lobby(frame):
+                    return False
+                continue
+            self._host.receive(COORDINATOR, frame)
+            self._flush(self._host)
+
+    def _drain_inbox(self) -> None:
+        assert self._inbox is not None
+        while True:
+            try:
+                frame = self._inbox.recv(zmq.NOBLOCK)
+            except zmq.Again:
+                return
+            if self._host is not None:
+                self._host.receive(None, frame)
+                self._flush(self._host)
+
+    def _lobby(self, frame: bytes) -> bool:
+        """Take what concerns joining; False if this agent is to leave."""
+        try:
+            message = _LOBBY.decode(read_header(frame), frame)
+        except RemoteProtocolError:
+            return True
+        match message:
+            case control.Configure(rank, setup):
+                self._rank = rank
+                decoded = msgspec.msgpack.decode(setup, type=AgentSetup)
+                self._connect(decoded.inboxes)
+                self._host = AgentHost(decoded, rank, time.monotonic_ns, ProcessResources())
+                self._flush(self._host)
+                return True
+            case control.Refused(reason):
+                raise PosseError(f"the coordinator refused this agent: {reason}")
+            case _:
+                return False
+
+    def _connect(self, inboxes: dict[int, str]) -> None:
+        """Open one link per neighbour, and close those that are no longer."""
+        for rank in [r for r, old in self._addresses.items() if inboxes.get(r) != old]:
+            self._peers.pop(rank).close()
+            del self._addresses[rank]
+        for rank, address in inboxes.items():
+            if rank not in self._peers:
+                socket = self._context.socket(zmq.PUSH)
+                configure(socket, deadline=60.0)
+                socket.connect(address)
+                self._peers[rank] = socket
+                self._addresses[rank] = address
+
+    def _flush(self, host: AgentHost) -> None:
+        outbox = host.outbox
+        if not outbox:
+            return
+        for target, frame in outbox:
+            (self._hub if target == COORDINATOR else self._peers[target]).send(frame)
+        outbox.clear()
+
+    def _say(self, message: Message) -> None:
+        """Outside a run: joining and failing."""
+        if self._host is not None:
+            self._host.send(COORDINATOR, message)
+            self._flush(self._host)
+            return
+        frame = encode(message, run=0, source=self._rank, sequence=0, now=0.0, sent=0)
+        self._hub.send(frame)

@@ -1,0 +1,54 @@
+"""Engine `memory`: every machine in this process, every message still through the codec."""
+
+from collections import deque
+from time import monotonic_ns
+
+import msgspec
+
+from posse.agent_host import AgentHost, AgentSetup
+from posse.coordinator_host import CoordinatorHost
+from posse.engines.base import Observer, agent_setups, silent
+from posse.errors import RunFailed
+from posse.record import RunRecord
+from posse.spec import RunSpec
+from protocol.machine import COORDINATOR
+
+
+def _no_clock() -> int:
+    return 0
+
+
+def run(spec: RunSpec, number: int, observe: Observer = silent) -> RunRecord:
+    """Run number `number` of the specification's series."""
+    network = spec.definition().network(spec, number)
+    stamp = monotonic_ns if spec.clock() == "wall" else _no_clock
+    coordinator = CoordinatorHost(spec, network, number, _no_clock, observe)
+    agents = []
+    for rank, setup in enumerate(agent_setups(spec, network)):
+        carried = msgspec.msgpack.decode(msgspec.msgpack.encode(setup), type=AgentSetup)
+        agents.append(AgentHost(carried, rank, stamp))
+        agents[-1].outbox.clear()  # Ready: there is no joining here
+    wire: deque[tuple[int, int, bytes]] = deque()
+
+    def collect(source: int, host: AgentHost | CoordinatorHost) -> None:
+        wire.extend((source, target, frame) for target, frame in host.outbox)
+        host.outbox.clear()
+
+    coordinator.begin()
+    collect(COORDINATOR, coordinator)
+    while coordinator.record is None:
+        while wire:
+            source, target, frame = wire.popleft()
+            host = coordinator if target == COORDINATOR else agents[target]
+            host.receive(source, frame)
+            collect(target, host)
+        moved = False
+        for rank, agent in enumerate(agents):
+            if agent.busy:
+                agent.step()
+                collect(rank, agent)
+                moved = True
+        if not moved and not wire and coordinator.record is None:
+            waiting = ", ".join(map(str, coordinator.waiting_for()[:10]))
+            raise RunFailed(f"the run stands still: it waits for agent {waiting}")
+    return coordinator.record

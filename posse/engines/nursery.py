@@ -1,0 +1,146 @@
+"""The nursery: one process that loads the libraries once and forks the agents.
+
+It is started as `python -P -m posse.engines.nursery`, with -P so that no folder of the user's
+working directory hides a package of ours. It reads one `Brood` from its standard input and forks.
+That pipe is also the leash: its only writing end is held by the process that runs the posse, and
+when it closes, by whatever death, the nursery and every agent read its end and go.
+
+Every agent's death is reported on standard output, one line "rank code".
+"""
+
+import gc
+import os
+import select
+import signal
+import struct
+import sys
+import time
+
+import msgspec
+import numpy.random  # noqa: F401  (loaded lazily otherwise, once in every agent)
+
+from posse.engines.agent_process import AgentProcess
+from posse.systems import get_system
+
+_LENGTH = struct.Struct("<I")
+_GRACE = 3.0
+LEASH = 0
+
+
+class Brood(msgspec.Struct, frozen=True):
+    """What to fork: one agent per rank, each joining `endpoint`.
+
+    `inbox` is the address pattern for links between agents, with {rank}; "" where there are none.
+    """
+
+    endpoint: str
+    token: str
+    ranks: list[int]
+    system: str
+    inbox: str
+
+
+def pack(brood: Brood) -> bytes:
+    """What is written to the nursery's standard input."""
+    body = msgspec.msgpack.encode(brood)
+    return _LENGTH.pack(len(body)) + body
+
+
+def _read(count: int) -> bytes:
+    data = b""
+    while len(data) < count:
+        # unbuffered: the agents share this pipe
+        chunk = os.read(LEASH, count - len(data))
+        if not chunk:
+            sys.exit(0)
+        data += chunk
+    return data
+
+
+def _agent(brood: Brood, rank: int) -> int:
+    inbox = brood.inbox.replace("{rank}", str(rank))
+    return AgentProcess(brood.endpoint, rank, brood.token, inbox, leash=LEASH).serve()
+
+
+def _fork(brood: Brood) -> dict[int, int]:
+    """Fork every agent; returns ranks by process id."""
+    ranks: dict[int, int] = {}
+    gc.collect()
+    gc.freeze()
+    for rank in brood.ranks:
+        pid = os.fork()
+        if pid == 0:
+            code = 70
+            try:
+                signal.set_wakeup_fd(-1)
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                code = _agent(brood, rank)
+            finally:
+                sys.stderr.flush()
+                os._exit(code)
+        ranks[pid] = rank
+    return ranks
+
+
+def _reap(ranks: dict[int, int]) -> None:
+    while ranks:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            ranks.clear()
+            return
+        if pid == 0:
+            return
+        rank = ranks.pop(pid, None)
+        if rank is not None:
+            print(rank, os.waitstatus_to_exitcode(status), flush=True)
+
+
+def main() -> None:
+    """Fork, report deaths, and let nobody outlive the leash."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    (length,) = _LENGTH.unpack(_read(_LENGTH.size))
+    brood = msgspec.msgpack.decode(_read(length), type=Brood)
+    get_system(brood.system)
+    woken, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    ranks = _fork(brood)
+    poller = select.poll()
+    poller.register(woken, select.POLLIN)
+    poller.register(LEASH, select.POLLIN | select.POLLHUP)
+    try:
+        while True:
+            ready = {fd for fd, _ in poller.poll()}
+            if woken in ready:
+                os.read(woken, 4096)
+                _reap(ranks)
+            if LEASH in ready:
+                return
+    except BrokenPipeError:
+        pass
+    finally:
+        _end(ranks)
+
+
+def _end(ranks: dict[int, int]) -> None:
+    """Agents leave by themselves; whoever has not after a while is killed."""
+    deadline = time.monotonic() + _GRACE
+    while ranks and time.monotonic() < deadline:
+        try:
+            pid, _ = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        if pid:
+            ranks.pop(pid, None)
+        else:
+            time.sleep(0.005)
+    for pid in ranks:
+        os.kill(pid, signal.SIGKILL)
+    for pid in ranks:
+        os.waitpid(pid, 0)
+
+
+if __name__ == "__main__":
+    main()

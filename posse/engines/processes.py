@@ -1,0 +1,169 @@
+"""Engine `processes`: every agent its own operating-system process."""
+
+import os
+import resource
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from posse.coordinator_host import CoordinatorHost
+from posse.engines.base import Observer, agent_setups, silent
+from posse.engines.hub import Hub
+from posse.engines.nursery import Brood, pack
+from posse.record import RunRecord
+from posse.spec import RunSpec
+
+_LONGEST_IPC_PATH = 90
+
+
+class ProcessEngine:
+    """A posse of processes that is up: started once, it runs any number of runs.
+
+    `spawn`: how many agents to start here, from rank 0; the others join from elsewhere. All runs
+    of one engine have the same number of agents and the same transport.
+    """
+
+    def __init__(
+        self,
+        spec: RunSpec,
+        *,
+        bind: str | None = None,
+        token: str | None = None,
+        spawn: int | None = None,
+        on_join: Callable[[int], None] = lambda joined: None,
+    ) -> None:
+        self._spec = spec
+        self._spawn = spec.agents.count if spawn is None else spawn
+        self._configured: object = None
+        self._serial = 0
+        self._nursery: subprocess.Popen[bytes] | None = None
+        self._mesh = spec.definition().has_topology
+        self._folder = _folder() if spec.engine.transport == "ipc" and bind is None else None
+        if bind is None:
+            bind = f"ipc://{self._folder}/hub" if self._folder else "tcp://127.0.0.1:*"
+        self._token = secrets.token_hex(16) if token is None else token
+        _raise_file_limit()
+        try:
+            self.hub = Hub(bind, spec.agents.count, self._token, spec.engine.deadline)
+        except BaseException:
+            self._remove_folder()
+            raise
+        self.hub.on_join = on_join
+
+    @property
+    def endpoint(self) -> str:
+        """Where agents join."""
+        return self.hub.endpoint
+
+    @property
+    def token(self) -> str:
+        """What agents show when they join."""
+        return self._token
+
+    def __enter__(self) -> Self:
+        try:
+            if self._spawn:
+                self._start_nursery()
+            self.hub.gather()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def run(self, spec: RunSpec, number: int, observe: Observer = silent) -> RunRecord:
+        """Run number `number` of a series; agents that are up are told only what is new."""
+        network = spec.definition().network(spec, number)
+        setups = agent_setups(spec, network, self.hub.inboxes if self._mesh else None)
+        if setups != self._configured:
+            self.hub.configure(setups)
+            self._configured = setups
+        host = CoordinatorHost(
+            spec, network, number, time.monotonic_ns, observe, serial=self._serial
+        )
+        self._serial += 1
+        return self.hub.carry(host)
+
+    def close(self) -> None:
+        """Let every agent go and leave nothing behind."""
+        self.hub.close()
+        nursery = self._nursery
+        if nursery is not None:
+            assert nursery.stdin is not None
+            assert nursery.stdout is not None
+            nursery.stdin.close()
+            try:
+                nursery.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                os.killpg(nursery.pid, signal.SIGKILL)
+                nursery.wait()
+            nursery.stdout.close()
+            self._nursery = None
+        self._remove_folder()
+
+    def _remove_folder(self) -> None:
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _start_nursery(self) -> None:
+        inbox = ""
+        if self._mesh:
+            inbox = f"ipc://{self._folder}/agent-{{rank}}" if self._folder else "tcp://127.0.0.1:*"
+        brood = Brood(
+            self.hub.endpoint, self._token, list(range(self._spawn)), self._spec.system, inbox
+        )
+        environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        self._nursery = subprocess.Popen(
+            [sys.executable, "-P", "-m", "posse.engines.nursery"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment,
+            start_new_session=True,
+        )
+        assert self._nursery.stdin is not None
+        assert self._nursery.stdout is not None
+        self._nursery.stdin.write(pack(brood))
+        self._nursery.stdin.flush()
+        self.hub.watch(self._nursery.stdout.fileno(), self._describe_death)
+
+    def _describe_death(self) -> str | None:
+        """Why an agent of ours died, in a sentence."""
+        assert self._nursery is not None
+        assert self._nursery.stdout is not None
+        line = self._nursery.stdout.readline().split()
+        if not line:
+            return "the process that starts the agents is gone"
+        rank, code = int(line[0]), int(line[1])
+        if code < 0:
+            return f"agent {rank} was killed by {signal.Signals(-code).name}"
+        return f"agent {rank} ended with exit code {code}"
+
+
+def _folder() -> Path:
+    """A private folder for sockets, whose name fits into a socket's address."""
+    folder = tempfile.mkdtemp(prefix="posse-")
+    if len(folder) > _LONGEST_IPC_PATH:
+        os.rmdir(folder)
+        folder = tempfile.mkdtemp(prefix="posse-", dir="/tmp")
+    return Path(folder)
+
+
+def _raise_file_limit() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,0 +1,30 @@
+"""What can go wrong for a user, and the exit code of each."""
+
+
+class PosseError(Exception):
+    """Base: one sentence that says what was wrong, where, and what to do."""
+
+    exit_code = 1
+
+
+class SpecError(PosseError):
+    """The run file is wrong at `path`; nothing was started."""
+
+    exit_code = 2
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(f"{path}: {problem}" if path else problem)
+        self.path = path
+        self.problem = problem
+
+
+class ArmsError(PosseError):
+    """A user's arms raised, or gave something that is not a reward."""
+
+    exit_code = 3
+
+
+class RunFailed(PosseError):
+    """A run ended without a result: an agent was lost, failed, or kept silent."""
+
+    exit_code = 3

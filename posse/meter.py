@@ -1,0 +1,55 @@
+"""Counting what crosses the wire, where it is sent; and how long it took, where it arrives."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+
+from protocol.control import LinkCount
+from protocol.wire import HEADER
+
+_PER_OCTAVE = 8
+
+
+class Meter:
+    """Messages, payload bytes and frame bytes per link, plane and kind, counted by the sender."""
+
+    def __init__(self) -> None:
+        self._rows: dict[tuple[int, int, int, str], list[int]] = {}
+
+    def count(self, source: int, target: int, plane: int, kind: str, frame: bytes) -> None:
+        """One frame was handed to the transport."""
+        row = self._rows.setdefault((source, target, plane, kind), [0, 0, 0])
+        row[0] += 1
+        row[1] += len(frame) - HEADER.size
+        row[2] += len(frame)
+
+    def links(self) -> list[LinkCount]:
+        """The counts so far, sorted."""
+        return [LinkCount(*key, *row) for key, row in sorted(self._rows.items())]
+
+    def add(self, links: Iterable[LinkCount]) -> None:
+        """Add another's counts."""
+        for link in links:
+            key = (link.source, link.target, link.plane, link.kind)
+            row = self._rows.setdefault(key, [0, 0, 0])
+            row[0] += link.messages
+            row[1] += link.payload_bytes
+            row[2] += link.frame_bytes
+
+
+def bucket(nanoseconds: int) -> int:
+    """The histogram bucket of a delay: eight per factor of two, so within 9 % of the value."""
+    return round(math.log2(max(nanoseconds, 1)) * _PER_OCTAVE)
+
+
+def quantile(histogram: Counter[int], q: float) -> float | None:
+    """The q-quantile of a histogram of delays, in seconds."""
+    total = histogram.total()
+    if not total:
+        return None
+    seen = 0
+    for index in sorted(histogram):
+        seen += histogram[index]
+        if seen >= q * total:
+            break
+    return float(2.0 ** (index / _PER_OCTAVE) * 1e-9)

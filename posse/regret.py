@@ -1,0 +1,59 @@
+"""Regret of one agent over time, in the lab where means are known."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+_MOST_POINTS = 2_000
+
+
+class Regret:
+    """Cumulated regret: each pull of arm k costs μ* - μ_k, μ* = max μ.
+
+    The curve is kept as breakpoints (time, pulls per agent, regret) and is linear in between: an
+    order to the arms pulls them in turn, so that within an order regret grows evenly but for less
+    than one turn.
+    """
+
+    def __init__(self, means: FloatArray) -> None:
+        self._gaps = means.max() - means
+        self.total = 0.0
+        self._activations = 0
+        self._points: list[tuple[float, float, float]] = [(0.0, 0.0, 0.0)]
+        self._step = 0.0
+
+    def pulled(self, arms: tuple[int, ...], times: int, activations: int, now: float) -> None:
+        """`times` pulls of each arm ended at `now`."""
+        gaps = self._gaps
+        self.total += times * (
+            float(gaps[arms[0]]) if len(arms) == 1 else float(gaps[list(arms)].sum())
+        )
+        self._activations += activations
+        point = (now, float(self._activations), self.total)
+        if len(self._points) > 1 and now - self._points[-2][0] < self._step:
+            self._points[-1] = point
+        else:
+            self._points.append(point)
+        if len(self._points) > _MOST_POINTS:
+            self._step = max(2 * self._step, 2 * now / _MOST_POINTS)
+            self._points = [*self._points[::2], point]
+
+    def curve(self) -> FloatArray:
+        """Breakpoints, shape (points, 3): time, activations, regret."""
+        return np.array(self._points)
+
+
+def merge(curves: list[FloatArray], by_time: bool, points: int = 200) -> list[list[float]]:
+    """The group's curve [[t, regret], …] on an even grid of times.
+
+    t is the time itself (slots), or the activations of all agents up to then (the paper's rounds).
+    """
+    grid = np.linspace(0.0, max(curve[-1, 0] for curve in curves), points + 1)
+    activations = np.zeros(len(grid))
+    regret = np.zeros(len(grid))
+    for curve in curves:
+        activations += np.interp(grid, curve[:, 0], curve[:, 1])
+        regret += np.interp(grid, curve[:, 0], curve[:, 2])
+    axis = grid if by_time else activations
+    return [[float(t), float(r)] for t, r in zip(axis, regret, strict=True)]

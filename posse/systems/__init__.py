@@ -1,0 +1,31 @@
+"""The systems by name. One file per family; adding one is described in docs/architecture.md."""
+
+import difflib
+import importlib
+
+from posse.errors import SpecError
+from posse.systems.base import AgentContext, CoordinatorContext, System
+
+_FAMILIES = {
+    "mase": ("mase", "dp-mase", "corrupted-elimination", "central", "independent"),
+}
+
+
+def names() -> list[str]:
+    """All systems, in the order of the papers."""
+    return [name for family in _FAMILIES.values() for name in family]
+
+
+def get_system(name: str) -> System:
+    """The system of this name, or `SpecError` with the nearest one."""
+    for family, members in _FAMILIES.items():
+        if name in members:
+            module = importlib.import_module(f"posse.systems.{family}")
+            found: System = module.SYSTEMS[name]
+            return found
+    close = difflib.get_close_matches(name, names(), n=1)
+    hint = f"did you mean '{close[0]}'? " if close else ""
+    raise SpecError("system", f"'{name}' is not known; {hint}known: {', '.join(names())}")
+
+
+__all__ = ["AgentContext", "CoordinatorContext", "System", "get_system", "names"]

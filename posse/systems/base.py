@@ -1,0 +1,108 @@
+"""What a system is: a pair of machines, their messages and parameters, and what it claims."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from agent.noise import Noise
+from posse.seeds import Purpose
+from protocol.machine import Machine, Parameters
+from protocol.privacy import Claim
+from protocol.wire import Message
+
+Clock = Literal["virtual", "slots", "wall"]
+
+if TYPE_CHECKING:
+    from posse.record import RunRecord
+    from posse.spec import RunSpec
+
+
+@dataclass(frozen=True)
+class AgentContext:
+    """What an agent's machine is built from.
+
+    `neighbours` are names, never the graph; `knowledge` is what the system's `know` gave this
+    agent of the topology (its next hop to a sink, the delay to wait).
+    """
+
+    rank: int
+    agents: int
+    arms: int
+    parameters: Any
+    variant: Any
+    neighbours: tuple[int, ...]
+    knowledge: dict[str, Any]
+    noise: Noise
+    generator: Callable[[Purpose], np.random.Generator]
+
+
+@dataclass(frozen=True)
+class CoordinatorContext:
+    """What a coordinator's machine is built from."""
+
+    agents: int
+    arms: int
+    parameters: Any
+    variant: Any
+    knowledge: dict[str, Any]
+    generator: Callable[[Purpose], np.random.Generator]
+
+
+@dataclass(frozen=True)
+class Network:
+    """What the coordinator's host knows of the topology, and what each agent is told of it.
+
+    `neighbours[n]` are the names agent n is given, `knowledge[n]` what else it may know;
+    `server` is what a coordinator's machine is told; `facts` go into the result.
+    """
+
+    neighbours: list[tuple[int, ...]]
+    knowledge: list[dict[str, Any]]
+    server: dict[str, Any] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+def no_network(spec: RunSpec, run: int) -> Network:
+    """Agents that only know the coordinator."""
+    count = spec.agents.count
+    return Network([()] * count, [{}] * count)
+
+
+def no_check(spec: RunSpec, parameters: Any) -> None:
+    """Nothing to check beyond the types."""
+
+
+def no_summary(spec: RunSpec, record: RunRecord) -> None:
+    """Nothing to add to the record."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class System:
+    """One algorithm by name.
+
+    `clocks`      what it can run by; the first is the default
+    `agent`, `coordinator`  make the machines; no coordinator where the system has no server
+    `check`       raises `SpecError` for what the types cannot say (N < M, …)
+    `network`     lays out who hears whom
+    `summarise`   completes a run's record (status and answer where no server decides, cost, …)
+    """
+
+    name: str
+    title: str
+    paper: str
+    parameters: type[Parameters]
+    clocks: tuple[Clock, ...]
+    agent: Callable[[AgentContext], Machine]
+    coordinator: Callable[[CoordinatorContext], Machine] | None
+    to_agent: tuple[type[Message], ...]
+    to_coordinator: tuple[type[Message], ...]
+    claim: Callable[[Any, Any], Claim | None]
+    needs_unit_interval: bool = False
+    has_topology: bool = False
+    check: Callable[[RunSpec, Any], None] = no_check
+    network: Callable[[RunSpec, int], Network] = no_network
+    summarise: Callable[[RunSpec, RunRecord], None] = no_summary

@@ -1,0 +1,223 @@
+"""Best-arm identification with private communications (Rio et al. 2023) and its baselines."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from agent.mase import DpMaseVoter, MaseVoter, RawSender
+from coordinator.mase import CentralEliminator, MaseTally
+from posse.errors import SpecError
+from posse.seeds import Purpose
+from posse.systems.base import AgentContext, CoordinatorContext, System
+from protocol.machine import Machine
+from protocol.mase import (
+    TO_AGENT,
+    BaselineParameters,
+    CorruptedParameters,
+    DpMaseParameters,
+    Eliminated,
+    MaseParameters,
+    Sample,
+    Variant,
+    Vote,
+    corrupted_failure,
+    threshold,
+    votes_needed,
+)
+from protocol.privacy import Claim
+
+if TYPE_CHECKING:
+    from posse.record import RunRecord
+    from posse.spec import RunSpec
+
+PAPER = "Rio et al. 2023"
+
+
+def _failure(
+    parameters: MaseParameters | CorruptedParameters, arms: int, variant: Variant
+) -> float:
+    """The failure probability of one agent's local test: β, or η_ξ."""
+    if isinstance(parameters, CorruptedParameters):
+        p = parameters
+        return corrupted_failure(p.eta, p.xi, arms, p.delta, variant)
+    return parameters.beta
+
+
+def _needed(parameters: MaseParameters | CorruptedParameters, arms: int, variant: Variant) -> int:
+    """The votes that remove an arm.
+
+    The print takes M from log η; its Proposition 5.3 and the threshold effect need η_ξ.
+    """
+    failure = _failure(parameters, arms, variant)
+    if isinstance(parameters, CorruptedParameters) and variant == "printed":
+        failure = parameters.eta
+    return votes_needed(threshold(parameters.delta, failure), parameters.vote_rule, variant)
+
+
+def _check_votes(spec: RunSpec, parameters: MaseParameters | CorruptedParameters) -> None:
+    arms, agents = spec.arms.arm_count(), spec.agents.count
+    if isinstance(parameters, CorruptedParameters):
+        eta_xi = _failure(parameters, arms, spec.variant)
+        if eta_xi <= 0:
+            raise SpecError(
+                "parameters.xi",
+                f"is {parameters.xi}: with eta = {parameters.eta} and {arms} arms the printed "
+                f"local test never eliminates (eta_xi = {eta_xi:.3g}); lower xi or use "
+                'variant = "corrected"',
+            )
+    needed = _needed(parameters, arms, spec.variant)
+    if agents < needed:
+        raise SpecError(
+            "agents.count",
+            f"is {agents}, but an arm needs {needed} votes to leave; have at least {needed} agents",
+        )
+    xi = getattr(parameters, "xi", 0.0)
+    if xi and agents * (1 - xi) < needed + 2 * math.sqrt(agents * xi * (1 - xi)):
+        warnings.warn(
+            f"parameters.xi = {xi}: so many votes are withheld that {agents} agents may not reach "
+            f"{needed}; the run may end as no_consensus",
+            stacklevel=2,
+        )
+
+
+def _voter(context: AgentContext) -> Machine:
+    p = context.parameters
+    failure = _failure(p, context.arms, context.variant)
+    return MaseVoter(context.arms, failure, context.noise, xi=getattr(p, "xi", 0.0))
+
+
+def _dp_voter(context: AgentContext) -> Machine:
+    p: DpMaseParameters = context.parameters
+    return DpMaseVoter(context.arms, p.beta, p.epsilon, context.variant, context.noise)
+
+
+def _lone_voter(context: AgentContext) -> Machine:
+    return MaseVoter(context.arms, context.parameters.delta, context.noise, votes=False)
+
+
+def _tally(context: CoordinatorContext) -> Machine:
+    needed = _needed(context.parameters, context.arms, context.variant)
+    return MaseTally(context.arms, context.agents, needed, context.generator(Purpose.TIES))
+
+
+def _central(context: CoordinatorContext) -> Machine:
+    return CentralEliminator(context.arms, context.agents, context.parameters.delta)
+
+
+def _no_claim(parameters: MaseParameters, variant: Variant) -> Claim:
+    return Claim(mechanism="none", holds=True, note="Nothing is claimed.")
+
+
+def _raw_claim(parameters: BaselineParameters, variant: Variant) -> Claim:
+    return Claim(mechanism="none", note="Every raw reward is sent.", adversary="nobody")
+
+
+def _silent_claim(parameters: BaselineParameters, variant: Variant) -> Claim:
+    return Claim(mechanism="silence", epsilon=0.0, note="No agent sends anything.")
+
+
+def _dp_claim(parameters: DpMaseParameters, variant: Variant) -> Claim:
+    return Claim(
+        mechanism="laplace",
+        epsilon=parameters.epsilon,
+        unit="one reward of one agent",
+        adversary="whoever reads all messages of all agents",
+        note="Not covered: the pulls themselves, and which agent is active.",
+    )
+
+
+def _corrupted_claim(parameters: CorruptedParameters, variant: Variant) -> Claim:
+    return Claim(
+        mechanism="randomized-response",
+        unit="the best arm",
+        adversary="whoever reads one agent's votes",
+        holds=False,
+        note=(
+            f"Claimed: such an adversary names the best arm with probability at most "
+            f"{1 - parameters.eta:.3g}. The proof bounds the adversary by a guarantee made for "
+            "the agent and ignores guessing among the arms without a vote."
+        ),
+    )
+
+
+def _summarise_independent(spec: RunSpec, record: RunRecord) -> None:
+    """Every agent has its own answer; the run's is the commonest."""
+    answers = Counter(arm for arm in record.answers if arm is not None)
+    if answers:
+        record.best_arm = min(answers, key=lambda arm: (-answers[arm], arm))
+        record.status = "identified" if len(answers) == 1 else "no_consensus"
+
+
+SYSTEMS = {
+    system.name: system
+    for system in (
+        System(
+            name="mase",
+            title="votes of successive eliminations, no privacy",
+            paper=f"{PAPER}, Algorithm 1",
+            parameters=MaseParameters,
+            clocks=("virtual", "wall"),
+            agent=_voter,
+            coordinator=_tally,
+            to_agent=TO_AGENT,
+            to_coordinator=(Vote,),
+            claim=_no_claim,
+            check=_check_votes,
+        ),
+        System(
+            name="dp-mase",
+            title="votes of differentially private successive eliminations",
+            paper=f"{PAPER}, Algorithm 2",
+            parameters=DpMaseParameters,
+            clocks=("virtual", "wall"),
+            agent=_dp_voter,
+            coordinator=_tally,
+            to_agent=TO_AGENT,
+            to_coordinator=(Vote,),
+            claim=_dp_claim,
+            needs_unit_interval=True,
+            check=_check_votes,
+        ),
+        System(
+            name="corrupted-elimination",
+            title="votes withheld at random (xi = 0 is Féraud's)",
+            paper=f"{PAPER}, Algorithm 3",
+            parameters=CorruptedParameters,
+            clocks=("virtual", "wall"),
+            agent=_voter,
+            coordinator=_tally,
+            to_agent=TO_AGENT,
+            to_coordinator=(Vote,),
+            claim=_corrupted_claim,
+            check=_check_votes,
+        ),
+        System(
+            name="central",
+            title="baseline: every raw reward goes to the coordinator",
+            paper=f"{PAPER}, section 6",
+            parameters=BaselineParameters,
+            clocks=("virtual", "wall"),
+            agent=lambda context: RawSender(context.arms),
+            coordinator=_central,
+            to_agent=(Eliminated,),
+            to_coordinator=(Sample,),
+            claim=_raw_claim,
+        ),
+        System(
+            name="independent",
+            title="baseline: every agent alone",
+            paper=f"{PAPER}, section 6",
+            parameters=BaselineParameters,
+            clocks=("virtual", "wall"),
+            agent=_lone_voter,
+            coordinator=None,
+            to_agent=(),
+            to_coordinator=(),
+            claim=_silent_claim,
+            summarise=_summarise_independent,
+        ),
+    )
+}

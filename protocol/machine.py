@@ -1,0 +1,163 @@
+"""The machine interface: an algorithm is a pair of machines without input or output.
+
+A machine is handed events, each with the time at which it happened, and answers with effects:
+
+    handle(event, now) -> effects
+
+The rules, which every machine and every engine keeps:
+
+1.  The first event is `Started`. No event follows `Finish`.
+2.  An agent has at most one order to its arms under way, `Pull` or `Explore`. A new one replaces
+    it. A `Pull` that was begun is never torn apart: replacing it after its first pull is a
+    `LocalProtocolError`.
+3.  `Pull` is answered by one `Pulled`. `Explore` is answered by any number of `Observed`, each
+    with one or more whole activations, of which only the last may make the machine act: the engine
+    asks `silent` how far it may go. So the order costs one event per decision, not per pull.
+4.  Before a message is handed to an exploring agent, it is given what it observed up to then.
+5.  `now` is in the unit of the run's clock: rounds of the paper in expectation (`virtual`), slots
+    (`slots`), seconds (`wall`). A machine never reads a clock.
+6.  What a peer did wrong raises `RemoteProtocolError` and leaves the machine's state as it was.
+7.  State is plain data: numbers, arrays, tuples, and the sampler of noise it was given.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from protocol.privacy import Release
+from protocol.wire import Message
+
+FloatArray = NDArray[np.float64]
+
+COORDINATOR = -1
+"""The coordinator's name among peers; agents are named by their rank, 0 to N - 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The run begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pulled:
+    """A `Pull` is complete.
+
+    `sums` has one sum of rewards per arm, shape (len(arms),). `rewards`, shape (len(arms), times),
+    is there only if the order said `each`.
+    """
+
+    arms: tuple[int, ...]
+    times: int
+    sums: FloatArray
+    rewards: FloatArray | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """Rewards of one or more activations of an `Explore`, shape (len(arms), activations)."""
+
+    arms: tuple[int, ...]
+    rewards: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A message arrived from `sender` (a rank, or `COORDINATOR`)."""
+
+    sender: int
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class PeerFinished:
+    """To a coordinator's machine: agent `sender` will not act any more."""
+
+    sender: int
+
+
+Event = Started | Pulled | Observed | Received | PeerFinished
+
+
+@dataclass(frozen=True, slots=True)
+class Pull:
+    """Pull each of these arms `times` times, in turn: one of each, then one of each again."""
+
+    arms: tuple[int, ...]
+    times: int
+    each: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Explore:
+    """Pull each of these arms once per activation until another order replaces this one."""
+
+    arms: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Send `message` to the peer `to`."""
+
+    to: int
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Broadcast:
+    """Send `message` to every agent (a coordinator) or to every neighbour (an agent)."""
+
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Disclose:
+    """Enter a noisy release into the agent's privacy ledger; nothing is sent by it."""
+
+    release: Release
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Enter a row into the lab's log of the run under `name`; nothing is sent by it."""
+
+    name: str
+    row: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """This machine is done. `status` is the run's when a coordinator says it."""
+
+    status: str
+    arm: int | None = None
+
+
+Effect = Pull | Explore | Send | Broadcast | Disclose | Note | Finish
+Effects = Sequence[Effect]
+
+
+class Machine(Protocol):
+    """An agent's or a coordinator's part of an algorithm."""
+
+    def handle(self, event: Event, now: float) -> Effects:
+        """Take one event and say what is to be done."""
+        ...
+
+
+class ExploringMachine(Machine, Protocol):
+    """A machine that may order `Explore`."""
+
+    def silent(self, rewards: FloatArray) -> int:
+        """How many of these further activations, shape (arms, activations), change nothing.
+
+        The next one after them, if there is one, makes the machine act.
+        """
+        ...
+
+
+class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of every system's `[parameters]`: checked when read, immutable, sent to agents as is."""

@@ -1,0 +1,138 @@
+"""Messages, parameters and formulas of best-arm identification with private communications.
+
+Rio, Barlier, Colin and Alami, "Multi-agent best arm identification with private communications",
+ICML 2023. Symbols: K arms, N agents, G the arms the coordinator still believes in, L_n those of
+agent n, M the votes that eliminate an arm, δ the failure probability of the whole, β or η that of
+one agent's local test, ξ the probability that a vote is withheld, ε the privacy level.
+"""
+
+import math
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from msgspec import Meta
+
+from protocol.machine import FloatArray, Parameters
+from protocol.wire import Message
+
+Variant = Literal["corrected", "printed"]
+VoteRule = Literal["at-least", "more-than"]
+Probability = Annotated[float, Meta(gt=0, lt=1)]
+
+Arms = Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Meta(min_length=1, max_length=10_000)]
+
+
+class Vote(Message, frozen=True):
+    """Agent to coordinator: eliminate these arms, sorted by index (an order by estimate leaks)."""
+
+    arms: Arms
+
+
+class Eliminated(Message, frozen=True):
+    """Coordinator to all agents: these arms have left G."""
+
+    arms: Arms
+
+
+class Sample(Message, frozen=True):
+    """Agent to coordinator, `central` only: one raw reward of each of these arms."""
+
+    arms: Arms
+    rewards: bytes
+
+
+TO_COORDINATOR = (Vote, Sample)
+TO_AGENT = (Eliminated,)
+
+
+class MaseParameters(Parameters, frozen=True, kw_only=True):
+    """MASE: successive elimination as the local test, no privacy."""
+
+    delta: Annotated[float, Meta(gt=0, lt=1, description="δ, failure probability")] = 0.05
+    beta: Annotated[float, Meta(gt=0, lt=1, description="β, failure of one agent's test")] = 0.5
+    vote_rule: Annotated[
+        VoteRule | None, Meta(description="votes that eliminate; default by variant")
+    ] = None
+
+
+class DpMaseParameters(MaseParameters, frozen=True, kw_only=True):
+    """DP-MASE: epochs with one noisy mean per arm."""
+
+    epsilon: Annotated[float, Meta(gt=0, description="ε, privacy of one reward")]
+
+
+class CorruptedParameters(Parameters, frozen=True, kw_only=True):
+    """Corrupted Elimination: votes are withheld with probability ξ (ξ = 0 is Féraud's)."""
+
+    delta: Annotated[float, Meta(gt=0, lt=1, description="δ, failure probability")] = 0.05
+    eta: Annotated[float, Meta(gt=0, lt=1, description="η, the privacy level claimed")] = 0.9
+    xi: Annotated[float, Meta(ge=0, lt=1, description="ξ, probability to withhold a vote")] = 0.0
+    vote_rule: Annotated[
+        VoteRule | None, Meta(description="votes that eliminate; default by variant")
+    ] = None
+
+
+class BaselineParameters(Parameters, frozen=True, kw_only=True):
+    """`central` and `independent`: one successive elimination with failure probability δ."""
+
+    delta: Annotated[float, Meta(gt=0, lt=1, description="δ, failure probability")] = 0.05
+
+
+def threshold(delta: float, failure: float) -> int:
+    """M = ⌈log δ / log β⌉: the votes needed when each is wrong with probability β (section 4)."""
+    return max(1, math.ceil(math.log(delta) / math.log(failure) - 1e-12))
+
+
+def votes_needed(m: int, rule: VoteRule | None, variant: Variant) -> int:
+    """The number of votes that removes an arm.
+
+    The pseudo-code prints λ_k > M, the proofs use "at least M votes"; `corrected` follows the
+    proofs.
+    """
+    rule = rule or ("at-least" if variant == "corrected" else "more-than")
+    return m if rule == "at-least" else m + 1
+
+
+def corrupted_failure(eta: float, xi: float, arms: int, delta: float, variant: Variant) -> float:
+    """η_ξ = 1 - (1-η)/(1-ξ)^(K-1), the failure probability left to one agent's test.
+
+    It is 0 or negative from ξ = 1 - (1-η)^(1/(K-1)) on, where the printed test never eliminates;
+    `corrected` stops at δ, where M = 1 already gives the guarantee.
+    """
+    eta_xi = 1.0 - (1.0 - eta) / (1.0 - xi) ** (arms - 1)
+    return max(eta_xi, delta) if variant == "corrected" else eta_xi
+
+
+def successive_elimination_radius(t: Any, arms: int, failure: float) -> Any:
+    """The radius sqrt(log(K t² / δ) / t) of successive elimination after t samples of each arm.
+
+    `t` is a number or an array of them; the result has its shape.
+    """
+    return np.sqrt(np.log(arms * np.square(t) / failure) / t)
+
+
+def eliminable(arms: tuple[int, ...], means: FloatArray, width: float) -> tuple[int, ...]:
+    """{ k : max_l μ̂_l - μ̂_k >= width }, where `means` has the means of `arms`."""
+    best = means.max()
+    return tuple(k for k, mean in zip(arms, means, strict=True) if best - mean >= width)
+
+
+def epoch_length(arms: int, epoch: int, beta: float, epsilon: float) -> int:
+    """R(e, k): the samples per arm of epoch e with k arms left (Algorithm 2, lines 5 and 17).
+
+    R = ⌈max(32 log(8ke²/β) / Δ_e², 8 log(4ke²/β) / (ε Δ_e))⌉ with Δ_e = 2^-e and e from 1.
+    """
+    gap = 2.0**-epoch
+    statistical = 32.0 * math.log(8 * arms * epoch**2 / beta) / gap**2
+    private = 8.0 * math.log(4 * arms * epoch**2 / beta) / (epsilon * gap)
+    return math.ceil(max(statistical, private))
+
+
+def epoch_radius(arms: int, epoch: int, beta: float, epsilon: float, pulls: int) -> float:
+    """H + c: how far a noisy mean of `pulls` samples may lie from the truth (Algorithm 2, line 10).
+
+    h = sqrt(log(8ke²/β) / 2R) for the samples, c = log(4ke²/β) / (εR) for the noise.
+    """
+    h = math.sqrt(math.log(8 * arms * epoch**2 / beta) / (2 * pulls))
+    c = math.log(4 * arms * epoch**2 / beta) / (epsilon * pulls)
+    return h + c

@@ -1,0 +1,135 @@
+"""The wire codec: one frame is a fixed header and a msgpack payload.
+
+    offset  size  field
+    0       2     magic, b"po"
+    2       1     version of this protocol
+    3       1     plane: data, control or world
+    4       4     run, counted from 0
+    8       4     source: the sender's rank, or -1 for the coordinator (signed)
+    12      4     sequence, counted from 0 per sender and link
+    16      8     now, in the unit of the run's clock
+    24      8     sent, the sender's clock in nanoseconds (0 where there is no clock)
+
+Integers and floats are little-endian. The payload is a tagged msgpack array, `[kind, field, …]`.
+A peer's bytes are never trusted: length first, then header, then a decoder that knows each field's
+type and bounds; there is no way from here to code.
+"""
+
+import struct
+from enum import IntEnum
+from typing import Any, ClassVar, NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from protocol.errors import RemoteProtocolError
+
+MAGIC = b"po"
+VERSION = 1
+HEADER = struct.Struct("<2sBBIiIdq")
+
+MAX_FRAME = 8 << 20
+"""What a socket accepts at all. The largest honest frame is a closing report with a regret curve
+and a thousand links, below 1 MB."""
+
+MAX_DATA = 1 << 20
+"""A data payload. The largest honest one is a slot's bundle of a few hundred neighbours' means."""
+
+
+class Plane(IntEnum):
+    """Data is what the paper sends; control is the lab's own; world is the arms' medium."""
+
+    DATA = 0
+    CONTROL = 1
+    WORLD = 2
+
+
+class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unknown_fields=True):
+    """Base of everything that crosses a link. The class name is the kind."""
+
+    plane: ClassVar[Plane] = Plane.DATA
+
+
+class Header(NamedTuple):
+    """The fields of a frame's header, as in the module's table."""
+
+    magic: bytes
+    version: int
+    plane: int
+    run: int
+    source: int
+    sequence: int
+    now: float
+    sent: int
+
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+def encode(
+    message: Message, *, run: int, source: int, sequence: int, now: float, sent: int
+) -> bytes:
+    """The frame that carries `message`."""
+    return HEADER.pack(MAGIC, VERSION, message.plane, run, source, sequence, now, sent) + _encode(
+        message
+    )
+
+
+def read_header(frame: bytes) -> Header:
+    """The header of a frame, or `RemoteProtocolError` if it is not one of ours."""
+    if len(frame) < HEADER.size:
+        raise RemoteProtocolError("short", f"{len(frame)} bytes")
+    header = Header._make(HEADER.unpack_from(frame))
+    if header.magic != MAGIC:
+        raise RemoteProtocolError("garbage", "the frame does not begin with posse's magic")
+    if header.version != VERSION:
+        raise RemoteProtocolError("version", f"version {header.version}, ours is {VERSION}")
+    return header
+
+
+class Codec:
+    """Decodes the kinds of messages that one end may be sent."""
+
+    def __init__(self, kinds: tuple[type[Message], ...]) -> None:
+        self._planes: dict[int, msgspec.msgpack.Decoder[Message]] = {}
+        for plane in Plane:
+            on_plane = tuple(kind for kind in kinds if kind.plane == plane)
+            if on_plane:
+                union: Any = on_plane[0]
+                for kind in on_plane[1:]:
+                    union |= kind
+                self._planes[int(plane)] = msgspec.msgpack.Decoder(union)
+
+    def decode(self, header: Header, frame: bytes) -> Message:
+        """The message of a frame whose header was read; `RemoteProtocolError` if it is none."""
+        decoder = self._planes.get(header.plane)
+        if decoder is None:
+            raise RemoteProtocolError("unknown-kind", f"nothing is expected on {header.plane}")
+        payload = memoryview(frame)[HEADER.size :]
+        if header.plane == Plane.DATA and len(payload) > MAX_DATA:
+            raise RemoteProtocolError("oversize", f"{len(payload)} bytes of payload")
+        try:
+            return decoder.decode(payload)
+        except msgspec.ValidationError as error:
+            unknown = str(error).startswith("Invalid value")
+            raise RemoteProtocolError(
+                "unknown-kind" if unknown else "malformed", str(error)
+            ) from None
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise RemoteProtocolError("malformed", str(error)) from None
+
+
+def pack_floats(values: NDArray[np.float64]) -> bytes:
+    """An array of numbers as eight little-endian bytes each."""
+    return np.ascontiguousarray(values, dtype="<f8").tobytes()
+
+
+def unpack_floats(data: bytes, count: int) -> NDArray[np.float64]:
+    """`count` finite numbers from a peer's bytes, or `RemoteProtocolError`."""
+    if len(data) != 8 * count:
+        raise RemoteProtocolError("wrong-length", f"{len(data)} bytes for {count} numbers")
+    values = np.frombuffer(data, dtype="<f8")
+    if not np.isfinite(values).all():
+        raise RemoteProtocolError("not-finite", "a number is NaN or infinite")
+    return values
