@@ -6,11 +6,13 @@ the bare one hands bytes to pyzmq and looks at nothing. Rounds of both alternate
 else the machine does meets both.
 """
 
+import gc
 import os
 import resource
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,13 +50,13 @@ class Figure:
         return 1e6 * self.cpu / self.messages
 
 
-def _fork(body: "object", *arguments: object) -> int:
+def _fork(body: Callable[..., object], *arguments: object) -> int:
     sys.stdout.flush()
     pid = os.fork()
     if pid == 0:
         code = 1
         try:
-            body(*arguments)  # type: ignore[operator]
+            body(*arguments)
             code = 0
         finally:
             os._exit(code)
@@ -150,6 +152,8 @@ def bare(agents: int, messages: int, size: int) -> Figure:
 
 def main() -> None:
     register(ECHO)
+    gc.collect()
+    gc.freeze()  # as the nursery does before it forks
     ours: list[Figure] = []
     theirs: list[Figure] = []
     star = OurStar(AGENTS, MESSAGES, SIZE)
