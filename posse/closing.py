@@ -72,4 +72,6 @@ def _privacy(privacy: dict[str, Any] | None) -> str:
     if not claim["holds"]:
         parts.append("The paper's claim does not hold.")
     parts.append(claim["note"])
+    if claim["epsilon"] is not None and privacy["records"]:
+        parts.append(privacy["records"])
     return " ".join(part for part in parts if part)

@@ -285,6 +285,7 @@ class CoordinatorHost:
             if claim is None
             else {
                 "claim": {name: getattr(claim, name) for name in claim.__struct_fields__},
+                "records": spec.arms.records or None,
                 "variant": spec.variant,
                 "spent_per_agent": [spent(report.releases) for report in reports],
                 "releases_per_agent": [len(report.releases) for report in reports],

@@ -15,7 +15,7 @@ pytest.importorskip("sklearn")
 @pytest.fixture
 def digits(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.syspath_prepend(FOLDER)
-    import digits
+    import digits  # noqa: PLC0415
 
     return digits
 
@@ -40,7 +40,11 @@ def test_an_arm_goes_round_its_shard(digits: Any) -> None:
 @pytest.mark.slow
 def test_the_command_finds_the_best_model() -> None:
     done = subprocess.run(
-        [sys.executable, str(FOLDER / "run.py")], capture_output=True, text=True, timeout=110
+        [sys.executable, str(FOLDER / "run.py")],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=110,
     )
     assert done.returncode == 0, done.stderr
     assert "identified, arm 0: support vectors" in done.stdout
