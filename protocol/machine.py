@@ -17,7 +17,11 @@ The rules, which every machine and every engine keeps:
 5.  `now` is in the unit of the run's clock: rounds of the paper in expectation (`virtual`), slots
     (`slots`), seconds (`wall`). A machine never reads a clock.
 6.  What a peer did wrong raises `RemoteProtocolError` and leaves the machine's state as it was.
-7.  State is plain data: numbers, arrays, tuples, and the sampler of noise it was given.
+7.  A coordinator's machine may order `Pull` and say `Played` where all agents share the arms: they
+    are then its own, and agents order nothing. Its `Pull` is answered before anything else happens.
+8.  `Timer` is the one place where seconds come in, whatever the run's clock: silence has no other
+    measure. Engines without a clock fire it when nothing else can happen any more.
+9.  State is plain data: numbers, arrays, tuples, and the sampler of noise it was given.
 """
 
 from collections.abc import Sequence
@@ -79,7 +83,12 @@ class PeerFinished:
     sender: int
 
 
-Event = Started | Pulled | Observed | Received | PeerFinished
+@dataclass(frozen=True, slots=True)
+class TimerFired:
+    """To a coordinator's machine: the time that its last `Timer` asked for has passed."""
+
+
+Event = Started | Pulled | Observed | Received | PeerFinished | TimerFired
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +138,35 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
+class Played:
+    """One slot of arms that all share is over: agent n pulled `arms[n]` and got `payoffs[n]`.
+
+    An agent that did not pull has the arm -1 and the payoff 0.
+    """
+
+    arms: tuple[int, ...]
+    payoffs: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Dismiss:
+    """A coordinator goes on without this agent, for the fault that `reason` names.
+
+    Nothing more is sent to it, waited for from it, or taken from it in this run.
+    """
+
+    agent: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Timer:
+    """Hand a coordinator's machine `TimerFired` in `after` seconds; replaces the timer before."""
+
+    after: float
+
+
+@dataclass(frozen=True, slots=True)
 class Finish:
     """This machine is done. `status` is the run's when a coordinator says it."""
 
@@ -136,7 +174,7 @@ class Finish:
     arm: int | None = None
 
 
-Effect = Pull | Explore | Send | Broadcast | Disclose | Note | Finish
+Effect = Pull | Explore | Send | Broadcast | Disclose | Note | Played | Dismiss | Timer | Finish
 Effects = Sequence[Effect]
 
 

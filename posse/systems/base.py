@@ -87,6 +87,7 @@ class System:
     `clocks`      what it can run by; the first is the default
     `agent`, `coordinator`  make the machines; no coordinator where the system has no server
     `check`       raises `SpecError` for what the types cannot say (N < M, …)
+    `shared_arms` all agents share one set of arms, which is the coordinator's machine's to pull
     `network`     lays out who hears whom
     `summarise`   completes a run's record (status and answer where no server decides, cost, …)
     """
@@ -103,6 +104,7 @@ class System:
     claim: Callable[[Any, Any], Claim | None]
     needs_unit_interval: bool = False
     has_topology: bool = False
+    shared_arms: bool = False
     check: Callable[[RunSpec, Any], None] = no_check
     network: Callable[[RunSpec, int], Network] = no_network
     summarise: Callable[[RunSpec, RunRecord], None] = no_summary
