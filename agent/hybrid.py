@@ -86,9 +86,11 @@ class HybridSums:
         # the lowest set bit of τ, and the one above it; 0 is the logarithmic mechanism
         level = (tau ^ rest).bit_length()
         above = (rest & -rest).bit_length()
-        fresh = self.levels[level] = self.levels[above] + self.batch[self.used]
+        fresh: FloatArray = self.levels[above] + self.batch[self.used]
+        self.levels[level] = fresh
         self.used += 1
-        return self.sums + fresh
+        released: FloatArray = self.sums + fresh
+        return released
 
     def releases(self) -> list[Release]:
         """What the releases from the doubling at T_0 = t on cost, for the ledger.

@@ -104,7 +104,7 @@ def privacy_factor(pulls: int, variant: Variant) -> float:
     starves. `corrected` takes log(max(n, 2)).
     """
     least = 2 if variant == "corrected" else 1
-    return math.log(max(pulls, least)) ** 1.5 / pulls
+    return math.pow(math.log(max(pulls, least)), 1.5) / pulls
 
 
 def privacy_weight(slot: int, epsilon: float) -> float:

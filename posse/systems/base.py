@@ -76,6 +76,11 @@ def no_check(spec: RunSpec, parameters: Any) -> None:
     """Nothing to check beyond the types."""
 
 
+def no_advice(spec: RunSpec, parameters: Any) -> list[str]:
+    """Nothing to warn of."""
+    return []
+
+
 def no_summary(spec: RunSpec, record: RunRecord) -> None:
     """Nothing to add to the record."""
 
@@ -88,6 +93,7 @@ class System:
     `agent`, `coordinator`  make the machines; no coordinator where the system has no server
     `check`       raises `SpecError` for what the types cannot say (N < M, …)
     `shared_arms` all agents share one set of arms, which is the coordinator's machine's to pull
+    `advise`      sentences about what is allowed and probably not meant
     `network`     lays out who hears whom
     `summarise`   completes a run's record (status and answer where no server decides, cost, …)
     """
@@ -106,5 +112,6 @@ class System:
     has_topology: bool = False
     shared_arms: bool = False
     check: Callable[[RunSpec, Any], None] = no_check
+    advise: Callable[[RunSpec, Any], list[str]] = no_advice
     network: Callable[[RunSpec, int], Network] = no_network
     summarise: Callable[[RunSpec, RunRecord], None] = no_summary
