@@ -84,6 +84,7 @@ def communication(links: list[LinkCount]) -> dict[str, Any]:
         "rounds": None,
         "links": kinds_of_link,
         "cost": kinds_of_link["agent-coordinator"] + kinds_of_link["agent-agent"],
+        "socket_bytes": None,
         **{plane.name.lower(): planes[plane] for plane in Plane},
     }
 

@@ -395,7 +395,7 @@ def test_a_power_law_makes_the_first_agents_busiest() -> None:
 @pytest.mark.parametrize(
     ("system", "parameters", "agents", "expected", "tolerance"),
     [
-        # Rio et al. 2023 on Problem 1, rounds; the spread over seeds is a few percent
+        # rounds on Problem 1; the spread over seeds is a few percent, see docs/best-arm.md
         ("dp-mase", {"epsilon": 0.05}, 64, 88_000, 0.06),
         ("dp-mase", {"epsilon": 0.25}, 64, 40_000, 0.06),
         ("dp-mase", {"epsilon": 0.05}, 256, 344_000, 0.04),

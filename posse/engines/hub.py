@@ -12,6 +12,7 @@ from zmq.utils.monitor import recv_monitor_message
 
 from posse.agent_host import AgentSetup
 from posse.coordinator_host import CoordinatorHost
+from posse.engines.socket_bytes import SocketBytes
 from posse.engines.sockets import configure, heartbeat
 from posse.errors import PosseError, RunFailed
 from posse.record import RunRecord
@@ -61,7 +62,8 @@ class Hub:
             self._context.term()
             raise PosseError(f"{bind} cannot be bound: {error.strerror}") from None
         self.endpoint = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
-        self._monitor = self._socket.get_monitor_socket(zmq.EVENT_DISCONNECTED)
+        self._monitor = self._socket.get_monitor_socket(zmq.EVENT_ACCEPTED | zmq.EVENT_DISCONNECTED)
+        self._socket_bytes = SocketBytes()
         self._woken, self._wake = os.pipe()
         self._poller = zmq.Poller()
         self._poller.register(self._socket, zmq.POLLIN)
@@ -118,6 +120,7 @@ class Hub:
 
         host.refused.update(self.refused)
         self.refused = host.refused
+        self._socket_bytes.begin()
         host.begin()
         self._flush(host)
 
@@ -136,6 +139,7 @@ class Hub:
         self.refused = Counter()
         assert host.record is not None
         host.record.refused = dict(host.refused)
+        host.record.communication["socket_bytes"] = self._socket_bytes.counted()
         return host.record
 
     def close(self) -> None:
@@ -147,6 +151,7 @@ class Hub:
                 continue
         self._socket.disable_monitor()
         self._monitor.close()
+        self._socket_bytes.close()
         self._socket.close(linger=500)
         self._context.term()
         os.close(self._woken)
@@ -184,7 +189,7 @@ class Hub:
             if self._socket in ready and self._drain(take, done):
                 heard = time.monotonic()
             if self._monitor in ready:
-                self._dropped()
+                self._connections()
             if self._deaths is not None and self._deaths[0] in ready:
                 death = self._deaths[1]()
                 if death:
@@ -193,22 +198,34 @@ class Hub:
     def _drain(self, take: Callable[[bytes, bytes], bool], done: Callable[[], bool]) -> bool:
         """Take what has arrived; whether any of it was honest."""
         honest = False
+        receive = self._socket.recv
         while not done():
             try:
-                parts = self._socket.recv_multipart(zmq.NOBLOCK)
+                identity = receive(zmq.NOBLOCK)
             except zmq.Again:
                 break
-            if len(parts) != 2:
+            # ROUTER puts the identity before what was sent, which has one part or more
+            frame = receive()
+            if self._socket.get(zmq.RCVMORE):
+                self._skip()
                 self.refused["malformed"] += 1
                 continue
-            honest = take(parts[0], parts[1]) or honest
+            honest = take(identity, frame) or honest
         return honest
 
-    def _dropped(self) -> None:
-        """ZeroMQ closed a connection: a frame beyond the limit, broken framing, or a peer's end."""
+    def _skip(self) -> None:
+        """Drop the parts left of a message that has too many."""
+        while self._socket.get(zmq.RCVMORE):
+            self._socket.recv()
+
+    def _connections(self) -> None:
+        """A connection came, or ZeroMQ closed one: oversized frame, bad framing, peer gone."""
         while self._monitor.poll(0):
-            recv_monitor_message(self._monitor)
-            self.refused["connection-dropped"] += 1
+            event = recv_monitor_message(self._monitor)
+            if event["event"] == zmq.EVENT_ACCEPTED:
+                self._socket_bytes.accepted(event["value"])
+            else:
+                self.refused["connection-dropped"] += 1
 
     def _lobby(self, identity: bytes, frame: bytes) -> bool:
         """Take what concerns joining."""
@@ -270,7 +287,8 @@ class Hub:
 
     def _send(self, rank: int, frame: bytes) -> None:
         try:
-            self._socket.send_multipart((self._identities[rank], frame))
+            self._socket.send(self._identities[rank], zmq.SNDMORE)
+            self._socket.send(frame)
         except zmq.Again:
             raise RunFailed(f"agent {rank} does not read what it is sent") from None
         except zmq.ZMQError as error:
