@@ -39,6 +39,8 @@ def show(result: Result, directory: Path, console: Console) -> None:
         table.add_row("refused", ", ".join(f"{n} {reason}" for reason, n in refused.items()))
     if exhausted := {agent for run in runs for agent in run.exhausted}:
         table.add_row("used up", f"{len(exhausted)} agents ran out of rewards")
+    if dismissed := {(agent, why) for run in runs for agent, why in run.dismissed.items()}:
+        table.add_row("dismissed", ", ".join(f"agent {n} ({why})" for n, why in sorted(dismissed)))
     for warning in result.warnings:
         table.add_row("warning", warning)
     table.add_row("time", f"{_mean(summary['elapsed_seconds'], 2)} s a run")
