@@ -41,8 +41,7 @@ from protocol.machine import (
 from protocol.wire import HEADER, Codec, Message, Plane, encode, read_header
 
 _LOBBY_KINDS = tuple(
-    bytes([0xA0 + len(kind.__name__)]) + kind.__name__.encode()
-    for kind in (control.Refused, control.Configure, control.Goodbye)
+    bytes([0xA0 + len(kind.__name__)]) + kind.__name__.encode() for kind in control.TO_JOINING
 )
 _CONTROL = int(Plane.CONTROL)  # an enum's member costs a call to look up, once or more per frame
 _CONTROL_BYTE = bytes([_CONTROL])
@@ -52,7 +51,7 @@ class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
     """All that an agent is told about a series of runs; the payload of `control.Configure`.
 
     `arms` is only their number where all agents share them. `neighbours` are names, `inboxes` their
-    addresses where agents talk to each other.
+    addresses and `keys` their public keys where agents talk to each other. `mode`: lab or field.
     """
 
     system: str
@@ -65,6 +64,8 @@ class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
     base: str
     neighbours: tuple[int, ...] = ()
     inboxes: dict[int, str] = {}
+    keys: dict[int, str] = {}
+    mode: str = "lab"
     knowledge: dict[str, Any] = {}
 
 
@@ -111,6 +112,7 @@ class AgentHost:
         self.outbox: list[tuple[int, bytes]] = []
         self.stamp = stamp
         self.system = get_system(setup.system)
+        self.field = setup.mode == "field"
         self.parameters = msgspec.convert(setup.parameters, self.system.parameters)
         self._codec = codec_of(setup.system)
         self._neighbours = frozenset(setup.neighbours)

@@ -9,8 +9,13 @@ import msgspec
 from posse.engines import memory
 from posse.engines.base import Observer, silent
 from posse.engines.processes import ProcessEngine
+from posse.keys import CoordinatorKeys
 from posse.record import Result, RunRecord
 from posse.spec import RunSpec, load, parse
+
+NO_KEYS = (
+    "insecure: the links had no keys; whoever reached them could join, read and change messages"
+)
 
 Source = str | Path | dict[str, Any] | RunSpec
 
@@ -59,18 +64,26 @@ def serve(
     source: Source,
     *,
     bind: str,
+    keys: CoordinatorKeys | None = None,
     observe: Observer = silent,
     on_join: Callable[[int], None] = lambda joined: None,
     on_record: Callable[[RunRecord], None] = lambda record: None,
 ) -> Result:
-    """Like `run`, for agents that join from elsewhere at the address `bind`."""
+    """Like `run`, for agents that join from elsewhere at the address `bind`.
+
+    Without `keys` whoever reaches the address may join, and the result says so.
+    """
     spec = specification(source)
     records: list[RunRecord] = []
-    with ProcessEngine(spec, bind=bind, token="", spawn=0, on_join=on_join) as engine:
+    with ProcessEngine(spec, bind=bind, token="", spawn=0, keys=keys, on_join=on_join) as engine:
         for number in range(spec.repeat):
             records.append(engine.run(spec, number, observe))
             on_record(records[-1])
-    return result(spec, records)
+    found = result(spec, records)
+    found.links = "keys" if keys is not None else "insecure"
+    if keys is None:
+        found.warnings.insert(0, NO_KEYS)
+    return found
 
 
 def result(spec: RunSpec, records: list[RunRecord]) -> Result:

@@ -6,6 +6,7 @@ Exit codes: 0 the command did what it says (a run that ended without consensus i
 """
 
 import argparse
+import os
 import signal
 import sys
 from pathlib import Path
@@ -71,8 +72,13 @@ def _parser() -> argparse.ArgumentParser:
     coordinator.add_argument("--bind", required=True, metavar="ADDRESS", help="tcp://HOST:PORT")
     coordinator.add_argument("--out", type=Path, metavar="DIR", help="directory of the result")
     coordinator.add_argument("--json", action="store_true", help="print one JSON document")
-    _insecure(coordinator)
+    _security(coordinator)
     coordinator.set_defaults(command=_coordinator)
+
+    keys = commands.add_parser("keys", help="make key pairs for a coordinator and its agents")
+    keys.add_argument("folder", type=Path, metavar="DIR", help="where to; adds what is missing")
+    keys.add_argument("--agents", type=int, required=True, metavar="N", help="how many agents")
+    keys.set_defaults(command=_keys)
 
     agent = commands.add_parser("agent", help="join a coordinator as one agent")
     agent.add_argument("--join", required=True, metavar="ADDRESS", help="tcp://HOST:PORT")
@@ -80,7 +86,20 @@ def _parser() -> argparse.ArgumentParser:
     agent.add_argument(
         "--inbox", default="", metavar="ADDRESS", help="where neighbours reach this agent"
     )
-    _insecure(agent)
+    agent.add_argument(
+        "--run", type=Path, metavar="FILE", help="this machine's own run file, for its arms"
+    )
+    agent.add_argument(
+        "--set", action="append", default=[], metavar="PATH=VALUE", help="as for posse run"
+    )
+    agent.add_argument(
+        "--wait",
+        type=float,
+        default=300.0,
+        metavar="SECONDS",
+        help="how long to wait for a coordinator (default: 300)",
+    )
+    _security(agent)
     agent.set_defaults(command=_agent)
     return parser
 
@@ -96,7 +115,10 @@ def _run_file(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _insecure(parser: argparse.ArgumentParser) -> None:
+def _security(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--keys", type=Path, metavar="DIR", help="the folder of keys, made by posse keys"
+    )
     parser.add_argument(
         "--insecure",
         action="store_true",
@@ -120,34 +142,77 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _coordinator(options: argparse.Namespace) -> int:
-    from posse import api, command_run, spec  # noqa: PLC0415
+    from posse import api, command_run, keys, log, spec  # noqa: PLC0415
 
     checked = spec.load(options.file, [*_overrides(options), "engine.kind=processes"])
-    _refuse_open_address(options.bind, options.insecure)
+    _refuse_open_address(options.bind, options)
+    log.begin("coordinator", insecure=options.keys is None)
+    pairs = keys.for_coordinator(options.keys, checked.agents.count) if options.keys else None
+    _say_insecure(options)
 
     def serve(source: Any, **callbacks: Any) -> Any:
-        return api.serve(source, bind=options.bind, **callbacks)
+        return api.serve(source, bind=options.bind, keys=pairs, **callbacks)
 
     return command_run.run(checked, options, serve)
 
 
 def _agent(options: argparse.Namespace) -> int:
-    from posse.engines.agent_process import AgentProcess  # noqa: PLC0415
+    from posse import keys, log, spec  # noqa: PLC0415
+    from posse.engines.remote_agent import RemoteAgent  # noqa: PLC0415
 
-    _refuse_open_address(options.join, options.insecure)
-    if options.rank != "auto" and not options.rank.isdigit():
-        raise PosseError(f"--rank {options.rank}: must be a number from 0, or auto")
-    rank = -1 if options.rank == "auto" else int(options.rank)
-    return AgentProcess(options.join, rank, token="", inbox=options.inbox).serve()
+    _refuse_open_address(options.join, options)
+    rank = _rank(options.rank)
+    pair = keys.for_agent(options.keys, rank) if options.keys else None
+    rank = pair.rank if pair is not None and pair.rank is not None else rank
+    log.begin(f"agent {rank}" if rank >= 0 else "agent", insecure=pair is None)
+    _say_insecure(options)
+    own = spec.load(options.run, options.set) if options.run else None
+    return RemoteAgent(
+        options.join, rank, keys=pair, inbox=options.inbox, spec=own, wait=options.wait
+    ).serve()
 
 
-def _refuse_open_address(address: str, insecure: bool) -> None:
+def _rank(said: str) -> int:
+    """The rank from the option or from what starts many of us; -1 leaves it to others."""
+    names = ("POSSE_RANK", "JOB_COMPLETION_INDEX", "SLURM_PROCID")
+    sources = {"--rank": said} if said != "auto" else {n: os.environ.get(n, "") for n in names}
+    for name, value in sources.items():
+        if value and not value.isdigit():
+            raise PosseError(f"{name} is '{value}': must be a number from 0")
+        if value:
+            return int(value)
+    return -1
+
+
+def _keys(options: argparse.Namespace) -> int:
+    from posse import keys  # noqa: PLC0415
+
+    made = keys.create(options.folder, options.agents)
+    print(
+        f"{made} key pairs made in {options.folder}.\n"
+        f"The coordinator's machine needs coordinator.key_secret and {keys.ALLOWLIST}; an agent's "
+        "needs agent-RANK.key_secret and coordinator.key."
+    )
+    return 0
+
+
+def _refuse_open_address(address: str, options: argparse.Namespace) -> None:
     loopback = address.startswith(("tcp://127.", "tcp://localhost:", "tcp://[::1]:", "ipc://"))
-    if not loopback and not insecure:
+    if options.keys and options.insecure:
+        raise PosseError("--keys and --insecure contradict each other; choose one")
+    if not loopback and not options.keys and not options.insecure:
         raise PosseError(
-            f"{address} is reached from other machines and there are no keys; add --insecure if "
-            "everybody who reaches it may join"
+            f"{address} is reached from other machines and there are no keys; make them by "
+            "posse keys DIR and add --keys DIR, or add --insecure if everybody who reaches it may "
+            "join"
         )
+
+
+def _say_insecure(options: argparse.Namespace) -> None:
+    from posse.log import LOG  # noqa: PLC0415
+
+    if options.keys is None:
+        LOG.warning("there are no keys: whoever reaches this address may join and read everything")
 
 
 def _check(options: argparse.Namespace) -> int:

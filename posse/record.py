@@ -91,7 +91,10 @@ def communication(links: list[LinkCount]) -> dict[str, Any]:
 
 @dataclass(kw_only=True)
 class Result:
-    """A series of runs of one specification."""
+    """A series of runs of one specification.
+
+    `links`: "local" (all on this machine), "keys" (CURVE on every link) or "insecure".
+    """
 
     system: str
     variant: str
@@ -99,6 +102,7 @@ class Result:
     seed: int
     runs: list[RunRecord]
     specification: dict[str, Any]
+    links: str = "local"
     network: dict[str, Any] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
@@ -134,6 +138,7 @@ class Result:
             "system": self.system,
             "variant": self.variant,
             "engine": self.engine,
+            "links": self.links,
             "seed": self.seed,
             "runs": [run.document() for run in self.runs],
             "summary": self.summary(),

@@ -42,6 +42,7 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     system: str
     arms: ArmsSpec
     agents: AgentsSpec
+    mode: Literal["lab", "field"] = "lab"
     parameters: dict[str, Any] = {}
     topology: dict[str, Any] | None = None
     variant: Literal["corrected", "printed"] = "corrected"

@@ -12,6 +12,9 @@ from protocol.privacy import Release
 from protocol.wire import Message, Plane
 
 Text = Annotated[str, Meta(max_length=4000)]
+Address = Annotated[str, Meta(max_length=200)]
+ShortHash = Annotated[str, Meta(max_length=16)]
+Configuration = Annotated[dict[str, ShortHash], Meta(max_length=1000)]
 
 
 class Control(Message, frozen=True):
@@ -21,18 +24,52 @@ class Control(Message, frozen=True):
 
 
 class Join(Control, frozen=True):
-    """An agent asks to be let in. `rank` is -1 if the coordinator is to choose."""
+    """An agent asks to be let in. `rank` is -1 if the coordinator is to choose.
+
+    An agent on another machine also says which start of it this is (`incarnation`), what its clock
+    shows (`wall`, seconds since 1970), and, if it has a run file of its own, a short hash per key
+    of it (`configuration`). It is answered by `Welcome`.
+    """
 
     rank: int
     token: Annotated[str, Meta(max_length=64)]
-    inbox: Annotated[str, Meta(max_length=200)]
+    inbox: Address
     pid: int
+    incarnation: Annotated[bytes, Meta(max_length=16)] = b""
+    wall: float = 0.0
+    configuration: Configuration = msgspec.field(default_factory=dict)
 
 
 class Refused(Control, frozen=True):
-    """The coordinator does not let an agent in."""
+    """The coordinator does not let an agent in, or has let a newer one in for it."""
 
     reason: Text
+
+
+class Welcome(Control, frozen=True):
+    """An agent on another machine is let in; `mesh`: it will talk to other agents."""
+
+    rank: int
+    mesh: bool
+
+
+class Sync(Control, frozen=True):
+    """An agent asks what the coordinator's clock shows."""
+
+    sent: int
+
+
+class Synced(Control, frozen=True):
+    """The coordinator's clock, in nanoseconds, when it read the `Sync` that was sent at `sent`."""
+
+    sent: int
+    clock: int
+
+
+class Arrived(Control, frozen=True):
+    """An agent knows the coordinator's clock and is reached by its neighbours at `inbox`."""
+
+    inbox: Address
 
 
 class Configure(Control, frozen=True):
@@ -120,5 +157,10 @@ class Goodbye(Control, frozen=True):
     """No further run: leave."""
 
 
-TO_AGENT: tuple[type[Message], ...] = (Refused, Configure, Begin, Advance, Stop, Goodbye)
-TO_COORDINATOR: tuple[type[Message], ...] = (Join, Ready, Due, Finished, Failed, Report)
+TO_AGENT: tuple[type[Message], ...] = (Begin, Advance, Stop)
+TO_COORDINATOR: tuple[type[Message], ...] = (Due, Finished, Failed, Report)
+"""What the two hosts are sent during a run."""
+
+TO_JOINING: tuple[type[Message], ...] = (Refused, Welcome, Synced, Configure, Goodbye)
+TO_LOBBY: tuple[type[Message], ...] = (Join, Sync, Arrived, Ready, Failed)
+"""What the two ends are sent outside of runs."""

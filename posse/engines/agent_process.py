@@ -19,7 +19,7 @@ from protocol.errors import RemoteProtocolError
 from protocol.machine import COORDINATOR
 from protocol.wire import Codec, Message, encode, read_header
 
-_LOBBY = Codec((control.Refused, control.Configure, control.Goodbye))
+_JOINING = Codec(control.TO_JOINING)
 _SETUP = msgspec.msgpack.Decoder(AgentSetup)
 _LISTEN_EVERY = 64
 
@@ -73,7 +73,6 @@ class AgentProcess:
         self._hub: zmq.Socket[bytes] = self._context.socket(zmq.DEALER)
         configure(self._hub, deadline=60.0)
         heartbeat(self._hub)
-        self._hub.connect(endpoint)
         self._poller = zmq.Poller()
         self._poller.register(self._hub, zmq.POLLIN)
         if leash is not None:
@@ -83,33 +82,56 @@ class AgentProcess:
         self._addresses: dict[int, str] = {}
         self._host: AgentHost | None = None
         self._rank = rank
-        address = ""
-        if inbox:
-            self._inbox = self._context.socket(zmq.PULL)
-            configure(self._inbox, deadline=60.0)
-            self._inbox.bind(inbox)
-            address = self._inbox.getsockopt_string(zmq.LAST_ENDPOINT)
-            self._poller.register(self._inbox, zmq.POLLIN)
-        self._say(control.Join(rank, token, address, os.getpid()))
+        self._join(endpoint, token, inbox)
+
+    def _join(self, endpoint: str, token: str, inbox: str) -> None:
+        """Ask to be let in. A local coordinator answers with `Configure`, when all are here."""
+        self._hub.connect(endpoint)
+        address = self._open_inbox(inbox) if inbox else ""
+        self._say(control.Join(self._rank, token, address, os.getpid()))
+
+    def _open_inbox(self, bind: str) -> str:
+        """Let neighbours reach this agent; returns the address."""
+        self._inbox = self._context.socket(zmq.PULL)
+        configure(self._inbox, deadline=60.0)
+        self._guard_inbox(self._inbox)
+        self._inbox.bind(bind)
+        self._poller.register(self._inbox, zmq.POLLIN)
+        return self._inbox.getsockopt_string(zmq.LAST_ENDPOINT)
+
+    def _guard_inbox(self, inbox: zmq.Socket[bytes]) -> None:
+        """On this machine, in a private folder or on loopback, nobody is kept out."""
+
+    def _guard_link(self, link: zmq.Socket[bytes], rank: int) -> None:
+        """On this machine a neighbour's address is enough."""
 
     def serve(self) -> int:
         """Until told to leave; returns an exit code."""
         try:
             return self._loop()
         except PosseError as error:
-            self._say(control.Failed(str(error)))
+            self._fail(str(error))
             return error.exit_code
         except Exception as error:
             traceback.print_exc(file=sys.stderr)
-            self._say(
-                control.Failed(f"agent {self._rank} has a defect: {type(error).__name__}: {error}")
-            )
+            self._fail(f"agent {self._rank} has a defect: {type(error).__name__}: {error}")
             return 70
         finally:
+            self._close()
             for socket in (self._hub, self._inbox, *self._peers.values()):
                 if socket is not None:
                     socket.close()
             self._context.term()
+
+    def _fail(self, reason: str) -> None:
+        """Tell the coordinator why this agent cannot go on."""
+        if self._host is not None and self._host.field:
+            # the reason may quote rewards
+            reason = f"agent {self._rank} cannot go on; its own log says why"
+        self._say(control.Failed(reason[:4000]))
+
+    def _close(self) -> None:
+        """Before the sockets are closed."""
 
     def _loop(self) -> int:
         while True:
@@ -166,21 +188,31 @@ class AgentProcess:
     def _lobby(self, frame: bytes) -> bool:
         """Take what concerns joining; False if this agent is to leave."""
         try:
-            message = _LOBBY.decode(read_header(frame), frame)
+            message = _JOINING.decode(read_header(frame), frame)
         except RemoteProtocolError:
             return True
         match message:
             case control.Configure(rank, setup):
                 self._rank = rank
                 decoded = _SETUP.decode(setup)
-                self._connect(decoded.inboxes)
-                self._host = AgentHost(decoded, rank, time.monotonic_ns, ProcessResources())
-                self._flush(self._host)
+                self._begin(decoded, rank)
                 return True
             case control.Refused(reason):
                 raise PosseError(f"the coordinator refused this agent: {reason}")
-            case _:
+            case control.Goodbye():
                 return False
+            case _:
+                self._joining(message)
+                return True
+
+    def _joining(self, message: Message) -> None:
+        """A step of joining that an agent on the coordinator's machine does not need."""
+
+    def _begin(self, setup: AgentSetup, rank: int) -> None:
+        """Make a host for what this agent was told."""
+        self._connect(setup.inboxes)
+        self._host = AgentHost(setup, rank, time.monotonic_ns, ProcessResources())
+        self._flush(self._host)
 
     def _connect(self, inboxes: dict[int, str]) -> None:
         """Open one link per neighbour, and close those that are no longer."""
@@ -191,6 +223,7 @@ class AgentProcess:
             if rank not in self._peers:
                 socket = self._context.socket(zmq.PUSH)
                 configure(socket, deadline=60.0)
+                self._guard_link(socket, rank)
                 socket.connect(address)
                 self._peers[rank] = socket
                 self._addresses[rank] = address

@@ -1,6 +1,6 @@
 """What the engines share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from posse.agent_host import AgentSetup
 from posse.coordinator_host import CoordinatorHost
@@ -12,7 +12,10 @@ Observer = Callable[[CoordinatorHost], None]
 
 
 def agent_setups(
-    spec: RunSpec, network: Network, inboxes: dict[int, str] | None = None
+    spec: RunSpec,
+    network: Network,
+    inboxes: dict[int, str] | None = None,
+    keys: Sequence[str] = (),
 ) -> list[AgentSetup]:
     """What each agent is told."""
     arms = spec.arms.arm_count() if spec.definition().shared_arms else spec.arms
@@ -29,6 +32,8 @@ def agent_setups(
             base=spec.base,
             neighbours=network.neighbours[rank],
             inboxes={n: inboxes[n] for n in network.neighbours[rank]} if inboxes else {},
+            keys={n: keys[n] for n in network.neighbours[rank]} if keys else {},
+            mode=spec.mode,
             knowledge=network.knowledge[rank],
         )
         for rank in range(spec.agents.count)

@@ -1,9 +1,10 @@
 """The coordinator's sockets: who has joined, and the loop that carries its host's frames."""
 
+import errno
 import math
 import os
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 
 import msgspec
@@ -12,16 +13,26 @@ from zmq.utils.monitor import recv_monitor_message
 
 from posse.agent_host import AgentSetup
 from posse.coordinator_host import CoordinatorHost
+from posse.engines.gate import Gate, Verdict, key_of, serve_with
+from posse.engines.roster import Member, NotAdmitted, Roster
 from posse.engines.socket_bytes import SocketBytes
-from posse.engines.sockets import configure, heartbeat
+from posse.engines.sockets import configure, heartbeat, why_failed
 from posse.errors import PosseError, RunFailed
+from posse.keys import CoordinatorKeys
+from posse.log import LOG
 from posse.record import RunRecord
 from protocol import control
 from protocol.errors import RemoteProtocolError
 from protocol.machine import COORDINATOR
 from protocol.wire import Codec, Message, encode, read_header
 
-_LOBBY = Codec((control.Join, control.Ready, control.Failed))
+_LOBBY = Codec(control.TO_LOBBY)
+_WATCHED = (
+    zmq.EVENT_ACCEPTED
+    | zmq.EVENT_DISCONNECTED
+    | zmq.EVENT_HANDSHAKE_FAILED_AUTH
+    | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
+)
 _NAMED = 10
 
 
@@ -36,33 +47,47 @@ class Hub:
     """A ROUTER socket and the agents behind it.
 
     A peer is known by the identity that ZeroMQ gave its connection, bound to a rank when it joins
-    with the right token. What strangers send is refused and counted in `refused`.
+    with the right key or token. What strangers send is refused and counted in `refused`.
     """
 
-    def __init__(self, bind: str, agents: int, token: str, deadline: float) -> None:
+    def __init__(
+        self,
+        bind: str,
+        agents: int,
+        token: str,
+        deadline: float,
+        keys: CoordinatorKeys | None = None,
+        configuration: dict[str, str] | None = None,
+        mesh: bool = False,
+    ) -> None:
         self.refused: Counter[str] = Counter()
         self.on_join: Callable[[int], None] = lambda joined: None
+        self.roster = Roster(agents, token, keys, configuration)
+        self.changed = False
+        """Whether somebody joined since all were configured."""
         self._agents = agents
-        self._token = token
         self._deadline = deadline
-        self._ranks: dict[bytes, int] = {}
-        self._identities: dict[int, bytes] = {}
-        self._inboxes: dict[int, str] = {}
+        self._mesh = mesh
+        self._running = False
         self._ready: set[int] = set()
+        self._setups: list[AgentSetup] = []
+        self._turned_away: deque[tuple[str, str]] = deque()
         self._deaths: tuple[int, Callable[[], str | None]] | None = None
         self._context = zmq.Context(io_threads=1)
         self._socket: zmq.Socket[bytes] = self._context.socket(zmq.ROUTER)
         configure(self._socket, deadline)
         heartbeat(self._socket)
+        if keys is not None:
+            self._guard(keys)
         self._socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
         try:
             self._socket.bind(bind)
         except zmq.ZMQError as error:
             self._socket.close()
             self._context.term()
-            raise PosseError(f"{bind} cannot be bound: {error.strerror}") from None
+            raise PosseError(f"{bind} cannot be bound: {_why_unbound(error)}") from None
         self.endpoint = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
-        self._monitor = self._socket.get_monitor_socket(zmq.EVENT_ACCEPTED | zmq.EVENT_DISCONNECTED)
+        self._monitor = self._socket.get_monitor_socket(_WATCHED)
         self._socket_bytes = SocketBytes()
         self._woken, self._wake = os.pipe()
         self._poller = zmq.Poller()
@@ -73,7 +98,7 @@ class Hub:
     @property
     def inboxes(self) -> dict[int, str]:
         """Where each agent that joined is reached by its neighbours."""
-        return self._inboxes
+        return {rank: member.inbox for rank, member in self.roster.members.items()}
 
     def watch(self, fd: int, describe: Callable[[], str | None]) -> None:
         """When `fd` is readable ask `describe`; a sentence from it ends the run."""
@@ -87,8 +112,8 @@ class Hub:
     def gather(self) -> None:
         """Wait until every agent has joined."""
         self._until(
-            lambda: len(self._identities) == self._agents,
-            lambda: [n for n in range(self._agents) if n not in self._identities],
+            lambda: not self.roster.missing(),
+            self.roster.missing,
             "to join",
             self._lobby,
         )
@@ -96,25 +121,31 @@ class Hub:
     def configure(self, setups: list[AgentSetup]) -> None:
         """Tell every agent what it may know, and wait until each is ready."""
         self._ready.clear()
-        encoder = msgspec.msgpack.Encoder()
-        for rank, setup in enumerate(setups):
-            self._say(rank, control.Configure(rank, encoder.encode(setup)))
+        self.changed = False
+        self._setups = setups
+        for rank in range(self._agents):
+            self._configure(rank)
         self._until(
             lambda: len(self._ready) == self._agents,
             lambda: [n for n in range(self._agents) if n not in self._ready],
             "to be ready",
             self._lobby,
         )
+        self._setups = []
+
+    def _configure(self, rank: int) -> None:
+        setup = msgspec.msgpack.encode(self._setups[rank])
+        self._say(rank, control.Configure(rank, setup))
 
     def carry(self, host: CoordinatorHost) -> RunRecord:
         """Carry the host's frames until its run is complete."""
 
         def take(identity: bytes, frame: bytes) -> bool:
-            rank = self._ranks.get(identity)
-            if rank is None:
-                self._stranger(identity, frame)
+            member = self.roster.by_identity.get(identity)
+            if member is None:
                 return False
-            host.receive(rank, frame)
+            member.heard = time.monotonic()
+            host.receive(member.rank, frame)
             self._flush(host)
             return True
 
@@ -128,14 +159,18 @@ class Hub:
             host.fire()
             self._flush(host)
 
-        self._until(
-            lambda: host.record is not None,
-            host.waiting_for,
-            "to act",
-            take,
-            lambda: host.timer,
-            fire,
-        )
+        self._running = True
+        try:
+            self._until(
+                lambda: host.record is not None,
+                host.waiting_for,
+                "to act",
+                take,
+                lambda: host.timer,
+                fire,
+            )
+        finally:
+            self._running = False
         self.refused = Counter()
         assert host.record is not None
         host.record.refused = dict(host.refused)
@@ -144,7 +179,7 @@ class Hub:
 
     def close(self) -> None:
         """Say goodbye and free everything."""
-        for rank in self._identities:
+        for rank in self.roster.members:
             try:
                 self._say(rank, control.Goodbye())
             except PosseError:
@@ -199,12 +234,16 @@ class Hub:
         """Take what has arrived; whether any of it was honest."""
         honest = False
         receive = self._socket.recv
+        members = self.roster.by_identity
         while not done():
             try:
                 identity = receive(zmq.NOBLOCK)
             except zmq.Again:
                 break
             # ROUTER puts the identity before what was sent, which has one part or more
+            if identity not in members:
+                honest = self._stranger(identity, self._socket.recv(copy=False)) or honest
+                continue
             frame = receive()
             if self._socket.get(zmq.RCVMORE):
                 self._skip()
@@ -224,14 +263,41 @@ class Hub:
             event = recv_monitor_message(self._monitor)
             if event["event"] == zmq.EVENT_ACCEPTED:
                 self._socket_bytes.accepted(event["value"])
+            elif event["event"] == zmq.EVENT_HANDSHAKE_FAILED_AUTH:
+                self._report_turned_away()
+            elif event["event"] == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
+                self.refused["handshake"] += 1
+                LOG.warning("refused a connection: %s", why_failed(event["value"]))
             else:
                 self.refused["connection-dropped"] += 1
 
+    def _guard(self, keys: CoordinatorKeys) -> None:
+        """Let only keys of the allowlist connect."""
+
+        def decide(key: str) -> Verdict:
+            return Verdict.NO if keys.rank_of(key) is None else Verdict.YES
+
+        def refused(address: str, key: str) -> None:
+            self._turned_away.append((address, key))
+
+        Gate(self._context, decide, refused)
+        serve_with(self._socket, keys.own.secret)
+
+    def _report_turned_away(self) -> None:
+        while self._turned_away:
+            address, key = self._turned_away.popleft()
+            self.refused["stranger-key"] += 1
+            LOG.warning(
+                "refused %s: its key %s is not in the allowlist; if it belongs here, add it and "
+                "start the coordinator again",
+                address,
+                key,
+            )
+
     def _lobby(self, identity: bytes, frame: bytes) -> bool:
-        """Take what concerns joining."""
-        rank = self._ranks.get(identity)
-        if rank is None:
-            return self._stranger(identity, frame)
+        """Take what agents say outside of runs."""
+        member = self.roster.by_identity[identity]
+        member.heard = time.monotonic()
         try:
             message = _LOBBY.decode(read_header(frame), frame)
         except RemoteProtocolError as error:
@@ -239,7 +305,16 @@ class Hub:
             return False
         match message:
             case control.Ready():
-                self._ready.add(rank)
+                self._ready.add(member.rank)
+            case control.Sync(sent):
+                self._reply(identity, control.Synced(sent, time.monotonic_ns()))
+            case control.Arrived(inbox):
+                member.inbox = inbox
+                member.arrived = True
+                LOG.info("agent %d joined (%d of %d)", member.rank, *self._counts())
+                self.on_join(self.roster.arrived())
+                if self._setups:  # it came back while the others were being configured
+                    self._configure(member.rank)
             case control.Failed(reason):
                 raise RunFailed(reason)
             case _:
@@ -247,8 +322,16 @@ class Hub:
                 return False
         return True
 
-    def _stranger(self, identity: bytes, frame: bytes) -> bool:
+    def _counts(self) -> tuple[int, int]:
+        return self.roster.arrived(), self._agents
+
+    def _stranger(self, identity: bytes, part: zmq.Frame) -> bool:
         """A frame of a peer that has not joined: the only one allowed is `Join`."""
+        frame = part.bytes
+        if self._socket.get(zmq.RCVMORE):
+            self._skip()
+            self.refused["malformed"] += 1
+            return False
         try:
             message = _LOBBY.decode(read_header(frame), frame)
         except RemoteProtocolError as error:
@@ -257,25 +340,37 @@ class Hub:
         if not isinstance(message, control.Join):
             self.refused["never-joined"] += 1
             return False
-        reason = ""
-        rank = message.rank
-        free = [n for n in range(self._agents) if n not in self._identities]
-        if message.token != self._token:
-            reason = "its token is not this run's"
-        elif not free:
-            reason = f"all {self._agents} agents are here"
-        elif rank >= self._agents or rank in self._identities:
-            reason = f"rank {rank} is taken or not below {self._agents}"
-        if reason:
-            self.refused["join"] += 1
-            self._reply(identity, control.Refused(reason))
+        try:
+            member, old = self.roster.admit(message, identity, key_of(part))
+        except NotAdmitted as error:
+            self.refused[error.kind] += 1
+            LOG.warning("refused agent %s: %s", _asked(message.rank), error.reason)
+            self._reply(identity, control.Refused(error.reason))
             return False
-        rank = free[0] if rank < 0 else rank
-        self._ranks[identity] = rank
-        self._identities[rank] = identity
-        self._inboxes[rank] = message.inbox
-        self.on_join(len(self._identities))
+        if old is not None:
+            self._replace(member, old)
+        self.changed = True
+        if member.incarnation:
+            self._reply(identity, control.Welcome(member.rank, self._mesh))
+        else:
+            self.on_join(self.roster.arrived())
         return True
+
+    def _replace(self, member: Member, old: Member) -> None:
+        """A newer incarnation, or a new connection of the same one, takes an agent's place."""
+        again = member.incarnation == old.incarnation
+        if not again:
+            LOG.warning("agent %d was started again; the older one is told to stop", member.rank)
+            self._reply(
+                old.identity,
+                control.Refused("another agent joined later with the same key; this one stops"),
+            )
+        if self._running:
+            raise RunFailed(
+                f"agent {member.rank} "
+                + ("lost its connection" if again else "was started again")
+                + " in the middle of a run, and what it sent may be lost; start the run again"
+            )
 
     def _flush(self, host: CoordinatorHost) -> None:
         for rank, frame in host.outbox:
@@ -287,7 +382,7 @@ class Hub:
 
     def _send(self, rank: int, frame: bytes) -> None:
         try:
-            self._socket.send(self._identities[rank], zmq.SNDMORE)
+            self._socket.send(self.roster.members[rank].identity, zmq.SNDMORE)
             self._socket.send(frame)
         except zmq.Again:
             raise RunFailed(f"agent {rank} does not read what it is sent") from None
@@ -301,3 +396,15 @@ class Hub:
             self._socket.send_multipart((identity, frame), zmq.NOBLOCK)
         except zmq.ZMQError:
             self.refused["unreachable"] += 1
+
+
+def _asked(rank: int) -> str:
+    return str(rank) if rank >= 0 else "(rank not said)"
+
+
+def _why_unbound(error: zmq.ZMQError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return "the port is in use; stop who uses it, or choose another"
+    if error.errno in (errno.ENODEV, errno.EADDRNOTAVAIL):
+        return "this machine has no such address; tcp://0.0.0.0:PORT is all of them"
+    return f"{error.strerror}"

@@ -14,10 +14,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from posse.configuration import fingerprint
 from posse.coordinator_host import CoordinatorHost
 from posse.engines.base import Observer, agent_setups, silent
 from posse.engines.hub import Hub
 from posse.engines.nursery import Brood, pack
+from posse.keys import CoordinatorKeys
 from posse.record import RunRecord
 from posse.spec import RunSpec
 
@@ -38,6 +40,7 @@ class ProcessEngine:
         bind: str | None = None,
         token: str | None = None,
         spawn: int | None = None,
+        keys: CoordinatorKeys | None = None,
         on_join: Callable[[int], None] = lambda joined: None,
     ) -> None:
         self._spec = spec
@@ -45,6 +48,7 @@ class ProcessEngine:
         self._configured: object = None
         self._serial = 0
         self._nursery: subprocess.Popen[bytes] | None = None
+        self._keys = keys
         self._mesh = spec.definition().has_topology
         self._folder = _folder() if spec.engine.transport == "ipc" and bind is None else None
         if bind is None:
@@ -52,7 +56,15 @@ class ProcessEngine:
         self._token = secrets.token_hex(16) if token is None else token
         _raise_file_limit()
         try:
-            self.hub = Hub(bind, spec.agents.count, self._token, spec.engine.deadline)
+            self.hub = Hub(
+                bind,
+                spec.agents.count,
+                self._token,
+                spec.engine.deadline,
+                keys,
+                fingerprint(spec),
+                self._mesh,
+            )
         except BaseException:
             self._remove_folder()
             raise
@@ -89,8 +101,14 @@ class ProcessEngine:
     def run(self, spec: RunSpec, number: int, observe: Observer = silent) -> RunRecord:
         """Run number `number` of a series; agents that are up are told only what is new."""
         network = spec.definition().network(spec, number)
-        setups = agent_setups(spec, network, self.hub.inboxes if self._mesh else None)
-        if setups != self._configured:
+        self.hub.gather()
+        setups = agent_setups(
+            spec,
+            network,
+            self.hub.inboxes if self._mesh else None,
+            self._keys.agents if self._keys is not None and self._mesh else (),
+        )
+        if setups != self._configured or self.hub.changed:
             self.hub.configure(setups)
             self._configured = setups
         host = CoordinatorHost(

@@ -27,3 +27,17 @@ def heartbeat(socket: zmq.Socket[bytes]) -> None:
     """Notice a peer that is gone without a word (links between machines)."""
     socket.setsockopt(zmq.HEARTBEAT_IVL, HEARTBEAT_MS)
     socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, 3 * HEARTBEAT_MS)
+
+
+def why_failed(code: int) -> str:
+    """A failed handshake's protocol error in a sentence, for whoever reads a log."""
+    match code:
+        case zmq.PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH:
+            return "one side has keys and the other has none; start both with --keys"
+        case zmq.PROTOCOL_ERROR_ZMTP_CRYPTOGRAPHIC:
+            return (
+                "the other side expects another coordinator key; give it the coordinator.key that "
+                "belongs to this coordinator"
+            )
+        case _:
+            return f"what was sent is not ZeroMQ's protocol (code {code:#x})"

@@ -1,0 +1,142 @@
+"""Who has joined a coordinator, and who may: decided purely, without a socket."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from posse.configuration import differences
+from posse.keys import OPERATOR, CoordinatorKeys
+from protocol import control
+
+CLOCK_TOLERANCE = 30.0
+"""Seconds by which an agent's clock may be off; of a machine that keeps time it is below 1."""
+
+
+class NotAdmitted(Exception):
+    """Somebody is not let in, for a reason that says what to do."""
+
+    def __init__(self, kind: str, reason: str) -> None:
+        super().__init__(reason)
+        self.kind = kind
+        self.reason = reason
+
+
+@dataclass
+class Member:
+    """An agent that joined. `heard` is when it was last heard of, by `time.monotonic`."""
+
+    rank: int
+    identity: bytes
+    incarnation: bytes
+    inbox: str
+    arrived: bool
+    heard: float = field(default_factory=time.monotonic)
+
+
+class Roster:
+    """The agents of one coordinator.
+
+    A peer is known by its key where there are keys, and its rank is bound to that key; otherwise
+    whoever shows the token may join. Of two agents with one key the newer incarnation wins.
+
+    `configuration` is the coordinator's own fingerprint of the run file.
+    """
+
+    def __init__(
+        self,
+        agents: int,
+        token: str,
+        keys: CoordinatorKeys | None = None,
+        configuration: dict[str, str] | None = None,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self.agents = agents
+        self.members: dict[int, Member] = {}
+        self.by_identity: dict[bytes, Member] = {}
+        self._token = token
+        self._keys = keys
+        self._configuration = configuration or {}
+        self._wall = wall
+        self._superseded: set[bytes] = set()
+
+    def missing(self) -> list[int]:
+        """The ranks that have not arrived yet."""
+        return [n for n in range(self.agents) if not self._is_here(n)]
+
+    def arrived(self) -> int:
+        """How many agents are here."""
+        return sum(member.arrived for member in self.members.values())
+
+    def _is_here(self, rank: int) -> bool:
+        member = self.members.get(rank)
+        return member is not None and member.arrived
+
+    def admit(self, join: control.Join, identity: bytes, key: str) -> tuple[Member, Member | None]:
+        """The agent that joins, and the one whose place it takes; or `NotAdmitted`."""
+        rank = self._rank(join, key)
+        if join.incarnation:
+            self._check(join)
+        if join.incarnation in self._superseded:
+            raise NotAdmitted(
+                "superseded", "another agent joined later with the same key; this one stops"
+            )
+        old = self.members.get(rank)
+        if old is not None:
+            returns = bool(join.incarnation) and old.incarnation == join.incarnation
+            if not returns and self._keys is None:
+                raise NotAdmitted("join", f"rank {rank} is taken")
+            if not returns and old.incarnation:
+                self._superseded.add(old.incarnation)
+            self.by_identity.pop(old.identity, None)
+        member = Member(rank, identity, join.incarnation, join.inbox, not join.incarnation)
+        self.members[rank] = member
+        self.by_identity[identity] = member
+        return member, old
+
+    def _rank(self, join: control.Join, key: str) -> int:
+        if self._keys is not None:
+            return self._bound_rank(self._keys, join, key)
+        if join.token != self._token:
+            raise NotAdmitted("join", "its token is not this run's")
+        if join.rank >= self.agents:
+            raise NotAdmitted("join", f"rank {join.rank} is not below {self.agents}")
+        if join.rank >= 0:
+            return join.rank
+        again = [
+            m.rank
+            for m in self.members.values()
+            if m.incarnation and m.incarnation == join.incarnation
+        ]
+        free = again or [n for n in range(self.agents) if n not in self.members]
+        if not free:
+            raise NotAdmitted("join", f"all {self.agents} agents are here")
+        return free[0]
+
+    def _bound_rank(self, keys: CoordinatorKeys, join: control.Join, key: str) -> int:
+        rank = keys.rank_of(key)
+        if rank is None or rank == OPERATOR:
+            raise NotAdmitted("join", "its key is not an agent's")
+        if join.rank not in (-1, rank):
+            raise NotAdmitted(
+                "wrong-rank",
+                f"the key of agent {rank} does not join as agent {join.rank}; use --rank {rank}, "
+                f"or the key of agent {join.rank}",
+            )
+        return rank
+
+    def _check(self, join: control.Join) -> None:
+        off = join.wall - self._wall()
+        if abs(off) > CLOCK_TOLERANCE:
+            raise NotAdmitted(
+                "clock",
+                f"its clock is {abs(off):.0f} s {'ahead' if off > 0 else 'behind'}; set it (NTP) "
+                "and start the agent again",
+            )
+        if join.configuration:
+            different = differences(self._configuration, join.configuration)
+            if different:
+                raise NotAdmitted(
+                    "configuration",
+                    f"its run file differs from the coordinator's in {', '.join(different[:20])}; "
+                    "give both the same",
+                )

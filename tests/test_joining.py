@@ -1,0 +1,304 @@
+"""Joining from another machine: keys, ranks, clocks, configurations, restarts, deadlines."""
+
+import logging
+import socket
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from posse import keys
+from posse.engines import remote_agent
+from posse.engines.processes import ProcessEngine
+from posse.engines.roster import NotAdmitted, Roster
+from posse.errors import PosseError, RunFailed
+from posse.spec import RunSpec
+from protocol import control
+from tests.remote import Agent, Coordinator
+from tests.runs import spec
+
+
+def small(agents: int = 2, deadline: float = 15.0, **changes: object) -> RunSpec:
+    return spec("central", agents, engine={"deadline": deadline, "clock": "wall"}, **changes)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    keys.create(tmp_path / "keys", 2)
+    return tmp_path / "keys"
+
+
+@pytest.fixture
+def said(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    logging.getLogger("posse").propagate = True
+    caplog.set_level(logging.INFO, "posse")
+    return caplog
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_for(what: str, said: pytest.LogCaptureFixture, within: float = 15.0) -> None:
+    deadline = time.monotonic() + within
+    while what not in said.text:
+        assert time.monotonic() < deadline, f"'{what}' was not said in time: {said.text}"
+        time.sleep(0.02)
+
+
+def test_agents_with_keys_join_and_run(folder: Path) -> None:
+    c = Coordinator(small(), "tcp://127.0.0.1:*", folder)
+    agents = [Agent(c.endpoint, keys=keys.for_agent(folder, rank)) for rank in range(2)]
+    record = c.ended()
+    assert c.error is None
+    assert (record.status, record.best_arm) == ("identified", 0)
+    assert [agent.ended() for agent in agents] == [0, 0]
+
+
+def test_a_strangers_key_is_refused_on_both_sides(
+    folder: Path, tmp_path: Path, said: pytest.LogCaptureFixture
+) -> None:
+    keys.create(tmp_path / "other", 1)
+    c = Coordinator(small(), "tcp://127.0.0.1:*", folder)
+    own = keys.for_agent(tmp_path / "other", 0)
+    stranger = keys.AgentKeys(0, own.own, keys.for_agent(folder, 0).coordinator)
+    assert Agent(c.endpoint, keys=stranger).ended() == 1
+    assert "does not know this agent's key" in said.text
+    assert "must be in the coordinator's allowlist.toml" in said.text
+    wait_for("is not in the allowlist", said)
+    assert own.own.public in said.text
+    assert c.engine.hub.refused["stranger-key"] == 1
+    c.stop()
+
+
+def test_no_key_is_refused_on_both_sides(folder: Path, said: pytest.LogCaptureFixture) -> None:
+    c = Coordinator(small(), "tcp://127.0.0.1:*", folder)
+    assert Agent(c.endpoint).ended() == 1
+    assert "start both with --keys" in said.text or "start it with --keys" in said.text
+    assert "refused a connection: one side has keys and the other has none" in said.text
+    c.stop()
+
+
+def test_a_key_for_a_coordinator_without_keys_is_refused(
+    folder: Path, said: pytest.LogCaptureFixture
+) -> None:
+    c = Coordinator(small(), "tcp://127.0.0.1:*")
+    assert Agent(c.endpoint, keys=keys.for_agent(folder, 0)).ended() == 1
+    assert "was not understood: one side has keys and the other has none" in said.text
+    c.stop()
+
+
+def test_another_coordinators_key_is_refused_on_both_sides(
+    folder: Path, tmp_path: Path, said: pytest.LogCaptureFixture
+) -> None:
+    keys.create(tmp_path / "other", 1)
+    right = keys.for_agent(folder, 0)
+    wrong = keys.AgentKeys(0, right.own, keys.for_agent(tmp_path / "other", 0).coordinator)
+    c = Coordinator(small(), "tcp://127.0.0.1:*", folder)
+    assert Agent(c.endpoint, keys=wrong).ended() == 1
+    assert "copy coordinator.key from there" in said.text
+    assert "the other side expects another coordinator key" in said.text
+    c.stop()
+
+
+def test_the_right_key_for_another_rank_is_refused_on_both_sides(
+    folder: Path, said: pytest.LogCaptureFixture
+) -> None:
+    c = Coordinator(small(), "tcp://127.0.0.1:*", folder)
+    own = keys.for_agent(folder, 0)
+    impostor = keys.AgentKeys(1, own.own, own.coordinator)
+    assert Agent(c.endpoint, keys=impostor).ended() == 1
+    sentence = "the key of agent 0 does not join as agent 1; use --rank 0, or the key of agent 1"
+    assert f"the coordinator refused this agent: {sentence}" in said.text
+    assert f"refused agent 1: {sentence}" in said.text
+    c.stop()
+
+
+def test_of_one_key_twice_the_newer_wins_and_the_older_is_told(
+    folder: Path, said: pytest.LogCaptureFixture
+) -> None:
+    c = Coordinator(small(), "tcp://127.0.0.1:*", folder)
+    older = Agent(c.endpoint, keys=keys.for_agent(folder, 0))
+    wait_for("agent 0 joined (1 of 2)", said)
+    newer = Agent(c.endpoint, keys=keys.for_agent(folder, 0))
+    assert older.ended() == 1
+    assert "another agent joined later with the same key; this one stops" in said.text
+    assert "agent 0 was started again; the older one is told to stop" in said.text
+    other = Agent(c.endpoint, keys=keys.for_agent(folder, 1))
+    assert c.ended().status == "identified"
+    assert [newer.ended(), other.ended()] == [0, 0]
+
+
+def test_a_clock_that_is_off_is_refused_on_both_sides(
+    said: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    c = Coordinator(small(), "tcp://127.0.0.1:*")
+
+    class Late:
+        def __getattr__(self, name: str) -> object:
+            return getattr(time, name)
+
+        def time(self) -> float:
+            return time.time() - 60.0
+
+    monkeypatch.setattr(remote_agent, "time", Late())
+    assert Agent(c.endpoint).ended() == 1
+    assert "the coordinator refused this agent: its clock is 60 s behind; set it" in said.text
+    assert c.engine.hub.refused["clock"] == 1
+    c.stop()
+
+
+def test_a_run_file_that_differs_is_refused_and_the_keys_are_named(
+    said: pytest.LogCaptureFixture,
+) -> None:
+    ours = small()
+    c = Coordinator(ours, "tcp://127.0.0.1:*")
+    theirs = msgspec.structs.replace(ours, parameters={"delta": 0.01}, repeat=3)
+    assert Agent(c.endpoint, spec=theirs).ended() == 1
+    sentence = "its run file differs from the coordinator's in parameters.delta, repeat; give both"
+    assert said.text.count(sentence) == 2
+    c.stop()
+
+
+def test_the_same_run_file_with_another_folder_is_let_in() -> None:
+    ours = small(agents=1)
+    c = Coordinator(ours, "tcp://127.0.0.1:*")
+    agent = Agent(c.endpoint, spec=msgspec.structs.replace(ours, base="/elsewhere"))
+    assert c.ended().status == "identified"
+    assert agent.ended() == 0
+
+
+def test_a_coordinator_that_lies_about_the_configuration_is_left() -> None:
+    ours = small(agents=1)
+    c = Coordinator(ours, "tcp://127.0.0.1:*")
+    c.engine.hub.roster._configuration = {}
+    own = msgspec.structs.replace(ours, parameters={"delta": 0.01})
+    agent = remote_agent.RemoteAgent(c.endpoint, spec=own)
+    setup = remote_agent.AgentSetup(
+        system=ours.system,
+        variant=ours.variant,
+        parameters=ours.parameters,
+        agents=1,
+        arms=ours.arms,
+        rate=1.0,
+        clock="wall",
+        base=".",
+    )
+    with pytest.raises(PosseError, match="differs from parameters of this agent's own run file"):
+        agent._own(setup)
+    agent._hub.close(0)
+    agent._close()
+    agent._context.term()
+    c.stop()
+
+
+def test_code_is_not_taken_from_the_network(said: pytest.LogCaptureFixture) -> None:
+    python = {"kind": "python", "target": "os:system", "count": 3}
+    c = Coordinator(small(agents=1, arms=python), "tcp://127.0.0.1:*")
+    assert Agent(c.endpoint).ended() == 1
+    assert "start the agent with --run RUN.toml" in said.text
+    c.ended()
+    assert isinstance(c.error, RunFailed)
+
+
+def test_an_agent_started_before_its_coordinator_waits_and_joins() -> None:
+    endpoint = f"tcp://127.0.0.1:{free_port()}"
+    agents = [Agent(endpoint), Agent(endpoint)]
+    time.sleep(0.7)
+    assert [agent.code for agent in agents] == [None, None]
+    c = Coordinator(small(), endpoint)
+    assert c.ended().status == "identified"
+    assert [agent.ended() for agent in agents] == [0, 0]
+
+
+def test_a_coordinator_started_again_gets_its_agents_back(
+    folder: Path, said: pytest.LogCaptureFixture
+) -> None:
+    endpoint = f"tcp://127.0.0.1:{free_port()}"
+    three = small(agents=2)
+    pairs = keys.for_coordinator(folder, 2)
+    first = ProcessEngine(three, bind=endpoint, token="", spawn=0, keys=pairs)
+    agents = [Agent(endpoint, keys=keys.for_agent(folder, rank)) for rank in range(2)]
+    first.hub.gather()
+    first.hub.roster.members.clear()  # nobody is told goodbye, as when it is killed
+    first.close()
+    wait_for("lost the coordinator", said)
+    second = Coordinator(three, endpoint, folder)
+    assert second.ended().status == "identified"
+    assert [agent.ended() for agent in agents] == [0, 0]
+
+
+def test_an_agent_that_restarts_in_a_run_ends_it_with_a_sentence(folder: Path) -> None:
+    endless = small(arms={"kind": "bernoulli", "means": [0.5, 0.5]})
+    c = Coordinator(endless, "tcp://127.0.0.1:*", folder)
+    Agent(c.endpoint, keys=keys.for_agent(folder, 0))
+    Agent(c.endpoint, keys=keys.for_agent(folder, 1))
+    deadline = time.monotonic() + 10
+    while not c.engine.hub._running:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    Agent(c.endpoint, keys=keys.for_agent(folder, 1))
+    c.ended()
+    assert "agent 1 was started again in the middle of a run" in str(c.error)
+
+
+def test_an_address_that_does_not_resolve_is_named_within_the_deadline(
+    said: pytest.LogCaptureFixture,
+) -> None:
+    began = time.monotonic()
+    assert Agent("tcp://no-such-host.invalid:7000", wait=1.0).ended() == 3
+    assert time.monotonic() - began < 8
+    assert "the name no-such-host.invalid does not resolve" in said.text
+    assert "no coordinator answered at tcp://no-such-host.invalid:7000 for 1 s" in said.text
+
+
+def test_a_coordinator_that_is_not_there_is_named_within_the_deadline(
+    said: pytest.LogCaptureFixture,
+) -> None:
+    assert Agent(f"tcp://127.0.0.1:{free_port()}", wait=0.5).ended() == 3
+    assert "check the address, and that posse coordinator runs there" in said.text
+
+
+def test_a_port_in_use_is_said() -> None:
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        with pytest.raises(PosseError, match=r"cannot be bound: the port is in use; stop who"):
+            ProcessEngine(small(), bind=f"tcp://127.0.0.1:{holder.getsockname()[1]}", spawn=0)
+
+
+def test_agents_that_do_not_come_are_named() -> None:
+    c = Coordinator(small(deadline=0.5), "tcp://127.0.0.1:*")
+    c.ended()
+    assert "nothing was heard for 0.5 s; waiting for agents 0, 1 to join" in str(c.error)
+
+
+def join(rank: int = -1, incarnation: bytes = b"", wall: float = 0.0) -> control.Join:
+    return control.Join(rank, "", "", 0, incarnation, wall)
+
+
+def test_without_keys_a_connection_that_comes_back_keeps_its_rank() -> None:
+    roster = Roster(2, "", wall=lambda: 0.0)
+    assert roster.admit(join(incarnation=b"a"), b"1", "")[0].rank == 0
+    assert roster.admit(join(incarnation=b"b"), b"2", "")[0].rank == 1
+    member, old = roster.admit(join(incarnation=b"a"), b"3", "")
+    assert (member.rank, old and old.identity) == (0, b"1")
+    with pytest.raises(NotAdmitted, match="all 2 agents are here"):
+        roster.admit(join(incarnation=b"c"), b"4", "")
+    with pytest.raises(NotAdmitted, match="rank 1 is taken"):
+        roster.admit(join(rank=1, incarnation=b"c"), b"4", "")
+    with pytest.raises(NotAdmitted, match="rank 2 is not below 2"):
+        roster.admit(join(rank=2, incarnation=b"c"), b"4", "")
+
+
+def test_the_older_incarnation_does_not_come_back() -> None:
+    pairs = keys.CoordinatorKeys(keys.Pair("c", ""), ("k",))
+    roster = Roster(1, "", pairs, wall=lambda: 0.0)
+    roster.admit(join(incarnation=b"old"), b"1", "k")
+    roster.admit(join(incarnation=b"new"), b"2", "k")
+    with pytest.raises(NotAdmitted, match="another agent joined later"):
+        roster.admit(join(incarnation=b"old"), b"3", "k")
+    assert list(roster.by_identity) == [b"2"]
