@@ -164,7 +164,7 @@ class DpMaseVoter:
 
     def _end_epoch(self, sums: FloatArray) -> Effects:
         scale = 1.0 / (self.epsilon * self.pulls)
-        noisy = sums / self.pulls + self.noise.laplace(scale, len(self.local))
+        noisy = self.noise.noisy(sums / self.pulls, 1.0 / self.pulls, self.epsilon)
         width = 2 * epoch_radius(len(self.local), self.epoch, self.beta, self.epsilon, self.pulls)
         losers = tuple(
             k for k, mean in zip(self.local, noisy, strict=True) if noisy.max() - mean > width

@@ -1,7 +1,7 @@
 """Where an agent's noise comes from.
 
-The machines only know this interface. The lab gives them `SeededNoise`, whose runs repeat; its
-low bits give the input away, so that it is wrong in the field.
+The machines only know this interface. The lab gives them `SeededNoise`, whose runs repeat. Its
+seed is known and its low bits give the input away (Mironov 2012), so that it is wrong in the field.
 """
 
 from typing import Protocol
@@ -13,6 +13,14 @@ from protocol.machine import FloatArray
 
 class Noise(Protocol):
     """A source of the random numbers that protect an agent."""
+
+    def noisy(self, values: FloatArray, sensitivity: float, epsilon: float) -> FloatArray:
+        """Each value with Laplace noise of scale sensitivity / epsilon.
+
+        The value goes in and the noisy one comes out, because a source that is safe in floating
+        point must round the value before it adds.
+        """
+        ...
 
     def laplace(self, scale: float, size: int) -> FloatArray:
         """`size` draws of the Laplace law with this scale (variance 2 scale²)."""
@@ -28,6 +36,10 @@ class SeededNoise:
 
     def __init__(self, generator: np.random.Generator) -> None:
         self._generator = generator
+
+    def noisy(self, values: FloatArray, sensitivity: float, epsilon: float) -> FloatArray:
+        """See `Noise.noisy`."""
+        return values + self.laplace(sensitivity / epsilon, len(values))
 
     def laplace(self, scale: float, size: int) -> FloatArray:
         """See `Noise.laplace`."""

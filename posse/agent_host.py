@@ -4,6 +4,7 @@ Both engines run this same object; they differ only in how they carry its frames
 """
 
 import functools
+import secrets
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +16,7 @@ from agent.noise import SeededNoise
 from posse.account import Account
 from posse.activity import Activity
 from posse.arms import ArmsContext, ArmsSpec, LabMeans
+from posse.field_noise import FieldNoise
 from posse.meter import Meter, bucket
 from posse.pace import FreePace, Pace, SharedPace, SlotPace, VirtualPace
 from posse.seeds import Purpose, generator
@@ -78,6 +80,11 @@ def codec_of(system: str) -> Codec:
     return Codec(get_system(system).to_agent + control.TO_AGENT)
 
 
+def _coarse(stamp: Callable[[], int]) -> Callable[[], int]:
+    """A clock in whole milliseconds: how long a computation took is not to be read off it."""
+    return lambda: stamp() // 1_000_000 * 1_000_000
+
+
 class ResourceMeter:
     """What this agent's process uses; nothing here, where agents share one."""
 
@@ -110,9 +117,9 @@ class AgentHost:
         self.rank = rank
         self._resources = resources
         self.outbox: list[tuple[int, bytes]] = []
-        self.stamp = stamp
         self.system = get_system(setup.system)
         self.field = setup.mode == "field"
+        self.stamp = _coarse(stamp) if self.field else stamp
         self.parameters = msgspec.convert(setup.parameters, self.system.parameters)
         self._codec = codec_of(setup.system)
         self._neighbours = frozenset(setup.neighbours)
@@ -121,6 +128,8 @@ class AgentHost:
         self.account: Account
         self._run = -1
         self._running = False
+        self.ledger: Account | None = None
+        """In the field: what this agent did in its last run. It is shown here and sent nowhere."""
         self._early: list[tuple[int | None, bytes]] = []
         self._last: dict[int, int] = {}
         self._sequence: Counter[int] = Counter()
@@ -197,6 +206,8 @@ class AgentHost:
         self._resources.begin()
 
         def seeded(purpose: Purpose, rank: int = self.rank) -> np.random.Generator:
+            if self.field:
+                return np.random.default_rng(secrets.randbits(128))
             return generator(seed, run, rank, purpose)
 
         arms = setup.arms if isinstance(setup.arms, int) else setup.arms.arm_count()
@@ -209,7 +220,7 @@ class AgentHost:
                 variant=setup.variant,
                 neighbours=setup.neighbours,
                 knowledge=setup.knowledge,
-                noise=SeededNoise(seeded(Purpose.NOISE)),
+                noise=FieldNoise() if self.field else SeededNoise(seeded(Purpose.NOISE)),
                 generator=seeded,
             )
         )
@@ -260,6 +271,11 @@ class AgentHost:
         self.pace.stop(now)
         self._running = False
         account = self.account
+        if self.field:
+            # what this agent did stays with it
+            self.ledger = account
+            self.send(COORDINATOR, control.Stopped())
+            return
         self.send(
             COORDINATOR,
             control.Report(
@@ -302,12 +318,16 @@ class AgentHost:
                     self.account.log.setdefault(name, []).append([self.pace.now, *row])
                 case Finish(_, arm):
                     order = effect
-                    self.send(COORDINATOR, control.Finished(arm))
+                    if not self.field or self.system.finish_is_public:
+                        self.send(COORDINATOR, control.Finished(arm))
         return order
 
     def exhausted(self, what: str) -> None:
         """The agent's rewards are used up: it stops and says so."""
-        self.send(COORDINATOR, control.Finished(None, what))
+        if not self.field:
+            self.send(COORDINATOR, control.Finished(None, what))
+        elif self.system.finish_is_public:
+            self.send(COORDINATOR, control.Finished(None, "its rewards are used up"))
 
     def send(self, to: int, message: Message) -> None:
         """Encode and count one message, and put it into the outbox."""

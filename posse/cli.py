@@ -99,6 +99,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="SECONDS",
         help="how long to wait for a coordinator (default: 300)",
     )
+    agent.add_argument(
+        "--lab", action="store_true", help="let a lab's seeded noise protect real rewards"
+    )
     _security(agent)
     agent.set_defaults(command=_agent)
     return parser
@@ -145,6 +148,8 @@ def _coordinator(options: argparse.Namespace) -> int:
     from posse import api, command_run, keys, log, spec  # noqa: PLC0415
 
     checked = spec.load(options.file, [*_overrides(options), "engine.kind=processes"])
+    if checked.mode == "field" and not options.keys:
+        raise PosseError("the field needs keys: make them by posse keys DIR and add --keys DIR")
     _refuse_open_address(options.bind, options)
     log.begin("coordinator", insecure=options.keys is None)
     pairs = keys.for_coordinator(options.keys, checked.agents.count) if options.keys else None
@@ -168,7 +173,13 @@ def _agent(options: argparse.Namespace) -> int:
     _say_insecure(options)
     own = spec.load(options.run, options.set) if options.run else None
     return RemoteAgent(
-        options.join, rank, keys=pair, inbox=options.inbox, spec=own, wait=options.wait
+        options.join,
+        rank,
+        keys=pair,
+        inbox=options.inbox,
+        spec=own,
+        wait=options.wait,
+        lab=options.lab,
     ).serve()
 
 

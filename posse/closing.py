@@ -67,9 +67,10 @@ def _privacy(privacy: dict[str, Any] | None) -> str:
     claim = privacy["claim"]
     parts = []
     if claim["epsilon"] is not None and claim["mechanism"] != "none":
+        spent = privacy["spent_per_agent"]
         parts.append(
-            f"ε = {claim['epsilon']:g} for {claim['unit']}, against {claim['adversary']}; "
-            f"spent at most {max(privacy['spent_per_agent']):g}."
+            f"ε = {claim['epsilon']:g} for {claim['unit']}, against {claim['adversary']}"
+            + (f"; spent at most {max(spent):g}." if spent else "; each agent's log has its own.")
         )
     if not claim["holds"]:
         parts.append("The paper's claim does not hold.")

@@ -88,6 +88,8 @@ class CoordinatorHost:
         self._rounds_of_finished = 0.0
         self._exhausted: dict[int, str] = {}
         self._reports: dict[int, control.Report] = {}
+        self._field = spec.mode == "field"
+        self._stopped: set[int] = set()
         self._verdict: Finish | None = None
         self._began = monotonic_ns()
         self._slot = 0.0
@@ -143,10 +145,27 @@ class CoordinatorHost:
     def waiting_for(self) -> list[int]:
         """The agents without whose message the run cannot go on, as far as that is known."""
         if self._verdict is not None:
-            return [n for n in self._present() if n not in self._reports]
+            return [n for n in self._present() if n not in self._done_with]
         if self._conductor is not None and self._conductor.waiting():
             return self._conductor.waiting()
         return [n for n in self._present() if n not in self._finished]
+
+    @property
+    def _done_with(self) -> set[int]:
+        """Who has said the last word of this run: a report, or in the field only that."""
+        return self._stopped if self._field else set(self._reports)
+
+    def fall_silent(self) -> bool:
+        """Nothing was heard for the deadline; whether that ends the run as a result.
+
+        Where an agent's end would tell of its rewards, silence is how a run ends without consensus.
+        """
+        if not self._field or self._system.finish_is_public or self._verdict is not None:
+            return False
+        for rank in self._present():
+            if self._verdict is None:
+                self._tell(PeerFinished(rank))
+        return self._verdict is not None
 
     def _present(self) -> list[int]:
         return [n for n in range(self._agents) if n not in self.dismissed]
@@ -165,6 +184,10 @@ class CoordinatorHost:
             if header.sequence <= self._last.get(rank, -1):
                 raise RemoteProtocolError("replayed", f"sequence {header.sequence}")
             self._last[rank] = header.sequence
+            if self._field:
+                # nobody reports what it sent
+                kind = type(message).__name__
+                self._meter.count(rank, COORDINATOR, header.plane, kind, frame)
             if header.plane == _CONTROL:
                 self._control(rank, message, header, frame)
             else:
@@ -202,7 +225,12 @@ class CoordinatorHost:
                     self._agent_finished(rank)
             case control.Failed(reason):
                 raise RunFailed(reason)
-            case control.Report() if self._verdict is not None and rank not in self._reports:
+            case control.Stopped() if self._field and self._verdict is not None:
+                self._stopped.add(rank)
+                self._close_if_complete()
+            case control.Report() if (
+                not self._field and self._verdict is not None and rank not in self._reports
+            ):
                 self._reports[rank] = message
                 # an agent cannot count its own report in it
                 self._meter.count(rank, COORDINATOR, _CONTROL, "Report", frame)
@@ -266,7 +294,7 @@ class CoordinatorHost:
             self._close_if_complete()
 
     def _close_if_complete(self) -> None:
-        if all(rank in self._reports for rank in self._present()):
+        if all(rank in self._done_with for rank in self._present()):
             self.record = self._close()
 
     def _send(self, to: int, message: Message) -> None:
@@ -357,12 +385,25 @@ class CoordinatorHost:
             agent_logs=[report.log for report in reports],
             links=links,
         )
+        if self._field:
+            _forget(record)
         self._system.summarise(spec, record)
         return record
 
 
+def _forget(record: RunRecord) -> None:
+    """In the field a coordinator knows none of what agents report in the lab: say so, not 0."""
+    record.pulls = record.rounds = record.slots = None
+    record.pulls_per_arm = []
+    record.pulls_per_agent = []
+    record.activations_per_agent = []
+    record.agent_logs = []
+    if record.privacy is not None:
+        record.privacy["spent_per_agent"] = record.privacy["releases_per_agent"] = None
+
+
 def _no_report(arms: int) -> control.Report:
-    """What stands for the report of an agent that was dismissed."""
+    """What stands for the report of an agent that was dismissed, or is in the field."""
     return control.Report(
         pulls=bytes(8 * arms),
         activations=0,

@@ -32,7 +32,7 @@ class RunRecord:
     best_arm: int | None = None
     rounds: int | None = None
     slots: int | None = None
-    pulls: int = 0
+    pulls: int | None = 0
     regret: float | None = None
     regret_local: float | None = None
     regret_curve: list[list[float]] | None = None

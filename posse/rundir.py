@@ -77,14 +77,13 @@ class RunDirectory:
             (
                 [record.run, agent, answer, activations, pulls, epsilon]
                 for record in records
+                for unknown in [[None] * len(record.answers)]
                 for agent, (answer, activations, pulls, epsilon) in enumerate(
                     zip(
                         record.answers,
-                        record.activations_per_agent,
-                        record.pulls_per_agent,
-                        record.privacy["spent_per_agent"]
-                        if record.privacy
-                        else [None] * len(record.answers),
+                        record.activations_per_agent or unknown,
+                        record.pulls_per_agent or unknown,
+                        (record.privacy or {}).get("spent_per_agent") or unknown,
                         strict=True,
                     )
                 )

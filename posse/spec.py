@@ -12,6 +12,8 @@ from msgspec import inspect as mi
 
 from posse.activity import ActivitySpec
 from posse.arms import ArmsSpec
+from posse.arms.csv import CsvArms
+from posse.arms.python import PythonArms
 from posse.errors import SpecError
 from posse.systems import System, get_system
 from posse.systems.base import Clock
@@ -61,8 +63,10 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return model
 
     def clock(self) -> Clock:
-        """The clock: the run file's choice, or the system's first."""
-        return self.engine.clock or self.definition().clocks[0]
+        """The clock: the run file's choice, the wall's in the field, or the system's first."""
+        return self.engine.clock or (
+            "wall" if self.mode == "field" else self.definition().clocks[0]
+        )
 
 
 def load(path: str | Path, overrides: list[str] | None = None) -> RunSpec:
@@ -102,11 +106,30 @@ def parse(raw: dict[str, Any]) -> RunSpec:
             f"{system.name} protects rewards in [0, 1] only, and these arms have no bound; set "
             "clip = [lo, hi]",
         )
+    if spec.mode == "field":
+        _check_field(spec, raw)
     if spec.topology is not None and not system.has_topology:
         raise SpecError("topology", f"{system.name} has none; delete the table")
     spec.agents.activity.rates(spec.agents.count)
     system.check(spec, model)
     return spec
+
+
+def _check_field(spec: RunSpec, raw: dict[str, Any]) -> None:
+    """What a run with real rewards must not have."""
+    system = spec.definition()
+    if not system.field:
+        raise SpecError("mode", f"{system.name} has no form for the field; use it in the lab")
+    if raw.get("seed"):
+        raise SpecError("seed", "is the lab's; in the field noise cannot be repeated. Delete it")
+    if spec.repeat != 1:
+        raise SpecError("repeat", "must be 1 in the field: every repetition spends epsilon again")
+    if spec.engine.kind == "memory":
+        raise SpecError("engine.kind", "is the lab's; in the field every agent is a process")
+    if spec.clock() != "wall":
+        raise SpecError("engine.clock", f"'{spec.clock()}' is the lab's; delete it")
+    if not isinstance(spec.arms, CsvArms | PythonArms):
+        raise SpecError("arms.kind", "must be csv or python in the field: rewards are real there")
 
 
 _PLAIN = {

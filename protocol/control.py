@@ -117,6 +117,10 @@ class Stop(Control, frozen=True):
     """The run is over at the header's `now`; report."""
 
 
+class Stopped(Control, frozen=True):
+    """An agent in the field has ended its run. It says no more than that."""
+
+
 class Resources(msgspec.Struct, frozen=True, array_like=True):
     """What an agent's process used so far: processor seconds, largest and shared-out memory."""
 
@@ -158,7 +162,13 @@ class Goodbye(Control, frozen=True):
 
 
 TO_AGENT: tuple[type[Message], ...] = (Begin, Advance, Stop)
-TO_COORDINATOR: tuple[type[Message], ...] = (Due, Finished, Failed, Report)
+TO_COORDINATOR: tuple[type[Message], ...] = (
+    Due,
+    Finished,
+    Failed,
+    Stopped,
+    Report,
+)
 """What the two hosts are sent during a run."""
 
 TO_JOINING: tuple[type[Message], ...] = (Refused, Welcome, Synced, Configure, Goodbye)

@@ -159,6 +159,11 @@ class Hub:
             host.fire()
             self._flush(host)
 
+        def silence() -> bool:
+            ended = host.fall_silent()
+            self._flush(host)
+            return ended
+
         self._running = True
         try:
             self._until(
@@ -168,6 +173,7 @@ class Hub:
                 take,
                 lambda: host.timer,
                 fire,
+                silence,
             )
         finally:
             self._running = False
@@ -200,10 +206,12 @@ class Hub:
         take: Callable[[bytes, bytes], bool],
         timer: Callable[[], float] = lambda: math.inf,
         fire: Callable[[], None] = lambda: None,
+        silence: Callable[[], bool] = lambda: False,
     ) -> None:
         """Take frames until `done`. The deadline counts from the last honest frame.
 
-        `fire` is called when `timer`, in seconds of `time.monotonic`, has passed.
+        When it has passed `silence` is asked whether that is a result. `fire` is called when
+        `timer`, in seconds of `time.monotonic`, has passed.
         """
         heard = time.monotonic()
         while not done():
@@ -212,6 +220,9 @@ class Hub:
                 fire()
                 continue
             left = heard + self._deadline - now
+            if left <= 0 and silence():
+                heard = now
+                continue
             if left <= 0:
                 raise RunFailed(
                     f"nothing was heard for {self._deadline:g} s; waiting for "

@@ -19,6 +19,8 @@ import zmq
 from zmq.utils.monitor import recv_monitor_message
 
 from posse.agent_host import AgentHost, AgentSetup
+from posse.arms import ArmsSpec
+from posse.arms.csv import CsvArms
 from posse.arms.python import PythonArms
 from posse.configuration import fingerprint
 from posse.engines.agent_process import AgentProcess, ProcessResources
@@ -29,6 +31,7 @@ from posse.keys import AgentKeys
 from posse.log import LOG
 from posse.spec import RunSpec
 from protocol import control
+from protocol.privacy import spent
 from protocol.wire import Message
 
 _WATCHED = (
@@ -53,6 +56,8 @@ class RemoteAgent(AgentProcess):
     address; "" takes any free port of the address by which this machine reaches the coordinator.
     `spec` is this machine's own run file: its arms are used, and the rest must be as the
     coordinator has it. `wait`: seconds without a coordinator after which the agent gives up.
+    `lab` lets real rewards (arms csv, python) be protected by the lab's noise, which is none
+    against whoever knows the seed.
     """
 
     def __init__(
@@ -64,7 +69,9 @@ class RemoteAgent(AgentProcess):
         inbox: str = "",
         spec: RunSpec | None = None,
         wait: float = 300.0,
+        lab: bool = False,
     ) -> None:
+        self._lab = lab
         self._endpoint = endpoint
         self._keys = keys
         self._spec = spec
@@ -259,7 +266,9 @@ class RemoteAgent(AgentProcess):
                     "the coordinator's run file has arms of kind python, and code is not taken "
                     "from the network; start the agent with --run RUN.toml"
                 )
+            self._refuse_lab(setup, setup.arms)
             return msgspec.structs.replace(setup, base=str(Path.cwd()))
+        self._refuse_lab(setup, spec.arms)
         here = {
             "system": spec.system,
             "variant": spec.variant,
@@ -277,6 +286,13 @@ class RemoteAgent(AgentProcess):
         if isinstance(setup.arms, int):
             return setup
         return msgspec.structs.replace(setup, arms=spec.arms, base=spec.base)
+
+    def _refuse_lab(self, setup: AgentSetup, arms: ArmsSpec | int) -> None:
+        if isinstance(arms, CsvArms | PythonArms) and setup.mode == "lab" and not self._lab:
+            raise PosseError(
+                "the run is a lab's: its noise is seeded, and whoever knows the seed can take it "
+                'off real rewards; put mode = "field" into the run file, or start with --lab'
+            )
 
     def _guard_inbox(self, inbox: zmq.Socket[bytes]) -> None:
         if self._keys is None:
@@ -336,6 +352,20 @@ class RemoteAgent(AgentProcess):
             if self._host is not None and sender is not None:
                 self._host.receive(sender, part.bytes)
                 self._flush(self._host)
+
+    def _take(self, frame: bytes) -> bool:
+        """See `AgentProcess`; in the field, what this agent did is said here, and only here."""
+        going_on = super()._take(frame)
+        host = self._host
+        if host is not None and host.ledger is not None:
+            ledger, host.ledger = host.ledger, None
+            LOG.info(
+                "this run used %d rewards and spent epsilon = %g in %d releases",
+                int(ledger.pulls.sum()),
+                spent(ledger.releases),
+                len(ledger.releases),
+            )
+        return going_on
 
     def _fail(self, reason: str) -> None:
         """See `AgentProcess`; and say it here."""

@@ -93,6 +93,10 @@ class System:
     `agent`, `coordinator`  make the machines; no coordinator where the system has no server
     `check`       raises `SpecError` for what the types cannot say (N < M, …)
     `shared_arms` all agents share one set of arms, which is the coordinator's machine's to pull
+    `field`       whether it has a form for real rewards: all its noise is by `Noise.noisy`, and
+                  what it sends is all that its rewards decide
+    `finish_is_public`  whether an agent's end follows from what it sent before; if not, it is kept
+                  back in the field
     `advise`      sentences about what is allowed and probably not meant
     `network`     lays out who hears whom
     `summarise`   completes a run's record (status and answer where no server decides, cost, …)
@@ -111,6 +115,8 @@ class System:
     needs_unit_interval: bool = False
     has_topology: bool = False
     shared_arms: bool = False
+    field: bool = False
+    finish_is_public: bool = True
     check: Callable[[RunSpec, Any], None] = no_check
     advise: Callable[[RunSpec, Any], list[str]] = no_advice
     network: Callable[[RunSpec, int], Network] = no_network
