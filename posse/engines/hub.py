@@ -280,6 +280,7 @@ class Hub:
                 self.refused["handshake"] += 1
                 LOG.warning("refused a connection: %s", why_failed(event["value"]))
             else:
+                self._socket_bytes.disconnected(event["value"])
                 self.refused["connection-dropped"] += 1
 
     def _guard(self, keys: CoordinatorKeys) -> None:

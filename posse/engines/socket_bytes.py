@@ -14,13 +14,22 @@ class SocketBytes:
     """Bytes of the accepted connections: headers of ZeroMQ and all that it sends by itself too."""
 
     def __init__(self) -> None:
-        self._sockets: list[socket.socket] = []
+        self._sockets: dict[int, socket.socket] = {}
+        self._gone = (0, 0)
         self._before = (0, 0)
 
     def accepted(self, fd: int) -> None:
         """A connection was accepted under this file descriptor."""
         with contextlib.suppress(OSError):
-            self._sockets.append(socket.socket(fileno=os.dup(fd)))
+            self._sockets[fd] = socket.socket(fileno=os.dup(fd))
+
+    def disconnected(self, fd: int) -> None:
+        """ZeroMQ closed this connection. It is only closed for the peer when our copy is, too."""
+        connection = self._sockets.pop(fd, None)
+        if connection is not None:
+            sent, received = _count(connection)
+            self._gone = (self._gone[0] + sent, self._gone[1] + received)
+            connection.close()
 
     def begin(self) -> None:
         """Count from here on."""
@@ -35,19 +44,20 @@ class SocketBytes:
 
     def close(self) -> None:
         """Give the file descriptors back."""
-        for connection in self._sockets:
+        for connection in self._sockets.values():
             connection.close()
         self._sockets.clear()
 
     def _totals(self) -> tuple[int, int]:
-        sent = received = 0
-        for connection in self._sockets:
-            try:
-                info = connection.getsockopt(
-                    socket.IPPROTO_TCP, socket.TCP_INFO, _OFFSET + _BYTES.size
-                )
-                acked, got = _BYTES.unpack_from(info, _OFFSET)
-            except (OSError, struct.error, AttributeError):
-                continue
-            sent, received = sent + acked, received + got
-        return sent, received
+        counts = [self._gone, *map(_count, self._sockets.values())]
+        return sum(sent for sent, _ in counts), sum(received for _, received in counts)
+
+
+def _count(connection: socket.socket) -> tuple[int, int]:
+    """Bytes sent and received on one connection."""
+    try:
+        info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _OFFSET + _BYTES.size)
+        sent, received = _BYTES.unpack_from(info, _OFFSET)
+    except (OSError, struct.error, AttributeError):
+        return 0, 0
+    return sent, received
