@@ -65,6 +65,8 @@ class SharedArms:
 
     def pull(self, order: Pull) -> Pulled:
         """Carry out an order; an arm that it names twice is pulled twice."""
+        if order.times == 1 and not order.each:
+            return Pulled(order.arms, 1, np.array([self._one(k) for k in order.arms]))
         rewards = np.array([[self._one(k) for _ in range(order.times)] for k in order.arms])
         return Pulled(order.arms, order.times, rewards.sum(axis=1), rewards if order.each else None)
 
