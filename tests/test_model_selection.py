@@ -1,5 +1,6 @@
 """The example that chooses a classifier on private records."""
 
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -15,9 +16,7 @@ pytest.importorskip("sklearn")
 @pytest.fixture
 def digits(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.syspath_prepend(FOLDER)
-    import digits
-
-    return digits
+    return importlib.import_module("digits")
 
 
 def test_shards_and_public_records_are_disjoint_and_complete(digits: Any) -> None:
@@ -40,7 +39,11 @@ def test_an_arm_goes_round_its_shard(digits: Any) -> None:
 @pytest.mark.slow
 def test_the_command_finds_the_best_model() -> None:
     done = subprocess.run(
-        [sys.executable, str(FOLDER / "run.py")], capture_output=True, text=True, timeout=110
+        [sys.executable, str(FOLDER / "run.py")],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=110,
     )
     assert done.returncode == 0, done.stderr
     assert "identified, arm 0: support vectors" in done.stdout
