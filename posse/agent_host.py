@@ -16,7 +16,7 @@ from posse.account import Account
 from posse.activity import Activity
 from posse.arms import ArmsContext, ArmsSpec, LabMeans
 from posse.meter import Meter, bucket
-from posse.pace import FreePace, Pace, SlotPace, VirtualPace
+from posse.pace import FreePace, Pace, SharedPace, SlotPace, VirtualPace
 from posse.seeds import Purpose, generator
 from posse.systems import AgentContext, get_system
 from posse.tape import Tape
@@ -51,14 +51,15 @@ _CONTROL_BYTE = bytes([_CONTROL])
 class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
     """All that an agent is told about a series of runs; the payload of `control.Configure`.
 
-    `neighbours` are names, `inboxes` their addresses where agents talk to each other.
+    `arms` is only their number where all agents share them. `neighbours` are names, `inboxes` their
+    addresses where agents talk to each other.
     """
 
     system: str
     variant: str
     parameters: dict[str, Any]
     agents: int
-    arms: ArmsSpec
+    arms: ArmsSpec | int
     rate: float
     clock: str
     base: str
@@ -196,7 +197,32 @@ class AgentHost:
         def seeded(purpose: Purpose, rank: int = self.rank) -> np.random.Generator:
             return generator(seed, run, rank, purpose)
 
-        arms = setup.arms.arm_count()
+        arms = setup.arms if isinstance(setup.arms, int) else setup.arms.arm_count()
+        self.machine = self.system.agent(
+            AgentContext(
+                rank=self.rank,
+                agents=setup.agents,
+                arms=arms,
+                parameters=self.parameters,
+                variant=setup.variant,
+                neighbours=setup.neighbours,
+                knowledge=setup.knowledge,
+                noise=SeededNoise(seeded(Purpose.NOISE)),
+                generator=seeded,
+            )
+        )
+        self._set_pace(run, seed, arms, seeded)
+        self.pace.start()
+
+    def _set_pace(
+        self, run: int, seed: int, arms: int, seeded: Callable[..., np.random.Generator]
+    ) -> None:
+        """Build the agent's own arms, and the clock by which it pulls them."""
+        setup = self.setup
+        if isinstance(setup.arms, int):
+            self.account = Account(arms, {})
+            self.pace = SharedPace(self)
+            return
         context = ArmsContext(
             rank=self.rank,
             agents=setup.agents,
@@ -213,19 +239,6 @@ class AgentHost:
             if (table != table[0]).any():
                 references["regret_local"] = table[self.rank]
         self.account = Account(arms, references)
-        self.machine = self.system.agent(
-            AgentContext(
-                rank=self.rank,
-                agents=setup.agents,
-                arms=arms,
-                parameters=self.parameters,
-                variant=setup.variant,
-                neighbours=setup.neighbours,
-                knowledge=setup.knowledge,
-                noise=SeededNoise(seeded(Purpose.NOISE)),
-                generator=seeded,
-            )
-        )
         tape = Tape(setup.arms.build(context), arms)
         match setup.clock:
             case "virtual":
@@ -235,7 +248,6 @@ class AgentHost:
                 self.pace = SlotPace(self, tape)
             case _:
                 self.pace = FreePace(self, tape)
-        self.pace.start()
 
     def _reset_meters(self) -> None:
         self.meter = Meter()

@@ -4,6 +4,9 @@ Tests of a law compare a statistic with its known distribution; with a fixed see
 flicker, and a right program fails a newly chosen seed with the error rate stated beside each.
 """
 
+import re
+import sys
+import tomllib
 import types
 from pathlib import Path
 from typing import Any
@@ -50,6 +53,35 @@ def test_each_kind_is_known_by_its_name() -> None:
         info = msgspec.inspect.type_info(kind)
         assert isinstance(info, msgspec.inspect.StructType)
         assert info.tag == name
+
+
+# docs/arms.md
+
+DOCS = (Path(__file__).parent.parent / "docs" / "arms.md").read_text()
+
+
+def test_the_documented_tables_are_accepted() -> None:
+    blocks = [tomllib.loads(text) for text in re.findall(r"```toml\n(\[arms\].*?)```", DOCS, re.S)]
+    assert {block["arms"]["kind"] for block in blocks} == set(KINDS)
+    for block in blocks:
+        msgspec.convert(block["arms"], ArmsSpec)
+    (forms,) = re.findall(r"```toml\n(means = .*?)```", DOCS, re.S)
+    for line in forms.splitlines():
+        msgspec.convert({"kind": "bernoulli", **tomllib.loads(line)}, ArmsSpec)
+
+
+def test_the_documented_code_works(module: Any) -> None:
+    probe, beta = re.findall(r"```python\n(.*?)```", DOCS, re.S)
+    exec(probe, module.__dict__)
+    raw = {**PYTHON, "target": "scripted_arms:Probe", "clip": [0.0, 250.0]}
+    assert build(raw).draw(1, 5_000).mean() == pytest.approx(0.72, abs=0.01)
+
+    exec(beta, module.__dict__)
+    spec = msgspec.convert({"means": [0.2, 0.6], "concentration": 5.0}, module.BetaArms)
+    assert (spec.arm_count(), spec.unit_interval, spec.records) == (2, True, "")
+    arms = spec.build(context())
+    assert stats.kstest(arms.draw(1, 4_000), stats.beta(3.0, 2.0).cdf).pvalue > ERROR_RATE
+    assert arms.totals((0, 1), 1_000)[0] / 1_000 == pytest.approx(0.2, abs=0.03)
 
 
 # bernoulli
@@ -297,7 +329,7 @@ class Scripted:
 @pytest.fixture
 def module(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
     made = types.ModuleType("scripted_arms")
-    monkeypatch.setitem(__import__("sys").modules, "scripted_arms", made)
+    monkeypatch.setitem(sys.modules, "scripted_arms", made)
     return made
 
 

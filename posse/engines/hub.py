@@ -1,5 +1,6 @@
 """The coordinator's sockets: who has joined, and the loop that carries its host's frames."""
 
+import math
 import os
 import time
 from collections import Counter
@@ -122,7 +123,19 @@ class Hub:
         self._socket_bytes.begin()
         host.begin()
         self._flush(host)
-        self._until(lambda: host.record is not None, host.waiting_for, "to act", take)
+
+        def fire() -> None:
+            host.fire()
+            self._flush(host)
+
+        self._until(
+            lambda: host.record is not None,
+            host.waiting_for,
+            "to act",
+            take,
+            lambda: host.timer,
+            fire,
+        )
         self.refused = Counter()
         assert host.record is not None
         host.record.refused = dict(host.refused)
@@ -150,16 +163,26 @@ class Hub:
         missing: Callable[[], list[int]],
         what: str,
         take: Callable[[bytes, bytes], bool],
+        timer: Callable[[], float] = lambda: math.inf,
+        fire: Callable[[], None] = lambda: None,
     ) -> None:
-        """Take frames until `done`. The deadline counts from the last honest frame."""
+        """Take frames until `done`. The deadline counts from the last honest frame.
+
+        `fire` is called when `timer`, in seconds of `time.monotonic`, has passed.
+        """
         heard = time.monotonic()
         while not done():
-            left = heard + self._deadline - time.monotonic()
+            now = time.monotonic()
+            if now >= timer():
+                fire()
+                continue
+            left = heard + self._deadline - now
             if left <= 0:
                 raise RunFailed(
                     f"nothing was heard for {self._deadline:g} s; waiting for "
                     f"{names(missing())} {what}"
                 )
+            left = min(left, timer() - now)
             ready = dict(self._poller.poll(int(left * 1000) + 1))
             if self._woken in ready:
                 raise RunFailed("the run was interrupted")

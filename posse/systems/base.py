@@ -92,6 +92,7 @@ class System:
     `clocks`      what it can run by; the first is the default
     `agent`, `coordinator`  make the machines; no coordinator where the system has no server
     `check`       raises `SpecError` for what the types cannot say (N < M, …)
+    `shared_arms` all agents share one set of arms, which is the coordinator's machine's to pull
     `advise`      sentences about what is allowed and probably not meant
     `network`     lays out who hears whom
     `summarise`   completes a run's record (status and answer where no server decides, cost, …)
@@ -109,6 +110,7 @@ class System:
     claim: Callable[[Any, Any], Claim | None]
     needs_unit_interval: bool = False
     has_topology: bool = False
+    shared_arms: bool = False
     check: Callable[[RunSpec, Any], None] = no_check
     advise: Callable[[RunSpec, Any], list[str]] = no_advice
     network: Callable[[RunSpec, int], Network] = no_network
