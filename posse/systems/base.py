@@ -86,6 +86,8 @@ class System:
 
     `clocks`      what it can run by; the first is the default
     `agent`, `coordinator`  make the machines; no coordinator where the system has no server
+    `has_topology`  agents talk to each other, along the edges of `[topology]`; `components` says
+                  that its graph may fall apart
     `check`       raises `SpecError` for what the types cannot say (N < M, …)
     `network`     lays out who hears whom
     `summarise`   completes a run's record (status and answer where no server decides, cost, …)
@@ -103,6 +105,7 @@ class System:
     claim: Callable[[Any, Any], Claim | None]
     needs_unit_interval: bool = False
     has_topology: bool = False
+    components: bool = False
     check: Callable[[RunSpec, Any], None] = no_check
     network: Callable[[RunSpec, int], Network] = no_network
     summarise: Callable[[RunSpec, RunRecord], None] = no_summary
