@@ -137,6 +137,7 @@ class CoordinatorHost:
             self.refused[error.reason] += 1
         if self._conductor is not None:
             self._advance(self._conductor)
+        self._observe(self)
 
     def _data(self, rank: int, message: Message, header: Header) -> None:
         if self._machine is None:
@@ -148,7 +149,6 @@ class CoordinatorHost:
         self._slot = max(self._slot, header.now)
         effects = self._machine.handle(Received(rank, message), self.now)
         self._carry_out(effects)
-        self._observe(self)
 
     def _control(self, rank: int, message: Message, header: Header, frame: bytes) -> None:
         match message:

@@ -180,12 +180,13 @@ class AgentProcess:
                 self._addresses[rank] = address
 
     def _flush(self, host: AgentHost) -> None:
-        outbox = host.outbox
-        if not outbox:
-            return
-        for target, frame in outbox:
+        if host.outbox:
+            self._flush_frames(host.outbox)
+            host.outbox.clear()
+
+    def _flush_frames(self, frames: list[tuple[int, bytes]]) -> None:
+        for target, frame in frames:
             (self._hub if target == COORDINATOR else self._peers[target]).send(frame)
-        outbox.clear()
 
     def _say(self, message: Message) -> None:
         """Outside a run: joining and failing."""
