@@ -43,6 +43,8 @@ _LOBBY_KINDS = tuple(
     bytes([0xA0 + len(kind.__name__)]) + kind.__name__.encode()
     for kind in (control.Refused, control.Configure, control.Goodbye)
 )
+_CONTROL = int(Plane.CONTROL)  # an enum's member costs a call to look up, once or more per frame
+_CONTROL_BYTE = bytes([_CONTROL])
 
 
 class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,7 +116,7 @@ class AgentHost:
 
     def knows(self, frame: bytes) -> bool:
         """Whether the coordinator's frame is for this host, not for the process around it."""
-        return not frame[HEADER.size + 1 :].startswith(_LOBBY_KINDS)
+        return frame[3:4] != _CONTROL_BYTE or not frame.startswith(_LOBBY_KINDS, HEADER.size + 1)
 
     @property
     def busy(self) -> bool:
@@ -137,12 +139,12 @@ class AgentHost:
                 raise RemoteProtocolError("wrong-source", f"{source} on the link of {sender}")
             if source != COORDINATOR and source not in self._neighbours:
                 raise RemoteProtocolError("stranger", str(source))
-            if header.run > self._run and header.plane != Plane.CONTROL:
+            if header.run > self._run and header.plane != _CONTROL:
                 # a neighbour heard of the run's beginning before we did
                 self._early.append((sender, frame))
                 return
             message = self._codec.decode(header, frame)
-            if header.plane == Plane.CONTROL:
+            if header.plane == _CONTROL:
                 if source != COORDINATOR:
                     raise RemoteProtocolError("control-from-agent", str(source))
                 self._control(message, header.run, header.now)

@@ -36,6 +36,8 @@ from protocol.machine import (
 from protocol.privacy import spent
 from protocol.wire import Codec, Header, Message, Plane, encode, read_header
 
+_CONTROL = int(Plane.CONTROL)  # an enum's member costs a call to look up, once or more per frame
+
 
 class CoordinatorHost:
     """Runs one run: decodes what agents send, carries out what the server's machine wants.
@@ -129,7 +131,7 @@ class CoordinatorHost:
             if header.sequence <= self._last.get(rank, -1):
                 raise RemoteProtocolError("replayed", f"sequence {header.sequence}")
             self._last[rank] = header.sequence
-            if header.plane == Plane.CONTROL:
+            if header.plane == _CONTROL:
                 self._control(rank, message, header, frame)
             else:
                 self._data(rank, message, header)
@@ -167,7 +169,7 @@ class CoordinatorHost:
             case control.Report() if self._verdict is not None and rank not in self._reports:
                 self._reports[rank] = message
                 # an agent cannot count its own report in it
-                self._meter.count(rank, COORDINATOR, Plane.CONTROL, "Report", frame)
+                self._meter.count(rank, COORDINATOR, _CONTROL, "Report", frame)
                 if len(self._reports) == self._agents:
                     self.record = self._close()
             case _:
@@ -221,7 +223,7 @@ class CoordinatorHost:
         )
         self._sequence[to] += 1
         self._meter.count(COORDINATOR, to, message.plane, type(message).__name__, frame)
-        if message.plane != Plane.CONTROL and self._conductor is not None:
+        if message.plane != _CONTROL and self._conductor is not None:
             self._conductor.owes(to)
         self.outbox.append((to, frame))
 

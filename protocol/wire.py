@@ -80,7 +80,7 @@ def read_header(frame: bytes) -> Header:
     """The header of a frame, or `RemoteProtocolError` if it is not one of ours."""
     if len(frame) < HEADER.size:
         raise RemoteProtocolError("short", f"{len(frame)} bytes")
-    header = Header._make(HEADER.unpack_from(frame))
+    header = tuple.__new__(Header, HEADER.unpack_from(frame))
     if header.magic != MAGIC:
         raise RemoteProtocolError("garbage", "the frame does not begin with posse's magic")
     if header.version != VERSION:
@@ -106,8 +106,8 @@ class Codec:
         decoder = self._planes.get(header.plane)
         if decoder is None:
             raise RemoteProtocolError("unknown-kind", f"nothing is expected on {header.plane}")
-        payload = memoryview(frame)[HEADER.size :]
-        if header.plane == Plane.DATA and len(payload) > MAX_DATA:
+        payload = frame[HEADER.size :]
+        if len(payload) > MAX_DATA and header.plane == Plane.DATA:
             raise RemoteProtocolError("oversize", f"{len(payload)} bytes of payload")
         try:
             return decoder.decode(payload)
