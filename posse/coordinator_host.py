@@ -83,6 +83,9 @@ class CoordinatorHost:
         self.dismissed: dict[int, str] = {}
         self._answers: list[int | None] = [None] * self._agents
         self._finished: set[int] = set()
+        self._rates = spec.agents.activity.rates(self._agents)
+        self._rate_of_active = 1.0
+        self._rounds_of_finished = 0.0
         self._exhausted: dict[int, str] = {}
         self._reports: dict[int, control.Report] = {}
         self._verdict: Finish | None = None
@@ -116,6 +119,13 @@ class CoordinatorHost:
         if self._clock == "slots":
             return self._slot
         return (monotonic_ns() - self._began) * 1e-9
+
+    def expected_rounds(self) -> float:
+        """The activations to be expected by now: those of each agent until it finished.
+
+        Exact counts are the agents' own and come with their reports; this is for progress.
+        """
+        return self._rounds_of_finished + self._rate_of_active * self.now
 
     def begin(self) -> None:
         """Start the run."""
@@ -183,6 +193,8 @@ class CoordinatorHost:
                     raise RemoteProtocolError("out-of-turn", "Due was not asked for")
             case control.Finished(arm, exhausted) if rank not in self._finished:
                 self._finished.add(rank)
+                self._rate_of_active -= self._rates[rank]
+                self._rounds_of_finished += self._rates[rank] * self.now
                 self._answers[rank] = arm
                 if exhausted:
                     self._exhausted[rank] = exhausted
@@ -328,6 +340,7 @@ class CoordinatorHost:
             if claim is None
             else {
                 "claim": {name: getattr(claim, name) for name in claim.__struct_fields__},
+                "records": spec.arms.records or None,
                 "variant": spec.variant,
                 "spent_per_agent": [spent(report.releases) for report in reports],
                 "releases_per_agent": [len(report.releases) for report in reports],
