@@ -119,7 +119,13 @@ class Hub:
         self.refused = host.refused
         host.begin()
         self._flush(host)
-        self._until(lambda: host.record is not None, host.waiting_for, "to act", take)
+        self._until(
+            lambda: host.record is not None,
+            host.waiting_for,
+            "to act",
+            take,
+            trouble=lambda: host.trouble,
+        )
         self.refused = Counter()
         assert host.record is not None
         host.record.refused = dict(host.refused)
@@ -145,6 +151,7 @@ class Hub:
         missing: Callable[[], list[int]],
         what: str,
         take: Callable[[bytes, bytes], bool],
+        trouble: Callable[[], str] = lambda: "",
     ) -> None:
         """Take frames until `done`. The deadline counts from the last honest frame."""
         heard = time.monotonic()
@@ -153,7 +160,7 @@ class Hub:
             if left <= 0:
                 raise RunFailed(
                     f"nothing was heard for {self._deadline:g} s; waiting for "
-                    f"{names(missing())} {what}"
+                    f"{names(missing())} {what}{trouble()}"
                 )
             ready = dict(self._poller.poll(int(left * 1000) + 1))
             if self._woken in ready:
