@@ -101,7 +101,8 @@ def parse(raw: dict[str, Any]) -> RunSpec:
             f"'{spec.clock()}' does not fit {system.name}; known: {', '.join(system.clocks)}",
         )
     try:
-        spec.arms.check_agents(spec.agents.count)
+        if not system.shared_arms:
+            spec.arms.check_agents(spec.agents.count)
     except ValueError as error:
         raise SpecError("arms", str(error)) from None
     if system.needs_unit_interval and not spec.arms.unit_interval:

@@ -17,7 +17,11 @@ The rules, which every machine and every engine keeps:
 5.  `now` is in the unit of the run's clock: rounds of the paper in expectation (`virtual`), slots
     (`slots`), seconds (`wall`). A machine never reads a clock.
 6.  What a peer did wrong raises `RemoteProtocolError` and leaves the machine's state as it was.
-7.  State is plain data: numbers, arrays, tuples, and the sampler of noise it was given.
+7.  A coordinator's machine may order `Pull` and say `Played` where all agents share the arms: they
+    are then its own, and agents order nothing. Its `Pull` is answered before anything else happens.
+8.  `Timer` is the one place where seconds come in, whatever the run's clock: silence has no other
+    measure. Engines without a clock fire it when nothing else can happen any more.
+9.  State is plain data: numbers, arrays, tuples, and the sampler of noise it was given.
 
 Events and effects are msgspec structs because one or more are made for each message, and a frozen
 dataclass takes five times as long to make.
@@ -76,7 +80,11 @@ class PeerFinished(msgspec.Struct, frozen=True):
     sender: int
 
 
-Event = Started | Pulled | Observed | Received | PeerFinished
+class TimerFired(msgspec.Struct, frozen=True):
+    """To a coordinator's machine: the time that its last `Timer` asked for has passed."""
+
+
+Event = Started | Pulled | Observed | Received | PeerFinished | TimerFired
 
 
 class Pull(msgspec.Struct, frozen=True):
@@ -149,6 +157,32 @@ class Abort(msgspec.Struct, frozen=True):
     reason: str
 
 
+class Played(msgspec.Struct, frozen=True):
+    """One slot of arms that all share is over: agent n pulled `arms[n]` and got `payoffs[n]`.
+
+    An agent that did not pull has the arm -1 and the payoff 0.
+    """
+
+    arms: tuple[int, ...]
+    payoffs: tuple[float, ...]
+
+
+class Dismiss(msgspec.Struct, frozen=True):
+    """A coordinator goes on without this agent, for the fault that `reason` names.
+
+    Nothing more is sent to it, waited for from it, or taken from it in this run.
+    """
+
+    agent: int
+    reason: str
+
+
+class Timer(msgspec.Struct, frozen=True):
+    """Hand a coordinator's machine `TimerFired` in `after` seconds; replaces the timer before."""
+
+    after: float
+
+
 class Finish(msgspec.Struct, frozen=True):
     """This machine is done. `status` is the run's when a coordinator says it."""
 
@@ -167,6 +201,9 @@ Effect = (
     | Attest
     | Refuse
     | Abort
+    | Played
+    | Dismiss
+    | Timer
     | Finish
 )
 Effects = Sequence[Effect]

@@ -51,6 +51,16 @@ def test_every_agent_is_its_own_process_and_its_memory_is_reported() -> None:
     assert 0 < record.delay["p50"] <= record.delay["p99"] < 10
 
 
+def test_the_kernel_counts_at_least_the_frames() -> None:
+    run = spec("mase", agents=8, engine={"transport": "tcp", "deadline": 20.0})
+    with ProcessEngine(run) as engine:
+        engine.run(run, 0)
+        communication = engine.run(run, 1).communication
+    frames = sum(communication[plane]["frame_bytes"] for plane in ("data", "control"))
+    counted = communication["socket_bytes"]
+    assert frames <= counted["sent"] + counted["received"] <= 1.5 * frames
+
+
 @pytest.mark.parametrize("system", BEST_ARM_SYSTEMS)
 @pytest.mark.parametrize("kind", ["processes", "memory"])
 def test_wall_clock_finds_the_best_arm(system: str, kind: str) -> None:

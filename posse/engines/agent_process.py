@@ -20,6 +20,7 @@ from protocol.machine import COORDINATOR
 from protocol.wire import Codec, Message, encode, read_header
 
 _LOBBY = Codec((control.Refused, control.Configure, control.Goodbye))
+_SETUP = msgspec.msgpack.Decoder(AgentSetup)
 _LISTEN_EVERY = 64
 
 
@@ -171,7 +172,7 @@ class AgentProcess:
         match message:
             case control.Configure(rank, setup):
                 self._rank = rank
-                decoded = msgspec.msgpack.decode(setup, type=AgentSetup)
+                decoded = _SETUP.decode(setup)
                 self._connect(decoded.inboxes)
                 self._host = AgentHost(decoded, rank, time.monotonic_ns, ProcessResources())
                 self._flush(self._host)

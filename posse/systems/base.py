@@ -94,6 +94,7 @@ class System:
     `has_topology`  agents talk to each other, along the edges of `[topology]`; `components` says
                   that its graph may fall apart
     `check`       raises `SpecError` for what the types cannot say (N < M, …)
+    `shared_arms` all agents share one set of arms, which is the coordinator's machine's to pull
     `advise`      sentences about what is allowed and probably not meant
     `network`     lays out who hears whom
     `summarise`   completes a run's record (status and answer where no server decides, cost, …)
@@ -112,6 +113,7 @@ class System:
     needs_unit_interval: bool = False
     has_topology: bool = False
     components: bool = False
+    shared_arms: bool = False
     check: Callable[[RunSpec, Any], None] = no_check
     advise: Callable[[RunSpec, Any], list[str]] = no_advice
     network: Callable[[RunSpec, int], Network] = no_network
