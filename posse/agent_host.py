@@ -129,6 +129,7 @@ class AgentHost:
         self.account: Account
         self._run = -1
         self._running = False
+        self._over = False
         self._early: list[tuple[int | None, bytes]] = []
         self._last: dict[int, int] = {}
         self._sequence: Counter[int] = Counter()
@@ -146,6 +147,11 @@ class AgentHost:
     def busy(self) -> bool:
         """Whether `step` has something to do without another message."""
         return self._running and self.pace.ready
+
+    @property
+    def among_neighbours(self) -> bool:
+        """Whether nothing but a neighbour's message can move this agent now."""
+        return self._running and not self._over and self.system.coordinator is None
 
     def step(self) -> None:
         """Carry out what the agent does of its own accord (clocks `slots` and `wall`)."""
@@ -170,7 +176,7 @@ class AgentHost:
                 self._early.append((sender, frame))
                 return
             message = self._codec.decode(header, frame)
-            if isinstance(message, control.Control):
+            if header.plane == _CONTROL and isinstance(message, control.Control):
                 if not ours:
                     raise RemoteProtocolError("control-from-agent", str(source))
                 self._control(message, header.run, header.now)
@@ -219,6 +225,7 @@ class AgentHost:
         self._sequence = Counter()
         self._heard = 0
         self._complaints = 0
+        self._over = False
         self._reset_meters()
         self._resources.begin()
 
@@ -339,6 +346,7 @@ class AgentHost:
                     self.send(COORDINATOR, control.Failed(f"agent {self.rank}: {reason}"))
                 case Finish(_, arm):
                     order = effect
+                    self._over = True
                     self.send(COORDINATOR, control.Finished(arm))
         return order
 
