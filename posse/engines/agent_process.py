@@ -75,7 +75,7 @@ class AgentProcess:
         self._context = zmq.Context(io_threads=1)
         self._hub: zmq.Socket[bytes] = self._context.socket(zmq.DEALER)
         configure(self._hub, deadline=60.0)
-        heartbeat(self._hub)
+        heartbeat(self._hub, endpoint)
         self._hub.connect(endpoint)
         self._poller = zmq.Poller()
         self._poller.register(self._hub, zmq.POLLIN)

@@ -53,7 +53,7 @@ class Hub:
         self._context = zmq.Context(io_threads=1)
         self._socket: zmq.Socket[bytes] = self._context.socket(zmq.ROUTER)
         configure(self._socket, deadline)
-        heartbeat(self._socket)
+        heartbeat(self._socket, bind)
         self._socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
         try:
             self._socket.bind(bind)
