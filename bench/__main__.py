@@ -7,6 +7,7 @@ BENCHMARKS = (
     "star",
     "startup",
     "players",
+    "mesh",
 )
 """Modules of this package, each with a `main()` that prints its tables."""
 

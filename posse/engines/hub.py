@@ -56,7 +56,7 @@ class Hub:
         self._context = zmq.Context(io_threads=1)
         self._socket: zmq.Socket[bytes] = self._context.socket(zmq.ROUTER)
         configure(self._socket, deadline)
-        heartbeat(self._socket)
+        heartbeat(self._socket, bind)
         self._socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
         try:
             self._socket.bind(bind)
@@ -138,6 +138,7 @@ class Hub:
             take,
             lambda: host.timer,
             fire,
+            trouble=lambda: host.trouble,
         )
         self.refused = Counter()
         assert host.record is not None
@@ -168,6 +169,7 @@ class Hub:
         take: Callable[[bytes, bytes], bool],
         timer: Callable[[], float] = lambda: math.inf,
         fire: Callable[[], None] = lambda: None,
+        trouble: Callable[[], str] = lambda: "",
     ) -> None:
         """Take frames until `done`. The deadline counts from the last honest frame.
 
@@ -188,7 +190,7 @@ class Hub:
             elif now >= heard + self._deadline:
                 raise RunFailed(
                     f"nothing was heard for {self._deadline:g} s; waiting for "
-                    f"{names(missing())} {what}"
+                    f"{names(missing())} {what}{trouble()}"
                 )
 
     def _receive(self, take: Callable[[bytes, bytes], bool]) -> bool:
