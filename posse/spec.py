@@ -17,7 +17,9 @@ from posse.arms.python import PythonArms
 from posse.errors import SpecError
 from posse.systems import System, get_system
 from posse.systems.base import Clock
+from posse.topology import TopologySpec, lay_out, require_connected
 from protocol.machine import Parameters
+from topologies.graphs import Graph
 
 
 class AgentsSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -46,7 +48,7 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     agents: AgentsSpec
     mode: Literal["lab", "field"] = "lab"
     parameters: dict[str, Any] = {}
-    topology: dict[str, Any] | None = None
+    topology: TopologySpec | None = None
     variant: Literal["corrected", "printed"] = "corrected"
     seed: Annotated[int, Meta(ge=0)] = 0
     repeat: Annotated[int, Meta(ge=1)] = 1
@@ -59,8 +61,16 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     def model(self) -> Parameters:
         """`[parameters]` as the system's own model."""
-        model: Parameters = _convert(self.parameters, self.definition().parameters, "parameters")
+        model: Parameters = convert(self.parameters, self.definition().parameters, "parameters")
         return model
+
+    def graph(self, run: int) -> Graph:
+        """Who is linked to whom in run `run`; `SpecError` if the run file does not say."""
+        if self.topology is None:
+            raise SpecError(
+                "topology", f'{self.system} needs one; add the table, e.g. kind = "ring"'
+            )
+        return lay_out(self.topology, self.agents.count, self.seed, run, self.base)
 
     def clock(self) -> Clock:
         """The clock: the run file's choice, the wall's in the field, or the system's first."""
@@ -71,6 +81,11 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 def load(path: str | Path, overrides: list[str] | None = None) -> RunSpec:
     """Read and check a run file; `overrides` are "path=value" as on the command line."""
+    return parse(read(path, overrides))
+
+
+def read(path: str | Path, overrides: list[str] | None = None) -> dict[str, Any]:
+    """A run file as plain data with its overrides, not yet checked."""
     try:
         raw = tomllib.loads(Path(path).read_text())
     except OSError as error:
@@ -80,14 +95,14 @@ def load(path: str | Path, overrides: list[str] | None = None) -> RunSpec:
     for override in overrides or []:
         _override(raw, override)
     raw.setdefault("base", str(Path(path).resolve().parent))
-    return parse(raw)
+    return raw
 
 
 def parse(raw: dict[str, Any]) -> RunSpec:
     """Check a run specification given as plain data."""
     if "system" in raw and isinstance(raw["system"], str):
         get_system(raw["system"])
-    spec: RunSpec = _convert(raw, RunSpec, "")
+    spec: RunSpec = convert(raw, RunSpec, "")
     system = spec.definition()
     model = spec.model()
     if spec.clock() not in system.clocks:
@@ -110,6 +125,10 @@ def parse(raw: dict[str, Any]) -> RunSpec:
         _check_field(spec, raw)
     if spec.topology is not None and not system.has_topology:
         raise SpecError("topology", f"{system.name} has none; delete the table")
+    if system.has_topology:
+        graph = spec.graph(run=0)
+        if not system.components:
+            require_connected(graph)
     spec.agents.activity.rates(spec.agents.count)
     system.check(spec, model)
     return spec
@@ -162,7 +181,8 @@ def _override(raw: dict[str, Any], override: str) -> None:
     table[last] = value
 
 
-def _convert(raw: Any, kind: Any, prefix: str) -> Any:
+def convert(raw: Any, kind: Any, prefix: str) -> Any:
+    """Plain data as `kind`; `SpecError` names the key below `prefix` that does not fit."""
     try:
         return msgspec.convert(raw, kind)
     except msgspec.ValidationError as error:
@@ -184,7 +204,7 @@ def _explain(message: str, raw: Any, kind: Any, prefix: str) -> SpecError:
     value, allowed = raw, kind
     for name, index in steps:
         path += f".{name}" if name and path else name or f"[{index}]"
-        allowed = _field_type(allowed, name, value)
+        allowed = _field_type(allowed, name, value) if name else _item_type(allowed)
         try:
             value = value[name] if name else value[int(index)]
         except (KeyError, IndexError, TypeError, ValueError):
@@ -195,7 +215,7 @@ def _explain(message: str, raw: Any, kind: Any, prefix: str) -> SpecError:
         return SpecError(f"{path}.{key}" if path else key, f"unknown key; {nearest(key, known)}")
     if match := re.match(r"Object missing required field `(.*)`", text):
         return SpecError(f"{path}.{match[1]}" if path else match[1], "is required and missing")
-    if match := re.match(r"Invalid (?:enum )?value '(.*)'", text):
+    if match := re.match(r"Invalid (?:enum )?value '?([^']*)'?$", text):
         return SpecError(path, f"'{match[1]}' is not known; {nearest(match[1], _choices(allowed))}")
     text = text.replace("`", "")
     if text.startswith("Expected"):
@@ -232,6 +252,12 @@ def _field_type(kind: Any, name: str, value: Any) -> Any:
             if field.encode_name == name:
                 return field.type
     return mi.AnyType()
+
+
+def _item_type(kind: Any) -> Any:
+    """The type of the items of a list."""
+    info = mi.type_info(kind) if not isinstance(kind, mi.Type) else kind
+    return getattr(info, "item_type", mi.AnyType())
 
 
 def _choices(kind: Any) -> list[str]:

@@ -107,6 +107,24 @@ class Finished(Control, frozen=True):
     exhausted: Text = ""
 
 
+class Attested(Control, frozen=True):
+    """What an agent holds after a step, to be compared with the others'."""
+
+    step: int
+    value: Annotated[bytes, Meta(max_length=500_000)]
+
+
+class Alive(Control, frozen=True):
+    """An agent that talks to its neighbours is not silent, though the coordinator hears nothing."""
+
+
+class Complaint(Control, frozen=True):
+    """An agent refused what a neighbour sent it."""
+
+    about: int
+    reason: Annotated[str, Meta(max_length=64)]
+
+
 class Failed(Control, frozen=True):
     """An agent cannot go on; the run ends with this sentence."""
 
@@ -154,6 +172,7 @@ class Report(Control, frozen=True):
     refused: dict[str, int]
     releases: list[Release]
     log: dict[str, list[list[float]]]
+    seconds: dict[str, list[float]]
     resources: Resources
 
 
@@ -164,6 +183,9 @@ class Goodbye(Control, frozen=True):
 TO_AGENT: tuple[type[Message], ...] = (Begin, Advance, Stop)
 TO_COORDINATOR: tuple[type[Message], ...] = (
     Due,
+    Attested,
+    Alive,
+    Complaint,
     Finished,
     Failed,
     Stopped,

@@ -14,6 +14,7 @@ from posse.agent_host import AgentHost, AgentSetup
 from posse.coordinator_host import CoordinatorHost
 from posse.errors import PosseError, SpecError
 from posse.spec import RunSpec, parse
+from posse.systems import get_system, names
 from protocol import control
 from protocol.errors import LocalProtocolError
 from protocol.machine import COORDINATOR
@@ -227,6 +228,9 @@ def test_the_page_names_what_goes_wrong_too() -> None:
     assert wrong == {"agent": {"Failed"}, "coordinator": {"Refused"}}
     listed = documented("In every run")
     lab_only = {"Due", "Report", "Advance"}
+    # said among neighbours or by their systems, and no system with neighbours is the field's
+    lab_only |= {"Attested", "Alive", "Complaint"}
+    assert not any(get_system(n).field and get_system(n).has_topology for n in names())
     everything = {
         kind.__name__
         for kinds in (

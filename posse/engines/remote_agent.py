@@ -187,7 +187,7 @@ class RemoteAgent(AgentProcess):
             )
         return (
             f"the coordinator at {self._endpoint} does not have the key that this agent's "
-            "coordinator.key expects; copy coordinator.key from there"
+            "coordinator.key expects; start it with --keys, and copy coordinator.key from there"
         )
 
     def _greet(self) -> None:

@@ -91,6 +91,8 @@ class System:
 
     `clocks`      what it can run by; the first is the default
     `agent`, `coordinator`  make the machines; no coordinator where the system has no server
+    `has_topology`  agents talk to each other, along the edges of `[topology]`; `components` says
+                  that its graph may fall apart
     `check`       raises `SpecError` for what the types cannot say (N < M, …)
     `shared_arms` all agents share one set of arms, which is the coordinator's machine's to pull
     `field`       whether it has a form for real rewards: all its noise is by `Noise.noisy`, and
@@ -114,6 +116,7 @@ class System:
     claim: Callable[[Any, Any], Claim | None]
     needs_unit_interval: bool = False
     has_topology: bool = False
+    components: bool = False
     shared_arms: bool = False
     field: bool = False
     finish_is_public: bool = True
