@@ -11,9 +11,9 @@ COPY coordinator coordinator
 COPY topologies topologies
 COPY protocol protocol
 RUN python -m venv /opt/venv \
- && /opt/venv/bin/pip install --no-cache-dir --disable-pip-version-check . \
+ && /opt/venv/bin/pip install --no-cache-dir --disable-pip-version-check ".[field,metrics]" \
  && rm -rf /opt/posse/build \
- && mkdir -p /runs && chown 10001:10001 /runs
+ && mkdir -p /runs /keys && chown 10001:10001 /runs /keys
 
 USER 10001:10001
 WORKDIR /runs

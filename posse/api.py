@@ -8,6 +8,7 @@ import msgspec
 
 from posse.engines import memory
 from posse.engines.base import Observer, silent
+from posse.engines.hub import Hub
 from posse.engines.processes import ProcessEngine
 from posse.keys import CoordinatorKeys
 from posse.record import Result, RunRecord
@@ -65,17 +66,25 @@ def serve(
     *,
     bind: str,
     keys: CoordinatorKeys | None = None,
+    on_hub: Callable[[Hub], None] = lambda hub: None,
     observe: Observer = silent,
     on_join: Callable[[int], None] = lambda joined: None,
     on_record: Callable[[RunRecord], None] = lambda record: None,
 ) -> Result:
     """Like `run`, for agents that join from elsewhere at the address `bind`.
 
-    Without `keys` whoever reaches the address may join, and the result says so.
+    `on_hub` is given the hub before anybody joins. Without `keys` whoever reaches the address may
+    join, and the result says so.
     """
     spec = specification(source)
     records: list[RunRecord] = []
-    with ProcessEngine(spec, bind=bind, token="", spawn=0, keys=keys, on_join=on_join) as engine:
+    engine = ProcessEngine(spec, bind=bind, token="", spawn=0, keys=keys, on_join=on_join)
+    try:
+        on_hub(engine.hub)
+    except BaseException:
+        engine.close()
+        raise
+    with engine:
         for number in range(spec.repeat):
             records.append(engine.run(spec, number, observe))
             on_record(records[-1])

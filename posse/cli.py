@@ -74,11 +74,24 @@ def _parser() -> argparse.ArgumentParser:
     graph.add_argument("--json", action="store_true", help="print one JSON document")
     graph.set_defaults(command=_topology)
 
+    _elsewhere(commands)
+    _many(commands)
+    return parser
+
+
+def _elsewhere(commands: Any) -> None:
+    """The commands of coordinators and agents on several machines."""
     coordinator = commands.add_parser("coordinator", help="wait for agents elsewhere, then run")
     _run_file(coordinator)
     coordinator.add_argument("--bind", required=True, metavar="ADDRESS", help="tcp://HOST:PORT")
     coordinator.add_argument("--out", type=Path, metavar="DIR", help="directory of the result")
     coordinator.add_argument("--json", action="store_true", help="print one JSON document")
+    coordinator.add_argument(
+        "--make-keys", action="store_true", help="make the keys that the folder lacks"
+    )
+    coordinator.add_argument(
+        "--metrics", metavar="[HOST]:PORT", help="serve metrics for Prometheus there"
+    )
     _security(coordinator)
     coordinator.set_defaults(command=_coordinator)
 
@@ -86,6 +99,15 @@ def _parser() -> argparse.ArgumentParser:
     keys.add_argument("folder", type=Path, metavar="DIR", help="where to; adds what is missing")
     keys.add_argument("--agents", type=int, required=True, metavar="N", help="how many agents")
     keys.set_defaults(command=_keys)
+
+    status = commands.add_parser("status", help="who is up, what was heard, what is waited for")
+    status.add_argument("--join", required=True, metavar="ADDRESS", help="the coordinator's")
+    status.add_argument("--json", action="store_true", help="print one JSON document")
+    status.add_argument(
+        "--wait", type=float, default=5.0, metavar="SECONDS", help="for an answer (default: 5)"
+    )
+    _security(status)
+    status.set_defaults(command=_status)
 
     agent = commands.add_parser("agent", help="join a coordinator as one agent")
     agent.add_argument("--join", required=True, metavar="ADDRESS", help="tcp://HOST:PORT")
@@ -111,7 +133,24 @@ def _parser() -> argparse.ArgumentParser:
     )
     _security(agent)
     agent.set_defaults(command=_agent)
-    return parser
+
+
+def _many(commands: Any) -> None:
+    """The commands of many runs."""
+    sweep = commands.add_parser("sweep", help="a run file over all values of some keys")
+    _run_file(sweep)
+    sweep.add_argument(
+        "--over",
+        action="append",
+        required=True,
+        metavar="PATH=A,B,C",
+        help="a key and its values; several make all combinations",
+    )
+    sweep.add_argument("--jobs", type=int, metavar="N", help="processes (default: all cores)")
+    sweep.add_argument("--dask", metavar="ADDRESS", help="a Dask cluster to run on instead")
+    sweep.add_argument("--out", type=Path, metavar="DIR", help="directory of the result")
+    sweep.add_argument("--json", action="store_true", help="print one JSON document")
+    sweep.set_defaults(command=_sweep)
 
 
 def _run_file(parser: argparse.ArgumentParser) -> None:
@@ -128,6 +167,13 @@ def _run_file(parser: argparse.ArgumentParser) -> None:
 def _security(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--keys", type=Path, metavar="DIR", help="the folder of keys, made by posse keys"
+    )
+    parser.add_argument(
+        "--wait-for-keys",
+        type=float,
+        default=0.0,
+        metavar="SECONDS",
+        help="how long the folder of keys may take to appear (default: 0)",
     )
     parser.add_argument(
         "--insecure",
@@ -159,11 +205,21 @@ def _coordinator(options: argparse.Namespace) -> int:
         raise PosseError("the field needs keys: make them by posse keys DIR and add --keys DIR")
     _refuse_open_address(options.bind, options)
     log.begin("coordinator", insecure=options.keys is None)
+    if options.keys:
+        if options.make_keys:
+            keys.create(options.keys, checked.agents.count)
+        keys.wait_for(options.keys, options.wait_for_keys)
     pairs = keys.for_coordinator(options.keys, checked.agents.count) if options.keys else None
     _say_insecure(options)
 
+    def publish(hub: Any) -> None:
+        if options.metrics:
+            from posse.metrics import publish  # noqa: PLC0415
+
+            publish(hub, options.metrics)
+
     def serve(source: Any, **callbacks: Any) -> Any:
-        return api.serve(source, bind=options.bind, keys=pairs, **callbacks)
+        return api.serve(source, bind=options.bind, keys=pairs, on_hub=publish, **callbacks)
 
     return command_run.run(checked, options, serve)
 
@@ -174,6 +230,8 @@ def _agent(options: argparse.Namespace) -> int:
 
     _refuse_open_address(options.join, options)
     rank = _rank(options.rank)
+    if options.keys:
+        keys.wait_for(options.keys, options.wait_for_keys)
     pair = keys.for_agent(options.keys, rank) if options.keys else None
     rank = pair.rank if pair is not None and pair.rank is not None else rank
     log.begin(f"agent {rank}" if rank >= 0 else "agent", insecure=pair is None)
@@ -200,6 +258,19 @@ def _rank(said: str) -> int:
         if value:
             return int(value)
     return -1
+
+
+def _status(options: argparse.Namespace) -> int:
+    from posse import command_status, keys  # noqa: PLC0415
+
+    pair = keys.for_operator(options.keys) if options.keys else None
+    return command_status.show(options.join, pair, options.wait, as_json=options.json)
+
+
+def _sweep(options: argparse.Namespace) -> int:
+    from posse import command_sweep  # noqa: PLC0415
+
+    return command_sweep.run(options, _overrides(options))
 
 
 def _keys(options: argparse.Namespace) -> int:

@@ -14,6 +14,7 @@ import fcntl
 import os
 import re
 import stat
+import time
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -85,12 +86,24 @@ def create(folder: Path, agents: int) -> int:
         public = {name: _load(folder / f"{name}.key").public for name in names}
         lines = [f'coordinator = "{public["coordinator"]}"', "agents = ["]
         lines += [f'  "{public[name]}",' for name in names[1:]]
-        (folder / ALLOWLIST).write_text(_HEADER + "\n".join([*lines, "]", ""]))
+        draft = folder / f"{ALLOWLIST}.new"
+        draft.write_text(_HEADER + "\n".join([*lines, "]", ""]))
+        draft.rename(folder / ALLOWLIST)
     except OSError as error:
         raise PosseError(f"{folder} cannot be written: {error.strerror}") from None
     finally:
         os.umask(mask)
     return len(missing)
+
+
+def wait_for(folder: Path, seconds: float) -> None:
+    """Wait until `create` has ended in this folder, if another process is at it.
+
+    The allowlist is written last. An agent's own folder need not have one.
+    """
+    deadline = time.monotonic() + seconds
+    while not (folder / ALLOWLIST).exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
 
 
 def for_coordinator(folder: Path, agents: int) -> CoordinatorKeys:

@@ -176,6 +176,16 @@ class Report(Control, frozen=True):
     resources: Resources
 
 
+class Ask(Control, frozen=True):
+    """An operator asks how the coordinator is."""
+
+
+class Status(Control, frozen=True):
+    """How the coordinator is, as JSON; to an operator."""
+
+    document: bytes
+
+
 class Goodbye(Control, frozen=True):
     """No further run: leave."""
 
@@ -194,5 +204,5 @@ TO_COORDINATOR: tuple[type[Message], ...] = (
 """What the two hosts are sent during a run."""
 
 TO_JOINING: tuple[type[Message], ...] = (Refused, Welcome, Synced, Configure, Goodbye)
-TO_LOBBY: tuple[type[Message], ...] = (Join, Sync, Arrived, Ready, Failed)
+TO_LOBBY: tuple[type[Message], ...] = (Join, Sync, Arrived, Ready, Failed, Ask)
 """What the two ends are sent outside of runs."""

@@ -6,6 +6,7 @@ import os
 import time
 from collections import Counter, deque
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 import zmq
@@ -66,6 +67,9 @@ class Hub:
         self.refused: Counter[str] = Counter()
         self.on_join: Callable[[int], None] = lambda joined: None
         self.roster = Roster(agents, token, keys, configuration)
+        self.completed = 0
+        self.frames = 0
+        self._missing: Callable[[], list[int]] = list
         self.changed = False
         """Whether somebody joined since all were configured."""
         self._agents = agents
@@ -148,6 +152,7 @@ class Hub:
             if member is None:
                 return False
             member.heard = time.monotonic()
+            self.frames += 1
             host.receive(member.rank, frame)
             self._flush(host)
             return True
@@ -183,6 +188,7 @@ class Hub:
             self._running = False
         self.refused = Counter()
         assert host.record is not None
+        self.completed += 1
         host.record.refused = dict(host.refused)
         host.record.communication["socket_bytes"] = self._socket_bytes.counted()
         return host.record
@@ -218,6 +224,7 @@ class Hub:
         When it has passed `silence` is asked whether that is a result. `fire` is called when
         `timer`, in seconds of `time.monotonic`, has passed.
         """
+        self._missing = missing
         heard = now = time.monotonic()
         look = now + _LOOK
         while not done():
@@ -353,6 +360,9 @@ class Hub:
         except RemoteProtocolError as error:
             self.refused[error.reason] += 1
             return False
+        if isinstance(message, control.Ask) and self.roster.is_operator(key_of(part)):
+            self._reply(identity, control.Status(msgspec.json.encode(self.status())))
+            return False
         if not isinstance(message, control.Join):
             self.refused["never-joined"] += 1
             return False
@@ -371,6 +381,24 @@ class Hub:
         else:
             self.on_join(self.roster.arrived())
         return True
+
+    def status(self) -> dict[str, Any]:
+        """Who is up, when they were last heard, what is waited for; also asked by other threads."""
+        now = time.monotonic()
+        return {
+            "agents": self._agents,
+            "arrived": self.roster.arrived(),
+            "running": self._running,
+            "runs_completed": self.completed,
+            "waiting_for": self._missing(),
+            "heard_seconds_ago": {
+                member.rank: round(now - member.heard, 3)
+                for member in sorted(self.roster.members.values(), key=lambda m: m.rank)
+                if member.arrived
+            },
+            "frames": self.frames,
+            "refused": dict(self.refused),
+        }
 
     def _replace(self, member: Member, old: Member) -> None:
         """A newer incarnation, or a new connection of the same one, takes an agent's place."""

@@ -59,6 +59,10 @@ class Roster:
         self._wall = wall
         self._superseded: set[bytes] = set()
 
+    def is_operator(self, key: str) -> bool:
+        """Whether this key may ask how we are: our own, or anybody where there are no keys."""
+        return self._keys is None or self._keys.rank_of(key) == OPERATOR
+
     def missing(self) -> list[int]:
         """The ranks that have not arrived yet."""
         return [n for n in range(self.agents) if not self._is_here(n)]

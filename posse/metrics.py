@@ -1,0 +1,60 @@
+"""Metrics for Prometheus: what the coordinator itself sees, nothing that agents keep."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from posse.errors import PosseError
+
+
+def publish(hub: Any, address: str) -> Any:
+    """Serve the hub's status at `[HOST]:PORT`/metrics; returns the HTTP server."""
+    try:
+        from prometheus_client import CollectorRegistry, start_http_server  # noqa: PLC0415
+    except ImportError:
+        raise PosseError('--metrics needs: pip install "posse[metrics]"') from None
+    host, _, port = address.rpartition(":")
+    if not port.isdigit():
+        raise PosseError(f"--metrics {address}: must be [HOST]:PORT, as in :9100")
+    registry = CollectorRegistry()
+    registry.register(_HubCollector(hub))
+    try:
+        server, _ = start_http_server(int(port), host or "0.0.0.0", registry)
+    except OSError as error:
+        raise PosseError(f"--metrics {address} cannot be bound: {error.strerror}") from None
+    return server
+
+
+class _HubCollector:
+    """Reads the hub when it is scraped."""
+
+    def __init__(self, hub: Any) -> None:
+        self._hub = hub
+
+    def collect(self) -> Iterator[Any]:
+        """The metrics of this moment."""
+        from prometheus_client.core import (  # noqa: PLC0415
+            CounterMetricFamily,
+            GaugeMetricFamily,
+        )
+
+        status = self._hub.status()
+        yield GaugeMetricFamily("posse_agents", "Agents of the run file", status["agents"])
+        yield GaugeMetricFamily("posse_agents_arrived", "Agents that joined", status["arrived"])
+        yield GaugeMetricFamily(
+            "posse_agents_waited_for", "Agents waited for", len(status["waiting_for"])
+        )
+        yield GaugeMetricFamily("posse_run_going_on", "1 during a run", int(status["running"]))
+        yield CounterMetricFamily(
+            "posse_runs_completed", "Runs that are complete", status["runs_completed"]
+        )
+        yield CounterMetricFamily("posse_frames", "Frames taken from agents", status["frames"])
+        refused = CounterMetricFamily("posse_refused", "What was refused", labels=["reason"])
+        for reason, count in status["refused"].items():
+            refused.add_metric([reason], count)
+        yield refused
+        heard = GaugeMetricFamily(
+            "posse_agent_heard_seconds", "Seconds since an agent was heard", labels=["agent"]
+        )
+        for rank, seconds in status["heard_seconds_ago"].items():
+            heard.add_metric([str(rank)], seconds)
+        yield heard
