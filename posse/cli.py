@@ -254,7 +254,7 @@ def _rank(said: str) -> int:
     sources = {"--rank": said} if said != "auto" else {n: os.environ.get(n, "") for n in names}
     for name, value in sources.items():
         if value and not value.isdigit():
-            raise PosseError(f"{name} is '{value}': must be a number from 0")
+            raise PosseError(f"{name} {value}: must be a number from 0, or auto")
         if value:
             return int(value)
     return -1

@@ -98,7 +98,7 @@ def test_the_rank_comes_from_whoever_starts_many(
     assert _rank("auto") == 5
     assert _rank("3") == 3
     monkeypatch.setenv(name, "five")
-    with pytest.raises(PosseError, match=f"{name} is 'five'"):
+    with pytest.raises(PosseError, match=f"{name} five: must be a number"):
         _rank("auto")
     monkeypatch.delenv(name)
     assert _rank("auto") == -1

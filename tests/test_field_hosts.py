@@ -1,0 +1,239 @@
+"""Real hosts: network namespaces with a delay, a container engine, a Slurm cluster, manifests.
+
+Each test asks for an ordinary thing and says what is missing where it skips. `.ci/run` lays out the
+namespaces (20 ms on every packet that leaves a host) and brings engine and cluster up.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from posse import keys
+
+ROOT = Path(__file__).parent.parent
+DELAY = 0.020
+POSSE = [sys.executable, "-P", "-m", "posse"]
+
+DP_MASE = """
+system = "dp-mase"
+seed = 7
+[agents]
+count = 8
+[arms]
+kind = "bernoulli"
+means = [0.8, 0.6, 0.4, 0.2]
+[parameters]
+epsilon = 0.5
+[engine]
+clock = "wall"
+deadline = 60.0
+"""
+
+DDP_MAB = """
+system = "ddp-mab"
+seed = 7
+[agents]
+count = 8
+[arms]
+kind = "bernoulli"
+means = [0.9, 0.5, 0.3, 0.1]
+[topology]
+kind = "ring"
+[parameters]
+horizon = 20_000
+epsilon = 1.0
+[engine]
+deadline = 60.0
+"""
+
+
+def answers(*command: str) -> bool:
+    if shutil.which(command[0]) is None:
+        return False
+    return subprocess.run(command, capture_output=True, timeout=30, check=False).returncode == 0
+
+
+def hosts() -> dict[str, str]:
+    """Three network namespaces LAB-h1, LAB-h2, LAB-h3 and their addresses, if they are there."""
+    if shutil.which("ip") is None:
+        return {}
+    listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=False)
+    named = re.findall(r"^(\S+-h[123])\b", listed.stdout, re.MULTILINE)
+    lab = sorted(named)[:3]
+    found = {}
+    for name in lab:
+        shown = subprocess.run(
+            ["ip", "-n", name, "-4", "-o", "addr", "show", "eth0"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if match := re.search(r"inet ([\d.]+)/", shown.stdout):
+            found[name] = match[1]
+    return found if len(found) == 3 else {}
+
+
+def on(host: str, *arguments: str) -> list[str]:
+    return ["ip", "netns", "exec", host, *POSSE, *arguments]
+
+
+def across_hosts(run_file: Path, tmp_path: Path) -> dict[str, object]:
+    """The result of a run with its coordinator on the first host and agents on all three."""
+    laid_out = hosts()
+    if not laid_out:
+        pytest.skip("there are no three network namespaces *-h1 to *-h3 (ip netns)")
+    folder = tmp_path / "keys"
+    keys.create(folder, 8)
+    names = list(laid_out)
+    endpoint = f"tcp://{laid_out[names[0]]}:7000"
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    agents = [
+        subprocess.Popen(
+            on(
+                names[rank % 3],
+                *("agent", "--join", endpoint, "--keys", str(folder), "--rank", str(rank)),
+                *("--wait", "60"),
+            ),
+            env=environment,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(8)
+    ]
+    try:
+        done = subprocess.run(
+            on(
+                names[0],
+                *("coordinator", str(run_file), "--bind", "tcp://0.0.0.0:7000"),
+                *("--keys", str(folder), "--json", "--out", str(tmp_path / "out")),
+            ),
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=100,
+            check=False,
+        )
+        logs = [agent.communicate(timeout=30)[1] for agent in agents]
+        assert done.returncode == 0, done.stderr + "".join(logs)
+    finally:
+        for agent in agents:
+            agent.kill()
+            agent.wait()
+    trips = [float(t) for log in logs for t in re.findall(r"round trip ([\d.]+) ms", log)]
+    # ranks 0, 3 and 6 are on the coordinator's own host
+    assert sorted(trip > 38 for trip in trips) == [False] * 3 + [True] * 5
+    result: dict[str, object] = json.loads(done.stdout)
+    assert result["links"] == "keys"
+    return result
+
+
+def in_the_lab(run_file: Path, tmp_path: Path) -> dict[str, object]:
+    command = [*POSSE, "run", str(run_file), "--json", "--engine", "memory"]
+    out = subprocess.check_output([*command, "--out", str(tmp_path / "lab")], text=True)
+    result: dict[str, object] = json.loads(out)
+    return result
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "text"), [("dp-mase", DP_MASE), ("ddp-mab", DDP_MAB)])
+def test_eight_agents_on_three_hosts(name: str, text: str, tmp_path: Path) -> None:
+    """Delays within 10 % of what was laid out, and the answer of the lab."""
+    run_file = tmp_path / f"{name}.toml"
+    run_file.write_text(text)
+    there = across_hosts(run_file, tmp_path)["runs"][0]  # type: ignore[index]
+    here = in_the_lab(run_file, tmp_path)["runs"][0]  # type: ignore[index]
+    assert there["best_arm"] == here["best_arm"] == 0
+    # more than half of the messages cross hosts (on the ring all do), so the median did
+    delay = there["delay"]
+    assert abs(delay["p50"] - DELAY) < 0.1 * DELAY, delay
+    if name == "ddp-mab":
+        for metric in ("regret", "slots", "pulls"):
+            assert there[metric] == here[metric]
+
+
+def engine() -> list[str]:
+    if answers("docker", "info") and shutil.which("docker-compose"):
+        return ["docker-compose"]
+    if answers("docker", "compose", "version") and answers("docker", "info"):
+        return ["docker", "compose"]
+    return []
+
+
+@pytest.mark.slow
+def test_compose_finds_the_best_arm_with_keys() -> None:
+    compose = engine()
+    if not compose:
+        pytest.skip("no container engine with compose answers (docker info)")
+    if not answers("docker", "image", "inspect", "posse:local"):
+        pytest.skip("there is no image posse:local (docker build -t posse:local .)")
+    project = [*compose, "-p", "posse-test"]
+    try:
+        up = subprocess.run(
+            [
+                *(*project, "up", "--no-build", "--scale", "agent=8"),
+                *("--abort-on-container-exit", "--exit-code-from", "coordinator"),
+            ],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=110,
+            check=False,
+        )
+        assert up.returncode == 0, up.stdout + up.stderr
+        assert "arm 0 in 1 of 1" in up.stdout
+        assert "[no keys]" not in up.stdout
+    finally:
+        subprocess.run([*project, "down", "-v"], cwd=ROOT, capture_output=True, check=False)
+    size = subprocess.check_output(
+        ["docker", "image", "inspect", "-f", "{{.Size}} {{.Config.User}}", "posse:local"], text=True
+    ).split()
+    assert int(size[0]) < 350e6
+    assert not size[1].startswith("0")
+
+
+@pytest.mark.slow
+def test_a_slurm_job_on_two_nodes(tmp_path: Path) -> None:
+    if not answers("srun", "-N2", "-n2", "true"):
+        pytest.skip("no Slurm cluster of two nodes answers (srun)")
+    keys.create(tmp_path / "keys", 8)
+    run_file = tmp_path / "run.toml"
+    run_file.write_text(DP_MASE)
+    output = tmp_path / "job.out"
+    job = subprocess.check_output(
+        [
+            *("sbatch", "--parsable", "--nodes=2", "--ntasks=8", f"--output={output}"),
+            *(f"--export=ALL,POSSE={sys.executable} -P -m posse", "--chdir", str(tmp_path)),
+            *(str(ROOT / "deploy/slurm/posse.sbatch"), str(run_file), str(tmp_path / "keys")),
+        ],
+        text=True,
+    ).strip()
+    result = tmp_path / f"posse-{job}" / "result.json"
+    deadline = time.monotonic() + 100
+    while not result.exists():
+        said = output.read_text() if output.exists() else ""
+        assert time.monotonic() < deadline, f"the job did not end in time: {said}"
+        time.sleep(0.5)
+    assert json.loads(result.read_text())["runs"][0]["best_arm"] == 0
+
+
+def test_the_manifests_are_valid(tmp_path: Path) -> None:
+    if shutil.which("kubectl") is None:
+        pytest.skip("there is no kubectl to build the kustomization")
+    built = tmp_path / "all.yaml"
+    command = ["kubectl", "kustomize", str(ROOT / "deploy/kubernetes")]
+    built.write_text(subprocess.check_output(command, text=True))
+    pytest.importorskip("kubernetes_validate", reason="kubernetes-validate is not installed")
+    validate = Path(sys.executable).with_name("kubernetes-validate")
+    subprocess.check_call([str(validate), "--strict", str(built)])
+    text = built.read_text()
+    assert "completionMode: Indexed" in text
+    assert "clusterIP: None" in text
+    assert "runAsNonRoot: true" in text
+    assert "secretName: posse-keys" in text
