@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench.tables import table
+from bench.tables import show
 from posse import keys
 from posse.engines.processes import ProcessEngine
 from posse.spec import parse
@@ -83,7 +83,8 @@ def main() -> None:
         for _ in range(options.repeat):
             plain.append(messages_per_second(options.agents, None, options.seconds))
             keyed.append(messages_per_second(options.agents, folder, options.seconds))
-    table(
+    show(
+        f"{options.agents} agents, best of {options.repeat}",
         ["links", "messages/s"],
         [["without keys", f"{max(plain):,.0f}"], ["with keys", f"{max(keyed):,.0f}"]],
     )
