@@ -77,7 +77,7 @@ def _on_dask(address: str, documents: list[dict[str, Any]]) -> list[dict[str, An
     except ImportError:
         raise PosseError('--dask needs: pip install "posse[dask]"') from None
     try:
-        with Client(address, timeout=10) as client:
+        with Client(address, timeout=10) as client:  # type: ignore[no-untyped-call,unused-ignore]
             futures = client.map(one, documents, pure=False)
             gathered: list[dict[str, Any]] = client.gather(futures)
             return gathered

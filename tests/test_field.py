@@ -191,7 +191,7 @@ def documented(heading: str) -> dict[str, set[str]]:
     """The kinds of the page's table below a heading, by direction."""
     section = PAGE.read_text().partition(f"## {heading}\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| `(\w+)` \| (\w+) → (\w+) \|", section, re.MULTILINE)
-    out: dict[str, set[str]] = {"agent": set(), "coordinator": set()}
+    out: dict[str, set[str]] = {"agent": set(), "coordinator": set(), "operator": set()}
     for kind, source, _ in rows:
         out[source].add(kind)
     return out
@@ -225,7 +225,9 @@ def test_what_leaves_a_process_is_what_the_page_lists(
 
 def test_the_page_names_what_goes_wrong_too() -> None:
     wrong = documented("Only when something is wrong")
-    assert wrong == {"agent": {"Failed"}, "coordinator": {"Refused"}}
+    assert wrong == {"agent": {"Failed"}, "coordinator": {"Refused"}, "operator": set()}
+    asked = documented("Only when the operator asks")
+    assert asked == {"agent": set(), "coordinator": {"Status"}, "operator": {"Ask"}}
     listed = documented("In every run")
     lab_only = {"Due", "Report", "Advance"}
     # said among neighbours or by their systems, and no system with neighbours is the field's
@@ -242,7 +244,7 @@ def test_the_page_names_what_goes_wrong_too() -> None:
         for kind in kinds
     }
     known = listed["agent"] | listed["coordinator"] | wrong["agent"] | wrong["coordinator"]
-    assert everything - lab_only == known - {"Vote", "Eliminated"}
+    assert everything - lab_only == (known | {"Ask"}) - {"Vote", "Eliminated"}
 
 
 def host_of(run: RunSpec, rank: int = 0) -> AgentHost:

@@ -78,7 +78,7 @@ def test_no_key_is_refused_on_both_sides(folder: Path, said: pytest.LogCaptureFi
     c = Coordinator(small(), "tcp://127.0.0.1:*", folder)
     assert Agent(c.endpoint).ended() == 1
     assert "start both with --keys" in said.text or "start it with --keys" in said.text
-    assert "refused a connection: one side has keys and the other has none" in said.text
+    wait_for("refused a connection: one side has keys and the other has none", said)
     c.stop()
 
 
@@ -91,7 +91,7 @@ def test_a_key_for_a_coordinator_without_keys_is_refused(
         "was not understood: one side has keys and the other has none" in said.text
         or "start it with --keys, and copy coordinator.key" in said.text
     )
-    assert "refused a connection: one side has keys and the other has none" in said.text
+    wait_for("refused a connection: one side has keys and the other has none", said)
     c.stop()
 
 
@@ -104,7 +104,7 @@ def test_another_coordinators_key_is_refused_on_both_sides(
     c = Coordinator(small(), "tcp://127.0.0.1:*", folder)
     assert Agent(c.endpoint, keys=wrong).ended() == 1
     assert "copy coordinator.key from there" in said.text
-    assert "the other side expects another coordinator key" in said.text
+    wait_for("the other side expects another coordinator key", said)
     c.stop()
 
 

@@ -51,6 +51,9 @@ class NoNoise:
     def __init__(self, kept: list[bool] | None = None) -> None:
         self.kept = kept or []
 
+    def noisy(self, values: Any, sensitivity: float, epsilon: float) -> Any:
+        return values
+
     def laplace(self, scale: float, size: int) -> Any:
         return np.zeros(size)
 

@@ -178,18 +178,34 @@ def test_a_wrong_point_starts_nothing(sweep_file: Path, tmp_path: Path) -> None:
         command_sweep.points(["epsilon"])
 
 
-def test_a_sweep_on_a_dask_cluster(
-    sweep_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    distributed = pytest.importorskip("distributed", reason="distributed is not installed")
-    arguments = ["sweep", str(sweep_file), "--over", "seed=1,2", "--json"]
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None
-    ) as cluster:
-        address = cluster.scheduler_address
-        assert main([*arguments, "--dask", address, "--out", str(tmp_path / "a")]) == 0
-        there = json.loads(capsys.readouterr().out)
-    command = [sys.executable, "-P", "-m", "posse", *arguments, "--out", str(tmp_path / "b")]
-    here = json.loads(subprocess.check_output(command))
+CLUSTER = """
+import sys
+from distributed import LocalCluster
+with LocalCluster(
+    n_workers=2, threads_per_worker=1, processes=False, protocol="tcp://", dashboard_address=None
+) as cluster:
+    print(cluster.scheduler_address, flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_sweep_on_a_dask_cluster(sweep_file: Path, tmp_path: Path) -> None:
+    pytest.importorskip("distributed", reason="distributed is not installed")
+    command = [sys.executable, "-P", "-m", "posse", "sweep", str(sweep_file)]
+    command += ["--over", "seed=1,2", "--json"]
+    cluster = subprocess.Popen(
+        [sys.executable, "-P", "-c", CLUSTER], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert cluster.stdin is not None
+    assert cluster.stdout is not None
+    try:
+        address = cluster.stdout.readline().decode().strip()
+        on_dask = [*command, "--dask", address, "--out", str(tmp_path / "a")]
+        there = json.loads(subprocess.check_output(on_dask))
+    finally:
+        cluster.stdin.close()
+        cluster.wait(timeout=20)
+        cluster.stdout.close()
+    here = json.loads(subprocess.check_output([*command, "--out", str(tmp_path / "b")]))
     for one, other in zip(there, here, strict=True):
         assert one["summary"]["rounds"] == other["summary"]["rounds"]

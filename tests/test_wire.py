@@ -24,7 +24,7 @@ from protocol.wire import (
     unpack_floats,
 )
 
-CODEC = Codec((*TO_COORDINATOR, *control.TO_COORDINATOR))
+CODEC = Codec((*TO_COORDINATOR, *control.TO_COORDINATOR, *control.TO_LOBBY))
 
 ARMS = st.lists(st.integers(0, 2**31), min_size=1, max_size=20).map(tuple)
 MESSAGES = st.one_of(
@@ -106,7 +106,7 @@ def test_hostile_payloads_raise_nothing_else(payload: bytes, plane: int) -> None
         message = decode(frame)
     except RemoteProtocolError:
         return
-    assert isinstance(message, (*TO_COORDINATOR, *control.TO_COORDINATOR))
+    assert isinstance(message, (*TO_COORDINATOR, *control.TO_COORDINATOR, *control.TO_LOBBY))
 
 
 @given(MESSAGES, st.data())
