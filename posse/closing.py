@@ -28,6 +28,8 @@ def show(result: Result, directory: Path, console: Console) -> None:
         f"{_mean(data)} data messages, {_mean(summary['data_payload_bytes'])} payload bytes; "
         f"{_mean(control)} control messages",
     )
+    if world := runs[-1].communication["world"]["messages"]:
+        table.add_row("the arms", f"{world:,} messages between agents and shared arms (last run)")
     if closed := runs[-1].communication.get("closed_form"):
         measured = runs[-1].communication["cost"]
         table.add_row(

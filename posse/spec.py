@@ -191,7 +191,7 @@ def _explain(message: str, raw: Any, kind: Any, prefix: str) -> SpecError:
         return SpecError(f"{path}.{key}" if path else key, f"unknown key; {nearest(key, known)}")
     if match := re.match(r"Object missing required field `(.*)`", text):
         return SpecError(f"{path}.{match[1]}" if path else match[1], "is required and missing")
-    if match := re.match(r"Invalid (?:enum )?value '(.*)'", text):
+    if match := re.match(r"Invalid (?:enum )?value '?([^']*)'?$", text):
         return SpecError(path, f"'{match[1]}' is not known; {nearest(match[1], _choices(allowed))}")
     text = text.replace("`", "")
     if text.startswith("Expected"):
