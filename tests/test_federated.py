@@ -2,6 +2,7 @@
 
 import math
 from collections import deque
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,13 @@ from agent.noise import SeededNoise
 from agent.push import Flooding, Gossip
 from agent.sac import Relay
 from coordinator.federated import CdpServer, HdpServer
+from posse.arms.bernoulli import Bernoulli
 from posse.engines import memory
 from posse.engines.processes import ProcessEngine
 from posse.errors import RunFailed, SpecError
 from posse.federated_cost import gis_links, gis_links_paper, sac_links
 from posse.record import RunRecord
-from posse.spec import parse
+from posse.spec import load, parse
 from posse.systems.federated import _hdp_network
 from protocol.errors import RemoteProtocolError
 from protocol.federated import (
@@ -802,3 +804,52 @@ def test_wrong_run_files_are_refused_naming_the_key(
 def test_gaussian_arms_must_be_clipped() -> None:
     with pytest.raises(SpecError, match="clip"):
         spec("cdp-mab", 4, arms={"kind": "gaussian", "means": [0.1, 0.2], "sd": 1.0})
+
+
+EXAMPLES = sorted((Path(__file__).parent.parent / "examples" / "federated").glob("*.toml"))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_every_example_is_a_run(path: Path) -> None:
+    run = load(path, ["parameters.horizon=12_000"])
+    record = memory.run(run, 0)
+    assert record.slots == 12_000
+    closed = record.communication["closed_form"]
+    assert record.communication["cost"] == closed["cost"]
+
+
+def test_the_examples_are_all_there() -> None:
+    assert {path.stem for path in EXAMPLES} == {
+        "components",
+        "graphs",
+        "heterogeneous",
+        "participation",
+        "privacy",
+        "rounds",
+        "rounds_and_participation",
+    }
+
+
+def test_time_and_memory_do_not_grow_with_the_horizon() -> None:
+    """Rewards are drawn in sums: as many draws for ten times the slots."""
+    draws = []
+    for horizon in (10**6, 10**7):
+        drawn = 0
+        draw, totals = Bernoulli.draw, Bernoulli.totals
+
+        def counted(self: Any, arm: int, count: int, draw: Any = draw) -> Any:
+            nonlocal drawn
+            drawn += count
+            return draw(self, arm, count)
+
+        def summed(self: Any, arms: Any, times: int, totals: Any = totals) -> Any:
+            nonlocal drawn
+            drawn += len(arms)
+            return totals(self, arms, times)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Bernoulli, "draw", counted)
+            patch.setattr(Bernoulli, "totals", summed)
+            memory.run(named("ddp ring", parameters={"horizon": horizon}), 0)
+        draws.append(drawn)
+    assert draws[1] < 2 * draws[0] < 20_000
