@@ -1,10 +1,13 @@
 """Federated elimination: formulas by hand, exchanges by brute force, engines against each other."""
 
 import math
+import tempfile
+import threading
 from collections import deque
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,8 +19,10 @@ from agent.noise import SeededNoise
 from agent.push import Flooding, Gossip
 from agent.sac import Relay
 from coordinator.federated import CdpServer, HdpServer
+from posse.agent_host import AgentHost
 from posse.arms.bernoulli import Bernoulli
 from posse.engines import memory
+from posse.engines.agent_process import AgentProcess
 from posse.engines.processes import ProcessEngine
 from posse.errors import RunFailed, SpecError
 from posse.federated_cost import gis_links, gis_links_paper, sac_links
@@ -50,7 +55,7 @@ from protocol.machine import (
     Send,
     Started,
 )
-from protocol.wire import pack_floats
+from protocol.wire import HEADER, pack_floats
 from tests.runs import assert_same_run
 from topologies import graphs
 from topologies.components import side_by_side
@@ -659,7 +664,6 @@ def test_a_server_without_any_round_has_no_answer() -> None:
 )
 def test_bad_decisions_are_refused_by_agents(bad: Any) -> None:
     run = named("cdp")
-    from posse.agent_host import AgentHost  # noqa: PLC0415
     from posse.engines.base import agent_setups  # noqa: PLC0415
     from protocol import control  # noqa: PLC0415
     from protocol.wire import encode  # noqa: PLC0415
@@ -679,7 +683,6 @@ def test_bad_decisions_are_refused_by_agents(bad: Any) -> None:
 
 def tampered(run: Any, change: Any) -> str:
     """The sentence with which a run in memory ends when agent 2's messages are changed."""
-    from posse.agent_host import AgentHost  # noqa: PLC0415
 
     send = AgentHost.send
 
@@ -758,6 +761,32 @@ def test_missing_means_abort() -> None:
     effects = agent.handle(Received(1, Quiet(1, 2, "adv")), 0.0)
     assert isinstance(effects[-1], Abort)
     assert "of agent 2 first" in effects[-1].reason
+
+
+class Truncating(AgentProcess):
+    """An agent that joined honestly and cuts a number off the means it sends to neighbours."""
+
+    def _flush(self, host: AgentHost) -> None:
+        for index, (to, frame) in enumerate(host.outbox):
+            if to != COORDINATOR and frame[HEADER.size + 2 :].startswith(b"Data"):
+                kind, round_, slot, origins, means = msgspec.msgpack.decode(frame[HEADER.size :])
+                body = [kind, round_, slot, origins, means[:-8]]
+                host.outbox[index] = (to, frame[: HEADER.size] + msgspec.msgpack.encode(body))
+        super()._flush(host)
+
+
+def test_a_bad_neighbour_on_real_sockets_stops_the_run_by_name() -> None:
+    run = spec("ddp-mab", 5, {"kind": "ring"}, engine={"deadline": 2.0})
+    engine = ProcessEngine(run, spawn=4)
+    with tempfile.TemporaryDirectory(prefix="b-") as folder:
+        agent = Truncating(engine.endpoint, 4, engine.token, f"ipc://{folder}/4")
+        thread = threading.Thread(target=agent.serve)
+        thread.start()
+        with engine, pytest.raises(RunFailed) as error:
+            engine.run(run, 0)
+        thread.join(10)
+    assert not thread.is_alive()
+    assert "agent 0 refused what agent 4 sent: wrong-length" in str(error.value)
 
 
 # --- what a run file may say wrong ----------------------------------------------------------------
