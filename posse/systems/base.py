@@ -94,6 +94,8 @@ class System:
     `check`       raises `SpecError` for what the types cannot say (N < M, …)
     `advise`      sentences about what is allowed and probably not meant
     `network`     lays out who hears whom
+    `regret_against`  the means that `regret` is measured against: the "average" over the agents
+                  (`regret_local` then is against each agent's own), or each agent's "own"
     `summarise`   completes a run's record (status and answer where no server decides, cost, …)
     """
 
@@ -109,6 +111,7 @@ class System:
     claim: Callable[[Any, Any], Claim | None]
     needs_unit_interval: bool = False
     has_topology: bool = False
+    regret_against: Literal["average", "own"] = "average"
     check: Callable[[RunSpec, Any], None] = no_check
     advise: Callable[[RunSpec, Any], list[str]] = no_advice
     network: Callable[[RunSpec, int], Network] = no_network
