@@ -8,6 +8,7 @@ from posse.systems.base import AgentContext, CoordinatorContext, System
 
 _FAMILIES = {
     "mase": ("mase", "dp-mase", "corrupted-elimination", "central", "independent"),
+    "anonymous": ("anonymous", "explore-then-commit", "parallel-ucb"),
 }
 
 
