@@ -66,7 +66,7 @@ class Earnings:
         if mark == self.noted:
             return []
         self.noted = mark
-        return [Note("reward", (self.total,))]
+        return [Note("reward", (played, self.total))]
 
 
 @dataclass(slots=True)

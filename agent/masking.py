@@ -33,7 +33,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from protocol.anonymous import Words, schedule_length
 from protocol.errors import RemoteProtocolError
-from protocol.keystream import keystream, keystream_bytes
+from protocol.keystream import keystream, keystream_bytes, keystreams
 
 _SEAL_NONCE = struct.Struct("<QI")
 
@@ -113,16 +113,16 @@ class Masker:
             raise RemoteProtocolError("second-report", f"assignment {number}")
         self.reported = number
         width = schedule_length(self.group_size)
-        own = 1 + group.index(self.rank)
         masked = words + keystream(self.own_seed(number), number, width)
-        for step, peer in enumerate(group, start=1):
-            if peer == self.rank:
-                continue
-            stream = keystream(self.seeds[peer][:32], number, width)
-            # this pair's mask only where both take part: not where the peer is left out
-            stream[step] = 0
-            masked = masked + stream if self.rank < peer else masked - stream
-        masked[own] = 0
+        peers = [peer for peer in group if peer != self.rank]
+        streams = keystreams([self.seeds[peer][:32] for peer in peers], number, width)
+        # a pair's mask only where both take part: not where the peer is left out
+        steps = [step for step, peer in enumerate(group, start=1) if peer != self.rank]
+        streams[np.arange(len(peers)), steps] = 0
+        below = np.array(peers) < self.rank
+        masked += streams[~below].sum(axis=0, dtype=np.uint64)
+        masked -= streams[below].sum(axis=0, dtype=np.uint64)
+        masked[1 + group.index(self.rank)] = 0
         return masked
 
     def own_seed(self, number: int) -> bytes:

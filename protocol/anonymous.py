@@ -256,7 +256,7 @@ def elimination_width(
 
 
 def sweeps(horizon: int, arms: int, users: int, group_size: int, rate: float) -> int:
-    """The sweeps m = ⌈c (T sqrt(C log(NKT)) / (KC))^(2/3)⌉ of Algorithm 2, at most what T has room for."""
+    """The sweeps of Algorithm 2: ⌈c (T sqrt(C log(NKT)) / KC)^(2/3)⌉, or what fits into T."""
     spread = math.sqrt(group_size * math.log(users * arms * horizon))
     wanted = math.ceil(rate * math.pow(horizon * spread / (arms * group_size), 2.0 / 3.0))
     return min(wanted, horizon // (arms * schedule_length(group_size)))

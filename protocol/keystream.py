@@ -20,6 +20,12 @@ def keystream_bytes(seed: bytes, number: int, count: int) -> bytes:
     return ChaCha20Poly1305(seed).encrypt(nonce, bytes(count), None)[:count]
 
 
+def keystreams(seeds: list[bytes], number: int, count: int) -> NDArray[np.uint64]:
+    """A row of `count` words, uniform modulo 2^64, from each seed; shape (len(seeds), count)."""
+    data = bytearray().join(keystream_bytes(seed, number, 8 * count) for seed in seeds)
+    return np.frombuffer(data, dtype="<u8").astype(np.uint64, copy=False).reshape(-1, count)
+
+
 def keystream(seed: bytes, number: int, count: int) -> NDArray[np.uint64]:
     """`count` words, uniform modulo 2^64."""
-    return np.frombuffer(keystream_bytes(seed, number, 8 * count), dtype="<u8").astype(np.uint64)
+    return keystreams([seed], number, count)[0]

@@ -228,11 +228,11 @@ def _ucb_claim(parameters: ParallelUcbParameters, variant: Variant) -> Claim:
 
 def _rewards_over_time(record: RunRecord, horizon: int) -> list[list[float]]:
     """[[t, rewards of all users up to t], …], from what the users noted."""
-    t = np.linspace(0, horizon, _CURVE_POINTS + 1)
+    t = np.linspace(0.0, horizon, _CURVE_POINTS + 1)
     total = np.zeros(len(t))
     for log in record.agent_logs:
-        rows = np.array([[0.0, 0.0], *log.pop("reward", [])])
-        total += np.interp(t, rows[:, 0], rows[:, 1])
+        rows = np.array([[0.0, 0.0, 0.0], *log.pop("reward", [])])
+        total += np.interp(t, rows[:, 1], rows[:, 2])
     return [[float(at), float(earned)] for at, earned in zip(t, total, strict=True)]
 
 
