@@ -125,7 +125,8 @@ class BatchedElimination:
         found = self._decompose(self.alive[active], demand)
         notes = [Note("no-feedback", (self.batch, j)) for j in found.unserved]
         if found.unserved and self.variant == "printed":
-            return None
+            self.batch = len(self.ends)
+            return [], notes
         notes.append(
             Note(
                 "batch",

@@ -156,8 +156,13 @@ def _masked(verdict: Verdict, number: int, seen: _Round, group_size: int, precis
             verdict.saw(len(members), group_size, f"assignment {number}, round {step}: {members}")
         for members in {tuple(u for u in heard if u in rosters[user]) for user in heard}:
             copies = max(seen.orders[u].copies if u in seen.orders else 1 for u in members)
+            # as they were sent, and without what was revealed
+            sent = np.array([seen.reports[u][step] for u in members], dtype=np.uint64)
             values = np.array([left[u][step] for u in members], dtype=np.uint64)
-            for few in _plain(values, group_size, copies << precision):
+            for few in {
+                *_plain(sent, group_size, copies << precision),
+                *_plain(values, group_size, copies << precision),
+            }:
                 names = tuple(members[position] for position in few)
                 verdict.saw(
                     len(few), group_size, f"assignment {number}, round {step}: unhidden {names}"

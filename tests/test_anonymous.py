@@ -16,6 +16,7 @@ from coordinator.anonymous import AnonymousServer
 from coordinator.decomposition import Assignment
 from coordinator.groups import Group, form_groups
 from coordinator.learners import BatchedElimination, ExploreThenCommit
+from posse.agent_host import AgentHost
 from posse.anonymity import Capture, Verdict, check
 from posse.arms.base import RandomMeans
 from posse.engines import memory
@@ -43,12 +44,12 @@ from protocol.anonymous import (
     group_counts,
     pack_words,
     roster,
-    schedule_length,
     sweeps,
     to_words,
     unpack_words,
 )
 from protocol.errors import RemoteProtocolError
+from protocol.keystream import keystream
 from protocol.machine import (
     COORDINATOR,
     Explore,
@@ -173,8 +174,8 @@ def test_words_of_a_wrong_length_are_refused() -> None:
     assert caught.value.reason == "wrong-length"
 
 
-@pytest.mark.parametrize(("size", "variance"), [(6, 1.69), (11, 3.31)])
-def test_estimates_are_unbiased_with_the_variance_of_the_group(size: int, variance: float) -> None:
+@pytest.mark.parametrize("size", [6, 11])
+def test_estimates_are_unbiased_with_the_variance_of_the_group(size: int) -> None:
     """Var = p_s (1 - p_s) + 2 Σ_{others} p (1 - p): fresh rewards in both rounds.
 
     20,000 replications; means within 5 standard errors, variances within 10 %: a false alarm in
@@ -190,11 +191,6 @@ def test_estimates_are_unbiased_with_the_variance_of_the_group(size: int, varian
     found = np.array([estimates(row, size) for row in sums])
     assert (np.abs(found.mean(axis=0) - p) < 5 * np.sqrt(expected / 20_000)).all()
     assert np.abs(found.var(axis=0) / expected - 1).max() < 0.1
-    # the figures that the analysis of this variance gives for p from .2 to .8
-    assert expected.mean() == pytest.approx(
-        spread.mean() + 2 * (size - 1) * spread.mean(), rel=1e-12
-    )
-    assert variance < expected.mean() * 2
 
 
 # --- the player ----------------------------------------------------------------------------------
@@ -452,7 +448,8 @@ def test_an_arm_that_too_few_want_stops_only_the_printed_form(variant: str) -> N
     learner.alive[2:, 1] = False
     planned = learner.plan(np.ones(8, dtype=bool))
     if variant == "printed":
-        assert planned is None
+        assert planned == ([], [Note("no-feedback", (2, 1))])
+        assert learner.plan(np.ones(8, dtype=bool)) is None
     else:
         assert planned is not None
         assert Note("no-feedback", (2, 1)) in planned[1]
@@ -608,7 +605,7 @@ def test_constant_rewards_are_estimated_exactly(aggregation: str) -> None:
     assert link.pulls[1].tolist() == [392, 8, 0]
     seen = link.verdict()
     assert not seen.violations
-    assert seen.smallest == 4  # groups of C + 2 at least
+    assert seen.smallest == 3  # eight users on arm 2 are two groups of C + 1
 
 
 @pytest.mark.parametrize("aggregation", ["masked", "sink"])
@@ -764,14 +761,8 @@ def test_the_checker_finds_a_report_without_masks() -> None:
 def test_the_checker_finds_a_report_with_its_self_mask_alone() -> None:
     def altered(user: int, message: Message) -> Message:
         if user == 4 and isinstance(message, Masked):
-            agent = link.players[4]
-            own = np.array([3], dtype=np.uint64) + np.frombuffer(
-                Masker(4, 3, agent.masker.private).own_seed(message.number), dtype="<u8"
-            ).sum() * np.uint64(0)
-            from protocol.keystream import keystream  # noqa: PLC0415
-
-            stream = keystream(agent.masker.own_seed(message.number), message.number, 8)
-            return Masked(message.number, pack_words(stream + own))
+            own = keystream(link.players[4].masker.own_seed(message.number), message.number, 8)
+            return Masked(message.number, pack_words(own + np.uint64(3)))
         return message
 
     link = Link([FIVE_FIVE], altered=altered)
@@ -913,7 +904,7 @@ def test_the_record_says_what_was_assigned() -> None:
 
 def test_a_broken_cluster_assumption_is_named_and_the_run_goes_on() -> None:
     # two users alone want arm 2; the others drop it after the first batch
-    means = [[0.02, 0.02, 0.98] if n < 2 else [0.98, 0.02, 0.02] for n in range(14)]
+    means = [[0.02, 0.02, 0.98] if n < 2 else [0.9, 0.9, 0.02] for n in range(14)]
     changes: dict[str, Any] = {
         "agents": 14,
         "arms": {"kind": "bernoulli", "means": means},
@@ -949,32 +940,31 @@ def test_agents_whose_rewards_run_out_vanish_from_a_run_that_goes_on(tmp_path: P
         assert_same_run(record, engine.run(one, 0))
 
 
-def test_hostile_frames_are_refused_and_the_run_goes_on() -> None:
-    from posse.agent_host import AgentHost  # noqa: PLC0415
-
-    sent: list[int] = []
+def test_hostile_orders_are_refused_and_the_run_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody speaks in the coordinator's name to agent 0 while it plays."""
+    hostile = (Unmask(10**6), Assign(10**7, 0, 1, (0, 0, 0, 0)), Commit(0, 5), Forwarded(1, 0, b""))
     honest = AgentHost.receive
 
     def receive(self: AgentHost, sender: int | None, frame: bytes) -> None:
         honest(self, sender, frame)
-        if self.rank == 0 and len(sent) < 3 and self._run >= 0 and self.machine.playing:
-            for message in (
-                Unmask(10**6),
-                Assign(10**7, 0, 1, (0, 0, 0, 0)),
-                Commit(0, 5),
-            ):
-                sent.append(1)
-                forged = encode(
-                    message, run=0, source=COORDINATOR, sequence=self._last[-1] + 1, now=0.0, sent=0
+        if self.rank == 0 and self._run >= 0 and self.machine.playing:
+            last = self._last[COORDINATOR]
+            for message in hostile:
+                sequence = self._last[COORDINATOR] + 1
+                honest(
+                    self,
+                    COORDINATOR,
+                    encode(message, run=0, source=COORDINATOR, sequence=sequence, now=0.0, sent=0),
                 )
-                self._last[COORDINATOR] += 0
-                honest(self, COORDINATOR, forged)
+            self._last[COORDINATOR] = last
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(AgentHost, "receive", receive)
-        record = memory.run(spec(agents=10, parameters={"horizon": 300}), 0)
-    assert sum(record.refused.values()) >= 3
-    assert record.status == "horizon"
+    one = spec(agents=10, parameters={"horizon": 300})
+    undisturbed = run(one)
+    monkeypatch.setattr(AgentHost, "receive", receive)
+    record = run(one)
+    assert set(record.refused) == {"out-of-turn", "stale-unmask"}
+    assert record.answers == undisturbed.answers
+    assert record.regret == undisturbed.regret
 
 
 # --- bad specifications --------------------------------------------------------------------------
@@ -983,7 +973,7 @@ def test_hostile_frames_are_refused_and_the_run_goes_on() -> None:
 @pytest.mark.parametrize(
     ("changes", "path", "words"),
     [
-        ({"agents": {"count": 3}}, "agents.count", "no algorithm can learn"),
+        ({"agents": 3}, "agents.count", "no algorithm can learn"),
         ({"parameters": {"precision": 52, "horizon": 1 << 30}}, "parameters.precision", "bits"),
         ({"parameters": {"horizon": 30}}, "parameters.horizon", "at least 33"),
         ({"parameters": {"cluster_size": 3}}, "parameters.cluster_size", "at least C"),
@@ -1048,7 +1038,3 @@ def test_means_per_agent_are_independent_rows() -> None:
     assert len(np.unique(table)) == 12
     with pytest.raises(ValueError, match="spread"):
         RandomMeans(count=4, per_agent=True, spread=0.1)
-
-
-def test_schedule_length() -> None:
-    assert schedule_length(5) == 12
