@@ -23,8 +23,9 @@ def keystream_bytes(seed: bytes, number: int, count: int) -> bytes:
 def keystreams(seeds: list[bytes], number: int, count: int) -> NDArray[np.uint64]:
     """A row of `count` words, uniform modulo 2^64, from each seed; shape (len(seeds), count)."""
     data = bytearray().join(keystream_bytes(seed, number, 8 * count) for seed in seeds)
-    words: NDArray[np.uint64] = np.frombuffer(data, dtype="<u8").astype(np.uint64, copy=False)
-    return words.reshape(-1, count)
+    words = np.frombuffer(data, dtype="<u8").astype(np.uint64, copy=False)
+    rows: NDArray[np.uint64] = words.reshape((len(seeds), count))
+    return rows
 
 
 def keystream(seed: bytes, number: int, count: int) -> NDArray[np.uint64]:
