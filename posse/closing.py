@@ -19,11 +19,9 @@ def show(result: Result, directory: Path, console: Console) -> None:
     runs = result.runs
     summary = result.summary()
     table.add_row("found", _found(result))
-    for name, unit in (("rounds", "activations"), ("slots", "slots"), ("pulls", "pulls")):
+    for name in ("rounds", "slots", "pulls", "regret"):
         if name in summary:
-            table.add_row(name if name != "pulls" else "pulls", f"{_mean(summary[name])} {unit}")
-    if "regret" in summary:
-        table.add_row("regret", _mean(summary["regret"]))
+            table.add_row(name, _mean(summary[name]))
     data, control = summary["data_messages"], summary["control_messages"]
     table.add_row(
         "on the wire",
@@ -41,6 +39,8 @@ def show(result: Result, directory: Path, console: Console) -> None:
         table.add_row("refused", ", ".join(f"{n} {reason}" for reason, n in refused.items()))
     if exhausted := {agent for run in runs for agent in run.exhausted}:
         table.add_row("used up", f"{len(exhausted)} agents ran out of rewards")
+    if dismissed := {(agent, why) for run in runs for agent, why in run.dismissed.items()}:
+        table.add_row("dismissed", ", ".join(f"agent {n} ({why})" for n, why in sorted(dismissed)))
     for warning in result.warnings:
         table.add_row("warning", warning)
     table.add_row("time", f"{_mean(summary['elapsed_seconds'], 2)} s a run")
@@ -69,9 +69,11 @@ def _privacy(privacy: dict[str, Any] | None) -> str:
     if claim["epsilon"] is not None and claim["mechanism"] != "none":
         parts.append(
             f"ε = {claim['epsilon']:g} for {claim['unit']}, against {claim['adversary']}; "
-            f"spent at most {max(privacy['spent_per_agent']):g}"
+            f"spent at most {max(privacy['spent_per_agent']):g}."
         )
     if not claim["holds"]:
-        parts.append("the paper's claim does not hold.")
+        parts.append("The paper's claim does not hold.")
     parts.append(claim["note"])
+    if claim["epsilon"] is not None and privacy["records"]:
+        parts.append(privacy["records"])
     return " ".join(part for part in parts if part)

@@ -59,11 +59,11 @@ class Progress:
         if time.monotonic() >= self._next:
             log = host.log
             arms = self._spec.arms.arm_count() - len(log.get("eliminations", ()))
-            parts = [
-                f"arms left {arms}",
-                f"votes {len(log.get('votes', ())):,}",
-                f"t {host.now:,.0f}",
-            ]
+            parts = [f"arms left {arms}", f"votes {len(log.get('votes', ())):,}"]
+            if self._spec.clock() == "virtual":
+                parts.append(f"rounds {host.expected_rounds():,.0f}")
+            else:
+                parts.append(f"t {host.now:,.0f}")
             self._show(" · ".join(parts))
 
     def _show(self, what: str) -> None:

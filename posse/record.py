@@ -22,7 +22,8 @@ class RunRecord:
     `log` has what the coordinator's machine noted, each row with its time first: for votes
     [[now, agent, arm], …] in the order they were counted, for eliminations [[now, arm], …];
     `agent_logs` what each agent's machine noted. `answers` has each agent's own arm,
-    `pulls_per_arm` is summed over agents.
+    `pulls_per_arm` is summed over agents. `exhausted` says whose arms ran out (-1: those that all
+    share), `dismissed` which agents the run went on without, and why.
     """
 
     run: int
@@ -41,6 +42,7 @@ class RunRecord:
     activations_per_agent: list[int] = field(default_factory=list)
     answers: list[int | None] = field(default_factory=list)
     exhausted: dict[int, str] = field(default_factory=dict)
+    dismissed: dict[int, str] = field(default_factory=dict)
     log: dict[str, list[list[float]]] = field(default_factory=dict)
     agent_logs: list[dict[str, list[list[float]]]] = field(default_factory=list)
     communication: dict[str, Any] = field(default_factory=dict)

@@ -15,7 +15,9 @@ from posse.arms import ArmsSpec
 from posse.errors import SpecError
 from posse.systems import System, get_system
 from posse.systems.base import Clock
+from posse.topology import TopologySpec, lay_out, require_connected
 from protocol.machine import Parameters
+from topologies.graphs import Graph
 
 
 class AgentsSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -43,7 +45,7 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     arms: ArmsSpec
     agents: AgentsSpec
     parameters: dict[str, Any] = {}
-    topology: dict[str, Any] | None = None
+    topology: TopologySpec | None = None
     variant: Literal["corrected", "printed"] = "corrected"
     seed: Annotated[int, Meta(ge=0)] = 0
     repeat: Annotated[int, Meta(ge=1)] = 1
@@ -58,6 +60,14 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         """`[parameters]` as the system's own model."""
         model: Parameters = _convert(self.parameters, self.definition().parameters, "parameters")
         return model
+
+    def graph(self, run: int) -> Graph:
+        """Who is linked to whom in run `run`; `SpecError` if the run file does not say."""
+        if self.topology is None:
+            raise SpecError(
+                "topology", f'{self.system} needs one; add the table, e.g. kind = "ring"'
+            )
+        return lay_out(self.topology, self.agents.count, self.seed, run, self.base)
 
     def clock(self) -> Clock:
         """The clock: the run file's choice, or the system's first."""
@@ -91,7 +101,8 @@ def parse(raw: dict[str, Any]) -> RunSpec:
             f"'{spec.clock()}' does not fit {system.name}; known: {', '.join(system.clocks)}",
         )
     try:
-        spec.arms.check_agents(spec.agents.count)
+        if not system.shared_arms:
+            spec.arms.check_agents(spec.agents.count)
     except ValueError as error:
         raise SpecError("arms", str(error)) from None
     if system.needs_unit_interval and not spec.arms.unit_interval:
@@ -102,6 +113,10 @@ def parse(raw: dict[str, Any]) -> RunSpec:
         )
     if spec.topology is not None and not system.has_topology:
         raise SpecError("topology", f"{system.name} has none; delete the table")
+    if system.has_topology:
+        graph = spec.graph(run=0)
+        if not system.components:
+            require_connected(graph)
     spec.agents.activity.rates(spec.agents.count)
     system.check(spec, model)
     return spec
@@ -159,7 +174,7 @@ def _explain(message: str, raw: Any, kind: Any, prefix: str) -> SpecError:
     value, allowed = raw, kind
     for name, index in steps:
         path += f".{name}" if name and path else name or f"[{index}]"
-        allowed = _field_type(allowed, name, value)
+        allowed = _field_type(allowed, name, value) if name else _item_type(allowed)
         try:
             value = value[name] if name else value[int(index)]
         except (KeyError, IndexError, TypeError, ValueError):
@@ -207,6 +222,12 @@ def _field_type(kind: Any, name: str, value: Any) -> Any:
             if field.encode_name == name:
                 return field.type
     return mi.AnyType()
+
+
+def _item_type(kind: Any) -> Any:
+    """The type of the items of a list."""
+    info = mi.type_info(kind) if not isinstance(kind, mi.Type) else kind
+    return getattr(info, "item_type", mi.AnyType())
 
 
 def _choices(kind: Any) -> list[str]:

@@ -23,11 +23,11 @@ def keystream_bytes(seed: bytes, number: int, count: int) -> bytes:
 def keystreams(seeds: list[bytes], number: int, count: int) -> NDArray[np.uint64]:
     """A row of `count` words, uniform modulo 2^64, from each seed; shape (len(seeds), count)."""
     data = bytearray().join(keystream_bytes(seed, number, 8 * count) for seed in seeds)
-    words = np.frombuffer(data, dtype="<u8").astype(np.uint64, copy=False)
-    rows: NDArray[np.uint64] = words.reshape((len(seeds), count))
-    return rows
+    words = np.frombuffer(data, dtype="<u8").reshape((len(seeds), count))
+    return np.asarray(words, dtype=np.uint64)
 
 
 def keystream(seed: bytes, number: int, count: int) -> NDArray[np.uint64]:
     """`count` words, uniform modulo 2^64."""
-    return keystreams([seed], number, count)[0]
+    stream: NDArray[np.uint64] = keystreams([seed], number, count)[0]
+    return stream

@@ -372,6 +372,21 @@ def test_agents_without_rewards_end_as_no_consensus(tmp_path: Any) -> None:
     assert "rewards left" in record.exhausted[0]
 
 
+@pytest.mark.parametrize(("replace", "words"), [(False, "per record"), (True, "per reward only")])
+def test_the_result_says_what_a_guarantee_means_per_record(
+    tmp_path: Any, replace: bool, words: str
+) -> None:
+    rows = "".join(f"{k},{1 - k}\n" for k in (0, 1) for _ in range(2000))
+    for rank in range(5):
+        (tmp_path / f"log-{rank}.csv").write_text("arm,reward\n" + rows)
+    arms = {"kind": "csv", "path": "log-{rank}.csv", "count": 2, "replace": replace}
+    run = spec("dp-mase", agents=5, arms=arms, base=str(tmp_path))
+    record = memory.run(run, 0)
+    assert record.best_arm == 0
+    assert record.privacy is not None
+    assert words in record.privacy["records"]
+
+
 def test_control_traffic_does_not_grow_with_pulls() -> None:
     for epsilon in (0.02, 0.5):
         record = memory.run(spec("dp-mase", agents=64, parameters={"epsilon": epsilon}), 0)

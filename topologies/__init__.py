@@ -1,1 +1,1 @@
-"""Graphs, components, sinks."""
+"""Graphs over agents, components, sinks: plain data, without input or output."""

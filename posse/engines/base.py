@@ -15,6 +15,7 @@ def agent_setups(
     spec: RunSpec, network: Network, inboxes: dict[int, str] | None = None
 ) -> list[AgentSetup]:
     """What each agent is told."""
+    arms = spec.arms.arm_count() if spec.definition().shared_arms else spec.arms
     rates = spec.agents.activity.rates(spec.agents.count)
     return [
         AgentSetup(
@@ -22,7 +23,7 @@ def agent_setups(
             variant=spec.variant,
             parameters=spec.parameters,
             agents=spec.agents.count,
-            arms=spec.arms,
+            arms=arms,
             rate=float(rates[rank]),
             clock=spec.clock(),
             base=spec.base,

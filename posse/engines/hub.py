@@ -1,5 +1,6 @@
 """The coordinator's sockets: who has joined, and the loop that carries its host's frames."""
 
+import math
 import os
 import time
 from collections import Counter
@@ -122,7 +123,19 @@ class Hub:
         self._socket_bytes.begin()
         host.begin()
         self._flush(host)
-        self._until(lambda: host.record is not None, host.waiting_for, "to act", take)
+
+        def fire() -> None:
+            host.fire()
+            self._flush(host)
+
+        self._until(
+            lambda: host.record is not None,
+            host.waiting_for,
+            "to act",
+            take,
+            lambda: host.timer,
+            fire,
+        )
         self.refused = Counter()
         assert host.record is not None
         host.record.refused = dict(host.refused)
@@ -150,16 +163,26 @@ class Hub:
         missing: Callable[[], list[int]],
         what: str,
         take: Callable[[bytes, bytes], bool],
+        timer: Callable[[], float] = lambda: math.inf,
+        fire: Callable[[], None] = lambda: None,
     ) -> None:
-        """Take frames until `done`. The deadline counts from the last honest frame."""
+        """Take frames until `done`. The deadline counts from the last honest frame.
+
+        `fire` is called when `timer`, in seconds of `time.monotonic`, has passed.
+        """
         heard = time.monotonic()
         while not done():
-            left = heard + self._deadline - time.monotonic()
+            now = time.monotonic()
+            if now >= timer():
+                fire()
+                continue
+            left = heard + self._deadline - now
             if left <= 0:
                 raise RunFailed(
                     f"nothing was heard for {self._deadline:g} s; waiting for "
                     f"{names(missing())} {what}"
                 )
+            left = min(left, timer() - now)
             ready = dict(self._poller.poll(int(left * 1000) + 1))
             if self._woken in ready:
                 raise RunFailed("the run was interrupted")
@@ -175,16 +198,25 @@ class Hub:
     def _drain(self, take: Callable[[bytes, bytes], bool], done: Callable[[], bool]) -> bool:
         """Take what has arrived; whether any of it was honest."""
         honest = False
+        receive = self._socket.recv
         while not done():
             try:
-                parts = self._socket.recv_multipart(zmq.NOBLOCK)
+                identity = receive(zmq.NOBLOCK)
             except zmq.Again:
                 break
-            if len(parts) != 2:
+            # ROUTER puts the identity before what was sent, which has one part or more
+            frame = receive()
+            if self._socket.get(zmq.RCVMORE):
+                self._skip()
                 self.refused["malformed"] += 1
                 continue
-            honest = take(parts[0], parts[1]) or honest
+            honest = take(identity, frame) or honest
         return honest
+
+    def _skip(self) -> None:
+        """Drop the parts left of a message that has too many."""
+        while self._socket.get(zmq.RCVMORE):
+            self._socket.recv()
 
     def _connections(self) -> None:
         """A connection came, or ZeroMQ closed one: oversized frame, bad framing, peer gone."""
@@ -255,7 +287,8 @@ class Hub:
 
     def _send(self, rank: int, frame: bytes) -> None:
         try:
-            self._socket.send_multipart((self._identities[rank], frame))
+            self._socket.send(self._identities[rank], zmq.SNDMORE)
+            self._socket.send(frame)
         except zmq.Again:
             raise RunFailed(f"agent {rank} does not read what it is sent") from None
         except zmq.ZMQError as error:

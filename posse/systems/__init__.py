@@ -8,8 +8,16 @@ from posse.systems.base import AgentContext, CoordinatorContext, System
 
 _FAMILIES = {
     "mase": ("mase", "dp-mase", "corrupted-elimination", "central", "independent"),
+    "players": ("tdfs-ucb", "tdfs-private-bound", "tdfs-private", "random-player"),
     "anonymous": ("anonymous", "explore-then-commit", "parallel-ucb"),
 }
+
+_REGISTERED: dict[str, System] = {}
+
+
+def register(system: System) -> None:
+    """Make a system known that was built outside this package, in this process and its forks."""
+    _REGISTERED[system.name] = system
 
 
 def names() -> list[str]:
@@ -19,6 +27,8 @@ def names() -> list[str]:
 
 def get_system(name: str) -> System:
     """The system of this name, or `SpecError` with the nearest one."""
+    if name in _REGISTERED:
+        return _REGISTERED[name]
     for family, members in _FAMILIES.items():
         if name in members:
             module = importlib.import_module(f"posse.systems.{family}")
@@ -29,4 +39,4 @@ def get_system(name: str) -> System:
     raise SpecError("system", f"'{name}' is not known; {hint}known: {', '.join(names())}")
 
 
-__all__ = ["AgentContext", "CoordinatorContext", "System", "get_system", "names"]
+__all__ = ["AgentContext", "CoordinatorContext", "System", "get_system", "names", "register"]

@@ -91,7 +91,10 @@ class System:
 
     `clocks`      what it can run by; the first is the default
     `agent`, `coordinator`  make the machines; no coordinator where the system has no server
+    `has_topology`  agents talk to each other, along the edges of `[topology]`; `components` says
+                  that its graph may fall apart
     `check`       raises `SpecError` for what the types cannot say (N < M, …)
+    `shared_arms` all agents share one set of arms, which is the coordinator's machine's to pull
     `advise`      sentences about what is allowed and probably not meant
     `network`     lays out who hears whom
     `regret_against`  the means that `regret` is measured against: the "average" over the agents
@@ -111,6 +114,8 @@ class System:
     claim: Callable[[Any, Any], Claim | None]
     needs_unit_interval: bool = False
     has_topology: bool = False
+    components: bool = False
+    shared_arms: bool = False
     regret_against: Literal["average", "own"] = "average"
     check: Callable[[RunSpec, Any], None] = no_check
     advise: Callable[[RunSpec, Any], list[str]] = no_advice

@@ -1,0 +1,279 @@
+"""`[topology]`: what the run file may say about who is linked to whom, and the graph it means."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+
+from posse.errors import SpecError
+from posse.seeds import Purpose, generator
+from posse.systems.base import Network
+from protocol.machine import COORDINATOR
+from topologies import components, graphs
+from topologies.graphs import Graph, GraphError
+
+Edge = tuple[Annotated[int, Meta(ge=0)], Annotated[int, Meta(ge=0)]]
+
+
+class _Topology(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"
+):
+    """`count`: how many agents; needed inside `components`, elsewhere `agents.count` says it."""
+
+    count: Annotated[int, Meta(ge=0)] | None = None
+
+    def own_count(self) -> int | None:
+        """How many agents this topology itself asks for, if it says."""
+        return self.count
+
+    def build(self, agents: int, random: np.random.Generator, base: str) -> Graph:
+        """The graph; raises `GraphError`."""
+        raise NotImplementedError
+
+
+class Complete(_Topology, frozen=True, kw_only=True, tag="complete"):
+    """Everyone is linked to everyone."""
+
+    def build(self, agents: int, random: np.random.Generator, base: str) -> Graph:
+        """See `_Topology.build`."""
+        return graphs.complete(agents)
+
+
+class Star(_Topology, frozen=True, kw_only=True, tag="star"):
+    """Agent 0 is linked to all others."""
+
+    def build(self, agents: int, random: np.random.Generator, base: str) -> Graph:
+        """See `_Topology.build`."""
+        return graphs.star(agents)
+
+
+class Ring(_Topology, frozen=True, kw_only=True, tag="ring"):
+    """Agent i is linked to i + 1, and the last to the first."""
+
+    def build(self, agents: int, random: np.random.Generator, base: str) -> Graph:
+        """See `_Topology.build`."""
+        return graphs.ring(agents)
+
+
+class PathTopology(_Topology, frozen=True, kw_only=True, tag="path"):
+    """Agent i is linked to i + 1."""
+
+    def build(self, agents: int, random: np.random.Generator, base: str) -> Graph:
+        """See `_Topology.build`."""
+        return graphs.path(agents)
+
+
+class Regular(_Topology, frozen=True, kw_only=True, tag="regular"):
+    """A random graph in which everyone has `degree` neighbours, drawn until connected."""
+
+    degree: Annotated[int, Meta(ge=1)]
+
+    def build(self, agents: int, random: np.random.Generator, base: str) -> Graph:
+        """See `_Topology.build`."""
+        return graphs.regular(agents, self.degree, random)
+
+
+class Grid(_Topology, frozen=True, kw_only=True, tag="grid"):
+    """A lattice of `rows` times `cols` agents."""
+
+    rows: Annotated[int, Meta(ge=1)]
+    cols: Annotated[int, Meta(ge=1)]
+
+    def own_count(self) -> int | None:
+        """See `_Topology.own_count`."""
+        if self.count not in (None, self.rows * self.cols):
+            raise GraphError(
+                "count", f"is {self.count}, but rows x cols is {self.rows * self.cols}"
+            )
+        return self.rows * self.cols
+
+    def build(self, agents: int, random: np.random.Generator, base: str) -> Graph:
+        """See `_Topology.build`."""
+        return graphs.grid(self.rows, self.cols)
+
+
+class ErdosRenyi(_Topology, frozen=True, kw_only=True, tag="erdos-renyi"):
+    """Every edge is there with probability `p`; drawn until connected."""
+
+    p: Annotated[float, Meta(ge=0, le=1)]
+
+    def build(self, agents: int, random: np.random.Generator, base: str) -> Graph:
+        """See `_Topology.build`."""
+        return graphs.erdos_renyi(agents, self.p, random)
+
+
+class Single(_Topology, frozen=True, kw_only=True, tag="single"):
+    """Agents on their own: `count` of them (1 if not said) are as many components."""
+
+    def build(self, agents: int, random: np.random.Generator, base: str) -> Graph:
+        """See `_Topology.build`."""
+        return graphs.singles(agents)
+
+
+class Edges(_Topology, frozen=True, kw_only=True, tag="edges"):
+    """A list of edges, `[[0, 1], [1, 2]]`, in either direction."""
+
+    edges: tuple[Edge, ...]
+
+    def build(self, agents: int, random: np.random.Generator, base: str) -> Graph:
+        """See `_Topology.build`."""
+        return graphs.from_edges(agents, self.edges)
+
+
+class File(_Topology, frozen=True, kw_only=True, tag="file"):
+    """An edge list (two ranks a line, `#` comments) or GraphML (`.graphml`, nodes in order).
+
+    `path` is relative to the run file.
+    """
+
+    path: str
+
+    def build(self, agents: int, random: np.random.Generator, base: str) -> Graph:
+        """See `_Topology.build`."""
+        where = Path(base) / self.path
+        try:
+            if where.suffix.lower() in (".graphml", ".xml"):
+                return _read_graphml(where, agents)
+            return graphs.from_edges(agents, _read_edges(where))
+        except OSError as error:
+            raise GraphError("path", f"{where} cannot be read: {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise GraphError("path", f"{where} is not text") from None
+        except GraphError as error:
+            raise GraphError("path", f"{where}: {error}") from None
+
+
+Component = Complete | Star | Ring | PathTopology | Regular | Grid | ErdosRenyi | Single | Edges
+
+
+class Components(_Topology, frozen=True, kw_only=True, tag="components"):
+    """Several topologies side by side; each says its own `count`."""
+
+    components: tuple[Component, ...]
+
+    def own_count(self) -> int | None:
+        """See `_Topology.own_count`."""
+        return sum(self._count(index) for index in range(len(self.components)))
+
+    def build(self, agents: int, random: np.random.Generator, base: str) -> Graph:
+        """See `_Topology.build`."""
+        parts = []
+        for index, part in enumerate(self.components):
+            try:
+                graph = part.build(self._count(index), random, base)
+            except GraphError as error:
+                key = f"components[{index}]" + (f".{error.key}" if error.key else "")
+                raise GraphError(key, str(error)) from None
+            if not graph.connected and not isinstance(part, Single):
+                raise GraphError(f"components[{index}]", _apart(graph))
+            parts.append(graph)
+        return components.side_by_side(parts)
+
+    def _count(self, index: int) -> int:
+        part = self.components[index]
+        count = part.own_count()
+        if count is None and isinstance(part, Single):
+            return 1
+        if count is None:
+            raise GraphError(f"components[{index}].count", "is required and missing")
+        if count == 0:
+            raise GraphError(
+                f"components[{index}].count", "is 0: a component needs at least one agent"
+            )
+        return count
+
+
+TopologySpec = Component | File | Components
+"""What `[topology]` may be, told apart by `kind`."""
+
+
+def lay_out(topology: TopologySpec, agents: int, seed: int, run: int, base: str = ".") -> Graph:
+    """The graph of one run. Random ones are drawn anew for each run, from seed and run alone.
+
+    Raises `SpecError` that names the key: an agent that does not exist, a component without
+    agents, a count that is not that of the agents, a random graph that does not become connected.
+    """
+    try:
+        return _lay_out(topology, agents, seed, run, base)
+    except GraphError as error:
+        raise SpecError(f"topology.{error.key}" if error.key else "topology", str(error)) from None
+
+
+@lru_cache(maxsize=8)
+def _lay_out(topology: TopologySpec, agents: int, seed: int, run: int, base: str) -> Graph:
+    own = topology.own_count()
+    if own not in (None, agents):
+        raise GraphError(
+            "",
+            f"has {own} agents, but agents.count is {agents}; make them equal",
+        )
+    return topology.build(agents, generator(seed, run, COORDINATOR, Purpose.GRAPH), base)
+
+
+def require_connected(graph: Graph) -> None:
+    """Raise `SpecError` if some agents cannot reach others."""
+    if not graph.connected:
+        raise SpecError("topology", _apart(graph))
+
+
+def network(
+    graph: Graph,
+    knowledge: list[dict[str, Any]] | None = None,
+    server: dict[str, Any] | None = None,
+    facts: dict[str, Any] | None = None,
+) -> Network:
+    """What the hosts are told of a graph; `facts` gains its sizes."""
+    sizes = {
+        "agents": graph.agents,
+        "edges": graph.size,
+        "components": [len(c) for c in graph.components],
+        "diameter": graph.diameter,
+        "resamples": graph.resamples,
+    }
+    return Network(
+        list(graph.neighbours),
+        knowledge or [{} for _ in range(graph.agents)],
+        server or {},
+        sizes | (facts or {}),
+    )
+
+
+def _apart(graph: Graph) -> str:
+    lost = graph.components[1]
+    more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
+    return (
+        f"is not connected: agent {lost[0]}{more} cannot be reached from agent "
+        f'{graph.components[0][0]}; add edges, or use kind = "components" where the system allows'
+    )
+
+
+def _read_edges(where: Path) -> list[tuple[int, int]]:
+    edges = []
+    for number, line in enumerate(where.read_text().splitlines(), start=1):
+        words = line.partition("#")[0].replace(",", " ").split()
+        if not words:
+            continue
+        try:
+            first, second = int(words[0]), int(words[1])
+        except (IndexError, ValueError):
+            raise GraphError("path", f"line {number} is not two agents' ranks: {line!r}") from None
+        edges.append((first, second))
+    return edges
+
+
+def _read_graphml(where: Path, agents: int) -> Graph:
+    from networkx import NetworkXError, read_graphml  # noqa: PLC0415  (costs 0.2 s; few need it)
+
+    try:
+        drawn = read_graphml(where)
+    except (SyntaxError, NetworkXError, KeyError, ValueError) as error:
+        raise GraphError("path", f"is not GraphML: {error}") from None
+    if len(drawn) != agents:
+        raise GraphError("path", f"has {len(drawn)} nodes, but agents.count is {agents}")
+    rank = {node: index for index, node in enumerate(drawn.nodes)}
+    return graphs.from_edges(agents, ((rank[edge[0]], rank[edge[1]]) for edge in drawn.edges))

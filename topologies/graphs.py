@@ -1,0 +1,254 @@
+"""Undirected graphs over agents 0 to M - 1, and the structures that the papers run on.
+
+Every generator returns a `Graph`, plain data without input or output. Random ones take a numpy
+generator and are drawn again until they are connected; `resamples` says how often.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+MOST_RESAMPLES = 1_000
+"""Draws after which a random graph is said not to become connected."""
+
+UNREACHABLE = -1
+
+
+class GraphError(ValueError):
+    """A graph that cannot be: `key` names the parameter at fault ("" for the whole)."""
+
+    def __init__(self, key: str, problem: str) -> None:
+        super().__init__(problem)
+        self.key = key
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Who is linked to whom: `neighbours[i]` are those of agent i, sorted.
+
+    `resamples` counts the draws of random parts that were thrown away for not being connected.
+    """
+
+    neighbours: tuple[tuple[int, ...], ...]
+    resamples: int = 0
+
+    @property
+    def agents(self) -> int:
+        """M."""
+        return len(self.neighbours)
+
+    @cached_property
+    def degrees(self) -> tuple[int, ...]:
+        """The number of neighbours of each agent."""
+        return tuple(map(len, self.neighbours))
+
+    @property
+    def size(self) -> int:
+        """|E|, the number of edges."""
+        return sum(self.degrees) // 2
+
+    def edges(self) -> Iterator[tuple[int, int]]:
+        """Every edge once, (i, j) with i < j, sorted."""
+        return ((i, j) for i, near in enumerate(self.neighbours) for j in near if i < j)
+
+    @cached_property
+    def components(self) -> tuple[tuple[int, ...], ...]:
+        """The connected components, each sorted, in the order of their lowest agent."""
+        seen: set[int] = set()
+        found = []
+        for start in range(self.agents):
+            if start not in seen:
+                component = {start}
+                frontier = [start]
+                while frontier:
+                    frontier = [j for i in frontier for j in self._fresh(i, component)]
+                seen |= component
+                found.append(tuple(sorted(component)))
+        return tuple(found)
+
+    @property
+    def connected(self) -> bool:
+        """Whether every agent reaches every other."""
+        return len(self.components) <= 1
+
+    @cached_property
+    def component_of(self) -> tuple[int, ...]:
+        """The index of each agent's component."""
+        index = [0] * self.agents
+        for q, component in enumerate(self.components):
+            for i in component:
+                index[i] = q
+        return tuple(index)
+
+    def distances_from(self, source: int) -> NDArray[np.int64]:
+        """sd(source, j) for every j by breadth-first search, shape (M,); -1 if out of reach."""
+        distance = np.full(self.agents, UNREACHABLE)
+        distance[source] = 0
+        everyone = len(self.components[self.component_of[source]])
+        seen = {source}
+        frontier = [source]
+        steps = 0
+        while frontier and len(seen) < everyone:
+            steps += 1
+            reached: list[int] = []
+            for i in frontier:
+                reached += self._fresh(i, seen)
+                if len(seen) == everyone:
+                    break
+            distance[reached] = steps
+            frontier = reached
+        return distance
+
+    @cached_property
+    def distances(self) -> NDArray[np.int64]:
+        """Shortest-path distances sd(i, j), shape (M, M); -1 between components."""
+        return np.stack([self.distances_from(i) for i in range(self.agents)])
+
+    @cached_property
+    def eccentricities(self) -> tuple[int, ...]:
+        """max_j sd(i, j) within the component of each i."""
+        return tuple(int(row.max()) for row in self.distances)
+
+    @property
+    def diameter(self) -> int:
+        """d_G: the longest shortest path (of any component)."""
+        return max(self.eccentricities)
+
+    @property
+    def centre(self) -> tuple[int, ...]:
+        """The agents of least eccentricity, per component together, sorted."""
+        least = {
+            q: min(self.eccentricities[i] for i in component)
+            for q, component in enumerate(self.components)
+        }
+        return tuple(
+            i for i in range(self.agents) if self.eccentricities[i] == least[self.component_of[i]]
+        )
+
+    def adjacency(self) -> NDArray[np.float64]:
+        """The adjacency matrix, shape (M, M)."""
+        matrix = np.zeros((self.agents, self.agents))
+        for i, near in enumerate(self.neighbours):
+            matrix[i, list(near)] = 1.0
+        return matrix
+
+    def algebraic_connectivity(self) -> float:
+        """The second smallest eigenvalue of the Laplacian (Fiedler 1973); 0 if not connected."""
+        if self.agents < 2 or not self.connected:
+            return 0.0
+        laplacian = np.diag(np.array(self.degrees, dtype=float)) - self.adjacency()
+        return float(np.linalg.eigvalsh(laplacian)[1])
+
+    def second_eigenvalue(self) -> float:
+        """λ₂ of the normalised adjacency D^-1/2 A D^-1/2; 0 where an agent has no neighbour."""
+        if self.agents < 2 or min(self.degrees) == 0:
+            return 0.0
+        scale = 1.0 / np.sqrt(np.array(self.degrees, dtype=float))
+        return float(np.linalg.eigvalsh(self.adjacency() * scale[:, None] * scale)[-2])
+
+    def _fresh(self, i: int, seen: set[int]) -> list[int]:
+        fresh = [j for j in self.neighbours[i] if j not in seen]
+        seen.update(fresh)
+        return fresh
+
+
+def from_edges(agents: int, edges: Iterable[tuple[int, int]], resamples: int = 0) -> Graph:
+    """The graph of these edges, each in either direction, once or more often.
+
+    Raises `GraphError("edges", …)` for an agent that does not exist and for a loop.
+    """
+    near: list[set[int]] = [set() for _ in range(agents)]
+    for i, j in edges:
+        for end in (i, j):
+            if not 0 <= end < agents:
+                raise GraphError(
+                    "edges",
+                    f"[{i}, {j}] names agent {end}, which does not exist; agents are 0 to "
+                    f"{agents - 1}",
+                )
+        if i == j:
+            raise GraphError("edges", f"[{i}, {j}] links agent {i} to itself")
+        near[i].add(j)
+        near[j].add(i)
+    return Graph(tuple(tuple(sorted(s)) for s in near), resamples)
+
+
+def complete(agents: int) -> Graph:
+    """Everyone is linked to everyone."""
+    return Graph(tuple(tuple(j for j in range(agents) if j != i) for i in range(agents)))
+
+
+def star(agents: int) -> Graph:
+    """Agent 0 is linked to all others."""
+    leaves = tuple(range(1, agents))
+    return Graph((leaves, *((0,) for _ in leaves)))
+
+
+def path(agents: int) -> Graph:
+    """Agent i is linked to i + 1."""
+    return from_edges(agents, ((i, i + 1) for i in range(agents - 1)))
+
+
+def ring(agents: int) -> Graph:
+    """A path whose ends are linked; two agents share one edge."""
+    if agents < 3:
+        return path(agents)
+    return from_edges(agents, ((i, (i + 1) % agents) for i in range(agents)))
+
+
+def grid(rows: int, cols: int) -> Graph:
+    """A lattice: agent r·cols + c is linked to those beside, above and below it."""
+    across = ((r * cols + c, r * cols + c + 1) for r in range(rows) for c in range(cols - 1))
+    down = ((r * cols + c, (r + 1) * cols + c) for r in range(rows - 1) for c in range(cols))
+    return from_edges(rows * cols, [*across, *down])
+
+
+def singles(agents: int) -> Graph:
+    """Agents without any link."""
+    return Graph(((),) * agents)
+
+
+def erdos_renyi(agents: int, p: float, generator: np.random.Generator) -> Graph:
+    """G(M, p): every edge is there with probability p (Gilbert 1959), drawn until connected."""
+    first, second = np.triu_indices(agents, 1)
+    for resamples in range(MOST_RESAMPLES):
+        there = generator.random(len(first)) < p
+        drawn = zip(first[there].tolist(), second[there].tolist(), strict=True)
+        graph = from_edges(agents, drawn, resamples)
+        if graph.connected:
+            return graph
+    raise GraphError(
+        "p",
+        f"is {p}: {MOST_RESAMPLES} random graphs of {agents} agents were drawn and none is "
+        f"connected; p must be well above log(M)/M = {np.log(agents) / agents:.2g}",
+    )
+
+
+def regular(agents: int, degree: int, generator: np.random.Generator) -> Graph:
+    """A random graph in which everyone has `degree` neighbours, drawn until connected.
+
+    Steger and Wormald 1999, in the implementation of networkx.
+    """
+    if degree >= agents or (degree * agents) % 2:
+        raise GraphError(
+            "degree",
+            f"is {degree}: no graph of {agents} agents has it; degree must be less than the "
+            "number of agents, and one of the two even",
+        )
+    from networkx import random_regular_graph  # noqa: PLC0415  (costs 0.2 s; few need it)
+
+    for resamples in range(MOST_RESAMPLES):
+        drawn = random_regular_graph(degree, agents, seed=int(generator.integers(2**31)))
+        graph = from_edges(agents, drawn.edges(), resamples)
+        if graph.connected:
+            return graph
+    raise GraphError(
+        "degree",
+        f"is {degree}: {MOST_RESAMPLES} random graphs of {agents} agents were drawn and none is "
+        "connected; take a larger degree",
+    )
