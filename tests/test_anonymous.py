@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import pickle
 from collections import Counter, deque
 from collections.abc import Callable
 from pathlib import Path
@@ -297,6 +298,16 @@ def test_a_report_adds_up_the_copies_round_by_round() -> None:
     assert per_copy is not None
     expected = rewards.mean(axis=0) * np.array([4, 3, 3, 3, 3, 4, 4, 4])
     assert per_copy == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_player_is_plain_data() -> None:
+    agent = ready(4)[0]
+    told(agent, Assign(1, 0, 1, (3, 1, 0, 2)))
+    woken = pickle.loads(pickle.dumps(agent))
+    rewards = np.linspace(0, 1, 8)
+    assert report(woken, rewards) == report(agent, rewards)
+    assert told(woken, Unmask(1)) == told(agent, Unmask(1))
+    assert refusal(woken, Unmask(1)) == "second-unmask"
 
 
 def test_a_player_left_out_says_only_that_it_played() -> None:
@@ -858,6 +869,25 @@ def test_same_seed_same_run_in_both_engines(system: str, aggregation: str, varia
         assert_same_run(run(one), engine.run(one, 0))
 
 
+@pytest.mark.parametrize("kind", ["memory", "processes"])
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_wall_clock(system: str, kind: str) -> None:
+    one = spec(
+        system,
+        agents=8,
+        parameters={"horizon": 300},
+        engine={"clock": "wall", "kind": kind, "deadline": 20.0},
+    )
+    if kind == "memory":
+        record = run(one)
+    else:
+        with ProcessEngine(one) as engine:
+            record = engine.run(one, 0)
+    assert record.status == "horizon"
+    assert record.pulls == 8 * 300
+    assert record.detail["rewards"][-1][0] == 300
+
+
 @pytest.mark.parametrize("system", ["anonymous", "explore-then-commit"])
 def test_every_user_finds_its_own_arm(system: str) -> None:
     means = [[0.95 if k == n % 3 else 0.05 for k in range(3)] for n in range(21)]
@@ -898,7 +928,7 @@ def test_the_record_says_what_was_assigned() -> None:
         assert row["distinct"] <= row["assignments"]
     assert all(4 <= size <= 7 for size in detail["group_sizes"])
     assert detail["feedback_used"] > 0
-    assert "closing report" not in detail["trust"]
+    assert "passes on the public keys" in detail["trust"]
     assert "first member" in run(spec(parameters={"aggregation": "sink"})).detail["trust"]
 
 

@@ -44,14 +44,14 @@ _CURVE_POINTS = 200
 _BOTH = (
     "Syntactic and per round, not differential privacy: a sum of 0 or of the group's size reveals "
     "every member's reward, the difference of two rounds estimates one member's mean by design, "
-    "and across rounds the coordinator learns every user's best arm. Rewards stay inside the lab's "
-    "closing report."
+    "and across rounds the coordinator learns every user's best arm. The lab's closing report, "
+    "which measures every user apart, is not part of the protocol."
 )
 _TRUST = {
     "masked": (
-        "No single report can be read, by the coordinator or by other users, unless C - 1 members "
-        "of a group collude with it. The coordinator passes on the public keys: it is trusted not "
-        "to replace them."
+        "No single report can be read, by the coordinator or by other users, unless all other "
+        "members of its sum, at least C - 1, collude. The coordinator passes on the public keys: "
+        "it is trusted not to replace them."
     ),
     "sink": (
         "The first member of each group sees every report of its group in the clear, so it is "
