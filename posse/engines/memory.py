@@ -67,5 +67,7 @@ def run(
             collect(COORDINATOR, coordinator)
         elif stuck:
             waiting = ", ".join(map(str, coordinator.waiting_for()[:10]))
-            raise RunFailed(f"the run stands still: it waits for agent {waiting}")
+            raise RunFailed(
+                f"the run stands still: it waits for agent {waiting}{coordinator.trouble}"
+            )
     return coordinator.record

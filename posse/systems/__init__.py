@@ -10,6 +10,7 @@ _FAMILIES = {
     "mase": ("mase", "dp-mase", "corrupted-elimination", "central", "independent"),
     "players": ("tdfs-ucb", "tdfs-private-bound", "tdfs-private", "random-player"),
     "anonymous": ("anonymous", "explore-then-commit", "parallel-ucb"),
+    "federated": ("cdp-mab", "ddp-mab", "hdp-mab", "single-mab"),
 }
 
 _REGISTERED: dict[str, System] = {}
