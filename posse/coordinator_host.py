@@ -362,6 +362,7 @@ class CoordinatorHost:
                 if "regret" in curves
                 else None
             ),
+            regret_per_agent=[report.regret["regret"] for report in reports if report.regret],
             pulls_per_arm=pulls.sum(axis=0).tolist(),
             pulls_per_agent=pulls.sum(axis=1).tolist(),
             activations_per_agent=activations,
