@@ -43,6 +43,7 @@ _LOBBY_KINDS = tuple(
     bytes([0xA0 + len(kind.__name__)]) + kind.__name__.encode()
     for kind in (control.Refused, control.Configure, control.Goodbye)
 )
+_CONTROL = bytes([Plane.CONTROL])
 
 
 class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,7 +115,7 @@ class AgentHost:
 
     def knows(self, frame: bytes) -> bool:
         """Whether the coordinator's frame is for this host, not for the process around it."""
-        return not frame[HEADER.size + 1 :].startswith(_LOBBY_KINDS)
+        return frame[3:4] != _CONTROL or not frame.startswith(_LOBBY_KINDS, HEADER.size + 1)
 
     @property
     def busy(self) -> bool:

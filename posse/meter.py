@@ -18,10 +18,14 @@ class Meter:
 
     def count(self, source: int, target: int, plane: int, kind: str, frame: bytes) -> None:
         """One frame was handed to the transport."""
-        row = self._rows.setdefault((source, target, plane, kind), [0, 0, 0])
+        key = (source, target, plane, kind)
+        row = self._rows.get(key)
+        if row is None:
+            row = self._rows[key] = [0, 0, 0]
+        size = len(frame)
         row[0] += 1
-        row[1] += len(frame) - HEADER.size
-        row[2] += len(frame)
+        row[1] += size - HEADER.size
+        row[2] += size
 
     def links(self) -> list[LinkCount]:
         """The counts so far, sorted."""

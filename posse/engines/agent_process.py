@@ -3,6 +3,7 @@
 import os
 import resource
 import sys
+import threading
 import time
 import traceback
 
@@ -49,6 +50,13 @@ def _proportional(otherwise: int) -> int:
     return otherwise
 
 
+def _heed(leash: int) -> None:
+    """Go when the leash is let go, whatever the agent is doing: nobody is left to hear of it."""
+    while os.read(leash, 1):
+        pass
+    os._exit(0)
+
+
 class AgentProcess:
     """Joins the coordinator at `endpoint`, then carries its host's frames until told to leave.
 
@@ -67,9 +75,8 @@ class AgentProcess:
         self._hub.connect(endpoint)
         self._poller = zmq.Poller()
         self._poller.register(self._hub, zmq.POLLIN)
-        self._leash = leash
         if leash is not None:
-            self._poller.register(leash, zmq.POLLIN | zmq.POLLERR)
+            threading.Thread(target=_heed, args=(leash,), daemon=True).start()
         self._inbox: zmq.Socket[bytes] | None = None
         self._peers: dict[int, zmq.Socket[bytes]] = {}
         self._addresses: dict[int, str] = {}
@@ -113,10 +120,13 @@ class AgentProcess:
                         break
                 self._flush(host)
                 ready = dict(self._poller.poll(0))
+            elif self._inbox is None:
+                # one socket to listen to: a poll before each frame would double its cost
+                if not self._take(self._hub.recv()):
+                    return 0
+                continue
             else:
                 ready = dict(self._poller.poll())
-            if self._leash is not None and self._leash in ready:
-                return 0
             if self._hub in ready and not self._drain_hub():
                 return 0
             if self._inbox in ready:
@@ -129,12 +139,17 @@ class AgentProcess:
                 frame = self._hub.recv(zmq.NOBLOCK)
             except zmq.Again:
                 return True
-            if self._host is None or not self._host.knows(frame):
-                if not self._lobby(frame):
-                    return False
-                continue
-            self._host.receive(COORDINATOR, frame)
-            self._flush(self._host)
+            if not self._take(frame):
+                return False
+
+    def _take(self, frame: bytes) -> bool:
+        """Take one frame of the coordinator's; False if it said goodbye."""
+        host = self._host
+        if host is None or not host.knows(frame):
+            return self._lobby(frame)
+        host.receive(COORDINATOR, frame)
+        self._flush(host)
+        return True
 
     def _drain_inbox(self) -> None:
         assert self._inbox is not None

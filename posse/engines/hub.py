@@ -170,16 +170,25 @@ class Hub:
     def _drain(self, take: Callable[[bytes, bytes], bool], done: Callable[[], bool]) -> bool:
         """Take what has arrived; whether any of it was honest."""
         honest = False
+        receive = self._socket.recv
         while not done():
             try:
-                parts = self._socket.recv_multipart(zmq.NOBLOCK)
+                identity = receive(zmq.NOBLOCK)
             except zmq.Again:
                 break
-            if len(parts) != 2:
+            # ROUTER puts the identity before what was sent, which has one part or more
+            frame = receive()
+            if self._socket.get(zmq.RCVMORE):
+                self._skip()
                 self.refused["malformed"] += 1
                 continue
-            honest = take(parts[0], parts[1]) or honest
+            honest = take(identity, frame) or honest
         return honest
+
+    def _skip(self) -> None:
+        """Drop the parts left of a message that has too many."""
+        while self._socket.get(zmq.RCVMORE):
+            self._socket.recv()
 
     def _dropped(self) -> None:
         """ZeroMQ closed a connection: a frame beyond the limit, broken framing, or a peer's end."""
@@ -247,7 +256,8 @@ class Hub:
 
     def _send(self, rank: int, frame: bytes) -> None:
         try:
-            self._socket.send_multipart((self._identities[rank], frame))
+            self._socket.send(self._identities[rank], zmq.SNDMORE)
+            self._socket.send(frame)
         except zmq.Again:
             raise RunFailed(f"agent {rank} does not read what it is sent") from None
         except zmq.ZMQError as error:

@@ -10,6 +10,13 @@ _FAMILIES = {
     "mase": ("mase", "dp-mase", "corrupted-elimination", "central", "independent"),
 }
 
+_REGISTERED: dict[str, System] = {}
+
+
+def register(system: System) -> None:
+    """Make a system known that was built outside this package, in this process and its forks."""
+    _REGISTERED[system.name] = system
+
 
 def names() -> list[str]:
     """All systems, in the order of the papers."""
@@ -18,6 +25,8 @@ def names() -> list[str]:
 
 def get_system(name: str) -> System:
     """The system of this name, or `SpecError` with the nearest one."""
+    if name in _REGISTERED:
+        return _REGISTERED[name]
     for family, members in _FAMILIES.items():
         if name in members:
             module = importlib.import_module(f"posse.systems.{family}")
@@ -28,4 +37,4 @@ def get_system(name: str) -> System:
     raise SpecError("system", f"'{name}' is not known; {hint}known: {', '.join(names())}")
 
 
-__all__ = ["AgentContext", "CoordinatorContext", "System", "get_system", "names"]
+__all__ = ["AgentContext", "CoordinatorContext", "System", "get_system", "names", "register"]

@@ -1,0 +1,96 @@
+"""A system for benchmarks only: every agent sends a frame, waits for its answer, sends the next."""
+
+from dataclasses import dataclass
+
+from posse.systems.base import CoordinatorContext, System
+from protocol.errors import RemoteProtocolError
+from protocol.machine import (
+    COORDINATOR,
+    Effects,
+    Event,
+    Finish,
+    Parameters,
+    PeerFinished,
+    Received,
+    Send,
+    Started,
+)
+from protocol.privacy import Claim
+from protocol.wire import Message
+
+
+class EchoRequest(Message, frozen=True):
+    """Agent to coordinator."""
+
+    data: bytes
+
+
+class EchoReply(Message, frozen=True):
+    """Coordinator to agent."""
+
+    data: bytes
+
+
+class EchoParameters(Parameters, frozen=True, kw_only=True):
+    """`messages` requests per agent of `size` bytes of data each."""
+
+    messages: int
+    size: int
+
+
+@dataclass(slots=True)
+class EchoAgent:
+    """Sends a request, waits for the reply, sends the next."""
+
+    size: int
+    left: int
+
+    def handle(self, event: Event, now: float) -> Effects:
+        """See `protocol.machine.Machine`."""
+        match event:
+            case Started():
+                pass
+            case Received(_, EchoReply()):
+                self.left -= 1
+            case _:
+                raise RemoteProtocolError("out-of-turn", type(event).__name__)
+        if self.left == 0:
+            return [Finish("done")]
+        return [Send(COORDINATOR, EchoRequest(bytes(self.size)))]
+
+
+@dataclass(slots=True)
+class EchoServer:
+    """Answers each request with as many bytes; done when every agent is."""
+
+    agents: int
+    done: int = 0
+
+    def handle(self, event: Event, now: float) -> Effects:
+        """See `protocol.machine.Machine`."""
+        match event:
+            case Received(sender, EchoRequest(data)):
+                return [Send(sender, EchoReply(data))]
+            case PeerFinished():
+                self.done += 1
+                return [Finish("finished")] if self.done == self.agents else []
+            case _:
+                return []
+
+
+def _server(context: CoordinatorContext) -> EchoServer:
+    return EchoServer(context.agents)
+
+
+ECHO = System(
+    name="bench-echo",
+    title="request and reply, for benchmarks",
+    paper="none",
+    parameters=EchoParameters,
+    clocks=("wall",),
+    agent=lambda context: EchoAgent(context.parameters.size, context.parameters.messages),
+    coordinator=_server,
+    to_agent=(EchoReply,),
+    to_coordinator=(EchoRequest,),
+    claim=lambda parameters, variant: Claim(mechanism="none"),
+)
