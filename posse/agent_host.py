@@ -14,7 +14,7 @@ from agent.noise import SeededNoise
 from posse.account import Account
 from posse.activity import Activity
 from posse.arms import ArmsContext, ArmsSpec, LabMeans
-from posse.meter import Meter, bucket
+from posse.meter import Delays, Meter
 from posse.pace import FreePace, Pace, SlotPace, VirtualPace
 from posse.seeds import Purpose, generator
 from posse.systems import AgentContext, get_system
@@ -34,6 +34,7 @@ from protocol.machine import (
     Note,
     Pull,
     Received,
+    Refuse,
     Send,
     Started,
 )
@@ -44,6 +45,7 @@ _LOBBY_KINDS = tuple(
     for kind in (control.Refused, control.Configure, control.Goodbye)
 )
 _CONTROL = bytes([Plane.CONTROL])
+_CONTROL_PLANE = int(Plane.CONTROL)
 
 
 class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,6 +104,7 @@ class AgentHost:
         self.parameters = msgspec.convert(setup.parameters, self.system.parameters)
         self._codec = Codec(self.system.to_agent + control.TO_AGENT)
         self._neighbours = frozenset(setup.neighbours)
+        self._known = self._neighbours | {COORDINATOR}
         self.machine: Machine
         self.pace: Pace
         self.account: Account
@@ -109,13 +112,18 @@ class AgentHost:
         self._running = False
         self._early: list[tuple[int | None, bytes]] = []
         self._last: dict[int, int] = {}
-        self._sequence: Counter[int] = Counter()
+        self._sequence = 0
         self._reset_meters()
         self.send(COORDINATOR, control.Ready())
 
     def knows(self, frame: bytes) -> bool:
         """Whether the coordinator's frame is for this host, not for the process around it."""
         return frame[3:4] != _CONTROL or not frame.startswith(_LOBBY_KINDS, HEADER.size + 1)
+
+    @property
+    def hears_neighbours_only(self) -> bool:
+        """Whether nothing is due from the coordinator before a neighbour's message is here."""
+        return self._running and self.system.coordinator is None and self.pace.under_way
 
     @property
     def busy(self) -> bool:
@@ -133,29 +141,29 @@ class AgentHost:
         """
         try:
             header = read_header(frame)
-            source = header.source
+            _, _, plane, run, source, sequence, now, sent = header
             if sender is not None and source != sender:
                 raise RemoteProtocolError("wrong-source", f"{source} on the link of {sender}")
-            if source != COORDINATOR and source not in self._neighbours:
+            if source not in self._known:
                 raise RemoteProtocolError("stranger", str(source))
-            if header.run > self._run and header.plane != Plane.CONTROL:
+            if plane == _CONTROL_PLANE:
+                if source != COORDINATOR:
+                    raise RemoteProtocolError("control-from-agent", str(source))
+                self._control(self._codec.decode(header, frame), run, now)
+                return
+            if run > self._run:
                 # a neighbour heard of the run's beginning before we did
                 self._early.append((sender, frame))
                 return
-            message = self._codec.decode(header, frame)
-            if header.plane == Plane.CONTROL:
-                if source != COORDINATOR:
-                    raise RemoteProtocolError("control-from-agent", str(source))
-                self._control(message, header.run, header.now)
-                return
-            if header.run < self._run or not self._running:
+            if run < self._run or not self._running:
                 return  # under way when its run ended
-            if header.sequence <= self._last.get(source, -1):
-                raise RemoteProtocolError("replayed", f"sequence {header.sequence}")
-            self._last[source] = header.sequence
-            if header.sent:
-                self.delays[bucket(self.stamp() - header.sent)] += 1
-            self.pace.message(Received(source, message), header.now)
+            message = self._codec.decode(header, frame)
+            if sequence <= self._last.get(source, -1):
+                raise RemoteProtocolError("replayed", f"sequence {sequence}")
+            self._last[source] = sequence
+            if sent:
+                self.delays.add(self.stamp() - sent)
+            self.pace.message(Received(source, message), now)
         except RemoteProtocolError as error:
             self.refused[error.reason] += 1
 
@@ -178,7 +186,7 @@ class AgentHost:
         self._run = serial
         self._running = True
         self._last = {}
-        self._sequence = Counter()
+        self._sequence = 0
         self._reset_meters()
         self._resources.begin()
 
@@ -228,7 +236,7 @@ class AgentHost:
 
     def _reset_meters(self) -> None:
         self.meter = Meter()
-        self.delays: Counter[int] = Counter()
+        self.delays = Delays()
         self.refused: Counter[str] = Counter()
 
     def _stop(self, now: float) -> None:
@@ -244,7 +252,7 @@ class AgentHost:
                 regret={name: r.total for name, r in account.regret.items()},
                 curve={name: r.curve().tobytes() for name, r in account.regret.items()},
                 links=self.meter.links(),
-                delays=dict(self.delays),
+                delays=dict(self.delays.histogram()),
                 refused=dict(self.refused),
                 releases=account.releases,
                 log=account.log,
@@ -254,7 +262,8 @@ class AgentHost:
 
     def tell(self, event: Event, now: float) -> Pull | Explore | Finish | None:
         """Hand an event to the machine and carry out its effects; return its order, if any."""
-        return self._carry_out(self.machine.handle(event, now))
+        effects = self.machine.handle(event, now)
+        return self._carry_out(effects) if effects else None
 
     def begin_machine(self) -> Pull | Explore | Finish | None:
         """Tell the machine that the run begins."""
@@ -269,10 +278,11 @@ class AgentHost:
                 case Pull() | Explore():
                     order = effect
                 case Broadcast(message):
-                    for neighbour in self.setup.neighbours:
-                        self.send(neighbour, message)
+                    self._hand_over(self.setup.neighbours, message)
                 case Disclose(release):
-                    self.account.releases.append(release)
+                    self.account.disclosed(release)
+                case Refuse(reason, count):
+                    self.refused[reason] += count
                 case Note(name, row):
                     self.account.log.setdefault(name, []).append([self.pace.now, *row])
                 case Finish(_, arm):
@@ -288,14 +298,20 @@ class AgentHost:
         """Encode and count one message, and put it into the outbox."""
         if to != COORDINATOR and to not in self._neighbours:
             raise LocalProtocolError(f"agent {self.rank} has no link to {to}")
+        self._hand_over((to,), message)
+
+    def _hand_over(self, targets: tuple[int, ...], message: Message) -> None:
+        """One frame, the same to all of `targets`."""
         frame = encode(
             message,
             run=max(self._run, 0),
             source=self.rank,
-            sequence=self._sequence[to],
+            sequence=self._sequence,
             now=self.pace.now if self._run >= 0 and hasattr(self, "pace") else 0.0,
             sent=self.stamp(),
         )
-        self._sequence[to] += 1
-        self.meter.count(self.rank, to, message.plane, type(message).__name__, frame)
-        self.outbox.append((to, frame))
+        self._sequence += 1
+        kind = type(message).__name__
+        for to in targets:
+            self.meter.count(self.rank, to, message.plane, kind, frame)
+            self.outbox.append((to, frame))

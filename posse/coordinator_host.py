@@ -76,6 +76,7 @@ class CoordinatorHost:
         self._verdict: Finish | None = None
         self._began = monotonic_ns()
         self._slot = 0.0
+        self._reached = [0.0] * self._agents
         self._elapsed = 0.0
         self._network = network
         self._clock = spec.clock()
@@ -115,7 +116,9 @@ class CoordinatorHost:
             return [n for n in range(self._agents) if n not in self._reports]
         if self._conductor is not None and self._conductor.waiting():
             return self._conductor.waiting()
-        return [n for n in range(self._agents) if n not in self._finished]
+        left = [n for n in range(self._agents) if n not in self._finished]
+        slowest = min((self._reached[n] for n in left), default=0.0)
+        return [n for n in left if self._reached[n] == slowest]
 
     def receive(self, rank: int, frame: bytes) -> None:
         """Take one frame from a joined agent. What it did wrong is refused and counted."""
@@ -155,6 +158,10 @@ class CoordinatorHost:
             case control.Due(due) if self._conductor is not None:
                 if not self._conductor.heard(rank, due):
                     raise RemoteProtocolError("out-of-turn", "Due was not asked for")
+            case control.SlotReached() if self._clock == "slots":
+                self._reached[rank] = header.now
+                self._slot = max(self._slot, header.now)
+                self._observe(self)
             case control.Finished(arm, exhausted) if rank not in self._finished:
                 self._finished.add(rank)
                 self._answers[rank] = arm
@@ -254,6 +261,9 @@ class CoordinatorHost:
             pulls=int(pulls.sum()),
             regret=totals.get("regret"),
             regret_local=totals.get("regret_local"),
+            regret_per_agent=(
+                [report.regret["regret"] for report in reports] if "regret" in totals else None
+            ),
             regret_curve=(
                 regret.merge(curves["regret"], by_time=self._clock == "slots")
                 if "regret" in curves
@@ -265,6 +275,7 @@ class CoordinatorHost:
             answers=self._answers,
             exhausted=self._exhausted,
             log=dict(self.log),
+            network=self._network.facts,
             communication=communication(links),
             delay=_delay(self._delays),
             privacy=None
@@ -273,7 +284,9 @@ class CoordinatorHost:
                 "claim": {name: getattr(claim, name) for name in claim.__struct_fields__},
                 "variant": spec.variant,
                 "spent_per_agent": [spent(report.releases) for report in reports],
-                "releases_per_agent": [len(report.releases) for report in reports],
+                "releases_per_agent": [
+                    sum(release.times for release in report.releases) for report in reports
+                ],
             },
             refused=dict(self.refused),
             resources=None
@@ -286,6 +299,7 @@ class CoordinatorHost:
             elapsed_seconds=self._elapsed,
             agent_logs=[report.log for report in reports],
             links=links,
+            ledgers=[report.releases for report in reports],
         )
         self._system.summarise(spec, record)
         return record

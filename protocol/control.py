@@ -63,6 +63,13 @@ class Advance(Control, frozen=True):
     """Virtual clock: your time has come (the header's `now`)."""
 
 
+class SlotReached(Control, frozen=True):
+    """Clock `slots`: the agent has come to the header's `now`; said at every so many slots.
+
+    Where agents talk to each other alone, it is how the coordinator knows that they go on.
+    """
+
+
 class Finished(Control, frozen=True):
     """An agent is done. `exhausted` says which of its arms has no rewards left, if that is why."""
 
@@ -121,4 +128,12 @@ class Goodbye(Control, frozen=True):
 
 
 TO_AGENT: tuple[type[Message], ...] = (Refused, Configure, Begin, Advance, Stop, Goodbye)
-TO_COORDINATOR: tuple[type[Message], ...] = (Join, Ready, Due, Finished, Failed, Report)
+TO_COORDINATOR: tuple[type[Message], ...] = (
+    Join,
+    Ready,
+    Due,
+    SlotReached,
+    Finished,
+    Failed,
+    Report,
+)

@@ -64,9 +64,11 @@ class Observed:
     rewards: FloatArray
 
 
-@dataclass(frozen=True, slots=True)
-class Received:
-    """A message arrived from `sender` (a rank, or `COORDINATOR`)."""
+class Received(msgspec.Struct, frozen=True):
+    """A message arrived from `sender` (a rank, or `COORDINATOR`).
+
+    A struct, which is made at a fifth of the cost of a frozen dataclass: there is one per frame.
+    """
 
     sender: int
     message: Message
@@ -121,6 +123,14 @@ class Disclose:
 
 
 @dataclass(frozen=True, slots=True)
+class Refuse:
+    """Count `count` messages as refused that came inside others which were not refused whole."""
+
+    reason: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Note:
     """Enter a row into the lab's log of the run under `name`; nothing is sent by it."""
 
@@ -136,7 +146,7 @@ class Finish:
     arm: int | None = None
 
 
-Effect = Pull | Explore | Send | Broadcast | Disclose | Note | Finish
+Effect = Pull | Explore | Send | Broadcast | Disclose | Refuse | Note | Finish
 Effects = Sequence[Effect]
 
 

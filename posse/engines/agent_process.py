@@ -21,6 +21,8 @@ from protocol.wire import Codec, Message, encode, read_header
 
 _LOBBY = Codec((control.Refused, control.Configure, control.Goodbye))
 _LISTEN_EVERY = 64
+_LOOK_UP_MS = 200
+"""How long an agent listens to its neighbours alone."""
 
 
 class ProcessResources(ResourceMeter):
@@ -86,6 +88,7 @@ class AgentProcess:
         if inbox:
             self._inbox = self._context.socket(zmq.PULL)
             configure(self._inbox, deadline=60.0)
+            self._inbox.setsockopt(zmq.RCVTIMEO, _LOOK_UP_MS)
             self._inbox.bind(inbox)
             address = self._inbox.getsockopt_string(zmq.LAST_ENDPOINT)
             self._poller.register(self._inbox, zmq.POLLIN)
@@ -125,6 +128,9 @@ class AgentProcess:
                 if not self._take(self._hub.recv()):
                     return 0
                 continue
+            elif host is not None and host.hears_neighbours_only:
+                self._hear_neighbours(host, self._inbox)
+                ready = dict(self._poller.poll(0))
             else:
                 ready = dict(self._poller.poll())
             if self._hub in ready and not self._drain_hub():
@@ -150,6 +156,23 @@ class AgentProcess:
         host.receive(COORDINATOR, frame)
         self._flush(host)
         return True
+
+    def _hear_neighbours(self, host: AgentHost, inbox: zmq.Socket[bytes]) -> None:
+        """Take neighbours' frames as they come, with one blocking receive each and no poll.
+
+        Comes back when there is something to do, and now and then to look at the hub.
+        """
+        # in lockstep the others must act before more arrives: let them, and find it all at once
+        os.sched_yield()
+        for _ in range(_LISTEN_EVERY):
+            try:
+                frame = inbox.recv()
+            except zmq.Again:
+                break
+            host.receive(None, frame)
+            if host.outbox or host.busy:
+                break
+        self._flush(host)
 
     def _drain_inbox(self) -> None:
         assert self._inbox is not None

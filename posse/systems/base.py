@@ -90,6 +90,8 @@ class System:
                   that its graph may fall apart
     `check`       raises `SpecError` for what the types cannot say (N < M, …)
     `network`     lays out who hears whom
+    `untold`      parameters that agents are not sent; what one of them must know of these is in
+                  the `knowledge` that `network` gives it
     `summarise`   completes a run's record (status and answer where no server decides, cost, …)
     """
 
@@ -108,4 +110,5 @@ class System:
     components: bool = False
     check: Callable[[RunSpec, Any], None] = no_check
     network: Callable[[RunSpec, int], Network] = no_network
+    untold: tuple[str, ...] = ()
     summarise: Callable[[RunSpec, RunRecord], None] = no_summary
