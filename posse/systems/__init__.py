@@ -8,6 +8,7 @@ from posse.systems.base import AgentContext, CoordinatorContext, System
 
 _FAMILIES = {
     "mase": ("mase", "dp-mase", "corrupted-elimination", "central", "independent"),
+    "cooperative": ("private-ucb", "byzantine-ucb", "cooperative-ucb", "ucb1", "dp-ucb-int"),
 }
 
 _REGISTERED: dict[str, System] = {}
