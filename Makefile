@@ -6,10 +6,13 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-all check format bench clean
+.PHONY: demo example test test-all check format bench clean
 
 demo: $(VENV)/run
 	$(BIN)/posse run examples/first_ride.toml
+
+example: $(VENV)/dev
+	$(BIN)/python examples/model_selection/run.py
 
 test: $(VENV)/dev
 	$(BIN)/python -m pytest -m "not slow"

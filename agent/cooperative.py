@@ -229,7 +229,8 @@ class SharedMeans:
         yield "counts-above-time", above
         if self.reward_range is not None:
             low, high = self.reward_range
-            yield "out-of-range", ((means < low) | (means > high)).any(axis=1)
+            outside: Mask = np.any((means < low) | (means > high), axis=1)
+            yield "out-of-range", outside
 
 
 @dataclass(slots=True)

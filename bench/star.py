@@ -6,11 +6,13 @@ the bare one hands bytes to pyzmq and looks at nothing. Rounds of both alternate
 else the machine does meets both.
 """
 
+import gc
 import os
 import resource
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,9 +27,9 @@ from posse.systems import register
 from protocol.wire import HEADER
 
 AGENTS = 64
-MESSAGES = 1_000
+MESSAGES = 500
 SIZE = 96
-ROUNDS = 5
+ROUNDS = 9
 BAR = 0.6
 
 
@@ -48,13 +50,13 @@ class Figure:
         return 1e6 * self.cpu / self.messages
 
 
-def _fork(body: "object", *arguments: object) -> int:
+def _fork(body: Callable[..., object], *arguments: object) -> int:
     sys.stdout.flush()
     pid = os.fork()
     if pid == 0:
         code = 1
         try:
-            body(*arguments)  # type: ignore[operator]
+            body(*arguments)
             code = 0
         finally:
             os._exit(code)
@@ -150,6 +152,8 @@ def bare(agents: int, messages: int, size: int) -> Figure:
 
 def main() -> None:
     register(ECHO)
+    gc.collect()
+    gc.freeze()  # as the nursery does before it forks
     ours: list[Figure] = []
     theirs: list[Figure] = []
     star = OurStar(AGENTS, MESSAGES, SIZE)

@@ -3,6 +3,7 @@
 Both engines run this same object; they differ only in how they carry its frames.
 """
 
+import functools
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +16,7 @@ from posse.account import Account
 from posse.activity import Activity
 from posse.arms import ArmsContext, ArmsSpec, LabMeans
 from posse.meter import Delays, Meter
-from posse.pace import FreePace, Pace, SlotPace, VirtualPace
+from posse.pace import FreePace, Pace, SharedPace, SlotPace, VirtualPace
 from posse.seeds import Purpose, generator
 from posse.systems import AgentContext, get_system
 from posse.tape import Tape
@@ -44,27 +45,37 @@ _LOBBY_KINDS = tuple(
     bytes([0xA0 + len(kind.__name__)]) + kind.__name__.encode()
     for kind in (control.Refused, control.Configure, control.Goodbye)
 )
-_CONTROL = bytes([Plane.CONTROL])
-_CONTROL_PLANE = int(Plane.CONTROL)
+_CONTROL = int(Plane.CONTROL)  # an enum's member costs a call to look up, once or more per frame
+_CONTROL_BYTE = bytes([_CONTROL])
 
 
 class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
     """All that an agent is told about a series of runs; the payload of `control.Configure`.
 
-    `neighbours` are names, `inboxes` their addresses where agents talk to each other.
+    `arms` is only their number where all agents share them. `neighbours` are names, `inboxes` their
+    addresses where agents talk to each other.
     """
 
     system: str
     variant: str
     parameters: dict[str, Any]
     agents: int
-    arms: ArmsSpec
+    arms: ArmsSpec | int
     rate: float
     clock: str
     base: str
     neighbours: tuple[int, ...] = ()
     inboxes: dict[int, str] = {}
     knowledge: dict[str, Any] = {}
+
+
+@functools.cache
+def codec_of(system: str) -> Codec:
+    """What an agent of this system may be sent.
+
+    Making it costs half a megabyte of fresh memory; made before the fork, all agents share one.
+    """
+    return Codec(get_system(system).to_agent + control.TO_AGENT)
 
 
 class ResourceMeter:
@@ -102,7 +113,7 @@ class AgentHost:
         self.stamp = stamp
         self.system = get_system(setup.system)
         self.parameters = msgspec.convert(setup.parameters, self.system.parameters)
-        self._codec = Codec(self.system.to_agent + control.TO_AGENT)
+        self._codec = codec_of(setup.system)
         self._neighbours = frozenset(setup.neighbours)
         self._known = self._neighbours | {COORDINATOR}
         self.machine: Machine
@@ -118,7 +129,7 @@ class AgentHost:
 
     def knows(self, frame: bytes) -> bool:
         """Whether the coordinator's frame is for this host, not for the process around it."""
-        return frame[3:4] != _CONTROL or not frame.startswith(_LOBBY_KINDS, HEADER.size + 1)
+        return frame[3:4] != _CONTROL_BYTE or not frame.startswith(_LOBBY_KINDS, HEADER.size + 1)
 
     @property
     def hears_neighbours_only(self) -> bool:
@@ -146,7 +157,7 @@ class AgentHost:
                 raise RemoteProtocolError("wrong-source", f"{source} on the link of {sender}")
             if source not in self._known:
                 raise RemoteProtocolError("stranger", str(source))
-            if plane == _CONTROL_PLANE:
+            if plane == _CONTROL:
                 if source != COORDINATOR:
                     raise RemoteProtocolError("control-from-agent", str(source))
                 self._control(self._codec.decode(header, frame), run, now)
@@ -193,7 +204,32 @@ class AgentHost:
         def seeded(purpose: Purpose, rank: int = self.rank) -> np.random.Generator:
             return generator(seed, run, rank, purpose)
 
-        arms = setup.arms.arm_count()
+        arms = setup.arms if isinstance(setup.arms, int) else setup.arms.arm_count()
+        self.machine = self.system.agent(
+            AgentContext(
+                rank=self.rank,
+                agents=setup.agents,
+                arms=arms,
+                parameters=self.parameters,
+                variant=setup.variant,
+                neighbours=setup.neighbours,
+                knowledge=setup.knowledge,
+                noise=SeededNoise(seeded(Purpose.NOISE)),
+                generator=seeded,
+            )
+        )
+        self._set_pace(run, seed, arms, seeded)
+        self.pace.start()
+
+    def _set_pace(
+        self, run: int, seed: int, arms: int, seeded: Callable[..., np.random.Generator]
+    ) -> None:
+        """Build the agent's own arms, and the clock by which it pulls them."""
+        setup = self.setup
+        if isinstance(setup.arms, int):
+            self.account = Account(arms, {})
+            self.pace = SharedPace(self)
+            return
         context = ArmsContext(
             rank=self.rank,
             agents=setup.agents,
@@ -210,19 +246,6 @@ class AgentHost:
             if (table != table[0]).any():
                 references["regret_local"] = table[self.rank]
         self.account = Account(arms, references)
-        self.machine = self.system.agent(
-            AgentContext(
-                rank=self.rank,
-                agents=setup.agents,
-                arms=arms,
-                parameters=self.parameters,
-                variant=setup.variant,
-                neighbours=setup.neighbours,
-                knowledge=setup.knowledge,
-                noise=SeededNoise(seeded(Purpose.NOISE)),
-                generator=seeded,
-            )
-        )
         tape = Tape(setup.arms.build(context), arms)
         match setup.clock:
             case "virtual":
@@ -232,7 +255,6 @@ class AgentHost:
                 self.pace = SlotPace(self, tape)
             case _:
                 self.pace = FreePace(self, tape)
-        self.pace.start()
 
     def _reset_meters(self) -> None:
         self.meter = Meter()

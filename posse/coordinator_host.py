@@ -4,9 +4,10 @@ Both engines run this same object. It runs the server's machine where the system
 virtual clock where the run has one, and gathers the closing reports.
 """
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from time import monotonic_ns
+from time import monotonic, monotonic_ns
 
 import numpy as np
 
@@ -18,23 +19,31 @@ from posse.record import RunRecord, communication
 from posse.seeds import generator
 from posse.spec import RunSpec
 from posse.systems.base import CoordinatorContext, Network
+from posse.world import SharedArms
 from protocol import control
 from protocol.errors import LocalProtocolError, RemoteProtocolError
 from protocol.machine import (
     COORDINATOR,
     Broadcast,
+    Dismiss,
     Effects,
     Event,
     Finish,
     Machine,
     Note,
     PeerFinished,
+    Played,
+    Pull,
     Received,
     Send,
     Started,
+    Timer,
+    TimerFired,
 )
 from protocol.privacy import spent
 from protocol.wire import Codec, Header, Message, Plane, encode, read_header
+
+_CONTROL = int(Plane.CONTROL)  # an enum's member costs a call to look up, once or more per frame
 
 
 class CoordinatorHost:
@@ -42,6 +51,7 @@ class CoordinatorHost:
 
     `outbox` holds frames to be carried, as (rank, frame), oldest first. `record` is there when the
     run is complete. `observe` is called after each data message with this host, for progress.
+    `timer` is when `fire` is to be called, in seconds of `time.monotonic` (infinite: never).
     """
 
     def __init__(
@@ -69,8 +79,13 @@ class CoordinatorHost:
         self._delays: Counter[int] = Counter()
         self._sequence: Counter[int] = Counter()
         self._last: dict[int, int] = {}
+        self.timer = math.inf
+        self.dismissed: dict[int, str] = {}
         self._answers: list[int | None] = [None] * self._agents
         self._finished: set[int] = set()
+        self._rates = spec.agents.activity.rates(self._agents)
+        self._rate_of_active = 1.0
+        self._rounds_of_finished = 0.0
         self._exhausted: dict[int, str] = {}
         self._reports: dict[int, control.Report] = {}
         self._verdict: Finish | None = None
@@ -81,6 +96,7 @@ class CoordinatorHost:
         self._network = network
         self._clock = spec.clock()
         self._conductor = Conductor(self._agents) if self._clock == "virtual" else None
+        self._world = SharedArms(spec, run) if self._system.shared_arms else None
         self._machine: Machine | None = None
         if self._system.coordinator is not None:
             self._machine = self._system.coordinator(
@@ -99,9 +115,18 @@ class CoordinatorHost:
         """The time, in the unit of the run's clock."""
         if self._conductor is not None:
             return self._conductor.now
+        if self._world is not None:
+            return float(self._world.slots)
         if self._clock == "slots":
             return self._slot
         return (monotonic_ns() - self._began) * 1e-9
+
+    def expected_rounds(self) -> float:
+        """The activations to be expected by now: those of each agent until it finished.
+
+        Exact counts are the agents' own and come with their reports; this is for progress.
+        """
+        return self._rounds_of_finished + self._rate_of_active * self.now
 
     def begin(self) -> None:
         """Start the run."""
@@ -110,15 +135,24 @@ class CoordinatorHost:
         for rank in range(self._agents):
             self._send(rank, control.Begin(self.spec.seed, self.run))
 
+    def fire(self) -> None:
+        """The time of `timer` has come."""
+        self.timer = math.inf
+        if self._verdict is None:
+            self._tell(TimerFired())
+
     def waiting_for(self) -> list[int]:
         """The agents without whose message the run cannot go on, as far as that is known."""
         if self._verdict is not None:
-            return [n for n in range(self._agents) if n not in self._reports]
+            return [n for n in self._present() if n not in self._reports]
         if self._conductor is not None and self._conductor.waiting():
             return self._conductor.waiting()
-        left = [n for n in range(self._agents) if n not in self._finished]
+        left = [n for n in self._present() if n not in self._finished]
         slowest = min((self._reached[n] for n in left), default=0.0)
         return [n for n in left if self._reached[n] == slowest]
+
+    def _present(self) -> list[int]:
+        return [n for n in range(self._agents) if n not in self.dismissed]
 
     def receive(self, rank: int, frame: bytes) -> None:
         """Take one frame from a joined agent. What it did wrong is refused and counted."""
@@ -129,10 +163,12 @@ class CoordinatorHost:
             message = self._codec.decode(header, frame)
             if header.run != self._serial:
                 raise RemoteProtocolError("stale-run", f"run {header.run}")
+            if rank in self.dismissed:
+                raise RemoteProtocolError("dismissed", f"agent {rank}")
             if header.sequence <= self._last.get(rank, -1):
                 raise RemoteProtocolError("replayed", f"sequence {header.sequence}")
             self._last[rank] = header.sequence
-            if header.plane == Plane.CONTROL:
+            if header.plane == _CONTROL:
                 self._control(rank, message, header, frame)
             else:
                 self._data(rank, message, header)
@@ -140,6 +176,7 @@ class CoordinatorHost:
             self.refused[error.reason] += 1
         if self._conductor is not None:
             self._advance(self._conductor)
+        self._observe(self)
 
     def _data(self, rank: int, message: Message, header: Header) -> None:
         if self._machine is None:
@@ -151,7 +188,6 @@ class CoordinatorHost:
         self._slot = max(self._slot, header.now)
         effects = self._machine.handle(Received(rank, message), self.now)
         self._carry_out(effects)
-        self._observe(self)
 
     def _control(self, rank: int, message: Message, header: Header, frame: bytes) -> None:
         match message:
@@ -164,6 +200,8 @@ class CoordinatorHost:
                 self._observe(self)
             case control.Finished(arm, exhausted) if rank not in self._finished:
                 self._finished.add(rank)
+                self._rate_of_active -= self._rates[rank]
+                self._rounds_of_finished += self._rates[rank] * self.now
                 self._answers[rank] = arm
                 if exhausted:
                     self._exhausted[rank] = exhausted
@@ -174,9 +212,8 @@ class CoordinatorHost:
             case control.Report() if self._verdict is not None and rank not in self._reports:
                 self._reports[rank] = message
                 # an agent cannot count its own report in it
-                self._meter.count(rank, COORDINATOR, Plane.CONTROL, "Report", frame)
-                if len(self._reports) == self._agents:
-                    self.record = self._close()
+                self._meter.count(rank, COORDINATOR, _CONTROL, "Report", frame)
+                self._close_if_complete()
             case _:
                 raise RemoteProtocolError("out-of-turn", type(message).__name__)
 
@@ -198,11 +235,20 @@ class CoordinatorHost:
     def _carry_out(self, effects: Effects) -> None:
         for effect in effects:
             match effect:
-                case Broadcast(message):
-                    for rank in range(self._agents):
-                        self._send(rank, message)
                 case Send(to, message):
                     self._send(to, message)
+                case Played(arms, payoffs) if self._world is not None:
+                    self._world.played(arms, payoffs)
+                case Pull() if self._world is not None:
+                    self._pull(self._world, effect)
+                case Timer(after):
+                    self.timer = monotonic() + after
+                case Broadcast(message):
+                    for rank in self._present():
+                        self._send(rank, message)
+                case Dismiss(agent, reason):
+                    self.dismissed[agent] = reason
+                    self.refused[reason] += 1
                 case Note(name, row):
                     self.log[name].append([self.now, *row])
                 case Finish():
@@ -210,12 +256,25 @@ class CoordinatorHost:
                 case _:
                     raise LocalProtocolError(f"a coordinator cannot {type(effect).__name__}")
 
+    def _pull(self, world: SharedArms, order: Pull) -> None:
+        if shortage := world.shortage(order):
+            self._exhausted[COORDINATOR] = shortage
+            self._end(Finish("exhausted"))
+        else:
+            self._tell(world.pull(order))
+
     def _end(self, verdict: Finish) -> None:
         if self._verdict is None:
             self._verdict = verdict
+            self.timer = math.inf
             self._elapsed = (monotonic_ns() - self._began) * 1e-9
-            for rank in range(self._agents):
+            for rank in self._present():
                 self._send(rank, control.Stop())
+            self._close_if_complete()
+
+    def _close_if_complete(self) -> None:
+        if all(rank in self._reports for rank in self._present()):
+            self.record = self._close()
 
     def _send(self, to: int, message: Message) -> None:
         frame = encode(
@@ -228,7 +287,7 @@ class CoordinatorHost:
         )
         self._sequence[to] += 1
         self._meter.count(COORDINATOR, to, message.plane, type(message).__name__, frame)
-        if message.plane != Plane.CONTROL and self._conductor is not None:
+        if message.plane != _CONTROL and self._conductor is not None:
             self._conductor.owes(to)
         self.outbox.append((to, frame))
 
@@ -236,7 +295,8 @@ class CoordinatorHost:
         """Put the agents' reports together."""
         assert self._verdict is not None
         spec = self.spec
-        reports = [self._reports[n] for n in range(self._agents)]
+        silence = _no_report(spec.arms.arm_count())
+        reports = [self._reports.get(n, silence) for n in range(self._agents)]
         pulls = np.array([np.frombuffer(report.pulls, dtype="<i8") for report in reports])
         for report in reports:
             self._meter.add(report.links)
@@ -244,11 +304,19 @@ class CoordinatorHost:
             self.refused.update(report.refused)
         links = self._meter.links()
         activations = [report.activations for report in reports]
+        slots = max(report.slots for report in reports)
+        measured = [report for report in reports if report.curve]
         curves = {
-            name: [np.frombuffer(r.curve[name]).reshape(-1, 3) for r in reports]
-            for name in reports[0].curve
+            name: [np.frombuffer(r.curve[name]).reshape(-1, 3) for r in measured]
+            for name in (measured[0].curve if measured else ())
         }
-        totals = {name: sum(report.regret[name] for report in reports) for name in curves}
+        totals = {name: sum(report.regret[name] for report in measured) for name in curves}
+        if self._world is not None:
+            pulls, slots = self._world.pulls, self._world.slots
+            activations = pulls.sum(axis=1).tolist()
+            if self._world.regret is not None:
+                curves = {"regret": [self._world.regret.curve()]}
+                totals = {"regret": self._world.regret.total}
         claim = self._system.claim(spec.model(), spec.variant)
         used = [report.resources for report in reports]
         record = RunRecord(
@@ -257,12 +325,14 @@ class CoordinatorHost:
             status=self._verdict.status,
             best_arm=self._verdict.arm,
             rounds=None if self._clock == "slots" else sum(activations),
-            slots=max(report.slots for report in reports) if self._clock == "slots" else None,
+            slots=slots if self._clock == "slots" else None,
             pulls=int(pulls.sum()),
             regret=totals.get("regret"),
             regret_local=totals.get("regret_local"),
             regret_per_agent=(
-                [report.regret["regret"] for report in reports] if "regret" in totals else None
+                [report.regret["regret"] for report in reports]
+                if all("regret" in report.regret for report in reports)
+                else None
             ),
             regret_curve=(
                 regret.merge(curves["regret"], by_time=self._clock == "slots")
@@ -274,6 +344,7 @@ class CoordinatorHost:
             activations_per_agent=activations,
             answers=self._answers,
             exhausted=self._exhausted,
+            dismissed=self.dismissed,
             log=dict(self.log),
             network=self._network.facts,
             communication=communication(links),
@@ -282,6 +353,7 @@ class CoordinatorHost:
             if claim is None
             else {
                 "claim": {name: getattr(claim, name) for name in claim.__struct_fields__},
+                "records": spec.arms.records or None,
                 "variant": spec.variant,
                 "spent_per_agent": [spent(report.releases) for report in reports],
                 "releases_per_agent": [
@@ -303,6 +375,23 @@ class CoordinatorHost:
         )
         self._system.summarise(spec, record)
         return record
+
+
+def _no_report(arms: int) -> control.Report:
+    """What stands for the report of an agent that was dismissed."""
+    return control.Report(
+        pulls=bytes(8 * arms),
+        activations=0,
+        slots=0,
+        regret={},
+        curve={},
+        links=[],
+        delays={},
+        refused={},
+        releases=[],
+        log={},
+        resources=control.Resources(0.0, 0, 0),
+    )
 
 
 def _delay(histogram: Counter[int]) -> dict[str, float | int | None] | None:

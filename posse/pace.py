@@ -302,6 +302,50 @@ class SlotPace(_Unpaced):
             self._host.send(COORDINATOR, control.SlotReached())
 
 
+class SharedPace:
+    """Clock `slots` where all agents share the arms: time is what the arms' medium says it is."""
+
+    ready = False
+    """Everything happens when a message arrives."""
+
+    def __init__(self, host: AgentHost) -> None:
+        self.now = 0.0
+        self._host = host
+        self._over = False
+
+    @property
+    def under_way(self) -> bool:
+        """See `Pace`."""
+        return not self._over
+
+    def start(self) -> None:
+        """See `Pace`."""
+        self._take(self._host.begin_machine())
+
+    def message(self, event: Received, now: float) -> None:
+        """See `Pace`."""
+        if not self._over:
+            self.now = now
+            self._take(self._host.tell(event, now))
+
+    def advance(self, now: float) -> None:
+        """Only the virtual clock advances."""
+        raise LocalProtocolError("this clock is not advanced from outside")
+
+    def step(self) -> None:
+        """Nothing happens of the agent's own accord."""
+
+    def stop(self, now: float) -> None:
+        """See `Pace`."""
+        self._over = True
+
+    def _take(self, order: Order | Finish | None) -> None:
+        if isinstance(order, Finish):
+            self._over = True
+        elif order is not None:
+            raise LocalProtocolError("an agent that shares its arms has none of its own to pull")
+
+
 class FreePace(_Unpaced):
     """Clock `wall`: seconds since the run began; nobody waits for it."""
 

@@ -24,7 +24,8 @@ class RunRecord:
     its time first: for votes
     [[now, agent, arm], …] in the order they were counted, for eliminations [[now, arm], …];
     `agent_logs` what each agent's machine noted. `answers` has each agent's own arm,
-    `pulls_per_arm` is summed over agents.
+    `pulls_per_arm` is summed over agents. `exhausted` says whose arms ran out (-1: those that all
+    share), `dismissed` which agents the run went on without, and why.
     """
 
     run: int
@@ -43,6 +44,7 @@ class RunRecord:
     activations_per_agent: list[int] = field(default_factory=list)
     answers: list[int | None] = field(default_factory=list)
     exhausted: dict[int, str] = field(default_factory=dict)
+    dismissed: dict[int, str] = field(default_factory=dict)
     log: dict[str, list[list[float]]] = field(default_factory=dict)
     agent_logs: list[dict[str, list[list[float]]]] = field(default_factory=list)
     network: dict[str, Any] = field(default_factory=dict)
@@ -88,6 +90,7 @@ def communication(links: list[LinkCount]) -> dict[str, Any]:
         "rounds": None,
         "links": kinds_of_link,
         "cost": kinds_of_link["agent-coordinator"] + kinds_of_link["agent-agent"],
+        "socket_bytes": None,
         **{plane.name.lower(): planes[plane] for plane in Plane},
     }
 

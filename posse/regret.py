@@ -1,4 +1,4 @@
-"""Regret of one agent over time, in the lab where means are known."""
+"""Regret over time, in the lab where means are known."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +26,12 @@ class Regret:
     def pulled(self, arms: tuple[int, ...], times: int, activations: int, now: float) -> None:
         """`times` pulls of each arm ended at `now`."""
         gaps = self._gaps
-        self.total += times * (
-            float(gaps[arms[0]]) if len(arms) == 1 else float(gaps[list(arms)].sum())
-        )
+        cost = float(gaps[arms[0]]) if len(arms) == 1 else float(gaps[list(arms)].sum())
+        self.add(times * cost, activations, now)
+
+    def add(self, cost: float, activations: int, now: float) -> None:
+        """`activations` that ended at `now` cost this much together."""
+        self.total += cost
         self._activations += activations
         point = (now, float(self._activations), self.total)
         if len(self._points) > 1 and now - self._points[-2][0] < self._step:

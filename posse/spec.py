@@ -101,7 +101,8 @@ def parse(raw: dict[str, Any]) -> RunSpec:
             f"'{spec.clock()}' does not fit {system.name}; known: {', '.join(system.clocks)}",
         )
     try:
-        spec.arms.check_agents(spec.agents.count)
+        if not system.shared_arms:
+            spec.arms.check_agents(spec.agents.count)
     except ValueError as error:
         raise SpecError("arms", str(error)) from None
     if system.needs_unit_interval and not spec.arms.unit_interval:
@@ -119,6 +120,18 @@ def parse(raw: dict[str, Any]) -> RunSpec:
     spec.agents.activity.rates(spec.agents.count)
     system.check(spec, model)
     return spec
+
+
+_PLAIN = {
+    "float": "a number",
+    "int": "an integer",
+    "str": "a string",
+    "bool": "true or false",
+    "object": "a table",
+    "array": "a list",
+    "null": "absent",
+}
+"""msgspec's words for types, in a run file's."""
 
 
 def _override(raw: dict[str, Any], override: str) -> None:
@@ -177,7 +190,10 @@ def _explain(message: str, raw: Any, kind: Any, prefix: str) -> SpecError:
     text = text.replace("`", "")
     if text.startswith("Expected"):
         shown = repr(value) if not isinstance(value, dict | list) else type(value).__name__
-        return SpecError(path, f"is {shown}; {text[0].lower() + text[1:].partition(', got')[0]}")
+        wanted = text.partition(", got")[0].removeprefix("Expected ")
+        for name, plain in _PLAIN.items():
+            wanted = re.sub(rf"\b{name}\b", plain, wanted)
+        return SpecError(path, f"is {shown}; it must be {wanted}")
     return SpecError(path, text)
 
 

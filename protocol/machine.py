@@ -17,11 +17,17 @@ The rules, which every machine and every engine keeps:
 5.  `now` is in the unit of the run's clock: rounds of the paper in expectation (`virtual`), slots
     (`slots`), seconds (`wall`). A machine never reads a clock.
 6.  What a peer did wrong raises `RemoteProtocolError` and leaves the machine's state as it was.
-7.  State is plain data: numbers, arrays, tuples, and the sampler of noise it was given.
+7.  A coordinator's machine may order `Pull` and say `Played` where all agents share the arms: they
+    are then its own, and agents order nothing. Its `Pull` is answered before anything else happens.
+8.  `Timer` is the one place where seconds come in, whatever the run's clock: silence has no other
+    measure. Engines without a clock fire it when nothing else can happen any more.
+9.  State is plain data: numbers, arrays, tuples, and the sampler of noise it was given.
+
+Events and effects are msgspec structs because one or more are made for each message, and a frozen
+dataclass takes five times as long to make.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import msgspec
@@ -37,13 +43,11 @@ COORDINATOR = -1
 """The coordinator's name among peers; agents are named by their rank, 0 to N - 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
+class Started(msgspec.Struct, frozen=True):
     """The run begins."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pulled:
+class Pulled(msgspec.Struct, frozen=True):
     """A `Pull` is complete.
 
     `sums` has one sum of rewards per arm, shape (len(arms),). `rewards`, shape (len(arms), times),
@@ -56,8 +60,7 @@ class Pulled:
     rewards: FloatArray | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Observed:
+class Observed(msgspec.Struct, frozen=True):
     """Rewards of one or more activations of an `Explore`, shape (len(arms), activations)."""
 
     arms: tuple[int, ...]
@@ -65,27 +68,26 @@ class Observed:
 
 
 class Received(msgspec.Struct, frozen=True):
-    """A message arrived from `sender` (a rank, or `COORDINATOR`).
-
-    A struct, which is made at a fifth of the cost of a frozen dataclass: there is one per frame.
-    """
+    """A message arrived from `sender` (a rank, or `COORDINATOR`)."""
 
     sender: int
     message: Message
 
 
-@dataclass(frozen=True, slots=True)
-class PeerFinished:
+class PeerFinished(msgspec.Struct, frozen=True):
     """To a coordinator's machine: agent `sender` will not act any more."""
 
     sender: int
 
 
-Event = Started | Pulled | Observed | Received | PeerFinished
+class TimerFired(msgspec.Struct, frozen=True):
+    """To a coordinator's machine: the time that its last `Timer` asked for has passed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pull:
+Event = Started | Pulled | Observed | Received | PeerFinished | TimerFired
+
+
+class Pull(msgspec.Struct, frozen=True):
     """Pull each of these arms `times` times, in turn: one of each, then one of each again."""
 
     arms: tuple[int, ...]
@@ -93,60 +95,81 @@ class Pull:
     each: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Explore:
+class Explore(msgspec.Struct, frozen=True):
     """Pull each of these arms once per activation until another order replaces this one."""
 
     arms: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Send:
+class Send(msgspec.Struct, frozen=True):
     """Send `message` to the peer `to`."""
 
     to: int
     message: Message
 
 
-@dataclass(frozen=True, slots=True)
-class Broadcast:
+class Broadcast(msgspec.Struct, frozen=True):
     """Send `message` to every agent (a coordinator) or to every neighbour (an agent)."""
 
     message: Message
 
 
-@dataclass(frozen=True, slots=True)
-class Disclose:
+class Disclose(msgspec.Struct, frozen=True):
     """Enter a noisy release into the agent's privacy ledger; nothing is sent by it."""
 
     release: Release
 
 
-@dataclass(frozen=True, slots=True)
-class Refuse:
+class Refuse(msgspec.Struct, frozen=True):
     """Count `count` messages as refused that came inside others which were not refused whole."""
 
     reason: str
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(msgspec.Struct, frozen=True):
     """Enter a row into the lab's log of the run under `name`; nothing is sent by it."""
 
     name: str
     row: tuple[float, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Finish:
+class Played(msgspec.Struct, frozen=True):
+    """One slot of arms that all share is over: agent n pulled `arms[n]` and got `payoffs[n]`.
+
+    An agent that did not pull has the arm -1 and the payoff 0.
+    """
+
+    arms: tuple[int, ...]
+    payoffs: tuple[float, ...]
+
+
+class Dismiss(msgspec.Struct, frozen=True):
+    """A coordinator goes on without this agent, for the fault that `reason` names.
+
+    Nothing more is sent to it, waited for from it, or taken from it in this run.
+    """
+
+    agent: int
+    reason: str
+
+
+class Timer(msgspec.Struct, frozen=True):
+    """Hand a coordinator's machine `TimerFired` in `after` seconds; replaces the timer before."""
+
+    after: float
+
+
+class Finish(msgspec.Struct, frozen=True):
     """This machine is done. `status` is the run's when a coordinator says it."""
 
     status: str
     arm: int | None = None
 
 
-Effect = Pull | Explore | Send | Broadcast | Disclose | Refuse | Note | Finish
+Effect = (
+    Pull | Explore | Send | Broadcast | Disclose | Refuse | Note | Played | Dismiss | Timer | Finish
+)
 Effects = Sequence[Effect]
 
 

@@ -15,6 +15,7 @@ A peer's bytes are never trusted: length first, then header, then a decoder that
 type and bounds; there is no way from here to code.
 """
 
+import math
 import struct
 from enum import IntEnum
 from typing import Any, ClassVar, NamedTuple
@@ -80,11 +81,13 @@ def read_header(frame: bytes) -> Header:
     """The header of a frame, or `RemoteProtocolError` if it is not one of ours."""
     if len(frame) < HEADER.size:
         raise RemoteProtocolError("short", f"{len(frame)} bytes")
-    header = Header._make(HEADER.unpack_from(frame))
+    header = tuple.__new__(Header, HEADER.unpack_from(frame))
     if header.magic != MAGIC:
         raise RemoteProtocolError("garbage", "the frame does not begin with posse's magic")
     if header.version != VERSION:
         raise RemoteProtocolError("version", f"version {header.version}, ours is {VERSION}")
+    if not math.isfinite(header.now):
+        raise RemoteProtocolError("not-finite", "the frame's time is NaN or infinite")
     return header
 
 
@@ -106,8 +109,8 @@ class Codec:
         decoder = self._planes.get(header.plane)
         if decoder is None:
             raise RemoteProtocolError("unknown-kind", f"nothing is expected on {header.plane}")
-        payload = memoryview(frame)[HEADER.size :]
-        if header.plane == Plane.DATA and len(payload) > MAX_DATA:
+        payload = frame[HEADER.size :]
+        if len(payload) > MAX_DATA and header.plane == Plane.DATA:
             raise RemoteProtocolError("oversize", f"{len(payload)} bytes of payload")
         try:
             return decoder.decode(payload)
@@ -116,7 +119,7 @@ class Codec:
             raise RemoteProtocolError(
                 "unknown-kind" if unknown else "malformed", str(error)
             ) from None
-        except (msgspec.DecodeError, RecursionError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise RemoteProtocolError("malformed", str(error)) from None
 
 

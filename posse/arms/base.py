@@ -112,6 +112,11 @@ class LabMeans(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                 if not low <= value <= high:
                     raise ValueError(f"means[{index}] has {value}; it must lie in [{low}, {high}]")
 
+    @property
+    def records(self) -> str:
+        """What a guarantee per reward means per record; nothing here, rewards are simulated."""
+        return ""
+
     def arm_count(self) -> int:
         """K."""
         if isinstance(self.means, RandomMeans):

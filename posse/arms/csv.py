@@ -42,6 +42,16 @@ class CsvArms(
         """Every reward lies in [0, 1]: others are an error unless clipped."""
         return True
 
+    @property
+    def records(self) -> str:
+        """What a guarantee per reward means per record."""
+        if self.replace:
+            return (
+                "Rows are drawn with replacement: the guarantee is per reward only, and a record "
+                "drawn m times is covered m times weaker."
+            )
+        return "Each row is used once: the guarantee per reward is one per record."
+
     def arm_count(self) -> int:
         """K."""
         return self.count

@@ -45,6 +45,11 @@ class PythonArms(
         """Every reward lies in [0, 1]: others are an error unless clipped."""
         return True
 
+    @property
+    def records(self) -> str:
+        """What a guarantee per reward means per record."""
+        return "Your own arms: the guarantee per reward is one per record only if none gives two."
+
     def arm_count(self) -> int:
         """K."""
         return self.count

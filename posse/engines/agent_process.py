@@ -20,6 +20,7 @@ from protocol.machine import COORDINATOR
 from protocol.wire import Codec, Message, encode, read_header
 
 _LOBBY = Codec((control.Refused, control.Configure, control.Goodbye))
+_SETUP = msgspec.msgpack.Decoder(AgentSetup)
 _LISTEN_EVERY = 64
 _LOOK_UP_MS = 200
 """How long an agent listens to its neighbours alone."""
@@ -194,7 +195,7 @@ class AgentProcess:
         match message:
             case control.Configure(rank, setup):
                 self._rank = rank
-                decoded = msgspec.msgpack.decode(setup, type=AgentSetup)
+                decoded = _SETUP.decode(setup)
                 self._connect(decoded.inboxes)
                 self._host = AgentHost(decoded, rank, time.monotonic_ns, ProcessResources())
                 self._flush(self._host)
@@ -218,12 +219,13 @@ class AgentProcess:
                 self._addresses[rank] = address
 
     def _flush(self, host: AgentHost) -> None:
-        outbox = host.outbox
-        if not outbox:
-            return
-        for target, frame in outbox:
+        if host.outbox:
+            self._flush_frames(host.outbox)
+            host.outbox.clear()
+
+    def _flush_frames(self, frames: list[tuple[int, bytes]]) -> None:
+        for target, frame in frames:
             (self._hub if target == COORDINATOR else self._peers[target]).send(frame)
-        outbox.clear()
 
     def _say(self, message: Message) -> None:
         """Outside a run: joining and failing."""

@@ -17,6 +17,7 @@ def agent_setups(
     """What each agent is told."""
     untold = spec.definition().untold
     parameters = {name: p for name, p in spec.parameters.items() if name not in untold}
+    arms = spec.arms.arm_count() if spec.definition().shared_arms else spec.arms
     rates = spec.agents.activity.rates(spec.agents.count)
     return [
         AgentSetup(
@@ -24,7 +25,7 @@ def agent_setups(
             variant=spec.variant,
             parameters=parameters,
             agents=spec.agents.count,
-            arms=spec.arms,
+            arms=arms,
             rate=float(rates[rank]),
             clock=spec.clock(),
             base=spec.base,

@@ -1,5 +1,6 @@
 """The coordinator's sockets: who has joined, and the loop that carries its host's frames."""
 
+import math
 import os
 import time
 from collections import Counter
@@ -11,6 +12,7 @@ from zmq.utils.monitor import recv_monitor_message
 
 from posse.agent_host import AgentSetup
 from posse.coordinator_host import CoordinatorHost
+from posse.engines.socket_bytes import SocketBytes
 from posse.engines.sockets import configure, heartbeat
 from posse.errors import PosseError, RunFailed
 from posse.record import RunRecord
@@ -60,7 +62,8 @@ class Hub:
             self._context.term()
             raise PosseError(f"{bind} cannot be bound: {error.strerror}") from None
         self.endpoint = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
-        self._monitor = self._socket.get_monitor_socket(zmq.EVENT_DISCONNECTED)
+        self._monitor = self._socket.get_monitor_socket(zmq.EVENT_ACCEPTED | zmq.EVENT_DISCONNECTED)
+        self._socket_bytes = SocketBytes()
         self._woken, self._wake = os.pipe()
         self._poller = zmq.Poller()
         self._poller.register(self._socket, zmq.POLLIN)
@@ -117,12 +120,26 @@ class Hub:
 
         host.refused.update(self.refused)
         self.refused = host.refused
+        self._socket_bytes.begin()
         host.begin()
         self._flush(host)
-        self._until(lambda: host.record is not None, host.waiting_for, "to act", take)
+
+        def fire() -> None:
+            host.fire()
+            self._flush(host)
+
+        self._until(
+            lambda: host.record is not None,
+            host.waiting_for,
+            "to act",
+            take,
+            lambda: host.timer,
+            fire,
+        )
         self.refused = Counter()
         assert host.record is not None
         host.record.refused = dict(host.refused)
+        host.record.communication["socket_bytes"] = self._socket_bytes.counted()
         return host.record
 
     def close(self) -> None:
@@ -134,6 +151,7 @@ class Hub:
                 continue
         self._socket.disable_monitor()
         self._monitor.close()
+        self._socket_bytes.close()
         self._socket.close(linger=500)
         self._context.term()
         os.close(self._woken)
@@ -145,23 +163,33 @@ class Hub:
         missing: Callable[[], list[int]],
         what: str,
         take: Callable[[bytes, bytes], bool],
+        timer: Callable[[], float] = lambda: math.inf,
+        fire: Callable[[], None] = lambda: None,
     ) -> None:
-        """Take frames until `done`. The deadline counts from the last honest frame."""
+        """Take frames until `done`. The deadline counts from the last honest frame.
+
+        `fire` is called when `timer`, in seconds of `time.monotonic`, has passed.
+        """
         heard = time.monotonic()
         while not done():
-            left = heard + self._deadline - time.monotonic()
+            now = time.monotonic()
+            if now >= timer():
+                fire()
+                continue
+            left = heard + self._deadline - now
             if left <= 0:
                 raise RunFailed(
                     f"nothing was heard for {self._deadline:g} s; waiting for "
                     f"{names(missing())} {what}"
                 )
+            left = min(left, timer() - now)
             ready = dict(self._poller.poll(int(left * 1000) + 1))
             if self._woken in ready:
                 raise RunFailed("the run was interrupted")
             if self._socket in ready and self._drain(take, done):
                 heard = time.monotonic()
             if self._monitor in ready:
-                self._dropped()
+                self._connections()
             if self._deaths is not None and self._deaths[0] in ready:
                 death = self._deaths[1]()
                 if death:
@@ -190,11 +218,14 @@ class Hub:
         while self._socket.get(zmq.RCVMORE):
             self._socket.recv()
 
-    def _dropped(self) -> None:
-        """ZeroMQ closed a connection: a frame beyond the limit, broken framing, or a peer's end."""
+    def _connections(self) -> None:
+        """A connection came, or ZeroMQ closed one: oversized frame, bad framing, peer gone."""
         while self._monitor.poll(0):
-            recv_monitor_message(self._monitor)
-            self.refused["connection-dropped"] += 1
+            event = recv_monitor_message(self._monitor)
+            if event["event"] == zmq.EVENT_ACCEPTED:
+                self._socket_bytes.accepted(event["value"])
+            else:
+                self.refused["connection-dropped"] += 1
 
     def _lobby(self, identity: bytes, frame: bytes) -> bool:
         """Take what concerns joining."""

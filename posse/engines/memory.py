@@ -1,5 +1,6 @@
 """Engine `memory`: every machine in this process, every message still through the codec."""
 
+import math
 from collections import deque
 from time import monotonic_ns
 
@@ -48,7 +49,12 @@ def run(spec: RunSpec, number: int, observe: Observer = silent) -> RunRecord:
                 agent.step()
                 collect(rank, agent)
                 moved = True
-        if not moved and not wire and coordinator.record is None:
+        stuck = not moved and not wire and coordinator.record is None
+        if stuck and math.isfinite(coordinator.timer):
+            # nothing is under way: whoever has not answered by now never will
+            coordinator.fire()
+            collect(COORDINATOR, coordinator)
+        elif stuck:
             waiting = ", ".join(map(str, coordinator.waiting_for()[:10]))
             raise RunFailed(f"the run stands still: it waits for agent {waiting}")
     return coordinator.record

@@ -19,8 +19,8 @@ import time
 import msgspec
 import numpy.random  # noqa: F401  (loaded lazily otherwise, once in every agent)
 
+from posse.agent_host import codec_of
 from posse.engines.agent_process import AgentProcess
-from posse.systems import get_system
 
 _LENGTH = struct.Struct("<I")
 _GRACE = 3.0
@@ -101,7 +101,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     (length,) = _LENGTH.unpack(_read(_LENGTH.size))
     brood = msgspec.msgpack.decode(_read(length), type=Brood)
-    get_system(brood.system)
+    codec_of(brood.system)
     woken, wake = os.pipe()
     os.set_blocking(wake, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)

@@ -76,6 +76,11 @@ def no_check(spec: RunSpec, parameters: Any) -> None:
     """Nothing to check beyond the types."""
 
 
+def no_advice(spec: RunSpec, parameters: Any) -> list[str]:
+    """Nothing to warn of."""
+    return []
+
+
 def no_summary(spec: RunSpec, record: RunRecord) -> None:
     """Nothing to add to the record."""
 
@@ -89,6 +94,8 @@ class System:
     `has_topology`  agents talk to each other, along the edges of `[topology]`; `components` says
                   that its graph may fall apart
     `check`       raises `SpecError` for what the types cannot say (N < M, …)
+    `shared_arms` all agents share one set of arms, which is the coordinator's machine's to pull
+    `advise`      sentences about what is allowed and probably not meant
     `network`     lays out who hears whom
     `untold`      parameters that agents are not sent; what one of them must know of these is in
                   the `knowledge` that `network` gives it
@@ -108,7 +115,9 @@ class System:
     needs_unit_interval: bool = False
     has_topology: bool = False
     components: bool = False
+    shared_arms: bool = False
     check: Callable[[RunSpec, Any], None] = no_check
+    advise: Callable[[RunSpec, Any], list[str]] = no_advice
     network: Callable[[RunSpec, int], Network] = no_network
     untold: tuple[str, ...] = ()
     summarise: Callable[[RunSpec, RunRecord], None] = no_summary

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -74,13 +73,17 @@ def _check_votes(spec: RunSpec, parameters: MaseParameters | CorruptedParameters
             "agents.count",
             f"is {agents}, but an arm needs {needed} votes to leave; have at least {needed} agents",
         )
-    xi = getattr(parameters, "xi", 0.0)
+
+
+def _advise_corrupted(spec: RunSpec, parameters: CorruptedParameters) -> list[str]:
+    agents, xi = spec.agents.count, parameters.xi
+    needed = _needed(parameters, spec.arms.arm_count(), spec.variant)
     if xi and agents * (1 - xi) < needed + 2 * math.sqrt(agents * xi * (1 - xi)):
-        warnings.warn(
+        return [
             f"parameters.xi = {xi}: so many votes are withheld that {agents} agents may not reach "
-            f"{needed}; the run may end as no_consensus",
-            stacklevel=2,
-        )
+            f"{needed}; the run may end as no_consensus"
+        ]
+    return []
 
 
 def _voter(context: AgentContext) -> Machine:
@@ -193,6 +196,7 @@ SYSTEMS = {
             to_coordinator=(Vote,),
             claim=_corrupted_claim,
             check=_check_votes,
+            advise=_advise_corrupted,
         ),
         System(
             name="central",

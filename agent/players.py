@@ -1,0 +1,270 @@
+"""The players of time-division fair sharing (Tossou and Dimitrakakis 2015).
+
+`TdfsPlayer`    UCB (without noise), UCB-Private-Bound and UCB-Private, by the index it is given
+`RandomPlayer`  a uniform arm in each slot
+
+A player learns from the sample of its arm, which it sees whether or not it collided, never from its
+payoff: a collision would enter as a reward of 0 and bias the mean. Statistics are pooled over the
+ranks it targeted ("total number of times").
+"""
+
+import math
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from agent.hybrid import HybridSums
+from agent.noise import Noise
+from protocol.errors import RemoteProtocolError
+from protocol.machine import (
+    COORDINATOR,
+    Disclose,
+    Effect,
+    Effects,
+    Event,
+    FloatArray,
+    Note,
+    Received,
+    Send,
+    Started,
+)
+from protocol.players import (
+    Choice,
+    Outcome,
+    Split,
+    Variant,
+    first_arm,
+    privacy_factor,
+    privacy_weight,
+    target_rank,
+)
+from protocol.privacy import Release
+
+_AHEAD = 1024
+_NOTHING: list[Release] = []
+
+
+class Index(Protocol):
+    """What a player knows of its arms, and how it ranks them."""
+
+    def observe(self, arm: int, sample: float) -> list[Release]:
+        """One more sample of one arm; the noisy releases that this begins."""
+        ...
+
+    def value(self, slot: int) -> FloatArray:
+        """The index of each arm in `slot`, shape (N,); infinite for an arm never seen."""
+        ...
+
+
+@dataclass(slots=True)
+class Ucb:
+    """s_a / n_a + sqrt(2 log t / n_a), the index of TDFS-UCB.
+
+    `mean` and `width` = 1/sqrt(n_a) change for one arm per slot and are kept between slots.
+    """
+
+    arms: int
+    n: FloatArray = field(init=False)
+    s: FloatArray = field(init=False)
+    mean: FloatArray = field(init=False)
+    width: FloatArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.n = np.zeros(self.arms)
+        self.s = np.zeros(self.arms)
+        self.mean = np.zeros(self.arms)
+        self.width = np.full(self.arms, np.inf)
+
+    def observe(self, arm: int, sample: float) -> list[Release]:
+        """See `Index`."""
+        n = float(self.n[arm]) + 1
+        s = float(self.s[arm]) + sample
+        self.n[arm], self.s[arm] = n, s
+        self.mean[arm], self.width[arm] = s / n, 1 / math.sqrt(n)
+        return _NOTHING
+
+    def value(self, slot: int) -> FloatArray:
+        """See `Index`."""
+        index: FloatArray = self.mean + math.sqrt(2 * math.log(slot)) * self.width
+        return index
+
+
+@dataclass(slots=True)
+class UcbPrivateBound:
+    """UCB-Private-Bound: s_a from a hybrid mechanism on n_a, and a term for its error.
+
+    s_a / n_a + sqrt(2 log t / n_a) + (4 log t / ε) log^1.5(n_a) / n_a
+    """
+
+    arms: int
+    epsilon: float
+    split: Split
+    variant: Variant
+    noise: Noise
+    ucb: Ucb = field(init=False)
+    sums: list[HybridSums] = field(init=False)
+    factor: FloatArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.ucb = Ucb(self.arms)
+        self.sums = [HybridSums(1, self.epsilon, self.split, self.noise) for _ in range(self.arms)]
+        self.factor = np.zeros(self.arms)
+
+    def observe(self, arm: int, sample: float) -> list[Release]:
+        """See `Index`."""
+        mechanism = self.sums[arm]
+        total = float(mechanism.insert(0, sample)[0])
+        n = mechanism.t
+        self.ucb.n[arm], self.ucb.s[arm] = n, total
+        self.ucb.mean[arm], self.ucb.width[arm] = total / n, 1 / math.sqrt(n)
+        self.factor[arm] = privacy_factor(n, self.variant)
+        return _begun(mechanism, f"arm {arm}, ")
+
+    def value(self, slot: int) -> FloatArray:
+        """See `Index`."""
+        return self.ucb.value(slot) + privacy_weight(slot, self.epsilon) * self.factor
+
+
+@dataclass(slots=True)
+class UcbPrivate:
+    """UCB-Private: in each slot the sample enters its arm's mechanism and 0 all others.
+
+    The mechanisms' clock is t, n_a counts real pulls only, and the index has no privacy term:
+    s_a / n_a + sqrt(2 log t / n_a).
+    """
+
+    arms: int
+    epsilon: float
+    split: Split
+    noise: Noise
+    n: FloatArray = field(init=False)
+    share: FloatArray = field(init=False)
+    width: FloatArray = field(init=False)
+    s: FloatArray = field(init=False)
+    sums: HybridSums = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.n = np.zeros(self.arms)
+        self.share = np.zeros(self.arms)
+        self.width = np.full(self.arms, np.inf)
+        self.s = np.zeros(self.arms)
+        self.sums = HybridSums(self.arms, self.epsilon, self.split, self.noise)
+
+    def observe(self, arm: int, sample: float) -> list[Release]:
+        """See `Index`."""
+        self.s = self.sums.insert(arm, sample)
+        n = float(self.n[arm]) + 1
+        self.n[arm], self.share[arm], self.width[arm] = n, 1 / n, 1 / math.sqrt(n)
+        return _begun(self.sums, "")
+
+    def value(self, slot: int) -> FloatArray:
+        """See `Index`."""
+        index: FloatArray = self.s * self.share + math.sqrt(2 * math.log(slot)) * self.width
+        return index
+
+
+def _begun(mechanism: HybridSums, prefix: str) -> list[Release]:
+    """The releases of a mechanism that has just doubled."""
+    if mechanism.t != mechanism.T0:
+        return _NOTHING
+    return [
+        Release(r.mechanism, r.sensitivity, r.scale, r.epsilon, prefix + r.block)
+        for r in mechanism.releases()
+    ]
+
+
+def _outcome(event: Event, slot: int) -> Outcome:
+    """The medium's answer to the choice of `slot`, checked."""
+    if not isinstance(event, Received):
+        raise RemoteProtocolError("out-of-turn", type(event).__name__)
+    outcome = event.message
+    if event.sender != COORDINATOR or not isinstance(outcome, Outcome):
+        raise RemoteProtocolError("out-of-turn", type(outcome).__name__)
+    if outcome.slot != slot:
+        raise RemoteProtocolError("out-of-turn", f"slot {outcome.slot} in slot {slot}")
+    if not math.isfinite(outcome.sample):
+        raise RemoteProtocolError("not-finite", "a sample is NaN or infinite")
+    return outcome
+
+
+@dataclass(slots=True)
+class TdfsPlayer:
+    """Time-division fair sharing: in slot t pull the arm ranked j-th, j = target_rank(t, o, M).
+
+    In the slots t <= N the player sweeps all arms, starting by its offset, so that players of
+    different offsets never meet. Afterwards it ranks all N arms by their index; equal indices rank
+    by arm. Nobody reacts to a collision where offsets are agreed.
+
+    Without an `offset` the player draws one at random and, at the end of each round of M slots in
+    which it collided, draws again (Liu and Zhao 2010, section V on dropping the pre-agreement). An
+    arm that it has not seen by t = N has an infinite index.
+    """
+
+    players: int
+    arms: int
+    horizon: int
+    index: Index
+    offset: int = 0
+    draws: np.random.Generator | None = None
+    slot: int = 1
+    arm: int = 0
+    collided: bool = False
+
+    def handle(self, event: Event, now: float) -> Effects:
+        """See `protocol.machine.Machine`."""
+        if isinstance(event, Started):
+            effects: list[Effect] = [] if self.offset else [self._draw_offset()]
+            return [*effects, self._choose()]
+        outcome = _outcome(event, self.slot)
+        effects = [Disclose(r) for r in self.index.observe(self.arm, outcome.sample)]
+        if self.draws is not None:
+            self.collided |= outcome.collided
+            if self.slot % self.players == 0:
+                if self.collided:
+                    effects.append(self._draw_offset())
+                self.collided = False
+        self.slot += 1
+        if self.slot <= self.horizon:
+            effects.append(self._choose())
+        return effects
+
+    def _choose(self) -> Send:
+        slot = self.slot
+        if slot <= self.arms:
+            self.arm = first_arm(slot, self.offset, self.arms)
+        else:
+            index = self.index.value(slot)
+            j = target_rank(slot, self.offset, self.players)
+            if j == 1:
+                self.arm = int(index.argmax())
+            else:
+                self.arm = int((-index).argsort(kind="stable")[j - 1])
+        return Send(COORDINATOR, Choice(slot, self.arm))
+
+    def _draw_offset(self) -> Note:
+        assert self.draws is not None
+        self.offset = int(self.draws.integers(1, self.players + 1))
+        return Note("offsets", (self.offset,))
+
+
+@dataclass(slots=True)
+class RandomPlayer:
+    """A uniform arm in each slot; nothing is learned."""
+
+    arms: int
+    horizon: int
+    draws: np.random.Generator
+    slot: int = 1
+    ahead: list[int] = field(default_factory=list)
+
+    def handle(self, event: Event, now: float) -> Effects:
+        """See `protocol.machine.Machine`."""
+        if not isinstance(event, Started):
+            _outcome(event, self.slot)
+            self.slot += 1
+        if self.slot > self.horizon:
+            return []
+        if not self.ahead:
+            self.ahead = self.draws.integers(self.arms, size=_AHEAD).tolist()
+        return [Send(COORDINATOR, Choice(self.slot, self.ahead.pop()))]

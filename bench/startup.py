@@ -1,0 +1,63 @@
+"""Start-up time, memory per agent, and time to the answer, by number of agents.
+
+Every agent is a process. Up: from nothing to all agents joined. Answer: `dp-mase` on Problem 1
+(ten Bernoulli arms, means .7 .5 .3 .1x7, epsilon 0.1), the first run of fresh agents and a second
+one of the same agents. Memory is proportional (Linux's Pss: shared pages count by their share).
+"""
+
+import time
+
+from bench.tables import show
+from posse.engines.processes import ProcessEngine
+from posse.spec import parse
+
+COUNTS = (64, 256, 1_024)
+BAR_SECONDS = 15.0
+BAR_MB = 6.0
+
+
+def measure(agents: int) -> list[str]:
+    spec = parse(
+        {
+            "system": "dp-mase",
+            "seed": 1,
+            "agents": {"count": agents},
+            "arms": {"kind": "bernoulli", "means": [0.7, 0.5, 0.3, *[0.1] * 7]},
+            "parameters": {"epsilon": 0.1},
+        }
+    )
+    began = time.perf_counter()
+    with ProcessEngine(spec) as engine:
+        up = time.perf_counter()
+        first = engine.run(spec, 0)
+        answered = time.perf_counter()
+        engine.run(spec, 1)
+        again = time.perf_counter()
+    down = time.perf_counter()
+    assert first.resources is not None
+    memory = first.resources["proportional_bytes_per_agent"]
+    return [
+        f"{agents:,}",
+        f"{up - began:.2f}",
+        f"{answered - up:.2f}",
+        f"{again - answered:.2f}",
+        f"{answered - began:.2f}",
+        f"{down - again:.2f}",
+        f"{sum(memory) / agents / 1e6:.2f}",
+        f"{max(memory) / 1e6:.2f}",
+        f"{1e3 * sum(first.resources['cpu_seconds_per_agent']) / agents:.1f}",
+        first.status,
+    ]
+
+
+def main() -> None:
+    show(
+        "dp-mase on Problem 1, every agent a process: seconds; MB per agent",
+        ["agents", "up", "run 1", "run 2", "to answer", "down", "MB", "most", "cpu ms", "status"],
+        [measure(agents) for agents in COUNTS],
+    )
+    print(f"  bars at {COUNTS[-1]:,} agents: {BAR_SECONDS:g} s to the answer, {BAR_MB:g} MB")
+
+
+if __name__ == "__main__":
+    main()

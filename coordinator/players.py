@@ -1,0 +1,163 @@
+"""The medium: the one place where the players' choices meet (Tossou and Dimitrakakis 2015)."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from protocol.errors import RemoteProtocolError
+from protocol.machine import (
+    Dismiss,
+    Effect,
+    Effects,
+    Event,
+    Finish,
+    Note,
+    PeerFinished,
+    Played,
+    Pull,
+    Pulled,
+    Received,
+    Send,
+    Started,
+    Timer,
+    TimerFired,
+)
+from protocol.players import Choice, OnMissing, Outcome
+
+CURVE_POINTS = 200
+
+
+@dataclass(slots=True)
+class Medium:
+    """Resolves one slot after the other.
+
+    When every player has chosen, the medium pulls the chosen arms and tells each player its sample,
+    its payoff and whether it collided; a player learns nothing else of the others. A lone player's
+    payoff is its sample. Of those that collide one, drawn uniformly, gets its sample (model 1), or
+    none does (model 2). With `shared_sample` colliders see the same sample, else each its own.
+
+    A player that answers a slot twice, names an arm that is none, leaves, or has not answered when
+    `deadline` seconds have passed since the slot began is dismissed, and `on_missing` says whether
+    the run ends there or goes on without it.
+    """
+
+    arms: int
+    players: int
+    horizon: int
+    collision: int
+    shared_sample: bool
+    deadline: float
+    on_missing: OnMissing
+    winners: np.random.Generator
+    slot: int = 1
+    choices: list[int] = field(default_factory=list)
+    waiting: set[int] = field(default_factory=set)
+    present: list[int] = field(default_factory=list)
+    rewards: list[float] = field(default_factory=list)
+    collisions: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.present = list(range(self.players))
+        self.waiting = set(self.present)
+        self.choices = [-1] * self.players
+        self.rewards = [0.0] * self.players
+        self.collisions = [0] * self.players
+
+    def handle(self, event: Event, now: float) -> Effects:
+        """See `protocol.machine.Machine`."""
+        match event:
+            case Received(sender, Choice(slot, arm)):
+                return self._choice(sender, slot, arm)
+            case Pulled():
+                return self._resolve(event)
+            case Started():
+                return [Timer(self.deadline)]
+            case TimerFired():
+                return self._dismiss(sorted(self.waiting), "silent")
+            case PeerFinished(sender):
+                return self._dismiss([sender], "left")
+            case _:
+                raise RemoteProtocolError("out-of-turn", type(event).__name__)
+
+    def _choice(self, player: int, slot: int, arm: int) -> Effects:
+        if slot > self.slot:
+            raise RemoteProtocolError("out-of-turn", f"slot {slot} in slot {self.slot}")
+        if slot < self.slot or player not in self.waiting:
+            return self._dismiss([player], "answered-twice")
+        if arm >= self.arms:
+            return self._dismiss([player], "no-such-arm")
+        self.choices[player] = arm
+        self.waiting.remove(player)
+        return [] if self.waiting else self._pull()
+
+    def _pull(self) -> Effects:
+        chosen = [self.choices[i] for i in self.present]
+        return [Pull(tuple(sorted(set(chosen) if self.shared_sample else chosen)), 1)]
+
+    def _resolve(self, pulled: Pulled) -> Effects:
+        slot, choices = self.slot, self.choices
+        samples = self._samples(pulled)
+        payoffs = samples.copy()
+        meeting = frozenset(self._settle_collisions(payoffs))
+        for i in self.present:
+            self.rewards[i] += payoffs[i]
+        effects: list[Effect] = [Played(tuple(choices), tuple(payoffs))]
+        effects += [
+            Send(i, Outcome(slot, samples[i], payoffs[i], i in meeting)) for i in self.present
+        ]
+        if slot == self.horizon or slot % -(-self.horizon // CURVE_POINTS) == 0:
+            effects.append(Note("collisions", tuple(self.collisions)))
+            effects.append(Note("rewards", tuple(self.rewards)))
+        self._open(slot + 1)
+        effects.append(Finish("horizon") if slot == self.horizon else Timer(self.deadline))
+        return effects
+
+    def _open(self, slot: int) -> None:
+        self.slot = slot
+        self.choices = [-1] * self.players
+        self.waiting = set(self.present)
+
+    def _samples(self, pulled: Pulled) -> list[float]:
+        """What each player sees, 0 for one that is not here."""
+        values = pulled.sums.tolist()
+        samples = [0.0] * self.players
+        if self.shared_sample:
+            seen = dict(zip(pulled.arms, values, strict=True))
+            for i in self.present:
+                samples[i] = seen[self.choices[i]]
+        else:
+            order = sorted(self.present, key=self.choices.__getitem__)
+            for i, value in zip(order, values, strict=True):
+                samples[i] = value
+        return samples
+
+    def _settle_collisions(self, payoffs: list[float]) -> list[int]:
+        """Take away what colliders do not get; the players that collided."""
+        chosen = [self.choices[i] for i in self.present]
+        if len(set(chosen)) == len(chosen):
+            return []
+        count = Counter(chosen)
+        meeting: list[int] = []
+        for arm in sorted(a for a in count if count[a] > 1):
+            colliders = [i for i in self.present if self.choices[i] == arm]
+            winner = -1
+            if self.collision == 1:
+                winner = colliders[int(self.winners.integers(len(colliders)))]
+            for i in colliders:
+                self.collisions[i] += 1
+                if i != winner:
+                    payoffs[i] = 0.0
+            meeting += colliders
+        return meeting
+
+    def _dismiss(self, players: list[int], reason: str) -> Effects:
+        effects: list[Effect] = []
+        for i in players:
+            effects += [Note("dismissed", (i, self.slot)), Dismiss(i, reason)]
+            self.present.remove(i)
+            self.waiting.discard(i)
+            self.choices[i] = -1
+        if self.on_missing == "end" or not self.present:
+            return [*effects, Finish("missing")]
+        return effects if self.waiting else [*effects, *self._pull()]

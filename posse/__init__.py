@@ -1,0 +1,54 @@
+"""posse: private multi-agent bandits, run for real.
+
+result = posse.run("run.toml")                  # or a dict, or a RunSpec
+async with posse.Cluster("run.toml") as cluster:
+    result = await cluster.run()
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from posse.api import run
+    from posse.cluster import Cluster
+    from posse.errors import ArmsError, PosseError, RunFailed, SpecError
+    from posse.record import Result, RunRecord
+    from posse.spec import RunSpec, load, parse
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ArmsError",
+    "Cluster",
+    "PosseError",
+    "Result",
+    "RunFailed",
+    "RunRecord",
+    "RunSpec",
+    "SpecError",
+    "load",
+    "parse",
+    "run",
+]
+
+_HOMES = {
+    "run": "posse.api",
+    "Cluster": "posse.cluster",
+    "Result": "posse.record",
+    "RunRecord": "posse.record",
+    "RunSpec": "posse.spec",
+    "load": "posse.spec",
+    "parse": "posse.spec",
+    "PosseError": "posse.errors",
+    "SpecError": "posse.errors",
+    "ArmsError": "posse.errors",
+    "RunFailed": "posse.errors",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # lazily: `posse --help` must not load numpy and ZeroMQ
+    import importlib  # noqa: PLC0415
+
+    if name not in _HOMES:
+        raise AttributeError(f"module 'posse' has no attribute '{name}'")
+    return getattr(importlib.import_module(_HOMES[name]), name)

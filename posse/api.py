@@ -1,0 +1,86 @@
+"""`posse.run`: one specification, all its runs, one result."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from posse.engines import memory
+from posse.engines.base import Observer, silent
+from posse.engines.processes import ProcessEngine
+from posse.record import Result, RunRecord
+from posse.spec import RunSpec, load, parse
+
+Source = str | Path | dict[str, Any] | RunSpec
+
+
+def specification(source: Source) -> RunSpec:
+    """A checked specification from a run file's path, from plain data, or as it is."""
+    match source:
+        case RunSpec():
+            return source
+        case dict():
+            return parse(source)
+        case _:
+            return load(source)
+
+
+def run(
+    source: Source,
+    *,
+    observe: Observer = silent,
+    on_join: Callable[[int], None] = lambda joined: None,
+    on_record: Callable[[RunRecord], None] = lambda record: None,
+) -> Result:
+    """Run a specification `repeat` times.
+
+    `observe` is called as messages arrive, `on_join` as agents join, `on_record` after each run.
+    Raises `SpecError` before anything is started, `RunFailed` or `ArmsError` if a run fails.
+    """
+    spec = specification(source)
+    records: list[RunRecord] = []
+
+    def keep(record: RunRecord) -> None:
+        records.append(record)
+        on_record(record)
+
+    if spec.engine.kind == "memory":
+        for number in range(spec.repeat):
+            keep(memory.run(spec, number, observe))
+    else:
+        with ProcessEngine(spec, on_join=on_join) as engine:
+            for number in range(spec.repeat):
+                keep(engine.run(spec, number, observe))
+    return result(spec, records)
+
+
+def serve(
+    source: Source,
+    *,
+    bind: str,
+    observe: Observer = silent,
+    on_join: Callable[[int], None] = lambda joined: None,
+    on_record: Callable[[RunRecord], None] = lambda record: None,
+) -> Result:
+    """Like `run`, for agents that join from elsewhere at the address `bind`."""
+    spec = specification(source)
+    records: list[RunRecord] = []
+    with ProcessEngine(spec, bind=bind, token="", spawn=0, on_join=on_join) as engine:
+        for number in range(spec.repeat):
+            records.append(engine.run(spec, number, observe))
+            on_record(records[-1])
+    return result(spec, records)
+
+
+def result(spec: RunSpec, records: list[RunRecord]) -> Result:
+    """The result that these runs of a specification make."""
+    return Result(
+        system=spec.system,
+        variant=spec.variant,
+        engine=spec.engine.kind,
+        seed=spec.seed,
+        runs=records,
+        specification=msgspec.to_builtins(spec),
+        warnings=spec.definition().advise(spec, spec.model()),
+    )

@@ -1,0 +1,79 @@
+"""The table that closes a run on the command line."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from posse.record import Result
+
+
+def show(result: Result, directory: Path, console: Console) -> None:
+    """Print what was found, what it cost, what it gave away."""
+    table = Table(box=box.SIMPLE_HEAD, show_header=False, pad_edge=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    runs = result.runs
+    summary = result.summary()
+    table.add_row("found", _found(result))
+    for name in ("rounds", "slots", "pulls", "regret"):
+        if name in summary:
+            table.add_row(name, _mean(summary[name]))
+    data, control = summary["data_messages"], summary["control_messages"]
+    table.add_row(
+        "on the wire",
+        f"{_mean(data)} data messages, {_mean(summary['data_payload_bytes'])} payload bytes; "
+        f"{_mean(control)} control messages",
+    )
+    if runs[-1].delay:
+        delay = runs[-1].delay
+        table.add_row(
+            "delay",
+            f"median {1e3 * delay['p50']:.2f} ms, 99 % {1e3 * delay['p99']:.2f} ms (last run)",
+        )
+    table.add_row("privacy", _privacy(runs[-1].privacy))
+    if refused := sum((Counter(run.refused) for run in runs), Counter()):
+        table.add_row("refused", ", ".join(f"{n} {reason}" for reason, n in refused.items()))
+    if exhausted := {agent for run in runs for agent in run.exhausted}:
+        table.add_row("used up", f"{len(exhausted)} agents ran out of rewards")
+    if dismissed := {(agent, why) for run in runs for agent, why in run.dismissed.items()}:
+        table.add_row("dismissed", ", ".join(f"agent {n} ({why})" for n, why in sorted(dismissed)))
+    for warning in result.warnings:
+        table.add_row("warning", warning)
+    table.add_row("time", f"{_mean(summary['elapsed_seconds'], 2)} s a run")
+    table.add_row("written to", str(directory))
+    console.print(table)
+
+
+def _found(result: Result) -> str:
+    statuses = Counter(run.status for run in result.runs)
+    arms = Counter(run.best_arm for run in result.runs if run.best_arm is not None)
+    found = ", ".join(f"arm {arm} in {n} of {len(result.runs)}" for arm, n in arms.most_common(5))
+    status = ", ".join(f"{status} {n}" for status, n in statuses.most_common())
+    return f"{found or 'no arm'} ({status})"
+
+
+def _mean(metric: dict[str, Any], digits: int = 0) -> str:
+    spread = f" ± {metric['ci95']:,.{digits}f}" if metric["ci95"] is not None else ""
+    return f"{metric['mean']:,.{digits}f}{spread}"
+
+
+def _privacy(privacy: dict[str, Any] | None) -> str:
+    if privacy is None:
+        return "no claim"
+    claim = privacy["claim"]
+    parts = []
+    if claim["epsilon"] is not None and claim["mechanism"] != "none":
+        parts.append(
+            f"ε = {claim['epsilon']:g} for {claim['unit']}, against {claim['adversary']}; "
+            f"spent at most {max(privacy['spent_per_agent']):g}."
+        )
+    if not claim["holds"]:
+        parts.append("The paper's claim does not hold.")
+    parts.append(claim["note"])
+    if claim["epsilon"] is not None and privacy["records"]:
+        parts.append(privacy["records"])
+    return " ".join(part for part in parts if part)

@@ -1,0 +1,92 @@
+"""A posse that asynchronous code can await: for integration tests of protocols, and notebooks.
+
+The messages themselves flow through blocking sockets in one thread of the cluster's own; only its
+outside is asynchronous.
+"""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import Self, TypeVar
+
+import msgspec
+
+from posse import api
+from posse.engines import memory
+from posse.engines.processes import ProcessEngine
+from posse.record import Result, RunRecord
+from posse.spec import RunSpec
+
+T = TypeVar("T")
+
+
+class Cluster:
+    """Agents that are up from `async with` to its end, for any number of runs.
+
+        async with Cluster(spec) as cluster:
+            first = await cluster.run()
+            again = await cluster.run(seed=2)
+
+    `spawn` is how many agents to start; fewer than the specification's leaves the remaining ranks
+    to whoever joins `endpoint` with `token`.
+    """
+
+    def __init__(
+        self, source: api.Source, *, spawn: int | None = None, bind: str | None = None
+    ) -> None:
+        self.spec = api.specification(source)
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="posse")
+        self._engine: ProcessEngine | None = None
+        if self.spec.engine.kind == "processes":
+            self._engine = ProcessEngine(self.spec, spawn=spawn, bind=bind)
+
+    @property
+    def endpoint(self) -> str:
+        """Where agents join; empty for engine `memory`."""
+        return self._engine.endpoint if self._engine else ""
+
+    @property
+    def token(self) -> str:
+        """What an agent shows when it joins; empty for engine `memory`."""
+        return self._engine.token if self._engine else ""
+
+    async def __aenter__(self) -> Self:
+        if self._engine is not None:
+            await self._await(self._engine.__enter__)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        if self._engine is not None:
+            await self._await(self._engine.close)
+        self._thread.shutdown()
+
+    async def run(self, *, seed: int | None = None, repeat: int | None = None) -> Result:
+        """Run the specification, with another seed or number of repeats if given."""
+        spec = msgspec.structs.replace(
+            self.spec,
+            seed=self.spec.seed if seed is None else seed,
+            repeat=self.spec.repeat if repeat is None else repeat,
+        )
+        records = [await self._await(lambda n=n: self._one(spec, n)) for n in range(spec.repeat)]  # type: ignore[misc]
+        return api.result(spec, records)
+
+    def _one(self, spec: RunSpec, number: int) -> RunRecord:
+        if self._engine is not None:
+            return self._engine.run(spec, number)
+        return memory.run(spec, number)
+
+    async def _await(self, call: Callable[[], T]) -> T:
+        future = asyncio.get_running_loop().run_in_executor(self._thread, call)
+        try:
+            return await asyncio.shield(future)
+        except asyncio.CancelledError:
+            if self._engine is not None:
+                self._engine.hub.interrupt()
+            await asyncio.wait([future])
+            raise

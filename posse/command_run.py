@@ -1,0 +1,51 @@
+"""`posse run` and `posse coordinator`: run, show progress, leave a directory."""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from rich.console import Console
+
+from posse import closing
+from posse.errors import PosseError
+from posse.progress import Progress
+from posse.record import Result, RunRecord
+from posse.rundir import RunDirectory
+from posse.spec import RunSpec
+
+
+def run(spec: RunSpec, options: argparse.Namespace, runner: Callable[..., Result]) -> int:
+    """Run a checked specification by `runner` and write what came of it."""
+    name = options.file.stem
+    directory = RunDirectory(options.out, spec) if options.out else RunDirectory.fresh(name, spec)
+    console = Console(stderr=True)
+    records: list[RunRecord] = []
+    callbacks: dict[str, Any] = {"on_record": records.append}
+    try:
+        if options.json:
+            result = runner(spec, **callbacks)
+        else:
+            with Progress(spec, console) as progress:
+
+                def on_record(record: RunRecord) -> None:
+                    records.append(record)
+                    progress.record(record)
+
+                result = runner(
+                    spec, observe=progress.observe, on_join=progress.joined, on_record=on_record
+                )
+    except PosseError as error:
+        directory.fail(str(error), records)
+        raise
+    except KeyboardInterrupt:
+        directory.fail("interrupted", records)
+        raise
+    directory.complete(result)
+    if options.json:
+        json.dump(result.document(), sys.stdout)
+        print()
+    else:
+        closing.show(result, directory.path, Console())
+    return 0

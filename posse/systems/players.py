@@ -1,0 +1,240 @@
+"""Players that share arms and collide (Tossou and Dimitrakakis 2015)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from agent.players import Index, RandomPlayer, TdfsPlayer, Ucb, UcbPrivate, UcbPrivateBound
+from coordinator.players import Medium
+from posse.arms import LabMeans
+from posse.errors import SpecError
+from posse.seeds import Purpose
+from posse.systems.base import AgentContext, CoordinatorContext, System
+from protocol.machine import Machine
+from protocol.players import (
+    TO_MEDIUM,
+    TO_PLAYER,
+    PlayerParameters,
+    PrivateTdfsParameters,
+    TdfsParameters,
+    Variant,
+    jain,
+)
+from protocol.privacy import Claim
+
+if TYPE_CHECKING:
+    from posse.record import RunRecord
+    from posse.spec import RunSpec
+
+PAPER = "Tossou & Dimitrakakis 2015"
+_SHARE = 1.0 + 1.0 / float(np.log(2.0))
+
+
+def _check(spec: RunSpec, parameters: PlayerParameters) -> None:
+    players, arms = spec.agents.count, spec.arms.arm_count()
+    if players > arms:
+        raise SpecError(
+            "agents.count", f"is {players}: more players than the {arms} arms they share; add arms"
+        )
+    if isinstance(spec.arms, LabMeans) and _differ(spec.arms):
+        raise SpecError(
+            "arms.means", "differ between players, who share the arms; give one list of means"
+        )
+    if parameters.deadline >= spec.engine.deadline:
+        raise SpecError(
+            "parameters.deadline",
+            f"is {parameters.deadline:g} s and must be below engine.deadline "
+            f"({spec.engine.deadline:g} s), which ends the run",
+        )
+    offsets = getattr(parameters, "offsets", "agreed")
+    if not isinstance(offsets, str):
+        _check_offsets(offsets, players)
+
+
+def _differ(arms: LabMeans) -> bool:
+    means = arms.means
+    if isinstance(means, list):
+        return isinstance(means[0], list) and any(row != means[0] for row in means)
+    return bool(means.spread)
+
+
+def _check_offsets(offsets: tuple[int, ...], players: int) -> None:
+    if len(offsets) != players:
+        raise SpecError(
+            "parameters.offsets", f"names {len(offsets)} for {players} players; name one each"
+        )
+    for i, offset in enumerate(offsets):
+        if not 1 <= offset <= players:
+            raise SpecError(
+                f"parameters.offsets[{i}]", f"is {offset}; it must lie in 1 to {players}"
+            )
+        if offset in offsets[:i]:
+            raise SpecError(
+                f"parameters.offsets[{i}]",
+                f"is {offset}, the offset of player {offsets.index(offset)} too; they would "
+                "collide in every slot, so give each player its own",
+            )
+
+
+def _tdfs(context: AgentContext, index: Index) -> Machine:
+    p: TdfsParameters = context.parameters
+    player = TdfsPlayer(context.agents, context.arms, p.horizon, index)
+    if p.offsets == "found":
+        player.draws = context.generator(Purpose.PROTOCOL)
+    else:
+        agreed = range(1, context.agents + 1) if p.offsets == "agreed" else p.offsets
+        player.offset = int(agreed[context.rank])
+    return player
+
+
+def _ucb(context: AgentContext) -> Machine:
+    return _tdfs(context, Ucb(context.arms))
+
+
+def _private_bound(context: AgentContext) -> Machine:
+    p: PrivateTdfsParameters = context.parameters
+    return _tdfs(
+        context, UcbPrivateBound(context.arms, p.epsilon, p.split, context.variant, context.noise)
+    )
+
+
+def _private(context: AgentContext) -> Machine:
+    p: PrivateTdfsParameters = context.parameters
+    return _tdfs(context, UcbPrivate(context.arms, p.epsilon, p.split, context.noise))
+
+
+def _random(context: AgentContext) -> Machine:
+    p: PlayerParameters = context.parameters
+    return RandomPlayer(context.arms, p.horizon, context.generator(Purpose.PROTOCOL))
+
+
+def _medium(context: CoordinatorContext) -> Machine:
+    p: PlayerParameters = context.parameters
+    return Medium(
+        context.arms,
+        context.agents,
+        p.horizon,
+        p.collision,
+        p.shared_sample,
+        p.deadline,
+        p.on_missing,
+        context.generator(Purpose.TIES),
+    )
+
+
+def _no_claim(parameters: PlayerParameters, variant: Variant) -> Claim:
+    return Claim(mechanism="none", note="Nothing is claimed.")
+
+
+def _silent_claim(parameters: PlayerParameters, variant: Variant) -> Claim:
+    return Claim(
+        mechanism="silence",
+        epsilon=0.0,
+        adversary="whoever sees all choices and collisions",
+        note="Choices do not depend on rewards.",
+    )
+
+
+def _hybrid_claim(parameters: PrivateTdfsParameters, variant: Variant) -> Claim:
+    notes = ["For one player's choices over any horizon."]
+    if parameters.offsets == "found":
+        notes.append(
+            "For its choices given the collisions: offsets found by collisions depend on "
+            "the other players' choices."
+        )
+    elif parameters.shared_sample:
+        notes.append(
+            "For the choices of all M players together M ε, since players that collide see the "
+            "same sample."
+        )
+    else:
+        notes.append(
+            "For the choices of all players together as well: each reward is one player's, and "
+            "players do not react to each other."
+        )
+    if parameters.split == "tossou":
+        notes.append(
+            f"With this split the sums cost {_SHARE:.3f} ε = {_SHARE * parameters.epsilon:.3g}, "
+            "not the ε claimed."
+        )
+    return Claim(
+        mechanism="hybrid",
+        epsilon=parameters.epsilon,
+        unit="one reward of one player",
+        adversary="whoever sees all choices and collisions",
+        holds=parameters.split == "half",
+        note=" ".join(notes),
+    )
+
+
+def _summarise(spec: RunSpec, record: RunRecord) -> None:
+    """Rewards, collisions and fairness, from what the medium noted."""
+    rewards = record.log.get("rewards", [])
+    collisions = record.log.get("collisions", [])
+    if not rewards:
+        return
+    final = rewards[-1][1:]
+    record.detail["players"] = {
+        "reward_per_player": final,
+        "jain_index": jain(final),
+        "collisions_per_player": [int(c) for c in collisions[-1][1:]],
+        "collisions": int(sum(collisions[-1][1:])),
+        "collision_curve": [[row[0], sum(row[1:])] for row in collisions],
+        "fairness_curve": [[row[0], jain(row[1:])] for row in rewards],
+    }
+
+
+def _system(name: str, title: str, parameters: type[PlayerParameters], **given: Any) -> System:
+    return System(
+        name=name,
+        title=title,
+        paper=PAPER,
+        parameters=parameters,
+        clocks=("slots",),
+        coordinator=_medium,
+        to_agent=TO_PLAYER,
+        to_coordinator=TO_MEDIUM,
+        shared_arms=True,
+        check=_check,
+        summarise=_summarise,
+        **given,
+    )
+
+
+SYSTEMS = {
+    system.name: system
+    for system in (
+        _system(
+            "tdfs-ucb",
+            "players take turns on the best arms, no privacy",
+            TdfsParameters,
+            agent=_ucb,
+            claim=_no_claim,
+        ),
+        _system(
+            "tdfs-private-bound",
+            "noisy sums, and a term for the noise in the index",
+            PrivateTdfsParameters,
+            agent=_private_bound,
+            claim=_hybrid_claim,
+            needs_unit_interval=True,
+        ),
+        _system(
+            "tdfs-private",
+            "noisy sums that all move in every slot",
+            PrivateTdfsParameters,
+            agent=_private,
+            claim=_hybrid_claim,
+            needs_unit_interval=True,
+        ),
+        _system(
+            "random-player",
+            "baseline: a uniform arm in each slot",
+            PlayerParameters,
+            agent=_random,
+            claim=_silent_claim,
+        ),
+    )
+}

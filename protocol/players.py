@@ -1,0 +1,118 @@
+"""Messages, parameters and formulas of players that share arms and collide.
+
+Tossou and Dimitrakakis, "Differentially private, multi-agent multi-armed bandits", EWRL 2015, on
+the time-division fair sharing (TDFS) of Liu and Zhao, "Distributed learning in multi-armed bandit
+with multiple players", IEEE Trans. Signal Processing 58(11), 2010. Symbols: N arms, M players, o_i
+the offset of player i, j the rank it targets, t the slot, n_a and s_a how often a player has pulled
+arm a and the sum of what it saw there, ε the privacy level.
+
+Players exchange nothing. What crosses the wire is the world: a player's choice, and what the arms'
+medium answers.
+"""
+
+import math
+from typing import Annotated, ClassVar, Literal
+
+from msgspec import Meta
+
+from protocol.machine import Parameters
+from protocol.wire import Message, Plane
+
+Variant = Literal["corrected", "printed"]
+Split = Literal["half", "tossou"]
+Offsets = Literal["agreed", "found"] | tuple[int, ...]
+OnMissing = Literal["end", "continue"]
+
+
+class World(Message, frozen=True):
+    """Base of what passes between a player and the arms: not a message of the paper."""
+
+    plane: ClassVar[Plane] = Plane.WORLD
+
+
+class Choice(World, frozen=True):
+    """Player to medium: in slot `slot`, counted from 1, I pull `arm`."""
+
+    slot: Annotated[int, Meta(ge=1)]
+    arm: Annotated[int, Meta(ge=0)]
+
+
+class Outcome(World, frozen=True):
+    """Medium to player: what you saw of your arm in `slot`, what you got, whether you collided."""
+
+    slot: int
+    sample: float
+    payoff: float
+    collided: bool
+
+
+TO_MEDIUM = (Choice,)
+TO_PLAYER = (Outcome,)
+
+
+class PlayerParameters(Parameters, frozen=True, kw_only=True):
+    """What every system of this family can be told; `random-player` needs no more."""
+
+    horizon: Annotated[int, Meta(ge=1, description="T, slots")]
+    collision: Annotated[
+        Literal[1, 2],
+        Meta(description="1: one collider, drawn at random, gets the reward; 2: none does"),
+    ] = 1
+    shared_sample: Annotated[
+        bool, Meta(description="one sample per arm and slot, or one per player")
+    ] = True
+    deadline: Annotated[
+        float, Meta(gt=0, description="seconds that a player may leave a slot unanswered")
+    ] = 10.0
+    on_missing: Annotated[
+        OnMissing, Meta(description="what follows a player's fault: end, or go on without it")
+    ] = "end"
+
+
+class TdfsParameters(PlayerParameters, frozen=True, kw_only=True):
+    """TDFS: players take turns on the ranks."""
+
+    offsets: Annotated[
+        Offsets,
+        Meta(description="agreed (1 to M, by rank), found by collisions, or a list of them"),
+    ] = "agreed"
+
+
+class PrivateTdfsParameters(TdfsParameters, frozen=True, kw_only=True):
+    """TDFS with noisy sums."""
+
+    epsilon: Annotated[float, Meta(gt=0, description="ε, privacy of one reward")]
+    split: Annotated[
+        Split, Meta(description="how the hybrid mechanism divides ε between its two parts")
+    ] = "half"
+
+
+def target_rank(slot: int, offset: int, players: int) -> int:
+    """J = ((t - 1) + (o - 1)) mod M + 1, the rank that a player targets in slot t (from 1)."""
+    return (slot - 1 + offset - 1) % players + 1
+
+
+def first_arm(slot: int, offset: int, arms: int) -> int:
+    """(o + t) mod N, counted from 0: the arm of a player in the slots t <= N."""
+    return (offset + slot) % arms
+
+
+def privacy_factor(pulls: int, variant: Variant) -> float:
+    """log^1.5(n) / n, the part of UCB-Private-Bound's privacy term that depends on n.
+
+    The print is 0 at n = 1, where the noise is not: an arm whose first noise is very negative
+    starves. `corrected` takes log(max(n, 2)).
+    """
+    least = 2 if variant == "corrected" else 1
+    return math.pow(math.log(max(pulls, least)), 1.5) / pulls
+
+
+def privacy_weight(slot: int, epsilon: float) -> float:
+    """4 log t / ε, what `privacy_factor` is multiplied by in slot t (δ = t^-4)."""
+    return 4.0 * math.log(slot) / epsilon
+
+
+def jain(rewards: list[float]) -> float | None:
+    """Jain's index (Σx)² / (M Σx²): 1 if all have the same, 1/M if one has all."""
+    squares = sum(x * x for x in rewards)
+    return sum(rewards) ** 2 / (len(rewards) * squares) if squares else None

@@ -1,0 +1,56 @@
+"""The posse from Python: `posse.run`, and a cluster that asynchronous code awaits."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+import posse
+from tests.conftest import PROBLEM_1
+from tests.runs import assert_same_run
+
+SPEC: dict[str, Any] = {
+    "system": "mase",
+    "agents": {"count": 8},
+    "arms": {"kind": "bernoulli", "means": PROBLEM_1},
+}
+
+
+def test_run_takes_plain_data() -> None:
+    result = posse.run({**SPEC, "repeat": 2, "engine": {"kind": "memory"}})
+    assert [run.best_arm for run in result.runs] == [0, 0]
+    assert result.runs[0].log != result.runs[1].log
+
+
+@pytest.mark.parametrize("kind", ["processes", "memory"])
+def test_a_cluster_is_awaited_and_runs_again(kind: str) -> None:
+    async def ride() -> list[posse.Result]:
+        async with posse.Cluster({**SPEC, "engine": {"kind": kind}}) as cluster:
+            ticks = asyncio.create_task(count())
+            first = await cluster.run(seed=4, repeat=2)
+            again = await cluster.run(seed=4)
+            ticks.cancel()
+            return [first, again]
+
+    async def count() -> None:
+        while True:
+            await asyncio.sleep(0)
+
+    first, again = asyncio.run(ride())
+    assert_same_run(first.runs[0], again.runs[0])
+    assert first.runs[1].log != first.runs[0].log
+
+
+def test_a_cancelled_cluster_ends_at_once() -> None:
+    async def ride() -> None:
+        spec = {**SPEC, "engine": {"deadline": 60.0}}
+        async with asyncio.timeout(1.0), posse.Cluster(spec, spawn=4):
+            raise AssertionError("four of eight agents cannot be a posse")
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(ride())
+
+
+def test_a_wrong_specification_starts_nothing() -> None:
+    with pytest.raises(posse.SpecError, match="agents.count"):
+        posse.Cluster({**SPEC, "agents": {"count": 0}})
