@@ -221,16 +221,16 @@ class SharedMeans:
         """See `Learner.faults`."""
         means, counts, origin = records["means"], records["counts"], records["origin"]
         yield "not-finite", np.isinf(means).any(axis=1)
+        if self.reward_range is not None:
+            low, high = self.reward_range
+            outside: Mask = np.any((means < low) | (means > high), axis=1)
+            yield "out-of-range", outside
         # a message that took another way may be older than what is known, and is then dropped
         newer = records["created"] > self.heard[origin]
         fewer: Mask = (counts < self.reported[origin]).any(axis=1)
         yield "counts-go-down", newer & fewer
         above: Mask = counts.sum(axis=1, dtype=np.int64) > records["created"]
         yield "counts-above-time", above
-        if self.reward_range is not None:
-            low, high = self.reward_range
-            outside: Mask = np.any((means < low) | (means > high), axis=1)
-            yield "out-of-range", outside
 
 
 @dataclass(slots=True)

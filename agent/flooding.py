@@ -117,7 +117,9 @@ class Flood:
         bad = np.zeros(len(records), dtype=bool)
         for reason, mask in (*wrong, *faults(records)):
             if mask.any():
-                self.refused[reason] += int((mask & ~bad).sum())
+                # a message with several faults counts once, by the first
+                if count := int((mask & ~bad).sum()):
+                    self.refused[reason] += count
                 bad |= mask
         if bad.any():
             good = ~bad
