@@ -31,7 +31,7 @@ def means_agents(graph: Graph, gamma: int, arms: int, horizon: int) -> list[Coop
 
 
 class Mesh:
-    """Runs agents to the end; `choices[m]` are the arms that m pulled, `refused` what it refused."""
+    """Runs agents to the end; `choices[m]` are the arms m pulled, `refused[m]` what it refused."""
 
     def __init__(
         self,

@@ -1,6 +1,7 @@
 """Cooperation on a graph: message passing, releases, decisions, against slow forms by hand."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -102,17 +103,15 @@ def test_what_is_known_at_a_decision_is_what_the_distances_say(graph, seed) -> N
 def test_an_agent_is_at_most_one_slot_ahead_of_its_neighbours_and_no_barrier_holds_the_rest() -> (
     None
 ):
+    slots: list[list[int]] = []
     agents = means_agents(path(6), 2, 2, 30)
-    Mesh(path(6), agents, [0.5, 0.4], np.random.default_rng(0))
-    slots = []
-    mesh_agents = means_agents(path(6), 2, 2, 30)
 
     def watch(sender, to, bundle):
-        slots.append([agent.flood.slot for agent in mesh_agents])
+        slots.append([agent.flood.slot for agent in agents])
         return [bundle]
 
-    Mesh(path(6), mesh_agents, [0.5, 0.4], np.random.default_rng(0), watch)
-    ahead = [abs(a - b) for row in slots for a, b in zip(row, row[1:], strict=False)]
+    Mesh(path(6), agents, [0.5, 0.4], np.random.default_rng(0), watch)
+    ahead = [abs(a - b) for row in slots for a, b in pairwise(row)]
     assert max(ahead) == 1
     assert max(max(row) - min(row) for row in slots) > 1
 
