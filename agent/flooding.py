@@ -51,10 +51,12 @@ class Flood:
     relayed: Records = field(init=False)
     place: dict[int, int] = field(init=False)
     first: IntArray = field(init=False)
+    ranks: IntArray = field(init=False)
 
     def __post_init__(self) -> None:
         self.neighbours = tuple(sorted(self.neighbours)) if self.gamma else ()
         self.place = {rank: i for i, rank in enumerate(self.neighbours)}
+        self.ranks = np.array(self.neighbours, dtype=np.int64)
         self.arrivals = np.zeros(self.gamma + 1, dtype=np.int64)
         self.delays = np.zeros(self.gamma + 1, dtype=np.int64)
         self.latest = np.zeros(self.agents, dtype=np.int64)
@@ -113,15 +115,9 @@ class Flood:
             records, sender, origin = records[known], sender[known], origin[known]
         created = records["created"].astype(np.int64)
         link = sender * self.agents + origin
-        wrong = self._faults(records, sender, origin, created, link)
-        bad = np.zeros(len(records), dtype=bool)
-        for reason, mask in (*wrong, *faults(records)):
-            if mask.any():
-                # a message with several faults counts once, by the first
-                if count := int((mask & ~bad).sum()):
-                    self.refused[reason] += count
-                bad |= mask
-        if bad.any():
+        bad = self._refuse(self._faults(records, sender, origin, created, link), len(records))
+        bad = self._refuse(faults(records), len(records), bad)
+        if bad is not None:
             good = ~bad
             records, origin = records[good], origin[good]
             created, link = created[good], link[good]
@@ -142,6 +138,16 @@ class Flood:
             self.relayed["life"] -= 1
         return fresh
 
+    def _refuse(self, faults: Faults, count: int, bad: Mask | None = None) -> Mask | None:
+        """Count what is wrong, each message once, by its first fault; None if nothing is."""
+        for reason, mask in faults:
+            if mask.any():
+                bad = np.zeros(count, dtype=bool) if bad is None else bad
+                if new := int((mask & ~bad).sum()):
+                    self.refused[reason] += new
+                bad |= mask
+        return bad
+
     def _first_of(self, key: IntArray) -> NDArray[np.bool_]:
         """Which entries are the first with their key."""
         index = np.arange(len(key))
@@ -161,10 +167,15 @@ class Flood:
         """What is wrong with the envelopes: each reason and the records it holds for."""
         life = records["life"]
         age = self.slot - created
-        own = np.array(self.neighbours, dtype=np.int64)[sender] == origin
+        own = self.ranks[sender] == origin
+        twice = (created <= self.passed.reshape(-1)[link]) | ~self._first_of(link)
+        fine = (life == self.gamma - age) & (own == (age == 0)) & (life <= self.gamma) & (life > 0)
+        if fine.all() and not twice.any():
+            # by the first and the last of these 0 <= age < γ
+            return
         yield "life-above-gamma", life > self.gamma
         yield "from-the-future", age < 0
         yield "expired", age >= self.gamma
         yield "wrong-life", life != self.gamma - age
         yield "forged-origin", own != (age == 0)
-        yield "replayed", (created <= self.passed.reshape(-1)[link]) | ~self._first_of(link)
+        yield "replayed", twice

@@ -161,18 +161,22 @@ class AgentProcess:
     def _hear_neighbours(self, host: AgentHost, inbox: zmq.Socket[bytes]) -> None:
         """Take neighbours' frames as they come, with one blocking receive each and no poll.
 
-        Comes back when there is something to do, and now and then to look at the hub.
+        Comes back now and then to look at the hub.
         """
-        # in lockstep the others must act before more arrives: let them, and find it all at once
-        os.sched_yield()
+        receive, take = inbox.recv, host.receive
         for _ in range(_LISTEN_EVERY):
             try:
-                frame = inbox.recv()
+                frame = receive()
             except zmq.Again:
                 break
-            host.receive(None, frame)
-            if host.outbox or host.busy:
-                break
+            take(None, frame)
+            if host.busy:
+                host.step()
+                self._flush(host)
+                if not host.hears_neighbours_only:
+                    return
+                # the others must act before more arrives: let them, and find it all at once
+                os.sched_yield()
         self._flush(host)
 
     def _drain_inbox(self) -> None:
