@@ -6,6 +6,7 @@ import sys
 BENCHMARKS = (
     "star",
     "startup",
+    "cooperative",
 )
 """Modules of this package, each with a `main()` that prints its tables."""
 
