@@ -611,11 +611,11 @@ def test_bad_means_that_came_early_are_refused_when_their_slot_opens() -> None:
     machine = Flooding(0, 3, (1, 2), 1)
     say(machine, 1, Data(1, 1, (1,), row(0, 0, 0)))
     machine.begin(1, np.array([0.5, 0.5]))
-    assert Refuse(1, "wrong-length") in machine.open()
+    assert Refuse("wrong-length", 1) in machine.open()
     relay = Relay(0, 2, None, {1: 1}, 1)
     say(relay, 1, Hop(1, 1, (1,), row(math.nan, 0)))
     relay.begin(1, np.array([0.5, 0.5]))
-    assert relay.open() == [Refuse(1, "not-finite")]
+    assert relay.open() == [Refuse("not-finite", 1)]
     with pytest.raises(RemoteProtocolError, match="unasked"):
         say(relay, 1, Hop(1, 2, (1,), row(0, 0)))
 
