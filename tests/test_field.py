@@ -231,7 +231,7 @@ def test_the_page_names_what_goes_wrong_too() -> None:
     listed = documented("In every run")
     lab_only = {"Due", "Report", "Advance"}
     # said among neighbours or by their systems, and no system with neighbours is the field's
-    lab_only |= {"Attested", "Alive", "Complaint"}
+    lab_only |= {"Attested", "Complaint", "SlotReached"}
     assert not any(get_system(n).field and get_system(n).has_topology for n in names())
     everything = {
         kind.__name__

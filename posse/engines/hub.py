@@ -33,6 +33,7 @@ _WATCHED = (
     | zmq.EVENT_DISCONNECTED
     | zmq.EVENT_HANDSHAKE_FAILED_AUTH
     | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
+    | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
 )
 _NAMED = 10
 _LOOK = 0.02
@@ -290,6 +291,12 @@ class Hub:
             elif event["event"] == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
                 self.refused["handshake"] += 1
                 LOG.warning("refused a connection: %s", why_failed(event["value"]))
+            elif event["event"] == zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL:
+                self.refused["handshake"] += 1
+                LOG.warning(
+                    "a connection was closed in the handshake: the other side may have keys and "
+                    "this one none, or it went away"
+                )
             else:
                 self._socket_bytes.disconnected(event["value"])
                 self.refused["connection-dropped"] += 1

@@ -269,10 +269,11 @@ class RemoteAgent(AgentProcess):
             self._refuse_lab(setup, setup.arms)
             return msgspec.structs.replace(setup, base=str(Path.cwd()))
         self._refuse_lab(setup, spec.arms)
+        untold = spec.definition().untold
         here = {
             "system": spec.system,
             "variant": spec.variant,
-            "parameters": spec.parameters,
+            "parameters": {k: v for k, v in spec.parameters.items() if k not in untold},
             "mode": spec.mode,
             "agents": spec.agents.count,
             "clock": spec.clock(),

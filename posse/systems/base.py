@@ -101,6 +101,10 @@ class System:
                   back in the field
     `advise`      sentences about what is allowed and probably not meant
     `network`     lays out who hears whom
+    `regret_against`  the means that `regret` is measured against: the "average" over the agents
+                  (`regret_local` then is against each agent's own), or each agent's "own"
+    `untold`      parameters that agents are not sent; what one of them must know of these is in
+                  the `knowledge` that `network` gives it
     `summarise`   completes a run's record (status and answer where no server decides, cost, …)
     """
 
@@ -120,7 +124,9 @@ class System:
     shared_arms: bool = False
     field: bool = False
     finish_is_public: bool = True
+    regret_against: Literal["average", "own"] = "average"
     check: Callable[[RunSpec, Any], None] = no_check
     advise: Callable[[RunSpec, Any], list[str]] = no_advice
     network: Callable[[RunSpec, int], Network] = no_network
+    untold: tuple[str, ...] = ()
     summarise: Callable[[RunSpec, RunRecord], None] = no_summary
