@@ -82,7 +82,21 @@ def _parser() -> argparse.ArgumentParser:
     )
     _insecure(agent)
     agent.set_defaults(command=_agent)
+    _evidence(commands)
     return parser
+
+
+def _evidence(commands: Any) -> None:
+    """The commands that read what runs left, or repeat a paper's experiment."""
+    report = commands.add_parser("report", help="one page for a run's directory, or for a sweep's")
+    report.add_argument("directory", type=Path, metavar="DIR", help="what posse run wrote")
+    report.add_argument("--out", type=Path, metavar="FILE", help="the page (DIR/report.html)")
+    report.set_defaults(command=_report)
+
+    compare = commands.add_parser("compare", help="one page for several runs on the same arms")
+    compare.add_argument("directories", type=Path, nargs="+", metavar="DIR")
+    compare.add_argument("--out", type=Path, default=Path("compare.html"), metavar="FILE")
+    compare.set_defaults(command=_compare)
 
 
 def _run_file(parser: argparse.ArgumentParser) -> None:
@@ -155,6 +169,18 @@ def _check(options: argparse.Namespace) -> int:
 
     command_list.describe(spec.load(options.file, _overrides(options)), options.file)
     return 0
+
+
+def _report(options: argparse.Namespace) -> int:
+    from posse import command_report  # noqa: PLC0415
+
+    return command_report.report(options.directory, options.out)
+
+
+def _compare(options: argparse.Namespace) -> int:
+    from posse import command_report  # noqa: PLC0415
+
+    return command_report.compare(options.directories, options.out)
 
 
 def _list(options: argparse.Namespace) -> int:

@@ -8,13 +8,14 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from time import monotonic, monotonic_ns
+from typing import Any
 
 import numpy as np
 
 from posse import regret
 from posse.conductor import Conductor
 from posse.errors import RunFailed
-from posse.meter import Meter, bucket, quantile
+from posse.meter import Meter, bucket, quantile, seconds
 from posse.record import RunRecord, communication
 from posse.seeds import generator
 from posse.spec import RunSpec
@@ -378,11 +379,12 @@ def _no_report(arms: int) -> control.Report:
     )
 
 
-def _delay(histogram: Counter[int]) -> dict[str, float | int | None] | None:
-    """Seconds from send to receipt, as a distribution."""
+def _delay(histogram: Counter[int]) -> dict[str, Any] | None:
+    """Seconds from send to receipt: quantiles, and `histogram` as [[seconds, messages], …]."""
     if not histogram:
         return None
     return {
         "messages": histogram.total(),
         **{f"p{int(100 * q)}": quantile(histogram, q) for q in (0.5, 0.9, 0.99, 1.0)},
+        "histogram": [[seconds(index), histogram[index]] for index in sorted(histogram)],
     }
