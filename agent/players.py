@@ -65,21 +65,21 @@ class Ucb:
     """
 
     arms: int
-    n: FloatArray = field(init=False)
-    s: FloatArray = field(init=False)
+    n: list[int] = field(init=False)
+    s: list[float] = field(init=False)
     mean: FloatArray = field(init=False)
     width: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
-        self.n = np.zeros(self.arms)
-        self.s = np.zeros(self.arms)
+        self.n = [0] * self.arms
+        self.s = [0.0] * self.arms
         self.mean = np.zeros(self.arms)
         self.width = np.full(self.arms, np.inf)
 
     def observe(self, arm: int, sample: float) -> list[Release]:
         """See `Index`."""
-        n = float(self.n[arm]) + 1
-        s = float(self.s[arm]) + sample
+        n = self.n[arm] + 1
+        s = self.s[arm] + sample
         self.n[arm], self.s[arm] = n, s
         self.mean[arm], self.width[arm] = s / n, 1 / math.sqrt(n)
         return _NOTHING
@@ -138,14 +138,14 @@ class UcbPrivate:
     epsilon: float
     split: Split
     noise: Noise
-    n: FloatArray = field(init=False)
+    n: list[int] = field(init=False)
     share: FloatArray = field(init=False)
     width: FloatArray = field(init=False)
     s: FloatArray = field(init=False)
     sums: HybridSums = field(init=False)
 
     def __post_init__(self) -> None:
-        self.n = np.zeros(self.arms)
+        self.n = [0] * self.arms
         self.share = np.zeros(self.arms)
         self.width = np.full(self.arms, np.inf)
         self.s = np.zeros(self.arms)
@@ -154,7 +154,7 @@ class UcbPrivate:
     def observe(self, arm: int, sample: float) -> list[Release]:
         """See `Index`."""
         self.s = self.sums.insert(arm, sample)
-        n = float(self.n[arm]) + 1
+        n = self.n[arm] + 1
         self.n[arm], self.share[arm], self.width[arm] = n, 1 / n, 1 / math.sqrt(n)
         return _begun(self.sums, "")
 

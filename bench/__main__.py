@@ -6,6 +6,8 @@ import sys
 BENCHMARKS = (
     "star",
     "startup",
+    "players",
+    "mesh",
 )
 """Modules of this package, each with a `main()` that prints its tables."""
 

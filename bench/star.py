@@ -27,9 +27,9 @@ from posse.systems import register
 from protocol.wire import HEADER
 
 AGENTS = 64
-MESSAGES = 1_000
+MESSAGES = 500
 SIZE = 96
-ROUNDS = 5
+ROUNDS = 9
 BAR = 0.6
 
 

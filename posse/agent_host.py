@@ -25,6 +25,8 @@ from protocol.control import Resources
 from protocol.errors import LocalProtocolError, RemoteProtocolError
 from protocol.machine import (
     COORDINATOR,
+    Abort,
+    Attest,
     Broadcast,
     Disclose,
     Effects,
@@ -35,8 +37,10 @@ from protocol.machine import (
     Note,
     Pull,
     Received,
+    Refuse,
     Send,
     Started,
+    Stopwatch,
 )
 from protocol.wire import HEADER, Codec, Message, Plane, encode, read_header
 
@@ -46,6 +50,12 @@ _LOBBY_KINDS = tuple(
 )
 _CONTROL = int(Plane.CONTROL)  # an enum's member costs a call to look up, once or more per frame
 _CONTROL_BYTE = bytes([_CONTROL])
+
+_ALIVE_EVERY = 512
+"""Neighbours' frames after which an agent says that it lives. A count, not a time, so that both
+engines say it equally often; 512 frames take some 20 ms of work, far below any deadline."""
+
+_MOST_COMPLAINTS = 10
 
 
 class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,9 +129,13 @@ class AgentHost:
         self.account: Account
         self._run = -1
         self._running = False
+        self._over = False
         self._early: list[tuple[int | None, bytes]] = []
         self._last: dict[int, int] = {}
         self._sequence: Counter[int] = Counter()
+        self._heard = 0
+        self._complaints = 0
+        self._stopwatches: dict[str, int] = {}
         self._reset_meters()
         self.send(COORDINATOR, control.Ready())
 
@@ -134,6 +148,11 @@ class AgentHost:
         """Whether `step` has something to do without another message."""
         return self._running and self.pace.ready
 
+    @property
+    def among_neighbours(self) -> bool:
+        """Whether nothing but a neighbour's message can move this agent now."""
+        return self._running and not self._over and self.system.coordinator is None
+
     def step(self) -> None:
         """Carry out what the agent does of its own accord (clocks `slots` and `wall`)."""
         self.pace.step()
@@ -143,6 +162,7 @@ class AgentHost:
 
         `sender` is who the transport knows the peer to be, None where it does not know.
         """
+        source: int | None = None
         try:
             header = read_header(frame)
             source = header.source
@@ -150,13 +170,14 @@ class AgentHost:
                 raise RemoteProtocolError("wrong-source", f"{source} on the link of {sender}")
             if source != COORDINATOR and source not in self._neighbours:
                 raise RemoteProtocolError("stranger", str(source))
-            if header.run > self._run and header.plane != _CONTROL:
+            ours = header.plane == _CONTROL and source == COORDINATOR
+            if header.run > self._run and not ours:
                 # a neighbour heard of the run's beginning before we did
                 self._early.append((sender, frame))
                 return
             message = self._codec.decode(header, frame)
-            if header.plane == _CONTROL:
-                if source != COORDINATOR:
+            if header.plane == _CONTROL and isinstance(message, control.Control):
+                if not ours:
                     raise RemoteProtocolError("control-from-agent", str(source))
                 self._control(message, header.run, header.now)
                 return
@@ -167,9 +188,20 @@ class AgentHost:
             self._last[source] = header.sequence
             if header.sent:
                 self.delays[bucket(self.stamp() - header.sent)] += 1
+            if source != COORDINATOR:
+                self._heard += 1
+                if self._heard % _ALIVE_EVERY == 0:
+                    self.send(COORDINATOR, control.Alive())
             self.pace.message(Received(source, message), header.now)
         except RemoteProtocolError as error:
-            self.refused[error.reason] += 1
+            self._refuse(source, error)
+
+    def _refuse(self, source: int | None, error: RemoteProtocolError) -> None:
+        """Count what a peer did wrong; name a neighbour to the coordinator, some times."""
+        self.refused[error.reason] += 1
+        if self._running and source in self._neighbours and self._complaints < _MOST_COMPLAINTS:
+            self._complaints += 1
+            self.send(COORDINATOR, control.Complaint(source, error.reason))
 
     def _control(self, message: Message, run: int, now: float) -> None:
         match message:
@@ -191,6 +223,9 @@ class AgentHost:
         self._running = True
         self._last = {}
         self._sequence = Counter()
+        self._heard = 0
+        self._complaints = 0
+        self._over = False
         self._reset_meters()
         self._resources.begin()
 
@@ -253,6 +288,8 @@ class AgentHost:
         self.meter = Meter()
         self.delays: Counter[int] = Counter()
         self.refused: Counter[str] = Counter()
+        self._stopwatches = {}
+        self.seconds: dict[str, list[float]] = {}
 
     def _stop(self, now: float) -> None:
         self.pace.stop(now)
@@ -271,6 +308,7 @@ class AgentHost:
                 refused=dict(self.refused),
                 releases=account.releases,
                 log=account.log,
+                seconds=self.seconds,
                 resources=self._resources.used(),
             ),
         )
@@ -298,10 +336,26 @@ class AgentHost:
                     self.account.releases.append(release)
                 case Note(name, row):
                     self.account.log.setdefault(name, []).append([self.pace.now, *row])
+                case Stopwatch(name, running):
+                    self._time(name, running)
+                case Attest(step, value):
+                    self.send(COORDINATOR, control.Attested(step, value))
+                case Refuse(sender, reason):
+                    self._refuse(sender, RemoteProtocolError(reason))
+                case Abort(reason):
+                    self.send(COORDINATOR, control.Failed(f"agent {self.rank}: {reason}"))
                 case Finish(_, arm):
                     order = effect
+                    self._over = True
                     self.send(COORDINATOR, control.Finished(arm))
         return order
+
+    def _time(self, name: str, running: bool) -> None:
+        now = self.stamp()
+        if running:
+            self._stopwatches[name] = now
+        elif began := self._stopwatches.pop(name, 0):
+            self.seconds.setdefault(name, []).append((now - began) * 1e-9)
 
     def exhausted(self, what: str) -> None:
         """The agent's rewards are used up: it stops and says so."""

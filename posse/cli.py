@@ -66,6 +66,13 @@ def _parser() -> argparse.ArgumentParser:
     _run_file(check)
     check.set_defaults(command=_check)
 
+    graph = commands.add_parser("topology", help="describe and draw a run file's graph")
+    _run_file(graph)
+    graph.add_argument("--run", type=int, default=0, metavar="N", help="the graph of run N")
+    graph.add_argument("--draw", type=Path, metavar="OUT", help="draw to OUT.png or OUT.svg")
+    graph.add_argument("--json", action="store_true", help="print one JSON document")
+    graph.set_defaults(command=_topology)
+
     coordinator = commands.add_parser("coordinator", help="wait for agents elsewhere, then run")
     _run_file(coordinator)
     coordinator.add_argument("--bind", required=True, metavar="ADDRESS", help="tcp://HOST:PORT")
@@ -181,6 +188,14 @@ def _compare(options: argparse.Namespace) -> int:
     from posse import command_report  # noqa: PLC0415
 
     return command_report.compare(options.directories, options.out)
+
+
+def _topology(options: argparse.Namespace) -> int:
+    from posse import topology_command  # noqa: PLC0415
+
+    return topology_command.run(
+        options.file, options.set, number=options.run, draw=options.draw, as_json=options.json
+    )
 
 
 def _list(options: argparse.Namespace) -> int:

@@ -28,12 +28,22 @@ def show(result: Result, directory: Path, console: Console) -> None:
         f"{_mean(data)} data messages, {_mean(summary['data_payload_bytes'])} payload bytes; "
         f"{_mean(control)} control messages",
     )
-    if runs[-1].delay:
+    if world := runs[-1].communication["world"]["messages"]:
+        table.add_row("the arms", f"{world:,} messages between agents and shared arms (last run)")
+    if closed := runs[-1].communication.get("closed_form"):
+        measured = runs[-1].communication["cost"]
+        table.add_row(
+            "cost",
+            f"{measured:,.10g} in links; {closed['cost']:,.10g} by {closed['formula']} (last run)",
+        )
+    if runs[-1].delay and "p50" in runs[-1].delay:
         delay = runs[-1].delay
         table.add_row(
             "delay",
             f"median {1e3 * delay['p50']:.2f} ms, 99 % {1e3 * delay['p99']:.2f} ms (last run)",
         )
+    if runs[-1].delay and (slots := runs[-1].delay.get("t_delay")):
+        table.add_row("delay in slots", f"{', '.join(map(str, slots))} by round (last run)")
     table.add_row("privacy", _privacy(runs[-1].privacy))
     if refused := sum((Counter(run.refused) for run in runs), Counter()):
         table.add_row("refused", ", ".join(f"{n} {reason}" for reason, n in refused.items()))

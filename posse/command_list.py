@@ -12,6 +12,7 @@ from posse.activity import ActivitySpec
 from posse.arms import KINDS
 from posse.errors import SpecError
 from posse.spec import RunSpec
+from posse.topology import KINDS as KINDS_OF_TOPOLOGY
 
 _SECTIONS = ("all", "systems", "arms", "topologies")
 
@@ -37,7 +38,11 @@ def show(what: str) -> None:
             _fields(kind)
     if what in {"all", "topologies"}:
         print("\nTOPOLOGIES  ([topology] kind = …)")
-        print("\n  No system of this version has one: agents speak with the coordinator only.")
+        for topology in KINDS_OF_TOPOLOGY:
+            info = mi.type_info(topology)
+            assert isinstance(info, mi.StructType)
+            print(f"\n  {info.tag}: {(topology.__doc__ or '').splitlines()[0]}")
+            _fields(topology)
     if what == "all":
         print("\nACTIVITY  ([agents] activity = { … })\n")
         _fields(ActivitySpec)

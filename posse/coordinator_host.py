@@ -30,6 +30,7 @@ from protocol.machine import (
     Effects,
     Event,
     Finish,
+    GatheringMachine,
     Machine,
     Note,
     PeerFinished,
@@ -44,6 +45,8 @@ from protocol.machine import (
 from protocol.privacy import spent
 from protocol.wire import Codec, Header, Message, Plane, encode, read_header
 
+_NAMED = 10
+_QUANTILES = (0.5, 0.9, 0.99, 1.0)
 _CONTROL = int(Plane.CONTROL)  # an enum's member costs a call to look up, once or more per frame
 
 
@@ -88,6 +91,8 @@ class CoordinatorHost:
         self._rate_of_active = 1.0
         self._rounds_of_finished = 0.0
         self._exhausted: dict[int, str] = {}
+        self._attested: dict[int, tuple[int, bytes, set[int]]] = {}
+        self._complaints: dict[tuple[str, int, str], None] = {}
         self._reports: dict[int, control.Report] = {}
         self._verdict: Finish | None = None
         self._began = monotonic_ns()
@@ -147,10 +152,20 @@ class CoordinatorHost:
             return [n for n in self._present() if n not in self._reports]
         if self._conductor is not None and self._conductor.waiting():
             return self._conductor.waiting()
+        if isinstance(self._machine, GatheringMachine) and (missing := self._machine.missing()):
+            return missing
         return [n for n in self._present() if n not in self._finished]
 
     def _present(self) -> list[int]:
         return [n for n in range(self._agents) if n not in self.dismissed]
+
+    @property
+    def trouble(self) -> str:
+        """Who refused what whom sent, for the sentence that ends a run; empty if nobody did."""
+        shown = list(self._complaints)[:_NAMED]
+        return "".join(
+            f"; {by} refused what agent {about} sent: {reason}" for by, about, reason in shown
+        )
 
     def receive(self, rank: int, frame: bytes) -> None:
         """Take one frame from a joined agent. What it did wrong is refused and counted."""
@@ -172,6 +187,7 @@ class CoordinatorHost:
                 self._data(rank, message, header)
         except RemoteProtocolError as error:
             self.refused[error.reason] += 1
+            self._complaints[("the coordinator", rank, error.reason)] = None
         if self._conductor is not None:
             self._advance(self._conductor)
         self._observe(self)
@@ -201,8 +217,14 @@ class CoordinatorHost:
                     self._exhausted[rank] = exhausted
                 if self._verdict is None:
                     self._agent_finished(rank)
+            case control.Attested(step, value):
+                self._compare(rank, step, value)
+            case control.Alive():
+                pass
+            case control.Complaint(about, reason):
+                self._complaints[(f"agent {rank}", about, reason)] = None
             case control.Failed(reason):
-                raise RunFailed(reason)
+                raise RunFailed(reason + self.trouble)
             case control.Report() if self._verdict is not None and rank not in self._reports:
                 self._reports[rank] = message
                 # an agent cannot count its own report in it
@@ -210,6 +232,18 @@ class CoordinatorHost:
                 self._close_if_complete()
             case _:
                 raise RemoteProtocolError("out-of-turn", type(message).__name__)
+
+    def _compare(self, rank: int, step: int, value: bytes) -> None:
+        """All agents must hold the same after a step."""
+        first, held, said = self._attested.setdefault(step, (rank, value, set()))
+        if held != value:
+            raise RunFailed(
+                f"agents {first} and {rank} hold different results after step {step}, where all "
+                f"must hold the same{self.trouble}"
+            )
+        said.add(rank)
+        if len(said) == self._agents:
+            del self._attested[step]
 
     def _agent_finished(self, rank: int) -> None:
         if self._machine is not None:
@@ -336,7 +370,7 @@ class CoordinatorHost:
             dismissed=self.dismissed,
             log=dict(self.log),
             communication=communication(links),
-            delay=_delay(self._delays),
+            delay=_delay(self._delays, reports),
             privacy=None
             if claim is None
             else {
@@ -375,16 +409,26 @@ def _no_report(arms: int) -> control.Report:
         refused={},
         releases=[],
         log={},
+        seconds={},
         resources=control.Resources(0.0, 0, 0),
     )
 
 
-def _delay(histogram: Counter[int]) -> dict[str, Any] | None:
-    """Seconds from send to receipt: quantiles, and `histogram` as [[seconds, messages], …]."""
+def _delay(histogram: Counter[int], reports: list[control.Report]) -> dict[str, Any] | None:
+    """Seconds from send to receipt: quantiles, and `histogram` as [[seconds, messages], …]; and what
+    the agents took the time of.
+    """
     if not histogram:
         return None
-    return {
+    delay: dict[str, Any] = {
         "messages": histogram.total(),
-        **{f"p{int(100 * q)}": quantile(histogram, q) for q in (0.5, 0.9, 0.99, 1.0)},
+        **{f"p{int(100 * q)}": quantile(histogram, q) for q in _QUANTILES},
         "histogram": [[seconds(index), histogram[index]] for index in sorted(histogram)],
     }
+    for name in sorted({name for report in reports for name in report.seconds}):
+        taken = np.concatenate([report.seconds.get(name, []) for report in reports])
+        delay[f"{name}_seconds"] = {
+            "count": len(taken),
+            **{f"p{int(100 * q)}": float(np.quantile(taken, q)) for q in _QUANTILES},
+        }
+    return delay

@@ -58,7 +58,7 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     def model(self) -> Parameters:
         """`[parameters]` as the system's own model."""
-        model: Parameters = _convert(self.parameters, self.definition().parameters, "parameters")
+        model: Parameters = convert(self.parameters, self.definition().parameters, "parameters")
         return model
 
     def graph(self, run: int) -> Graph:
@@ -76,6 +76,11 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 def load(path: str | Path, overrides: list[str] | None = None) -> RunSpec:
     """Read and check a run file; `overrides` are "path=value" as on the command line."""
+    return parse(read(path, overrides))
+
+
+def read(path: str | Path, overrides: list[str] | None = None) -> dict[str, Any]:
+    """A run file as plain data with its overrides, not yet checked."""
     try:
         raw = tomllib.loads(Path(path).read_text())
     except OSError as error:
@@ -85,14 +90,14 @@ def load(path: str | Path, overrides: list[str] | None = None) -> RunSpec:
     for override in overrides or []:
         _override(raw, override)
     raw.setdefault("base", str(Path(path).resolve().parent))
-    return parse(raw)
+    return raw
 
 
 def parse(raw: dict[str, Any]) -> RunSpec:
     """Check a run specification given as plain data."""
     if "system" in raw and isinstance(raw["system"], str):
         get_system(raw["system"])
-    spec: RunSpec = _convert(raw, RunSpec, "")
+    spec: RunSpec = convert(raw, RunSpec, "")
     system = spec.definition()
     model = spec.model()
     if spec.clock() not in system.clocks:
@@ -152,7 +157,8 @@ def _override(raw: dict[str, Any], override: str) -> None:
     table[last] = value
 
 
-def _convert(raw: Any, kind: Any, prefix: str) -> Any:
+def convert(raw: Any, kind: Any, prefix: str) -> Any:
+    """Plain data as `kind`; `SpecError` names the key below `prefix` that does not fit."""
     try:
         return msgspec.convert(raw, kind)
     except msgspec.ValidationError as error:
@@ -185,7 +191,7 @@ def _explain(message: str, raw: Any, kind: Any, prefix: str) -> SpecError:
         return SpecError(f"{path}.{key}" if path else key, f"unknown key; {nearest(key, known)}")
     if match := re.match(r"Object missing required field `(.*)`", text):
         return SpecError(f"{path}.{match[1]}" if path else match[1], "is required and missing")
-    if match := re.match(r"Invalid (?:enum )?value '(.*)'", text):
+    if match := re.match(r"Invalid (?:enum )?value '?([^']*)'?$", text):
         return SpecError(path, f"'{match[1]}' is not known; {nearest(match[1], _choices(allowed))}")
     text = text.replace("`", "")
     if text.startswith("Expected"):

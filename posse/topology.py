@@ -191,6 +191,20 @@ class Components(_Topology, frozen=True, kw_only=True, tag="components"):
 TopologySpec = Component | File | Components
 """What `[topology]` may be, told apart by `kind`."""
 
+KINDS: tuple[type[TopologySpec], ...] = (
+    Complete,
+    Star,
+    Ring,
+    PathTopology,
+    Regular,
+    Grid,
+    ErdosRenyi,
+    Single,
+    Edges,
+    File,
+    Components,
+)
+
 
 def lay_out(topology: TopologySpec, agents: int, seed: int, run: int, base: str = ".") -> Graph:
     """The graph of one run. Random ones are drawn anew for each run, from seed and run alone.

@@ -7,8 +7,9 @@ from posse.arms import ArmsContext, LabMeans
 from posse.regret import Regret
 from posse.seeds import Purpose, generator
 from posse.spec import RunSpec
-from posse.tape import Tape
 from protocol.machine import COORDINATOR, Pull, Pulled
+
+_READ_AHEAD = 256
 
 
 class SharedArms:
@@ -34,8 +35,11 @@ class SharedArms:
             instance=seeded(Purpose.INSTANCE),
         )
         built = spec.arms.build(context)
-        self._tape = Tape(built, arms)
-        self._endless = all(built.remaining(k) is None for k in range(arms))
+        self._arms = built
+        self._read = _READ_AHEAD if built.simulated else 1
+        # rewards drawn and not used yet, the next one last: one of an arm per slot is wanted
+        self._ahead: list[list[float]] = [[] for _ in range(arms)]
+        self._finite = [k for k in range(arms) if built.remaining(k) is not None]
         self.regret: Regret | None = None
         self._optimum = 0.0
         if isinstance(spec.arms, LabMeans):
@@ -52,20 +56,25 @@ class SharedArms:
 
     def shortage(self, order: Pull) -> str:
         """Empty if the arms have what is ordered, else a sentence about the one that lacks."""
-        if self._endless:
-            return ""
-        for k in order.arms:
-            if lack := self._tape.shortage((k,), order.times * order.arms.count(k)):
-                return lack
+        for k in self._finite:
+            left = (self._arms.remaining(k) or 0) + len(self._ahead[k])
+            needed = order.times * order.arms.count(k)
+            if left < needed:
+                return f"arm {k} has {left} rewards left and {needed} are needed"
         return ""
 
     def pull(self, order: Pull) -> Pulled:
         """Carry out an order; an arm that it names twice is pulled twice."""
         if order.times == 1 and not order.each:
-            one = self._tape.one
-            return Pulled(order.arms, 1, np.array([one(k) for k in order.arms]))
-        rewards = np.concatenate([self._tape.take((k,), order.times) for k in order.arms])
+            return Pulled(order.arms, 1, np.array([self._one(k) for k in order.arms]))
+        rewards = np.array([[self._one(k) for _ in range(order.times)] for k in order.arms])
         return Pulled(order.arms, order.times, rewards.sum(axis=1), rewards if order.each else None)
+
+    def _one(self, arm: int) -> float:
+        ahead = self._ahead[arm]
+        if not ahead:
+            ahead += self._arms.draw(arm, self._read)[::-1].tolist()
+        return ahead.pop()
 
     def played(self, arms: tuple[int, ...], payoffs: tuple[float, ...]) -> None:
         """A slot is over; see `protocol.machine.Played`."""

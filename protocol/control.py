@@ -70,6 +70,24 @@ class Finished(Control, frozen=True):
     exhausted: Text = ""
 
 
+class Attested(Control, frozen=True):
+    """What an agent holds after a step, to be compared with the others'."""
+
+    step: int
+    value: Annotated[bytes, Meta(max_length=500_000)]
+
+
+class Alive(Control, frozen=True):
+    """An agent that talks to its neighbours is not silent, though the coordinator hears nothing."""
+
+
+class Complaint(Control, frozen=True):
+    """An agent refused what a neighbour sent it."""
+
+    about: int
+    reason: Annotated[str, Meta(max_length=64)]
+
+
 class Failed(Control, frozen=True):
     """An agent cannot go on; the run ends with this sentence."""
 
@@ -113,6 +131,7 @@ class Report(Control, frozen=True):
     refused: dict[str, int]
     releases: list[Release]
     log: dict[str, list[list[float]]]
+    seconds: dict[str, list[float]]
     resources: Resources
 
 
@@ -121,4 +140,14 @@ class Goodbye(Control, frozen=True):
 
 
 TO_AGENT: tuple[type[Message], ...] = (Refused, Configure, Begin, Advance, Stop, Goodbye)
-TO_COORDINATOR: tuple[type[Message], ...] = (Join, Ready, Due, Finished, Failed, Report)
+TO_COORDINATOR: tuple[type[Message], ...] = (
+    Join,
+    Ready,
+    Due,
+    Attested,
+    Alive,
+    Complaint,
+    Finished,
+    Failed,
+    Report,
+)

@@ -28,7 +28,7 @@ dataclass takes five times as long to make.
 """
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import msgspec
 import numpy as np
@@ -127,6 +127,36 @@ class Note(msgspec.Struct, frozen=True):
     row: tuple[float, ...]
 
 
+class Stopwatch(msgspec.Struct, frozen=True):
+    """Something that the lab measures in seconds begins, or ends, under `name`."""
+
+    name: str
+    running: bool
+
+
+class Attest(msgspec.Struct, frozen=True):
+    """After `step` this agent holds `value`, which every agent must hold alike.
+
+    The lab compares; a run in which two differ stops and says so.
+    """
+
+    step: int
+    value: bytes
+
+
+class Refuse(msgspec.Struct, frozen=True):
+    """What `sender` sent earlier and was kept for later turns out wrong: refused and counted."""
+
+    sender: int
+    reason: str
+
+
+class Abort(msgspec.Struct, frozen=True):
+    """This machine cannot go on, by a peer's fault; the run ends with this sentence."""
+
+    reason: str
+
+
 class Played(msgspec.Struct, frozen=True):
     """One slot of arms that all share is over: agent n pulled `arms[n]` and got `payoffs[n]`.
 
@@ -160,7 +190,22 @@ class Finish(msgspec.Struct, frozen=True):
     arm: int | None = None
 
 
-Effect = Pull | Explore | Send | Broadcast | Disclose | Note | Played | Dismiss | Timer | Finish
+Effect = (
+    Pull
+    | Explore
+    | Send
+    | Broadcast
+    | Disclose
+    | Note
+    | Stopwatch
+    | Attest
+    | Refuse
+    | Abort
+    | Played
+    | Dismiss
+    | Timer
+    | Finish
+)
 Effects = Sequence[Effect]
 
 
@@ -169,6 +214,15 @@ class Machine(Protocol):
 
     def handle(self, event: Event, now: float) -> Effects:
         """Take one event and say what is to be done."""
+        ...
+
+
+@runtime_checkable
+class GatheringMachine(Machine, Protocol):
+    """A coordinator's machine that can say whom it waits for."""
+
+    def missing(self) -> list[int]:
+        """The agents without whose message it does not go on."""
         ...
 
 

@@ -15,6 +15,7 @@ A peer's bytes are never trusted: length first, then header, then a decoder that
 type and bounds; there is no way from here to code.
 """
 
+import math
 import struct
 from enum import IntEnum
 from typing import Any, ClassVar, NamedTuple
@@ -85,6 +86,8 @@ def read_header(frame: bytes) -> Header:
         raise RemoteProtocolError("garbage", "the frame does not begin with posse's magic")
     if header.version != VERSION:
         raise RemoteProtocolError("version", f"version {header.version}, ours is {VERSION}")
+    if not math.isfinite(header.now):
+        raise RemoteProtocolError("not-finite", "the frame's time is NaN or infinite")
     return header
 
 
@@ -116,7 +119,7 @@ class Codec:
             raise RemoteProtocolError(
                 "unknown-kind" if unknown else "malformed", str(error)
             ) from None
-        except (msgspec.DecodeError, RecursionError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise RemoteProtocolError("malformed", str(error)) from None
 
 

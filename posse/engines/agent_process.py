@@ -22,6 +22,9 @@ from protocol.wire import Codec, Message, encode, read_header
 _LOBBY = Codec((control.Refused, control.Configure, control.Goodbye))
 _SETUP = msgspec.msgpack.Decoder(AgentSetup)
 _LISTEN_EVERY = 64
+_SILENCE_MS = 50
+"""How long an agent that only its neighbours can move waits for them before it also listens to the
+coordinator, who then has nothing to say but that the run is over."""
 
 
 class ProcessResources(ResourceMeter):
@@ -72,7 +75,7 @@ class AgentProcess:
         self._context = zmq.Context(io_threads=1)
         self._hub: zmq.Socket[bytes] = self._context.socket(zmq.DEALER)
         configure(self._hub, deadline=60.0)
-        heartbeat(self._hub)
+        heartbeat(self._hub, endpoint)
         self._hub.connect(endpoint)
         self._poller = zmq.Poller()
         self._poller.register(self._hub, zmq.POLLIN)
@@ -82,11 +85,13 @@ class AgentProcess:
         self._peers: dict[int, zmq.Socket[bytes]] = {}
         self._addresses: dict[int, str] = {}
         self._host: AgentHost | None = None
+        self._talking = False
         self._rank = rank
         address = ""
         if inbox:
             self._inbox = self._context.socket(zmq.PULL)
             configure(self._inbox, deadline=60.0)
+            self._inbox.setsockopt(zmq.RCVTIMEO, _SILENCE_MS)
             self._inbox.bind(inbox)
             address = self._inbox.getsockopt_string(zmq.LAST_ENDPOINT)
             self._poller.register(self._inbox, zmq.POLLIN)
@@ -126,12 +131,30 @@ class AgentProcess:
                 if not self._take(self._hub.recv()):
                     return 0
                 continue
+            elif self._talking and host is not None and host.among_neighbours:
+                self._converse(host, self._inbox)
+                ready = dict(self._poller.poll(0))
             else:
                 ready = dict(self._poller.poll())
             if self._hub in ready and not self._drain_hub():
                 return 0
             if self._inbox in ready:
                 self._drain_inbox()
+                self._talking = True
+
+    def _converse(self, host: AgentHost, inbox: zmq.Socket[bytes]) -> None:
+        """Take neighbours' frames one by one: a poll before each would double its cost."""
+        for _ in range(_LISTEN_EVERY):
+            try:
+                frame = inbox.recv()
+            except zmq.Again:
+                self._talking = False
+                return
+            host.receive(None, frame)
+            if host.outbox:
+                self._flush(host)
+            if host.busy or not host.among_neighbours:
+                return
 
     def _drain_hub(self) -> bool:
         """Take what the coordinator sent; False if it said goodbye."""

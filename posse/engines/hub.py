@@ -23,6 +23,9 @@ from protocol.wire import Codec, Message, encode, read_header
 
 _LOBBY = Codec((control.Join, control.Ready, control.Failed))
 _NAMED = 10
+_LOOK = 0.02
+"""Seconds between looks at what is no frame. A poll of everything before each frame would double
+what a frame costs."""
 
 
 def names(ranks: list[int]) -> str:
@@ -53,7 +56,7 @@ class Hub:
         self._context = zmq.Context(io_threads=1)
         self._socket: zmq.Socket[bytes] = self._context.socket(zmq.ROUTER)
         configure(self._socket, deadline)
-        heartbeat(self._socket)
+        heartbeat(self._socket, bind)
         self._socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
         try:
             self._socket.bind(bind)
@@ -65,8 +68,8 @@ class Hub:
         self._monitor = self._socket.get_monitor_socket(zmq.EVENT_ACCEPTED | zmq.EVENT_DISCONNECTED)
         self._socket_bytes = SocketBytes()
         self._woken, self._wake = os.pipe()
+        self._socket.setsockopt(zmq.RCVTIMEO, int(_LOOK * 1000))
         self._poller = zmq.Poller()
-        self._poller.register(self._socket, zmq.POLLIN)
         self._poller.register(self._monitor, zmq.POLLIN)
         self._poller.register(self._woken, zmq.POLLIN)
 
@@ -135,6 +138,7 @@ class Hub:
             take,
             lambda: host.timer,
             fire,
+            trouble=lambda: host.trouble,
         )
         self.refused = Counter()
         assert host.record is not None
@@ -165,53 +169,56 @@ class Hub:
         take: Callable[[bytes, bytes], bool],
         timer: Callable[[], float] = lambda: math.inf,
         fire: Callable[[], None] = lambda: None,
+        trouble: Callable[[], str] = lambda: "",
     ) -> None:
         """Take frames until `done`. The deadline counts from the last honest frame.
 
         `fire` is called when `timer`, in seconds of `time.monotonic`, has passed.
         """
-        heard = time.monotonic()
+        heard = now = time.monotonic()
+        look = now + _LOOK
         while not done():
+            if self._receive(take):
+                heard = now
             now = time.monotonic()
+            if now < look:
+                continue
+            look = now + _LOOK
+            self._look()
             if now >= timer():
                 fire()
-                continue
-            left = heard + self._deadline - now
-            if left <= 0:
+            elif now >= heard + self._deadline:
                 raise RunFailed(
                     f"nothing was heard for {self._deadline:g} s; waiting for "
-                    f"{names(missing())} {what}"
+                    f"{names(missing())} {what}{trouble()}"
                 )
-            left = min(left, timer() - now)
-            ready = dict(self._poller.poll(int(left * 1000) + 1))
-            if self._woken in ready:
-                raise RunFailed("the run was interrupted")
-            if self._socket in ready and self._drain(take, done):
-                heard = time.monotonic()
-            if self._monitor in ready:
-                self._connections()
-            if self._deaths is not None and self._deaths[0] in ready:
-                death = self._deaths[1]()
-                if death:
-                    raise RunFailed(death)
 
-    def _drain(self, take: Callable[[bytes, bytes], bool], done: Callable[[], bool]) -> bool:
-        """Take what has arrived; whether any of it was honest."""
-        honest = False
+    def _receive(self, take: Callable[[bytes, bytes], bool]) -> bool:
+        """Take one frame if there is one or one comes within `_LOOK`; whether it was honest."""
         receive = self._socket.recv
-        while not done():
-            try:
-                identity = receive(zmq.NOBLOCK)
-            except zmq.Again:
-                break
-            # ROUTER puts the identity before what was sent, which has one part or more
-            frame = receive()
-            if self._socket.get(zmq.RCVMORE):
-                self._skip()
-                self.refused["malformed"] += 1
-                continue
-            honest = take(identity, frame) or honest
-        return honest
+        try:
+            identity = receive()
+        except zmq.Again:
+            return False
+        # ROUTER puts the identity before what was sent, which has one part or more
+        frame = receive()
+        if self._socket.get(zmq.RCVMORE):
+            self._skip()
+            self.refused["malformed"] += 1
+            return False
+        return take(identity, frame)
+
+    def _look(self) -> None:
+        """See to what is no frame: an interruption, connections, deaths."""
+        ready = dict(self._poller.poll(0))
+        if self._woken in ready:
+            raise RunFailed("the run was interrupted")
+        if self._monitor in ready:
+            self._connections()
+        if self._deaths is not None and self._deaths[0] in ready:
+            death = self._deaths[1]()
+            if death:
+                raise RunFailed(death)
 
     def _skip(self) -> None:
         """Drop the parts left of a message that has too many."""

@@ -56,5 +56,7 @@ def run(spec: RunSpec, number: int, observe: Observer = silent) -> RunRecord:
             collect(COORDINATOR, coordinator)
         elif stuck:
             waiting = ", ".join(map(str, coordinator.waiting_for()[:10]))
-            raise RunFailed(f"the run stands still: it waits for agent {waiting}")
+            raise RunFailed(
+                f"the run stands still: it waits for agent {waiting}{coordinator.trouble}"
+            )
     return coordinator.record

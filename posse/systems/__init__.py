@@ -9,6 +9,7 @@ from posse.systems.base import AgentContext, CoordinatorContext, System
 _FAMILIES = {
     "mase": ("mase", "dp-mase", "corrupted-elimination", "central", "independent"),
     "players": ("tdfs-ucb", "tdfs-private-bound", "tdfs-private", "random-player"),
+    "federated": ("cdp-mab", "ddp-mab", "hdp-mab", "single-mab"),
 }
 
 _REGISTERED: dict[str, System] = {}

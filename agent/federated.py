@@ -1,0 +1,365 @@
+"""The agents of federated elimination (Li and Song 2022).
+
+`Eliminator` is what they share: rounds of exploration, the private mean, the horizon.
+`LoneEliminator`  `single-mab`: its own mean decides
+`CdpAgent`        CDP-MAB: sends its mean to the server, which decides
+`DdpAgent`        DDP-MAB: exchanges means with its neighbours until it has all, then decides
+`HdpAgent`        HDP-MAB: means travel to the sink, sinks send to the server, which decides
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import numpy as np
+
+from agent.noise import Noise
+from protocol.errors import RemoteProtocolError
+from protocol.federated import Active, Delay, Means, Schedule, SinkMeans, Variant, survivors
+from protocol.machine import (
+    COORDINATOR,
+    Abort,
+    Attest,
+    Disclose,
+    Effects,
+    Event,
+    Finish,
+    FloatArray,
+    Note,
+    Pull,
+    Pulled,
+    Received,
+    Send,
+    Started,
+    Stopwatch,
+)
+from protocol.privacy import Release
+from protocol.wire import pack_floats
+
+
+class Exchange(Protocol):
+    """How means travel between neighbours, slot by slot.
+
+    `begin` takes a round's own row; `open` begins a slot, in which `receive` takes what neighbours
+    say until the slot is over and the exchange `idle` again; after the last slot it is `over`.
+    """
+
+    rows: FloatArray
+    has: set[int]
+    slot: int
+    links: int
+
+    @property
+    def slots(self) -> int | None:
+        """How many slots a round takes; None if that is not known before."""
+        ...
+
+    @property
+    def idle(self) -> bool:
+        """Whether no slot is open."""
+        ...
+
+    @property
+    def over(self) -> bool:
+        """Whether the round has no further slot."""
+        ...
+
+    def begin(self, round_: int, row: FloatArray) -> None:
+        """A round begins with this agent's own means."""
+        ...
+
+    def open(self) -> Effects:
+        """The next slot begins."""
+        ...
+
+    def receive(self, event: Received) -> Effects:
+        """A neighbour's message."""
+        ...
+
+
+@dataclass(slots=True)
+class Eliminator:
+    """The rounds of an agent (CDP-MAB, lines 3 to 12; DDP-MAB and HDP-MAB alike).
+
+    In round r it pulls every arm of I d = S(r) - S(r-1) times, takes x̂_k, their mean,
+    ŷ_k = x̂_k + Lap(1/(M ε d)) and ȳ_k = (S(r-1) ȳ_k + d ŷ_k) / S(r), and shares ȳ. While means
+    travel it pulls the arm of its own largest ȳ (a raw mean would leak through its pulls); those
+    rewards are discarded. Arms are pulled in turn, so that a horizon inside a round cuts all alike.
+
+    `t` counts the slots that were used or ordered, from 0.
+    """
+
+    arms: int
+    schedule: Schedule
+    noise: Noise
+    exchange: Exchange | None = None
+    t_delay: Delay = "diameter-1"
+    round: int = 0
+    observed: int = 0
+    new: int = 0
+    t: int = 0
+    active: tuple[int, ...] = ()
+    mean: FloatArray = field(default_factory=lambda: np.zeros(0))
+    latest: FloatArray = field(default_factory=lambda: np.zeros(0))
+    stage: Literal["explore", "delay", "wait", "tail"] = "wait"
+    answer: int | None = None
+    tail: list[Pull] = field(default_factory=list)
+
+    def handle(self, event: Event, now: float) -> Effects:
+        """See `protocol.machine.Machine`."""
+        match event:
+            case Started():
+                self.active = tuple(range(self.arms))
+                self.mean = np.zeros(self.arms)
+                return self._started()
+            case Pulled(_, _, sums) if self.stage == "explore":
+                return self._explored(sums)
+            case Pulled() if self.stage == "delay":
+                return self._open()
+            case Pulled():
+                return self._play_on()
+            case Received():
+                return self._received(event)
+            case _:
+                raise RemoteProtocolError("out-of-turn", type(event).__name__)
+
+    def _started(self) -> Effects:
+        return self._begin_round()
+
+    def _begin_round(self) -> Effects:
+        if len(self.active) == 1:
+            return self._play(self.active[0])
+        self.round += 1
+        observed = self.schedule.observations(self.round, len(self.active), self.observed)
+        new = observed - self.observed
+        if len(self.active) * new > self.schedule.horizon - self.t:
+            return self._cut()
+        self.new, self.observed = new, observed
+        self.t += len(self.active) * new
+        self.stage = "explore"
+        return [Pull(self.active, new)]
+
+    def _explored(self, sums: FloatArray) -> Effects:
+        scale = self.schedule.scale(self.new)
+        self.latest = sums / self.new + self.noise.laplace(scale, len(self.active))
+        before = self.observed - self.new
+        self.mean = (before * self.mean + self.new * self.latest) / self.observed
+        self.answer = self.active[int(self.mean.argmax())]
+        release = Release(
+            "laplace", 1 / self.new, scale, 1 / (self.new * scale), f"round {self.round}"
+        )
+        row = (self.round, len(self.active), self.observed, self.new)
+        return [Disclose(release), Note("explored", row), *self._share()]
+
+    def _share(self) -> Effects:
+        exchange = self.exchange
+        if exchange is None:
+            return self._shared()
+        if exchange.slots is not None:
+            delay = max(0, exchange.slots - (self.t_delay == "diameter-1"))
+            if self.t + delay > self.schedule.horizon:
+                assert self.answer is not None
+                return self._play(self.answer)
+        exchange.begin(self.round, self._row())
+        if exchange.over:
+            return self._shared()
+        first = self._open() if self.t_delay == "diameter-1" else self._delay()
+        return [Stopwatch("exchange", True), *first]
+
+    def _row(self) -> FloatArray:
+        """What this agent shares of its means."""
+        return self.mean
+
+    def _delay(self) -> Effects:
+        """One slot of the delay: the arm of the largest ȳ is pulled once."""
+        if self.t >= self.schedule.horizon:
+            return self._play_on()
+        assert self.answer is not None
+        self.t += 1
+        self.stage = "delay"
+        return [Pull((self.answer,), 1)]
+
+    def _open(self) -> Effects:
+        assert self.exchange is not None
+        self.stage = "wait"
+        effects = self.exchange.open()
+        return [*effects, *self._slot_over()] if self.exchange.idle else effects
+
+    def _received(self, event: Received) -> Effects:
+        exchange = self.exchange
+        if exchange is None or event.sender == COORDINATOR:
+            raise RemoteProtocolError("out-of-turn", type(event.message).__name__)
+        closed = exchange.idle
+        effects = exchange.receive(event)
+        return [*effects, *self._slot_over()] if exchange.idle and not closed else effects
+
+    def _slot_over(self) -> Effects:
+        exchange = self.exchange
+        assert exchange is not None
+        if not exchange.over:
+            return self._delay()
+        row = (self.round, exchange.slot, exchange.links)
+        return [Stopwatch("exchange", False), Note("exchanged", row), *self._shared()]
+
+    def _shared(self) -> Effects:
+        """The round's means are where they should be."""
+        raise NotImplementedError
+
+    def _decide(self, average: FloatArray) -> None:
+        """I^(r) from the average of all agents' means."""
+        radius = self.schedule.radius(self.round, len(self.active), self.observed)
+        arms = survivors(self.active, average, radius, self.schedule.last(self.round))
+        self.answer = self.active[int(average.argmax())]
+        self._keep(arms)
+
+    def _keep(self, arms: tuple[int, ...]) -> None:
+        self.mean = self.mean[[self.active.index(k) for k in arms]]
+        self.active = arms
+
+    def _cut(self) -> Effects:
+        """The horizon falls into the exploration: what is left is pulled in turn."""
+        times, rest = divmod(self.schedule.horizon - self.t, len(self.active))
+        self.tail = [Pull(self.active, times)] if times else []
+        self.tail += [Pull(self.active[:rest], 1)] if rest else []
+        return self._play_on()
+
+    def _play(self, arm: int) -> Effects:
+        """Only this arm until the horizon."""
+        self.answer = arm
+        left = self.schedule.horizon - self.t
+        self.tail = [Pull((arm,), left)] if left else []
+        return self._play_on()
+
+    def _play_on(self) -> Effects:
+        self.stage = "tail"
+        if self.tail:
+            return [self.tail.pop(0)]
+        return [Note("left", self.active), Finish("done", self.answer)]
+
+
+class LoneEliminator(Eliminator):
+    """`single-mab`: CDP-MAB with M = 1 and nobody to talk to."""
+
+    def _shared(self) -> Effects:
+        self._decide(self.mean)
+        return self._begin_round()
+
+
+@dataclass(slots=True)
+class DdpAgent(Eliminator):
+    """DDP-MAB (Algorithm 2): every agent averages all agents' means and eliminates by itself.
+
+    Line 9 prints the average of ŷ, the text and CDP-MAB that of ȳ; C(r) only holds for ȳ, so that
+    `corrected` shares ȳ. All agents must come to the same I, which the lab checks (`Attest`).
+    """
+
+    agents: int = 1
+    variant: Variant = "corrected"
+
+    def _row(self) -> FloatArray:
+        return self.mean if self.variant == "corrected" else self.latest
+
+    def _shared(self) -> Effects:
+        exchange = self.exchange
+        assert exchange is not None
+        missing = [n for n in range(self.agents) if n not in exchange.has]
+        if missing:
+            return [
+                Abort(
+                    f"after {exchange.slot} slots of round {self.round} the means of "
+                    f"{len(missing)} agents are missing, of agent {missing[0]} first"
+                )
+            ]
+        self._decide(exchange.rows.mean(axis=0))
+        attest = Attest(self.round, np.array(self.active, dtype="<u4").tobytes())
+        return [attest, *self._begin_round()]
+
+
+@dataclass(slots=True)
+class _Served(Eliminator):
+    """An agent whose active arms are the server's decision.
+
+    The server may decide before an agent that it does not wait for is through with its slots.
+    """
+
+    decision: Active | None = None
+
+    def _received(self, event: Received) -> Effects:
+        if event.sender != COORDINATOR:
+            return Eliminator._received(self, event)
+        decision = event.message
+        if not isinstance(decision, Active) or decision.round != self.round + 1:
+            raise RemoteProtocolError("out-of-turn", type(decision).__name__)
+        if self.decision is not None:
+            raise RemoteProtocolError("duplicate", f"round {decision.round}")
+        if not set(decision.arms) <= set(self.active) or list(decision.arms) != sorted(
+            set(decision.arms)
+        ):
+            raise RemoteProtocolError("no-such-arm", "the arms left must be some of those before")
+        self.decision = decision
+        return self._go_on() if self.stage == "wait" and self._idle() else []
+
+    def _idle(self) -> bool:
+        return self.exchange is None or (self.exchange.idle and self.exchange.over)
+
+    def _go_on(self) -> Effects:
+        """Take the server's decision if it is there."""
+        decision = self.decision
+        self.stage = "wait"
+        if decision is None:
+            return []
+        self.decision = None
+        self._keep(decision.arms)
+        return self._begin_round()
+
+
+@dataclass(slots=True)
+class CdpAgent(_Served):
+    """CDP-MAB (Algorithm 1): one message to the server per round.
+
+    With partial participation the server says by `Active` who uploads, before the first round too;
+    everybody explores and keeps its own ȳ current.
+    """
+
+    partial: bool = False
+    upload: bool = True
+
+    def _started(self) -> Effects:
+        return [] if self.partial else self._begin_round()
+
+    def _go_on(self) -> Effects:
+        if self.decision is not None:
+            self.upload = self.decision.upload
+        return _Served._go_on(self)
+
+    def _shared(self) -> Effects:
+        if not self.upload:
+            return self._go_on()
+        return [Send(COORDINATOR, Means(self.round, pack_floats(self.mean))), *self._go_on()]
+
+
+@dataclass(slots=True)
+class HdpAgent(_Served):
+    """HDP-MAB (Algorithm 3): the component's means go to its sink, their average to the server.
+
+    `component` is there at a sink only: the agents whose means it waits for.
+    """
+
+    component: tuple[int, ...] = ()
+    rank: int = 0
+
+    def _shared(self) -> Effects:
+        exchange = self.exchange
+        assert exchange is not None
+        if not self.component:
+            return self._go_on()
+        missing = [n for n in self.component if n not in exchange.has]
+        if missing:
+            return [
+                Abort(
+                    f"after {exchange.slot} slots of round {self.round} the means of "
+                    f"{len(missing)} agents did not reach sink {self.rank}, of agent {missing[0]} "
+                    "first"
+                )
+            ]
+        average = exchange.rows[list(self.component)].mean(axis=0)
+        return [Send(COORDINATOR, SinkMeans(self.round, pack_floats(average))), *self._go_on()]

@@ -1,0 +1,192 @@
+"""Global information synchronisation, GIS (Li and Song 2022, section IV): ADV, REQ, DATA.
+
+In every slot an agent that has new means advertises them to its neighbours; a neighbour asks for
+those it lacks, each of one advertiser; who was asked sends them. After d_G slots everybody has
+everybody's. Whoever has nothing to say in a stage says so on the control plane (`Quiet`), so that
+nobody takes slowness for silence; and a stage begins when the one before it is complete, so that
+the order in which neighbours' messages arrive changes nothing.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from protocol.errors import RemoteProtocolError
+from protocol.federated import Adv, Data, Quiet, Req, unpack_rows
+from protocol.machine import Effect, Effects, FloatArray, Received, Send
+from protocol.wire import Message, pack_floats
+
+Origins = tuple[int, ...]
+
+
+def check_origins(origins: Origins, agents: int) -> None:
+    """Refuse names that are not sorted, unique and those of agents."""
+    if list(origins) != sorted(set(origins)) or origins[-1] >= agents:
+        raise RemoteProtocolError("no-such-agent", "a list of agents must be sorted and known")
+
+
+@dataclass(slots=True)
+class Gis:
+    """One agent's part of GIS.
+
+    A neighbour may be ahead by the advertisement of one slot (`early`), never by more: it cannot
+    end a slot without us. `fresh` are the agents whose means arrived in the slot before.
+    """
+
+    rank: int
+    agents: int
+    neighbours: tuple[int, ...]
+    diameter: int
+    round: int = 0
+    slot: int = -1
+    stage: str = "idle"
+    links: int = 0
+    has: set[int] = field(default_factory=set)
+    fresh: Origins = ()
+    rows: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
+    heard: dict[int, Origins] = field(default_factory=dict)
+    early: dict[int, Origins] = field(default_factory=dict)
+    said: dict[int, set[int]] = field(default_factory=dict)
+    asked: dict[int, Origins] = field(default_factory=dict)
+    wanted: dict[int, Origins] = field(default_factory=dict)
+    data: dict[int, FloatArray] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.slot = self.diameter
+
+    @property
+    def slots(self) -> int | None:
+        """See `Exchange.slots`: d_G."""
+        return self.diameter
+
+    @property
+    def idle(self) -> bool:
+        """See `Exchange.idle`."""
+        return self.stage == "idle"
+
+    @property
+    def over(self) -> bool:
+        """See `Exchange.over`."""
+        return self.slot == self.diameter
+
+    def begin(self, round_: int, row: FloatArray) -> None:
+        """See `Exchange.begin`."""
+        self.round, self.slot, self.links = round_, 0, 0
+        self.rows = np.zeros((self.agents, len(row)))
+        self.rows[self.rank] = row
+        self.has = {self.rank}
+        self.fresh = (self.rank,)
+        self.said = {j: set() for j in self.neighbours}
+
+    def open(self) -> Effects:
+        """See `Exchange.open`: stage ADV."""
+        self.slot += 1
+        self.stage = "adv"
+        self.heard, self.early = self.early, {}
+        self.asked, self.wanted, self.data = {}, {}, {}
+        at = (self.round, self.slot)
+        message: Message = Adv(*at, self.fresh) if self.fresh else Quiet(*at, "adv")
+        return [*(Send(j, message) for j in self.neighbours), *self._advance()]
+
+    def receive(self, event: Received) -> Effects:
+        """See `Exchange.receive`."""
+        match event.message:
+            case Adv(round_, slot, origins):
+                self._advertised(event.sender, (round_, slot), origins)
+            case Quiet(round_, slot, "adv"):
+                self._advertised(event.sender, (round_, slot), ())
+            case Req(round_, slot, origins):
+                self._requested(event.sender, (round_, slot), origins)
+            case Quiet(round_, slot, "req"):
+                self._requested(event.sender, (round_, slot), ())
+            case Data(round_, slot, origins, means):
+                self._delivered(event.sender, (round_, slot), origins, means)
+            case other:
+                raise RemoteProtocolError("out-of-turn", type(other).__name__)
+        return self._advance()
+
+    def _advertised(self, sender: int, at: tuple[int, int], origins: Origins) -> None:
+        following = (self.round, self.slot + 1) if not self.over else (self.round + 1, 1)
+        if self.stage != "idle" and at == (self.round, self.slot):
+            into = self.heard
+        elif at == following and (self.idle or sender in self.heard):
+            into = self.early
+        else:
+            raise RemoteProtocolError("out-of-turn", f"an advertisement of round, slot {at}")
+        if sender in into:
+            raise RemoteProtocolError("duplicate", "a second advertisement in a slot")
+        if at[1] == 1 and origins != (sender,):
+            raise RemoteProtocolError("not-held", "in its first slot an agent has its own means")
+        if origins:
+            check_origins(origins, self.agents)
+            if at[1] > 1 and not self.said[sender].isdisjoint(origins):
+                raise RemoteProtocolError("not-new", "the same means advertised twice")
+        if at[1] > 1:
+            self.said[sender].update(origins)
+        into[sender] = origins
+
+    def _requested(self, sender: int, at: tuple[int, int], origins: Origins) -> None:
+        if self.stage not in ("adv", "req") or at != (self.round, self.slot) or not self.fresh:
+            raise RemoteProtocolError("out-of-turn", f"a request of round, slot {at}")
+        if sender in self.asked:
+            raise RemoteProtocolError("duplicate", "a second request in a slot")
+        if origins:
+            check_origins(origins, self.agents)
+            if not set(origins) <= set(self.fresh):
+                raise RemoteProtocolError("not-advertised", "a request for what was not offered")
+        self.asked[sender] = origins
+
+    def _delivered(self, sender: int, at: tuple[int, int], origins: Origins, means: bytes) -> None:
+        if at != (self.round, self.slot) or self.wanted.get(sender) != origins:
+            raise RemoteProtocolError("unasked", f"data of round, slot {at}")
+        if sender in self.data:
+            raise RemoteProtocolError("duplicate", "the same data twice")
+        self.data[sender] = unpack_rows(means, len(origins), self.rows.shape[1])
+
+    def _advance(self) -> Effects:
+        effects: list[Effect] = []
+        if self.stage == "adv" and len(self.heard) == len(self.neighbours):
+            effects += self._ask()
+            self.stage = "req"
+        if self.stage == "req" and (not self.fresh or len(self.asked) == len(self.neighbours)):
+            effects += self._deliver()
+            self.stage = "data"
+        if self.stage == "data" and len(self.data) == len(self.wanted):
+            self._end_slot()
+        return effects
+
+    def _ask(self) -> Effects:
+        """Stage REQ: each of the means we lack is asked of the lowest agent that has it."""
+        found = set(self.has)
+        effects: list[Effect] = []
+        at = (self.round, self.slot)
+        for j in sorted(self.heard):
+            if not self.heard[j]:
+                continue
+            lacking = tuple(origin for origin in self.heard[j] if origin not in found)
+            found.update(lacking)
+            if lacking:
+                self.wanted[j] = lacking
+            effects.append(Send(j, Req(*at, lacking) if lacking else Quiet(*at, "req")))
+        return effects
+
+    def _deliver(self) -> Effects:
+        """Stage DATA: what was asked for."""
+        return [
+            Send(j, Data(self.round, self.slot, asked, pack_floats(self.rows[list(asked)])))
+            for j, asked in sorted(self.asked.items())
+            if asked
+        ]
+
+    def _end_slot(self) -> None:
+        # an edge is used in a slot if either end has something new; its lower end counts it
+        self.links += sum(
+            1 for j in self.neighbours if j > self.rank and (self.fresh or self.heard[j])
+        )
+        fresh: list[int] = []
+        for j, origins in self.wanted.items():
+            self.rows[list(origins)] = self.data[j]
+            fresh += origins
+        self.has.update(fresh)
+        self.fresh = tuple(sorted(fresh))
+        self.stage = "idle"

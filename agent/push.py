@@ -1,0 +1,214 @@
+"""Flooding and gossip: means are sent unasked. What GIS is compared with.
+
+`Flooding`  in every slot whatever is new goes to every neighbour
+`Gossip`    in every slot one random neighbour gets what it is not known to have
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from agent.gis import Origins, check_origins
+from protocol.errors import RemoteProtocolError
+from protocol.federated import Data, Quiet, unpack_rows
+from protocol.machine import Effect, Effects, FloatArray, Received, Refuse, Send
+from protocol.wire import pack_floats
+
+
+@dataclass(slots=True)
+class Flooding:
+    """One agent's part of flooding: d_G slots, `Data` or `Quiet` to every neighbour in each.
+
+    What a neighbour sends before we know the round's active arms waits in `early` and is checked
+    when its slot opens.
+    """
+
+    rank: int
+    agents: int
+    neighbours: tuple[int, ...]
+    diameter: int
+    round: int = 0
+    slot: int = -1
+    idle: bool = True
+    links: int = 0
+    has: set[int] = field(default_factory=set)
+    fresh: Origins = ()
+    rows: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
+    data: dict[int, Data] = field(default_factory=dict)
+    ended: dict[int, Quiet | None] = field(default_factory=dict)
+    early: list[Received] = field(default_factory=list)
+    sent: set[int] = field(default_factory=set)
+
+    @property
+    def slots(self) -> int | None:
+        """See `Exchange.slots`: d_G."""
+        return self.diameter
+
+    @property
+    def over(self) -> bool:
+        """See `Exchange.over`."""
+        return self.slot in (-1, self.diameter)
+
+    def begin(self, round_: int, row: FloatArray) -> None:
+        """See `Exchange.begin`."""
+        self.round, self.slot, self.links = round_, 0, 0
+        self.rows = np.zeros((self.agents, len(row)))
+        self.rows[self.rank] = row
+        self.has = {self.rank}
+        self.fresh = (self.rank,)
+
+    def open(self) -> Effects:
+        """See `Exchange.open`."""
+        self.slot += 1
+        self.idle = False
+        self.data, self.ended = {}, {}
+        effects = list(self._say())
+        early, self.early = self.early, []
+        for event in early:
+            try:
+                self._take(event)
+            except RemoteProtocolError as error:
+                effects.append(Refuse(event.sender, error.reason))
+        self._end_slot()
+        return effects
+
+    def receive(self, event: Received) -> Effects:
+        """See `Exchange.receive`."""
+        message = event.message
+        if not isinstance(message, Data | Quiet):
+            raise RemoteProtocolError("out-of-turn", type(message).__name__)
+        at = (message.round, message.slot)
+        following = [(self.round, self.slot + 1), (self.round + 1, 1)]
+        if at in (following[1:] if self.over else following[:1] if self.idle else following):
+            if len(self.early) >= 2 * len(self.neighbours):
+                raise RemoteProtocolError("duplicate", "more than a slot's messages")
+            self.early.append(event)
+            return []
+        if self.idle or at != (self.round, self.slot):
+            raise RemoteProtocolError("out-of-turn", f"round, slot {at}")
+        self._take(event)
+        self._end_slot()
+        return []
+
+    def _say(self) -> Effects:
+        at = (self.round, self.slot)
+        if not self.fresh:
+            return [Send(j, Quiet(*at, "push")) for j in self.neighbours]
+        data = Data(*at, self.fresh, pack_floats(self.rows[list(self.fresh)]))
+        self.sent = set(self.neighbours)
+        return [Send(j, data) for j in self.neighbours]
+
+    def _take(self, event: Received) -> None:
+        message = event.message
+        assert isinstance(message, Data | Quiet)
+        if event.sender in self.ended:
+            raise RemoteProtocolError("duplicate", "a second message in a slot")
+        if isinstance(message, Data):
+            self._check(event.sender, message)
+            self.data[event.sender] = message
+        self.ended[event.sender] = None
+
+    def _check(self, sender: int, message: Data) -> None:
+        check_origins(message.origins, self.agents)
+        if message.slot == 1 and message.origins != (sender,):
+            raise RemoteProtocolError("not-held", "in its first slot an agent has its own means")
+        rows = unpack_rows(message.means, len(message.origins), self.rows.shape[1])
+        known = [index for index, origin in enumerate(message.origins) if origin in self.has]
+        if (rows[known] != self.rows[[message.origins[index] for index in known]]).any():
+            raise RemoteProtocolError("conflict", "other means than those that came before")
+
+    def _end_slot(self) -> None:
+        if self.idle or len(self.ended) < len(self.neighbours):
+            return
+        self.links += sum(
+            1 for j in self.neighbours if j > self.rank and (j in self.sent or j in self.data)
+        )
+        fresh: set[int] = set()
+        for _, message in sorted(self.data.items()):
+            rows = unpack_rows(message.means, len(message.origins), self.rows.shape[1])
+            for origin, row in zip(message.origins, rows, strict=True):
+                if origin not in self.has:
+                    self.rows[origin] = row
+                    fresh.add(origin)
+                    self.has.add(origin)
+        self.fresh = tuple(sorted(fresh))
+        self.sent = set()
+        self._learn()
+        self.idle = True
+
+    def _learn(self) -> None:
+        """What else a slot teaches."""
+
+
+@dataclass(slots=True)
+class Gossip(Flooding):
+    """One agent's part of gossip, until everybody has everything and everybody knows it.
+
+    Every slot ends with a `Quiet` to every neighbour, which carries who is known to have a full
+    list and since which slot F the last of them. F is known everywhere d_G slots later, at which
+    all agents stop together; that part is the clock's, not the paper's.
+    """
+
+    choice: np.random.Generator = field(default_factory=np.random.default_rng)
+    full: set[int] = field(default_factory=set)
+    since: int = 0
+    known: dict[int, set[int]] = field(default_factory=dict)
+
+    @property
+    def slots(self) -> int | None:
+        """See `Exchange.slots`: not known before."""
+        return None
+
+    @property
+    def over(self) -> bool:
+        """See `Exchange.over`."""
+        complete = len(self.full) == self.agents
+        return self.slot == -1 or (complete and self.slot == self.since + self.diameter)
+
+    def begin(self, round_: int, row: FloatArray) -> None:
+        """See `Exchange.begin`."""
+        Flooding.begin(self, round_, row)
+        self.full = {self.rank} if self.agents == 1 else set()
+        self.since = 0
+        self.known = {j: set() for j in self.neighbours}
+
+    def _say(self) -> Effects:
+        effects: list[Effect] = []
+        at = (self.round, self.slot)
+        chosen = self.neighbours[int(self.choice.integers(len(self.neighbours)))]
+        news = tuple(sorted(self.has - self.known[chosen]))
+        if news:
+            self.known[chosen].update(news)
+            self.sent = {chosen}
+            effects.append(Send(chosen, Data(*at, news, pack_floats(self.rows[list(news)]))))
+        bits = np.zeros(self.agents, dtype=np.uint8)
+        bits[list(self.full)] = 1
+        quiet = Quiet(*at, "push", np.packbits(bits).tobytes(), self.since)
+        return [*effects, *(Send(j, quiet) for j in self.neighbours)]
+
+    def _take(self, event: Received) -> None:
+        message = event.message
+        if event.sender in self.ended:
+            raise RemoteProtocolError("duplicate", "a message after the end of a slot")
+        if isinstance(message, Data):
+            if event.sender in self.data:
+                raise RemoteProtocolError("duplicate", "a second message in a slot")
+            self._check(event.sender, message)
+            self.data[event.sender] = message
+            return
+        assert isinstance(message, Quiet)
+        if len(message.full) != (self.agents + 7) // 8 or message.since >= message.slot:
+            raise RemoteProtocolError("malformed", "who has a full list")
+        self.ended[event.sender] = message
+
+    def _learn(self) -> None:
+        for sender, message in self.data.items():
+            self.known[sender].update(message.origins)
+        if self.rank not in self.full and len(self.has) == self.agents:
+            self.full.add(self.rank)
+            self.since = max(self.since, self.slot)
+        for quiet in self.ended.values():
+            assert quiet is not None
+            bits = np.unpackbits(np.frombuffer(quiet.full, dtype=np.uint8), count=self.agents)
+            self.full.update(np.flatnonzero(bits).tolist())
+            self.since = max(self.since, quiet.since)

@@ -1,0 +1,124 @@
+"""Sink agent communication, SAC (Li and Song 2022, section V): means hop towards a sink.
+
+In slot s an agent passes on what reached it in slot s - 1, its own means first. It knows its next
+hop, the neighbours for which it is the next hop, and how many slots each of them has something to
+send, so that no message is needed to say that nothing comes.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from agent.gis import check_origins
+from protocol.errors import RemoteProtocolError
+from protocol.federated import Hop, unpack_rows
+from protocol.machine import Effect, Effects, FloatArray, Received, Refuse, Send
+from protocol.wire import pack_floats
+
+
+@dataclass(slots=True)
+class Relay:
+    """One agent's part of SAC.
+
+    `towards` is the next hop, None at the sink. `children` are the neighbours whose next hop we
+    are, with the number of slots in which each sends. `total` is max_q ecc(SA_q), the slots of a
+    round. A neighbour may run ahead of us; what it sends waits in `ahead` until its slot.
+    """
+
+    rank: int
+    agents: int
+    towards: int | None
+    children: dict[int, int]
+    total: int
+    round: int = 0
+    slot: int = -1
+    idle: bool = True
+    links: int = 0
+    has: set[int] = field(default_factory=set)
+    rows: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
+    carried: list[int] = field(default_factory=list)
+    arrived: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    ahead: dict[tuple[int, int, int], Received] = field(default_factory=dict)
+
+    @property
+    def slots(self) -> int | None:
+        """See `Exchange.slots`."""
+        return self.total
+
+    @property
+    def over(self) -> bool:
+        """See `Exchange.over`."""
+        return self.slot in (-1, self.total)
+
+    def begin(self, round_: int, row: FloatArray) -> None:
+        """See `Exchange.begin`."""
+        self.round, self.slot, self.links = round_, 0, 0
+        self.rows = np.zeros((self.agents, len(row)))
+        self.rows[self.rank] = row
+        self.has = {self.rank}
+        self.carried = [self.rank]
+
+    def open(self) -> Effects:
+        """See `Exchange.open`."""
+        self.slot += 1
+        self.idle = False
+        self.arrived = {}
+        effects: list[Effect] = []
+        if self.towards is not None and self.carried:
+            hop = Hop(
+                self.round, self.slot, tuple(self.carried), pack_floats(self.rows[self.carried])
+            )
+            # the paper counts one link for every mean and hop, however they are bundled
+            self.links += len(self.carried)
+            effects.append(Send(self.towards, hop))
+        for child in sorted(self.children):
+            event = self.ahead.pop((self.round, self.slot, child), None)
+            if event is not None:
+                try:
+                    self._take(event)
+                except RemoteProtocolError as error:
+                    effects.append(Refuse(event.sender, error.reason))
+        self._end_slot()
+        return effects
+
+    def receive(self, event: Received) -> Effects:
+        """See `Exchange.receive`."""
+        hop = event.message
+        if not isinstance(hop, Hop):
+            raise RemoteProtocolError("out-of-turn", type(hop).__name__)
+        if hop.slot > self.children.get(event.sender, 0):
+            raise RemoteProtocolError("unasked", "we are not on that way to the sink")
+        at = (hop.round, hop.slot)
+        if at == (self.round, self.slot) and not self.idle:
+            self._take(event)
+            self._end_slot()
+            return []
+        later = hop.round == self.round + 1 or (
+            hop.round == self.round and 0 <= self.slot < hop.slot
+        )
+        key = (*at, event.sender)
+        if not later or key in self.ahead:
+            raise RemoteProtocolError("out-of-turn", f"round, slot {at}")
+        self.ahead[key] = event
+        return []
+
+    def _take(self, event: Received) -> None:
+        hop = event.message
+        assert isinstance(hop, Hop)
+        if event.sender in self.arrived:
+            raise RemoteProtocolError("duplicate", "a second message in a slot")
+        check_origins(hop.origins, self.agents)
+        if hop.slot == 1 and hop.origins != (event.sender,):
+            raise RemoteProtocolError("not-held", "in its first slot an agent has its own means")
+        if not self.has.isdisjoint(hop.origins):
+            raise RemoteProtocolError("not-new", "the same means twice")
+        rows = unpack_rows(hop.means, len(hop.origins), self.rows.shape[1])
+        self.rows[list(hop.origins)] = rows
+        self.has.update(hop.origins)
+        self.arrived[event.sender] = hop.origins
+
+    def _end_slot(self) -> None:
+        expected = sum(1 for sends in self.children.values() if sends >= self.slot)
+        if not self.idle and len(self.arrived) == expected:
+            self.carried = sorted(origin for part in self.arrived.values() for origin in part)
+            self.idle = True

@@ -1,0 +1,160 @@
+"""The server of federated elimination (Li and Song 2022): averages means, drops arms.
+
+`CdpServer`  averages the means of the agents it asked (Algorithm 1, lines 13 to 18)
+`HdpServer`  averages the sinks' averages (Algorithm 3)
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from protocol.errors import RemoteProtocolError
+from protocol.federated import Active, Means, Schedule, SinkMeans, survivors
+from protocol.machine import (
+    Broadcast,
+    Effect,
+    Effects,
+    Event,
+    Finish,
+    FloatArray,
+    Note,
+    PeerFinished,
+    Received,
+    Send,
+    Started,
+)
+from protocol.wire import unpack_floats
+
+
+@dataclass(slots=True)
+class _Server:
+    """Collects one message per round from each of `asked`, then decides.
+
+    When all agents have reached the horizon the answer is the best of the last average.
+    """
+
+    arms: int
+    agents: int
+    schedule: Schedule
+    asked: tuple[int, ...] = ()
+    round: int = 1
+    observed: int = 0
+    active: tuple[int, ...] = ()
+    best: int | None = None
+    means: dict[int, FloatArray] = field(default_factory=dict)
+    done: set[int] = field(default_factory=set)
+
+    def handle(self, event: Event, now: float) -> Effects:
+        """See `protocol.machine.Machine`."""
+        match event:
+            case Started():
+                self.active = tuple(range(self.arms))
+                return self._started()
+            case Received(sender, message):
+                return self._take(sender, *self._read(message))
+            case PeerFinished(sender):
+                self.done.add(sender)
+                return self._finish() if len(self.done) == self.agents else []
+            case _:
+                raise RemoteProtocolError("out-of-turn", type(event).__name__)
+
+    def missing(self) -> list[int]:
+        """The agents whose means the round still needs."""
+        return [n for n in self.asked if n not in self.means]
+
+    def _started(self) -> Effects:
+        return []
+
+    def _read(self, message: object) -> tuple[int, bytes]:
+        raise NotImplementedError
+
+    def _average(self) -> FloatArray:
+        raise NotImplementedError
+
+    def _announce(self) -> Effects:
+        raise NotImplementedError
+
+    def _take(self, sender: int, round_: int, data: bytes) -> Effects:
+        if round_ != self.round or len(self.active) == 1:
+            raise RemoteProtocolError("out-of-turn", f"means of round {round_}")
+        if sender not in self.asked:
+            raise RemoteProtocolError("unasked", f"agent {sender} was not asked")
+        if sender in self.means:
+            raise RemoteProtocolError("duplicate", f"agent {sender} sent its means twice")
+        self.means[sender] = unpack_floats(data, len(self.active))
+        return [] if self.missing() else self._decide()
+
+    def _decide(self) -> Effects:
+        active = len(self.active)
+        self.observed = self.schedule.observations(self.round, active, self.observed)
+        radius = self.schedule.radius(self.round, active, self.observed)
+        average = self._average()
+        self.best = self.active[int(average.argmax())]
+        self.active = survivors(self.active, average, radius, self.schedule.last(self.round))
+        self.means = {}
+        note = Note("rounds", (self.round, len(self.active), self.observed, len(self.asked)))
+        self.round += 1
+        return [note, *self._announce()]
+
+    def _finish(self) -> Effects:
+        status = "identified" if len(self.active) == 1 else "horizon"
+        return [Finish(status, self.best)]
+
+
+@dataclass(slots=True)
+class CdpServer(_Server):
+    """CDP-MAB. With `senders` < M it draws as many agents in each round and asks only them."""
+
+    choice: np.random.Generator = field(default_factory=np.random.default_rng)
+
+    def _started(self) -> Effects:
+        if self.schedule.senders < self.agents:
+            return self._announce()
+        self.asked = tuple(range(self.agents))
+        return []
+
+    def _read(self, message: object) -> tuple[int, bytes]:
+        if not isinstance(message, Means):
+            raise RemoteProtocolError("out-of-turn", type(message).__name__)
+        return message.round, message.means
+
+    def _average(self) -> FloatArray:
+        total: FloatArray = np.stack([self.means[n] for n in self.asked]).mean(axis=0)
+        return total
+
+    def _announce(self) -> Effects:
+        """Active(r): I, and to each agent whether its means are wanted."""
+        senders = self.schedule.senders
+        if senders == self.agents:
+            return [Broadcast(Active(self.round, self.active))]
+        drawn = self.choice.choice(self.agents, senders, replace=False)
+        self.asked = tuple(sorted(drawn.tolist()))
+        effects: list[Effect] = []
+        for n in range(self.agents):
+            effects.append(Send(n, Active(self.round, self.active, n in self.asked)))
+        return effects
+
+
+@dataclass(slots=True)
+class HdpServer(_Server):
+    """HDP-MAB. `weights[sink]` is M_q/M; the print has 1/Q, wrong for components unlike in size."""
+
+    weights: dict[int, float] = field(default_factory=dict)
+
+    def _started(self) -> Effects:
+        self.asked = tuple(sorted(self.weights))
+        return []
+
+    def _read(self, message: object) -> tuple[int, bytes]:
+        if not isinstance(message, SinkMeans):
+            raise RemoteProtocolError("out-of-turn", type(message).__name__)
+        return message.round, message.means
+
+    def _average(self) -> FloatArray:
+        total: FloatArray = np.zeros(len(self.active))
+        for sink in self.asked:
+            total += self.weights[sink] * self.means[sink]
+        return total
+
+    def _announce(self) -> Effects:
+        return [Broadcast(Active(self.round, self.active))]

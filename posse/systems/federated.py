@@ -1,0 +1,272 @@
+"""Federated elimination with differential privacy (Li and Song 2022) and its baseline."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agent.federated import CdpAgent, DdpAgent, Exchange, HdpAgent, LoneEliminator
+from agent.gis import Gis
+from agent.push import Flooding, Gossip
+from agent.sac import Relay
+from coordinator.federated import CdpServer, HdpServer
+from posse import topology
+from posse.errors import SpecError
+from posse.federated_cost import summarise
+from posse.seeds import Purpose
+from posse.systems.base import AgentContext, CoordinatorContext, Network, System
+from protocol.federated import (
+    Active,
+    Adv,
+    CdpParameters,
+    Data,
+    DdpParameters,
+    FederatedParameters,
+    HdpParameters,
+    Hop,
+    Means,
+    Quiet,
+    Req,
+    Schedule,
+    SingleParameters,
+    SinkMeans,
+    Variant,
+    uploaders,
+)
+from protocol.machine import Machine
+from protocol.privacy import Claim
+from topologies.sinks import find_sinks
+
+if TYPE_CHECKING:
+    from posse.spec import RunSpec
+
+PAPER = "Li and Song 2022"
+
+
+def _schedule(parameters: SingleParameters, agents: int, arms: int) -> Schedule:
+    p = parameters
+    senders, noise, max_rounds, gap = 1, "printed", None, None
+    if isinstance(p, FederatedParameters):
+        senders, noise = agents, p.noise
+    if isinstance(p, CdpParameters):
+        senders = uploaders(agents, p.participation)
+        max_rounds, gap = p.max_rounds, p.gap
+    return Schedule(
+        arms=arms,
+        senders=senders,
+        horizon=p.horizon,
+        epsilon=p.epsilon,
+        noise="per_agent" if noise == "per_agent" else "printed",
+        max_rounds=max_rounds,
+        gap=gap,
+    )
+
+
+def _check_cdp(spec: RunSpec, parameters: CdpParameters) -> None:
+    if parameters.max_rounds is not None and parameters.gap is None:
+        raise SpecError(
+            "parameters.gap",
+            "is required with max_rounds: the R-round form aims at gap^(r/R) in round r; give the "
+            "smallest gap between the best arm and another",
+        )
+    if parameters.gap is not None and parameters.max_rounds is None:
+        raise SpecError("parameters.max_rounds", "is required with gap; or delete gap")
+
+
+def _lone(context: AgentContext) -> Machine:
+    schedule = _schedule(context.parameters, 1, context.arms)
+    return LoneEliminator(context.arms, schedule, context.noise)
+
+
+def _cdp(context: AgentContext) -> Machine:
+    schedule = _schedule(context.parameters, context.agents, context.arms)
+    partial = schedule.senders < context.agents
+    return CdpAgent(context.arms, schedule, context.noise, partial=partial)
+
+
+def _ddp(context: AgentContext) -> Machine:
+    p: DdpParameters = context.parameters
+    where = (context.rank, context.agents, context.neighbours, context.knowledge["diameter"])
+    exchange: Exchange
+    match p.exchange:
+        case "gis":
+            exchange = Gis(*where)
+        case "flooding":
+            exchange = Flooding(*where)
+        case _:
+            exchange = Gossip(*where, choice=context.generator(Purpose.PROTOCOL))
+    return DdpAgent(
+        context.arms,
+        _schedule(p, context.agents, context.arms),
+        context.noise,
+        exchange,
+        p.t_delay,
+        agents=context.agents,
+        variant=context.variant,
+    )
+
+
+def _hdp(context: AgentContext) -> Machine:
+    p: HdpParameters = context.parameters
+    told = context.knowledge
+    exchange = Relay(
+        context.rank,
+        context.agents,
+        told["towards"],
+        {int(child): slots for child, slots in told["children"]},
+        told["slots"],
+    )
+    return HdpAgent(
+        context.arms,
+        _schedule(p, context.agents, context.arms),
+        context.noise,
+        exchange,
+        p.t_delay,
+        component=tuple(told["component"]),
+        rank=context.rank,
+    )
+
+
+def _cdp_server(context: CoordinatorContext) -> Machine:
+    return CdpServer(
+        context.arms,
+        context.agents,
+        _schedule(context.parameters, context.agents, context.arms),
+        choice=context.generator(Purpose.PROTOCOL),
+    )
+
+
+def _hdp_server(context: CoordinatorContext) -> Machine:
+    sizes: list[tuple[int, int]] = context.knowledge["sinks"]
+    if context.variant == "corrected":
+        weights = {sink: size / context.agents for sink, size in sizes}
+    else:
+        weights = {sink: 1 / len(sizes) for sink, _ in sizes}
+    schedule = _schedule(context.parameters, context.agents, context.arms)
+    return HdpServer(context.arms, context.agents, schedule, weights=weights)
+
+
+def _ddp_network(spec: RunSpec, run: int) -> Network:
+    graph = spec.graph(run)
+    topology.require_connected(graph)
+    told: list[dict[str, Any]] = [{"diameter": graph.diameter} for _ in range(graph.agents)]
+    return topology.network(graph, told)
+
+
+def _hdp_network(spec: RunSpec, run: int) -> Network:
+    """Every agent is told its next hop, its children and how long each has something to send.
+
+    A sink is told its component, the server the sinks and how many agents each speaks for.
+    """
+    graph = spec.graph(run)
+    sinks = find_sinks(graph)
+    sends = [1] * graph.agents
+    children: list[list[int]] = [[] for _ in range(graph.agents)]
+    for i in sorted(range(graph.agents), key=lambda i: -sinks.distance[i]):
+        parent = sinks.towards[i]
+        if parent is not None:
+            children[parent].append(i)
+            sends[parent] = max(sends[parent], sends[i] + 1)
+    total = max(sinks.eccentricity)
+    component_of = dict(zip(sinks.sink, graph.components, strict=True))
+    told: list[dict[str, Any]] = [
+        {
+            "towards": sinks.towards[i],
+            "children": [(child, sends[child]) for child in sorted(children[i])],
+            "slots": total,
+            "component": component_of.get(i, ()),
+        }
+        for i in range(graph.agents)
+    ]
+    server = {"sinks": [(sink, len(component_of[sink])) for sink in sinks.sink]}
+    return topology.network(graph, told, server, {"sinks": list(sinks.sink)})
+
+
+_WHO = "whoever reads all messages of all agents"
+
+
+def _agents_claim(parameters: FederatedParameters, variant: Variant) -> Claim:
+    if parameters.noise == "per_agent":
+        note = "Of one agent's messages; rewards of different agents are disjoint."
+        return Claim(mechanism="laplace", epsilon=parameters.epsilon, adversary=_WHO, note=note)
+    note = (
+        "M ε for one agent's messages (M agents that upload in a round; the number is in "
+        "spent_per_agent), not ε: the printed noise is Lap(1/(M ε d))."
+    )
+    return Claim(mechanism="laplace", epsilon=None, adversary=_WHO, note=note)
+
+
+def _lone_claim(parameters: SingleParameters, variant: Variant) -> Claim:
+    return Claim(
+        mechanism="laplace",
+        epsilon=parameters.epsilon,
+        adversary="whoever sees the agent's pulls; it sends nothing",
+    )
+
+
+SYSTEMS = {
+    system.name: system
+    for system in (
+        System(
+            name="cdp-mab",
+            title="private elimination with a server; R rounds, partial participation",
+            paper=f"{PAPER}, Algorithm 1",
+            parameters=CdpParameters,
+            clocks=("slots",),
+            agent=_cdp,
+            coordinator=_cdp_server,
+            to_agent=(Active,),
+            to_coordinator=(Means,),
+            claim=_agents_claim,
+            needs_unit_interval=True,
+            check=_check_cdp,
+            summarise=summarise,
+        ),
+        System(
+            name="ddp-mab",
+            title="private elimination over a network without a server",
+            paper=f"{PAPER}, Algorithm 2",
+            parameters=DdpParameters,
+            clocks=("slots",),
+            agent=_ddp,
+            coordinator=None,
+            to_agent=(Adv, Req, Data, Quiet),
+            to_coordinator=(),
+            claim=_agents_claim,
+            needs_unit_interval=True,
+            has_topology=True,
+            network=_ddp_network,
+            summarise=summarise,
+        ),
+        System(
+            name="hdp-mab",
+            title="private elimination over components whose sinks talk to a server",
+            paper=f"{PAPER}, Algorithm 3",
+            parameters=HdpParameters,
+            clocks=("slots",),
+            agent=_hdp,
+            coordinator=_hdp_server,
+            to_agent=(Active, Hop),
+            to_coordinator=(SinkMeans,),
+            claim=_agents_claim,
+            needs_unit_interval=True,
+            has_topology=True,
+            components=True,
+            network=_hdp_network,
+            summarise=summarise,
+        ),
+        System(
+            name="single-mab",
+            title="baseline: private elimination, every agent alone",
+            paper=f"{PAPER}, section VI",
+            parameters=SingleParameters,
+            clocks=("slots",),
+            agent=_lone,
+            coordinator=None,
+            to_agent=(),
+            to_coordinator=(),
+            claim=_lone_claim,
+            needs_unit_interval=True,
+            summarise=summarise,
+        ),
+    )
+}

@@ -1,0 +1,253 @@
+"""Messages, parameters and formulas of federated elimination with differential privacy.
+
+Li and Song, "Privacy-preserving communication-efficient federated multi-armed bandits", IEEE
+Journal on Selected Areas in Communications 40(3), 2022. Symbols: M agents, K arms, T slots, I the
+active arms, r the round, Δ̃_r the gap aimed at, S(r) the observations per arm up to round r,
+d = S(r) - S(r-1), ȳ_{i,k} agent i's private mean of arm k, C(r) its radius after averaging, p the
+fraction of agents that upload, R the rounds allowed, d_G the diameter, c1 and c2 the costs of a
+link between agent and server and between two agents.
+"""
+
+import math
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from msgspec import Meta
+
+from protocol.errors import RemoteProtocolError
+from protocol.machine import FloatArray, Parameters
+from protocol.wire import Message, Plane
+
+Variant = Literal["corrected", "printed"]
+NoiseReading = Literal["printed", "per_agent"]
+Exchange = Literal["gis", "flooding", "gossip"]
+Delay = Literal["diameter-1", "diameter"]
+
+Round = Annotated[int, Meta(ge=1, le=1_000_000)]
+Slot = Annotated[int, Meta(ge=1, le=1_000_000)]
+Agents = Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Meta(min_length=1, max_length=100_000)]
+Arms = Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Meta(min_length=1, max_length=100_000)]
+
+
+class Means(Message, frozen=True):
+    """Agent to server: ȳ_{i,k} for every k in I, in the order of the arms."""
+
+    round: Round
+    means: bytes
+
+
+class SinkMeans(Message, frozen=True):
+    """Sink agent to server: the average of ȳ over its component, for every k in I."""
+
+    round: Round
+    means: bytes
+
+
+class Active(Message, frozen=True):
+    """Server to an agent: round `round` is over I = `arms`; `upload`: whether this agent's means
+    are asked for (partial participation).
+    """
+
+    round: Round
+    arms: Arms
+    upload: bool = True
+
+
+class Adv(Message, frozen=True):
+    """GIS, first stage, to every neighbour: I have new means of these agents."""
+
+    round: Round
+    slot: Slot
+    origins: Agents
+
+
+class Req(Message, frozen=True):
+    """GIS, second stage, to one who advertised: send me the means of these agents."""
+
+    round: Round
+    slot: Slot
+    origins: Agents
+
+
+class Data(Message, frozen=True):
+    """GIS, third stage, to one who asked (flooding and gossip: unasked): ȳ of these agents.
+
+    `means` has one row of |I| numbers per agent.
+    """
+
+    round: Round
+    slot: Slot
+    origins: Agents
+    means: bytes
+
+
+class Hop(Message, frozen=True):
+    """SAC: means on their way to the sink, one hop per slot; `means` as in `Data`."""
+
+    round: Round
+    slot: Slot
+    origins: Agents
+    means: bytes
+
+
+class Quiet(Message, frozen=True):
+    """To a neighbour: nothing from me in this stage of this slot.
+
+    The clock's own traffic: by it a neighbour knows silence from slowness. In gossip it ends every
+    slot and says who is known to have a full list (one bit per agent) since which slot.
+    """
+
+    plane: ClassVar[Plane] = Plane.CONTROL
+
+    round: Round
+    slot: Slot
+    stage: Literal["adv", "req", "push"]
+    full: bytes = b""
+    since: Annotated[int, Meta(ge=0)] = 0
+
+
+class SingleParameters(Parameters, frozen=True, kw_only=True):
+    """`single-mab`: every agent alone, the elimination of one agent (M = 1)."""
+
+    horizon: Annotated[int, Meta(ge=1, description="T, slots per agent")]
+    epsilon: Annotated[float, Meta(gt=0, description="ε, privacy level")]
+
+
+class FederatedParameters(SingleParameters, frozen=True, kw_only=True):
+    """What the three structures share."""
+
+    noise: Annotated[
+        NoiseReading,
+        Meta(
+            description="printed: Lap(1/(M ε d)), an agent's message is Mε-private; "
+            "per_agent: Lap(1/(ε d)), it is ε-private"
+        ),
+    ] = "printed"
+
+
+class CdpParameters(FederatedParameters, frozen=True, kw_only=True):
+    """`cdp-mab`: with `max_rounds` the R-round form, with `participation` < 1 the partial one."""
+
+    participation: Annotated[
+        float, Meta(gt=0, le=1, description="p, the fraction of agents that upload per round")
+    ] = 1.0
+    max_rounds: Annotated[int, Meta(ge=1, description="R, the rounds allowed")] | None = None
+    gap: Annotated[float, Meta(gt=0, lt=1, description="Δ, the smallest gap")] | None = None
+    c1: Annotated[float, Meta(ge=0, description="cost of a link agent to server")] = 25.0
+
+
+class DdpParameters(FederatedParameters, frozen=True, kw_only=True):
+    """`ddp-mab`: no server, means travel between neighbours."""
+
+    exchange: Annotated[Exchange, Meta(description="how means travel")] = "gis"
+    t_delay: Annotated[Delay, Meta(description="slots of a round spent on the exchange alone")] = (
+        "diameter-1"
+    )
+    c2: Annotated[float, Meta(ge=0, description="cost of a link agent to agent")] = 1.0
+
+
+class HdpParameters(FederatedParameters, frozen=True, kw_only=True):
+    """`hdp-mab`: means travel to the sink of their component, sinks talk to the server."""
+
+    t_delay: Annotated[
+        Delay, Meta(description="diameter-1: max_q (ecc(SA_q) - 1) slots; diameter: max_q ecc")
+    ] = "diameter-1"
+    c1: Annotated[float, Meta(ge=0, description="cost of a link agent to server")] = 25.0
+    c2: Annotated[float, Meta(ge=0, description="cost of a link agent to agent")] = 1.0
+
+
+class Schedule:
+    """S(r), d, C(r) and the noise: what every agent and the server know without a word.
+
+    `senders` is the number of agents whose means are averaged: M, or n = ⌈pM⌉ in the partial form
+    (section V), or 1 alone. `noise`: the printed Lap(1/(M ε d)) makes a message Mε-private; with
+    `per_agent` ε is put in the place of Mε everywhere, Lap(1/(ε d)).
+    """
+
+    def __init__(
+        self,
+        *,
+        arms: int,
+        senders: int,
+        horizon: int,
+        epsilon: float,
+        noise: NoiseReading = "printed",
+        max_rounds: int | None = None,
+        gap: float | None = None,
+    ) -> None:
+        self.arms = arms
+        self.senders = senders
+        self.horizon = horizon
+        self.epsilon = epsilon if noise == "printed" else epsilon / senders
+        self.max_rounds = max_rounds
+        self.gap = gap
+
+    @property
+    def message_epsilon(self) -> float:
+        """What one agent's messages cost one of its rewards: M ε (ε with `per_agent`)."""
+        return self.senders * self.epsilon
+
+    def aim(self, r: int) -> float:
+        """Δ̃_r = 2^-r, in the R-round form Δ^(r/R)."""
+        if self.max_rounds is None or self.gap is None:
+            return 2.0**-r
+        return float(self.gap ** (r / self.max_rounds))
+
+    def _logs(self, r: int, active: int) -> tuple[float, float]:
+        """L_r = log(8|I|r²T) and P_r = log(8Kr²T)."""
+        return (
+            math.log(8 * active * r**2 * self.horizon),
+            math.log(8 * self.arms * r**2 * self.horizon),
+        )
+
+    def observations(self, r: int, active: int, before: int) -> int:
+        """S(r) for |I| = `active` after S(r-1) = `before`: at least one new observation.
+
+        S(r) = ⌈max(8 L_r / (M Δ̃_r²), 8 r sqrt(2 P_r) / (M^1.5 ε Δ̃_r))⌉.
+        """
+        log_active, log_all = self._logs(r, active)
+        aim, m = self.aim(r), float(self.senders)
+        statistical = 8 * log_active / (m * aim**2)
+        private = 8 * r * math.sqrt(2 * log_all) / (m * math.sqrt(m) * self.epsilon * aim)
+        return max(math.ceil(max(statistical, private)), before + 1)
+
+    def radius(self, r: int, active: int, observations: int) -> float:
+        """C(r) = sqrt(L_r / (2 M S(r))) + r sqrt(8 P_r) / (M^1.5 ε S(r))."""
+        log_active, log_all = self._logs(r, active)
+        m = float(self.senders)
+        return math.sqrt(log_active / (2 * m * observations)) + r * math.sqrt(8 * log_all) / (
+            m * math.sqrt(m) * self.epsilon * observations
+        )
+
+    def scale(self, new: int) -> float:
+        """1 / (M ε d): the scale of the Laplace noise on a mean of d = `new` rewards."""
+        return 1.0 / (self.senders * self.epsilon * new)
+
+    def last(self, r: int) -> bool:
+        """Whether no round follows round r (R-round form)."""
+        return self.max_rounds is not None and r >= self.max_rounds
+
+
+def uploaders(agents: int, participation: float) -> int:
+    """N = ⌈pM⌉."""
+    return max(1, math.ceil(participation * agents - 1e-9))
+
+
+def survivors(arms: tuple[int, ...], means: FloatArray, radius: float, last: bool) -> Arms:
+    """I after a round: without { k : max_l ȳ_l - ȳ_k >= 2 C(r) }; after round R only the best."""
+    if last:
+        return (arms[int(means.argmax())],)
+    best = means.max()
+    return tuple(k for k, mean in zip(arms, means, strict=True) if best - mean < 2 * radius)
+
+
+def unpack_rows(data: bytes, rows: int, columns: int) -> FloatArray:
+    """A peer's finite numbers, shape (rows, columns), or `RemoteProtocolError`."""
+    if len(data) != 8 * rows * columns:
+        raise RemoteProtocolError(
+            "wrong-length", f"{len(data)} bytes for {rows} rows of {columns} means"
+        )
+    values = np.frombuffer(data, dtype="<f8").reshape(rows, columns)
+    if not np.isfinite(values).all():
+        raise RemoteProtocolError("not-finite", "a mean is NaN or infinite")
+    return values

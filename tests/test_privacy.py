@@ -1,0 +1,59 @@
+"""Ledgers of releases: composition within a block, disjoint rewards across blocks."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.mase import DpMaseVoter
+from agent.noise import SeededNoise
+from protocol.machine import Disclose, Pull, Pulled, Started
+from protocol.privacy import Release, spent
+
+LEDGERS = st.lists(
+    st.builds(
+        Release,
+        st.just("laplace"),
+        st.just(1.0),
+        st.just(1.0),
+        st.floats(0, 10),
+        st.sampled_from(["a", "b", "c"]),
+    ),
+    max_size=20,
+)
+
+
+@given(LEDGERS)
+def test_spent_is_the_dearest_block(releases: list[Release]) -> None:
+    blocks = [math.fsum(r.epsilon for r in releases if r.block == b) for b in "abc"]
+    assert spent(releases) == pytest.approx(max(blocks))
+
+
+@given(LEDGERS, LEDGERS)
+def test_a_longer_ledger_never_costs_less(one: list[Release], more: list[Release]) -> None:
+    assert spent(one) <= spent(one + more) * (1 + 1e-12)
+    assert spent(one + more) <= (spent(one) + spent(more)) * (1 + 1e-12)
+
+
+def test_nothing_released_costs_nothing() -> None:
+    assert spent([]) == 0.0
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.5])
+def test_dp_mase_spends_epsilon_however_many_epochs(epsilon: float) -> None:
+    """Equal arms keep it going; each epoch covers rewards of its own."""
+    voter = DpMaseVoter(3, 0.5, epsilon, "corrected", SeededNoise(np.random.default_rng(1)))
+    releases: list[Release] = []
+    effects = voter.handle(Started(), 0.0)
+    for _ in range(5):
+        (order,) = [e for e in effects if isinstance(e, Pull)]
+        sums = np.full(len(order.arms), 0.5 * order.times)
+        effects = voter.handle(Pulled(order.arms, order.times, sums), 0.0)
+        releases += [e.release for e in effects if isinstance(e, Disclose)]
+    assert len(releases) == 5
+    assert len({r.block for r in releases}) == 5
+    for release in releases:
+        assert release.epsilon == pytest.approx(release.sensitivity / release.scale)
+    assert spent(releases) == pytest.approx(epsilon)

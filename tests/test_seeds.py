@@ -1,0 +1,52 @@
+"""Randomness: one stream per (seed, run, agent, purpose), and the same one every time."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from posse.seeds import Purpose, generator
+
+KEYS = st.tuples(
+    st.integers(0, 2**64), st.integers(0, 1000), st.integers(-1, 5000), st.sampled_from(Purpose)
+)
+
+
+@given(KEYS)
+def test_the_same_key_gives_the_same_stream(key: tuple[int, int, int, Purpose]) -> None:
+    assert (generator(*key).random(8) == generator(*key).random(8)).all()
+
+
+@given(KEYS, KEYS)
+def test_another_key_gives_another_stream(
+    one: tuple[int, int, int, Purpose], other: tuple[int, int, int, Purpose]
+) -> None:
+    if one != other:
+        assert generator(*one).integers(2**63) != generator(*other).integers(2**63)
+
+
+def test_neighbouring_streams_are_uncorrelated() -> None:
+    keys = list(itertools.product((0, 1), (0, 1), (-1, 0, 1), Purpose))
+    draws = np.array([generator(*key).standard_normal(2_000) for key in keys])
+    correlation = np.corrcoef(draws)[np.triu_indices(len(keys), 1)]
+    # the largest of n correlations of right streams exceeds this with probability 1e-4
+    bound = np.sqrt(2 * np.log(2 * len(correlation) / 1e-4) / 2_000)
+    assert np.abs(correlation).max() < bound
+
+
+def test_streams_do_not_change_between_versions() -> None:
+    """A published run file must give its published run."""
+    assert generator(1, 0, 0, Purpose.REWARDS).integers(1000, size=4).tolist() == [
+        61,
+        558,
+        591,
+        886,
+    ]
+
+
+@pytest.mark.parametrize("seed", [-1])
+def test_a_seed_is_not_negative(seed: int) -> None:
+    with pytest.raises(ValueError, match="non-negative"):
+        generator(seed, 0, 0, Purpose.NOISE)

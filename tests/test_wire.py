@@ -1,0 +1,191 @@
+"""The codec: what is sent arrives, and no bytes of a peer's raise anything but one exception."""
+
+import math
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from protocol import control
+from protocol.errors import RemoteProtocolError
+from protocol.mase import TO_COORDINATOR, Eliminated, Sample, Vote
+from protocol.wire import (
+    HEADER,
+    MAX_DATA,
+    Codec,
+    Message,
+    Plane,
+    encode,
+    pack_floats,
+    read_header,
+    unpack_floats,
+)
+
+CODEC = Codec((*TO_COORDINATOR, *control.TO_COORDINATOR))
+
+ARMS = st.lists(st.integers(0, 2**31), min_size=1, max_size=20).map(tuple)
+MESSAGES = st.one_of(
+    st.builds(Vote, ARMS),
+    st.builds(Sample, ARMS, st.binary(max_size=200)),
+    st.builds(control.Due, st.floats(allow_nan=False)),
+    st.builds(
+        control.Join,
+        st.integers(-1, 2**31),
+        st.text(max_size=64),
+        st.text(max_size=200),
+        st.integers(0, 2**31),
+    ),
+    st.builds(control.Finished, st.none() | st.integers(0, 2**31), st.text(max_size=50)),
+)
+
+
+def frame_of(message: Message, **changes: Any) -> bytes:
+    fields: dict[str, Any] = {"run": 0, "source": 3, "sequence": 1, "now": 0.5, "sent": 9}
+    return encode(message, **(fields | changes))
+
+
+def decode(frame: bytes, codec: Codec = CODEC) -> Message:
+    return codec.decode(read_header(frame), frame)
+
+
+def refused(frame: bytes, codec: Codec = CODEC) -> str:
+    with pytest.raises(RemoteProtocolError) as caught:
+        decode(frame, codec)
+    return caught.value.reason
+
+
+@given(
+    MESSAGES,
+    st.integers(0, 2**32 - 1),
+    st.integers(-1, 2**31 - 1),
+    st.integers(0, 2**32 - 1),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.integers(0, 2**63 - 1),
+)
+def test_what_is_sent_arrives(
+    message: Message, run: int, source: int, sequence: int, now: float, sent: int
+) -> None:
+    frame = encode(message, run=run, source=source, sequence=sequence, now=now, sent=sent)
+    header = read_header(frame)
+    assert header == (b"po", 1, message.plane, run, source, sequence, now, sent)
+    assert CODEC.decode(header, frame) == message
+    # the same message is the same bytes: what is measured in one engine is so in the other
+    assert frame == encode(message, run=run, source=source, sequence=sequence, now=now, sent=sent)
+
+
+def test_the_layout_of_a_frame() -> None:
+    """Byte by byte, so that a change of the format does not pass unseen."""
+    frame = encode(Vote((3, 7)), run=1, source=-1, sequence=2, now=1.0, sent=5)
+    assert frame.hex(" ") == (
+        "70 6f 01 00 01 00 00 00 ff ff ff ff 02 00 00 00 "
+        "00 00 00 00 00 00 f0 3f 05 00 00 00 00 00 00 00 "
+        "92 a4 56 6f 74 65 92 03 07"
+    )
+    assert HEADER.size == 32
+
+
+@given(st.binary(max_size=300))
+@example(b"")
+@example(b"po")
+def test_random_bytes_are_refused(frame: bytes) -> None:
+    refused(frame)
+
+
+@given(st.binary(max_size=300), st.sampled_from([0, 1, 2, 3, 255]))
+@example(b"\x91" * 290, 0)
+@example(b"\xdd\xff\xff\xff\xff", 0)
+@example(b"\xc6\xff\xff\xff\xff", 1)
+@example(b"\x92\xa4Vote\xdd\xff\xff\xff\xff", 0)
+@example(b"\x92\xa4\x80ote\x91\x01", 0)  # a kind that is not UTF-8
+def test_hostile_payloads_raise_nothing_else(payload: bytes, plane: int) -> None:
+    frame = HEADER.pack(b"po", 1, plane, 0, 0, 0, 0.0, 0) + payload
+    try:
+        message = decode(frame)
+    except RemoteProtocolError:
+        return
+    assert isinstance(message, (*TO_COORDINATOR, *control.TO_COORDINATOR))
+
+
+@given(MESSAGES, st.data())
+def test_a_damaged_frame_raises_nothing_else(message: Message, data: st.DataObject) -> None:
+    frame = bytearray(frame_of(message))
+    for _ in range(data.draw(st.integers(1, 4))):
+        frame[data.draw(st.integers(0, len(frame) - 1))] = data.draw(st.integers(0, 255))
+    cut = bytes(frame[: data.draw(st.integers(0, len(frame)))])
+    try:
+        decode(cut)
+    except RemoteProtocolError as error:
+        assert error.reason
+
+
+def test_deep_nesting_is_refused() -> None:
+    payload = b"\x91" * 900_000
+    assert refused(HEADER.pack(b"po", 1, 0, 0, 0, 0, 0.0, 0) + payload) in {
+        "malformed",
+        "unknown-kind",
+    }
+
+
+@pytest.mark.parametrize(
+    ("frame", "reason"),
+    [
+        (b"po\x01", "short"),
+        (frame_of(Vote((1,))).replace(b"po", b"PO", 1), "garbage"),
+        (b"po\x02" + frame_of(Vote((1,)))[3:], "version"),
+        (frame_of(Vote((1,)), now=math.nan), "not-finite"),
+        (frame_of(Vote((1,)), now=math.inf), "not-finite"),
+        (frame_of(Vote((1,)))[:-1], "malformed"),
+        (frame_of(Vote((1,))) + b"\x00", "malformed"),
+        (frame_of(Eliminated((1,))), "unknown-kind"),
+        (frame_of(control.Begin(1, 0)), "unknown-kind"),
+        (frame_of(Vote(())), "malformed"),
+        (frame_of(Vote((-1,))), "malformed"),
+        (frame_of(Vote(tuple(range(10_001)))), "malformed"),
+        (frame_of(control.Join(0, "t" * 65, "", 1)), "malformed"),
+    ],
+)
+def test_each_refusal_has_its_reason(frame: bytes, reason: str) -> None:
+    assert refused(frame) == reason
+
+
+def test_a_message_on_the_wrong_plane_is_refused() -> None:
+    frame = bytearray(frame_of(Vote((1,))))
+    frame[3] = Plane.CONTROL
+    assert refused(bytes(frame)) == "unknown-kind"
+    frame[3] = Plane.WORLD
+    assert refused(bytes(frame)) == "unknown-kind"
+
+
+def test_data_is_limited_before_it_is_decoded() -> None:
+    overhead = len(msgspec.msgpack.encode(Sample((0,), bytes(MAX_DATA // 2)))) - MAX_DATA // 2
+    fits = Sample((0,), bytes(MAX_DATA - overhead))
+    assert decode(frame_of(fits)) == fits
+    assert refused(frame_of(Sample((0,), bytes(MAX_DATA - overhead + 1)))) == "oversize"
+    # limited by length alone: these bytes are no message at all
+    assert refused(HEADER.pack(b"po", 1, 0, 0, 0, 0, 0.0, 0) + bytes(MAX_DATA + 1)) == "oversize"
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=50))
+def test_floats_arrive_exactly(values: list[float]) -> None:
+    data = pack_floats(np.array(values))
+    assert len(data) == 8 * len(values)
+    assert unpack_floats(data, len(values)).tolist() == values
+
+
+@given(st.binary(max_size=80), st.integers(0, 10))
+def test_hostile_floats_raise_nothing_else(data: bytes, count: int) -> None:
+    try:
+        values = unpack_floats(data, count)
+    except RemoteProtocolError as error:
+        assert error.reason == ("wrong-length" if len(data) != 8 * count else "not-finite")
+    else:
+        assert values.shape == (count,)
+        assert np.isfinite(values).all()
+
+
+def test_strided_arrays_are_packed_in_order() -> None:
+    table = np.arange(6.0).reshape(2, 3)
+    assert unpack_floats(pack_floats(table[:, 1]), 2).tolist() == [1.0, 4.0]
