@@ -270,9 +270,12 @@ class AgentHost:
         references = {}
         if isinstance(setup.arms, LabMeans):
             table = setup.arms.table(setup.agents, seeded(Purpose.INSTANCE, COORDINATOR))
-            references["regret"] = table.mean(axis=0)
-            if (table != table[0]).any():
-                references["regret_local"] = table[self.rank]
+            if self.system.regret_against == "own":
+                references["regret"] = table[self.rank]
+            else:
+                references["regret"] = table.mean(axis=0)
+                if (table != table[0]).any():
+                    references["regret_local"] = table[self.rank]
         self.account = Account(arms, references)
         tape = Tape(setup.arms.build(context), arms)
         match setup.clock:

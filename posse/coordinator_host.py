@@ -362,6 +362,7 @@ class CoordinatorHost:
                 if "regret" in curves
                 else None
             ),
+            regret_per_agent=[report.regret["regret"] for report in reports if report.regret],
             pulls_per_arm=pulls.sum(axis=0).tolist(),
             pulls_per_agent=pulls.sum(axis=1).tolist(),
             activations_per_agent=activations,
@@ -415,8 +416,9 @@ def _no_report(arms: int) -> control.Report:
 
 
 def _delay(histogram: Counter[int], reports: list[control.Report]) -> dict[str, Any] | None:
-    """Seconds from send to receipt: quantiles, and `histogram` as [[seconds, messages], …]; and what
-    the agents took the time of.
+    """Seconds from send to receipt, and what the agents took the time of.
+
+    Quantiles, and `histogram` as [[seconds, messages], …].
     """
     if not histogram:
         return None

@@ -36,6 +36,7 @@ class RunRecord:
     regret: float | None = None
     regret_local: float | None = None
     regret_curve: list[list[float]] | None = None
+    regret_per_agent: list[float] = field(default_factory=list)
     pulls_per_arm: list[int] = field(default_factory=list)
     pulls_per_agent: list[int] = field(default_factory=list)
     activations_per_agent: list[int] = field(default_factory=list)

@@ -44,7 +44,11 @@ class Arms(Protocol):
 
 
 class RandomMeans(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Means drawn at random, one instance for all agents.
+    """Means drawn at random: U[low, high], or by cosine similarity.
+
+    `uniform` is one instance for all agents, or, with `per_agent`, one row for each. `cosine`:
+    μ_ij = (1 + cos(u_i, v_j)) / 2 with u_i and v_j uniform on the unit sphere in `dimensions`
+    dimensions, one u per agent and one v per arm (Esfandiari et al. 2022, section 5).
 
     Without `seed` every run of a `repeat` draws its own instance from the run's seed.
     `spread` > 0 adds to each agent's mean its own offset from U[-spread, spread], centred over the
@@ -55,12 +59,16 @@ class RandomMeans(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     count: Annotated[int, Meta(ge=2)]
     low: float = 0.0
     high: float = 1.0
+    per_agent: bool = False
+    dimensions: Annotated[int, Meta(ge=1)] = 10
     spread: Annotated[float, Meta(ge=0)] = 0.0
     seed: Annotated[int, Meta(ge=0)] | None = None
 
     def __post_init__(self) -> None:
-        if self.random != "uniform":
-            raise ValueError(f"random = '{self.random}' is not known; 'uniform' is")
+        if self.random not in {"uniform", "cosine"}:
+            raise ValueError(f"random = '{self.random}' is not known; 'uniform' and 'cosine' are")
+        if self.spread and (self.per_agent or self.random == "cosine"):
+            raise ValueError("spread is for means that agents share; they have their own here")
         if not self.low < self.high:
             raise ValueError(f"low = {self.low} must be less than high = {self.high}")
 
@@ -68,6 +76,10 @@ class RandomMeans(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         """Means, shape (agents, count)."""
         if self.seed is not None:
             generator = np.random.default_rng(self.seed)
+        if self.random == "cosine":
+            return self._cosine(agents, generator)
+        if self.per_agent:
+            return generator.uniform(self.low, self.high, (agents, self.count))
         means = np.broadcast_to(
             generator.uniform(self.low, self.high, self.count), (agents, self.count)
         )
@@ -83,6 +95,14 @@ class RandomMeans(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
                 outside.any(axis=0), generator.uniform(self.low, self.high, self.count), means
             )
         raise ValueError(f"no instance with spread = {self.spread} stays inside [0, 1]")
+
+    def _cosine(self, agents: int, generator: np.random.Generator) -> FloatArray:
+        users = generator.standard_normal((agents, self.dimensions))
+        arms = generator.standard_normal((self.count, self.dimensions))
+        users /= np.linalg.norm(users, axis=1, keepdims=True)
+        arms /= np.linalg.norm(arms, axis=1, keepdims=True)
+        means: FloatArray = np.clip((1.0 + users @ arms.T) / 2.0, 0.0, 1.0)
+        return means
 
 
 Means = list[float | list[float]] | RandomMeans

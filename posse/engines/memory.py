@@ -2,6 +2,7 @@
 
 import math
 from collections import deque
+from collections.abc import Callable
 from time import monotonic_ns
 
 import msgspec
@@ -19,8 +20,17 @@ def _no_clock() -> int:
     return 0
 
 
-def run(spec: RunSpec, number: int, observe: Observer = silent) -> RunRecord:
-    """Run number `number` of the specification's series."""
+def _no_tap(source: int, target: int, frame: bytes) -> None:
+    """Nobody listens."""
+
+
+def run(
+    spec: RunSpec,
+    number: int,
+    observe: Observer = silent,
+    tap: Callable[[int, int, bytes], None] = _no_tap,
+) -> RunRecord:
+    """Run number `number` of the specification's series; `tap` hears every frame on the wire."""
     network = spec.definition().network(spec, number)
     stamp = monotonic_ns if spec.clock() == "wall" else _no_clock
     coordinator = CoordinatorHost(spec, network, number, _no_clock, observe)
@@ -40,6 +50,7 @@ def run(spec: RunSpec, number: int, observe: Observer = silent) -> RunRecord:
     while coordinator.record is None:
         while wire:
             source, target, frame = wire.popleft()
+            tap(source, target, frame)
             host = coordinator if target == COORDINATOR else agents[target]
             host.receive(source, frame)
             collect(target, host)

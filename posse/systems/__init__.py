@@ -10,6 +10,7 @@ _FAMILIES = {
     "mase": ("mase", "dp-mase", "corrupted-elimination", "central", "independent"),
     "players": ("tdfs-ucb", "tdfs-private-bound", "tdfs-private", "random-player"),
     "federated": ("cdp-mab", "ddp-mab", "hdp-mab", "single-mab"),
+    "anonymous": ("anonymous", "explore-then-commit", "parallel-ucb"),
 }
 
 _REGISTERED: dict[str, System] = {}

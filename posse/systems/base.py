@@ -97,6 +97,8 @@ class System:
     `shared_arms` all agents share one set of arms, which is the coordinator's machine's to pull
     `advise`      sentences about what is allowed and probably not meant
     `network`     lays out who hears whom
+    `regret_against`  the means that `regret` is measured against: the "average" over the agents
+                  (`regret_local` then is against each agent's own), or each agent's "own"
     `summarise`   completes a run's record (status and answer where no server decides, cost, …)
     """
 
@@ -114,6 +116,7 @@ class System:
     has_topology: bool = False
     components: bool = False
     shared_arms: bool = False
+    regret_against: Literal["average", "own"] = "average"
     check: Callable[[RunSpec, Any], None] = no_check
     advise: Callable[[RunSpec, Any], list[str]] = no_advice
     network: Callable[[RunSpec, int], Network] = no_network

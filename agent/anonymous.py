@@ -1,0 +1,265 @@
+"""The agents of anonymous bandits (Esfandiari, Mirrokni and Schneider 2022).
+
+`AnonymousPlayer`  plays what it is assigned and reports only into groups (Algorithms 1 and 2)
+`ParallelUcb`      UCB1 alone, the yardstick without anonymity
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from agent.masking import Masker, public_key
+from protocol.anonymous import (
+    WORD_BITS,
+    Aggregation,
+    Assign,
+    Commit,
+    Forwarded,
+    Keys,
+    Masked,
+    Played,
+    PublicKey,
+    Sealed,
+    Sums,
+    Unmask,
+    Unmasked,
+    Words,
+    largest_sum,
+    pack_words,
+    schedule_length,
+    to_words,
+    unpack_words,
+)
+from protocol.errors import LocalProtocolError, RemoteProtocolError
+from protocol.machine import (
+    COORDINATOR,
+    Effect,
+    Effects,
+    Event,
+    Explore,
+    Finish,
+    FloatArray,
+    Note,
+    Observed,
+    Pull,
+    Pulled,
+    Received,
+    Send,
+    Started,
+)
+
+_REWARD_POINTS = 200
+
+
+@dataclass(slots=True)
+class Earnings:
+    """What the agent earned so far, noted at about 200 times of the horizon (lab only)."""
+
+    horizon: int
+    total: float = 0.0
+    noted: int = 0
+
+    def add(self, amount: float, played: int) -> list[Effect]:
+        """`amount` was earned up to round `played`."""
+        self.total += amount
+        mark = played * _REWARD_POINTS // self.horizon
+        if mark == self.noted:
+            return []
+        self.noted = mark
+        return [Note("reward", (played, self.total))]
+
+
+@dataclass(slots=True)
+class AnonymousPlayer:
+    """A user: plays π(i) in all 2C + 2 rounds of every assignment, and reports into its group.
+
+    The report has one word per round of the schedule, 0 for the round in which the user is left
+    out. `masked`: it leaves behind masks (`agent.masking`). `sink`: it leaves sealed for the first
+    member of the group, who adds up all of them and passes on the sums.
+    """
+
+    rank: int
+    arms: int
+    horizon: int
+    precision: int
+    aggregation: Aggregation
+    masker: Masker
+    earnings: Earnings
+    played: int = 0
+    order: Assign | None = None
+    playing: bool = False
+    committed: Commit | None = None
+    reports: dict[int, Words] = field(default_factory=dict)
+
+    def handle(self, event: Event, now: float) -> Effects:
+        """See `protocol.machine.Machine`."""
+        match event:
+            case Started():
+                return [Send(COORDINATOR, PublicKey(public_key(self.masker.private)))]
+            case Pulled(_, times, sums, rewards):
+                return self._played(times, sums, rewards)
+            case Received(sender, message) if sender == COORDINATOR:
+                match message:
+                    case Keys(keys) if not self.masker.keys:
+                        return self._meet(keys)
+                    case Assign() if not self.playing:
+                        return self._begin(message)
+                    case Unmask(number) if self.aggregation == "masked":
+                        seed = self.masker.reveal(number)
+                        return [Send(COORDINATOR, Unmasked(number, seed))]
+                    case Forwarded() if self.aggregation == "sink":
+                        return self._collect(message)
+                    case Commit() if not self.playing:
+                        return self._commit(message)
+            case _:
+                pass
+        message_name = type(event.message if isinstance(event, Received) else event).__name__
+        raise RemoteProtocolError("out-of-turn", message_name)
+
+    @property
+    def _width(self) -> int:
+        return schedule_length(self.masker.group_size)
+
+    def _meet(self, keys: dict[int, bytes]) -> Effects:
+        if keys.get(self.rank) != public_key(self.masker.private):
+            raise RemoteProtocolError("wrong-keys", "our own public key is not among them")
+        self.masker.keys = keys
+        return []
+
+    def _begin(self, order: Assign) -> Effects:
+        if order.arm >= self.arms:
+            raise RemoteProtocolError("no-such-arm", str(order.arm))
+        rounds = order.copies * self._width
+        if self.played + rounds > self.horizon:
+            raise RemoteProtocolError("past-horizon", f"{rounds} rounds after {self.played}")
+        if largest_sum(self.masker.group_size, order.copies, self.precision) >> WORD_BITS:
+            raise RemoteProtocolError("overflow", f"{order.copies} copies")
+        self.masker.begin(order.number, order.group)
+        self.order, self.playing = order, True
+        self.reports = {}
+        return [Pull((order.arm,), rounds, each=True)]
+
+    def _commit(self, order: Commit) -> Effects:
+        if order.arm >= self.arms:
+            raise RemoteProtocolError("no-such-arm", str(order.arm))
+        if self.played + order.rounds > self.horizon:
+            raise RemoteProtocolError("past-horizon", f"{order.rounds} after {self.played}")
+        if not order.rounds:
+            return [Finish("done", order.arm)]
+        self.committed, self.playing = order, True
+        return [Pull((order.arm,), order.rounds)]
+
+    def _played(self, times: int, sums: FloatArray, rewards: FloatArray | None) -> Effects:
+        self.played += times
+        noted = self.earnings.add(float(sums[0]), self.played)
+        if self.committed is not None:
+            return [*noted, Finish("done", self.committed.arm)]
+        order, self.playing = self.order, False
+        if order is None or rewards is None:
+            raise LocalProtocolError("rewards that were not ordered")
+        if not order.group:
+            return [*noted, Send(COORDINATOR, Played(order.number))]
+        if rewards.min() < 0 or rewards.max() > 1:
+            raise LocalProtocolError("a masked reward must lie in [0, 1]")
+        words = to_words(rewards.reshape(order.copies, self._width), self.precision).sum(
+            axis=0, dtype=np.uint64
+        )
+        words[1 + order.group.index(self.rank)] = 0
+        return [*noted, *self._report(order, words)]
+
+    def _report(self, order: Assign, words: Words) -> list[Effect]:
+        number, group = order.number, order.group
+        if self.aggregation == "masked":
+            hidden = self.masker.mask(number, group, words)
+            return [Send(COORDINATOR, Masked(number, pack_words(hidden)))]
+        if group[0] != self.rank:
+            box = self.masker.seal(number, group, pack_words(words))
+            return [Send(COORDINATOR, Sealed(number, box))]
+        self.reports[self.rank] = words
+        return [Send(COORDINATOR, Played(number)), *self._pass_on(order)]
+
+    def _collect(self, forwarded: Forwarded) -> Effects:
+        """`sink`: take another member's report."""
+        number, sender = forwarded.number, forwarded.sender
+        order = self.order
+        if order is None or order.number != number or order.group[:1] != (self.rank,):
+            raise RemoteProtocolError("out-of-turn", f"a report of assignment {number}")
+        if sender not in order.group or sender in self.reports or sender == self.rank:
+            raise RemoteProtocolError("wrong-member", f"agent {sender}")
+        report = self.masker.open(number, order.group, sender, forwarded.box)
+        self.reports[sender] = unpack_words(report, self._width)
+        return self._pass_on(order)
+
+    def _pass_on(self, order: Assign) -> list[Effect]:
+        if len(self.reports) < len(order.group):
+            return []
+        sums = np.zeros(self._width, dtype=np.uint64)
+        for words in self.reports.values():
+            sums += words
+        return [Send(COORDINATOR, Sums(order.number, pack_words(sums)))]
+
+
+@dataclass(slots=True)
+class ParallelUcb:
+    """UCB1 (Auer et al. 2002): each arm once, then the largest μ̂_k + sqrt(2 log t / n_k).
+
+    Ties are broken at random. An arm is ordered until another one overtakes it.
+    """
+
+    arms: int
+    horizon: int
+    ties: np.random.Generator
+    earnings: Earnings
+    t: int = 0
+    arm: int = 0
+    sums: FloatArray = field(default_factory=lambda: np.zeros(0))
+    counts: FloatArray = field(default_factory=lambda: np.zeros(0))
+
+    def handle(self, event: Event, now: float) -> Effects:
+        """See `protocol.machine.Machine`."""
+        match event:
+            case Started():
+                self.sums = np.zeros(self.arms)
+                self.counts = np.zeros(self.arms)
+                return [Pull(tuple(range(min(self.arms, self.horizon))), 1)]
+            case Pulled(arms, _, sums):
+                self.sums[list(arms)] += sums
+                self.counts[list(arms)] += 1
+                self.t = len(arms)
+                return self._choose(float(sums.sum()))
+            case Observed(_, rewards):
+                # cumulative, as in `silent`: both must round alike
+                earned = float(np.cumsum(rewards[0])[-1])
+                self.sums[self.arm] += earned
+                self.counts[self.arm] += rewards.shape[1]
+                self.t += rewards.shape[1]
+                return self._choose(earned)
+            case _:
+                raise RemoteProtocolError("out-of-turn", type(event).__name__)
+
+    def silent(self, rewards: FloatArray) -> int:
+        """See `protocol.machine.ExploringMachine`."""
+        width = min(rewards.shape[1], self.horizon - self.t)
+        more = np.arange(1, width + 1)
+        bonus = 2.0 * np.log(self.t + more)
+        count = self.counts[self.arm] + more
+        own = (self.sums[self.arm] + np.cumsum(rewards[0, :width])) / count + np.sqrt(bonus / count)
+        others = np.delete(np.arange(self.arms), self.arm)
+        n = self.counts[others, None]
+        best = (self.sums[others, None] / n + np.sqrt(bonus / n)).max(axis=0)
+        acts = best >= own
+        acts[-1] |= width == self.horizon - self.t
+        return int(acts.argmax()) if acts.any() else rewards.shape[1]
+
+    def _choose(self, earned: float) -> Effects:
+        noted = self.earnings.add(earned, self.t)
+        if self.t >= self.horizon:
+            means = self.sums / np.maximum(self.counts, 1)
+            return [*noted, Finish("done", int(means.argmax()))]
+        index = self.sums / self.counts + np.sqrt(2.0 * np.log(self.t) / self.counts)
+        leaders = np.flatnonzero(index == index.max())
+        arm = int(leaders[0] if len(leaders) == 1 else self.ties.choice(leaders))
+        if arm == self.arm and self.t > self.arms:
+            return noted
+        self.arm = arm
+        return [*noted, Explore((arm,))]

@@ -1,0 +1,171 @@
+"""Secure aggregation on an agent's side: what leaves it can be read as a sum over its group only.
+
+After Bonawitz et al., "Practical secure aggregation for privacy-preserving machine learning", CCS
+2017, without its secret sharing: who drops out makes its group's round worthless instead.
+
+Every pair of agents agrees on a seed once (X25519, HKDF with SHA-256). For assignment n agent i of
+group G sends, for each round s of the schedule in which it takes part,
+
+    y_i = x_i + b_i + Σ_{j in roster(s), j ≠ i} ±PRG(seed_ij, n)      modulo 2^64,
+
+with + for i < j and - for i > j, so that the pairs' masks cancel in the sum over the roster. b_i is
+the self-mask, a stream from a seed of its own for each n. Only when the reports of all members are
+there does the coordinator ask for these seeds. A member that is gone by then takes its b_i along:
+the round has no sum, and the others' reports stay hidden behind their masks with it.
+
+The agent trusts nobody to choose groups. It refuses
+
+    a roster of fewer than C        the sum would cover too few
+    a number that does not grow     masks used twice cancel in the difference
+    repeated names                  a roster of C names of which some are one
+    a second unmask                 and one for a round that is not its last
+"""
+
+import struct
+from dataclasses import dataclass, field
+
+import numpy as np
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from protocol.anonymous import Words, schedule_length
+from protocol.errors import RemoteProtocolError
+from protocol.keystream import keystream, keystream_bytes, keystreams
+
+_SEAL_NONCE = struct.Struct("<QI")
+
+
+def new_private_key() -> bytes:
+    """A private key from the operating system's source, for field use."""
+    return X25519PrivateKey.generate().private_bytes_raw()
+
+
+def private_key(secret: bytes) -> bytes:
+    """A private key from 32 secret bytes: in the lab they come from the run's seed."""
+    return X25519PrivateKey.from_private_bytes(secret).private_bytes_raw()
+
+
+def public_key(private: bytes) -> bytes:
+    """The X25519 public key of a private one, 32 bytes each."""
+    return X25519PrivateKey.from_private_bytes(private).public_key().public_bytes_raw()
+
+
+def _derive(secret: bytes, info: bytes) -> bytes:
+    """Two keys of 32 bytes."""
+    return HKDF(algorithm=SHA256(), length=64, salt=None, info=info).derive(secret)
+
+
+@dataclass(slots=True)
+class Masker:
+    """Agent `rank`'s keys and the assignments that it has taken part in.
+
+    `group_size` is C. `keys` are the public keys by rank, `seeds` what it agreed on with those it
+    has met: 32 bytes for masks and 32 for sealed reports.
+    """
+
+    rank: int
+    group_size: int
+    private: bytes
+    keys: dict[int, bytes] = field(default_factory=dict)
+    seeds: dict[int, bytes] = field(default_factory=dict)
+    last: int = -1
+    reported: int = -1
+    revealed: int = -1
+    self_key: bytes = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.self_key = _derive(self.private, b"posse self-mask")[:32]
+
+    def check(self, number: int, group: tuple[int, ...]) -> None:
+        """Raise RemoteProtocolError unless this agent may take part in such a group."""
+        if number <= self.last:
+            raise RemoteProtocolError("number-not-increasing", f"{number} after {self.last}")
+        if not group:
+            return
+        if len(set(group)) != len(group):
+            raise RemoteProtocolError("repeated-names", f"group {group}")
+        # every roster but the whole group's lacks one member
+        if len(group) - 1 < self.group_size:
+            raise RemoteProtocolError(
+                "small-roster", f"{len(group) - 1} users where C = {self.group_size}"
+            )
+        if len(group) > 2 * self.group_size + 1:
+            raise RemoteProtocolError("large-group", f"{len(group)} users")
+        if self.rank not in group:
+            raise RemoteProtocolError("wrong-group", f"agent {self.rank} is not in {group}")
+        if missing := [user for user in group if user not in self.keys]:
+            raise RemoteProtocolError("no-key", f"agent {missing[0]} has no public key")
+        for peer in group:
+            if peer != self.rank:
+                self._agree(peer)
+
+    def begin(self, number: int, group: tuple[int, ...]) -> None:
+        """Take part in assignment `number`; see `check`."""
+        self.check(number, group)
+        self.last = number
+
+    def mask(self, number: int, group: tuple[int, ...], words: Words) -> Words:
+        """Hide a report of 2C + 2 words, once per assignment that was begun."""
+        if number != self.last or number == self.reported:
+            raise RemoteProtocolError("second-report", f"assignment {number}")
+        self.reported = number
+        width = schedule_length(self.group_size)
+        masked = words + keystream(self.own_seed(number), number, width)
+        peers = [peer for peer in group if peer != self.rank]
+        streams = keystreams([self.seeds[peer][:32] for peer in peers], number, width)
+        # a pair's mask only where both take part: not where the peer is left out
+        steps = [step for step, peer in enumerate(group, start=1) if peer != self.rank]
+        streams[np.arange(len(peers)), steps] = 0
+        below = np.array(peers) < self.rank
+        masked += streams[~below].sum(axis=0, dtype=np.uint64)
+        masked -= streams[below].sum(axis=0, dtype=np.uint64)
+        masked[1 + group.index(self.rank)] = 0
+        return masked
+
+    def own_seed(self, number: int) -> bytes:
+        """The seed of the self-mask b_i of one assignment."""
+        return keystream_bytes(self.self_key, number, 32)
+
+    def reveal(self, number: int) -> bytes:
+        """The self-mask's seed, once, and only for the last report."""
+        if number == self.revealed:
+            raise RemoteProtocolError("second-unmask", f"assignment {number}")
+        if number != self.reported or number != self.last:
+            raise RemoteProtocolError("stale-unmask", f"assignment {number}")
+        self.revealed = number
+        return self.own_seed(number)
+
+    def seal(self, number: int, group: tuple[int, ...], report: bytes) -> bytes:
+        """A report for the group's first member alone, bound to the assignment and the group."""
+        if number != self.last or number == self.reported:
+            raise RemoteProtocolError("second-report", f"assignment {number}")
+        self.reported = number
+        nonce = _SEAL_NONCE.pack(number, self.rank)
+        return ChaCha20Poly1305(self.seeds[group[0]][32:]).encrypt(nonce, report, _names(group))
+
+    def open(self, number: int, group: tuple[int, ...], sender: int, box: bytes) -> bytes:
+        """What `sender` sealed, or RemoteProtocolError."""
+        nonce = _SEAL_NONCE.pack(number, sender)
+        try:
+            return ChaCha20Poly1305(self.seeds[sender][32:]).decrypt(nonce, box, _names(group))
+        except InvalidTag:
+            raise RemoteProtocolError("bad-seal", f"from agent {sender}") from None
+
+    def _agree(self, peer: int) -> None:
+        """Agree with `peer` on seeds, when they first meet."""
+        if peer in self.seeds:
+            return
+        private = X25519PrivateKey.from_private_bytes(self.private)
+        try:
+            secret = private.exchange(X25519PublicKey.from_public_bytes(self.keys[peer]))
+        except ValueError:
+            raise RemoteProtocolError("bad-key", f"agent {peer}'s public key") from None
+        pair = struct.pack("<II", *sorted((self.rank, peer)))
+        self.seeds[peer] = _derive(secret, b"posse pair" + pair)
+
+
+def _names(group: tuple[int, ...]) -> bytes:
+    return np.array(group, dtype="<u4").tobytes()

@@ -1,0 +1,287 @@
+"""The server of anonymous bandits (Esfandiari, Mirrokni and Schneider 2022).
+
+It never sees a user: each of its observations is a sum over a group. What it does with the
+estimates is `coordinator.learners`; here is how it gets them.
+"""
+
+from collections import Counter, deque
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from coordinator.decomposition import Assignment, BoolArray
+from coordinator.flow import IntArray
+from coordinator.groups import Group, Round, form_groups
+from coordinator.learners import Learner
+from protocol.anonymous import (
+    TAG_BYTES,
+    Aggregation,
+    Assign,
+    Commit,
+    Forwarded,
+    Keys,
+    Masked,
+    Played,
+    PublicKey,
+    Sealed,
+    Sums,
+    Unmask,
+    Unmasked,
+    estimates,
+    schedule_length,
+    unpack_words,
+)
+from protocol.errors import RemoteProtocolError
+from protocol.machine import (
+    Effect,
+    Effects,
+    Event,
+    Finish,
+    Note,
+    PeerFinished,
+    Received,
+    Send,
+    Started,
+)
+from protocol.wire import Message
+
+
+@dataclass(slots=True)
+class AnonymousServer:
+    """Hands out assignments one by one, until the learner commits or T is used up.
+
+    An assignment is over when every active user has answered it and each group has its sums. A
+    member that finishes before its commitment has vanished, and one whose report has a wrong
+    length is expelled; its group is broken, and the assignment is played again by the others, with
+    new masks and new rewards, if at least C are left on the arm: more than C form a group, and to
+    C another user joins for whom the arm is alive. Nobody is asked to unmask a broken group.
+    """
+
+    agents: int
+    arms: int
+    horizon: int
+    group_size: int
+    precision: int
+    aggregation: Aggregation
+    learner: Learner
+    generator: np.random.Generator
+    left: int = 0
+    number: int = 0
+    keys: dict[int, bytes] = field(default_factory=dict)
+    active: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    planned: deque[Assignment] = field(default_factory=deque)
+    current: Round | None = None
+    committed: bool = False
+    finished: set[int] = field(default_factory=set)
+    group_sizes: Counter[int] = field(default_factory=Counter)
+    used: int = 0
+
+    def handle(self, event: Event, now: float) -> Effects:
+        """See `protocol.machine.Machine`."""
+        match event:
+            case Started():
+                self.left = self.horizon
+                self.active = np.ones(self.agents, dtype=bool)
+                return []
+            case PeerFinished(sender):
+                return self._finished(sender)
+            case Received(sender, PublicKey(key)):
+                if sender in self.keys or not self.active[sender]:
+                    raise RemoteProtocolError("duplicate-key", f"agent {sender}")
+                self.keys[sender] = key
+                return self._begin()
+            case Received(sender, message):
+                return self._answer(sender, message)
+            case _:
+                raise RemoteProtocolError("out-of-turn", type(event).__name__)
+
+    # one assignment after the other
+
+    def _begin(self) -> list[Effect]:
+        """Send the keys round when all are there, and the first assignment."""
+        active = [int(n) for n in np.flatnonzero(self.active)]
+        if self.number or self.committed or any(user not in self.keys for user in active):
+            return []
+        keys = {user: self.keys[user] for user in active}
+        return [*(Send(user, Keys(keys)) for user in active), *self._next()]
+
+    def _next(self) -> list[Effect]:
+        """The next assignment, or the commitment."""
+        notes: list[Effect] = []
+        room = self.left // schedule_length(self.group_size)
+        while room and self.active.sum() > self.group_size:
+            if self.planned:
+                return [*notes, *self._assign(self.planned.popleft(), room)]
+            plan = self.learner.plan(self.active)
+            if plan is None:
+                break
+            self.planned.extend(plan[0])
+            notes += plan[1]
+        return [*notes, *self._commit()]
+
+    def _assign(self, assignment: Assignment, room: int) -> list[Effect]:
+        arms = np.where(self.active, assignment.arms, -1)
+        copies = min(assignment.copies, room)
+        groups = form_groups(arms, self.group_size, self.generator)
+        users = [int(n) for n in np.flatnonzero(self.active)]
+        self.number += 1
+        self.left -= copies * schedule_length(self.group_size)
+        self.current = Round(
+            self.number,
+            assignment,
+            copies,
+            groups,
+            {user: group for group in groups for user in group.members},
+            set(users),
+        )
+        self.group_sizes.update(len(group.members) for group in groups)
+        of = self.current.of
+        return [
+            Send(
+                user,
+                Assign(
+                    self.number,
+                    int(arms[user]),
+                    copies,
+                    of[user].members if user in of else (),
+                ),
+            )
+            for user in users
+        ]
+
+    def _commit(self) -> list[Effect]:
+        """Every user plays its best arm for what is left of T."""
+        self.committed = True
+        self.planned.clear()
+        best = self.learner.best()
+        effects: list[Effect] = [
+            Note("group-size", (size, count)) for size, count in sorted(self.group_sizes.items())
+        ]
+        effects.append(Note("commit", (self.number, self.horizon - self.left, self.used)))
+        return [
+            *effects,
+            *(Send(int(n), Commit(int(best[n]), self.left)) for n in np.flatnonzero(self.active)),
+        ]
+
+    # answers
+
+    def _answer(self, sender: int, message: Message) -> Effects:
+        current = self.current
+        if current is None or getattr(message, "number", None) != current.number:
+            raise RemoteProtocolError("out-of-turn", type(message).__name__)
+        if not self.active[sender]:
+            raise RemoteProtocolError("out-of-turn", f"agent {sender} was expelled")
+        group = current.of.get(sender)
+        masked = self.aggregation == "masked"
+        waiting = sender in current.unanswered
+        collects = not masked and group is not None and group.members[0] == sender
+        match message:
+            case Played() if waiting and (group is None or collects):
+                current.unanswered.remove(sender)
+                return self._go_on(current, [])
+            case Masked(_, words) if waiting and masked and group is not None:
+                return self._masked(current, group, sender, words)
+            case Unmasked(_, seed) if group is not None and group.asks(sender):
+                group.seeds[sender] = seed
+                if len(group.seeds) == len(group.members):
+                    group.add_up(current.number, self.group_size)
+                return self._go_on(current, [])
+            case Sealed(_, box) if waiting and not masked and group is not None and not collects:
+                return self._sealed(current, group, sender, box)
+            case Sums(_, words) if collects and group is not None and group.open:
+                if len(words) != self._bytes:
+                    return self._expel(current, sender)
+                group.sums = unpack_words(words, schedule_length(self.group_size))
+                return self._go_on(current, [])
+            case _:
+                raise RemoteProtocolError("out-of-turn", type(message).__name__)
+
+    @property
+    def _bytes(self) -> int:
+        return 8 * schedule_length(self.group_size)
+
+    def _masked(self, current: Round, group: Group, sender: int, words: bytes) -> Effects:
+        if len(words) != self._bytes:
+            return self._expel(current, sender)
+        current.unanswered.remove(sender)
+        group.reports[sender] = unpack_words(words, schedule_length(self.group_size))
+        complete = group.open and len(group.reports) == len(group.members)
+        asked = sorted(group.members) if complete else []
+        return self._go_on(current, [Send(user, Unmask(current.number)) for user in asked])
+
+    def _sealed(self, current: Round, group: Group, sender: int, box: bytes) -> Effects:
+        if len(box) != self._bytes + TAG_BYTES:
+            return self._expel(current, sender)
+        current.unanswered.remove(sender)
+        forwarded = Forwarded(current.number, sender, box)
+        return self._go_on(current, [Send(group.members[0], forwarded)] if group.open else [])
+
+    def _go_on(self, current: Round, effects: list[Effect]) -> Effects:
+        """Learn from the assignment if it is over, and go on to the next."""
+        if not current.over:
+            return effects
+        self.current = None
+        for group in current.groups:
+            sums = group.sums_per_copy(current.copies, self.group_size, self.precision)
+            if sums is not None:
+                users = np.array(group.members)
+                means = estimates(sums, len(users))
+                self.used += self.learner.learn(users, group.arm, means, current.copies)
+            elif not group.broken:
+                effects.append(Note("implausible", (current.number, group.arm)))
+        broken = {group.arm for group in current.groups if group.broken}
+        if broken:
+            again = self._again(current, broken)
+            effects.append(Note("repeated" if again else "lost", (current.number, *sorted(broken))))
+            if again:
+                self.planned.appendleft(again)
+        return [*effects, *self._next()]
+
+    # drop-outs
+
+    def _finished(self, sender: int) -> Effects:
+        self.finished.add(sender)
+        if len(self.finished) == self.agents:
+            return [Finish("horizon" if self.committed else "exhausted")]
+        if self.committed or not self.active[sender]:
+            return []
+        vanished = Note("vanished", (sender,))
+        self._drop(self.current, sender)
+        if self.current is None:
+            return [vanished, *self._begin()]
+        return self._go_on(self.current, [vanished])
+
+    def _expel(self, current: Round, sender: int) -> Effects:
+        """An agent that answers with a wrong length takes no further part, but plays its arm."""
+        self._drop(current, sender)
+        arm = int(self.learner.best()[sender])
+        return self._go_on(
+            current, [Note("expelled", (sender,)), Send(sender, Commit(arm, self.left))]
+        )
+
+    def _drop(self, current: Round | None, user: int) -> None:
+        self.active[user] = False
+        if current is not None:
+            current.unanswered.discard(user)
+            group = current.of.get(user)
+            if group is not None and group.sums is None:
+                group.broken = True
+
+    def _again(self, current: Round, broken: set[int]) -> Assignment | None:
+        """The assignment for the users that are left; None if none of these arms has C of them."""
+        arms = np.where(self.active, current.assignment.arms, -1)
+        possible = False
+        for arm in sorted(broken):
+            here = int((arms == arm).sum())
+            if here == self.group_size and (user := self._spare(arms, arm)) is not None:
+                arms[user] = arm
+                here += 1
+            possible |= here > self.group_size
+        return Assignment(arms, current.copies) if possible else None
+
+    def _spare(self, arms: IntArray, arm: int) -> int | None:
+        """A user for whom `arm` is alive and whom no other arm needs for its group."""
+        others = self.active & (arms != arm) & self.learner.alive[:, arm]
+        crowd = np.bincount(arms[arms >= 0], minlength=self.arms)[arms]
+        free = others & (crowd != self.group_size + 1)
+        return int(free.argmax()) if free.any() else None

@@ -1,0 +1,167 @@
+"""Decompositions of a batch's demand into assignments (Esfandiari et al. 2022, section 3).
+
+A decomposition of demand D gives every user i and every arm j alive for it at least D / |A_i|
+assignments in which i plays j together with C or more other users, so that they form groups. It
+has ratio α if it needs at most α·D + N·K + 1 assignments.
+
+`greedy`  for each arm, D times all users for whom it is alive; α = K
+`random`  every user plays a random arm of A_i; α = 1 up to logarithms
+`by_flow` a fractional assignment per block of arms, taken apart by flow; α = number of blocks
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coordinator.flow import IntArray, whole_points
+
+BoolArray = NDArray[np.bool_]
+
+_INT64_ROOM = 1 << 40
+_DRAWS_AT_ONCE = 64
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """Who plays what, `copies` times: `arms` has one arm per user, shape (N,)."""
+
+    arms: IntArray
+    copies: int
+
+
+@dataclass
+class Decomposition:
+    """Assignments, the ratio α, and the arms that too few users want: they get no feedback."""
+
+    assignments: list[Assignment] = field(default_factory=list)
+    ratio: int = 1
+    unserved: tuple[int, ...] = ()
+
+    @property
+    def length(self) -> int:
+        """How many assignments, copies counted."""
+        return sum(assignment.copies for assignment in self.assignments)
+
+
+def unserved(alive: BoolArray, group_size: int) -> tuple[int, ...]:
+    """Arms alive for someone, but for at most C users: no group can form on them."""
+    wanted = alive.sum(axis=0)
+    return tuple(int(j) for j in np.flatnonzero((wanted > 0) & (wanted <= group_size)))
+
+
+def random_arms(alive: BoolArray, draws: int, generator: np.random.Generator) -> IntArray:
+    """A uniform arm of A_i for every user, shape (draws, N). Every user has an arm alive."""
+    sizes = alive.sum(axis=1)
+    by_index = np.argsort(~alive, axis=1, kind="stable")
+    which = (generator.random((draws, len(alive))) * sizes).astype(np.int64)
+    arms: IntArray = by_index[np.arange(len(alive)), which]
+    return arms
+
+
+def greedy(
+    alive: BoolArray, demand: int, group_size: int, generator: np.random.Generator
+) -> Decomposition:
+    """For each arm j: D times M_j, all users with j in A_i on j, the others on a random arm."""
+    out = Decomposition(ratio=alive.shape[1], unserved=unserved(alive, group_size))
+    for j in range(alive.shape[1]):
+        if alive[:, j].sum() <= group_size:
+            continue
+        if alive[:, j].all():
+            out.assignments.append(Assignment(np.full(len(alive), j), demand))
+            continue
+        for arms in random_arms(alive, demand, generator):
+            out.assignments.append(Assignment(np.where(alive[:, j], j, arms), 1))
+    return out
+
+
+def at_random(
+    alive: BoolArray, demand: int, group_size: int, generator: np.random.Generator
+) -> Decomposition:
+    """Uniform arms until every pair has its count, at most 2D assignments."""
+    out = Decomposition(ratio=1, unserved=unserved(alive, group_size))
+    need = np.where(alive, -(-demand // alive.sum(axis=1, keepdims=True)), 0)
+    need[:, list(out.unserved)] = 0
+    rows, columns = np.arange(len(alive)), alive.shape[1]
+    for arms in _endless(alive, generator):
+        if len(out.assignments) >= 2 * demand or not (need > 0).any():
+            return out
+        informative = np.bincount(arms, minlength=columns) > group_size
+        need[rows, arms] -= informative[arms]
+        out.assignments.append(Assignment(arms, 1))
+    raise AssertionError("unreachable")
+
+
+def _endless(alive: BoolArray, generator: np.random.Generator) -> Iterator[IntArray]:
+    while True:
+        yield from random_arms(alive, _DRAWS_AT_ONCE, generator)
+
+
+def by_flow(
+    alive: BoolArray,
+    demand: int,
+    group_size: int,
+    cluster_size: int | None,
+    generator: np.random.Generator,
+) -> Decomposition:
+    """Blocks of arms; per block x_ij = 1 / |A_i ∩ S|, taken apart into whole assignments.
+
+    With blocks S_1 … S_s every pair has x^S_ij >= 1 / |A_i| in its block, so D copies of each
+    block serve the demand: α = s. A user without an alive arm in the block plays a random one.
+    """
+    out = Decomposition(unserved=unserved(alive, group_size))
+    groups = blocks(alive, group_size, cluster_size)
+    out.ratio = max(len(groups), 1)
+    for block in groups:
+        x, unit = shares(alive, block)
+        for weight, point in whole_points(x, unit):
+            arms = np.where(point >= 0, point, random_arms(alive, 1, generator)[0])
+            out.assignments.append(Assignment(arms, -(-weight * demand // unit)))
+    return out
+
+
+def blocks(alive: BoolArray, group_size: int, cluster_size: int | None) -> list[tuple[int, ...]]:
+    """Blocks of arms whose fractional assignments put at least C + 1 users on each arm.
+
+    Known U: blocks of ⌊U / (C+1)⌋ arms (one block if that is K or more). Where U is not known, or
+    the users break the assumption: all arms in one block if that is feasible, else each arm goes
+    into the first block that stays feasible with it. Arms that too few users want are in none.
+    """
+    left_out = set(unserved(alive, group_size))
+    wanted = [int(j) for j in np.flatnonzero(alive.any(axis=0)) if int(j) not in left_out]
+    if cluster_size is not None and (size := cluster_size // (group_size + 1)):
+        cut = [tuple(wanted[k : k + size]) for k in range(0, len(wanted), size)]
+        if all(_feasible(alive, block, group_size) for block in cut):
+            return cut
+    if not wanted or _feasible(alive, tuple(wanted), group_size):
+        return [tuple(wanted)] if wanted else []
+    out: list[tuple[int, ...]] = []
+    for j in wanted:
+        for index, block in enumerate(out):
+            if _feasible(alive, (*block, j), group_size):
+                out[index] = (*block, j)
+                break
+        else:
+            out.append((j,))
+    return out
+
+
+def shares(alive: BoolArray, block: tuple[int, ...]) -> tuple[IntArray, int]:
+    """x^S_ij = 1 / |A_i ∩ S| on A_i ∩ S in units of 1 / L, and L."""
+    inside = np.zeros_like(alive)
+    inside[:, list(block)] = alive[:, list(block)]
+    sizes = inside.sum(axis=1)
+    unit = math.lcm(*(int(size) for size in np.unique(sizes) if size))
+    # beyond 64 bits: Python's own numbers
+    kind: Any = np.int64 if unit < _INT64_ROOM else object
+    share: IntArray = np.array([unit // int(size) if size else 0 for size in sizes], dtype=kind)
+    return np.where(inside, share[:, None], 0), unit
+
+
+def _feasible(alive: BoolArray, block: tuple[int, ...], group_size: int) -> bool:
+    """Whether every column of x^S sums to at least C + 1."""
+    x, unit = shares(alive, block)
+    return bool((x.sum(axis=0)[list(block)] >= (group_size + 1) * unit).all())

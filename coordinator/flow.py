@@ -1,0 +1,83 @@
+"""A fractional assignment as a mixture of whole ones, by maximum flow.
+
+Carathéodory's theorem with an algorithm: walk along faces of the polytope
+
+    { x >= 0 : Σ_j x_ij = 1 for each user i, ⌊c_j⌋ <= Σ_i x_ij <= ⌈c_j⌉ for each arm j },
+
+c_j the column sums of the given x. Its constraints are two laminar families, so all its vertices
+are whole (Budish, Che, Kojima and Milgrom 2013). Each step finds a whole point v on the smallest
+face that holds x, which is a flow with lower bounds, and goes from v through x to the boundary of
+the face. The face loses a dimension each time, so that at most N·K + 1 points come out.
+
+Everything is in whole numbers: x is given in units of 1/L, and weights come out in these units.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+IntArray = NDArray[np.int64]
+
+
+def whole_points(x: IntArray, unit: int) -> list[tuple[int, IntArray]]:
+    """Weights and whole assignments whose mixture is x / unit exactly.
+
+    `x` has shape (users, arms), whole numbers >= 0 whose rows sum to `unit` (L) or to 0: a user
+    without a share stays out, -1 in each assignment. Returns (weight, arm per user), the weights
+    positive and summing to `unit`.
+    """
+    users = np.flatnonzero(x.sum(axis=1))
+    if (x[users].sum(axis=1) != unit).any() or (x < 0).any():
+        raise ValueError("each row of x must sum to the unit, or to 0")
+    left = x[users].copy()
+    columns = left.sum(axis=0)
+    low, high = columns // unit, -(-columns // unit)
+    mass = unit
+    points: list[tuple[int, IntArray]] = []
+    rows = np.arange(len(users))
+    while mass:
+        columns = left.sum(axis=0)
+        least = np.where(columns == high * mass, high, low)
+        most = np.where(columns == low * mass, low, high)
+        arms = _point_on_face(left > 0, least, most)
+        chosen = np.bincount(arms, minlength=x.shape[1])
+        step = int(left[rows, arms].min())
+        # beyond the step a column's share of what is left would leave its band
+        up, down = (chosen == high) & (low < high), (chosen == low) & (low < high)
+        step = min([step, *(columns - low * mass)[up].tolist(), *(high * mass - columns)[down]])
+        left[rows, arms] -= step
+        mass -= int(step)
+        point = np.full(len(x), -1, dtype=np.int64)
+        point[users] = arms
+        points.append((int(step), point))
+    return points
+
+
+def _point_on_face(allowed: NDArray[np.bool_], least: IntArray, most: IntArray) -> IntArray:
+    """An arm per user, allowed[i, j], with least[j] to most[j] users on arm j.
+
+    Users get one unit each from the source; arm j passes least[j] to the sink on an edge of its
+    own, and up to most[j] - least[j] more by way of a node that passes what is then left. A flow
+    of all users fills the first kind of edges.
+    """
+    # loading SciPy takes longer than an agent needs to start, and no agent needs it
+    from scipy.sparse import csr_array  # noqa: PLC0415
+    from scipy.sparse.csgraph import maximum_flow  # noqa: PLC0415
+
+    users, arms = allowed.shape
+    source, extra, sink = users + arms, users + arms + 1, users + arms + 2
+    i, j = np.nonzero(allowed)
+    each_user, each_arm = np.arange(users), users + np.arange(arms)
+    tails = np.concatenate([np.full(users, source), i, each_arm, each_arm, [extra]])
+    heads = np.concatenate(
+        [each_user, users + j, np.full(arms, sink), np.full(arms, extra), [sink]]
+    )
+    capacity = np.concatenate(
+        [np.ones(users + len(i)), least, most - least, [users - least.sum()]]
+    ).astype(np.int32)
+    graph = csr_array((capacity, (tails, heads)), shape=(sink + 1, sink + 1))
+    result = maximum_flow(graph, source, sink)
+    if result.flow_value != users:
+        raise ValueError("no whole assignment on this face")
+    flow = result.flow[:users, users : users + arms].toarray()
+    chosen: IntArray = flow.argmax(axis=1).astype(np.int64)
+    return chosen

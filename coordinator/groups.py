@@ -1,0 +1,93 @@
+"""One assignment under way: its groups, and what their members have answered."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from coordinator.decomposition import Assignment
+from coordinator.flow import IntArray
+from protocol.anonymous import (
+    Words,
+    from_words,
+    group_counts,
+    roster,
+    schedule_length,
+)
+from protocol.keystream import keystream
+from protocol.machine import FloatArray
+
+
+@dataclass(slots=True)
+class Group:
+    """Users on one arm whose rewards are added up; `members` in the order of removal.
+
+    `reports` and `seeds` are what members sent in the two phases of masking; `sums` is there when
+    the group is complete. A broken group never has any.
+    """
+
+    arm: int
+    members: tuple[int, ...]
+    reports: dict[int, Words] = field(default_factory=dict)
+    seeds: dict[int, bytes] = field(default_factory=dict)
+    sums: Words | None = None
+    broken: bool = False
+
+    @property
+    def open(self) -> bool:
+        """Whether its sums are still to come."""
+        return self.sums is None and not self.broken
+
+    def asks(self, user: int) -> bool:
+        """Whether it waits for this user's self-mask."""
+        return self.open and len(self.reports) == len(self.members) and user not in self.seeds
+
+    def add_up(self, number: int, group_size: int) -> None:
+        """Add up the masked reports and take the self-masks off; the pairs' masks cancel."""
+        width = schedule_length(group_size)
+        total = np.zeros(width, dtype=np.uint64)
+        for position, user in enumerate(self.members, start=1):
+            own = keystream(self.seeds[user], number, width)
+            own[position] = 0
+            total += self.reports[user] - own
+        self.sums = total
+
+    def sums_per_copy(self, copies: int, group_size: int, precision: int) -> FloatArray | None:
+        """The sums of all rounds; None if there are none that rewards in [0, 1] can give."""
+        if self.sums is None:
+            return None
+        one = copies << precision
+        sizes = [len(roster(step, self.members)) for step in range(len(self.sums))]
+        if any(int(total) > one * size for total, size in zip(self.sums, sizes, strict=True)):
+            return None
+        return from_words(self.sums, precision) / copies
+
+
+@dataclass(slots=True)
+class Round:
+    """An assignment that was sent out: who must answer, and the groups."""
+
+    number: int
+    assignment: Assignment
+    copies: int
+    groups: list[Group]
+    of: dict[int, Group]
+    unanswered: set[int]
+
+    @property
+    def over(self) -> bool:
+        """Whether everybody has played and every group has its sums or is broken."""
+        return not self.unanswered and all(
+            group.broken or group.sums is not None for group in self.groups
+        )
+
+
+def form_groups(arms: IntArray, group_size: int, generator: np.random.Generator) -> list[Group]:
+    """Random groups of C + 1 to 2C + 1 on every arm with more than C users; -1 plays nothing."""
+    groups: list[Group] = []
+    for arm in np.unique(arms[arms >= 0]):
+        users = generator.permutation(np.flatnonzero(arms == arm))
+        first = 0
+        for size in group_counts(len(users), group_size):
+            groups.append(Group(int(arm), tuple(int(u) for u in users[first : first + size])))
+            first += size
+    return groups

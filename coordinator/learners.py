@@ -1,0 +1,236 @@
+"""What a server learns from anonymous estimates, and what it assigns next.
+
+`BatchedElimination`  Algorithm 1 of Esfandiari et al. 2022: BaSE (Gao et al. 2019) for every user
+`ExploreThenCommit`   Algorithm 2
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import numpy as np
+
+from coordinator.decomposition import (
+    Assignment,
+    BoolArray,
+    Decomposition,
+    at_random,
+    by_flow,
+    greedy,
+)
+from coordinator.flow import IntArray
+from protocol.anonymous import (
+    DecompositionKind,
+    Variant,
+    elimination_width,
+    grid,
+    schedule_length,
+)
+from protocol.machine import FloatArray, Note
+
+
+class Learner(Protocol):
+    """Plans assignments and learns from their estimates."""
+
+    alive: BoolArray
+    """Which arms a user may be assigned, shape (N, K)."""
+
+    def plan(self, active: BoolArray) -> tuple[list[Assignment], list[Note]] | None:
+        """The next assignments for the active users; None when it is time to commit."""
+        ...
+
+    def learn(self, users: IntArray, arm: int, means: FloatArray, copies: int) -> int:
+        """Take estimates of these users' means of `arm`, each over `copies`; how many were used."""
+        ...
+
+    def best(self) -> IntArray:
+        """Every user's arm, shape (N,)."""
+        ...
+
+
+@dataclass(slots=True)
+class Tally:
+    """Sums and numbers of estimates per user and arm, shape (N, K)."""
+
+    users: int
+    arms: int
+    ties: np.random.Generator
+    sums: FloatArray = field(init=False)
+    counts: FloatArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.sums = np.zeros((self.users, self.arms))
+        self.counts = np.zeros((self.users, self.arms))
+
+    def means(self, alive: BoolArray) -> FloatArray:
+        """Mean estimates of what is alive; -∞ where there is none."""
+        known = alive & (self.counts > 0)
+        return np.where(known, self.sums / np.maximum(self.counts, 1), -np.inf)
+
+    def best(self, alive: BoolArray) -> IntArray:
+        """The alive arm with the largest mean; ties, and users without feedback, at random."""
+        means = self.means(alive)
+        candidates = alive & (means == means.max(axis=1, keepdims=True))
+        lots = self.ties.random(means.shape)
+        chosen: IntArray = np.where(candidates, lots, -1.0).argmax(axis=1)
+        return chosen
+
+
+@dataclass(slots=True)
+class BatchedElimination:
+    """Batches b = 1 … B - 1: meet demand D_b = t_b - t_{b-1}, then drop arms user by user.
+
+    User i drops arm j when max_l μ̂_il - μ̂_ij >= sqrt(c (4C+1) log(HKN) / τ), τ the smaller number
+    of estimates of the two; an arm without feedback stays, and so does the leader. The last batch
+    plays the best mean, as does what is left of T when batches took less than their share.
+
+    `feedback`: "all" estimates, or "demand": at most ⌈D / |A_i|⌉ per pair and batch, which is how
+    the analysis counts. `printed` stops learning when an arm is alive for 1 to C users, where the
+    decomposition's assumption fails; `corrected` goes on, and that arm gets no feedback.
+    """
+
+    users: int
+    arms: int
+    group_size: int
+    horizon: float
+    rate: float
+    decomposition: DecompositionKind
+    cluster_size: int | None
+    feedback: Literal["all", "demand"]
+    variant: Variant
+    generator: np.random.Generator
+    ties: np.random.Generator
+    batch: int = 0
+    alive: BoolArray = field(init=False)
+    tally: Tally = field(init=False)
+    ends: list[int] = field(init=False)
+    room: FloatArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.alive = np.ones((self.users, self.arms), dtype=bool)
+        self.tally = Tally(self.users, self.arms, self.ties)
+        self.ends = [0, *grid(self.horizon)]
+        self.room = np.full((self.users, self.arms), np.inf)
+
+    def plan(self, active: BoolArray) -> tuple[list[Assignment], list[Note]] | None:
+        """See `Learner`."""
+        if self.batch:
+            self.eliminate()
+        self.batch += 1
+        undecided = self.alive[active].sum(axis=1) > 1
+        if self.batch >= len(self.ends) - 1 or not undecided.any():
+            return None
+        demand = self.ends[self.batch] - self.ends[self.batch - 1]
+        if self.feedback == "demand":
+            self.room = np.ceil(demand / self.alive.sum(axis=1, keepdims=True)) * self.alive
+        found = self._decompose(self.alive[active], demand)
+        notes = [Note("no-feedback", (self.batch, j)) for j in found.unserved]
+        if found.unserved and self.variant == "printed":
+            self.batch = len(self.ends)
+            return [], notes
+        notes.append(
+            Note(
+                "batch",
+                (
+                    self.batch,
+                    demand,
+                    found.length,
+                    len(found.assignments),
+                    found.ratio,
+                    int(self.alive[active].sum()),
+                ),
+            )
+        )
+        whole = []
+        for assignment in found.assignments:
+            arms = np.full(self.users, -1)
+            arms[active] = assignment.arms
+            whole.append(Assignment(arms, assignment.copies))
+        return whole, notes
+
+    def learn(self, users: IntArray, arm: int, means: FloatArray, copies: int) -> int:
+        """See `Learner`."""
+        used = np.minimum(self.room[users, arm], copies)
+        self.room[users, arm] -= used
+        self.tally.sums[users, arm] += used * means
+        self.tally.counts[users, arm] += used
+        return int(used.sum())
+
+    def eliminate(self) -> None:
+        """Drop what is clearly worse than a user's leader."""
+        means = self.tally.means(self.alive)
+        leader = means.argmax(axis=1)
+        rows = np.arange(self.users)
+        best = means[rows, leader][:, None]
+        known = np.isfinite(means) & np.isfinite(best)
+        count = np.minimum(self.tally.counts, self.tally.counts[rows, leader][:, None])
+        width = elimination_width(
+            np.maximum(count, 1), self.group_size, self.horizon, self.arms, self.users, self.rate
+        )
+        behind = np.where(known, best, 0.0) - np.where(known, means, 0.0)
+        drop = known & (behind >= width)
+        drop[rows, leader] = False
+        self.alive &= ~drop
+
+    def best(self) -> IntArray:
+        """See `Learner`."""
+        return self.tally.best(self.alive)
+
+    def _decompose(self, alive: BoolArray, demand: int) -> Decomposition:
+        match self.decomposition:
+            case "greedy":
+                return greedy(alive, demand, self.group_size, self.generator)
+            case "random":
+                return at_random(alive, demand, self.group_size, self.generator)
+            case "lp":
+                return by_flow(alive, demand, self.group_size, self.cluster_size, self.generator)
+
+
+@dataclass(slots=True)
+class ExploreThenCommit:
+    """m sweeps of K assignments, then every user's best mean.
+
+    A sweep forms g = min(K, ⌊N / (C+1)⌋ ) random groups; in its step s group q plays arm
+    (q + s) mod K, so that each user and arm gets exactly one estimate per sweep.
+    """
+
+    users: int
+    arms: int
+    group_size: int
+    sweeps: int
+    generator: np.random.Generator
+    ties: np.random.Generator
+    sweep: int = 0
+    alive: BoolArray = field(init=False)
+    tally: Tally = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.alive = np.ones((self.users, self.arms), dtype=bool)
+        self.tally = Tally(self.users, self.arms, self.ties)
+
+    def plan(self, active: BoolArray) -> tuple[list[Assignment], list[Note]] | None:
+        """See `Learner`."""
+        if self.sweep >= self.sweeps:
+            return None
+        self.sweep += 1
+        ranks = self.generator.permutation(np.flatnonzero(active))
+        groups = min(self.arms, len(ranks) // (self.group_size + 1))
+        arms = np.full((self.arms, self.users), -1)
+        for q, members in enumerate(np.array_split(ranks, groups)):
+            for s in range(self.arms):
+                arms[s, members] = (q + s) % self.arms
+        return [Assignment(row, 1) for row in arms], []
+
+    def learn(self, users: IntArray, arm: int, means: FloatArray, copies: int) -> int:
+        """See `Learner`."""
+        self.tally.sums[users, arm] += copies * means
+        self.tally.counts[users, arm] += copies
+        return len(users) * copies
+
+    def best(self) -> IntArray:
+        """See `Learner`."""
+        return self.tally.best(self.alive)
+
+
+def effective_horizon(horizon: int, ratio: int, group_size: int) -> float:
+    """H = T / (α (2C + 2)): the demand that T rounds can meet."""
+    return horizon / (ratio * schedule_length(group_size))

@@ -1,0 +1,320 @@
+"""Anonymous bandits (Esfandiari, Mirrokni and Schneider 2022) and its yardstick."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from agent.anonymous import AnonymousPlayer, Earnings, ParallelUcb
+from agent.masking import Masker, private_key
+from coordinator.anonymous import AnonymousServer
+from coordinator.decomposition import blocks
+from coordinator.learners import BatchedElimination, ExploreThenCommit, Learner, effective_horizon
+from posse.errors import SpecError
+from posse.seeds import Purpose
+from posse.systems.base import AgentContext, CoordinatorContext, System
+from protocol.anonymous import (
+    TO_AGENT,
+    TO_COORDINATOR,
+    WORD_BITS,
+    AnonymousParameters,
+    ExploreThenCommitParameters,
+    ParallelUcbParameters,
+    Variant,
+    batches,
+    grid,
+    largest_sum,
+    schedule_length,
+    sweeps,
+)
+from protocol.machine import Machine
+from protocol.privacy import Claim
+
+if TYPE_CHECKING:
+    from posse.record import RunRecord
+    from posse.spec import RunSpec
+
+PAPER = "Esfandiari et al. 2022"
+
+_CURVE_POINTS = 200
+
+_BOTH = (
+    "Syntactic and per round, not differential privacy: a sum of 0 or of the group's size reveals "
+    "every member's reward, the difference of two rounds estimates one member's mean by design, "
+    "and across rounds the coordinator learns every user's best arm. The lab's closing report, "
+    "which measures every user apart, is not part of the protocol."
+)
+_TRUST = {
+    "masked": (
+        "No single report can be read, by the coordinator or by other users, unless all other "
+        "members of its sum, at least C - 1, collude. The coordinator passes on the public keys: "
+        "it is trusted not to replace them."
+    ),
+    "sink": (
+        "The first member of each group sees every report of its group in the clear, so it is "
+        "trusted with them and to add up honestly. The coordinator, which carries the reports "
+        "sealed, sees sums only, and is trusted not to replace the public keys."
+    ),
+}
+
+
+def _ratio(parameters: AnonymousParameters, users: int, arms: int) -> int:
+    """α for the first batch, where every arm is alive for every user."""
+    match parameters.decomposition:
+        case "greedy":
+            return arms
+        case "random":
+            return 1
+        case "lp":
+            alive = np.ones((users, arms), dtype=bool)
+            return max(len(blocks(alive, parameters.group_size, parameters.cluster_size)), 1)
+
+
+def _horizon(parameters: AnonymousParameters, users: int, arms: int) -> float:
+    ratio = _ratio(parameters, users, arms)
+    return effective_horizon(parameters.horizon, ratio, parameters.group_size)
+
+
+def _check_groups(
+    spec: RunSpec, parameters: AnonymousParameters | ExploreThenCommitParameters
+) -> None:
+    users, size, p = spec.agents.count, parameters.group_size, parameters
+    if users < size + 1:
+        raise SpecError(
+            "agents.count",
+            f"is {users}: with fewer than C + 1 = {size + 1} users an observation of C users says "
+            "nothing about any one of them, so no algorithm can learn; have more agents or lower "
+            "parameters.group_size",
+        )
+    copies = p.horizon // schedule_length(size) + 1
+    largest = largest_sum(size, copies, p.precision)
+    if largest >> WORD_BITS:
+        raise SpecError(
+            "parameters.precision",
+            f"is {p.precision}: {2 * size + 1} users with rewards up to 1 over {copies} copies of "
+            f"an assignment can add up to 2^{math.log2(largest):.1f}, beyond the {WORD_BITS} bits "
+            f"of a sum; use at most {p.precision - (largest >> WORD_BITS).bit_length()}",
+        )
+
+
+def _check_anonymous(spec: RunSpec, parameters: AnonymousParameters) -> None:
+    _check_groups(spec, parameters)
+    p, users, arms = parameters, spec.agents.count, spec.arms.arm_count()
+    if p.cluster_size is not None and not p.group_size + 1 <= p.cluster_size <= users:
+        raise SpecError(
+            "parameters.cluster_size",
+            f"is {p.cluster_size}; a cluster has at least C + 1 = {p.group_size + 1} users, and at "
+            f"most all {users}; leave it out if it is not known",
+        )
+    horizon = _horizon(p, users, arms)
+    if batches(horizon) < 2:
+        cost = _ratio(p, users, arms) * schedule_length(p.group_size)
+        raise SpecError(
+            "parameters.horizon",
+            f"is {p.horizon}: no batch fits in; use at least {4 * cost + 1}",
+        )
+
+
+def _check_sweeps(spec: RunSpec, parameters: ExploreThenCommitParameters) -> None:
+    _check_groups(spec, parameters)
+    sweep = spec.arms.arm_count() * schedule_length(parameters.group_size)
+    if parameters.horizon < sweep:
+        raise SpecError(
+            "parameters.horizon", f"is {parameters.horizon}; one sweep alone lasts {sweep} rounds"
+        )
+
+
+def _advise_anonymous(spec: RunSpec, parameters: AnonymousParameters) -> list[str]:
+    p, users, arms = parameters, spec.agents.count, spec.arms.arm_count()
+    horizon = _horizon(p, users, arms)
+    per_pair = grid(horizon)[-2] / arms
+    width = p.learning_rate * (4 * p.group_size + 1) * math.log(horizon * arms * users)
+    if width > per_pair:
+        return [
+            f"parameters.learning_rate = {p.learning_rate}: even a gap of 1 needs "
+            f"{width:,.0f} estimates per user and arm before an arm is dropped, and the horizon "
+            f"has room for {per_pair:,.0f}; nothing will be eliminated"
+        ]
+    return []
+
+
+def _player(context: AgentContext) -> Machine:
+    p = context.parameters
+    # seeded, so that a run of the lab repeats to the byte; outside it is `new_private_key`
+    private = private_key(context.generator(Purpose.PROTOCOL).bytes(32))
+    return AnonymousPlayer(
+        rank=context.rank,
+        arms=context.arms,
+        horizon=p.horizon,
+        precision=p.precision,
+        aggregation=p.aggregation,
+        masker=Masker(context.rank, p.group_size, private),
+        earnings=Earnings(p.horizon),
+    )
+
+
+def _ucb(context: AgentContext) -> Machine:
+    horizon = context.parameters.horizon
+    ties = context.generator(Purpose.TIES)
+    return ParallelUcb(context.arms, horizon, ties, Earnings(horizon))
+
+
+def _server(context: CoordinatorContext, learner: Learner, groups: np.random.Generator) -> Machine:
+    p = context.parameters
+    return AnonymousServer(
+        agents=context.agents,
+        arms=context.arms,
+        horizon=p.horizon,
+        group_size=p.group_size,
+        precision=p.precision,
+        aggregation=p.aggregation,
+        learner=learner,
+        generator=groups,
+    )
+
+
+def _eliminator(context: CoordinatorContext) -> Machine:
+    p: AnonymousParameters = context.parameters
+    generator = context.generator(Purpose.PROTOCOL)
+    learner = BatchedElimination(
+        users=context.agents,
+        arms=context.arms,
+        group_size=p.group_size,
+        horizon=_horizon(p, context.agents, context.arms),
+        rate=p.learning_rate,
+        decomposition=p.decomposition,
+        cluster_size=p.cluster_size,
+        feedback=p.feedback,
+        variant=context.variant,
+        generator=generator,
+        ties=context.generator(Purpose.TIES),
+    )
+    return _server(context, learner, generator)
+
+
+def _explorer(context: CoordinatorContext) -> Machine:
+    p: ExploreThenCommitParameters = context.parameters
+    generator = context.generator(Purpose.PROTOCOL)
+    learner = ExploreThenCommit(
+        users=context.agents,
+        arms=context.arms,
+        group_size=p.group_size,
+        sweeps=sweeps(p.horizon, context.arms, context.agents, p.group_size, p.learning_rate),
+        generator=generator,
+        ties=context.generator(Purpose.TIES),
+    )
+    return _server(context, learner, generator)
+
+
+def _claim(
+    parameters: AnonymousParameters | ExploreThenCommitParameters, variant: Variant
+) -> Claim:
+    c = parameters.group_size
+    return Claim(
+        mechanism="aggregation",
+        unit=f"sums over at least {c} users",
+        adversary="the coordinator, which follows the protocol",
+        note=f"Every observation adds up at least {c} users. {_TRUST[parameters.aggregation]} "
+        f"{_BOTH}",
+    )
+
+
+def _ucb_claim(parameters: ParallelUcbParameters, variant: Variant) -> Claim:
+    return Claim(mechanism="silence", note="Every user learns alone and sends nothing.")
+
+
+def _rewards_over_time(record: RunRecord, horizon: int) -> list[list[float]]:
+    """[[t, rewards of all users up to t], …], from what the users noted."""
+    t = np.linspace(0.0, horizon, _CURVE_POINTS + 1)
+    total = np.zeros(len(t))
+    for log in record.agent_logs:
+        rows = np.array([[0.0, 0.0, 0.0], *log.pop("reward", [])])
+        total += np.interp(t, rows[:, 1], rows[:, 2])
+    return [[float(at), float(earned)] for at, earned in zip(t, total, strict=True)]
+
+
+def _summarise(spec: RunSpec, record: RunRecord) -> None:
+    log = record.log
+    parameters: Any = spec.model()
+    without: defaultdict[int, list[int]] = defaultdict(list)
+    for _, batch, arm in log.get("no-feedback", []):
+        without[int(batch)].append(int(arm))
+    names = ("batch", "demand", "assignments", "distinct", "ratio", "alive_pairs")
+    assignments, explored, used = (int(value) for value in log["commit"][0][1:])
+    record.detail = {
+        "batches": [
+            dict(zip(names, map(int, row[1:]), strict=True)) for row in log.get("batch", [])
+        ],
+        "assignments_sent": assignments,
+        "explored_rounds": explored,
+        "group_sizes": {int(row[1]): int(row[2]) for row in log.get("group-size", [])},
+        "feedback_used": used,
+        "no_feedback": dict(without),
+        "vanished": [int(row[1]) for row in log.get("vanished", [])],
+        "expelled": [int(row[1]) for row in log.get("expelled", [])],
+        "rewards": _rewards_over_time(record, parameters.horizon),
+        "trust": _TRUST[parameters.aggregation],
+    }
+
+
+def _summarise_ucb(spec: RunSpec, record: RunRecord) -> None:
+    record.status = "horizon"
+    parameters: Any = spec.model()
+    record.detail = {"rewards": _rewards_over_time(record, parameters.horizon)}
+
+
+SYSTEMS = {
+    system.name: system
+    for system in (
+        System(
+            name="anonymous",
+            title="batched elimination per user from sums over groups",
+            paper=f"{PAPER}, Algorithm 1",
+            parameters=AnonymousParameters,
+            clocks=("slots", "wall"),
+            agent=_player,
+            coordinator=_eliminator,
+            to_agent=TO_AGENT,
+            to_coordinator=TO_COORDINATOR,
+            claim=_claim,
+            needs_unit_interval=True,
+            regret_against="own",
+            check=_check_anonymous,
+            advise=_advise_anonymous,
+            summarise=_summarise,
+        ),
+        System(
+            name="explore-then-commit",
+            title="sweeps of sums over groups, then every user's best arm",
+            paper=f"{PAPER}, Algorithm 2",
+            parameters=ExploreThenCommitParameters,
+            clocks=("slots", "wall"),
+            agent=_player,
+            coordinator=_explorer,
+            to_agent=TO_AGENT,
+            to_coordinator=TO_COORDINATOR,
+            claim=_claim,
+            needs_unit_interval=True,
+            regret_against="own",
+            check=_check_sweeps,
+            summarise=_summarise,
+        ),
+        System(
+            name="parallel-ucb",
+            title="yardstick: UCB1 for every user, without anonymity",
+            paper=f"{PAPER}, section 5",
+            parameters=ParallelUcbParameters,
+            clocks=("slots", "wall"),
+            agent=_ucb,
+            coordinator=None,
+            to_agent=(),
+            to_coordinator=(),
+            claim=_ucb_claim,
+            regret_against="own",
+            summarise=_summarise_ucb,
+        ),
+    )
+}

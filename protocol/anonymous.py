@@ -1,0 +1,262 @@
+"""Messages, parameters, the round schedule and formulas of anonymous bandits.
+
+Esfandiari, Mirrokni and Schneider, "Anonymous bandits for multi-user systems", NeurIPS 2022.
+Symbols: N users, K arms, T rounds, C the anonymity (each observation covers at least C users), U
+the size of the clusters (each arm stays interesting to at least U users), A_i the arms that are
+alive for user i, D the demand of a batch, α the cost of a decomposition.
+
+The feedback-eliciting sub-algorithm lasts 2C + 2 rounds in which every user plays its arm. The
+users of an arm form groups of C + 1 to 2C + 1. Round 0 reports the sum R_G over the group, round s
+the sum R_G^s without its s-th member (over all of G if s > |G|); R_G - R_G^s is an unbiased
+estimate of the s-th member's mean. Both ends derive who is in which round from the order of the
+group (`removed_in`), so that a group crosses the wire once.
+
+An assignment may be played `copies` times in a row with the same groups. Rewards are then added up
+over the copies, round by round of the schedule, before anything leaves the agent.
+"""
+
+import math
+from typing import Annotated, Literal
+
+import numpy as np
+from msgspec import Meta
+from numpy.typing import NDArray
+
+from protocol.errors import RemoteProtocolError
+from protocol.machine import FloatArray, Parameters
+from protocol.wire import Message
+
+Variant = Literal["corrected", "printed"]
+Words = NDArray[np.uint64]
+
+MAX_GROUP_SIZE = 1_000
+"""C. A report has 2C + 2 words of 8 bytes, far below the limit of a payload."""
+
+WORD_BITS = 64
+"""Sums are taken modulo 2^64."""
+
+TAG_BYTES = 16
+"""By how much a sealed report is longer."""
+
+Index = Annotated[int, Meta(ge=0, le=1 << 32)]
+Count = Annotated[int, Meta(ge=0, le=1 << 48)]
+Key = Annotated[bytes, Meta(min_length=32, max_length=32)]
+Report = Annotated[bytes, Meta(max_length=8 * (2 * MAX_GROUP_SIZE + 2))]
+Box = Annotated[bytes, Meta(max_length=8 * (2 * MAX_GROUP_SIZE + 2) + TAG_BYTES)]
+
+
+class PublicKey(Message, frozen=True):
+    """Agent to coordinator, once: its X25519 public key."""
+
+    key: Key
+
+
+class Keys(Message, frozen=True):
+    """Coordinator to agents, once: everybody's public key, by rank."""
+
+    keys: dict[Index, Key]
+
+
+class Assign(Message, frozen=True):
+    """Coordinator to agent: play `arm` for `copies` times 2C + 2 rounds.
+
+    `group`: the ranks of its group in the order of removal, empty for a user who is left out.
+    `number` counts assignments and never repeats; masks are derived from it.
+    """
+
+    number: Count
+    arm: Index
+    copies: Annotated[int, Meta(ge=1, le=1 << 48)]
+    group: Annotated[tuple[Index, ...], Meta(max_length=2 * MAX_GROUP_SIZE + 1)]
+
+
+class Played(Message, frozen=True):
+    """Agent to coordinator: an assignment was played outside any group."""
+
+    number: Count
+
+
+class Masked(Message, frozen=True):
+    """Agent to coordinator: one masked word per round of the schedule, little-endian."""
+
+    number: Count
+    words: Report
+
+
+class Unmask(Message, frozen=True):
+    """Coordinator to the members of a group whose masked reports are all there."""
+
+    number: Count
+
+
+class Unmasked(Message, frozen=True):
+    """Agent to coordinator: the seed of its self-mask for this assignment."""
+
+    number: Count
+    seed: Key
+
+
+class Sealed(Message, frozen=True):
+    """Agent to coordinator, `sink` only: its report, readable by the group's first member alone."""
+
+    number: Count
+    box: Box
+
+
+class Forwarded(Message, frozen=True):
+    """Coordinator to a group's first member, `sink` only: what `sender` sealed for it."""
+
+    number: Count
+    sender: Index
+    box: Box
+
+
+class Sums(Message, frozen=True):
+    """Agent to coordinator, `sink` only: one sum over the group per round of the schedule."""
+
+    number: Count
+    words: Report
+
+
+class Commit(Message, frozen=True):
+    """Coordinator to agent: this is your arm; play it for the rounds that are left."""
+
+    arm: Index
+    rounds: Count
+
+
+TO_COORDINATOR = (PublicKey, Played, Masked, Unmasked, Sealed, Sums)
+TO_AGENT = (Keys, Assign, Unmask, Forwarded, Commit)
+
+Horizon = Annotated[int, Meta(ge=1, le=1 << 40, description="T, rounds that every user plays")]
+GroupSize = Annotated[
+    int, Meta(ge=2, le=MAX_GROUP_SIZE, description="C, users that an observation covers at least")
+]
+Aggregation = Literal["masked", "sink"]
+DecompositionKind = Literal["greedy", "random", "lp"]
+Precision = Annotated[int, Meta(ge=0, le=52, description="fractional bits of a reported reward")]
+
+
+class AnonymousParameters(Parameters, frozen=True, kw_only=True):
+    """Algorithm 1: batched successive elimination per user, fed by anonymous observations."""
+
+    horizon: Horizon
+    group_size: GroupSize = 5
+    cluster_size: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="U, if it is known that every arm keeps so many users"),
+    ] = None
+    decomposition: DecompositionKind = "lp"
+    learning_rate: Annotated[
+        float, Meta(gt=0, description="c, the factor inside BaSE's threshold (12 is proved)")
+    ] = 0.01
+    feedback: Annotated[
+        Literal["all", "demand"],
+        Meta(description="every estimate, or at most the demanded number per user, arm and batch"),
+    ] = "all"
+    aggregation: Aggregation = "masked"
+    precision: Precision = 16
+
+
+class ExploreThenCommitParameters(Parameters, frozen=True, kw_only=True):
+    """Algorithm 2: explore by sweeps, then commit."""
+
+    horizon: Horizon
+    group_size: GroupSize = 5
+    learning_rate: Annotated[float, Meta(gt=0, description="c, scales the number of sweeps")] = 0.2
+    aggregation: Aggregation = "masked"
+    precision: Precision = 16
+
+
+class ParallelUcbParameters(Parameters, frozen=True, kw_only=True):
+    """UCB1 per user, without anonymity."""
+
+    horizon: Horizon
+
+
+def schedule_length(group_size: int) -> int:
+    """2C + 2: the rounds of one feedback-eliciting sub-algorithm."""
+    return 2 * group_size + 2
+
+
+def removed_in(step: int, group: tuple[int, ...]) -> int | None:
+    """Who of `group` is left out of round `step`: nobody in round 0 and in rounds beyond |G|."""
+    return group[step - 1] if 1 <= step <= len(group) else None
+
+
+def roster(step: int, group: tuple[int, ...]) -> tuple[int, ...]:
+    """Whose rewards round `step` adds up."""
+    absent = removed_in(step, group)
+    return tuple(user for user in group if user != absent)
+
+
+def group_counts(users: int, group_size: int) -> list[int]:
+    """Sizes of the ⌊n / (C+1)⌋ near-equal groups of n users on one arm; each in [C+1, 2C+1]."""
+    groups = users // (group_size + 1)
+    return [users // groups + (g < users % groups) for g in range(groups)]
+
+
+def estimates(sums: FloatArray, size: int) -> FloatArray:
+    """R_G - R_G^s for s = 1..|G|, where `sums` has the sums of all rounds of the schedule."""
+    differences: FloatArray = sums[0] - sums[1 : size + 1]
+    return differences
+
+
+def to_words(rewards: FloatArray, precision: int) -> Words:
+    """Rewards in [0, 1] as whole multiples of 2^-precision, rounded to the nearest."""
+    return np.rint(rewards * float(1 << precision)).astype(np.uint64)
+
+
+def from_words(words: Words, precision: int) -> FloatArray:
+    """The sums that words stand for."""
+    return words.astype(np.float64) / float(1 << precision)
+
+
+def pack_words(words: Words) -> bytes:
+    """Words as eight little-endian bytes each."""
+    return np.ascontiguousarray(words, dtype="<u8").tobytes()
+
+
+def unpack_words(data: bytes, count: int) -> Words:
+    """`count` words from a peer's bytes, or `RemoteProtocolError`."""
+    if len(data) != 8 * count:
+        raise RemoteProtocolError("wrong-length", f"{len(data)} bytes for {count} words")
+    return np.frombuffer(data, dtype="<u8").astype(np.uint64)
+
+
+def largest_sum(group_size: int, copies: int, precision: int) -> int:
+    """The largest sum that a group of 2C + 1 can report, in units of 2^-precision."""
+    return ((2 * group_size + 1) * copies) << precision
+
+
+def batches(horizon: float) -> int:
+    """B = ⌈log2 log2 H⌉."""
+    return math.ceil(math.log2(math.log2(horizon)) - 1e-12) if horizon > 2 else 0
+
+
+def grid(horizon: float) -> list[int]:
+    """The ends t_1 < … < t_B = H of BaSE's batches (Gao et al. 2019, minimax grid).
+
+    t_1 = a, t_m = a sqrt(t_{m-1}), a = H^(1 / (2 - 2^(1-B))), so that t_B = H.
+    """
+    count = batches(horizon)
+    a = horizon ** (1.0 / (2.0 - 2.0 ** (1 - count)))
+    ends = [a]
+    while len(ends) < count:
+        ends.append(a * math.sqrt(ends[-1]))
+    return [math.floor(end + 1e-9) for end in ends]
+
+
+def elimination_width(
+    count: FloatArray, group_size: int, horizon: float, arms: int, users: int, rate: float
+) -> FloatArray:
+    """sqrt(c (4C+1) log(HKN) / τ): an estimate sums up to 4C + 1 independent rewards."""
+    scale = rate * (4 * group_size + 1) * math.log(horizon * arms * users)
+    return np.sqrt(scale / count)
+
+
+def sweeps(horizon: int, arms: int, users: int, group_size: int, rate: float) -> int:
+    """The sweeps of Algorithm 2: ⌈c (T sqrt(C log(NKT)) / KC)^(2/3)⌉, or what fits into T."""
+    spread = math.sqrt(group_size * math.log(users * arms * horizon))
+    wanted = math.ceil(rate * math.pow(horizon * spread / (arms * group_size), 2.0 / 3.0))
+    return min(wanted, horizon // (arms * schedule_length(group_size)))
