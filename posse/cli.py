@@ -105,6 +105,17 @@ def _evidence(commands: Any) -> None:
     compare.add_argument("--out", type=Path, default=Path("compare.html"), metavar="FILE")
     compare.set_defaults(command=_compare)
 
+    paper = commands.add_parser("paper", help="list the papers' experiments, or run them by name")
+    paper.add_argument("names", nargs="*", metavar="NAME", help="as posse paper lists them")
+    paper.add_argument("--all", action="store_true", help="run every experiment")
+    paper.add_argument("--quick", action="store_true", help="less than a minute each")
+    paper.add_argument("--engine", choices=("processes", "memory"), default="memory")
+    paper.add_argument("--out", type=Path, default=Path("runs/papers"), metavar="DIR")
+    paper.add_argument(
+        "--document", type=Path, metavar="FILE", help="write all outcomes in DIR as Markdown"
+    )
+    paper.set_defaults(command=_paper)
+
 
 def _run_file(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE", help="the run file (TOML)")
@@ -195,6 +206,20 @@ def _topology(options: argparse.Namespace) -> int:
 
     return topology_command.run(
         options.file, options.set, number=options.run, draw=options.draw, as_json=options.json
+    )
+
+
+def _paper(options: argparse.Namespace) -> int:
+    from posse import command_paper  # noqa: PLC0415
+
+    if not options.names and not options.all:
+        return command_paper.show()
+    return command_paper.run(
+        options.names,
+        quick=options.quick,
+        engine=options.engine,
+        out=options.out,
+        document=options.document,
     )
 
 
