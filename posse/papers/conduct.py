@@ -123,7 +123,7 @@ def both_engines(experiment: Experiment, points: list[Point]) -> list[tuple[str,
         point = min(points, key=lambda p: int(p.run["agents"]["count"]))
     variant = experiment.variants[0]
     runs = [_run(point, variant, 1, engine)[0] for engine in ("memory", "processes")]
-    told = [
+    told: list[tuple[str, Callable[[RunRecord], Any]]] = [
         ("status", lambda r: r.status),
         ("answer", lambda r: r.best_arm),
         ("rounds", lambda r: r.rounds),
