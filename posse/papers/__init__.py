@@ -6,7 +6,7 @@ import importlib
 from posse.errors import SpecError
 from posse.papers.base import Experiment
 
-PAPERS = ("rio", "tossou", "esfandiari", "li")
+PAPERS = ("rio", "dubey", "tossou", "esfandiari", "li")
 
 
 def experiments() -> dict[str, Experiment]:

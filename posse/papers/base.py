@@ -205,19 +205,25 @@ def slope(text: str, line: str, low: float, high: float) -> Statement:
 
 
 def alike(text: str, *lines: str, within: float) -> Statement:
-    """The lines' means differ by at most the share `within` of the smallest, at every place."""
+    """Each line's mean is within the share `within` of the first line's, at every place.
+
+    Borne out if the 95% interval of each difference lies inside, not if one lies outside.
+    """
 
     def check(measured: Measured) -> Finding:
-        worst, said = 0.0, []
-        for x in measured.places(lines[0]):
-            means = [measured.mean(line, x) for line in lines]
-            values = [mean for mean, _ in means]
-            worst = max(worst, (max(values) - min(values)) / max(min(values), 1e-12))
-            said += [f"{line} {_pm(*m)}" for line, m in zip(lines, means, strict=True)]
-        return Finding(
-            answer="borne out" if worst <= within else "not borne out",
-            evidence=f"largest difference {worst:.0%}: {_join(said)}",
-        )
+        said, inside, outside, total = [], 0, 0, 0
+        first, *others = lines
+        for x in measured.places(first):
+            base = measured.values(first, x)
+            room = within * abs(mean_ci(base)[0])
+            for line in others:
+                values = measured.values(line, x)
+                difference, half = student([b - a for a, b in zip(base, values, strict=False)])
+                total += 1
+                inside += abs(difference) + half <= room
+                outside += abs(difference) - half > room
+                said.append(f"{line} - {first}: {_pm(difference, half)} of {number(room)} allowed")
+        return Finding(answer=_decide(total, inside, outside), evidence=_join(said))
 
     return Statement(text=text, check=check)
 

@@ -27,7 +27,7 @@ def _run(
     system: str, quick: bool, arms: dict[str, Any] = ARMS, **parameters: Any
 ) -> dict[str, Any]:
     # the quick graph is smaller and denser, so that its diameter is again about 3
-    agents, p, horizon = (40, 0.2, 200) if quick else (200, 0.1, 1000)
+    agents, p, horizon = (30, 0.25, 150) if quick else (200, 0.1, 1000)
     run = {
         "system": system,
         "agents": {"count": agents},
@@ -83,8 +83,8 @@ def _claim_of_printed(measured: Measured) -> Finding:
     )
 
 
-_ASSUMED = "T = 1000, M = 200, p = .1, v = 1.1, γ = diameter/2 rounded up; quick: M = 40, p = .2, "
-_ASSUMED += "T = 200. Byzantine agents: all, each reward replaced by 1 with the rate."
+_ASSUMED = "T = 1000, M = 200, p = .1, v = 1.1, γ = diameter/2 rounded up; quick: M = 30, p = .25, "
+_ASSUMED += "T = 150. Byzantine agents: all, each reward replaced by 1 with the rate."
 
 EXPERIMENTS = (
     Experiment(
