@@ -13,7 +13,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
 _NAMES = ["ink", "muted", "grid", "paper", *(f"s{i}" for i in range(8)), "bad"]
 COLOUR = {name: f"#00fe{index:02x}" for index, name in enumerate(_NAMES)}
@@ -155,6 +155,10 @@ def large_numbers(axes: Axes, *, x: bool = False, y: bool = True) -> None:
         axes.xaxis.set_major_formatter(formatter)
     if y:
         axes.yaxis.set_major_formatter(formatter)
+        if axes.get_yscale() == "log":
+            low, high = axes.get_ylim()
+            # between few decades the ticks in between need numbers, between many they are a mess
+            axes.yaxis.set_minor_formatter(formatter if high < 30 * low else NullFormatter())
 
 
 def short(value: float) -> str:
