@@ -308,3 +308,40 @@ def test_a_large_run_stays_small(tmp_path):
     directory = large(tmp_path / "large")
     assert cli.main(["report", str(directory)]) == 0
     assert (directory / "report.html").stat().st_size < 5e6
+
+
+def test_arms_of_each_run_are_not_counted_together(tmp_path):
+    arms = {"kind": "bernoulli", "means": {"random": "uniform", "count": 3}}
+    make(tmp_path / "own", system="central", parameters={}, arms=arms, repeat=2)
+    made = page.run_page(read.read(tmp_path / "own"))
+    assert made.title == "2 of 2 runs, each on arms of its own, found one to be the best"
+
+
+def test_sinks_are_marked_in_the_network(tmp_path):
+    parts = [{"kind": "star", "count": 4}, {"kind": "path", "count": 3}]
+    make(
+        tmp_path / "hdp",
+        system="hdp-mab",
+        agents={"count": 7},
+        topology={"kind": "components", "components": parts},
+        parameters={"epsilon": 1.0, "horizon": 3000},
+    )
+    series = read.read(tmp_path / "hdp")
+    # the centre of the star is its first agent, that of the path its middle
+    assert network.roles(series)["sink"] == {0, 5}
+    assert "sink (2)" in network.draw(series).svg
+
+
+def test_the_network_is_that_of_the_first_run(tmp_path):
+    make(
+        tmp_path / "ddp",
+        system="ddp-mab",
+        agents={"count": 8},
+        topology={"kind": "erdos-renyi", "p": 0.4},
+        parameters={"epsilon": 1.0, "horizon": 2000},
+    )
+    series = read.read(tmp_path / "ddp")
+    graph = parse(json.loads(json.dumps(series.specification))).graph(0)
+    edges = {tuple(sorted(edge)) for edge in graph.edges()}
+    pairs = {(source, target) for source, target, *_ in network.draw(series).rows}
+    assert {pair for pair in pairs if -1 not in pair} == edges

@@ -68,7 +68,7 @@ def draw(series: Series) -> Chart | None:
     """
     planes: dict[Plane, dict[tuple[int, int], float]] = defaultdict(lambda: defaultdict(float))
     messages: dict[tuple[int, int], float] = defaultdict(float)
-    for link in series.links:
+    for link in series.first_links:
         if link.plane == Plane.CONTROL:
             continue
         pair = (min(link.source, link.target), max(link.source, link.target))
@@ -95,7 +95,7 @@ def draw(series: Series) -> Chart | None:
     what = "paper's messages" if plane == Plane.DATA else "messages to and from the arms' medium"
     caption = (
         f"{len(weights):,} links carried the {what}; the thicker, the more payload bytes "
-        f"({min(weights.values()):,.0f} to {max(weights.values()):,.0f} a run)."
+        f"({min(weights.values()):,.0f} to {max(weights.values()):,.0f} in the first run)."
     )
     if omitted:
         caption += f" The {len(drawn):,} heaviest are drawn, {omitted:,} are not."

@@ -12,7 +12,7 @@ import tomli_w
 
 from posse import __version__
 from posse.report import figures, ledger, network
-from posse.report.drawing import Chart, variables
+from posse.report.drawing import Chart, short, variables
 from posse.report.read import Series, mean_ci
 from posse.systems import get_system
 from protocol.machine import COORDINATOR
@@ -237,6 +237,9 @@ def _headline(series: Series) -> str:
         return "No run was complete"
     found = Counter(run["best_arm"] for run in series.runs if run["best_arm"] is not None)
     total = len(series.runs)
+    if found and total > 1 and _drawn_anew(series):
+        ended = sum(run["best_arm"] is not None for run in series.runs)
+        return f"{ended} of {total} runs, each on arms of its own, found one to be the best"
     if found:
         arm, hits = found.most_common(1)[0]
         return f"Arm {arm} is the best, say {_of(hits, total)}"
@@ -244,6 +247,12 @@ def _headline(series: Series) -> str:
     if regret:
         return f"Regret {with_ci(regret)} in {_count(total, 'run')}"
     return f"{_count(total, 'run')}, no answer"
+
+
+def _drawn_anew(series: Series) -> bool:
+    """Whether every run has its own arms, so that their indices mean nothing across runs."""
+    means = series.specification["arms"].get("means")
+    return isinstance(means, dict) and means.get("seed") is None
 
 
 def _of(hits: int, total: int) -> str:
@@ -275,8 +284,9 @@ def _tiles(series: Series) -> list[Tile]:
     if not series.runs:
         return []
     tiles = []
+    lockstep = series.clock_unit == "slots"
     for name, unit in (
-        ("rounds", "activations, all agents together"),
+        ("rounds", "of communication" if lockstep else "activations, all agents together"),
         ("slots", "each agent pulls once in each"),
         ("pulls", "by all agents"),
         ("regret", "at the end"),
@@ -305,7 +315,10 @@ def _tiles(series: Series) -> list[Tile]:
 def _tile(label: str, values: list[float], note: str) -> Tile:
     mean, half = mean_ci(values)
     return Tile(
-        label=label, value=number(mean), unit=f"± {number(half)}" if half else "", note=note
+        label=label,
+        value=short(mean) if mean >= 1e7 else number(mean),
+        unit=f"± {number(half)}" if half else "",
+        note=note,
     )
 
 
@@ -481,11 +494,26 @@ def _quantiles(series: Series) -> list[tuple[str, str]]:
     found = next((run["delay"] for run in reversed(series.runs) if run["delay"]), None)
     if found is None:
         return []
+    slots = [
+        (_capital(name.replace("_", " ")), _spread(values))
+        for name, values in found.items()
+        if isinstance(values, list) and values and name != "histogram"
+    ]
+    if "messages" not in found:
+        return slots
     names = {"p50": "Half within", "p90": "90% within", "p99": "99% within", "p100": "Slowest"}
     return [
         ("Messages timed", number(found["messages"])),
         *((label, f"{1e3 * found[key]:.3g} ms") for key, label in names.items() if key in found),
+        *slots,
     ]
+
+
+def _spread(values: list[Any]) -> str:
+    """A list of numbers by its least and largest."""
+    low, high = min(values), max(values)
+    same = f"{number(low)} each time" if low == high else f"{number(low)} to {number(high)}"
+    return f"{same} ({len(values)} times)"
 
 
 def _runs(series: Series) -> Section:

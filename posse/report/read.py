@@ -67,6 +67,14 @@ class Series:
     @cached_property
     def links(self) -> list[LinkTotal]:
         """The rows of links.csv, averaged over the runs."""
+        return self._links(first=False)
+
+    @cached_property
+    def first_links(self) -> list[LinkTotal]:
+        """Those of the first run: a random graph is another one in each."""
+        return self._links(first=True)
+
+    def _links(self, *, first: bool) -> list[LinkTotal]:
         path = self.path / "links.csv"
         if not path.exists() or not self.runs:
             return []
@@ -74,11 +82,14 @@ class Series:
         with path.open(newline="") as file:
             rows = csv.reader(file)
             next(rows, None)
-            for _, source, target, plane, kind, *counts in rows:
+            number = str(self.runs[0]["run"])
+            for run, source, target, plane, kind, *counts in rows:
+                if first and run != number:
+                    continue
                 total = sums[int(source), int(target), int(plane), kind]
                 for index, count in enumerate(counts):
                     total[index] += int(count)
-        runs = len(self.runs)
+        runs = 1 if first else len(self.runs)
         return [
             LinkTotal(
                 source=source,
