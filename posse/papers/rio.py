@@ -19,7 +19,7 @@ from posse.record import RunRecord
 PAPER = "Rio et al. 2023"
 PROBLEM_1 = {"kind": "bernoulli", "means": [0.7, 0.5, 0.3] + [0.1] * 7}
 PROBLEM_2 = {"kind": "gaussian", "means": [11.0, 10.8] + [10.4] * 8, "sd": 0.5}
-_ASSUMED_N = "N = 64, 128, 256, 512, 1024 (the text says 64 to 1024)."
+_ASSUMED_N = "N = 64, 128, 256, 512, 1024 (the text says 64 to 1024; quick: 64 and 256)."
 
 
 def _agents(quick: bool) -> list[int]:
