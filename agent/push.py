@@ -68,7 +68,7 @@ class Flooding:
             try:
                 self._take(event)
             except RemoteProtocolError as error:
-                effects.append(Refuse(event.sender, error.reason))
+                effects.append(Refuse(error.reason, event.sender))
         self._end_slot()
         return effects
 

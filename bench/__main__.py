@@ -8,6 +8,7 @@ BENCHMARKS = (
     "startup",
     "players",
     "mesh",
+    "cooperative",
 )
 """Modules of this package, each with a `main()` that prints its tables."""
 

@@ -30,16 +30,16 @@ from protocol.wire import HEADER
 from topologies.graphs import Graph
 
 GRAPHS: tuple[tuple[str, int, dict[str, Any], int], ...] = (
-    ("ring", 50, {"kind": "ring"}, 400),
-    ("4-regular", 50, {"kind": "regular", "degree": 4}, 200),
-    ("complete", 16, {"kind": "complete"}, 150),
+    ("ring", 50, {"kind": "ring"}, 150),
+    ("4-regular", 50, {"kind": "regular", "degree": 4}, 80),
+    ("complete", 16, {"kind": "complete"}, 80),
 )
 """Name, agents, `[topology]`, slots."""
 
 SIZE = 800
 """Bytes of data: the means of a hundred arms."""
 
-ROUNDS = 5
+ROUNDS = 15
 BAR = 0.5
 
 

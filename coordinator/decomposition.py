@@ -23,6 +23,8 @@ BoolArray = NDArray[np.bool_]
 
 _INT64_ROOM = 1 << 40
 _DRAWS_AT_ONCE = 64
+_GREEDY_DRAWS = 64
+_RANDOM_DRAWS = 1024
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,11 @@ def random_arms(alive: BoolArray, draws: int, generator: np.random.Generator) ->
 def greedy(
     alive: BoolArray, demand: int, group_size: int, generator: np.random.Generator
 ) -> Decomposition:
-    """For each arm j: D times M_j, all users with j in A_i on j, the others on a random arm."""
+    """For each arm j: D times M_j, all users with j in A_i on j, the others on a random arm.
+
+    Where there are others, their arms are drawn anew up to 64 times in the D: what they learn by
+    the way needs no more, and each draw costs every user a report.
+    """
     out = Decomposition(ratio=alive.shape[1], unserved=unserved(alive, group_size))
     for j in range(alive.shape[1]):
         if alive[:, j].sum() <= group_size:
@@ -73,25 +79,35 @@ def greedy(
         if alive[:, j].all():
             out.assignments.append(Assignment(np.full(len(alive), j), demand))
             continue
-        for arms in random_arms(alive, demand, generator):
-            out.assignments.append(Assignment(np.where(alive[:, j], j, arms), 1))
+        draws = min(demand, _GREEDY_DRAWS)
+        for number, arms in enumerate(random_arms(alive, draws, generator)):
+            copies = demand // draws + (number < demand % draws)
+            out.assignments.append(Assignment(np.where(alive[:, j], j, arms), copies))
     return out
 
 
 def at_random(
     alive: BoolArray, demand: int, group_size: int, generator: np.random.Generator
 ) -> Decomposition:
-    """Uniform arms until every pair has its count, at most 2D assignments."""
+    """Uniform arms until every pair has its count, at most 2D assignments.
+
+    Each draw is played ⌈D / 1024⌉ times, so that time is bounded whatever D is; a thousand draws
+    leave each pair's share within a few percent of 1 / |A_i|.
+    """
+    copies = -(-demand // _RANDOM_DRAWS)
+    left = 2 * demand
     out = Decomposition(ratio=1, unserved=unserved(alive, group_size))
     need = np.where(alive, -(-demand // alive.sum(axis=1, keepdims=True)), 0)
     need[:, list(out.unserved)] = 0
     rows, columns = np.arange(len(alive)), alive.shape[1]
     for arms in _endless(alive, generator):
-        if len(out.assignments) >= 2 * demand or not (need > 0).any():
+        if not left or not (need > 0).any():
             return out
+        times = min(copies, left)
+        left -= times
         informative = np.bincount(arms, minlength=columns) > group_size
-        need[rows, arms] -= informative[arms]
-        out.assignments.append(Assignment(arms, 1))
+        need[rows, arms] -= times * informative[arms]
+        out.assignments.append(Assignment(arms, times))
     raise AssertionError("unreachable")
 
 

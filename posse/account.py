@@ -1,7 +1,9 @@
 """What one agent did in one run, for the closing report of the lab."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,12 +25,24 @@ class Account:
     activations: int = 0
     slots: int = 0
     regret: dict[str, Regret] = field(init=False)
-    releases: list[Release] = field(default_factory=list)
+    _releases: Counter[Release] = field(default_factory=Counter)
     log: dict[str, list[list[float]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.pulls = np.zeros(self.arms, dtype=np.int64)
         self.regret = {name: Regret(means) for name, means in self.references.items()}
+
+    def disclosed(self, release: Release) -> None:
+        """Enter a release; equal ones take one row, so that a long run's report stays small."""
+        self._releases[release] += 1
+
+    @property
+    def releases(self) -> list[Release]:
+        """The ledger, in the order of first entry."""
+        return [
+            msgspec.structs.replace(release, times=times)
+            for release, times in self._releases.items()
+        ]
 
     def pulled(self, arms: tuple[int, ...], times: int, now: float) -> None:
         """`times` activations, each pulling every one of `arms`, ended at `now`."""

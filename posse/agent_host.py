@@ -15,7 +15,7 @@ from agent.noise import SeededNoise
 from posse.account import Account
 from posse.activity import Activity
 from posse.arms import ArmsContext, ArmsSpec, LabMeans
-from posse.meter import Meter, bucket
+from posse.meter import Delays, Meter
 from posse.pace import FreePace, Pace, SharedPace, SlotPace, VirtualPace
 from posse.seeds import Purpose, generator
 from posse.systems import AgentContext, get_system
@@ -50,10 +50,6 @@ _LOBBY_KINDS = tuple(
 )
 _CONTROL = int(Plane.CONTROL)  # an enum's member costs a call to look up, once or more per frame
 _CONTROL_BYTE = bytes([_CONTROL])
-
-_ALIVE_EVERY = 512
-"""Neighbours' frames after which an agent says that it lives. A count, not a time, so that both
-engines say it equally often; 512 frames take some 20 ms of work, far below any deadline."""
 
 _MOST_COMPLAINTS = 10
 
@@ -124,16 +120,15 @@ class AgentHost:
         self.parameters = msgspec.convert(setup.parameters, self.system.parameters)
         self._codec = codec_of(setup.system)
         self._neighbours = frozenset(setup.neighbours)
+        self._known = self._neighbours | {COORDINATOR}
         self.machine: Machine
         self.pace: Pace
         self.account: Account
         self._run = -1
         self._running = False
-        self._over = False
         self._early: list[tuple[int | None, bytes]] = []
         self._last: dict[int, int] = {}
-        self._sequence: Counter[int] = Counter()
-        self._heard = 0
+        self._sequence = 0
         self._complaints = 0
         self._stopwatches: dict[str, int] = {}
         self._reset_meters()
@@ -144,14 +139,16 @@ class AgentHost:
         return frame[3:4] != _CONTROL_BYTE or not frame.startswith(_LOBBY_KINDS, HEADER.size + 1)
 
     @property
+    def hears_neighbours_only(self) -> bool:
+        """Whether nothing is due from the coordinator before a neighbour's message is here."""
+        if not self._running or self.system.coordinator is not None:
+            return False
+        return self.pace.under_way and not self.pace.ready
+
+    @property
     def busy(self) -> bool:
         """Whether `step` has something to do without another message."""
         return self._running and self.pace.ready
-
-    @property
-    def among_neighbours(self) -> bool:
-        """Whether nothing but a neighbour's message can move this agent now."""
-        return self._running and not self._over and self.system.coordinator is None
 
     def step(self) -> None:
         """Carry out what the agent does of its own accord (clocks `slots` and `wall`)."""
@@ -165,43 +162,39 @@ class AgentHost:
         source: int | None = None
         try:
             header = read_header(frame)
-            source = header.source
+            _, _, plane, run, source, sequence, now, sent = header
             if sender is not None and source != sender:
                 raise RemoteProtocolError("wrong-source", f"{source} on the link of {sender}")
-            if source != COORDINATOR and source not in self._neighbours:
+            if source not in self._known:
                 raise RemoteProtocolError("stranger", str(source))
-            ours = header.plane == _CONTROL and source == COORDINATOR
-            if header.run > self._run and not ours:
+            ours = plane == _CONTROL and source == COORDINATOR
+            if run > self._run and not ours:
                 # a neighbour heard of the run's beginning before we did
                 self._early.append((sender, frame))
                 return
+            if not ours and (run < self._run or not self._running):
+                return  # under way when its run ended
             message = self._codec.decode(header, frame)
-            if header.plane == _CONTROL and isinstance(message, control.Control):
+            if plane == _CONTROL and isinstance(message, control.Control):
                 if not ours:
                     raise RemoteProtocolError("control-from-agent", str(source))
-                self._control(message, header.run, header.now)
+                self._control(message, run, now)
                 return
-            if header.run < self._run or not self._running:
-                return  # under way when its run ended
-            if header.sequence <= self._last.get(source, -1):
-                raise RemoteProtocolError("replayed", f"sequence {header.sequence}")
-            self._last[source] = header.sequence
-            if header.sent:
-                self.delays[bucket(self.stamp() - header.sent)] += 1
-            if source != COORDINATOR:
-                self._heard += 1
-                if self._heard % _ALIVE_EVERY == 0:
-                    self.send(COORDINATOR, control.Alive())
-            self.pace.message(Received(source, message), header.now)
+            if sequence <= self._last.get(source, -1):
+                raise RemoteProtocolError("replayed", f"sequence {sequence}")
+            self._last[source] = sequence
+            if sent:
+                self.delays.add(self.stamp() - sent)
+            self.pace.message(Received(source, message), now)
         except RemoteProtocolError as error:
-            self._refuse(source, error)
+            self._refuse(error.reason, source)
 
-    def _refuse(self, source: int | None, error: RemoteProtocolError) -> None:
+    def _refuse(self, reason: str, source: int | None, count: int = 1) -> None:
         """Count what a peer did wrong; name a neighbour to the coordinator, some times."""
-        self.refused[error.reason] += 1
+        self.refused[reason] += count
         if self._running and source in self._neighbours and self._complaints < _MOST_COMPLAINTS:
             self._complaints += 1
-            self.send(COORDINATOR, control.Complaint(source, error.reason))
+            self.send(COORDINATOR, control.Complaint(source, reason))
 
     def _control(self, message: Message, run: int, now: float) -> None:
         match message:
@@ -222,10 +215,8 @@ class AgentHost:
         self._run = serial
         self._running = True
         self._last = {}
-        self._sequence = Counter()
-        self._heard = 0
+        self._sequence = 0
         self._complaints = 0
-        self._over = False
         self._reset_meters()
         self._resources.begin()
 
@@ -289,7 +280,7 @@ class AgentHost:
 
     def _reset_meters(self) -> None:
         self.meter = Meter()
-        self.delays: Counter[int] = Counter()
+        self.delays = Delays()
         self.refused: Counter[str] = Counter()
         self._stopwatches = {}
         self.seconds: dict[str, list[float]] = {}
@@ -307,7 +298,7 @@ class AgentHost:
                 regret={name: r.total for name, r in account.regret.items()},
                 curve={name: r.curve().tobytes() for name, r in account.regret.items()},
                 links=self.meter.links(),
-                delays=dict(self.delays),
+                delays=dict(self.delays.histogram()),
                 refused=dict(self.refused),
                 releases=account.releases,
                 log=account.log,
@@ -318,7 +309,8 @@ class AgentHost:
 
     def tell(self, event: Event, now: float) -> Pull | Explore | Finish | None:
         """Hand an event to the machine and carry out its effects; return its order, if any."""
-        return self._carry_out(self.machine.handle(event, now))
+        effects = self.machine.handle(event, now)
+        return self._carry_out(effects) if effects else None
 
     def begin_machine(self) -> Pull | Explore | Finish | None:
         """Tell the machine that the run begins."""
@@ -333,23 +325,21 @@ class AgentHost:
                 case Pull() | Explore():
                     order = effect
                 case Broadcast(message):
-                    for neighbour in self.setup.neighbours:
-                        self.send(neighbour, message)
+                    self._hand_over(self.setup.neighbours, message)
                 case Disclose(release):
-                    self.account.releases.append(release)
+                    self.account.disclosed(release)
                 case Note(name, row):
                     self.account.log.setdefault(name, []).append([self.pace.now, *row])
                 case Stopwatch(name, running):
                     self._time(name, running)
                 case Attest(step, value):
                     self.send(COORDINATOR, control.Attested(step, value))
-                case Refuse(sender, reason):
-                    self._refuse(sender, RemoteProtocolError(reason))
+                case Refuse(reason, sender, count):
+                    self._refuse(reason, sender, count)
                 case Abort(reason):
                     self.send(COORDINATOR, control.Failed(f"agent {self.rank}: {reason}"))
                 case Finish(_, arm):
                     order = effect
-                    self._over = True
                     self.send(COORDINATOR, control.Finished(arm))
         return order
 
@@ -368,14 +358,20 @@ class AgentHost:
         """Encode and count one message, and put it into the outbox."""
         if to != COORDINATOR and to not in self._neighbours:
             raise LocalProtocolError(f"agent {self.rank} has no link to {to}")
+        self._hand_over((to,), message)
+
+    def _hand_over(self, targets: tuple[int, ...], message: Message) -> None:
+        """One frame, the same to all of `targets`."""
         frame = encode(
             message,
             run=max(self._run, 0),
             source=self.rank,
-            sequence=self._sequence[to],
+            sequence=self._sequence,
             now=self.pace.now if self._run >= 0 and hasattr(self, "pace") else 0.0,
             sent=self.stamp(),
         )
-        self._sequence[to] += 1
-        self.meter.count(self.rank, to, message.plane, type(message).__name__, frame)
-        self.outbox.append((to, frame))
+        self._sequence += 1
+        kind = type(message).__name__
+        for to in targets:
+            self.meter.count(self.rank, to, message.plane, kind, frame)
+            self.outbox.append((to, frame))

@@ -97,6 +97,7 @@ class CoordinatorHost:
         self._verdict: Finish | None = None
         self._began = monotonic_ns()
         self._slot = 0.0
+        self._reached = [0.0] * self._agents
         self._elapsed = 0.0
         self._network = network
         self._clock = spec.clock()
@@ -154,7 +155,9 @@ class CoordinatorHost:
             return self._conductor.waiting()
         if isinstance(self._machine, GatheringMachine) and (missing := self._machine.missing()):
             return missing
-        return [n for n in self._present() if n not in self._finished]
+        left = [n for n in self._present() if n not in self._finished]
+        slowest = min((self._reached[n] for n in left), default=0.0)
+        return [n for n in left if self._reached[n] == slowest]
 
     def _present(self) -> list[int]:
         return [n for n in range(self._agents) if n not in self.dismissed]
@@ -208,6 +211,10 @@ class CoordinatorHost:
             case control.Due(due) if self._conductor is not None:
                 if not self._conductor.heard(rank, due):
                     raise RemoteProtocolError("out-of-turn", "Due was not asked for")
+            case control.SlotReached() if self._clock == "slots":
+                self._reached[rank] = header.now
+                self._slot = max(self._slot, header.now)
+                self._observe(self)
             case control.Finished(arm, exhausted) if rank not in self._finished:
                 self._finished.add(rank)
                 self._rate_of_active -= self._rates[rank]
@@ -219,8 +226,6 @@ class CoordinatorHost:
                     self._agent_finished(rank)
             case control.Attested(step, value):
                 self._compare(rank, step, value)
-            case control.Alive():
-                pass
             case control.Complaint(about, reason):
                 self._complaints[(f"agent {rank}", about, reason)] = None
             case control.Failed(reason):
@@ -357,12 +362,16 @@ class CoordinatorHost:
             pulls=int(pulls.sum()),
             regret=totals.get("regret"),
             regret_local=totals.get("regret_local"),
+            regret_per_agent=(
+                [report.regret["regret"] for report in reports]
+                if all("regret" in report.regret for report in reports)
+                else None
+            ),
             regret_curve=(
                 regret.merge(curves["regret"], by_time=self._clock == "slots")
                 if "regret" in curves
                 else None
             ),
-            regret_per_agent=[report.regret["regret"] for report in reports if report.regret],
             pulls_per_arm=pulls.sum(axis=0).tolist(),
             pulls_per_agent=pulls.sum(axis=1).tolist(),
             activations_per_agent=activations,
@@ -370,6 +379,7 @@ class CoordinatorHost:
             exhausted=self._exhausted,
             dismissed=self.dismissed,
             log=dict(self.log),
+            network=self._network.facts,
             communication=communication(links),
             delay=_delay(self._delays, reports),
             privacy=None
@@ -379,7 +389,9 @@ class CoordinatorHost:
                 "records": spec.arms.records or None,
                 "variant": spec.variant,
                 "spent_per_agent": [spent(report.releases) for report in reports],
-                "releases_per_agent": [len(report.releases) for report in reports],
+                "releases_per_agent": [
+                    sum(release.times for release in report.releases) for report in reports
+                ],
             },
             refused=dict(self.refused),
             resources=None
@@ -392,6 +404,7 @@ class CoordinatorHost:
             elapsed_seconds=self._elapsed,
             agent_logs=[report.log for report in reports],
             links=links,
+            ledgers=[report.releases for report in reports],
         )
         self._system.summarise(spec, record)
         return record

@@ -4,10 +4,13 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 
+import numpy as np
+
 from protocol.control import LinkCount
 from protocol.wire import HEADER
 
 _PER_OCTAVE = 8
+_SORT_EVERY = 1_024
 
 
 class Meter:
@@ -39,6 +42,33 @@ class Meter:
             row[0] += link.messages
             row[1] += link.payload_bytes
             row[2] += link.frame_bytes
+
+
+class Delays:
+    """The histogram of delays, kept at little cost per frame: sorted into buckets by thousands."""
+
+    def __init__(self) -> None:
+        self._histogram: Counter[int] = Counter()
+        self._unsorted: list[int] = []
+
+    def add(self, nanoseconds: int) -> None:
+        """One frame arrived so long after it was sent."""
+        self._unsorted.append(nanoseconds)
+        if len(self._unsorted) == _SORT_EVERY:
+            self._sort()
+
+    def histogram(self) -> Counter[int]:
+        """How many delays lie in each `bucket`."""
+        self._sort()
+        return self._histogram
+
+    def _sort(self) -> None:
+        if self._unsorted:
+            octaves = np.log2(np.maximum(np.array(self._unsorted, dtype=np.float64), 1.0))
+            found, counts = np.unique(np.rint(octaves * _PER_OCTAVE), return_counts=True)
+            for index, count in zip(found.astype(int).tolist(), counts.tolist(), strict=True):
+                self._histogram[index] += count
+            self._unsorted.clear()
 
 
 def bucket(nanoseconds: int) -> int:

@@ -29,6 +29,9 @@ Order = Pull | Explore
 _LOOK_AHEAD = (512, 1 << 16)
 _WALL_BLOCK = 64
 
+SAY_EVERY = 50
+"""Slots between two signs of life. With a thousand agents on two cores they take some 20 s."""
+
 
 class Pace(Protocol):
     """How time passes for one agent in one run."""
@@ -38,6 +41,11 @@ class Pace(Protocol):
     @property
     def ready(self) -> bool:
         """Whether `step` has something to do."""
+        ...
+
+    @property
+    def under_way(self) -> bool:
+        """Whether the machine has begun and not finished."""
         ...
 
     def start(self) -> None:
@@ -89,6 +97,11 @@ class VirtualPace:
         self._activity = activity
         self._plan: _Plan | None = None
         self._over = False
+
+    @property
+    def under_way(self) -> bool:
+        """See `Pace`."""
+        return not self._over
 
     def start(self) -> None:
         """See `Pace`."""
@@ -204,15 +217,23 @@ class _Unpaced:
         """Whether an order is under way."""
         return self._order is not None
 
+    @property
+    def under_way(self) -> bool:
+        """See `Pace`."""
+        return not self._over
+
     def start(self) -> None:
         """See `Pace`."""
         self._take(self._host.begin_machine())
 
     def message(self, event: Received, now: float) -> None:
         """See `Pace`."""
+        if self._over:
+            return
         self._tick(0)
-        if not self._over:
-            self._take(self._host.tell(event, self.now))
+        order = self._host.tell(event, self.now)
+        if order is not None:
+            self._take(order)
 
     def advance(self, now: float) -> None:
         """Only the virtual clock advances."""
@@ -273,7 +294,12 @@ class SlotPace(_Unpaced):
     """Clock `slots`: one pull is one slot."""
 
     def _tick(self, pulls: int) -> None:
+        if not pulls:
+            return
+        before = self.now // SAY_EVERY
         self.now += pulls
+        if self.now // SAY_EVERY != before:
+            self._host.send(COORDINATOR, control.SlotReached())
 
 
 class SharedPace:
@@ -286,6 +312,11 @@ class SharedPace:
         self.now = 0.0
         self._host = host
         self._over = False
+
+    @property
+    def under_way(self) -> bool:
+        """See `Pace`."""
+        return not self._over
 
     def start(self) -> None:
         """See `Pace`."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from protocol.control import LinkCount
 from protocol.machine import COORDINATOR
+from protocol.privacy import Release
 from protocol.wire import Plane
 
 TIMES_95 = 1.96
@@ -19,7 +20,8 @@ class RunRecord:
 
     `rounds` counts activations in the sense of Rio et al. (one agent pulls each of its arms), or
     communication rounds where the paper counts those; `slots` the slots of a lockstep system.
-    `log` has what the coordinator's machine noted, each row with its time first: for votes
+    `network` says what the graph was. `log` has what the coordinator's machine noted, each row with
+    its time first: for votes
     [[now, agent, arm], …] in the order they were counted, for eliminations [[now, arm], …];
     `agent_logs` what each agent's machine noted. `answers` has each agent's own arm,
     `pulls_per_arm` is summed over agents. `exhausted` says whose arms ran out (-1: those that all
@@ -35,8 +37,8 @@ class RunRecord:
     pulls: int = 0
     regret: float | None = None
     regret_local: float | None = None
+    regret_per_agent: list[float] | None = None
     regret_curve: list[list[float]] | None = None
-    regret_per_agent: list[float] = field(default_factory=list)
     pulls_per_arm: list[int] = field(default_factory=list)
     pulls_per_agent: list[int] = field(default_factory=list)
     activations_per_agent: list[int] = field(default_factory=list)
@@ -45,6 +47,7 @@ class RunRecord:
     dismissed: dict[int, str] = field(default_factory=dict)
     log: dict[str, list[list[float]]] = field(default_factory=dict)
     agent_logs: list[dict[str, list[list[float]]]] = field(default_factory=list)
+    network: dict[str, Any] = field(default_factory=dict)
     communication: dict[str, Any] = field(default_factory=dict)
     delay: dict[str, Any] | None = None
     privacy: dict[str, Any] | None = None
@@ -53,10 +56,12 @@ class RunRecord:
     elapsed_seconds: float | None = None
     detail: dict[str, Any] = field(default_factory=dict)
     links: list[LinkCount] = field(default_factory=list)
+    ledgers: list[list[Release]] = field(default_factory=list)
 
     def document(self) -> dict[str, Any]:
-        """The run as plain data, without the table of single links."""
-        return {name: value for name, value in vars(self).items() if name != "links"}
+        """The run as plain data, without the tables of single links and of single releases."""
+        tables = ("links", "ledgers")
+        return {name: value for name, value in vars(self).items() if name not in tables}
 
 
 def communication(links: list[LinkCount]) -> dict[str, Any]:

@@ -51,7 +51,19 @@ class Tape:
             return np.array([self.one(arms[0])])
         if all(not len(self._tapes[k]) for k in arms):
             return self._arms.totals(arms, times)
-        return np.array([self.take((k,), times).sum() for k in arms])
+        return self._partly_held(arms, times)
+
+    def _partly_held(self, arms: tuple[int, ...], times: int) -> FloatArray:
+        """What lies on the tapes first, then the arms' own sums: never `times` single rewards."""
+        fresh = tuple(k for k in arms if not len(self._tapes[k]))
+        sums = dict(zip(fresh, self._arms.totals(fresh, times), strict=True)) if fresh else {}
+        for k in arms:
+            if k not in sums:
+                held = self._tapes[k][:times]
+                self._tapes[k] = self._tapes[k][times:]
+                rest = times - len(held)
+                sums[k] = held.sum() + (self._arms.totals((k,), rest)[0] if rest else 0.0)
+        return np.array([sums[k] for k in arms])
 
     def shortage(self, arms: tuple[int, ...], times: int) -> str:
         """Empty if each arm has `times` rewards left, else a sentence about the one that lacks."""

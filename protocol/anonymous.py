@@ -149,7 +149,7 @@ class AnonymousParameters(Parameters, frozen=True, kw_only=True):
     decomposition: DecompositionKind = "lp"
     learning_rate: Annotated[
         float, Meta(gt=0, description="c, the factor inside BaSE's threshold (12 is proved)")
-    ] = 0.01
+    ] = 0.02
     feedback: Annotated[
         Literal["all", "demand"],
         Meta(description="every estimate, or at most the demanded number per user, arm and batch"),

@@ -63,6 +63,13 @@ class Advance(Control, frozen=True):
     """Virtual clock: your time has come (the header's `now`)."""
 
 
+class SlotReached(Control, frozen=True):
+    """Clock `slots`: the agent has come to the header's `now`; said at every so many slots.
+
+    Where agents talk to each other alone, it is how the coordinator knows that they go on.
+    """
+
+
 class Finished(Control, frozen=True):
     """An agent is done. `exhausted` says which of its arms has no rewards left, if that is why."""
 
@@ -75,10 +82,6 @@ class Attested(Control, frozen=True):
 
     step: int
     value: Annotated[bytes, Meta(max_length=500_000)]
-
-
-class Alive(Control, frozen=True):
-    """An agent that talks to its neighbours is not silent, though the coordinator hears nothing."""
 
 
 class Complaint(Control, frozen=True):
@@ -145,8 +148,8 @@ TO_COORDINATOR: tuple[type[Message], ...] = (
     Ready,
     Due,
     Attested,
-    Alive,
     Complaint,
+    SlotReached,
     Finished,
     Failed,
     Report,

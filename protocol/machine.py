@@ -145,10 +145,14 @@ class Attest(msgspec.Struct, frozen=True):
 
 
 class Refuse(msgspec.Struct, frozen=True):
-    """What `sender` sent earlier and was kept for later turns out wrong: refused and counted."""
+    """Count as refused what came inside a good message, or was kept and proved bad later.
 
-    sender: int
+    `sender` is who sent it, if one neighbour is to blame.
+    """
+
     reason: str
+    sender: int | None = None
+    count: int = 1
 
 
 class Abort(msgspec.Struct, frozen=True):

@@ -13,6 +13,7 @@ class Release(msgspec.Struct, frozen=True, array_like=True):
     `block`        releases with equal `block` cover the same rewards and add up (sequential
                    composition); different blocks cover disjoint rewards, and the largest counts
                    (parallel composition; Dwork and Roth 2014, section 3.5)
+    `times`        how often it was made, each time with new noise
     """
 
     mechanism: str
@@ -20,6 +21,7 @@ class Release(msgspec.Struct, frozen=True, array_like=True):
     scale: float
     epsilon: float
     block: str
+    times: int = 1
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,5 +44,5 @@ def spent(releases: list[Release]) -> float:
     """The ε that a ledger of releases costs the most exposed reward."""
     by_block: dict[str, float] = {}
     for release in releases:
-        by_block[release.block] = by_block.get(release.block, 0.0) + release.epsilon
+        by_block[release.block] = by_block.get(release.block, 0.0) + release.epsilon * release.times
     return max(by_block.values(), default=0.0)

@@ -6,7 +6,7 @@
     3       1     plane: data, control or world
     4       4     run, counted from 0
     8       4     source: the sender's rank, or -1 for the coordinator (signed)
-    12      4     sequence, counted from 0 per sender and link
+    12      4     sequence, counted from 0 per sender, so that a broadcast is one frame
     16      8     now, in the unit of the run's clock
     24      8     sent, the sender's clock in nanoseconds (0 where there is no clock)
 

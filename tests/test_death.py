@@ -110,11 +110,11 @@ def test_a_killed_coordinator_takes_its_agents_along(run_file: Path, tmp_path: P
 
 
 def test_a_stopped_agent_is_named_after_the_deadline() -> None:
-    run = spec("central", agents=4, engine={"deadline": 1.0})
+    run = spec("central", agents=4, engine={"deadline": 3.0})
     with ProcessEngine(run) as engine:
         children = psutil.Process(os.getpid()).children(recursive=True)
         victim = max(children, key=lambda child: child.pid)
         victim.suspend()
-        with pytest.raises(RunFailed, match=r"nothing was heard for 1 s; waiting for agent 3"):
+        with pytest.raises(RunFailed, match=r"nothing was heard for 3 s; waiting for agent 3"):
             engine.run(run, 0)
         victim.resume()

@@ -130,14 +130,16 @@ def test_every_decomposition_meets_the_demand(
             assert alive[np.arange(users), assignment.arms].all()
 
 
-def test_greedy_costs_k_times_the_demand() -> None:
+@pytest.mark.parametrize("demand", [11, 150])
+def test_greedy_costs_k_times_the_demand(demand: int) -> None:
     alive = random_alive(20, 4, 3, keep=0.8)
-    found = greedy(alive, 11, 2, np.random.default_rng(0))
-    assert found.length == 4 * 11
+    found = greedy(alive, demand, 2, np.random.default_rng(0))
+    assert found.length == 4 * demand
     assert found.ratio == 4
+    assert len(found.assignments) <= 4 * 64
     for j in range(4):
         together = [a for a in found.assignments if (a.arms[alive[:, j]] == j).all()]
-        assert sum(a.copies for a in together) >= 11
+        assert sum(a.copies for a in together) >= demand
 
 
 def test_random_stops_when_every_pair_has_its_count() -> None:
@@ -148,10 +150,18 @@ def test_random_stops_when_every_pair_has_its_count() -> None:
     assert 300 < found.length < 600
 
 
+def test_random_draws_some_thousand_times_whatever_the_demand() -> None:
+    alive = np.ones((40, 3), dtype=bool)
+    found = at_random(alive, 30_000, 5, np.random.default_rng(1))
+    assert 1_000 < len(found.assignments) < 2_048
+    assert informative(found, (40, 3), 5).min() >= 10_000
+
+
 def test_random_gives_up_at_twice_the_demand() -> None:
     # five users on two arms rarely are four on one
-    found = at_random(np.ones((5, 2), dtype=bool), 50, 3, np.random.default_rng(1))
-    assert found.length == 100
+    alive = np.ones((5, 2), dtype=bool)
+    assert at_random(alive, 50, 3, np.random.default_rng(1)).length == 100
+    assert at_random(alive, 1_500, 3, np.random.default_rng(1)).length == 3_000
 
 
 def test_random_arms_are_uniform_over_the_alive_ones() -> None:

@@ -96,7 +96,7 @@ def test_a_folder_named_agent_in_the_working_directory_is_not_imported(tmp_path)
 
 
 def test_missing_agents_are_named_within_the_deadline() -> None:
-    run = spec("dp-mase", agents=6, engine={"deadline": 0.5})
+    run = spec("dp-mase", agents=6, engine={"deadline": 4.0})
     with (
         pytest.raises(RunFailed, match=r"waiting for agents 4, 5 to join"),
         ProcessEngine(run, spawn=4),

@@ -1,9 +1,13 @@
 """Federated elimination: formulas by hand, exchanges by brute force, engines against each other."""
 
 import math
+import tempfile
+import threading
 from collections import deque
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,12 +19,15 @@ from agent.noise import SeededNoise
 from agent.push import Flooding, Gossip
 from agent.sac import Relay
 from coordinator.federated import CdpServer, HdpServer
+from posse.agent_host import AgentHost
+from posse.arms.bernoulli import Bernoulli
 from posse.engines import memory
+from posse.engines.agent_process import AgentProcess
 from posse.engines.processes import ProcessEngine
 from posse.errors import RunFailed, SpecError
 from posse.federated_cost import gis_links, gis_links_paper, sac_links
 from posse.record import RunRecord
-from posse.spec import parse
+from posse.spec import load, parse
 from posse.systems.federated import _hdp_network
 from protocol.errors import RemoteProtocolError
 from protocol.federated import (
@@ -48,7 +55,7 @@ from protocol.machine import (
     Send,
     Started,
 )
-from protocol.wire import pack_floats
+from protocol.wire import HEADER, pack_floats
 from tests.runs import assert_same_run
 from topologies import graphs
 from topologies.components import side_by_side
@@ -143,6 +150,7 @@ def test_schedule_by_hand() -> None:
     assert per_agent.radius(1, 4, 130) == pytest.approx(0.12458 + 2 * 0.02185, abs=1e-4)
 
 
+@settings(deadline=None)
 @given(
     st.integers(1, 60),
     st.integers(2, 100),
@@ -603,11 +611,11 @@ def test_bad_means_that_came_early_are_refused_when_their_slot_opens() -> None:
     machine = Flooding(0, 3, (1, 2), 1)
     say(machine, 1, Data(1, 1, (1,), row(0, 0, 0)))
     machine.begin(1, np.array([0.5, 0.5]))
-    assert Refuse(1, "wrong-length") in machine.open()
+    assert Refuse("wrong-length", 1) in machine.open()
     relay = Relay(0, 2, None, {1: 1}, 1)
     say(relay, 1, Hop(1, 1, (1,), row(math.nan, 0)))
     relay.begin(1, np.array([0.5, 0.5]))
-    assert relay.open() == [Refuse(1, "not-finite")]
+    assert relay.open() == [Refuse("not-finite", 1)]
     with pytest.raises(RemoteProtocolError, match="unasked"):
         say(relay, 1, Hop(1, 2, (1,), row(0, 0)))
 
@@ -656,7 +664,6 @@ def test_a_server_without_any_round_has_no_answer() -> None:
 )
 def test_bad_decisions_are_refused_by_agents(bad: Any) -> None:
     run = named("cdp")
-    from posse.agent_host import AgentHost  # noqa: PLC0415
     from posse.engines.base import agent_setups  # noqa: PLC0415
     from protocol import control  # noqa: PLC0415
     from protocol.wire import encode  # noqa: PLC0415
@@ -676,7 +683,6 @@ def test_bad_decisions_are_refused_by_agents(bad: Any) -> None:
 
 def tampered(run: Any, change: Any) -> str:
     """The sentence with which a run in memory ends when agent 2's messages are changed."""
-    from posse.agent_host import AgentHost  # noqa: PLC0415
 
     send = AgentHost.send
 
@@ -757,6 +763,32 @@ def test_missing_means_abort() -> None:
     assert "of agent 2 first" in effects[-1].reason
 
 
+class Truncating(AgentProcess):
+    """An agent that joined honestly and cuts a number off the means it sends to neighbours."""
+
+    def _flush(self, host: AgentHost) -> None:
+        for index, (to, frame) in enumerate(host.outbox):
+            if to != COORDINATOR and frame[HEADER.size + 2 :].startswith(b"Data"):
+                kind, round_, slot, origins, means = msgspec.msgpack.decode(frame[HEADER.size :])
+                body = [kind, round_, slot, origins, means[:-8]]
+                host.outbox[index] = (to, frame[: HEADER.size] + msgspec.msgpack.encode(body))
+        super()._flush(host)
+
+
+def test_a_bad_neighbour_on_real_sockets_stops_the_run_by_name() -> None:
+    run = spec("ddp-mab", 5, {"kind": "ring"}, engine={"deadline": 2.0})
+    engine = ProcessEngine(run, spawn=4)
+    with tempfile.TemporaryDirectory(prefix="b-") as folder:
+        agent = Truncating(engine.endpoint, 4, engine.token, f"ipc://{folder}/4")
+        thread = threading.Thread(target=agent.serve)
+        thread.start()
+        with engine, pytest.raises(RunFailed) as error:
+            engine.run(run, 0)
+        thread.join(10)
+    assert not thread.is_alive()
+    assert "agent 0 refused what agent 4 sent: wrong-length" in str(error.value)
+
+
 # --- what a run file may say wrong ----------------------------------------------------------------
 
 
@@ -801,3 +833,52 @@ def test_wrong_run_files_are_refused_naming_the_key(
 def test_gaussian_arms_must_be_clipped() -> None:
     with pytest.raises(SpecError, match="clip"):
         spec("cdp-mab", 4, arms={"kind": "gaussian", "means": [0.1, 0.2], "sd": 1.0})
+
+
+EXAMPLES = sorted((Path(__file__).parent.parent / "examples" / "federated").glob("*.toml"))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_every_example_is_a_run(path: Path) -> None:
+    run = load(path, ["parameters.horizon=12_000"])
+    record = memory.run(run, 0)
+    assert record.slots == 12_000
+    closed = record.communication["closed_form"]
+    assert record.communication["cost"] == closed["cost"]
+
+
+def test_the_examples_are_all_there() -> None:
+    assert {path.stem for path in EXAMPLES} == {
+        "components",
+        "graphs",
+        "heterogeneous",
+        "participation",
+        "privacy",
+        "rounds",
+        "rounds_and_participation",
+    }
+
+
+def test_time_and_memory_do_not_grow_with_the_horizon() -> None:
+    """Rewards are drawn in sums: as many draws for ten times the slots."""
+    draws = []
+    for horizon in (10**6, 10**7):
+        drawn = 0
+        draw, totals = Bernoulli.draw, Bernoulli.totals
+
+        def counted(self: Any, arm: int, count: int, draw: Any = draw) -> Any:
+            nonlocal drawn
+            drawn += count
+            return draw(self, arm, count)
+
+        def summed(self: Any, arms: Any, times: int, totals: Any = totals) -> Any:
+            nonlocal drawn
+            drawn += len(arms)
+            return totals(self, arms, times)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Bernoulli, "draw", counted)
+            patch.setattr(Bernoulli, "totals", summed)
+            memory.run(named("ddp ring", parameters={"horizon": horizon}), 0)
+        draws.append(drawn)
+    assert draws[1] < 2 * draws[0] < 20_000

@@ -65,14 +65,19 @@ def test_rewards_are_used_in_order_whatever_was_peeked_at(
                 used += 1
 
 
-def test_sums_go_to_the_arms_when_nothing_is_on_the_tape() -> None:
+def test_sums_beyond_the_tape_are_the_arms_own() -> None:
+    """A few rewards left on a tape do not make a sum of many cost one draw each."""
     arms = Counting()
     tape = Tape(arms, 2)
     tape.sums((0, 1), 5)
     assert arms.totalled == 1
     tape.peek((0,), 3)
-    tape.sums((0, 1), 5)
-    assert arms.totalled == 1
+    assert tape.sums((0, 1), 5).tolist() == [5 + 6 + 7 + 8 + 9, 500 + 35]
+    assert arms.totalled == 3  # arm 1 whole, arm 0 but for three
+    tape.peek((0,), 7)
+    assert tape.sums((0,), 5).tolist() == [10 + 11 + 12 + 13 + 14]
+    assert arms.totalled == 3
+    assert tape.one(0) == 15
 
 
 def test_the_world_is_not_pulled_ahead() -> None:

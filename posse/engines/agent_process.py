@@ -22,9 +22,8 @@ from protocol.wire import Codec, Message, encode, read_header
 _LOBBY = Codec((control.Refused, control.Configure, control.Goodbye))
 _SETUP = msgspec.msgpack.Decoder(AgentSetup)
 _LISTEN_EVERY = 64
-_SILENCE_MS = 50
-"""How long an agent that only its neighbours can move waits for them before it also listens to the
-coordinator, who then has nothing to say but that the run is over."""
+_LOOK_UP_MS = 50
+"""How long an agent listens to its neighbours alone."""
 
 
 class ProcessResources(ResourceMeter):
@@ -85,13 +84,12 @@ class AgentProcess:
         self._peers: dict[int, zmq.Socket[bytes]] = {}
         self._addresses: dict[int, str] = {}
         self._host: AgentHost | None = None
-        self._talking = False
         self._rank = rank
         address = ""
         if inbox:
             self._inbox = self._context.socket(zmq.PULL)
             configure(self._inbox, deadline=60.0)
-            self._inbox.setsockopt(zmq.RCVTIMEO, _SILENCE_MS)
+            self._inbox.setsockopt(zmq.RCVTIMEO, _LOOK_UP_MS)
             self._inbox.bind(inbox)
             address = self._inbox.getsockopt_string(zmq.LAST_ENDPOINT)
             self._poller.register(self._inbox, zmq.POLLIN)
@@ -131,8 +129,8 @@ class AgentProcess:
                 if not self._take(self._hub.recv()):
                     return 0
                 continue
-            elif self._talking and host is not None and host.among_neighbours:
-                self._converse(host, self._inbox)
+            elif host is not None and host.hears_neighbours_only:
+                self._hear_neighbours(host, self._inbox)
                 ready = dict(self._poller.poll(0))
             else:
                 ready = dict(self._poller.poll())
@@ -140,21 +138,6 @@ class AgentProcess:
                 return 0
             if self._inbox in ready:
                 self._drain_inbox()
-                self._talking = True
-
-    def _converse(self, host: AgentHost, inbox: zmq.Socket[bytes]) -> None:
-        """Take neighbours' frames one by one: a poll before each would double its cost."""
-        for _ in range(_LISTEN_EVERY):
-            try:
-                frame = inbox.recv()
-            except zmq.Again:
-                self._talking = False
-                return
-            host.receive(None, frame)
-            if host.outbox:
-                self._flush(host)
-            if host.busy or not host.among_neighbours:
-                return
 
     def _drain_hub(self) -> bool:
         """Take what the coordinator sent; False if it said goodbye."""
@@ -174,6 +157,28 @@ class AgentProcess:
         host.receive(COORDINATOR, frame)
         self._flush(host)
         return True
+
+    def _hear_neighbours(self, host: AgentHost, inbox: zmq.Socket[bytes]) -> None:
+        """Take neighbours' frames as they come, with one blocking receive each and no poll.
+
+        Comes back now and then to look at the hub.
+        """
+        receive, take = inbox.recv, host.receive
+        for _ in range(_LISTEN_EVERY):
+            try:
+                frame = receive()
+            except zmq.Again:
+                break
+            take(None, frame)
+            acts = host.busy
+            if acts:
+                host.step()
+            self._flush(host)
+            if not host.hears_neighbours_only:
+                return
+            if acts:
+                # the others must act before more arrives: let them, and find it all at once
+                os.sched_yield()
 
     def _drain_inbox(self) -> None:
         assert self._inbox is not None

@@ -15,13 +15,15 @@ def agent_setups(
     spec: RunSpec, network: Network, inboxes: dict[int, str] | None = None
 ) -> list[AgentSetup]:
     """What each agent is told."""
+    untold = spec.definition().untold
+    parameters = {name: p for name, p in spec.parameters.items() if name not in untold}
     arms = spec.arms.arm_count() if spec.definition().shared_arms else spec.arms
     rates = spec.agents.activity.rates(spec.agents.count)
     return [
         AgentSetup(
             system=spec.system,
             variant=spec.variant,
-            parameters=spec.parameters,
+            parameters=parameters,
             agents=spec.agents.count,
             arms=arms,
             rate=float(rates[rank]),

@@ -99,6 +99,8 @@ class System:
     `network`     lays out who hears whom
     `regret_against`  the means that `regret` is measured against: the "average" over the agents
                   (`regret_local` then is against each agent's own), or each agent's "own"
+    `untold`      parameters that agents are not sent; what one of them must know of these is in
+                  the `knowledge` that `network` gives it
     `summarise`   completes a run's record (status and answer where no server decides, cost, …)
     """
 
@@ -120,4 +122,5 @@ class System:
     check: Callable[[RunSpec, Any], None] = no_check
     advise: Callable[[RunSpec, Any], list[str]] = no_advice
     network: Callable[[RunSpec, int], Network] = no_network
+    untold: tuple[str, ...] = ()
     summarise: Callable[[RunSpec, RunRecord], None] = no_summary

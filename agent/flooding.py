@@ -1,0 +1,181 @@
+"""Message passing with delay: what is new travels one hop per slot, for γ hops.
+
+Dubey and Pentland 2020, Algorithm 1. A message created at t is usable at distance d for the
+decision at t + d, for 0 < d <= γ. Agents go in lockstep with their neighbours alone: slot t + 1
+begins when the bundles of slot t are here from all of them, so a neighbour is at most one slot
+ahead.
+
+Everything is kept and checked in arrays. The bundles of a slot are put together and looked at once,
+in the order of the neighbours' ranks, never in the order in which they arrived.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protocol.cooperative import Bundle
+from protocol.errors import RemoteProtocolError
+
+Records = NDArray[np.void]
+Mask = NDArray[np.bool_]
+Faults = Iterable[tuple[str, Mask]]
+IntArray = NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class Flood:
+    """One agent's part of the message passing.
+
+    `latest[m]` is the slot in which the newest message known of agent m was created, 0 if none.
+    `passed[i, m]` is the same for what neighbour i sent: an honest one sends each message of m
+    once, in the order in which they were created.
+    """
+
+    rank: int
+    agents: int
+    neighbours: tuple[int, ...]
+    gamma: int
+    record: np.dtype[np.void]
+    slot: int = 0
+    duplicates: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    arrivals: IntArray = field(init=False)
+    delays: IntArray = field(init=False)
+    latest: IntArray = field(init=False)
+    passed: IntArray = field(init=False)
+    bundles: dict[int, bytes] = field(default_factory=dict)
+    ahead: dict[int, bytes] = field(default_factory=dict)
+    relayed: Records = field(init=False)
+    place: dict[int, int] = field(init=False)
+    first: IntArray = field(init=False)
+    ranks: IntArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.neighbours = tuple(sorted(self.neighbours)) if self.gamma else ()
+        self.place = {rank: i for i, rank in enumerate(self.neighbours)}
+        self.ranks = np.array(self.neighbours, dtype=np.int64)
+        self.arrivals = np.zeros(self.gamma + 1, dtype=np.int64)
+        self.delays = np.zeros(self.gamma + 1, dtype=np.int64)
+        self.latest = np.zeros(self.agents, dtype=np.int64)
+        self.passed = np.zeros((len(self.neighbours), self.agents), dtype=np.int64)
+        self.first = np.zeros(len(self.neighbours) * self.agents, dtype=np.int64)
+        self.relayed = np.zeros(0, dtype=self.record)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every neighbour's bundle of this slot is here."""
+        return len(self.bundles) == len(self.neighbours)
+
+    def begin_slot(self) -> None:
+        """The next slot begins."""
+        self.slot += 1
+        self.bundles, self.ahead = self.ahead, {}
+
+    def bundle(self, own: Records) -> Bundle:
+        """This slot's bundle: the agent's own message, shape (1,), and what it passes on."""
+        own["origin"] = self.rank
+        own["created"] = self.slot
+        own["life"] = self.gamma
+        self.latest[self.rank] = self.slot
+        return Bundle(self.slot, own.tobytes() + self.relayed.tobytes())
+
+    def take(self, sender: int, bundle: Bundle) -> None:
+        """A bundle of this slot, or of the next from a neighbour that is ahead."""
+        if sender not in self.place:
+            raise RemoteProtocolError("out-of-turn", f"a bundle from {sender}")
+        size = self.record.itemsize
+        if len(bundle.items) % size or len(bundle.items) > size * self.agents:
+            raise RemoteProtocolError("wrong-length", f"{len(bundle.items)} bytes of items")
+        ahead = bundle.slot - self.slot
+        if ahead not in (0, 1):
+            reason = "from-the-future" if ahead > 1 else "replayed"
+            raise RemoteProtocolError(reason, f"slot {bundle.slot} in slot {self.slot}")
+        store = self.ahead if ahead else self.bundles
+        if sender in store:
+            raise RemoteProtocolError("replayed", f"a second bundle of slot {bundle.slot}")
+        store[sender] = bundle.items
+
+    def merge(self, faults: Callable[[Records], Faults]) -> Records:
+        """What is new in the bundles of this slot, each message once, and prepare to pass it on.
+
+        `faults` names what is wrong with the contents of records whose origins exist. A message
+        that is wrong is refused and counted; the others of its bundle are not.
+        """
+        parts = [self.bundles[rank] for rank in self.neighbours]
+        records = np.frombuffer(b"".join(parts), dtype=self.record)
+        lengths = [len(part) // self.record.itemsize for part in parts]
+        sender = np.repeat(np.arange(len(parts)), lengths)
+        origin = records["origin"].astype(np.int64)
+        if len(records) and origin.max() >= self.agents:
+            known = origin < self.agents
+            self.refused["no-such-agent"] += int((~known).sum())
+            records, sender, origin = records[known], sender[known], origin[known]
+        created = records["created"].astype(np.int64)
+        link = sender * self.agents + origin
+        bad = self._refuse(self._faults(records, sender, origin, created, link), len(records))
+        bad = self._refuse(faults(records), len(records), bad)
+        if bad is not None:
+            good = ~bad
+            records, origin = records[good], origin[good]
+            created, link = created[good], link[good]
+        self.passed.reshape(-1)[link] = created
+        new = np.flatnonzero(created > self.latest[origin])
+        if self.gamma > 1:
+            new = new[self._first_of(origin[new])]
+        fresh = records[new]
+        self.latest[origin[new]] = created[new]
+        self.duplicates += len(records) - len(fresh)
+        travelled = self.gamma - fresh["life"].astype(np.int64) + 1
+        self.arrivals += np.bincount(travelled, minlength=self.gamma + 1)
+        self.delays += np.bincount(
+            travelled, self.slot + 1 - created[new], minlength=self.gamma + 1
+        ).astype(np.int64)
+        if self.gamma > 1:
+            self.relayed = fresh[fresh["life"] > 1]
+            self.relayed["life"] -= 1
+        return fresh
+
+    def _refuse(self, faults: Faults, count: int, bad: Mask | None = None) -> Mask | None:
+        """Count what is wrong, each message once, by its first fault; None if nothing is."""
+        for reason, mask in faults:
+            if mask.any():
+                bad = np.zeros(count, dtype=bool) if bad is None else bad
+                if new := int((mask & ~bad).sum()):
+                    self.refused[reason] += new
+                bad |= mask
+        return bad
+
+    def _first_of(self, key: IntArray) -> NDArray[np.bool_]:
+        """Which entries are the first with their key."""
+        index = np.arange(len(key))
+        # of several assignments to one place the last one stands
+        self.first[key[::-1]] = index[::-1]
+        mask: NDArray[np.bool_] = self.first[key] == index
+        return mask
+
+    def _faults(
+        self,
+        records: Records,
+        sender: IntArray,
+        origin: IntArray,
+        created: IntArray,
+        link: IntArray,
+    ) -> Faults:
+        """What is wrong with the envelopes: each reason and the records it holds for."""
+        life = records["life"]
+        age = self.slot - created
+        own = self.ranks[sender] == origin
+        twice = (created <= self.passed.reshape(-1)[link]) | ~self._first_of(link)
+        fine = (life == self.gamma - age) & (own == (age == 0)) & (life <= self.gamma) & (life > 0)
+        if fine.all() and not twice.any():
+            # by the first and the last of these 0 <= age < γ
+            return
+        yield "life-above-gamma", life > self.gamma
+        yield "from-the-future", age < 0
+        yield "expired", age >= self.gamma
+        yield "wrong-life", life != self.gamma - age
+        yield "forged-origin", own != (age == 0)
+        yield "replayed", twice

@@ -1,0 +1,100 @@
+"""Cooperation on a graph: the mesh against bare sockets, and the trimmed estimator's cost.
+
+The mesh: `cooperative-ucb`, γ = 1, every agent a process, against the same number of frames of the
+same size between bare blocking PUSH and PULL sockets on the same graph. Rounds alternate.
+The estimator: one decision of Algorithm 3 with 10³ and with 10⁶ samples of each arm.
+"""
+
+import time
+
+import numpy as np
+
+from agent.trimmed import TrimmedMeans
+from bench.bare_mesh import bare_mesh
+from bench.tables import show, spread
+from posse.engines.processes import ProcessEngine
+from posse.spec import parse
+
+AGENTS, P, SLOTS, ROUNDS, BAR = 64, 0.15, 200, 5, 0.5
+SAMPLES = (10**3, 10**6)
+ARMS = 5
+
+
+def mesh() -> None:
+    spec = parse(
+        {
+            "system": "cooperative-ucb",
+            "seed": 1,
+            "agents": {"count": AGENTS},
+            "arms": {"kind": "bernoulli", "means": [0.9, 0.7, 0.5, 0.3, 0.1]},
+            "topology": {"kind": "erdos-renyi", "p": P},
+            "parameters": {"horizon": SLOTS, "gamma": 1},
+        }
+    )
+    ours: list[float] = []
+    bare: list[float] = []
+    cpus: list[tuple[float, float]] = []
+    size = 0
+    with ProcessEngine(spec) as engine:
+        engine.run(spec, 0)  # warm
+        for _ in range(ROUNDS):
+            record = engine.run(spec, 0)
+            assert record.elapsed_seconds is not None
+            assert record.resources is not None
+            data = record.communication["data"]
+            size = data["frame_bytes"] // data["messages"]
+            ours.append(data["messages"] / record.elapsed_seconds)
+            cpu = sum(record.resources["cpu_seconds_per_agent"]) / data["messages"]
+            frames, seconds, used = bare_mesh(spec.graph(0), SLOTS, size)
+            assert frames == data["messages"]
+            bare.append(frames / seconds)
+            cpus.append((1e6 * cpu, 1e6 * used / frames))
+    show(
+        f"mesh: {AGENTS} processes, {SLOTS} slots, frames of {size} bytes, {ROUNDS} rounds: "
+        "median (least-greatest)",
+        ["", "frames/s", "CPU us/frame"],
+        [
+            ["posse", spread(ours, "{:,.0f}"), spread([a for a, _ in cpus], "{:.1f}")],
+            ["bare pyzmq", spread(bare, "{:,.0f}"), spread([b for _, b in cpus], "{:.1f}")],
+        ],
+    )
+    ratios = [a / b for a, b in zip(ours, bare, strict=True)]
+    print(f"  ratio of frames/s   {spread(ratios)}   bar {BAR}")
+
+
+def _decision_us(samples: int, rewards: np.ndarray) -> float:
+    kept = TrimmedMeans(ARMS)
+    for k in range(ARMS):
+        kept.add(np.full(samples, k), rewards)
+    repeats, best = 200, float("inf")
+    for _ in range(5):
+        began = time.perf_counter()
+        for _ in range(repeats):
+            kept.estimate(0.001, 1e-6)
+        best = min(best, (time.perf_counter() - began) / repeats)
+    return 1e6 * best
+
+
+def estimator() -> None:
+    random = np.random.default_rng(0)
+    rows = []
+    for name, draw in (
+        ("0 or 1, some lies", lambda n: (random.random(n) < 0.6) + 9.0 * (random.random(n) < 1e-3)),
+        ("continuous", lambda n: random.normal(0.5, 0.2, n)),
+    ):
+        costs = [_decision_us(n, draw(n).astype(float)) for n in SAMPLES]
+        rows.append([name, *(f"{cost:.0f}" for cost in costs), f"{costs[1] / costs[0]:.2f}"])
+    show(
+        f"trimmed estimator: one decision over {ARMS} arms, microseconds, best of 5",
+        ["rewards", *(f"{n:,} samples" for n in SAMPLES), "ratio"],
+        rows,
+    )
+
+
+def main() -> None:
+    mesh()
+    estimator()
+
+
+if __name__ == "__main__":
+    main()

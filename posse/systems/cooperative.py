@@ -1,0 +1,432 @@
+"""Private and byzantine-proof cooperation on a graph (Dubey and Pentland 2020), and baselines."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from agent.byzantine import SharedRewards
+from agent.cooperative import CooperativeAgent, Learner, PrivateMeans, SharedMeans
+from agent.corruption import Corruption
+from agent.flooding import Flood
+from agent.lone import LoneUcb, PrivateLoneUcb
+from posse.errors import SpecError
+from posse.seeds import Purpose, generator
+from posse.systems.base import AgentContext, Network, System
+from posse.topology import network as told
+from protocol.cooperative import (
+    AloneParameters,
+    Bundle,
+    ByzantineParameters,
+    Contamination,
+    CooperativeParameters,
+    PrivateAloneParameters,
+    PrivateParameters,
+    Variant,
+    composed,
+    hops,
+    means_record,
+    privacy_bound,
+    pulls_per_release,
+    release_counts,
+    reward_record,
+)
+from protocol.machine import COORDINATOR, Machine
+from protocol.privacy import Claim, Release
+
+if TYPE_CHECKING:
+    from posse.record import RunRecord
+    from posse.spec import RunSpec
+
+PAPER = "Dubey and Pentland 2020"
+
+
+def _flood(context: AgentContext, record: np.dtype[np.void]) -> Flood:
+    gamma = int(context.knowledge["gamma"])
+    return Flood(context.rank, context.agents, context.neighbours, gamma, record)
+
+
+def _cooperate(context: AgentContext, learner: Learner, record: np.dtype[np.void]) -> Machine:
+    corruption = None
+    if does := context.knowledge.get("contamination"):
+        corruption = Corruption(
+            msgspec.convert(does, Contamination), context.generator(Purpose.CORRUPTION)
+        )
+    return CooperativeAgent(
+        context.parameters.horizon, learner, _flood(context, record), corruption
+    )
+
+
+def _range(context: AgentContext) -> tuple[float, float] | None:
+    between = context.knowledge.get("reward_range")
+    return None if between is None else (between[0], between[1])
+
+
+def _sharing(context: AgentContext) -> Machine:
+    ties = context.generator(Purpose.TIES)
+    learner = SharedMeans(context.arms, context.agents, ties, _range(context))
+    return _cooperate(context, learner, means_record(context.arms))
+
+
+def _private(context: AgentContext) -> Machine:
+    p: PrivateParameters = context.parameters
+    learner = PrivateMeans(
+        context.arms,
+        context.agents,
+        context.generator(Purpose.TIES),
+        epsilon=p.epsilon,
+        v=p.v,
+        variant=context.variant,
+        noise=context.noise,
+        releases=release_counts(p.epsilon, p.v, p.horizon),
+    )
+    return _cooperate(context, learner, means_record(context.arms))
+
+
+def _byzantine(context: AgentContext) -> Machine:
+    p: ByzantineParameters = context.parameters
+    learner = SharedRewards(
+        context.arms,
+        context.generator(Purpose.TIES),
+        contamination=context.knowledge["assumed"],
+        sigma=p.sigma,
+        variant=context.variant,
+        winsor=p.winsor,
+        reward_range=_range(context),
+    )
+    return _cooperate(context, learner, reward_record())
+
+
+def _lone(context: AgentContext) -> Machine:
+    ties = context.generator(Purpose.TIES)
+    return LoneUcb(context.arms, context.parameters.horizon, ties)
+
+
+def _private_lone(context: AgentContext) -> Machine:
+    p: PrivateAloneParameters = context.parameters
+    return PrivateLoneUcb(
+        context.arms,
+        p.horizon,
+        context.generator(Purpose.TIES),
+        epsilon=p.epsilon,
+        v=p.v,
+        variant=context.variant,
+        noise=context.noise,
+    )
+
+
+def _network(spec: RunSpec, run: int) -> Network:
+    """Links to the neighbours, unless γ = 0; γ as a number."""
+    parameters: Any = spec.model()
+    graph = spec.graph(run)
+    gamma = hops(parameters.gamma, graph.diameter)
+    if gamma and max(graph.degrees) == 0:
+        gamma = 0
+    between = getattr(parameters, "reward_range", None)
+    if between is None and spec.system == "cooperative-ucb" and spec.arms.unit_interval:
+        between = (0.0, 1.0)
+    shared = {"gamma": gamma} | ({} if between is None else {"reward_range": between})
+    knowledge: list[dict[str, Any]] = [dict(shared) for _ in range(spec.agents.count)]
+    facts: dict[str, Any] = {"gamma": gamma, "gamma_asked": parameters.gamma}
+    if isinstance(parameters, ByzantineParameters):
+        liars = _liars(parameters.contamination, spec, run)
+        assumed = parameters.assumed_contamination
+        facts |= {
+            "byzantine": liars,
+            "assumed_contamination": parameters.contamination.rate if assumed is None else assumed,
+        }
+        for told_to in knowledge:
+            told_to["assumed"] = facts["assumed_contamination"]
+        for rank in liars:
+            knowledge[rank]["contamination"] = _without_names(parameters.contamination)
+    laid = told(graph, knowledge, facts=facts)
+    if gamma == 0:
+        return Network([()] * spec.agents.count, knowledge, facts=laid.facts)
+    return laid
+
+
+def _without_names(contamination: Contamination) -> dict[str, Any]:
+    """What a byzantine agent does; not who else does it."""
+    plain: dict[str, Any] = msgspec.to_builtins(contamination)
+    return {name: value for name, value in plain.items() if name != "agents"}
+
+
+def _liars(contamination: Contamination, spec: RunSpec, run: int) -> list[int]:
+    """The ranks of the byzantine agents of one run."""
+    if contamination.rate == 0:
+        return []
+    count = spec.agents.count
+    match contamination.agents:
+        case "all":
+            return list(range(count))
+        case int(number):
+            drawn = generator(spec.seed, run, COORDINATOR, Purpose.CORRUPTION)
+            return sorted(drawn.choice(count, number, replace=False).tolist())
+        case named:
+            return sorted(set(named))
+
+
+def _check_horizon(spec: RunSpec, parameters: AloneParameters) -> None:
+    arms = spec.arms.arm_count()
+    if parameters.horizon < arms:
+        raise SpecError(
+            "parameters.horizon",
+            f"is {parameters.horizon}, but trying each of {arms} arms once takes {arms} slots",
+        )
+
+
+def _check_private(spec: RunSpec, parameters: PrivateParameters | PrivateAloneParameters) -> None:
+    _check_horizon(spec, parameters)
+    turns = spec.arms.arm_count() * pulls_per_release(parameters.epsilon)
+    if parameters.horizon < turns:
+        raise SpecError(
+            "parameters.horizon",
+            f"is {parameters.horizon}, but with epsilon = {parameters.epsilon} arms are pulled in "
+            f"turn for the first {turns} slots; take at least as many, or a larger epsilon",
+        )
+
+
+def _check_byzantine(spec: RunSpec, parameters: ByzantineParameters) -> None:
+    _check_horizon(spec, parameters)
+    contamination, count = parameters.contamination, spec.agents.count
+    match contamination.agents:
+        case int(number) if number > count:
+            raise SpecError(
+                "parameters.contamination.agents", f"is {number}, but there are {count} agents"
+            )
+        case tuple(named) if named and max(named) >= count:
+            raise SpecError(
+                "parameters.contamination.agents",
+                f"names agent {max(named)}, which does not exist; agents are 0 to {count - 1}",
+            )
+    if contamination.rate >= 0.5 and parameters.assumed_contamination is None:
+        raise SpecError(
+            "parameters.contamination.rate",
+            f"is {contamination.rate}: no estimator bears half of the rewards being lies; set "
+            "assumed_contamination to what agents shall believe",
+        )
+
+
+def _check_range(spec: RunSpec, parameters: CooperativeParameters | ByzantineParameters) -> None:
+    if parameters.reward_range is not None and not (
+        parameters.reward_range[0] < parameters.reward_range[1]
+    ):
+        raise SpecError(
+            "parameters.reward_range",
+            f"is {list(parameters.reward_range)}; it must be [lo, hi] with lo < hi",
+        )
+
+
+def _check_cooperative(spec: RunSpec, parameters: CooperativeParameters) -> None:
+    _check_horizon(spec, parameters)
+    _check_range(spec, parameters)
+
+
+def _check_byzantine_all(spec: RunSpec, parameters: ByzantineParameters) -> None:
+    _check_byzantine(spec, parameters)
+    _check_range(spec, parameters)
+
+
+def _raw_claim(parameters: Any, variant: Variant) -> Claim:
+    return Claim(
+        mechanism="none",
+        adversary="nobody",
+        note="Means and counts, or single rewards, are sent as they are.",
+    )
+
+
+def _seen_claim(parameters: Any, variant: Variant) -> Claim:
+    return Claim(
+        mechanism="none", adversary="nobody", note="Whoever sees its pulls learns rewards."
+    )
+
+
+def _private_claim(parameters: PrivateParameters, variant: Variant) -> Claim:
+    p = parameters
+    return Claim(
+        mechanism="laplace",
+        epsilon=privacy_bound(p.epsilon, p.v, p.horizon, p.delta_prime),
+        delta=p.delta_prime,
+        unit="one reward of one agent",
+        adversary="whoever reads all messages that carry the agent's means and counts",
+        holds=variant == "corrected",
+        note=(
+            "By Lemma 3.6, over the whole horizon; epsilon alone is only the rate of the releases "
+            "(eps = 1 is not 'no privacy'). What the ledger adds up to is in spent_per_agent, and "
+            "composed up to delta in detail.epsilon_prime_per_agent."
+            if variant == "corrected"
+            else "Not satisfied as printed: the agent's own raw sums decide its pulls, and their "
+            "counts are sent without noise, so that one reward can change a count for certain."
+        ),
+    )
+
+
+def _private_lone_claim(parameters: PrivateAloneParameters, variant: Variant) -> Claim:
+    p = parameters
+    return Claim(
+        mechanism="laplace",
+        epsilon=privacy_bound(p.epsilon, p.v, p.horizon, p.delta_prime),
+        delta=p.delta_prime,
+        unit="one reward of one agent",
+        adversary="whoever sees the agent's pulls",
+        holds=variant == "corrected",
+        note=(
+            "Nothing is sent; the pulls follow the released means."
+            if variant == "corrected"
+            else "Not satisfied as printed: the noise of an arm that is not pulled is drawn again "
+            "in every slot, without bound; see the ledger."
+        ),
+    )
+
+
+def _summarise(spec: RunSpec, record: RunRecord) -> None:
+    """Every agent has its own answer, the run's is the commonest; what the agents noted, in sum."""
+    answers = Counter(arm for arm in record.answers if arm is not None)
+    if answers:
+        record.best_arm = min(answers, key=lambda arm: (-answers[arm], arm))
+    record.status = "horizon" if not record.exhausted else "exhausted"
+    record.detail["answers"] = {str(arm): n for arm, n in sorted(answers.items())}
+
+
+def _summarise_cooperation(spec: RunSpec, record: RunRecord) -> None:
+    """Duplicates, and the delay in slots by distance in hops."""
+    _summarise(spec, record)
+    counted: Counter[int] = Counter()
+    slots: Counter[int] = Counter()
+    duplicates = []
+    for log in record.agent_logs:
+        duplicates.append(int(sum(row[1] for row in log.get("duplicates", []))))
+        for _, distance, messages, delay in log.get("hops", []):
+            counted[int(distance)] += int(messages)
+            slots[int(distance)] += int(delay)
+    record.detail["duplicates"] = sum(duplicates)
+    record.detail["duplicates_per_agent"] = duplicates
+    record.detail["delay_by_hops"] = {
+        str(d): {"messages": counted[d], "mean_slots": slots[d] / counted[d]}
+        for d in sorted(counted)
+    }
+
+
+def _summarise_private(spec: RunSpec, record: RunRecord) -> None:
+    """ε' of each agent by its own ledger: the most exposed arm, composed up to δ'."""
+    parameters: Any = spec.model()
+    record.detail["delta_prime"] = parameters.delta_prime
+    record.detail["epsilon_prime_per_agent"] = [
+        _most_exposed(ledger, parameters.delta_prime) for ledger in record.ledgers
+    ]
+
+
+def _most_exposed(ledger: list[Release], delta_prime: float) -> float:
+    by_block: dict[str, list[Release]] = {}
+    for release in ledger:
+        by_block.setdefault(release.block, []).append(release)
+    return max(
+        (
+            composed(
+                np.array([r.epsilon for r in releases]),
+                np.array([r.times for r in releases]),
+                delta_prime,
+            )
+            for releases in by_block.values()
+        ),
+        default=0.0,
+    )
+
+
+def _summarise_private_cooperation(spec: RunSpec, record: RunRecord) -> None:
+    _summarise_cooperation(spec, record)
+    _summarise_private(spec, record)
+
+
+def _summarise_private_lone(spec: RunSpec, record: RunRecord) -> None:
+    _summarise(spec, record)
+    _summarise_private(spec, record)
+
+
+SYSTEMS = {
+    system.name: system
+    for system in (
+        System(
+            name="private-ucb",
+            title="cooperation with noisy means released at intervals",
+            paper=f"{PAPER}, Algorithms 1 and 2",
+            parameters=PrivateParameters,
+            clocks=("slots",),
+            agent=_private,
+            coordinator=None,
+            to_agent=(Bundle,),
+            to_coordinator=(),
+            claim=_private_claim,
+            needs_unit_interval=True,
+            has_topology=True,
+            check=_check_private,
+            network=_network,
+            summarise=_summarise_private_cooperation,
+        ),
+        System(
+            name="byzantine-ucb",
+            title="cooperation with single rewards, some of them lies, and a trimmed mean",
+            paper=f"{PAPER}, Algorithm 3",
+            parameters=ByzantineParameters,
+            clocks=("slots",),
+            agent=_byzantine,
+            coordinator=None,
+            to_agent=(Bundle,),
+            to_coordinator=(),
+            claim=_raw_claim,
+            has_topology=True,
+            check=_check_byzantine_all,
+            network=_network,
+            untold=("contamination",),
+            summarise=_summarise_cooperation,
+        ),
+        System(
+            name="cooperative-ucb",
+            title="cooperation with means and counts as they are, no privacy",
+            paper=f"{PAPER}, section 5",
+            parameters=CooperativeParameters,
+            clocks=("slots",),
+            agent=_sharing,
+            coordinator=None,
+            to_agent=(Bundle,),
+            to_coordinator=(),
+            claim=_raw_claim,
+            has_topology=True,
+            check=_check_cooperative,
+            network=_network,
+            summarise=_summarise_cooperation,
+        ),
+        System(
+            name="ucb1",
+            title="baseline: UCB1, every agent alone",
+            paper="Auer et al. 2002",
+            parameters=AloneParameters,
+            clocks=("slots",),
+            agent=_lone,
+            coordinator=None,
+            to_agent=(),
+            to_coordinator=(),
+            claim=_seen_claim,
+            check=_check_horizon,
+            summarise=_summarise,
+        ),
+        System(
+            name="dp-ucb-int",
+            title="baseline: DP-UCB-INT, every agent alone, private to whoever sees its pulls",
+            paper="Tossou and Dimitrakakis 2016",
+            parameters=PrivateAloneParameters,
+            clocks=("slots",),
+            agent=_private_lone,
+            coordinator=None,
+            to_agent=(),
+            to_coordinator=(),
+            claim=_private_lone_claim,
+            needs_unit_interval=True,
+            check=_check_private,
+            summarise=_summarise_private_lone,
+        ),
+    )
+}

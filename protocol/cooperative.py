@@ -1,0 +1,222 @@
+"""Messages, parameters and formulas of private and byzantine-proof cooperation on a graph.
+
+Dubey and Pentland, "Private and byzantine-proof cooperative decision-making", AAMAS 2020. Symbols:
+M agents on a graph, K arms, T the horizon, γ the life of a message in hops, ε the privacy level,
+v the exponent of the noise, n_k the pulls of arm k, ε also the contamination (Algorithm 3), δ' the
+slack of composition.
+"""
+
+import math
+from functools import lru_cache
+from typing import Annotated, Literal
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+from numpy.typing import NDArray
+
+from protocol.machine import FloatArray, Parameters
+from protocol.wire import Message
+
+Variant = Literal["corrected", "printed"]
+Count = Annotated[int, Meta(ge=0, le=0xFFFF_FFFF)]
+Items = Annotated[bytes, Meta(max_length=1 << 20)]
+
+MOST_HOPS = 0xFFFF
+
+
+class Bundle(Message, frozen=True):
+    """Agent to neighbour, one per slot: its own message of this slot and those it passes on.
+
+    `items` is an array of records, `means_record` or `reward_record`, one per message:
+
+        origin   u4   who created it
+        created  u4   in which slot
+        life     u2   by how many hops it may still travel, this one included
+        …             what it says
+
+    The life is not needed in lockstep, where it equals γ - (slot - created); it is sent because
+    Algorithm 1 sends it, and a message in which the two disagree is refused.
+    """
+
+    slot: Count
+    items: Items
+
+
+def means_record(arms: int) -> np.dtype[np.void]:
+    """<m, t, v, n>: one mean (NaN while there is none) and one count of pulls per arm."""
+    return np.dtype([*_ENVELOPE, ("means", "<f8", (arms,)), ("counts", "<u4", (arms,))])
+
+
+def reward_record() -> np.dtype[np.void]:
+    """<m, t, A, X>: the arm that was pulled and its reward (Algorithm 3)."""
+    return np.dtype([*_ENVELOPE, ("arm", "<u2"), ("reward", "<f8")])
+
+
+_ENVELOPE = [("origin", "<u4"), ("created", "<u4"), ("life", "<u2")]
+
+
+class AloneParameters(Parameters, frozen=True, kw_only=True):
+    """`ucb1`: every agent by itself."""
+
+    horizon: Annotated[int, Meta(ge=1, description="T, slots")]
+
+
+class PrivateAloneParameters(AloneParameters, frozen=True, kw_only=True):
+    """`dp-ucb-int`: every agent by itself, and its actions are seen."""
+
+    epsilon: Annotated[float, Meta(gt=0, le=1, description="ε; f = ⌈1/ε⌉ pulls per release")]
+    v: Annotated[float, Meta(gt=1, le=1.5, description="v, exponent of the noise")] = 1.1
+    delta_prime: Annotated[
+        float, Meta(gt=0, lt=1, description="δ', slack of the composition of releases")
+    ] = math.exp(-10)
+
+
+Gamma = Annotated[int, Meta(ge=0, le=MOST_HOPS)] | Literal["diameter", "diameter/2"]
+
+
+class CooperativeParameters(AloneParameters, frozen=True, kw_only=True):
+    """`cooperative-ucb`: means and counts as they are.
+
+    A γ of "diameter/2" is rounded up. Means outside `reward_range` are refused; by default [0, 1]
+    where the arms are bounded.
+    """
+
+    gamma: Gamma = "diameter/2"
+    reward_range: tuple[float, float] | None = None
+
+
+class PrivateParameters(PrivateAloneParameters, frozen=True, kw_only=True):
+    """`private-ucb`: noisy means at intervals (Algorithms 1 and 2)."""
+
+    gamma: Gamma = "diameter/2"
+
+
+class Contamination(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What byzantine agents do: each reward becomes a draw from Q with probability `rate`.
+
+    `agents`  how many (drawn at random), which ones, or "all"
+    `law`     Q: the point mass at `value`; "uniform" on [0, 1]; "opposite", 1 - x; "outlier", the
+              point mass at `value`, 10 if it is not said
+    `form`    "source": in the agent's own messages; "relay": in those it passes on
+    """
+
+    rate: Annotated[float, Meta(ge=0, le=1)] = 1e-3
+    agents: Literal["all"] | Annotated[int, Meta(ge=0)] | tuple[Annotated[int, Meta(ge=0)], ...] = (
+        "all"
+    )
+    law: Literal["point", "uniform", "opposite", "outlier"] = "point"
+    value: float | None = None
+    form: Literal["source", "relay"] = "source"
+
+
+class ByzantineParameters(AloneParameters, frozen=True, kw_only=True):
+    """`byzantine-ucb`: single rewards and a trimmed mean (Algorithm 3).
+
+    `contamination` is what byzantine agents do, `assumed_contamination` the ε that the estimator
+    believes (the true rate if it is not said). Rewards outside `reward_range` are refused; by
+    default all finite ones are taken, the estimator is there to bear them.
+    """
+
+    gamma: Gamma = "diameter/2"
+    contamination: Contamination = Contamination()
+    assumed_contamination: Annotated[float, Meta(ge=0, lt=0.5)] | None = None
+    sigma: Annotated[float, Meta(gt=0, description="σ, deviation of a reward")] = 0.5
+    winsor: bool = False
+    reward_range: tuple[float, float] | None = None
+
+
+def hops(gamma: int | str, diameter: int) -> int:
+    """γ as a number: "diameter/2" is rounded up."""
+    match gamma:
+        case "diameter":
+            return diameter
+        case "diameter/2":
+            return -(-diameter // 2)
+        case _:
+            return int(gamma)
+
+
+@lru_cache(maxsize=8)
+def release_counts(epsilon: float, v: float, last: int) -> tuple[int, ...]:
+    """W_1 < W_2 < … <= `last`: at how many pulls of an arm its mean is released (Lemma 3.4).
+
+    W_0 = 0 and W_{n+1} = min { x > W_n : sum_{i = W_n + 1}^{x} i^(-v/2) >= x^(-v/2) / ε }.
+
+    The lemma prints 1/(ε x^v), under which the intervals shrink. This reading is the one for which
+    Lemma 3.6 holds: a release costs x^(-v/2), which is at most ε times its interval's sum, so that
+    the releases up to t cost at most ε t^(1-v/2) / (1-v/2).
+    """
+    found = []
+    total = 0.0
+    for x in range(1, last + 1):
+        cost = x ** (-v / 2)
+        total += cost
+        if total >= cost / epsilon - _TOLERANCE:
+            found.append(x)
+            total = 0.0
+    return tuple(found)
+
+
+_TOLERANCE = 1e-12
+
+
+def noise_scale(pulls: int, v: float) -> float:
+    """The scale n^(v/2 - 1) of the Laplace noise on a mean of n rewards; a release costs n^(-v/2).
+
+    One reward in [0, 1] moves the mean by at most 1/n.
+    """
+    return float(pulls ** (v / 2 - 1))
+
+
+def zeta(s: float) -> float:
+    """Riemann's ζ(s) = sum_n n^-s, s > 1, by Euler and Maclaurin's formula."""
+    n = 50
+    head = sum(k**-s for k in range(1, n))
+    tail = n ** (1 - s) / (s - 1) + n**-s / 2 + s * n ** (-s - 1) / 12
+    return float(head + tail)
+
+
+def privacy_bound(epsilon: float, v: float, pulls: int, delta_prime: float) -> float:
+    """ε' of the releases of one arm over t = `pulls` of its pulls, by Lemma 3.6.
+
+    The smaller of
+
+        ε t^(1-v/2) / (1-v/2)                       (the costs add up)
+        2 ε ζ(v) + sqrt(2 ε ζ(v) log(1/δ'))         (advanced composition, up to δ')
+    """
+    added = epsilon * pulls ** (1 - v / 2) / (1 - v / 2)
+    squares = epsilon * zeta(v)
+    advanced = 2 * squares + math.sqrt(2 * squares * math.log(1 / delta_prime))
+    return float(min(added, advanced))
+
+
+def composed(costs: FloatArray, times: NDArray[np.int64], delta_prime: float) -> float:
+    """ε' of releases up to δ': `times[i]` of them cost ε_i = `costs[i]` each.
+
+    The smaller of their sum and of advanced composition with unequal parts (Kairouz, Oh and
+    Viswanath 2015, Theorem 3.5):
+
+        sum ε_i (e^ε_i - 1) / (e^ε_i + 1) + sqrt(2 log(1/δ') sum ε_i²).
+    """
+    if not len(costs):
+        return 0.0
+    drift = float((times * costs * np.tanh(costs / 2)).sum())
+    spread = math.sqrt(2 * math.log(1 / delta_prime) * float((times * costs**2).sum()))
+    return min(float((times * costs).sum()), drift + spread)
+
+
+def confidence_bonus(t: int, counts: NDArray[np.float64]) -> FloatArray:
+    """sqrt(2 log t / N_k) (Algorithm 2, line 6)."""
+    bonus: FloatArray = np.sqrt(2 * math.log(t) / counts)
+    return bonus
+
+
+def exploration_slots(arms: int, epsilon: float) -> int:
+    """K ⌈1/ε⌉, the slots in which arms are pulled in turn (Algorithm 2, line 1)."""
+    return arms * pulls_per_release(epsilon)
+
+
+def pulls_per_release(epsilon: float) -> int:
+    """⌈1/ε⌉, called f with DP-UCB-INT."""
+    return math.ceil(1 / epsilon - _TOLERANCE)

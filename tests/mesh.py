@@ -1,0 +1,94 @@
+"""Machines of a mesh driven by hand, in any order of arrival, with a hand on the wire."""
+
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+
+from agent.cooperative import CooperativeAgent, SharedMeans
+from agent.flooding import Flood
+from protocol.cooperative import Bundle, means_record
+from protocol.errors import RemoteProtocolError
+from protocol.machine import Broadcast, Finish, Pull, Pulled, Received, Refuse, Started
+from topologies.graphs import Graph
+
+Tamper = Callable[[int, int, Bundle], list[Bundle]]
+
+
+def as_it_is(sender: int, to: int, bundle: Bundle) -> list[Bundle]:
+    return [bundle]
+
+
+def means_agents(graph: Graph, gamma: int, arms: int, horizon: int) -> list[CooperativeAgent]:
+    return [
+        CooperativeAgent(
+            horizon,
+            SharedMeans(arms, graph.agents, np.random.default_rng(rank), (0.0, 1.0)),
+            Flood(rank, graph.agents, graph.neighbours[rank], gamma, means_record(arms)),
+        )
+        for rank in range(graph.agents)
+    ]
+
+
+class Mesh:
+    """Runs agents to the end; `choices[m]` are the arms m pulled, `refused[m]` what it refused."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        agents: list[CooperativeAgent],
+        means: list[float],
+        order: np.random.Generator,
+        tamper: Tamper = as_it_is,
+    ) -> None:
+        self.choices: list[list[int]] = [[] for _ in agents]
+        self.refused: list[Counter[str]] = [Counter() for _ in agents]
+        self.finished: dict[int, Finish] = {}
+        self.bundles: list[tuple[int, int, Bundle]] = []
+        self._links: dict[tuple[int, int], list[Bundle]] = {}
+        self._graph, self._agents, self._tamper = graph, agents, tamper
+        self._rewards = [np.random.default_rng([7, rank]) for rank in range(len(agents))]
+        self._means = means
+        self._orders: dict[int, int] = {}
+        for rank, agent in enumerate(agents):
+            self._do(rank, agent.handle(Started(), 0.0))
+        while True:
+            ready = [("pull", rank) for rank in self._orders]
+            ready += [("link", link) for link, queue in self._links.items() if queue]
+            if not ready:
+                break
+            kind, what = ready[int(order.integers(len(ready)))]
+            if kind == "pull":
+                self._pull(what)
+            else:
+                self._deliver(*what)
+
+    def _pull(self, rank: int) -> None:
+        arm = self._orders.pop(rank)
+        self.choices[rank].append(arm)
+        reward = float(self._rewards[rank].random() < self._means[arm])
+        self._do(rank, self._agents[rank].handle(Pulled((arm,), 1, np.array([reward])), 0.0))
+
+    def _deliver(self, sender: int, to: int) -> None:
+        bundle = self._links[sender, to].pop(0)
+        if to in self.finished:
+            return
+        try:
+            self._do(to, self._agents[to].handle(Received(sender, bundle), 0.0))
+        except RemoteProtocolError as error:
+            self.refused[to][error.reason] += 1
+
+    def _do(self, rank: int, effects) -> None:
+        for effect in effects:
+            match effect:
+                case Pull(arms, _):
+                    self._orders[rank] = arms[0]
+                case Broadcast(message):
+                    for to in self._graph.neighbours[rank]:
+                        self.bundles.append((rank, to, message))
+                        sent = self._tamper(rank, to, message)
+                        self._links.setdefault((rank, to), []).extend(sent)
+                case Refuse(reason, _, count):
+                    self.refused[rank][reason] += count
+                case Finish():
+                    self.finished[rank] = effect

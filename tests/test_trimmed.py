@@ -1,0 +1,136 @@
+"""The trimmed estimator against a slow form that sorts everything."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.trimmed import MOST_CELLS, TrimmedMeans
+
+
+def slow(samples, epsilon, delta, variant):
+    """Algorithm 3's estimate of one arm, from the list of its samples in order of arrival."""
+    X, Y = samples[0::2], sorted(samples[1::2])
+    N = len(samples) // 2
+    plain = sum(samples) / len(samples)
+    if N == 0:
+        return plain
+    alpha = max(epsilon, math.log(1 / delta) / N)
+    spread = math.log(4 / delta) / N
+    q = 1 - 2 * alpha - math.sqrt(2 * alpha * spread) - spread
+    need = math.ceil(N * q - 1e-9)
+    if need < 1 or (variant == "corrected" and need < 0.75 * N):
+        return plain
+    intervals = []
+    for low in sorted(set(Y)):
+        for high in sorted(set(Y)):
+            held = sum(low <= y <= high for y in Y)
+            if held >= need and high >= low:
+                key = (high - low, low) if variant == "printed" else (high - low, -held, low)
+                intervals.append((key, low, high))
+    _, low, high = min(intervals)
+    inside = [x for x in X if low <= x <= high]
+    return sum(inside) / len(inside) if inside else plain
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.lists(st.sampled_from([0.0, 0.25, 1.0, 10.0]), min_size=1, max_size=120),
+    st.sampled_from([0.0, 0.001, 0.1]),
+    st.integers(1, 40),
+    st.sampled_from(["corrected", "printed"]),
+)
+def test_against_sorting_everything(samples, epsilon, t, variant) -> None:
+    delta = 1 / (t + 1) ** 2
+    kept = TrimmedMeans(2, variant)
+    kept.add(np.zeros(len(samples), dtype=np.int64), np.array(samples))
+    kept.add(np.array([1]), np.array([0.5]))
+    estimate = kept.estimate(epsilon, delta)
+    assert estimate[0] == pytest.approx(slow(samples, epsilon, delta, variant))
+    assert estimate[1] == 0.5
+
+
+def test_batches_and_single_samples_are_the_same() -> None:
+    random = np.random.default_rng(0)
+    arms, rewards = random.integers(0, 3, 300), random.normal(size=300)
+    whole, parts = TrimmedMeans(3), TrimmedMeans(3)
+    whole.add(arms, rewards)
+    for arm, reward in zip(arms, rewards, strict=True):
+        parts.add(np.array([arm]), np.array([reward]))
+    assert (whole.x == parts.x).all()
+    assert (whole.y == parts.y).all()
+    assert whole.x.sum(axis=1).tolist() == [-(-int((arms == k).sum()) // 2) for k in range(3)]
+
+
+@pytest.mark.parametrize(("t", "last"), [(10, 22), (100, 42), (1000, 63)])
+def test_where_there_is_nothing_to_trim(t, last) -> None:
+    """q <= 0 up to these N: as printed the interval is empty there, and the plain mean is used."""
+    delta = 1 / t**2
+
+    def q(N):
+        alpha, spread = math.log(1 / delta) / N, math.log(4 / delta) / N
+        return 1 - 2 * alpha - math.sqrt(2 * alpha * spread) - spread
+
+    assert q(last) <= 0 < q(last + 1)
+
+
+def _bernoulli(mu, N, variant):
+    ones = round(mu * N)
+    halves = [1.0] * ones + [0.0] * (N - ones)
+    kept = TrimmedMeans(1, variant)
+    kept.add(np.zeros(2 * N, dtype=np.int64), np.repeat(halves, 2))
+    return kept.estimate(0.001, 1e-6)[0]
+
+
+def test_small_samples_as_printed_are_one_atom_and_corrected_are_not() -> None:
+    assert _bernoulli(0.3, 100, "printed") == 0.0
+    assert _bernoulli(0.7, 70, "printed") == 0.0
+    assert _bernoulli(0.7, 130, "printed") == 1.0
+    for mu, N in ((0.3, 100), (0.7, 70), (0.7, 130), (0.3, 400)):
+        assert _bernoulli(mu, N, "corrected") == pytest.approx(mu, abs=0.01)
+
+
+def test_outliers_do_not_move_it() -> None:
+    random = np.random.default_rng(3)
+    rewards = random.normal(0.5, 0.1, 4000)
+    rewards[random.random(4000) < 0.01] = 1e6
+    for winsor in (False, True):
+        kept = TrimmedMeans(1, winsor=winsor)
+        kept.add(np.zeros(4000, dtype=np.int64), rewards)
+        assert kept.estimate(0.02, 1e-4)[0] == pytest.approx(0.5, abs=0.02)
+    assert rewards.mean() > 1_000
+
+
+def test_winsorised_against_sorting() -> None:
+    random = np.random.default_rng(4)
+    rewards = random.normal(size=400)
+    kept = TrimmedMeans(1, winsor=True)
+    kept.add(np.zeros(400, dtype=np.int64), rewards)
+    X, Y, N = rewards[0::2], np.sort(rewards[1::2]), 200
+    alpha = max(0.05, math.log(100) / N)
+    low, high = Y[math.ceil(alpha * N) - 1], Y[math.ceil((1 - alpha) * N) - 1]
+    assert kept.estimate(0.05, 0.01)[0] == pytest.approx(np.clip(X, low, high).mean())
+
+
+def test_cells_stay_few_and_the_estimate_near() -> None:
+    random = np.random.default_rng(5)
+    kept = TrimmedMeans(1)
+    rewards = random.random(20_000)
+    for part in np.split(rewards, 20):
+        kept.add(np.zeros(len(part), dtype=np.int64), part)
+        assert len(kept.cells) <= MOST_CELLS
+    assert kept.x.sum() + kept.y.sum() == 20_000
+    assert kept.width <= 1 / 256
+    assert kept.totals[0] == pytest.approx(rewards.sum())
+    assert kept.estimate(0.01, 1e-4)[0] == pytest.approx(0.5, abs=0.03)
+
+
+def test_far_outliers_do_not_make_all_others_one_cell() -> None:
+    random = np.random.default_rng(6)
+    rewards = np.concatenate([random.random(3000), [1e12, -1e12]])
+    kept = TrimmedMeans(1)
+    kept.add(np.zeros(len(rewards), dtype=np.int64), rewards)
+    assert 200 < len(kept.cells) <= MOST_CELLS
+    assert kept.width < 0.02
