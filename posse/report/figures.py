@@ -79,7 +79,9 @@ def regret(all_series: list[Series]) -> Chart | None:
         svg = to_svg(figure, "regret", "Regret over time")
     runs = {len(curves) for _, curves in shown}
     count = f"{min(runs)}" if len(runs) == 1 else f"{min(runs)} to {max(runs)}"
-    caption = f"Mean of {count} runs with its 95% interval."
+    caption = "One run."
+    if runs != {1}:
+        caption = f"Mean of {count} runs with its 95% interval."
     if len(shown) == 1 and runs != {1}:
         caption += " Thin lines: single runs." if max(runs) <= 10 else " Thin lines: ten runs."
     return Chart(
