@@ -13,8 +13,8 @@ from posse.report.read import Series
 from protocol.machine import COORDINATOR
 from protocol.wire import Plane
 
-MOST_LINKS = 4000
-"""So many links are drawn at most, the heaviest: more are a grey disc, and slow to show."""
+MOST_LINKS = 1000
+"""So many links are drawn at most, the heaviest: more are a grey disc."""
 
 _CLASSES = 5
 _SMALL = 60
