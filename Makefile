@@ -42,5 +42,5 @@ $(VENV)/run: pyproject.toml
 	touch $@
 
 $(VENV)/dev: pyproject.toml $(VENV)/run
-	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[dev,examples]"
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[dev,examples,report]"
 	touch $@

@@ -104,5 +104,6 @@ def result(spec: RunSpec, records: list[RunRecord]) -> Result:
         seed=spec.seed,
         runs=records,
         specification=msgspec.to_builtins(spec),
+        network=dict(spec.definition().network(spec, 0).facts),
         warnings=spec.definition().advise(spec, spec.model()),
     )

@@ -76,6 +76,7 @@ def _parser() -> argparse.ArgumentParser:
 
     _elsewhere(commands)
     _many(commands)
+    _evidence(commands)
     return parser
 
 
@@ -151,6 +152,30 @@ def _many(commands: Any) -> None:
     sweep.add_argument("--out", type=Path, metavar="DIR", help="directory of the result")
     sweep.add_argument("--json", action="store_true", help="print one JSON document")
     sweep.set_defaults(command=_sweep)
+
+
+def _evidence(commands: Any) -> None:
+    """The commands that read what runs left, or repeat a paper's experiment."""
+    report = commands.add_parser("report", help="one page for a run's directory, or for a sweep's")
+    report.add_argument("directory", type=Path, metavar="DIR", help="what posse run wrote")
+    report.add_argument("--out", type=Path, metavar="FILE", help="the page (DIR/report.html)")
+    report.set_defaults(command=_report)
+
+    compare = commands.add_parser("compare", help="one page for several runs on the same arms")
+    compare.add_argument("directories", type=Path, nargs="+", metavar="DIR")
+    compare.add_argument("--out", type=Path, default=Path("compare.html"), metavar="FILE")
+    compare.set_defaults(command=_compare)
+
+    paper = commands.add_parser("paper", help="list the papers' experiments, or run them by name")
+    paper.add_argument("names", nargs="*", metavar="NAME", help="as posse paper lists them")
+    paper.add_argument("--all", action="store_true", help="run every experiment")
+    paper.add_argument("--quick", action="store_true", help="less than a minute each")
+    paper.add_argument("--engine", choices=("processes", "memory"), default="memory")
+    paper.add_argument("--out", type=Path, default=Path("runs/papers"), metavar="DIR")
+    paper.add_argument(
+        "--document", type=Path, metavar="FILE", help="write all outcomes in DIR as Markdown"
+    )
+    paper.set_defaults(command=_paper)
 
 
 def _run_file(parser: argparse.ArgumentParser) -> None:
@@ -311,11 +336,37 @@ def _check(options: argparse.Namespace) -> int:
     return 0
 
 
+def _report(options: argparse.Namespace) -> int:
+    from posse import command_report  # noqa: PLC0415
+
+    return command_report.report(options.directory, options.out)
+
+
+def _compare(options: argparse.Namespace) -> int:
+    from posse import command_report  # noqa: PLC0415
+
+    return command_report.compare(options.directories, options.out)
+
+
 def _topology(options: argparse.Namespace) -> int:
     from posse import topology_command  # noqa: PLC0415
 
     return topology_command.run(
         options.file, options.set, number=options.run, draw=options.draw, as_json=options.json
+    )
+
+
+def _paper(options: argparse.Namespace) -> int:
+    from posse import command_paper  # noqa: PLC0415
+
+    if not options.names and not options.all:
+        return command_paper.show()
+    return command_paper.run(
+        options.names,
+        quick=options.quick,
+        engine=options.engine,
+        out=options.out,
+        document=options.document,
     )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from posse import regret
 from posse.conductor import Conductor
 from posse.errors import RunFailed
-from posse.meter import Meter, bucket, quantile
+from posse.meter import Meter, bucket, quantile, seconds
 from posse.record import RunRecord, communication
 from posse.seeds import generator
 from posse.spec import RunSpec
@@ -470,12 +470,16 @@ def _no_report(arms: int) -> control.Report:
 
 
 def _delay(histogram: Counter[int], reports: list[control.Report]) -> dict[str, Any] | None:
-    """Seconds from send to receipt, as a distribution; and what the agents took the time of."""
+    """Seconds from send to receipt, and what the agents took the time of.
+
+    Quantiles, and `histogram` as [[seconds, messages], …].
+    """
     if not histogram:
         return None
     delay: dict[str, Any] = {
         "messages": histogram.total(),
         **{f"p{int(100 * q)}": quantile(histogram, q) for q in _QUANTILES},
+        "histogram": [[seconds(index), histogram[index]] for index in sorted(histogram)],
     }
     for name in sorted({name for report in reports for name in report.seconds}):
         taken = np.concatenate([report.seconds.get(name, []) for report in reports])

@@ -76,6 +76,11 @@ def bucket(nanoseconds: int) -> int:
     return round(math.log2(max(nanoseconds, 1)) * _PER_OCTAVE)
 
 
+def seconds(index: int) -> float:
+    """The middle of a bucket."""
+    return float(2.0 ** (index / _PER_OCTAVE) * 1e-9)
+
+
 def quantile(histogram: Counter[int], q: float) -> float | None:
     """The q-quantile of a histogram of delays, in seconds."""
     total = histogram.total()
@@ -86,4 +91,4 @@ def quantile(histogram: Counter[int], q: float) -> float | None:
         seen += histogram[index]
         if seen >= q * total:
             break
-    return float(2.0 ** (index / _PER_OCTAVE) * 1e-9)
+    return seconds(index)

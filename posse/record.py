@@ -97,7 +97,7 @@ def communication(links: list[LinkCount]) -> dict[str, Any]:
 
 @dataclass(kw_only=True)
 class Result:
-    """A series of runs of one specification.
+    """A series of runs of one specification; `network` tells of the first run's.
 
     `links`: "local" (all on this machine), "keys" (CURVE on every link) or "insecure".
     """

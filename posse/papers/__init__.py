@@ -1,0 +1,29 @@
+"""The papers' experiments, as data: one file per paper, each with a tuple EXPERIMENTS."""
+
+import difflib
+import importlib
+
+from posse.errors import SpecError
+from posse.papers.base import Experiment
+
+PAPERS = ("rio", "dubey", "tossou", "esfandiari", "li")
+
+
+def experiments() -> dict[str, Experiment]:
+    """Every experiment by name, in the order of the papers and figures."""
+    found: dict[str, Experiment] = {}
+    for paper in PAPERS:
+        module = importlib.import_module(f"posse.papers.{paper}")
+        for experiment in module.EXPERIMENTS:
+            found[experiment.name] = experiment
+    return found
+
+
+def named(name: str) -> Experiment:
+    """The experiment of that name; the nearest is offered if there is none."""
+    known = experiments()
+    if name not in known:
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean '{close[0]}'? " if close else ""
+        raise SpecError(f"posse paper {name}", f"not known; {hint}known: {', '.join(known)}")
+    return known[name]

@@ -1,0 +1,193 @@
+"""Figures by matplotlib as small SVG, coloured by CSS variables so that a page can be dark."""
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullFormatter
+
+_NAMES = ["ink", "muted", "grid", "paper", *(f"s{i}" for i in range(8)), "bad"]
+COLOUR = {name: f"#00fe{index:02x}" for index, name in enumerate(_NAMES)}
+"""A stand-in for each CSS variable: matplotlib knows only fixed colours."""
+
+SERIES = [COLOUR[f"s{i}"] for i in range(8)]
+DASHES = ["-", "--", "-.", ":"]
+MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*"]
+
+PALETTE = {
+    "light": {
+        "ink": "#1c2024", "muted": "#5c646c", "grid": "#dfe2e4", "paper": "#ffffff",
+        "s0": "#1f6fb4", "s1": "#c8581a", "s2": "#2a7f4f", "s3": "#a33a78",
+        "s4": "#6a4fb3", "s5": "#7d6b00", "s6": "#0b7c86", "s7": "#666c72", "bad": "#c02626",
+    },
+    "dark": {
+        "ink": "#e8eaec", "muted": "#a3abb3", "grid": "#363c42", "paper": "#1b1f23",
+        "s0": "#6db3f2", "s1": "#f39a63", "s2": "#6fcf97", "s3": "#ea8fc2",
+        "s4": "#b3a0f5", "s5": "#d9c64a", "s6": "#5fcbd6", "s7": "#a8afb6", "bad": "#ff7b72",
+    },
+}  # fmt: skip
+"""Each at least 4.5 : 1 against its paper; blue and orange first, which everybody tells apart."""
+
+_STYLE: Any = {
+    "svg.fonttype": "none",
+    "font.size": 11.5,
+    "axes.edgecolor": COLOUR["muted"],
+    "axes.labelcolor": COLOUR["ink"],
+    "axes.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.labelsize": 11.5,
+    "grid.color": COLOUR["grid"],
+    "grid.linewidth": 0.8,
+    "xtick.color": COLOUR["muted"],
+    "ytick.color": COLOUR["muted"],
+    "xtick.labelsize": 10.5,
+    "ytick.labelsize": 10.5,
+    "text.color": COLOUR["ink"],
+    "legend.frameon": False,
+    "legend.fontsize": 10.5,
+    "lines.linewidth": 1.8,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "savefig.facecolor": "none",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chart:
+    """A figure on the page: `svg` is coloured by CSS variables, `header` and `rows` are its data.
+
+    `wide` figures take the page's whole width.
+    """
+
+    name: str
+    title: str
+    caption: str
+    svg: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    wide: bool = False
+
+    def write(self, folder: Path) -> None:
+        """NAME.svg, which stands alone, and NAME.csv."""
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{self.name}.svg").write_text(standalone(self.svg))
+        with (folder / f"{self.name}.csv").open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(self.header)
+            writer.writerows(self.rows)
+
+
+def variables(mode: str) -> str:
+    """The palette as CSS declarations."""
+    return "".join(f"--{name}:{value};" for name, value in PALETTE[mode].items())
+
+
+def standalone(svg: str) -> str:
+    """The same figure with its colours in it."""
+    style = (
+        f"<style>svg{{{variables('light')}background:var(--paper);font-family:sans-serif}}"
+        f"@media(prefers-color-scheme:dark){{svg{{{variables('dark')}}}}}</style>"
+    )
+    head = svg.index(">") + 1
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + svg[:head] + style + svg[head:]
+
+
+@contextmanager
+def canvas(width: float = 5.6, height: float = 3.5) -> Iterator[tuple[Figure, Axes]]:
+    """A figure in the page's style; sizes in inches."""
+    with mpl.rc_context(_STYLE):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        FigureCanvasSVG(figure)
+        yield figure, figure.add_subplot()
+
+
+def to_svg(figure: Figure, name: str, label: str) -> str:
+    """The figure as an `<svg>` element: no size of its own, named colours, short numbers."""
+    out = io.StringIO()
+    with mpl.rc_context({**_STYLE, "svg.hashsalt": name}):
+        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+    svg = out.getvalue()
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.S)
+    svg = re.sub(r'<svg xmlns:xlink="[^"]*" width="[^"]*" height="[^"]*"', "<svg", svg, count=1)
+    svg = re.sub("<svg", f'<svg role="img" aria-label="{_attribute(label)}"', svg, count=1).replace(
+        "xlink:href", "href"
+    )
+    svg = re.sub(r"font-family: [^;\"]*", "font-family: inherit", svg)
+    svg = re.sub(r"font: ([\d.]+px) [^;\"]*", r"font-size: \1", svg)
+    for key, stand_in in COLOUR.items():
+        svg = svg.replace(stand_in, f"var(--{key})")
+    svg = re.sub(r' (?:d|x|y|transform)="[^"]*"', _shorten, svg)
+    used = set(re.findall(r"#(\w+)", svg))
+    svg = re.sub(r' id="([^"]*)"', lambda m: m[0] if m[1] in used else "", svg)
+    for key in sorted(used):
+        if f'id="{key}"' in svg:
+            svg = re.sub(rf'(["#]){key}\b', rf"\1{name}-{key}", svg)
+    return re.sub(r"\s*\n\s*", " ", svg)
+
+
+def _shorten(match: re.Match[str]) -> str:
+    """Coordinates to a tenth of a point; to a hundredth in small shapes such as markers."""
+    digits = 1 if len(match[0]) > 400 else 2
+    return re.sub(rf"(\.\d{{{digits}}})\d+", r"\1", match[0])
+
+
+def _attribute(text: str) -> str:
+    return text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
+
+
+def large_numbers(axes: Axes, *, x: bool = False, y: bool = True) -> None:
+    """Ticks as 20k and 1.5M rather than 1e6."""
+    formatter = FuncFormatter(lambda value, _: short(value))
+    if x:
+        axes.xaxis.set_major_formatter(formatter)
+    if y:
+        axes.yaxis.set_major_formatter(formatter)
+        if axes.get_yscale() == "log":
+            low, high = axes.get_ylim()
+            # between few decades the ticks in between need numbers, between many they are a mess
+            axes.yaxis.set_minor_formatter(formatter if high < 30 * low else NullFormatter())
+
+
+def short(value: float) -> str:
+    """A number in few characters: 950, 20k, 1.5M."""
+    for factor, suffix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= factor:
+            return f"{value / factor:.3g}{suffix}"
+    return f"{value:.3g}"
+
+
+def legend(axes: Axes, items: int) -> None:
+    """Below the axes, where it hides nothing, if there is more than one series."""
+    if items > 1:
+        axes.legend(
+            loc="upper center",
+            bbox_to_anchor=(0.5, -0.2),
+            ncols=min(items, 3 if items > 4 else 2),
+            columnspacing=1.2,
+            handlelength=1.8,
+        )
+
+
+def thin(rows: Iterable[Sequence[Any]], most: int) -> list[Sequence[Any]]:
+    """At most about `most` of the rows, evenly taken, the last one included."""
+    kept = list(rows)
+    if len(kept) <= most:
+        return kept
+    step = -(-len(kept) // most)
+    out = kept[::step]
+    if out[-1] is not kept[-1]:
+        out.append(kept[-1])
+    return out

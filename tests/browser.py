@@ -1,0 +1,133 @@
+"""A headless Chromium, spoken to over a pipe by its DevTools protocol: no port, no driver."""
+
+import base64
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+class Browser:
+    """One tab. `messages` collects console errors, exceptions and failed requests."""
+
+    def __init__(self):
+        to_browser, self._write = os.pipe()
+        self._read, from_browser = os.pipe()
+        self._profile = tempfile.mkdtemp(prefix="browser-")
+        command = [
+            CHROMIUM,
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--hide-scrollbars",
+            "--remote-debugging-pipe",
+            f"--user-data-dir={self._profile}",
+            "about:blank",
+        ]
+        # Chromium reads commands from descriptor 3 and answers on 4.
+        shell = f'exec "$@" 3<&{to_browser} 4>&{from_browser}'
+        self._process = subprocess.Popen(
+            ["bash", "-c", shell, "bash", *command],
+            pass_fds=(to_browser, from_browser),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(to_browser)
+        os.close(from_browser)
+        self._buffer = b""
+        self._next = 0
+        self._session = None
+        self.messages = []
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
+        self._session = attached["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.call(f"{domain}.enable")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._session = None
+        try:
+            self.call("Browser.close")
+        finally:
+            self._process.wait(timeout=20)
+            os.close(self._read)
+            os.close(self._write)
+            shutil.rmtree(self._profile, ignore_errors=True)
+
+    def call(self, method, **parameters):
+        self._next += 1
+        number = self._next
+        request = {"id": number, "method": method, "params": parameters}
+        if self._session:
+            request["sessionId"] = self._session
+        os.write(self._write, json.dumps(request).encode() + b"\0")
+        while True:
+            answer = self._receive()
+            if answer.get("id") == number:
+                assert "error" not in answer, answer["error"]
+                return answer["result"]
+
+    def _receive(self):
+        while b"\0" not in self._buffer:
+            part = os.read(self._read, 1 << 20)
+            assert part, "the browser has gone"
+            self._buffer += part
+        raw, self._buffer = self._buffer.split(b"\0", 1)
+        message = json.loads(raw)
+        match message.get("method"):
+            case "Runtime.exceptionThrown":
+                self.messages.append(message["params"]["exceptionDetails"])
+            case "Log.entryAdded":
+                self.messages.append(message["params"]["entry"])
+            case "Runtime.consoleAPICalled":
+                self.messages.append(message["params"]["args"])
+            case "Network.requestWillBeSent":
+                url = message["params"]["request"]["url"]
+                if not url.startswith(("file:", "data:", "about:")):
+                    self.messages.append({"request": url})
+        return message
+
+    def open(self, path, *, width=1280, height=900, dark=False):
+        """Open a file; returns seconds until it was laid out and painted."""
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=width < 600,
+        )
+        scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
+        self.call("Emulation.setEmulatedMedia", features=scheme)
+        start = time.monotonic()
+        self.call("Page.navigate", url=Path(path).resolve().as_uri())
+        while self.evaluate("document.readyState") != "complete":
+            time.sleep(0.01)
+        self.evaluate("new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))")
+        return time.monotonic() - start
+
+    def evaluate(self, expression):
+        answer = self.call(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+        )
+        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
+        return answer["result"].get("value")
+
+    def screenshot(self, path):
+        """The whole page as PNG."""
+        size = self.call("Page.getLayoutMetrics")["cssContentSize"]
+        shot = self.call(
+            "Page.captureScreenshot",
+            captureBeyondViewport=True,
+            clip={"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1},
+        )
+        Path(path).write_bytes(base64.b64decode(shot["data"]))

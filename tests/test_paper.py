@@ -1,0 +1,204 @@
+"""The papers' experiments: statements decided by hand-made runs, and every specification valid."""
+
+import json
+import re
+
+import pytest
+
+from posse import cli, papers, systems
+from posse.papers import base, conduct, reproduction
+from posse.papers.base import Experiment, Measured, Point
+from posse.record import RunRecord
+from posse.spec import parse
+
+
+def measured(**lines):
+    """Runs whose regret is as given: line name -> {x: [regret of each run]}."""
+    out = Measured("corrected", base.regret)
+    for line, places in lines.items():
+        for x, values in places.items():
+            out.runs[line, float(x)] = [
+                RunRecord(run=n, seed=1, status="identified", best_arm=0, regret=value)
+                for n, value in enumerate(values)
+            ]
+    return out
+
+
+def test_student_by_hand():
+    # differences 1, 2, 3: mean 2, variance 1, t(2 degrees) = 4.30
+    mean, half = base.student([1.0, 2.0, 3.0])
+    assert mean == 2
+    assert half == pytest.approx(4.30 / 3**0.5)
+    assert base.student([1.0])[1] == float("inf")
+
+
+@pytest.mark.parametrize(
+    ("high", "low", "answer"),
+    [
+        ([10, 11, 12], [1, 2, 3], "borne out"),
+        ([1, 2, 3], [10, 11, 12], "not borne out"),
+        ([5, 9, 1], [4, 5, 6], "undecided"),
+        # what all runs share does not hide the difference
+        ([100, 500, 900], [99, 498.9, 899.1], "borne out"),
+        ([10], [1], "undecided"),
+    ],
+)
+def test_an_order_is_decided_run_by_run(high, low, answer):
+    found = base.falling("", "a", "b").check(measured(a={0: high}, b={0: low}))
+    assert found.answer == answer
+
+
+def test_one_place_the_other_way_refutes_an_order():
+    runs = measured(a={1: [9, 9.1], 2: [1, 1.1]}, b={1: [1, 1.1], 2: [9, 9.1]})
+    assert base.above("", "a", "b").check(runs).answer == "not borne out"
+    assert base.above("", "a", "b", lambda x: x == 1).check(runs).answer == "borne out"
+
+
+def test_growth_and_its_sign():
+    runs = measured(a={1: [1, 2, 3], 2: [5, 6, 7]})
+    assert base.grows("", "a").check(runs).answer == "borne out"
+    assert base.grows("", "a", sign=-1).check(runs).answer == "not borne out"
+
+
+def test_slope_is_the_exponent():
+    runs = measured(a={10: [3 * 10**0.5], 1000: [3 * 1000**0.5]})
+    found = base.slope("", "a", 0.45, 0.55).check(runs)
+    assert found.answer == "borne out"
+    assert "power 0.50" in found.evidence
+    assert base.slope("", "a", 0.6, 0.7).check(runs).answer == "not borne out"
+
+
+@pytest.mark.parametrize(
+    ("other", "answer"),
+    [
+        ([101, 100, 99], "borne out"),
+        ([150, 150, 151], "not borne out"),
+        ([90, 110, 120], "undecided"),
+    ],
+)
+def test_alike_within_a_share(other, answer):
+    runs = measured(a={0: [100, 100, 100]}, b={0: other})
+    assert base.alike("", "a", "b", within=0.05).check(runs).answer == answer
+
+
+def test_right_needs_enough_runs():
+    assert base.right("", 0.05).check(measured(a={0: [1.0] * 10})).answer == "undecided"
+    assert base.right("", 0.05).check(measured(a={0: [1.0] * 100})).answer == "borne out"
+    wrong = measured(a={0: [1.0] * 100})
+    for record in wrong.runs["a", 0.0][:20]:
+        record.best_arm = 1
+    assert base.right("", 0.05).check(wrong).answer == "not borne out"
+
+
+@pytest.mark.parametrize("name", list(papers.experiments()))
+def test_every_experiment_can_be_run(name):
+    experiment = papers.named(name)
+    for quick in (True, False):
+        points = experiment.points(quick)
+        keys = [(point.line, point.x) for point in points]
+        assert len(keys) == len(set(keys))
+        if not {point.run["system"] for point in points} <= set(systems.names()):
+            pytest.skip("a system of this experiment is not in this version")
+        for point in points:
+            for variant in experiment.variants:
+                parse({**point.run, "seed": 1, "variant": variant})
+    if experiment.agreement is not None:
+        parse({**experiment.agreement, "seed": 1})
+    assert experiment.statements
+    assert experiment.repeat[0] <= experiment.repeat[1]
+
+
+def small():
+    def points(quick):
+        return [
+            Point(
+                line=f"ε={epsilon}",
+                x=agents,
+                run={
+                    "system": "dp-mase",
+                    "agents": {"count": agents},
+                    "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
+                    "parameters": {"epsilon": epsilon},
+                },
+            )
+            for agents in (6, 12)
+            for epsilon in (0.1, 0.5)
+        ]
+
+    return Experiment(
+        name="small",
+        paper="A paper",
+        figure="Figure 1",
+        title="A small one",
+        x_label="agents",
+        y_label="rounds",
+        points=points,
+        repeat=(2, 3),
+        statements=(
+            base.grows("More agents, more rounds.", "ε=0.5"),
+            base.cannot("It is beautiful.", "No run can say."),
+        ),
+    )
+
+
+@pytest.fixture(scope="module")
+def outcome():
+    return conduct.conduct(small(), quick=True)
+
+
+def test_both_variants_are_run_and_both_engines_agree(outcome):
+    assert set(outcome.measured) == {"corrected", "printed"}
+    for runs in outcome.measured.values():
+        assert {len(records) for records in runs.runs.values()} == {2}
+        assert len(runs.runs) == 4
+    assert outcome.agrees
+    names = [name for name, _, _ in outcome.agreement]
+    assert {"answer", "rounds", "data payload bytes"} <= set(names)
+    assert all(memory is not None for name, memory, _ in outcome.agreement if name == "rounds")
+
+
+def test_a_disagreement_of_engines_is_said(outcome):
+    outcome_ = conduct.Outcome(**{**vars(outcome), "agreement": [("rounds", 1, 2)]})
+    assert not outcome_.agrees
+    assert conduct.outcome_page(outcome_).alerts
+
+
+def test_the_page_has_the_figure_the_claims_and_the_numbers(outcome, tmp_path):
+    conduct.outcome_page(outcome).write(tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text()
+    assert "A small one" in text
+    assert "No run can say." in text
+    rounds = outcome.measured["corrected"].mean("ε=0.5", 12)[0]
+    assert f"{rounds:,.0f}" in text
+    csv = (tmp_path / "report-figures/small-corrected.csv").read_text().splitlines()
+    assert csv[0] == "line,agents,mean,ci95"
+    assert len(csv) == 5
+
+
+def test_reproduction_has_one_row_per_statement(outcome):
+    text = reproduction.text([json.loads(json.dumps(outcome.document()))])
+    rows = re.findall(r"^\| (?!statement|-).*\|$", text, flags=re.M)
+    assert len(rows) == 2
+    assert rows[1].count("**cannot be**") == 2
+    assert "## A paper" in text
+
+
+def test_the_list_names_all(capsys):
+    assert cli.main(["paper"]) == 0
+    said = capsys.readouterr().out
+    assert all(name in said for name in papers.experiments())
+
+
+def test_the_nearest_name_is_offered(capsys):
+    assert cli.main(["paper", "rio-11"]) == 2
+    assert "did you mean 'rio-1'?" in capsys.readouterr().err
+
+
+def test_an_experiment_from_the_command_line(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(papers, "experiments", lambda: {"small": small()})
+    document = tmp_path / "reproduction.md"
+    arguments = ["paper", "--all", "--quick", "--out", str(tmp_path), "--document", str(document)]
+    assert cli.main(arguments) == 0
+    assert (tmp_path / "small/report.html").is_file()
+    assert "engines agree" in capsys.readouterr().out
+    assert "More agents, more rounds." in document.read_text()
