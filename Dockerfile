@@ -1,7 +1,9 @@
 # One image for coordinator and agents.
 # Another base: docker build --build-arg BASE_IMAGE=... .
+# More inside:  --build-arg EXTRAS=field,metrics,anonymous   (SciPy, for decomposition = "lp")
 ARG BASE_IMAGE=python:3.12-slim
 FROM ${BASE_IMAGE}
+ARG EXTRAS=field,metrics
 
 WORKDIR /opt/posse
 COPY pyproject.toml README.md ./
@@ -11,7 +13,9 @@ COPY coordinator coordinator
 COPY topologies topologies
 COPY protocol protocol
 RUN python -m venv /opt/venv \
- && /opt/venv/bin/pip install --no-cache-dir --disable-pip-version-check ".[field,metrics]" \
+ && /opt/venv/bin/pip install --no-cache-dir --disable-pip-version-check ".[${EXTRAS}]" \
+ && /opt/venv/bin/pip uninstall --yes --quiet --disable-pip-version-check setuptools pip \
+ && find /opt/venv -depth -type d -name tests -exec rm -rf {} + \
  && rm -rf /opt/posse/build \
  && mkdir -p /runs /keys && chown 10001:10001 /runs /keys
 

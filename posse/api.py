@@ -11,6 +11,7 @@ from posse.engines.base import Observer, silent
 from posse.engines.hub import Hub
 from posse.engines.processes import ProcessEngine
 from posse.keys import CoordinatorKeys
+from posse.pool import on_all_cores
 from posse.record import Result, RunRecord
 from posse.spec import RunSpec, load, parse
 
@@ -38,10 +39,13 @@ def run(
     observe: Observer = silent,
     on_join: Callable[[int], None] = lambda joined: None,
     on_record: Callable[[RunRecord], None] = lambda record: None,
+    jobs: int = 1,
 ) -> Result:
     """Run a specification `repeat` times.
 
     `observe` is called as messages arrive, `on_join` as agents join, `on_record` after each run.
+    `jobs` processes share the runs of engine `memory`, which then cannot be observed; the result
+    is the same. (Engine `processes` is on all cores anyway.)
     Raises `SpecError` before anything is started, `RunFailed` or `ArmsError` if a run fails.
     """
     spec = specification(source)
@@ -52,13 +56,23 @@ def run(
         on_record(record)
 
     if spec.engine.kind == "memory":
-        for number in range(spec.repeat):
-            keep(memory.run(spec, number, observe))
+        if jobs > 1 and spec.repeat > 1:
+            documents = [(msgspec.to_builtins(spec), number) for number in range(spec.repeat)]
+            for record in on_all_cores(_one, documents, jobs):
+                keep(record)
+        else:
+            for number in range(spec.repeat):
+                keep(memory.run(spec, number, observe))
     else:
         with ProcessEngine(spec, on_join=on_join) as engine:
             for number in range(spec.repeat):
                 keep(engine.run(spec, number, observe))
     return result(spec, records)
+
+
+def _one(item: tuple[dict[str, Any], int]) -> RunRecord:
+    document, number = item
+    return memory.run(msgspec.convert(document, RunSpec), number)
 
 
 def serve(

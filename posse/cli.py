@@ -6,6 +6,7 @@ Exit codes: 0 the command did what it says (a run that ended without consensus i
 """
 
 import argparse
+import functools
 import os
 import signal
 import sys
@@ -50,6 +51,9 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--engine", choices=("processes", "memory"), help="where agents run")
     run.add_argument("--seed", type=int, metavar="N", help="the seed of all randomness")
     run.add_argument("--repeat", type=int, metavar="N", help="how many runs")
+    run.add_argument(
+        "--jobs", type=int, metavar="N", help="processes for the repeats of engine memory (cores)"
+    )
     run.add_argument("--out", type=Path, metavar="DIR", help="directory of the result")
     run.add_argument("--json", action="store_true", help="print one JSON document, nothing else")
     run.set_defaults(command=_run)
@@ -219,7 +223,8 @@ def _run(options: argparse.Namespace) -> int:
     from posse import api, command_run, spec  # noqa: PLC0415
 
     checked = spec.load(options.file, _overrides(options))
-    return command_run.run(checked, options, api.run)
+    jobs = options.jobs or os.cpu_count() or 1
+    return command_run.run(checked, options, functools.partial(api.run, jobs=jobs))
 
 
 def _coordinator(options: argparse.Namespace) -> int:

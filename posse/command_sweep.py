@@ -4,11 +4,8 @@ import argparse
 import csv
 import itertools
 import json
-import os
 import sys
-from concurrent.futures import ProcessPoolExecutor
 from datetime import datetime
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +13,7 @@ import msgspec
 
 from posse import api, spec
 from posse.errors import PosseError, SpecError
+from posse.pool import on_all_cores
 from posse.spec import RunSpec
 
 Point = dict[str, str]
@@ -50,7 +48,10 @@ def run(options: argparse.Namespace, overrides: list[str]) -> int:
         values = [f"{path}={value}" for path, value in point.items()]
         specs.append(spec.load(options.file, [*overrides, "engine.kind=memory", *values]))
     documents = [msgspec.to_builtins(checked) for checked in specs]
-    results = _on_dask(options.dask, documents) if options.dask else _here(options.jobs, documents)
+    if options.dask:
+        results = _on_dask(options.dask, documents)
+    else:
+        results = list(on_all_cores(one, documents, options.jobs))
     rows = [{"at": point, **result} for point, result in zip(grid, results, strict=True)]
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
     folder = options.out or Path("runs") / f"sweep-{options.file.stem}-{stamp}"
@@ -61,14 +62,6 @@ def run(options: argparse.Namespace, overrides: list[str]) -> int:
     else:
         _show(rows, folder)
     return 0
-
-
-def _here(jobs: int | None, documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    # every run has one thread: the cores are taken by the runs
-    os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
-    workers = min(jobs or os.cpu_count() or 1, len(documents))
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        return list(pool.map(one, documents))
 
 
 def _on_dask(address: str, documents: list[dict[str, Any]]) -> list[dict[str, Any]]:

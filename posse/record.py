@@ -4,14 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
+from posse.confidence import mean_ci
 from protocol.control import LinkCount
 from protocol.machine import COORDINATOR
 from protocol.privacy import Release
 from protocol.wire import Plane
-
-TIMES_95 = 1.96
 
 
 @dataclass(kw_only=True)
@@ -113,7 +110,10 @@ class Result:
     warnings: list[str] = field(default_factory=list)
 
     def summary(self) -> dict[str, Any]:
-        """`{metric: {mean, ci95, n}}` over the runs; ci95 is half the width of the interval."""
+        """`{metric: {mean, ci95, n}}` over the runs.
+
+        ci95 is half the width of Student's 95 % interval; None for a single run.
+        """
         out: dict[str, Any] = {}
         metrics: dict[str, Callable[[RunRecord], float | None]] = {
             "rounds": lambda r: r.rounds,
@@ -126,16 +126,10 @@ class Result:
             "elapsed_seconds": lambda r: r.elapsed_seconds,
         }
         for name, metric in metrics.items():
-            values = [metric(run) for run in self.runs]
-            numbers = np.array([v for v in values if v is not None], dtype=float)
-            if len(numbers):
-                count = len(numbers)
-                spread = float(numbers.std(ddof=1)) / count**0.5 if count > 1 else None
-                out[name] = {
-                    "mean": float(numbers.mean()),
-                    "ci95": None if spread is None else float(TIMES_95 * spread),
-                    "n": len(numbers),
-                }
+            values = [float(v) for run in self.runs if (v := metric(run)) is not None]
+            if values:
+                mean, half = mean_ci(values)
+                out[name] = {"mean": mean, "ci95": half, "n": len(values)}
         return out
 
     def document(self) -> dict[str, Any]:

@@ -24,7 +24,16 @@ def own_temporary_folder() -> Iterator[None]:
 
 
 def _children() -> set[int]:
-    return {child.pid for child in psutil.Process().children(recursive=True)}
+    children = psutil.Process().children(recursive=True)
+    # Python's own resource tracker, started with the first spawned process, stays until we end
+    return {child.pid for child in children if "resource_tracker" not in str(_command(child))}
+
+
+def _command(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
 
 
 def _folders() -> set[Path]:

@@ -22,6 +22,16 @@ def test_run_takes_plain_data() -> None:
     assert result.runs[0].log != result.runs[1].log
 
 
+def test_several_processes_share_the_repeats_and_change_nothing() -> None:
+    spec = {**SPEC, "repeat": 3, "engine": {"kind": "memory"}}
+    seen: list[int] = []
+    shared = posse.run(spec, jobs=2, on_record=lambda record: seen.append(record.run))
+    alone = posse.run(spec)
+    assert seen == [0, 1, 2]
+    for one, other in zip(shared.runs, alone.runs, strict=True):
+        assert_same_run(one, other)
+
+
 @pytest.mark.parametrize("kind", ["processes", "memory"])
 def test_a_cluster_is_awaited_and_runs_again(kind: str) -> None:
     async def ride() -> list[posse.Result]:

@@ -24,14 +24,6 @@ def measured(**lines):
     return out
 
 
-def test_student_by_hand():
-    # differences 1, 2, 3: mean 2, variance 1, t(2 degrees) = 4.30
-    mean, half = base.student([1.0, 2.0, 3.0])
-    assert mean == 2
-    assert half == pytest.approx(4.30 / 3**0.5)
-    assert base.student([1.0])[1] == float("inf")
-
-
 @pytest.mark.parametrize(
     ("high", "low", "answer"),
     [

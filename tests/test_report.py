@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from posse import api, cli, command_report
+from posse.confidence import mean_ci
 from posse.record import RunRecord, communication
 from posse.report import figures, ledger, network, page, read, several
 from posse.rundir import RunDirectory
@@ -43,14 +44,6 @@ def run_directory(tmp_path_factory):
     return make(tmp_path_factory.mktemp("runs") / "dp")
 
 
-def test_mean_and_interval_by_hand():
-    # mean 2, sample variance 1, so 1.96 * sqrt(1 / 3)
-    mean, half = read.mean_ci([1.0, 2.0, 3.0])
-    assert mean == 2
-    assert half == pytest.approx(1.96 / 3**0.5)
-    assert read.mean_ci([5.0]) == (5.0, None)
-
-
 def test_wilson_interval_against_published_values():
     # Newcombe (1998), table I: 81 of 263, and 0 of 20
     assert page.wilson(81, 263) == pytest.approx((0.2553, 0.3662), abs=1e-4)
@@ -61,7 +54,7 @@ def test_mean_curve_holds_the_last_value():
     times, mean, half = figures.mean_curve([[[0, 0], [10, 10]], [[0, 0], [5, 5]]])
     assert times[-1] == 10
     assert mean[-1] == pytest.approx((10 + 5) / 2)
-    assert half[-1] == pytest.approx(1.96 * np.std([10, 5], ddof=1) / 2**0.5)
+    assert half[-1] == pytest.approx(12.706 * np.std([10, 5], ddof=1) / 2**0.5)
     assert half[0] == 0
 
 
@@ -232,7 +225,7 @@ def test_compare_puts_systems_side_by_side(tmp_path, run_directory):
     assert cli.main(["compare", str(run_directory), str(other), "--out", str(out)]) == 0
     text = out.read_text()
     assert "dp-mase · central" in text
-    means = {s.name: read.mean_ci(s.metric("rounds"))[0] for s in read.find(tmp_path)}
+    means = {s.name: mean_ci(s.metric("rounds"))[0] for s in read.find(tmp_path)}
     assert f"{means['central']:,.0f}" in text
     rows = list(csv.DictReader((tmp_path / "compare-figures/rounds.csv").read_text().splitlines()))
     assert [row["run"] for row in rows] == ["dp", "central"]

@@ -8,9 +8,9 @@ from itertools import pairwise
 from math import log
 from typing import Any, Literal
 
+from posse.confidence import mean_ci
 from posse.record import RunRecord
 from posse.report.page import number, wilson
-from posse.report.read import mean_ci
 
 Answer = Literal["borne out", "not borne out", "undecided", "cannot be"]
 VARIANTS = ("corrected", "printed")
@@ -138,7 +138,7 @@ def _compare(
         for x in sorted(filter(where, common)):
             high, low = measured.values(higher, x), measured.values(lower, x)
             differences = [a - b for a, b in zip(high, low, strict=False)]
-            difference, half = student(differences)
+            difference, half = bounded(differences)
             total += 1
             clear += difference > half
             reversed_ += -difference > half
@@ -150,18 +150,10 @@ def _compare(
     return Finding(answer=_decide(total, clear, reversed_), evidence=_join(said))
 
 
-_STUDENT = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.31, 9: 2.26}
-
-
-def student(values: list[float]) -> tuple[float, float]:
-    """Mean and the half-width of its 95% interval by Student's t (infinite for one value)."""
-    count = len(values)
-    mean = sum(values) / count
-    if count < 2:
-        return mean, float("inf")
-    variance = sum((value - mean) ** 2 for value in values) / (count - 1)
-    quantile = _STUDENT.get(count - 1, 2.23 if count <= 20 else 2.09 if count <= 60 else 2.0)
-    return mean, float(quantile * (variance / count) ** 0.5)
+def bounded(values: list[float]) -> tuple[float, float]:
+    """Mean and the half-width of its 95 % interval; infinite for a single value."""
+    mean, half = mean_ci(values)
+    return mean, float("inf") if half is None else half
 
 
 def _decide(total: int, clear: int, reversed_: int) -> Answer:
@@ -177,7 +169,7 @@ def grows(text: str, line: str, *, sign: int = 1) -> Statement:
     def check(measured: Measured) -> Finding:
         places = measured.places(line)
         first, last = measured.values(line, places[0]), measured.values(line, places[-1])
-        change, half = student([sign * (b - a) for a, b in zip(first, last, strict=False)])
+        change, half = bounded([sign * (b - a) for a, b in zip(first, last, strict=False)])
         return Finding(
             answer=_decide(1, int(change > half), int(-change > half)),
             evidence=f"{line}: {number(mean_ci(first)[0])} at {places[0]:g}, "
@@ -218,7 +210,7 @@ def alike(text: str, *lines: str, within: float) -> Statement:
             room = within * abs(mean_ci(base)[0])
             for line in others:
                 values = measured.values(line, x)
-                difference, half = student([b - a for a, b in zip(base, values, strict=False)])
+                difference, half = bounded([b - a for a, b in zip(base, values, strict=False)])
                 total += 1
                 inside += abs(difference) + half <= room
                 outside += abs(difference) - half > room

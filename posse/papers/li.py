@@ -12,10 +12,10 @@ from posse.papers.base import (
     Point,
     Statement,
     alike,
+    bounded,
     falling,
     grows,
     regret,
-    student,
 )
 from posse.record import RunRecord
 
@@ -156,8 +156,8 @@ def _cost_per_round(record: RunRecord) -> float:
 def _about_m(measured: Measured) -> Finding:
     alone, together = measured.values("single-MAB", 0), measured.values("CDP-MAB", 0)
     ratio = sum(alone) / sum(together)
-    over, over_half = student([a - 10 * b for a, b in zip(alone, together, strict=True)])
-    under, under_half = student([2.5 * b - a for a, b in zip(alone, together, strict=True)])
+    over, over_half = bounded([a - 10 * b for a, b in zip(alone, together, strict=True)])
+    under, under_half = bounded([2.5 * b - a for a, b in zip(alone, together, strict=True)])
     answer: Answer = "undecided"
     if over > over_half or under > under_half:
         answer = "not borne out"

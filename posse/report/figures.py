@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from posse.record import TIMES_95
+from posse.confidence import student
 from posse.report.drawing import (
     COLOUR,
     DASHES,
@@ -42,7 +42,7 @@ def mean_curve(curves: list[list[list[float]]]) -> tuple[Floats, Floats, Floats]
     )
     half = np.zeros(len(times))
     if len(curves) > 1:
-        half = TIMES_95 * values.std(axis=0, ddof=1) / len(curves) ** 0.5
+        half = student(len(curves) - 1) * values.std(axis=0, ddof=1) / len(curves) ** 0.5
     return times, values.mean(axis=0), half
 
 

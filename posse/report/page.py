@@ -11,9 +11,10 @@ import jinja2
 import tomli_w
 
 from posse import __version__
+from posse.confidence import mean_ci
 from posse.report import figures, ledger, network
 from posse.report.drawing import Chart, short, variables
-from posse.report.read import Series, mean_ci
+from posse.report.read import Series
 from posse.systems import get_system
 from protocol.machine import COORDINATOR
 

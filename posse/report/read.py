@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from posse.errors import PosseError
-from posse.record import TIMES_95
 from posse.rundir import FAILURE, RESULT, SPECIFICATION
 from protocol.wire import Plane
 
@@ -113,16 +112,6 @@ class Series:
             if value is not None:
                 values.append(float(value))
         return values
-
-
-def mean_ci(values: list[float]) -> tuple[float, float | None]:
-    """Mean, and half the width of its 95% interval (normal law), which needs two values."""
-    count = len(values)
-    mean = sum(values) / count
-    if count < 2:
-        return mean, None
-    variance = sum((value - mean) ** 2 for value in values) / (count - 1)
-    return mean, float(TIMES_95 * (variance / count) ** 0.5)
 
 
 def is_run(path: Path) -> bool:

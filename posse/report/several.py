@@ -3,6 +3,7 @@
 from collections import Counter
 from typing import Any
 
+from posse.confidence import mean_ci
 from posse.errors import PosseError
 from posse.report import figures, ledger
 from posse.report.drawing import (
@@ -16,7 +17,7 @@ from posse.report.drawing import (
     to_svg,
 )
 from posse.report.page import Cell, Page, Section, mean_cell, table
-from posse.report.read import Series, mean_ci
+from posse.report.read import Series
 
 _METRICS = {
     "rounds": ("rounds", "rounds (activations)"),
