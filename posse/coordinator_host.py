@@ -15,7 +15,7 @@ import numpy as np
 from posse import regret
 from posse.conductor import Conductor
 from posse.errors import RunFailed
-from posse.meter import Meter, bucket, quantile, seconds
+from posse.meter import Delays, Meter, quantile, seconds
 from posse.record import RunRecord, communication
 from posse.seeds import generator
 from posse.spec import RunSpec
@@ -80,7 +80,7 @@ class CoordinatorHost:
         self._stamp = stamp
         self._observe = observe
         self._meter = Meter()
-        self._delays: Counter[int] = Counter()
+        self._delays = Delays()
         self._sequence: Counter[int] = Counter()
         self._last: dict[int, int] = {}
         self.timer = math.inf
@@ -224,7 +224,7 @@ class CoordinatorHost:
         if self._verdict is not None:
             return
         if header.sent:
-            self._delays[bucket(self._stamp() - header.sent)] += 1
+            self._delays.add(self._stamp() - header.sent)
         self._slot = max(self._slot, header.now)
         effects = self._machine.handle(Received(rank, message), self.now)
         self._carry_out(effects)
@@ -359,9 +359,10 @@ class CoordinatorHost:
         silence = _no_report(spec.arms.arm_count())
         reports = [self._reports.get(n, silence) for n in range(self._agents)]
         pulls = np.array([np.frombuffer(report.pulls, dtype="<i8") for report in reports])
+        delays = self._delays.histogram()
         for report in reports:
             self._meter.add(report.links)
-            self._delays.update(report.delays)
+            delays.update(report.delays)
             self.refused.update(report.refused)
         links = self._meter.links()
         activations = [report.activations for report in reports]
@@ -409,7 +410,7 @@ class CoordinatorHost:
             log=dict(self.log),
             network=self._network.facts,
             communication=communication(links),
-            delay=_delay(self._delays, reports),
+            delay=_delay(delays, reports),
             privacy=None
             if claim is None
             else {

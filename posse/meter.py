@@ -1,6 +1,5 @@
 """Counting what crosses the wire, where it is sent; and how long it took, where it arrives."""
 
-import math
 from collections import Counter
 from collections.abc import Iterable
 
@@ -58,7 +57,7 @@ class Delays:
             self._sort()
 
     def histogram(self) -> Counter[int]:
-        """How many delays lie in each `bucket`."""
+        """Delays per bucket: eight buckets per factor of two, so within 9 % of the value."""
         self._sort()
         return self._histogram
 
@@ -69,11 +68,6 @@ class Delays:
             for index, count in zip(found.astype(int).tolist(), counts.tolist(), strict=True):
                 self._histogram[index] += count
             self._unsorted.clear()
-
-
-def bucket(nanoseconds: int) -> int:
-    """The histogram bucket of a delay: eight per factor of two, so within 9 % of the value."""
-    return round(math.log2(max(nanoseconds, 1)) * _PER_OCTAVE)
 
 
 def seconds(index: int) -> float:
