@@ -149,6 +149,22 @@ class CoordinatorHost:
         if self._verdict is None:
             self._tell(TimerFired())
 
+    @property
+    def outlives_agents(self) -> bool:
+        """Whether the loss of an agent is for the server's machine to deal with."""
+        return self._system.outlives_agents
+
+    def lose(self, rank: int) -> None:
+        """The process of agent `rank` is gone; only where `outlives_agents`."""
+        if rank in self.dismissed:
+            return
+        self.dismissed[rank] = "lost"
+        if self._verdict is not None:
+            self._close_if_complete()
+        elif rank not in self._finished:
+            self._finished.add(rank)
+            self._tell(PeerFinished(rank))
+
     def waiting_for(self) -> list[int]:
         """The agents without whose message the run cannot go on, as far as that is known."""
         if self._verdict is not None:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import psutil
+
 from posse.record import RunRecord
 from posse.spec import RunSpec, parse
 from protocol.control import LinkCount
@@ -29,6 +31,15 @@ def spec(system: str, agents: int = 16, **changes: Any) -> RunSpec:
     }
     raw.update(changes)
     return parse(raw)
+
+
+def agent_processes() -> list[psutil.Process]:
+    """The agents that this process has up, oldest first."""
+    found = []
+    for child in psutil.Process().children():
+        if "posse.engines.nursery" in child.cmdline():
+            found += child.children()
+    return sorted(found, key=lambda process: process.pid)
 
 
 def data_links(record: RunRecord) -> list[LinkCount]:

@@ -3,11 +3,13 @@
 import dataclasses
 import math
 import pickle
+import threading
 from collections import Counter, deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -65,7 +67,7 @@ from protocol.machine import (
     Started,
 )
 from protocol.wire import Message, encode
-from tests.runs import assert_same_run
+from tests.runs import agent_processes, assert_same_run
 
 SYSTEMS = ("anonymous", "explore-then-commit", "parallel-ucb")
 
@@ -1068,3 +1070,20 @@ def test_means_per_agent_are_independent_rows() -> None:
     assert len(np.unique(table)) == 12
     with pytest.raises(ValueError, match="spread"):
         RandomMeans(count=4, per_agent=True, spread=0.1)
+
+
+@pytest.mark.parametrize("system", ["anonymous", "explore-then-commit"])
+def test_a_killed_process_vanishes_and_the_others_go_on(system: str) -> None:
+    started = spec(system, agents=24)
+    parameters = {**started.parameters, "horizon": 200_000}
+    started = msgspec.structs.replace(started, parameters=parameters)
+    with ProcessEngine(started) as engine:
+        victim = agent_processes()[3]
+        timer = threading.Timer(0.3, victim.kill)
+        timer.start()
+        record = engine.run(started, 0)
+        timer.join()
+    assert record.dismissed == {3: "lost"}
+    assert record.detail["vanished"]
+    assert record.status == "horizon"
+    assert sum(pulls > 0 for pulls in record.pulls_per_agent) == 23

@@ -9,7 +9,7 @@ import pytest
 from posse.engines import memory
 from posse.engines.processes import ProcessEngine
 from posse.errors import RunFailed
-from tests.runs import BEST_ARM_SYSTEMS, assert_same_run, spec
+from tests.runs import BEST_ARM_SYSTEMS, agent_processes, assert_same_run, spec
 
 
 @pytest.mark.parametrize("transport", ["ipc", "tcp"])
@@ -27,17 +27,11 @@ def test_repeated_runs_differ_and_agents_are_reused() -> None:
     run = spec("dp-mase", agents=6)
     with ProcessEngine(run) as engine:
         first, second = engine.run(run, 0), engine.run(run, 1)
-        pids = _descendants(os.getpid())
+        pids = agent_processes()
         engine.run(run, 2)
-        assert _descendants(os.getpid()) == pids
-    assert len(pids) == 7  # the nursery and six agents
+        assert agent_processes() == pids
+    assert len(pids) == 6
     assert first.regret_curve != second.regret_curve
-
-
-def _descendants(pid: int) -> list[int]:
-    import psutil  # noqa: PLC0415
-
-    return sorted(child.pid for child in psutil.Process(pid).children(recursive=True))
 
 
 def test_every_agent_is_its_own_process_and_its_memory_is_reported() -> None:

@@ -10,7 +10,6 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
-import psutil
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -41,7 +40,7 @@ from protocol.machine import (
 )
 from protocol.players import Choice, Outcome, first_arm, jain, privacy_factor, target_rank
 from protocol.wire import Plane
-from tests.runs import assert_same_run
+from tests.runs import agent_processes, assert_same_run
 
 SYSTEMS = {
     "tdfs-ucb": {},
@@ -521,8 +520,7 @@ def test_a_stopped_process_is_dismissed_at_the_deadline(on_missing):
     run = spec(horizon=20_000, deadline=0.4, on_missing=on_missing)
 
     with ProcessEngine(run) as engine:
-        nursery = psutil.Process().children()[0]
-        victim = sorted(child.pid for child in nursery.children())[0]
+        victim = agent_processes()[0].pid
         timer = threading.Timer(0.5, lambda: os.kill(victim, signal.SIGSTOP))
         timer.start()
         try:
@@ -534,6 +532,23 @@ def test_a_stopped_process_is_dismissed_at_the_deadline(on_missing):
             os.kill(victim, signal.SIGCONT)
     assert list(record.dismissed.values()) == ["silent"]
     assert record.refused["silent"] == 1
+    if on_missing == "end":
+        assert record.status == "missing"
+        assert record.slots < 20_000
+    else:
+        assert (record.status, record.slots) == ("horizon", 20_000)
+
+
+@pytest.mark.parametrize("on_missing", ["continue", "end"])
+def test_a_killed_process_has_left(on_missing):
+    run = spec(horizon=20_000, on_missing=on_missing)
+    with ProcessEngine(run) as engine:
+        victim = agent_processes()[1]
+        timer = threading.Timer(0.5, victim.kill)
+        timer.start()
+        record = engine.run(run, 0)
+        timer.join()
+    assert record.dismissed == {1: "left"}
     if on_missing == "end":
         assert record.status == "missing"
         assert record.slots < 20_000

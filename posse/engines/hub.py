@@ -77,10 +77,11 @@ class Hub:
         self._deadline = deadline
         self._mesh = mesh
         self._running = False
+        self._survivor: CoordinatorHost | None = None
         self._ready: set[int] = set()
         self._setups: list[AgentSetup] = []
         self._turned_away: deque[tuple[str, str]] = deque()
-        self._deaths: tuple[int, Callable[[], str | None]] | None = None
+        self._deaths: tuple[int, Callable[[], tuple[int | None, str]]] | None = None
         self._context = zmq.Context(io_threads=1)
         self._socket: zmq.Socket[bytes] = self._context.socket(zmq.ROUTER)
         configure(self._socket, deadline)
@@ -108,8 +109,11 @@ class Hub:
         """Where each agent that joined is reached by its neighbours."""
         return {rank: member.inbox for rank, member in self.roster.members.items()}
 
-    def watch(self, fd: int, describe: Callable[[], str | None]) -> None:
-        """When `fd` is readable ask `describe`; a sentence from it ends the run."""
+    def watch(self, fd: int, describe: Callable[[], tuple[int | None, str]]) -> None:
+        """When `fd` is readable ask `describe` which agent is gone, and why, in a sentence.
+
+        That ends the run, unless its server's machine can do without the agent.
+        """
         self._deaths = (fd, describe)
         self._poller.register(fd, zmq.POLLIN | zmq.POLLERR)
 
@@ -174,6 +178,7 @@ class Hub:
             return ended
 
         self._running = True
+        self._survivor = host if host.outlives_agents else None
         try:
             self._until(
                 lambda: host.record is not None,
@@ -187,6 +192,7 @@ class Hub:
             )
         finally:
             self._running = False
+            self._survivor = None
         self.refused = Counter()
         assert host.record is not None
         self.completed += 1
@@ -271,9 +277,12 @@ class Hub:
         if self._monitor in ready:
             self._connections()
         if self._deaths is not None and self._deaths[0] in ready:
-            death = self._deaths[1]()
-            if death:
-                raise RunFailed(death)
+            rank, why = self._deaths[1]()
+            if rank is None or self._survivor is None:
+                raise RunFailed(why)
+            LOG.warning("%s; the run goes on without it", why)
+            self._survivor.lose(rank)
+            self._flush(self._survivor)
 
     def _skip(self) -> None:
         """Drop the parts left of a message that has too many."""
@@ -438,7 +447,9 @@ class Hub:
         except zmq.Again:
             raise RunFailed(f"agent {rank} does not read what it is sent") from None
         except zmq.ZMQError as error:
-            raise RunFailed(f"agent {rank} is gone: {error.strerror}") from None
+            # who started it will say so too, and then the run goes on without it
+            if self._survivor is None:
+                raise RunFailed(f"agent {rank} is gone: {error.strerror}") from None
 
     def _reply(self, identity: bytes, message: Message) -> None:
         """An answer to a stranger, who may be gone."""

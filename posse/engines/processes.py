@@ -159,17 +159,17 @@ class ProcessEngine:
         self._nursery.stdin.flush()
         self.hub.watch(self._nursery.stdout.fileno(), self._describe_death)
 
-    def _describe_death(self) -> str | None:
-        """Why an agent of ours died, in a sentence."""
+    def _describe_death(self) -> tuple[int | None, str]:
+        """Which agent of ours died (None: all), and why, in a sentence."""
         assert self._nursery is not None
         assert self._nursery.stdout is not None
         line = self._nursery.stdout.readline().split()
         if not line:
-            return "the process that starts the agents is gone"
+            return None, "the process that starts the agents is gone"
         rank, code = int(line[0]), int(line[1])
         if code < 0:
-            return f"agent {rank} was killed by {signal.Signals(-code).name}"
-        return f"agent {rank} ended with exit code {code}"
+            return rank, f"agent {rank} was killed by {signal.Signals(-code).name}"
+        return rank, f"agent {rank} ended with exit code {code}"
 
 
 def _folder() -> Path:

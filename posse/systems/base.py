@@ -94,6 +94,7 @@ class System:
     `has_topology`  agents talk to each other, along the edges of `[topology]`; `components` says
                   that its graph may fall apart
     `check`       raises `SpecError` for what the types cannot say (N < M, …)
+    `outlives_agents`  its server's machine goes on, or ends in order, when an agent's process dies
     `shared_arms` all agents share one set of arms, which is the coordinator's machine's to pull
     `field`       whether it has a form for real rewards: all its noise is by `Noise.noisy`, and
                   what it sends is all that its rewards decide
@@ -121,6 +122,7 @@ class System:
     needs_unit_interval: bool = False
     has_topology: bool = False
     components: bool = False
+    outlives_agents: bool = False
     shared_arms: bool = False
     field: bool = False
     finish_is_public: bool = True

@@ -197,6 +197,7 @@ def _system(name: str, title: str, parameters: type[PlayerParameters], **given: 
         to_agent=TO_PLAYER,
         to_coordinator=TO_MEDIUM,
         shared_arms=True,
+        outlives_agents=True,
         check=_check,
         summarise=_summarise,
         **given,
