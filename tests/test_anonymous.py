@@ -3,7 +3,6 @@
 import dataclasses
 import math
 import pickle
-import threading
 from collections import Counter, deque
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +21,7 @@ from coordinator.learners import BatchedElimination, ExploreThenCommit
 from posse.agent_host import AgentHost
 from posse.anonymity import Capture, Verdict, check
 from posse.arms.base import RandomMeans
+from posse.coordinator_host import CoordinatorHost
 from posse.engines import memory
 from posse.engines.processes import ProcessEngine
 from posse.errors import SpecError
@@ -1077,12 +1077,18 @@ def test_a_killed_process_vanishes_and_the_others_go_on(system: str) -> None:
     started = spec(system, agents=24)
     parameters = {**started.parameters, "horizon": 200_000}
     started = msgspec.structs.replace(started, parameters=parameters)
+    heard = 0
+
     with ProcessEngine(started) as engine:
         victim = agent_processes()[3]
-        timer = threading.Timer(0.3, victim.kill)
-        timer.start()
-        record = engine.run(started, 0)
-        timer.join()
+
+        def kill_in_a_round(host: CoordinatorHost) -> None:
+            nonlocal heard
+            heard += 1
+            if heard == 30:  # 24 public keys, and the first assignment is under way
+                victim.kill()
+
+        record = engine.run(started, 0, kill_in_a_round)
     assert record.dismissed == {3: "lost"}
     assert record.detail["vanished"]
     assert record.status == "horizon"
