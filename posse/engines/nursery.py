@@ -8,6 +8,7 @@ when it closes, by whatever death, the nursery and every agent read its end and 
 Every agent's death is reported on standard output, one line "rank code".
 """
 
+import contextlib
 import gc
 import os
 import select
@@ -59,7 +60,19 @@ def _read(count: int) -> bytes:
 
 def _agent(brood: Brood, rank: int) -> int:
     inbox = brood.inbox.replace("{rank}", str(rank))
-    return AgentProcess(brood.endpoint, rank, brood.token, inbox, leash=LEASH).serve()
+    agent = AgentProcess(brood.endpoint, rank, brood.token, inbox, leash=LEASH, system=brood.system)
+    return agent.serve()
+
+
+def _yield_when_woken() -> None:
+    """Let an agent that a frame wakes wait its turn, as far as the system knows such a policy.
+
+    A frame that arrives otherwise interrupts whoever runs, often the sender amid its sends; with
+    many agents on few cores most of the time then goes into changing from one to the other.
+    """
+    if hasattr(os, "SCHED_BATCH"):
+        with contextlib.suppress(OSError):
+            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
 
 
 def _fork(brood: Brood) -> dict[int, int]:
@@ -77,6 +90,7 @@ def _fork(brood: Brood) -> dict[int, int]:
             try:
                 signal.set_wakeup_fd(-1)
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                _yield_when_woken()
                 code = _agent(brood, rank)
             finally:
                 sys.stderr.flush()
