@@ -25,6 +25,8 @@ from posse.engines.agent_process import AgentProcess
 
 _LENGTH = struct.Struct("<I")
 _GRACE = 3.0
+_CROWD = 8
+"""Agents per core from which they take turns."""
 LEASH = 0
 
 
@@ -64,11 +66,12 @@ def _agent(brood: Brood, rank: int) -> int:
     return agent.serve()
 
 
-def _yield_when_woken() -> None:
+def _take_turns() -> None:
     """Let an agent that a frame wakes wait its turn, as far as the system knows such a policy.
 
     A frame that arrives otherwise interrupts whoever runs, often the sender amid its sends; with
-    many agents on few cores most of the time then goes into changing from one to the other.
+    many agents on few cores most of the time then goes into changing from one to the other. With
+    few, an answer would wait behind whatever else the machine does.
     """
     if hasattr(os, "SCHED_BATCH"):
         with contextlib.suppress(OSError):
@@ -90,7 +93,8 @@ def _fork(brood: Brood) -> dict[int, int]:
             try:
                 signal.set_wakeup_fd(-1)
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                _yield_when_woken()
+                if len(brood.ranks) > _CROWD * (os.cpu_count() or 1):
+                    _take_turns()
                 code = _agent(brood, rank)
             finally:
                 sys.stderr.flush()
