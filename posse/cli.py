@@ -6,10 +6,11 @@ Exit codes: 0 the command did what it says (a run that ended without consensus i
 """
 
 import argparse
-import functools
 import os
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -224,7 +225,11 @@ def _run(options: argparse.Namespace) -> int:
 
     checked = spec.load(options.file, _overrides(options))
     jobs = options.jobs or os.cpu_count() or 1
-    return command_run.run(checked, options, functools.partial(api.run, jobs=jobs))
+
+    def run(source: Any, **callbacks: Any) -> Any:
+        return nullcontext(api.run(source, jobs=jobs, **callbacks))
+
+    return command_run.run(checked, options, run)
 
 
 def _coordinator(options: argparse.Namespace) -> int:
@@ -248,8 +253,13 @@ def _coordinator(options: argparse.Namespace) -> int:
 
             publish(hub, options.metrics)
 
-    def serve(source: Any, **callbacks: Any) -> Any:
-        return api.serve(source, bind=options.bind, keys=pairs, on_hub=publish, **callbacks)
+    @contextmanager
+    def serve(source: Any, **callbacks: Any) -> Iterator[Any]:
+        served = api.serve(source, bind=options.bind, keys=pairs, on_hub=publish, **callbacks)
+        with served as result:
+            yield result
+            # it is written: who ends everybody when the first agent leaves does not spoil it
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
     return command_run.run(checked, options, serve)
 

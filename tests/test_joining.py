@@ -1,7 +1,10 @@
 """Joining from another machine: keys, ranks, clocks, configurations, restarts, deadlines."""
 
+import json
 import logging
 import socket
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -310,3 +313,33 @@ def test_the_older_incarnation_does_not_come_back() -> None:
     with pytest.raises(NotAdmitted, match="another agent joined later"):
         roster.admit(join(incarnation=b"old"), b"3", "k")
     assert list(roster.by_identity) == [b"2"]
+
+
+def test_the_result_is_safe_before_agents_are_let_go(folder: Path, tmp_path: Path) -> None:
+    """Whoever starts all together may end all when the first of them ends."""
+    run_file = tmp_path / "run.toml"
+    run_file.write_text(
+        'system = "central"\nagents.count = 2\nengine.clock = "wall"\n'
+        'arms = { kind = "bernoulli", means = [0.9, 0.1] }\n'
+    )
+    endpoint = f"tcp://127.0.0.1:{free_port()}"
+    out = tmp_path / "out"
+    command = ["coordinator", str(run_file), "--bind", endpoint, "--keys", str(folder), "--json"]
+    coordinator = subprocess.Popen(
+        [sys.executable, "-P", "-m", "posse", *command, "--out", str(out)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        agents = [Agent(endpoint, keys=keys.for_agent(folder, rank)) for rank in range(2)]
+        assert agents[0].ended() == 0
+        assert (out / "result.json").exists()
+        coordinator.terminate()
+        printed, log = coordinator.communicate(timeout=15)
+        assert coordinator.returncode == 0, log
+        assert json.loads(printed)["runs"][0]["best_arm"] == 0
+        assert agents[1].ended() == 0
+    finally:
+        coordinator.kill()
+        coordinator.wait()
