@@ -46,6 +46,10 @@ _ROUND_TRIPS = 8
 _CLOSED_IN_A_ROW = 3
 """Handshakes that the other side closed without a word before we take it for a wrong key."""
 
+_HANDSHAKE_MS = 2_000
+"""How long a neighbour may take to let us in before we knock again. One that was not told of us yet
+is silent (`Gate`), and ZeroMQ's own patience is half a minute."""
+
 _LISTEN_EVERY = 64
 
 
@@ -319,6 +323,7 @@ class RemoteAgent(AgentProcess):
         if self._keys is not None:
             own = self._keys.own
             connect_with(link, own.public, own.secret, self._setup_keys[rank])
+        link.setsockopt(zmq.HANDSHAKE_IVL, _HANDSHAKE_MS)
         monitor = link.get_monitor_socket(_LINK_FAILURES)
         self._link_monitors[monitor] = (rank, [])
         self._poller.register(monitor, zmq.POLLIN)
@@ -379,19 +384,21 @@ class RemoteAgent(AgentProcess):
             monitor.close(0)
 
 
-def _host_and_port(endpoint: str) -> tuple[str, int]:
+def _ipv4(endpoint: str) -> tuple[str, int]:
+    """Where a TCP address leads; ZeroMQ takes names for IPv4 unless told otherwise."""
     host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
-    return host.strip("[]"), int(port) if port.isdigit() else 0
+    address: tuple[str, int] = sockets.getaddrinfo(host, int(port), sockets.AF_INET)[0][4]  # type: ignore[assignment]
+    return address
 
 
 def _unresolved(endpoint: str) -> str:
     """Why the address's name means nothing here; empty if it does."""
     if not endpoint.startswith("tcp://"):
         return ""
-    host, port = _host_and_port(endpoint)
     try:
-        sockets.getaddrinfo(host, port)
+        _ipv4(endpoint)
     except OSError as error:
+        host = endpoint.removeprefix("tcp://").rpartition(":")[0]
         return f"the name {host} does not resolve ({error.strerror})"
     return ""
 
@@ -400,12 +407,9 @@ def _own_address(endpoint: str) -> str:
     """The address by which this machine reaches the coordinator."""
     if not endpoint.startswith("tcp://"):
         return "127.0.0.1"
-    host, port = _host_and_port(endpoint)
-    family, kind, *_, address = sockets.getaddrinfo(host, port, type=sockets.SOCK_DGRAM)[0]
-    with sockets.socket(family, kind) as probe:
-        probe.connect(address)  # sends nothing: a datagram socket only picks a route
-        name = str(probe.getsockname()[0])
-    return f"[{name}]" if family == sockets.AF_INET6 else name
+    with sockets.socket(sockets.AF_INET, sockets.SOCK_DGRAM) as probe:
+        probe.connect(_ipv4(endpoint))  # sends nothing: a datagram socket only picks a route
+        return str(probe.getsockname()[0])
 
 
 __all__ = ["RemoteAgent"]
