@@ -56,13 +56,14 @@ def wait_for(what: str, said: pytest.LogCaptureFixture, within: float = 15.0) ->
         time.sleep(0.02)
 
 
-def test_agents_with_keys_join_and_run(folder: Path) -> None:
+def test_agents_with_keys_join_and_run(folder: Path, said: pytest.LogCaptureFixture) -> None:
     c = Coordinator(small(), "tcp://127.0.0.1:*", folder)
     agents = [Agent(c.endpoint, keys=keys.for_agent(folder, rank)) for rank in range(2)]
     record = c.ended()
     assert c.error is None
     assert (record.status, record.best_arm) == ("identified", 0)
     assert [agent.ended() for agent in agents] == [0, 0]
+    assert said.text.count("the coordinator is done, or gave up, and let this agent go") == 2
 
 
 def test_a_strangers_key_is_refused_on_both_sides(

@@ -2,7 +2,7 @@
 
 pyzmq's authenticator answers yes or no. A neighbour may connect before this process was told of
 it, and a peer that was answered no never tries again on that socket; so this gate also knows
-*not yet* (status 300): the peer hears nothing, and tries again when its handshake has timed out.
+*not yet* (status 300), after which ZeroMQ lets the peer try again.
 """
 
 import threading

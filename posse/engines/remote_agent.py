@@ -126,6 +126,7 @@ class RemoteAgent(AgentProcess):
                 self._flush(host)
             ready = dict(self._poller.poll(0 if busy else self._patience()))
             if self._hub in ready and not self._drain_hub():
+                LOG.info("the coordinator is done, or gave up, and let this agent go")
                 return 0
             if self._inbox in ready:
                 self._drain_inbox()
