@@ -9,10 +9,9 @@ import msgspec
 import zmq
 from rich.console import Console
 from rich.table import Table
-from zmq.utils.monitor import recv_monitor_message
 
 from posse.engines.gate import connect_with
-from posse.engines.sockets import configure, why_failed
+from posse.engines.sockets import configure
 from posse.errors import RunFailed
 from posse.keys import AgentKeys
 from protocol import control
@@ -70,21 +69,19 @@ def _answer(
         if socket in ready:
             return socket.recv()
         if monitor in ready:
-            raise RunFailed(f"{endpoint} {_why_refused(recv_monitor_message(monitor), keys)}")
+            raise RunFailed(f"{endpoint} {_why_refused(keys)}")
     raise RunFailed(
         f"{endpoint} did not answer for {wait:g} s: there is no coordinator, or the key is not its "
         "own; check the address, and that the folder of keys has its coordinator.key_secret"
     )
 
 
-def _why_refused(event: Any, keys: AgentKeys | None) -> str:
+def _why_refused(keys: AgentKeys | None) -> str:
     if keys is None:
         return "asks for keys; add --keys DIR, the folder that the coordinator was started with"
-    if event["event"] == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
-        return f"was not understood: {why_failed(event['value'])}"
     return (
-        "does not have the key in this folder's coordinator.key_secret; use the folder that the "
-        "coordinator was started with"
+        "has no keys, or another than this folder's coordinator.key_secret; use the folder that "
+        "the coordinator was started with, or --insecure if there was none"
     )
 
 
