@@ -385,21 +385,19 @@ class RemoteAgent(AgentProcess):
             monitor.close(0)
 
 
-def _ipv4(endpoint: str) -> tuple[str, int]:
-    """Where a TCP address leads; ZeroMQ takes names for IPv4 unless told otherwise."""
+def _host_and_port(endpoint: str) -> tuple[str, int]:
     host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
-    address: tuple[str, int] = sockets.getaddrinfo(host, int(port), sockets.AF_INET)[0][4]  # type: ignore[assignment]
-    return address
+    return host, int(port) if port.isdigit() else 0
 
 
 def _unresolved(endpoint: str) -> str:
     """Why the address's name means nothing here; empty if it does."""
     if not endpoint.startswith("tcp://"):
         return ""
+    host, port = _host_and_port(endpoint)
     try:
-        _ipv4(endpoint)
+        sockets.getaddrinfo(host, port, sockets.AF_INET)
     except OSError as error:
-        host = endpoint.removeprefix("tcp://").rpartition(":")[0]
         return f"the name {host} does not resolve ({error.strerror})"
     return ""
 
@@ -408,8 +406,11 @@ def _own_address(endpoint: str) -> str:
     """The address by which this machine reaches the coordinator."""
     if not endpoint.startswith("tcp://"):
         return "127.0.0.1"
+    host, port = _host_and_port(endpoint)
+    # ZeroMQ too takes names for IPv4 unless told otherwise
+    address = sockets.getaddrinfo(host, port, sockets.AF_INET)[0][4]
     with sockets.socket(sockets.AF_INET, sockets.SOCK_DGRAM) as probe:
-        probe.connect(_ipv4(endpoint))  # sends nothing: a datagram socket only picks a route
+        probe.connect(address)  # sends nothing: a datagram socket only picks a route
         return str(probe.getsockname()[0])
 
 
