@@ -364,7 +364,7 @@ def test_an_agent_lets_in_only_the_keys_that_the_coordinator_named(
     c.engine._keys = keys.CoordinatorKeys(pairs.own, (pairs.agents[0], strange.public))
     agents = [Agent(c.endpoint, keys=keys.for_agent(folder, rank)) for rank in range(2)]
     c.ended()
-    assert "nothing was heard for 3 s; waiting for agents 0, 1 to act" in str(c.error)
+    assert "nothing was heard for 3 s; waiting for agents 0, 1 to" in str(c.error)
     assert [agent.ended() for agent in agents] == [0, 0]
     assert f"at the inbox: its key {pairs.agents[1]} is no neighbour's" in said.text
     for refusing in (0, 1):  # neither has the key that the other was to find there

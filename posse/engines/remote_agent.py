@@ -308,7 +308,7 @@ class RemoteAgent(AgentProcess):
             return Verdict.YES if key in self._neighbours else Verdict.NOT_YET
 
         def refused(address: str, key: str) -> None:
-            if self._host is not None and key not in self._strangers:
+            if self._neighbours and key not in self._strangers:
                 self._strangers.add(key)
                 LOG.warning(
                     "refused %s at the inbox: its key %s is no neighbour's; only agents that the "
