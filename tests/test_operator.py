@@ -59,10 +59,9 @@ def test_status_shows_who_is_up_and_who_is_waited_for(
     assert main(["status", "--join", waiting.endpoint, "--keys", str(folder)]) == 0
     shown = capsys.readouterr().out
     assert "1 of 2 agents are here, no run is going on" in shown
-    assert [line.split() for line in shown.splitlines()[1:]] == [
-        ["agent", "0", "not", "here", "waited", "for", "(to", "join)"],
-        ["agent", "1", "said", "Arrived", f"{shown.split()[-3]}", "s", "ago"],
-    ]
+    zero, one = [line.split() for line in shown.splitlines()[1:]]
+    assert zero == ["agent", "0", "not", "here", "waited", "for", "(to", "join)"]
+    assert [*one[:4], *one[5:]] == ["agent", "1", "said", "Arrived", "s", "ago"]
     waiting.stop()
     assert agent.ended() == 0
 

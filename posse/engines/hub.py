@@ -82,6 +82,8 @@ class Hub:
         self._ready: set[int] = set()
         self._setups: list[AgentSetup] = []
         self._turned_away: deque[tuple[str, str]] = deque()
+        self._operators: set[int] = set()
+        """File descriptors of those who asked for the status; they come and go."""
         self._deaths: tuple[int, Callable[[], tuple[int | None, str]]] | None = None
         self._context = zmq.Context(io_threads=1)
         self._socket: zmq.Socket[bytes] = self._context.socket(zmq.ROUTER)
@@ -313,6 +315,9 @@ class Hub:
                 )
             else:
                 self._socket_bytes.disconnected(event["value"])
+                if event["value"] in self._operators:
+                    self._operators.remove(event["value"])
+                    continue
                 self.refused["connection-dropped"] += 1
                 self._lose(event["value"])
 
@@ -398,18 +403,18 @@ class Hub:
         except RemoteProtocolError as error:
             self.refused[error.reason] += 1
             return False
+        # a connection that is gone may have had this one's file descriptor
+        self._connections()
+        connection = int(part.get(zmq.SRCFD))
         if isinstance(message, control.Ask) and self.roster.is_operator(key_of(part)):
+            self._operators.add(connection)
             self._reply(identity, control.Status(msgspec.json.encode(self.status())))
             return False
         if not isinstance(message, control.Join):
             self.refused["never-joined"] += 1
             return False
-        # a connection that is gone may have had this one's file descriptor
-        self._connections()
         try:
-            member, old = self.roster.admit(
-                message, identity, key_of(part), int(part.get(zmq.SRCFD))
-            )
+            member, old = self.roster.admit(message, identity, key_of(part), connection)
         except NotAdmitted as error:
             self.refused[error.kind] += 1
             LOG.warning("refused agent %s: %s", _asked(message.rank), error.reason)
