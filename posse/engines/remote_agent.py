@@ -378,7 +378,7 @@ class RemoteAgent(AgentProcess):
         """See `AgentProcess`; and say it here."""
         LOG.error("%s", reason)
         if self._joined:
-            super()._fail(reason)
+            self._tell(reason)
 
     def _close(self) -> None:
         for monitor in (self._monitor, *self._link_monitors):
