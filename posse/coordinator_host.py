@@ -8,15 +8,12 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from time import monotonic, monotonic_ns
-from typing import Any
 
-import numpy as np
-
-from posse import regret
 from posse.conductor import Conductor
 from posse.errors import RunFailed
-from posse.meter import Delays, Meter, quantile, seconds
-from posse.record import RunRecord, communication
+from posse.meter import Delays, Meter
+from posse.outcome import Seen, outcome
+from posse.record import RunRecord
 from posse.seeds import generator
 from posse.spec import RunSpec
 from posse.systems.base import CoordinatorContext, Network
@@ -42,11 +39,9 @@ from protocol.machine import (
     Timer,
     TimerFired,
 )
-from protocol.privacy import spent
 from protocol.wire import Codec, Header, Message, Plane, encode, read_header
 
 _NAMED = 10
-_QUANTILES = (0.5, 0.9, 0.99, 1.0)
 _CONTROL = int(Plane.CONTROL)  # an enum's member costs a call to look up, once or more per frame
 
 
@@ -371,86 +366,21 @@ class CoordinatorHost:
     def _close(self) -> RunRecord:
         """Put the agents' reports together."""
         assert self._verdict is not None
-        spec = self.spec
-        silence = _no_report(spec.arms.arm_count())
-        reports = [self._reports.get(n, silence) for n in range(self._agents)]
-        pulls = np.array([np.frombuffer(report.pulls, dtype="<i8") for report in reports])
-        delays = self._delays.histogram()
-        for report in reports:
-            self._meter.add(report.links)
-            delays.update(report.delays)
-            self.refused.update(report.refused)
-        links = self._meter.links()
-        activations = [report.activations for report in reports]
-        slots = max(report.slots for report in reports)
-        measured = [report for report in reports if report.curve]
-        curves = {
-            name: [np.frombuffer(r.curve[name]).reshape(-1, 3) for r in measured]
-            for name in (measured[0].curve if measured else ())
-        }
-        totals = {name: sum(report.regret[name] for report in measured) for name in curves}
-        if self._world is not None:
-            pulls, slots = self._world.pulls, self._world.slots
-            activations = pulls.sum(axis=1).tolist()
-            if self._world.regret is not None:
-                curves = {"regret": [self._world.regret.curve()]}
-                totals = {"regret": self._world.regret.total}
-        claim = self._system.claim(spec.model(), spec.variant)
-        used = [report.resources for report in reports]
-        record = RunRecord(
-            run=self.run,
-            seed=spec.seed,
-            status=self._verdict.status,
-            best_arm=self._verdict.arm,
-            rounds=None if self._clock == "slots" else sum(activations),
-            slots=slots if self._clock == "slots" else None,
-            pulls=int(pulls.sum()),
-            regret=totals.get("regret"),
-            regret_local=totals.get("regret_local"),
-            regret_per_agent=(
-                [report.regret["regret"] for report in reports]
-                if all("regret" in report.regret for report in reports)
-                else None
-            ),
-            regret_curve=(
-                regret.merge(curves["regret"], by_time=self._clock == "slots")
-                if "regret" in curves
-                else None
-            ),
-            pulls_per_arm=pulls.sum(axis=0).tolist(),
-            pulls_per_agent=pulls.sum(axis=1).tolist(),
-            activations_per_agent=activations,
+        seen = Seen(
+            verdict=self._verdict,
             answers=self._answers,
             exhausted=self._exhausted,
             dismissed=self.dismissed,
             log=dict(self.log),
+            refused=self.refused,
+            meter=self._meter,
+            delays=self._delays,
+            elapsed=self._elapsed,
             network=self._network.facts,
-            communication=communication(links),
-            delay=_delay(delays, reports),
-            privacy=None
-            if claim is None
-            else {
-                "claim": {name: getattr(claim, name) for name in claim.__struct_fields__},
-                "records": spec.arms.records or None,
-                "variant": spec.variant,
-                "spent_per_agent": [spent(report.releases) for report in reports],
-                "releases_per_agent": [
-                    sum(release.times for release in report.releases) for report in reports
-                ],
-            },
-            refused=dict(self.refused),
-            resources=None
-            if not any(r.peak_bytes for r in used)
-            else {
-                "cpu_seconds_per_agent": [r.cpu_seconds for r in used],
-                "peak_bytes_per_agent": [r.peak_bytes for r in used],
-                "proportional_bytes_per_agent": [r.proportional_bytes for r in used],
-            },
-            elapsed_seconds=self._elapsed,
-            agent_logs=[report.log for report in reports],
-            links=links,
-            ledgers=[report.releases for report in reports],
+            world=self._world,
         )
+        spec = self.spec
+        record = outcome(spec, self.run, seen, self._reports)
         if self._field:
             _forget(record)
         self._system.summarise(spec, record)
@@ -466,42 +396,3 @@ def _forget(record: RunRecord) -> None:
     record.agent_logs = []
     if record.privacy is not None:
         record.privacy["spent_per_agent"] = record.privacy["releases_per_agent"] = None
-
-
-def _no_report(arms: int) -> control.Report:
-    """What stands for the report of an agent that was dismissed, or is in the field."""
-    return control.Report(
-        pulls=bytes(8 * arms),
-        activations=0,
-        slots=0,
-        regret={},
-        curve={},
-        links=[],
-        delays={},
-        refused={},
-        releases=[],
-        log={},
-        seconds={},
-        resources=control.Resources(0.0, 0, 0),
-    )
-
-
-def _delay(histogram: Counter[int], reports: list[control.Report]) -> dict[str, Any] | None:
-    """Seconds from send to receipt, and what the agents took the time of.
-
-    Quantiles, and `histogram` as [[seconds, messages], …].
-    """
-    if not histogram:
-        return None
-    delay: dict[str, Any] = {
-        "messages": histogram.total(),
-        **{f"p{int(100 * q)}": quantile(histogram, q) for q in _QUANTILES},
-        "histogram": [[seconds(index), histogram[index]] for index in sorted(histogram)],
-    }
-    for name in sorted({name for report in reports for name in report.seconds}):
-        taken = np.concatenate([report.seconds.get(name, []) for report in reports])
-        delay[f"{name}_seconds"] = {
-            "count": len(taken),
-            **{f"p{int(100 * q)}": float(np.quantile(taken, q)) for q in _QUANTILES},
-        }
-    return delay

@@ -1089,7 +1089,8 @@ def test_a_killed_process_vanishes_and_the_others_go_on(system: str) -> None:
                 victim.kill()
 
         record = engine.run(started, 0, kill_in_a_round)
-    assert record.dismissed == {3: "lost"}
+    # one of them: process ids begin again at 1 in time, and do not say the rank
+    assert list(record.dismissed.values()) == ["lost"]
     assert record.detail["vanished"]
     assert record.status == "horizon"
     assert sum(pulls > 0 for pulls in record.pulls_per_agent) == 23

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from posse import api
 from posse.agent_host import AgentHost, AgentSetup
 from posse.coordinator_host import CoordinatorHost
-from posse.errors import PosseError, SpecError
+from posse.errors import PosseError, RunFailed, SpecError
 from posse.spec import RunSpec, parse
 from posse.systems import get_system, names
 from protocol import control
@@ -323,3 +324,12 @@ def test_a_failure_in_the_field_quotes_nothing(rewards: Path) -> None:
     c.ended()
     assert "agent 1 cannot go on; its own log says why" in str(c.error)
     assert sorted(agent.ended() or 0 for agent in agents) == [0, 3]
+
+
+def test_a_failure_on_this_machine_is_explained_here(
+    rewards: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (rewards / "rewards-1.csv").write_text("arm,reward\n0,17.25\n")
+    with pytest.raises(RunFailed, match="agent 1 cannot go on; its own log says why"):
+        api.run(field_spec(rewards))
+    assert "posse: agent 1: " in capfd.readouterr().err

@@ -1,7 +1,7 @@
-"""Real hosts: network namespaces with a delay, a container engine, a Slurm cluster, manifests.
+"""Real hosts: network namespaces with a delay, a Slurm cluster, manifests.
 
 Each test asks for an ordinary thing and says what is missing where it skips. `.ci/run` lays out the
-namespaces (20 ms on every packet that leaves a host) and brings engine and cluster up.
+namespaces (20 ms on every packet that leaves a host) and brings the cluster up.
 """
 
 import json
@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from posse import keys
+from tests.machine import answers
 
 ROOT = Path(__file__).parent.parent
 DELAY = 0.020
@@ -54,12 +55,6 @@ epsilon = 1.0
 [engine]
 deadline = 60.0
 """
-
-
-def answers(*command: str) -> bool:
-    if shutil.which(command[0]) is None:
-        return False
-    return subprocess.run(command, capture_output=True, timeout=30, check=False).returncode == 0
 
 
 def hosts() -> dict[str, str]:
@@ -157,46 +152,6 @@ def test_eight_agents_on_three_hosts(name: str, text: str, tmp_path: Path) -> No
     if name == "ddp-mab":
         for metric in ("regret", "slots", "pulls"):
             assert there[metric] == here[metric]
-
-
-def engine() -> list[str]:
-    if answers("docker", "info") and shutil.which("docker-compose"):
-        return ["docker-compose"]
-    if answers("docker", "compose", "version") and answers("docker", "info"):
-        return ["docker", "compose"]
-    return []
-
-
-@pytest.mark.slow
-def test_compose_finds_the_best_arm_with_keys() -> None:
-    compose = engine()
-    if not compose:
-        pytest.skip("no container engine with compose answers (docker info)")
-    if not answers("docker", "image", "inspect", "posse:local"):
-        pytest.skip("there is no image posse:local (docker build -t posse:local .)")
-    project = [*compose, "-p", "posse-test"]
-    try:
-        up = subprocess.run(
-            [
-                *(*project, "up", "--no-build", "--scale", "agent=8"),
-                *("--abort-on-container-exit", "--exit-code-from", "coordinator"),
-            ],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            timeout=110,
-            check=False,
-        )
-        assert up.returncode == 0, up.stdout + up.stderr
-        assert "arm 0 in 1 of 1" in up.stdout
-        assert "[no keys]" not in up.stdout
-    finally:
-        subprocess.run([*project, "down", "-v"], cwd=ROOT, capture_output=True, check=False)
-    size = subprocess.check_output(
-        ["docker", "image", "inspect", "-f", "{{.Size}} {{.Config.User}}", "posse:local"], text=True
-    ).split()
-    assert int(size[0]) < 350e6
-    assert not size[1].startswith("0")
 
 
 @pytest.mark.slow

@@ -139,7 +139,12 @@ class AgentProcess:
             self._context.term()
 
     def _fail(self, reason: str) -> None:
-        """Tell the coordinator why this agent cannot go on."""
+        """Say why this agent cannot go on: to the coordinator, and here what it is not told."""
+        if self._host is not None and self._host.field:
+            print(f"posse: {reason}", file=sys.stderr)
+        self._tell(reason)
+
+    def _tell(self, reason: str) -> None:
         if self._host is not None and self._host.field:
             # the reason may quote rewards
             reason = f"agent {self._rank} cannot go on; its own log says why"

@@ -49,6 +49,10 @@ _ROUND_TRIPS = 8
 _CLOSED_IN_A_ROW = 3
 """Handshakes that the other side closed without a word before we take it for a wrong key."""
 
+_HANDSHAKE_MS = 2_000
+"""How long a neighbour may take to let us in before we knock again. One that was not told of us yet
+is silent (`Gate`), and ZeroMQ's own patience is half a minute."""
+
 _LISTEN_EVERY = 64
 
 
@@ -127,6 +131,7 @@ class RemoteAgent(AgentProcess):
             ready = dict(self._poller.poll(0 if busy else self._patience()))
             self._go_on_when_heard()
             if self._hub in ready and not self._drain_hub():
+                LOG.info("the coordinator is done, or gave up, and let this agent go")
                 return 0
             if self._inbox in ready:
                 self._drain_inbox()
@@ -311,7 +316,7 @@ class RemoteAgent(AgentProcess):
             return Verdict.YES if key in self._neighbours else Verdict.NOT_YET
 
         def refused(address: str, key: str) -> None:
-            if self._host is not None and key not in self._strangers:
+            if self._neighbours and key not in self._strangers:
                 self._strangers.add(key)
                 LOG.warning(
                     "refused %s at the inbox: its key %s is no neighbour's; only agents that the "
@@ -327,6 +332,7 @@ class RemoteAgent(AgentProcess):
         if self._keys is not None:
             own = self._keys.own
             connect_with(link, own.public, own.secret, self._setup_keys[rank])
+        link.setsockopt(zmq.HANDSHAKE_IVL, _HANDSHAKE_MS)
         monitor = link.get_monitor_socket(_LINK_FAILURES)
         self._link_monitors.setdefault(monitor, Counter())
         self._poller.register(monitor, zmq.POLLIN)
@@ -381,7 +387,7 @@ class RemoteAgent(AgentProcess):
         """See `AgentProcess`; and say it here."""
         LOG.error("%s", reason)
         if self._joined:
-            super()._fail(reason)
+            self._tell(reason)
 
     def _close(self) -> None:
         for monitor in (self._monitor, *self._link_monitors):
@@ -390,7 +396,7 @@ class RemoteAgent(AgentProcess):
 
 def _host_and_port(endpoint: str) -> tuple[str, int]:
     host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
-    return host.strip("[]"), int(port) if port.isdigit() else 0
+    return host, int(port) if port.isdigit() else 0
 
 
 def _unresolved(endpoint: str) -> str:
@@ -399,7 +405,7 @@ def _unresolved(endpoint: str) -> str:
         return ""
     host, port = _host_and_port(endpoint)
     try:
-        sockets.getaddrinfo(host, port)
+        sockets.getaddrinfo(host, port, sockets.AF_INET)
     except OSError as error:
         return f"the name {host} does not resolve ({error.strerror})"
     return ""
@@ -410,11 +416,11 @@ def _own_address(endpoint: str) -> str:
     if not endpoint.startswith("tcp://"):
         return "127.0.0.1"
     host, port = _host_and_port(endpoint)
-    family, kind, *_, address = sockets.getaddrinfo(host, port, type=sockets.SOCK_DGRAM)[0]
-    with sockets.socket(family, kind) as probe:
+    # ZeroMQ too takes names for IPv4 unless told otherwise
+    address = sockets.getaddrinfo(host, port, sockets.AF_INET)[0][4]
+    with sockets.socket(sockets.AF_INET, sockets.SOCK_DGRAM) as probe:
         probe.connect(address)  # sends nothing: a datagram socket only picks a route
-        name = str(probe.getsockname()[0])
-    return f"[{name}]" if family == sockets.AF_INET6 else name
+        return str(probe.getsockname()[0])
 
 
 __all__ = ["RemoteAgent"]
