@@ -71,7 +71,7 @@ def lowest_bit(values: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("value", [0.0, 1 / 3, 0.5, 0.7001])
 def test_the_fields_noise_lies_on_one_grid_whatever_the_value(value: float) -> None:
     """Scale 1/500: the grid is 2^-48, so a low bit tells nothing about the value."""
-    noisy = noise().noisy(np.full(3000, value), 1 / 1000, 0.5)
+    noisy = noise().noisy(np.full(3000, value), 1 / 1000, 1 / 500)
     assert lowest_bit(noisy).min() >= -49
     assert (noisy * 2.0**49 == np.round(noisy * 2.0**49)).all()
 
@@ -92,8 +92,8 @@ def test_numpys_noise_gives_the_value_away_in_the_low_bits() -> None:
     generator = np.random.default_rng(1)
     plain = told(generator.laplace(0, 1 / 500, 3000), 1 / 3 + generator.laplace(0, 1 / 500, 3000))
     vetted = told(
-        noise().noisy(np.zeros(3000), 1 / 1000, 0.5),
-        noise().noisy(np.full(3000, 1 / 3), 1 / 1000, 0.5),
+        noise().noisy(np.zeros(3000), 1 / 1000, 1 / 500),
+        noise().noisy(np.full(3000, 1 / 3), 1 / 1000, 1 / 500),
     )
     assert plain > 0.5
     assert vetted == 0.0
@@ -103,7 +103,7 @@ def test_the_fields_noise_has_the_laplace_law() -> None:
     """Kolmogorov-Smirnov against Lap(b): no seed is possible, a sound source fails 1 in 10^6."""
     from scipy import stats  # noqa: PLC0415
 
-    drawn = noise().noisy(np.full(20_000, 0.4), 1 / 100, 0.5) - 0.4
+    drawn = noise().noisy(np.full(20_000, 0.4), 1 / 100, 1 / 50) - 0.4
     assert stats.kstest(drawn, stats.laplace(scale=1 / 50).cdf).pvalue > 1e-6
     assert abs(np.mean(noise().bernoulli(0.3, 20_000)) - 0.3) < 5 * (0.21 / 20_000) ** 0.5
 
