@@ -124,5 +124,5 @@ def describe(spec: RunSpec, path: Path) -> None:
         print(f"  claim: {claim.mechanism}, unit {claim.unit}, against {claim.adversary}")
         if claim.note:
             print(f"         {claim.note}")
-    for advice in system.advise(spec, spec.model()):
+    for advice in spec.advice():
         print(f"  warning: {advice}")

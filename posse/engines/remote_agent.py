@@ -256,7 +256,20 @@ class RemoteAgent(AgentProcess):
         self._setup_keys = setup.keys
         self._connect(setup.inboxes)
         self._host = AgentHost(setup, rank, self.stamp, ProcessResources())
+        if self._host.field:
+            self._say_claim(self._host)
         self._flush(self._host)
+
+    def _say_claim(self, host: AgentHost) -> None:
+        """Before any reward is used: what this agent is about to give away."""
+        claim = host.system.claim(host.parameters, host.setup.variant)
+        if claim is None or claim.mechanism == "none":
+            LOG.warning("%s protects no rewards", host.setup.system)
+        if claim is not None:
+            bound = "" if claim.epsilon is None else f"epsilon = {claim.epsilon:g} for {claim.unit}"
+            broken = "" if claim.holds else "the paper's claim does not hold"
+            parts = (bound, f"against {claim.adversary}", broken, claim.note)
+            LOG.info("%s: %s", claim.mechanism, "; ".join(part for part in parts if part))
 
     def _own(self, setup: AgentSetup) -> AgentSetup:
         spec = self._spec
@@ -361,10 +374,12 @@ class RemoteAgent(AgentProcess):
         if host is not None and host.ledger is not None:
             ledger, host.ledger = host.ledger, None
             LOG.info(
-                "this run used %d rewards and spent epsilon = %g in %d releases",
+                "this run used %d rewards and spent epsilon = %g in %d releases%s%s",
                 int(ledger.pulls.sum()),
                 spent(ledger.releases),
-                len(ledger.releases),
+                sum(release.times for release in ledger.releases),
+                "" if ledger.answer is None else f"; this agent's arm is {ledger.answer}",
+                f"; its rewards are used up: {ledger.exhausted}" if ledger.exhausted else "",
             )
         return going_on
 
