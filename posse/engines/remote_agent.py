@@ -29,6 +29,7 @@ from posse.engines.sockets import why_failed
 from posse.errors import PosseError, RunFailed
 from posse.keys import AgentKeys
 from posse.log import LOG
+from posse.meter import quantile
 from posse.spec import RunSpec
 from protocol import control
 from protocol.privacy import spent
@@ -373,6 +374,8 @@ class RemoteAgent(AgentProcess):
         host = self._host
         if host is not None and host.ledger is not None:
             ledger, host.ledger = host.ledger, None
+            if (median := quantile(host.delays.histogram(), 0.5)) is not None:
+                LOG.info("what this agent was sent took %.1f ms (median)", 1e3 * median)
             LOG.info(
                 "this run used %d rewards and spent epsilon = %g in %d releases%s%s",
                 int(ledger.pulls.sum()),
