@@ -2,6 +2,7 @@
 
 import io
 import json
+import logging
 import os
 import socket
 import subprocess
@@ -480,6 +481,28 @@ def test_over_keys_the_same_leaves_and_the_wire_shows_none_of_it(
     assert len(tap.to_coordinator) == 4
     assert all(len(stream) > 1000 for stream in tap.to_coordinator)
     assert kinds(tap.to_coordinator) == kinds(tap.to_agent) == set()
+
+
+def test_an_agent_says_what_it_gives_away_before_it_uses_a_reward(
+    rewards: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    logging.getLogger("posse").propagate = True
+    caplog.set_level(logging.INFO, "posse")
+    spec = field("cooperative-ucb", rewards)
+    c = Coordinator(spec, "tcp://127.0.0.1:*")
+    agents = [Agent(c.endpoint, spec=spec) for _ in range(4)]
+    record = c.ended(60)
+    assert c.error is None
+    assert [agent.ended() for agent in agents] == [0] * 4
+    assert record.answers == [0] * 4
+    said = [entry.getMessage() for entry in caplog.records]
+    warned = [at for at, text in enumerate(said) if "protects no rewards" in text]
+    told = [at for at, text in enumerate(said) if "each agent's mean reward and number" in text]
+    used = [text for text in said if "this run used" in text]
+    ended = [at for at, text in enumerate(said) if "this run used" in text]
+    assert len(warned) == len(told) == len(ended) == 4
+    assert max(*warned, *told) < min(ended)
+    assert all("used 150 rewards" in text and "arm is 0" in text for text in used)
 
 
 PULLS = """

@@ -31,6 +31,7 @@ from posse.keys import AgentKeys
 from posse.log import LOG
 from posse.meter import quantile
 from posse.spec import RunSpec
+from posse.systems import get_system
 from protocol import control
 from protocol.privacy import spent
 from protocol.wire import Message
@@ -253,24 +254,13 @@ class RemoteAgent(AgentProcess):
     def _begin(self, setup: AgentSetup, rank: int) -> None:
         """See `AgentProcess`: on another machine the arms are this machine's own."""
         setup = self._own(setup)
+        if setup.mode == "field":
+            _say_claim(setup)
         self._neighbours = {key: rank for rank, key in setup.keys.items()}
         self._setup_keys = setup.keys
         self._connect(setup.inboxes)
         self._host = AgentHost(setup, rank, self.stamp, ProcessResources())
-        if self._host.field:
-            self._say_claim(self._host)
         self._flush(self._host)
-
-    def _say_claim(self, host: AgentHost) -> None:
-        """Before any reward is used: what this agent is about to give away."""
-        claim = host.system.claim(host.parameters, host.setup.variant)
-        if claim is None or claim.mechanism == "none":
-            LOG.warning("%s protects no rewards", host.setup.system)
-        if claim is not None:
-            bound = "" if claim.epsilon is None else f"epsilon = {claim.epsilon:g} for {claim.unit}"
-            broken = "" if claim.holds else "the paper's claim does not hold"
-            parts = (bound, f"against {claim.adversary}", broken, claim.note)
-            LOG.info("%s: %s", claim.mechanism, "; ".join(part for part in parts if part))
 
     def _own(self, setup: AgentSetup) -> AgentSetup:
         spec = self._spec
@@ -395,6 +385,19 @@ class RemoteAgent(AgentProcess):
     def _close(self) -> None:
         for monitor in (self._monitor, *self._link_monitors):
             monitor.close(0)
+
+
+def _say_claim(setup: AgentSetup) -> None:
+    """Before any reward is used: what this agent is about to give away."""
+    system = get_system(setup.system)
+    claim = system.claim(msgspec.convert(setup.parameters, system.parameters), setup.variant)
+    if claim is None or claim.mechanism == "none":
+        LOG.warning("%s protects no rewards", setup.system)
+    if claim is not None:
+        bound = "" if claim.epsilon is None else f"epsilon = {claim.epsilon:g} for {claim.unit}"
+        broken = "" if claim.holds else "the paper's claim does not hold"
+        parts = (bound, f"against {claim.adversary}", broken, claim.note)
+        LOG.info("%s: %s", claim.mechanism, "; ".join(part for part in parts if part))
 
 
 def _host_and_port(endpoint: str) -> tuple[str, int]:
