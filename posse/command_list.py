@@ -52,6 +52,8 @@ def _system(name: str) -> None:
     system = systems.get_system(name)
     print(f"\n  {name}: {system.title}")
     print(f"    {system.paper}; clock: {', '.join(system.clocks)}")
+    if not system.field:
+        print(f"    not for the field: it {system.lab_only or 'needs a lab'}")
     _fields(system.parameters)
 
 

@@ -261,6 +261,21 @@ def test_control_messages_of_eliminations_tell_of_rounds_at_most(
         assert sorted(one[at]) == sorted(other[at])
 
 
+@pytest.mark.parametrize("system", ["mase", "dp-mase", "central", "corrupted-elimination"])
+def test_control_messages_of_votes_tell_of_the_end_at_most(
+    system: str, rewards: Path, tmp_path: Path
+) -> None:
+    others = logs(tmp_path / "others", MEANS[::-1], seed=6)
+    one, other = (controls(captured(field(system, where))[1]) for where in (rewards, others))
+    if system == "corrupted-elimination":
+        assert not any(text[0] == "Finished" for said in one.values() for text in said)
+    without = [
+        {who: [text for text in texts if text[0] != "Finished"] for who, texts in said.items()}
+        for said in (one, other)
+    ]
+    assert without[0] == without[1]
+
+
 @pytest.mark.parametrize("system", ["ucb1", "parallel-ucb"])
 def test_who_sends_nothing_does_not_send_its_answer_either(system: str, rewards: Path) -> None:
     _, frames = captured(field(system, rewards))
