@@ -1,9 +1,6 @@
 """The field: its noise, what it refuses, and what leaves a process, captured on the wire."""
 
 import logging
-import re
-import socket
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +16,12 @@ from protocol.errors import LocalProtocolError
 from protocol.machine import COORDINATOR
 from protocol.mase import Vote
 from protocol.wire import encode
+from tests.field import Tap, documented, kinds
 from tests.remote import Agent, Coordinator
 
 pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
 
 MEANS = (0.95, 0.5, 0.3, 0.1)
-PAGE = Path(__file__).parent.parent / "docs" / "what-leaves-a-process.md"
 
 
 def field_spec(folder: Path, agents: int = 2, system: str = "dp-mase", **changes: Any) -> RunSpec:
@@ -136,71 +133,6 @@ def test_real_rewards_refuse_a_labs_noise(rewards: Path, caplog: pytest.LogCaptu
     assert {agent.ended() for agent in agents} <= {0, 1}
     assert "its noise is seeded" in caplog.text
     c.ended()
-
-
-class Tap:
-    """A TCP relay that keeps what it carried, both ways."""
-
-    def __init__(self, endpoint: str) -> None:
-        host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
-        self._target = (host, int(port))
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.endpoint = f"tcp://127.0.0.1:{self._listener.getsockname()[1]}"
-        self.to_coordinator: list[bytearray] = []
-        self.to_agent: list[bytearray] = []
-        self._sockets: list[socket.socket] = []
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                near, _ = self._listener.accept()
-            except OSError:
-                return
-            far = socket.create_connection(self._target)
-            self._sockets += [near, far]
-            up, down = bytearray(), bytearray()
-            self.to_coordinator.append(up)
-            self.to_agent.append(down)
-            for source, sink, kept in ((near, far, up), (far, near, down)):
-                threading.Thread(target=self._pump, args=(source, sink, kept), daemon=True).start()
-
-    @staticmethod
-    def _pump(source: socket.socket, sink: socket.socket, kept: bytearray) -> None:
-        try:
-            while data := source.recv(1 << 16):
-                kept += data
-                sink.sendall(data)
-        except OSError:
-            pass
-        finally:
-            source.close()
-            sink.close()
-
-    def __enter__(self) -> "Tap":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._listener.close()
-        for end in self._sockets:
-            end.close()
-
-
-KIND = re.compile(rb"po\x01[\x00-\x02].{28}[\x91-\x9f][\xa1-\xbf]([A-Z][A-Za-z]+)", re.DOTALL)
-
-
-def kinds(captured: list[bytearray]) -> set[str]:
-    return {match.decode() for stream in captured for match in KIND.findall(bytes(stream))}
-
-
-def documented(heading: str) -> dict[str, set[str]]:
-    """The kinds of the page's table below a heading, by direction."""
-    section = PAGE.read_text().partition(f"## {heading}\n")[2].partition("\n## ")[0]
-    rows = re.findall(r"^\| `(\w+)` \| (\w+) → (\w+) \|", section, re.MULTILINE)
-    out: dict[str, set[str]] = {"agent": set(), "coordinator": set(), "operator": set()}
-    for kind, source, _ in rows:
-        out[source].add(kind)
-    return out
 
 
 def test_what_leaves_a_process_is_what_the_page_lists(

@@ -2,11 +2,6 @@
 
 import io
 import json
-import logging
-import os
-import socket
-import subprocess
-import sys
 from collections import defaultdict
 from itertools import pairwise
 from pathlib import Path
@@ -15,95 +10,41 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-import zmq
 from rich.console import Console
 
-from posse import anonymity, api, closing, command_report, keys
+from posse import anonymity, api, closing, command_report
 from posse.agent_host import AgentHost
 from posse.engines import memory
 from posse.engines.base import agent_setups
 from posse.errors import SpecError
-from posse.record import RunRecord
 from posse.rundir import RunDirectory
 from posse.seeds import Purpose, generator
-from posse.spec import RunSpec, parse
 from posse.systems import get_system, names
 from protocol.anonymous import PublicKey
 from protocol.control import Begin
 from protocol.cooperative import means_record
 from protocol.federated import Adv
 from protocol.machine import COORDINATOR
-from protocol.wire import HEADER, MAGIC, encode, read_header
-from tests.remote import Agent, Coordinator
-from tests.test_field import Tap, documented, kinds
+from protocol.wire import encode, read_header
+from tests.field import (
+    CASES,
+    FAMILIES,
+    MEANS,
+    VARIATIONS,
+    Frames,
+    allowed,
+    captured,
+    documented,
+    family_of,
+    field,
+    logs,
+    message,
+    sent,
+)
 
 pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
 
-MEANS = (0.95, 0.5, 0.3, 0.1)
-RING = {"kind": "ring"}
-PARTS = {
-    "kind": "components",
-    "components": [{"kind": "path", "count": 3}, {"kind": "single"}],
-}
-
-CASES: dict[str, dict[str, Any]] = {
-    "mase": {"parameters": {"delta": 0.3}},
-    "dp-mase": {"parameters": {"epsilon": 2.0, "delta": 0.3}},
-    "corrupted-elimination": {"parameters": {"xi": 0.1, "eta": 0.5}, "agents": {"count": 12}},
-    "central": {},
-    "cdp-mab": {"parameters": {"epsilon": 1.0, "horizon": 2000}},
-    "ddp-mab": {"parameters": {"epsilon": 1.0, "horizon": 2000}, "topology": RING},
-    "hdp-mab": {"parameters": {"epsilon": 1.0, "horizon": 2000}, "topology": PARTS},
-    "single-mab": {"parameters": {"epsilon": 1.0, "horizon": 2000}},
-    "private-ucb": {"parameters": {"epsilon": 0.5, "horizon": 150}, "topology": RING},
-    "cooperative-ucb": {"parameters": {"horizon": 150}, "topology": RING},
-    "byzantine-ucb": {
-        "parameters": {"horizon": 150, "assumed_contamination": 0.05},
-        "topology": RING,
-    },
-    "ucb1": {"parameters": {"horizon": 150}},
-    "dp-ucb-int": {"parameters": {"epsilon": 0.5, "horizon": 150}},
-    "anonymous": {"parameters": {"horizon": 3000, "group_size": 2}},
-    "explore-then-commit": {"parameters": {"horizon": 600, "group_size": 2}},
-    "parallel-ucb": {"parameters": {"horizon": 600}},
-    "tdfs-ucb": {"parameters": {"horizon": 150}},
-    "tdfs-private-bound": {"parameters": {"horizon": 150, "epsilon": 1.0}},
-    "tdfs-private": {"parameters": {"horizon": 150, "epsilon": 1.0}},
-    "random-player": {"parameters": {"horizon": 150}},
-}
-VARIATIONS = {
-    "ddp-mab": [{"exchange": "flooding"}, {"exchange": "gossip"}],
-    "anonymous": [{"aggregation": "sink"}],
-    "cdp-mab": [{"participation": 0.5}],
-}
-"""Parameters by which a system sends other kinds."""
-
 LAB = {"Report", "Due", "Advance", "Attested"}
-FAMILIES = {
-    "Best arm: `mase`, `dp-mase`, `corrupted-elimination`, `central`",
-    "Federated elimination: `cdp-mab`, `ddp-mab`, `hdp-mab`, `single-mab`",
-    "Cooperation: `private-ucb`, `cooperative-ucb`, `byzantine-ucb`, `ucb1`, `dp-ucb-int`",
-    "Anonymous bandits: `anonymous`, `explore-then-commit`, `parallel-ucb`",
-    "Players: `tdfs-ucb`, `tdfs-private`, `tdfs-private-bound`, `random-player`",
-}
-
-
-def family_of(system: str) -> str:
-    """The heading of the page under which the system's messages stand."""
-    (heading,) = [heading for heading in FAMILIES if f"`{system}`" in heading]
-    return heading
-
-
-def logs(folder: Path, means: tuple[float, ...], seed: int, rows: int = 400) -> Path:
-    """A reward log per agent, and one for players, drawn again and again; rewards in {0, 1}."""
-    folder.mkdir(exist_ok=True)
-    generator = np.random.default_rng(seed)
-    for name in [*range(12), "all"]:
-        lines = ["arm,reward"]
-        for arm, mean in enumerate(means):
-            lines += [f"{arm},{int(r)}" for r in generator.random(rows) < mean]
-        (folder / f"rewards-{name}.csv").write_text("\n".join(lines))
-    return folder
 
 
 @pytest.fixture
@@ -111,64 +52,8 @@ def rewards(tmp_path: Path) -> Path:
     return logs(tmp_path / "rewards", MEANS, seed=5)
 
 
-def field(system: str, folder: Path, **changes: Any) -> RunSpec:
-    shared = get_system(system).shared_arms
-    case = CASES[system]
-    return parse(
-        {
-            "system": system,
-            "mode": "field",
-            "agents": {"count": 4},
-            "arms": {
-                "kind": "csv",
-                "path": "rewards-all.csv" if shared else "rewards-{rank}.csv",
-                "count": len(MEANS),
-                "replace": True,
-            },
-            "engine": {"deadline": 30.0},
-            "base": str(folder),
-            **case,
-            **changes,
-            "parameters": case.get("parameters", {}) | changes.get("parameters", {}),
-        }
-    )
-
-
 def arms_without_replacement() -> dict[str, Any]:
     return {"kind": "csv", "path": "rewards-{rank}.csv", "count": len(MEANS)}
-
-
-Frames = list[tuple[int, int, bytes]]
-
-
-def captured(spec: RunSpec) -> tuple[RunRecord, Frames]:
-    """A run's record, and every frame between its hosts as (source, target, frame)."""
-    frames: Frames = []
-    record = memory.run(spec, 0, tap=lambda *frame: frames.append(frame))
-    return record, frames
-
-
-def message(frame: bytes) -> list[Any]:
-    """A frame's message as plain data, its kind first."""
-    plain: list[Any] = msgspec.msgpack.decode(frame[HEADER.size :])
-    return plain
-
-
-def sent(frames: Frames) -> dict[str, set[str]]:
-    out: dict[str, set[str]] = {"agent": set(), "coordinator": set()}
-    for source, _, frame in frames:
-        out["coordinator" if source == COORDINATOR else "agent"].add(message(frame)[0])
-    return out
-
-
-def allowed(system: str) -> dict[str, set[str]]:
-    """What the page lists for a system's runs, by who sends it."""
-    headings = ["In every run", family_of(system)]
-    definition = get_system(system)
-    if definition.coordinator is None:
-        headings.append("Systems without a server")
-    lists = [documented(heading) for heading in headings]
-    return {who: set().union(*(listed[who] for listed in lists)) for who in lists[0]}
 
 
 def test_every_system_runs_in_the_field_or_says_why_not() -> None:
@@ -186,6 +71,10 @@ def test_a_system_sends_what_the_page_lists_and_ends(system: str, rewards: Path)
         assert said["agent"] <= page["agent"]
         assert said["coordinator"] <= page["coordinator"]
         assert LAB.isdisjoint(said["agent"] | said["coordinator"])
+        for _, _, frame in frames:
+            header = read_header(frame)
+            assert header.sent % 1_000_000 == 0
+            assert header.now * 1e3 == pytest.approx(round(header.now * 1e3), abs=1e-6)
         assert record.status in ("identified", "horizon")
         assert not record.refused
         assert record.privacy is not None
@@ -452,167 +341,3 @@ def test_nobody_lies_in_the_field_whatever_it_is_told(rewards: Path) -> None:
     spec = field("byzantine-ucb", rewards)
     _, frames = captured(msgspec.structs.replace(spec, parameters=lab.parameters))
     assert not any(np.float64(0.25).tobytes() in frame for _, _, frame in frames)
-
-
-class Outgoing:
-    """What this process hands to ZeroMQ, before it is encrypted: posse's frames, by thread."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.frames: Frames = []
-        send = zmq.Socket.send
-
-        def watched(socket: Any, data: Any, *arguments: Any, **options: Any) -> Any:
-            if isinstance(data, bytes) and data.startswith(MAGIC) and len(data) > HEADER.size:
-                self.frames.append((read_header(data).source, 0, data))
-            return send(socket, data, *arguments, **options)
-
-        monkeypatch.setattr(zmq.Socket, "send", watched)
-
-
-@pytest.mark.parametrize("system", ["ddp-mab", "anonymous"])
-def test_over_keys_the_same_leaves_and_the_wire_shows_none_of_it(
-    system: str, rewards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    outgoing = Outgoing(monkeypatch)
-    folder = tmp_path / "keys"
-    keys.create(folder, 4)
-    spec = field(system, rewards)
-    c = Coordinator(spec, "tcp://127.0.0.1:*", folder)
-    with Tap(c.endpoint) as tap:
-        agents = [
-            Agent(tap.endpoint, rank, keys=keys.for_agent(folder, rank), spec=spec)
-            for rank in range(4)
-        ]
-        record = c.ended(60)
-        assert c.error is None
-        assert [agent.ended() for agent in agents] == [0] * 4
-    assert record.status == "horizon"
-    said, page = sent(outgoing.frames), allowed(system)
-    assert said["agent"] <= page["agent"]
-    assert said["coordinator"] <= page["coordinator"]
-    every = documented("In every run")
-    assert every["agent"] <= said["agent"]
-    assert every["coordinator"] <= said["coordinator"]
-    assert len(tap.to_coordinator) == 4
-    assert all(len(stream) > 1000 for stream in tap.to_coordinator)
-    assert kinds(tap.to_coordinator) == kinds(tap.to_agent) == set()
-
-
-def test_an_agent_says_what_it_gives_away_before_it_uses_a_reward(
-    rewards: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    logging.getLogger("posse").propagate = True
-    caplog.set_level(logging.INFO, "posse")
-    spec = field("cooperative-ucb", rewards)
-    c = Coordinator(spec, "tcp://127.0.0.1:*")
-    agents = [Agent(c.endpoint, spec=spec) for _ in range(4)]
-    record = c.ended(60)
-    assert c.error is None
-    assert [agent.ended() for agent in agents] == [0] * 4
-    assert record.answers == [0] * 4
-    said = [entry.getMessage() for entry in caplog.records]
-    warned = [at for at, text in enumerate(said) if "protects no rewards" in text]
-    told = [at for at, text in enumerate(said) if "each agent's mean reward and number" in text]
-    used = [text for text in said if "this run used" in text]
-    ended = [at for at, text in enumerate(said) if "this run used" in text]
-    assert len(warned) == len(told) == len(ended) == 4
-    assert max(*warned, *told) < min(ended)
-    assert all("used 150 rewards" in text and "arm is 0" in text for text in used)
-
-
-PULLS = """
-import random
-
-MEANS = (0.95, 0.5, 0.3, 0.1)
-
-
-class Clicks:
-    def pull(self, arm, count):
-        return [float(random.random() < MEANS[arm]) for _ in range(count)]
-
-
-clicks = Clicks()
-"""
-
-RUN = """
-system = "{system}"
-mode = "field"
-agents.count = 4
-arms = {arms}
-engine.deadline = 30.0
-{more}
-[parameters]
-{parameters}
-"""
-
-CSV = '{ kind = "csv", path = "rewards-{rank}.csv", count = 4, replace = true }'
-PYTHON = '{ kind = "python", target = "clicks:clicks", count = 4 }'
-SEVERAL = [
-    ("dp-mase", PYTHON, "", "epsilon = 2.0\ndelta = 0.3"),
-    ("hdp-mab", CSV, 'topology.kind = "path"', "epsilon = 1.0\nhorizon = 3000"),
-    ("private-ucb", PYTHON, 'topology.kind = "ring"', "epsilon = 0.5\nhorizon = 300"),
-    ("anonymous", CSV, "", "horizon = 400_000\ngroup_size = 2\nlearning_rate = 0.5"),
-    ("tdfs-private", PYTHON, "", "epsilon = 1.0\nhorizon = 300"),
-]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("system", "arms", "more", "parameters"), SEVERAL)
-def test_real_processes_with_keys_find_an_answer(
-    system: str, arms: str, more: str, parameters: str, rewards: Path
-) -> None:
-    """`posse keys`, `posse coordinator` and four times `posse agent`, as a user starts them."""
-    (rewards / "clicks.py").write_text(PULLS)
-    text = RUN.format(system=system, arms=arms, more=more, parameters=parameters)
-    (rewards / "run.toml").write_text(text)
-    posse = [sys.executable, "-P", "-m", "posse"]
-    folder = str(rewards / "keys")
-    subprocess.check_call([*posse, "keys", folder, "--agents", "4"], stdout=subprocess.DEVNULL)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        endpoint = f"tcp://127.0.0.1:{free.getsockname()[1]}"
-    coordinator = subprocess.Popen(
-        [
-            *(*posse, "coordinator", "run.toml", "--bind", endpoint),
-            *("--keys", folder, "--json", "--out", "out"),
-        ],
-        cwd=rewards,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    agents: list[subprocess.Popen[str]] = []
-    try:
-        agents += [
-            subprocess.Popen(
-                [
-                    *(*posse, "agent", "--join", endpoint, "--keys", folder),
-                    *("--rank", str(rank), "--run", "run.toml", "--wait", "60"),
-                ],
-                cwd=rewards,
-                stderr=subprocess.PIPE,
-                text=True,
-                env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
-            )
-            for rank in range(4)
-        ]
-        out, trouble = coordinator.communicate(timeout=90)
-        texts = [agent.communicate(timeout=30)[1] for agent in agents]
-    finally:
-        for process in (coordinator, *agents):
-            process.kill()
-            process.wait()
-    assert coordinator.returncode == 0, trouble + "".join(texts)
-    assert [agent.returncode for agent in agents] == [0] * 4
-    result = json.loads(out)
-    (run,) = result["runs"]
-    assert result["links"] == "keys"
-    assert run["status"] in ("identified", "horizon")
-    if system.startswith("tdfs"):
-        assert run["detail"]["players"]["jain_index"] > 0.5
-        assert sum(run["pulls_per_arm"]) == 4 * 300
-    else:
-        # dp-mase: an agent may be stopped before it has an answer; anonymous: each has its own
-        assert set(run["answers"]) <= ({0, None} if system == "dp-mase" else {0})
-        assert run["best_arm"] == (None if system == "anonymous" else 0)
-        assert run["pulls"] is None
-        assert all("this run used" in text for text in texts)
