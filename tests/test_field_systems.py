@@ -16,13 +16,13 @@ from posse import anonymity, api, closing, command_report
 from posse.agent_host import AgentHost
 from posse.engines import memory
 from posse.engines.base import agent_setups
-from posse.errors import SpecError
+from posse.errors import ArmsError, SpecError
 from posse.rundir import RunDirectory
 from posse.seeds import Purpose, generator
 from posse.systems import get_system, names
 from protocol.anonymous import PublicKey
 from protocol.control import Begin
-from protocol.cooperative import means_record
+from protocol.cooperative import means_record, reward_record
 from protocol.federated import Adv
 from protocol.machine import COORDINATOR
 from protocol.wire import encode, read_header
@@ -250,6 +250,16 @@ def test_what_a_system_refuses_in_the_field(
         field(system, rewards, **changes)
 
 
+@pytest.mark.parametrize("kind", ["csv", "python"])
+def test_arms_that_all_share_and_that_are_missing_are_the_coordinators(
+    kind: str, rewards: Path
+) -> None:
+    where = {"csv": {"path": "nowhere.csv"}, "python": {"target": "no_such_module:arms"}}
+    spec = field("tdfs-ucb", rewards, arms={"kind": kind, "count": 4, **where[kind]})
+    with pytest.raises(ArmsError, match="^the coordinator: "):
+        captured(spec)
+
+
 def test_what_agents_believe_of_lies_must_be_said(rewards: Path) -> None:
     with pytest.raises(SpecError, match="assumed_contamination: is required in the field"):
         field("byzantine-ucb", rewards, parameters={"assumed_contamination": None})
@@ -332,12 +342,19 @@ def page_of(where: Path) -> str:
     return (where / "report.html").read_text()
 
 
-def test_nobody_lies_in_the_field_whatever_it_is_told(rewards: Path) -> None:
-    """Rewards are 0 or 1; the lab's contamination would send 0.25."""
-    lies = {"rate": 1.0, "value": 0.25}
-    lab = field("byzantine-ucb", rewards, mode="lab", parameters={"contamination": lies})
-    network = lab.definition().network(lab, 0)
-    assert all("contamination" in told for told in network.knowledge)
+@pytest.mark.parametrize(("mode", "lied"), [("lab", True), ("field", False)])
+def test_nobody_lies_in_the_field_whatever_it_is_told(mode: str, lied: bool, rewards: Path) -> None:
+    """Rewards are 0 or 1; an agent that obeys would send 0.25."""
     spec = field("byzantine-ucb", rewards)
-    _, frames = captured(msgspec.structs.replace(spec, parameters=lab.parameters))
-    assert not any(np.float64(0.25).tobytes() in frame for _, _, frame in frames)
+    network = spec.definition().network(spec, 0)
+    assert not any("contamination" in told for told in network.knowledge)
+    network.knowledge[0]["contamination"] = {"rate": 1.0, "value": 0.25}
+    setup = msgspec.structs.replace(agent_setups(spec, network)[0], mode=mode)
+    host = AgentHost(setup, 0, lambda: 0)
+    begin = encode(Begin(0, 0), run=0, source=COORDINATOR, sequence=0, now=0.0, sent=0)
+    host.receive(COORDINATOR, begin)
+    host.step()
+    said = [message(frame) for _, frame in host.outbox]
+    (bundle,) = {text[2] for text in said if text[0] == "Bundle"}
+    (record,) = np.frombuffer(bundle, dtype=reward_record())
+    assert (record["reward"] == 0.25) == lied
