@@ -37,6 +37,7 @@ from protocol.machine import (
     Finish,
     Machine,
     Note,
+    PatientMachine,
     Pull,
     Received,
     Refuse,
@@ -53,6 +54,9 @@ _CONTROL = int(Plane.CONTROL)  # an enum's member costs a call to look up, once 
 _CONTROL_BYTE = bytes([_CONTROL])
 
 _MOST_COMPLAINTS = 10
+
+NEIGHBOURS = -2
+"""As a frame's target: every neighbour."""
 
 
 class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,7 +107,8 @@ NO_RESOURCES = ResourceMeter()
 class AgentHost:
     """Runs one agent's machine: decodes what it receives, carries out what it wants.
 
-    `outbox` holds frames to be carried, as (target, frame), oldest first.
+    `outbox` holds frames to be carried, as (target, frame), oldest first; a target is a rank,
+    `COORDINATOR` or `NEIGHBOURS`.
     `stamp` is the clock for delays, in nanoseconds; it returns 0 where there is none.
     """
 
@@ -126,6 +131,7 @@ class AgentHost:
         self._neighbours = frozenset(setup.neighbours)
         self._known = self._neighbours | {COORDINATOR}
         self.machine: Machine
+        self._patient: PatientMachine | None = None
         self.pace: Pace
         self.account: Account
         self._run = -1
@@ -152,6 +158,11 @@ class AgentHost:
         return self.pace.under_way and not self.pace.ready
 
     @property
+    def awaited(self) -> int:
+        """How many more of the neighbours' messages must be here before this agent acts."""
+        return self._patient.awaited if self._patient is not None else 1
+
+    @property
     def busy(self) -> bool:
         """Whether `step` has something to do without another message."""
         return self._running and self.pace.ready
@@ -160,10 +171,11 @@ class AgentHost:
         """Carry out what the agent does of its own accord (clocks `slots` and `wall`)."""
         self.pace.step()
 
-    def receive(self, sender: int | None, frame: bytes) -> None:
+    def receive(self, sender: int | None, frame: bytes, arrived: int = 0) -> None:
         """Take one frame. What a peer did wrong is refused and counted.
 
-        `sender` is who the transport knows the peer to be, None where it does not know.
+        `sender` is who the transport knows the peer to be, None where it does not know. `arrived`:
+        what `stamp` showed when the frame was here, if that was not just now.
         """
         source: int | None = None
         try:
@@ -190,7 +202,7 @@ class AgentHost:
                 raise RemoteProtocolError("replayed", f"sequence {sequence}")
             self._last[source] = sequence
             if sent:
-                self.delays.add(self.stamp() - sent)
+                self.delays.add((arrived or self.stamp()) - sent)
             self.pace.message(Received(source, message), now)
         except RemoteProtocolError as error:
             self._refuse(error.reason, source)
@@ -244,6 +256,7 @@ class AgentHost:
                 field=self.field,
             )
         )
+        self._patient = self.machine if isinstance(self.machine, PatientMachine) else None
         self._set_pace(run, seed, arms, seeded)
         self.pace.start()
 
@@ -337,7 +350,12 @@ class AgentHost:
                 case Pull() | Explore():
                     order = effect
                 case Broadcast(message):
-                    self._hand_over(self.setup.neighbours, message)
+                    frame = self._frame(message)
+                    kind = type(message).__name__
+                    self.meter.count_each(
+                        self.rank, self.setup.neighbours, message.plane, kind, frame
+                    )
+                    self.outbox.append((NEIGHBOURS, frame))
                 case Disclose(release):
                     self.account.disclosed(release)
                 case Note(name, row):
@@ -387,10 +405,11 @@ class AgentHost:
         """Encode and count one message, and put it into the outbox."""
         if to != COORDINATOR and to not in self._neighbours:
             raise LocalProtocolError(f"agent {self.rank} has no link to {to}")
-        self._hand_over((to,), message)
+        frame = self._frame(message)
+        self.meter.count(self.rank, to, message.plane, type(message).__name__, frame)
+        self.outbox.append((to, frame))
 
-    def _hand_over(self, targets: tuple[int, ...], message: Message) -> None:
-        """One frame, the same to all of `targets`."""
+    def _frame(self, message: Message) -> bytes:
         frame = encode(
             message,
             run=max(self._run, 0),
@@ -400,7 +419,4 @@ class AgentHost:
             sent=self.stamp(),
         )
         self._sequence += 1
-        kind = type(message).__name__
-        for to in targets:
-            self.meter.count(self.rank, to, message.plane, kind, frame)
-            self.outbox.append((to, frame))
+        return frame

@@ -47,10 +47,10 @@ class Refused(Control, frozen=True):
 
 
 class Welcome(Control, frozen=True):
-    """An agent on another machine is let in; `mesh`: it will talk to other agents."""
+    """An agent on another machine is let in; `system` says whether agents talk to each other."""
 
     rank: int
-    mesh: bool
+    system: Text
 
 
 class Sync(Control, frozen=True):

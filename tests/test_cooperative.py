@@ -134,7 +134,6 @@ def test_duplicates_and_arrivals_on_a_ring() -> None:
     for agent in agents:
         # the bundles of slots 1 to 10 were merged, those of slot 1 carry nothing passed on
         assert agent.flood.arrivals.tolist() == [0, 20, 9]
-        assert agent.flood.delays.tolist() == [0, 20, 18]
         assert agent.flood.duplicates == 9 * 3
 
 

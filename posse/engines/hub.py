@@ -63,7 +63,7 @@ class Hub:
         deadline: float,
         keys: CoordinatorKeys | None = None,
         configuration: dict[str, str] | None = None,
-        mesh: bool = False,
+        system: str = "",
     ) -> None:
         self.refused: Counter[str] = Counter()
         self.on_join: Callable[[int], None] = lambda joined: None
@@ -75,7 +75,7 @@ class Hub:
         """Whether somebody joined since all were configured."""
         self._agents = agents
         self._deadline = deadline
-        self._mesh = mesh
+        self._system = system
         self._running = False
         self._survivor: CoordinatorHost | None = None
         self._ready: set[int] = set()
@@ -393,7 +393,7 @@ class Hub:
             self._replace(member, old)
         self.changed = True
         if member.incarnation:
-            self._reply(identity, control.Welcome(member.rank, self._mesh))
+            self._reply(identity, control.Welcome(member.rank, self._system))
         else:
             self.on_join(self.roster.arrived())
         return True

@@ -12,19 +12,21 @@ import secrets
 import socket as sockets
 import statistics
 import time
+from collections import Counter
 from pathlib import Path
 
 import msgspec
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
-from posse.agent_host import AgentHost, AgentSetup
+from posse.agent_host import AgentSetup
 from posse.arms import ArmsSpec
 from posse.arms.csv import CsvArms
 from posse.arms.python import PythonArms
 from posse.configuration import fingerprint
-from posse.engines.agent_process import AgentProcess, ProcessResources
+from posse.engines.agent_process import AgentProcess
 from posse.engines.gate import Gate, Verdict, connect_with, key_of, serve_with
+from posse.engines.links import listen
 from posse.engines.sockets import why_failed
 from posse.errors import PosseError, RunFailed
 from posse.keys import AgentKeys
@@ -85,18 +87,19 @@ class RemoteAgent(AgentProcess):
         self._give_up = time.monotonic() + wait
         self._closed_in_a_row = 0
         self._offset = 0
-        self._mesh = False
+        self._system = ""
         self._trips: list[tuple[int, int]] = []
         self._neighbours: dict[str, int] = {}
         self._strangers: set[str] = set()
-        self._link_monitors: dict[zmq.Socket[bytes], tuple[int, list[int]]] = {}
+        self._link_monitors: dict[zmq.Socket[bytes], Counter[str]] = {}
+        self._setup_inboxes: dict[str, int] = {}
         super().__init__(endpoint, rank, token="", inbox=inbox)
 
     def stamp(self) -> int:
         """The coordinator's clock as this agent knows it, in nanoseconds."""
         return time.monotonic_ns() + self._offset
 
-    def _join(self, endpoint: str, token: str, inbox: str) -> None:
+    def _join(self, endpoint: str, token: str, inbox: str, system: str) -> None:
         """Begin to connect; what follows is said by the monitor."""
         self._hub.setsockopt(zmq.RECONNECT_IVL, 100)
         self._hub.setsockopt(zmq.RECONNECT_IVL_MAX, 2_000)
@@ -123,6 +126,7 @@ class RemoteAgent(AgentProcess):
                         break
                 self._flush(host)
             ready = dict(self._poller.poll(0 if busy else self._patience()))
+            self._go_on_when_heard()
             if self._hub in ready and not self._drain_hub():
                 return 0
             if self._inbox in ready:
@@ -136,7 +140,9 @@ class RemoteAgent(AgentProcess):
 
     def _patience(self) -> int | None:
         """Milliseconds to listen; for ever once we belong, as heartbeats notice a loss."""
-        return None if self._joined else max(1, int(1000 * (self._give_up - time.monotonic())) + 1)
+        if self._joined:
+            return super()._patience()
+        return max(1, int(1000 * (self._give_up - time.monotonic())) + 1)
 
     def _why_alone(self) -> str:
         trouble = _unresolved(self._endpoint)
@@ -209,9 +215,11 @@ class RemoteAgent(AgentProcess):
 
     def _joining(self, message: Message) -> None:
         match message:
-            case control.Welcome(rank, mesh):
+            case control.Welcome(rank, system):
+                if self._inbox is not None:
+                    listen(self._inbox, rank, before=self._rank)
                 self._rank = rank
-                self._mesh = mesh
+                self._system = system
                 self._trips = []
                 self._say(control.Sync(time.monotonic_ns()))
             case control.Synced(sent, clock):
@@ -231,8 +239,8 @@ class RemoteAgent(AgentProcess):
             return
         quickest = sorted(self._trips)[: _ROUND_TRIPS // 2]
         self._offset = int(statistics.median(offset for _, offset in quickest))
-        if self._mesh and self._inbox is None:
-            self._inbox_address = self._advertised(self._inbox_wanted)
+        if get_system(self._system).has_topology:
+            self._inbox_address = self._inbox_address or self._advertised(self._inbox_wanted)
         self._joined = True
         LOG.info(
             "joined %s as agent %d; round trip %.1f ms",
@@ -246,7 +254,7 @@ class RemoteAgent(AgentProcess):
         """Open the inbox; the address by which others reach it."""
         here = _own_address(self._endpoint)
         try:
-            bound = self._open_inbox(wanted or f"tcp://{here}:*")
+            bound = self._open_inbox(wanted or f"tcp://{here}:*", self._system)
         except zmq.ZMQError as error:
             raise PosseError(f"--inbox {wanted} cannot be bound: {error.strerror}") from None
         return bound.replace("//0.0.0.0:", f"//{here}:")
@@ -258,9 +266,8 @@ class RemoteAgent(AgentProcess):
             _say_claim(setup)
         self._neighbours = {key: rank for rank, key in setup.keys.items()}
         self._setup_keys = setup.keys
-        self._connect(setup.inboxes)
-        self._host = AgentHost(setup, rank, self.stamp, ProcessResources())
-        self._flush(self._host)
+        self._setup_inboxes = {address: rank for rank, address in setup.inboxes.items()}
+        super()._begin(setup, rank)
 
     def _own(self, setup: AgentSetup) -> AgentSetup:
         spec = self._spec
@@ -324,20 +331,21 @@ class RemoteAgent(AgentProcess):
             own = self._keys.own
             connect_with(link, own.public, own.secret, self._setup_keys[rank])
         monitor = link.get_monitor_socket(_LINK_FAILURES)
-        self._link_monitors[monitor] = (rank, [])
+        self._link_monitors.setdefault(monitor, Counter())
         self._poller.register(monitor, zmq.POLLIN)
 
     def _link_trouble(self, monitor: zmq.Socket[bytes]) -> None:
         """A neighbour did not let us in; it may not have been told of us yet."""
-        rank, failures = self._link_monitors[monitor]
+        failures = self._link_monitors[monitor]
         while monitor.poll(0):
             event = recv_monitor_message(monitor)
-            failures.append(event["event"])
-            if len(failures) == _CLOSED_IN_A_ROW:
+            address = event["endpoint"].decode()
+            failures[address] += 1
+            if failures[address] == _CLOSED_IN_A_ROW:
                 LOG.warning(
-                    "agent %d at %s does not let this agent in: %s",
-                    rank,
-                    self._addresses.get(rank, "?"),
+                    "agent %s at %s does not let this agent in: %s",
+                    self._setup_inboxes.get(address, "?"),
+                    address,
                     why_failed(event["value"])
                     if event["event"] == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
                     else "it was not told of this agent's key; are both from one posse keys?",

@@ -96,6 +96,7 @@ class System:
     `agent`, `coordinator`  make the machines; no coordinator where the system has no server
     `has_topology`  agents talk to each other, along the edges of `[topology]`; `components` says
                   that its graph may fall apart
+    `broadcasts`  among neighbours an agent says the same to all, never something to one of them
     `check`       raises `SpecError` for what the types cannot say (N < M, …)
     `outlives_agents`  its server's machine goes on, or ends in order, when an agent's process dies
     `shared_arms` all agents share one set of arms, which is the coordinator's machine's to pull
@@ -127,6 +128,7 @@ class System:
     needs_unit_interval: bool = False
     has_topology: bool = False
     components: bool = False
+    broadcasts: bool = False
     outlives_agents: bool = False
     shared_arms: bool = False
     field: bool = False
