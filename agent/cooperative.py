@@ -305,7 +305,7 @@ class PrivateMeans(SharedMeans):
         self.next_release[arm] += 1
         assert self.noise is not None
         scale = noise_scale(n, self.v)
-        mean = self.sums[arm] / n + float(self.noise.laplace(scale, 1)[0])
+        mean = float(self.noise.noisy(self.sums[arm : arm + 1] / n, 1 / n, scale)[0])
         self.released_sums[arm] = n * mean
         self.released_counts[arm] = n
         self.message["means"][0, arm] = mean

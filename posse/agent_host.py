@@ -4,7 +4,6 @@ Both engines run this same object; they differ only in how they carry its frames
 """
 
 import functools
-import secrets
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -16,6 +15,7 @@ from agent.noise import SeededNoise
 from posse.account import Account
 from posse.activity import Activity
 from posse.arms import ArmsContext, ArmsSpec, LabMeans
+from posse.clock import coarse
 from posse.field_noise import FieldNoise
 from posse.meter import Delays, Meter
 from posse.pace import FreePace, Pace, SharedPace, SlotPace, VirtualPace
@@ -90,11 +90,6 @@ def codec_of(system: str) -> Codec:
     return Codec(get_system(system).to_agent + control.TO_AGENT)
 
 
-def _coarse(stamp: Callable[[], int]) -> Callable[[], int]:
-    """A clock in whole milliseconds: how long a computation took is not to be read off it."""
-    return lambda: stamp() // 1_000_000 * 1_000_000
-
-
 class ResourceMeter:
     """What this agent's process uses; nothing here, where agents share one."""
 
@@ -130,7 +125,7 @@ class AgentHost:
         self.outbox: list[tuple[int, bytes]] = []
         self.system = get_system(setup.system)
         self.field = setup.mode == "field"
-        self.stamp = _coarse(stamp) if self.field else stamp
+        self.stamp = coarse(stamp) if self.field else stamp
         self.parameters = msgspec.convert(setup.parameters, self.system.parameters)
         self._codec = codec_of(setup.system)
         self._neighbours = frozenset(setup.neighbours)
@@ -244,9 +239,7 @@ class AgentHost:
         self._resources.begin()
 
         def seeded(purpose: Purpose, rank: int = self.rank) -> np.random.Generator:
-            if self.field:
-                return np.random.default_rng(secrets.randbits(128))
-            return generator(seed, run, rank, purpose)
+            return generator(seed, run, rank, purpose, field=self.field)
 
         arms = setup.arms if isinstance(setup.arms, int) else setup.arms.arm_count()
         self.machine = self.system.agent(
@@ -260,6 +253,7 @@ class AgentHost:
                 knowledge=setup.knowledge,
                 noise=FieldNoise() if self.field else SeededNoise(seeded(Purpose.NOISE)),
                 generator=seeded,
+                field=self.field,
             )
         )
         self._patient = self.machine if isinstance(self.machine, PatientMachine) else None
@@ -369,10 +363,13 @@ class AgentHost:
                 case Stopwatch(name, running):
                     self._time(name, running)
                 case Attest(step, value):
-                    self.send(COORDINATOR, control.Attested(step, value))
+                    # what agents hold among themselves is not the coordinator's in the field
+                    if not self.field:
+                        self.send(COORDINATOR, control.Attested(step, value))
                 case Refuse(reason, sender, count):
                     self._refuse(reason, sender, count)
                 case Abort(reason):
+                    # reasons name rounds and agents, never a reward
                     self.send(COORDINATOR, control.Failed(f"agent {self.rank}: {reason}"))
                 case Finish(_, arm):
                     order = effect
@@ -380,9 +377,12 @@ class AgentHost:
         return order
 
     def _say_finished(self, arm: int | None) -> None:
-        """In the field an end that tells more than was sent is kept back."""
-        if not self.field or self.system.finish_is_public:
+        """In the field an end that tells more than was sent is kept back, see `System.end`."""
+        self.account.answer = arm
+        if not self.field or self.system.end == "answer":
             self.send(COORDINATOR, control.Finished(arm))
+        elif self.system.end == "bare":
+            self.send(COORDINATOR, control.Finished(None))
 
     def _time(self, name: str, running: bool) -> None:
         now = self.stamp()
@@ -392,11 +392,14 @@ class AgentHost:
             self.seconds.setdefault(name, []).append((now - began) * 1e-9)
 
     def exhausted(self, what: str) -> None:
-        """The agent's rewards are used up: it stops and says so."""
+        """The agent's rewards are used up: it stops and says so, see `System.end`."""
+        self.account.exhausted = what
         if not self.field:
             self.send(COORDINATOR, control.Finished(None, what))
-        elif self.system.finish_is_public:
+        elif self.system.end == "answer":
             self.send(COORDINATOR, control.Finished(None, "its rewards are used up"))
+        elif self.system.end == "bare":
+            self.send(COORDINATOR, control.Finished(None))
 
     def send(self, to: int, message: Message) -> None:
         """Encode and count one message, and put it into the outbox."""

@@ -123,5 +123,5 @@ def result(spec: RunSpec, records: list[RunRecord]) -> Result:
         runs=records,
         specification=msgspec.to_builtins(spec),
         network=dict(spec.definition().network(spec, 0).facts),
-        warnings=spec.definition().advise(spec, spec.model()),
+        warnings=spec.advice(),
     )

@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from time import monotonic, monotonic_ns
 
+from posse.clock import coarse
 from posse.conductor import Conductor
 from posse.errors import RunFailed
 from posse.meter import Delays, Meter
@@ -72,7 +73,8 @@ class CoordinatorHost:
         self._system = spec.definition()
         self._codec = Codec(self._system.to_coordinator + control.TO_COORDINATOR)
         self._agents = spec.agents.count
-        self._stamp = stamp
+        self._field = spec.mode == "field"
+        self._stamp = coarse(stamp) if self._field else stamp
         self._observe = observe
         self._meter = Meter()
         self._delays = Delays()
@@ -89,7 +91,6 @@ class CoordinatorHost:
         self._attested: dict[int, tuple[int, bytes, set[int]]] = {}
         self._complaints: dict[tuple[str, int, str], None] = {}
         self._reports: dict[int, control.Report] = {}
-        self._field = spec.mode == "field"
         self._stopped: set[int] = set()
         self._verdict: Finish | None = None
         self._began = monotonic_ns()
@@ -109,7 +110,9 @@ class CoordinatorHost:
                     parameters=spec.model(),
                     variant=spec.variant,
                     knowledge=network.server,
-                    generator=lambda purpose: generator(spec.seed, run, COORDINATOR, purpose),
+                    generator=lambda purpose: generator(
+                        spec.seed, run, COORDINATOR, purpose, field=self._field
+                    ),
                 )
             )
 
@@ -122,7 +125,8 @@ class CoordinatorHost:
             return float(self._world.slots)
         if self._clock == "slots":
             return self._slot
-        return (monotonic_ns() - self._began) * 1e-9
+        since = monotonic_ns() - self._began
+        return (since // 1_000_000 * 1e-3) if self._field else since * 1e-9
 
     def expected_rounds(self) -> float:
         """The activations to be expected by now: those of each agent until it finished.
@@ -182,7 +186,7 @@ class CoordinatorHost:
 
         Where an agent's end would tell of its rewards, silence is how a run ends without consensus.
         """
-        if not self._field or self._system.finish_is_public or self._verdict is not None:
+        if not self._field or self._system.end != "nothing" or self._verdict is not None:
             return False
         for rank in self._present():
             if self._verdict is None:
@@ -245,7 +249,7 @@ class CoordinatorHost:
             case control.Due(due) if self._conductor is not None:
                 if not self._conductor.heard(rank, due):
                     raise RemoteProtocolError("out-of-turn", "Due was not asked for")
-            case control.SlotReached() if self._clock == "slots":
+            case control.SlotReached() if self._clock in ("slots", "wall"):
                 self._reached[rank] = header.now
                 self._slot = max(self._slot, header.now)
                 self._observe(self)
@@ -382,17 +386,29 @@ class CoordinatorHost:
         spec = self.spec
         record = outcome(spec, self.run, seen, self._reports)
         if self._field:
-            _forget(record)
+            self._forget(record)
         self._system.summarise(spec, record)
         return record
 
+    def _forget(self, record: RunRecord) -> None:
+        """In the field a coordinator knows none of what agents report in the lab: say so, not 0.
 
-def _forget(record: RunRecord) -> None:
-    """In the field a coordinator knows none of what agents report in the lab: say so, not 0."""
-    record.pulls = record.rounds = record.slots = None
-    record.pulls_per_arm = []
-    record.pulls_per_agent = []
-    record.activations_per_agent = []
-    record.agent_logs = []
-    if record.privacy is not None:
-        record.privacy["spent_per_agent"] = record.privacy["releases_per_agent"] = None
+        The arms that all share are its own. What agents send each other it does not see.
+        """
+        record.rounds = None
+        record.slots = None if self._world is None else self._world.slots
+        if self._world is None:
+            record.pulls = None
+            record.pulls_per_arm = []
+            record.pulls_per_agent = []
+            record.activations_per_agent = []
+        record.agent_logs = []
+        record.ledgers = []
+        if record.privacy is not None:
+            record.privacy["spent_per_agent"] = record.privacy["releases_per_agent"] = None
+        if self._system.has_topology:
+            traffic = record.communication
+            traffic["links"]["agent-agent"] = traffic["cost"] = None
+            for plane in (Plane.DATA, Plane.CONTROL):
+                unknown = dict.fromkeys(("messages", "payload_bytes", "frame_bytes"))
+                traffic[plane.name.lower()] |= unknown

@@ -101,9 +101,10 @@ class Advance(Control, frozen=True):
 
 
 class SlotReached(Control, frozen=True):
-    """Clock `slots`: the agent has come to the header's `now`; said at every so many slots.
+    """An agent in lockstep has come to the header's `now`; said now and then.
 
-    Where agents talk to each other alone, it is how the coordinator knows that they go on.
+    Where agents talk to each other alone, it is how the coordinator knows that they go on. By the
+    clock `slots` it is said at every so many of them, in the field at most once in five seconds.
     """
 
 

@@ -31,6 +31,7 @@ from posse.engines.sockets import why_failed
 from posse.errors import PosseError, RunFailed
 from posse.keys import AgentKeys
 from posse.log import LOG
+from posse.meter import quantile
 from posse.spec import RunSpec
 from posse.systems import get_system
 from protocol import control
@@ -266,6 +267,8 @@ class RemoteAgent(AgentProcess):
     def _begin(self, setup: AgentSetup, rank: int) -> None:
         """See `AgentProcess`: on another machine the arms are this machine's own."""
         setup = self._own(setup)
+        if setup.mode == "field":
+            _say_claim(setup)
         self._neighbours = {key: rank for rank, key in setup.keys.items()}
         self._setup_keys = setup.keys
         self._setup_inboxes = {address: rank for rank, address in setup.inboxes.items()}
@@ -375,11 +378,15 @@ class RemoteAgent(AgentProcess):
         host = self._host
         if host is not None and host.ledger is not None:
             ledger, host.ledger = host.ledger, None
+            if (median := quantile(host.delays.histogram(), 0.5)) is not None:
+                LOG.info("what this agent was sent took %.1f ms (median)", 1e3 * median)
             LOG.info(
-                "this run used %d rewards and spent epsilon = %g in %d releases",
+                "this run used %d rewards and spent epsilon = %g in %d releases%s%s",
                 int(ledger.pulls.sum()),
                 spent(ledger.releases),
-                len(ledger.releases),
+                sum(release.times for release in ledger.releases),
+                "" if ledger.answer is None else f"; this agent's arm is {ledger.answer}",
+                f"; its rewards are used up: {ledger.exhausted}" if ledger.exhausted else "",
             )
         return going_on
 
@@ -392,6 +399,19 @@ class RemoteAgent(AgentProcess):
     def _close(self) -> None:
         for monitor in (self._monitor, *self._link_monitors):
             monitor.close(0)
+
+
+def _say_claim(setup: AgentSetup) -> None:
+    """Before any reward is used: what this agent is about to give away."""
+    system = get_system(setup.system)
+    claim = system.claim(msgspec.convert(setup.parameters, system.parameters), setup.variant)
+    if claim is None or claim.mechanism == "none":
+        LOG.warning("%s protects no rewards", setup.system)
+    if claim is not None:
+        bound = "" if claim.epsilon is None else f"epsilon = {claim.epsilon:g} for {claim.unit}"
+        broken = "" if claim.holds else "the paper's claim does not hold"
+        parts = (bound, f"against {claim.adversary}", broken, claim.note)
+        LOG.info("%s: %s", claim.mechanism, "; ".join(part for part in parts if part))
 
 
 def _host_and_port(endpoint: str) -> tuple[str, int]:

@@ -15,6 +15,7 @@ from protocol.privacy import Claim
 from protocol.wire import Message
 
 Clock = Literal["virtual", "slots", "wall"]
+End = Literal["answer", "bare", "nothing"]
 
 if TYPE_CHECKING:
     from posse.record import RunRecord
@@ -26,7 +27,8 @@ class AgentContext:
     """What an agent's machine is built from.
 
     `neighbours` are names, never the graph; `knowledge` is what the system's `know` gave this
-    agent of the topology (its next hop to a sink, the delay to wait).
+    agent of the topology (its next hop to a sink, the delay to wait). In the `field` noise and
+    `generator` are the operating system's; what is random there and secret takes a vetted source.
     """
 
     rank: int
@@ -38,6 +40,7 @@ class AgentContext:
     knowledge: dict[str, Any]
     noise: Noise
     generator: Callable[[Purpose], np.random.Generator]
+    field: bool = False
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,7 @@ def no_summary(spec: RunSpec, record: RunRecord) -> None:
 class System:
     """One algorithm by name.
 
-    `clocks`      what it can run by; the first is the default
+    `clocks`      what it can run by in the lab; the first is the default
     `agent`, `coordinator`  make the machines; no coordinator where the system has no server
     `has_topology`  agents talk to each other, along the edges of `[topology]`; `components` says
                   that its graph may fall apart
@@ -99,8 +102,10 @@ class System:
     `shared_arms` all agents share one set of arms, which is the coordinator's machine's to pull
     `field`       whether it has a form for real rewards: all its noise is by `Noise.noisy`, and
                   what it sends is all that its rewards decide
-    `finish_is_public`  whether an agent's end follows from what it sent before; if not, it is kept
-                  back in the field
+    `lab_only`    where it has none: why, for a sentence that begins with its name
+    `end`         what an agent in the field says of its end: its "answer", where that follows from
+                  what it sent or is covered by the claim; that it ended but not what it found
+                  ("bare"); "nothing" where the time alone would tell
     `advise`      sentences about what is allowed and probably not meant
     `network`     lays out who hears whom
     `regret_against`  the means that `regret` is measured against: the "average" over the agents
@@ -127,7 +132,8 @@ class System:
     outlives_agents: bool = False
     shared_arms: bool = False
     field: bool = False
-    finish_is_public: bool = True
+    lab_only: str = ""
+    end: End = "answer"
     regret_against: Literal["average", "own"] = "average"
     check: Callable[[RunSpec, Any], None] = no_check
     advise: Callable[[RunSpec, Any], list[str]] = no_advice
