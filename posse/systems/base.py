@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from agent.noise import Noise
+from posse.bounds import Bound
 from posse.seeds import Purpose
 from protocol.machine import Machine, Parameters
 from protocol.privacy import Claim
@@ -81,6 +82,11 @@ def no_advice(spec: RunSpec, parameters: Any) -> list[str]:
     return []
 
 
+def no_bound(spec: RunSpec, parameters: Any, run: int) -> Bound:
+    """Nothing is promised."""
+    return Bound(note="")
+
+
 def no_summary(spec: RunSpec, record: RunRecord) -> None:
     """Nothing to add to the record."""
 
@@ -100,6 +106,8 @@ class System:
                   what it sends is all that its rewards decide
     `finish_is_public`  whether an agent's end follows from what it sent before; if not, it is kept
                   back in the field
+    `bound`       what theory says about run number `run`, for the report
+    `one_form`    the print needs no correction: both variants are the same
     `advise`      sentences about what is allowed and probably not meant
     `network`     lays out who hears whom
     `regret_against`  the means that `regret` is measured against: the "average" over the agents
@@ -126,9 +134,11 @@ class System:
     shared_arms: bool = False
     field: bool = False
     finish_is_public: bool = True
+    one_form: bool = False
     regret_against: Literal["average", "own"] = "average"
     check: Callable[[RunSpec, Any], None] = no_check
     advise: Callable[[RunSpec, Any], list[str]] = no_advice
     network: Callable[[RunSpec, int], Network] = no_network
     untold: tuple[str, ...] = ()
     summarise: Callable[[RunSpec, RunRecord], None] = no_summary
+    bound: Callable[[RunSpec, Any, int], Bound] = no_bound
