@@ -1,13 +1,18 @@
 """The papers' experiments: statements decided by hand-made runs, and every specification valid."""
 
+import dataclasses
 import json
 import re
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
 
 from posse import cli, papers, systems
-from posse.papers import base, conduct, reproduction
-from posse.papers.base import Experiment, Measured, Point
+from posse.papers import base, conduct, page, repetitions, reproduction
+from posse.papers.base import Computation, Experiment, Measured, Point
 from posse.record import RunRecord
 from posse.spec import parse
 
@@ -152,11 +157,11 @@ def test_both_variants_are_run_and_both_engines_agree(outcome):
 def test_a_disagreement_of_engines_is_said(outcome):
     outcome_ = conduct.Outcome(**{**vars(outcome), "agreement": [("rounds", 1, 2)]})
     assert not outcome_.agrees
-    assert conduct.outcome_page(outcome_).alerts
+    assert page.outcome_page(outcome_).alerts
 
 
 def test_the_page_has_the_figure_the_claims_and_the_numbers(outcome, tmp_path):
-    conduct.outcome_page(outcome).write(tmp_path / "report.html")
+    page.outcome_page(outcome).write(tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text()
     assert "A small one" in text
     assert "No run can say." in text
@@ -191,6 +196,104 @@ def test_an_experiment_from_the_command_line(tmp_path, capsys, monkeypatch):
     document = tmp_path / "reproduction.md"
     arguments = ["paper", "--all", "--quick", "--out", str(tmp_path), "--document", str(document)]
     assert cli.main(arguments) == 0
-    assert (tmp_path / "small/report.html").is_file()
+    assert (tmp_path / "small/quick/report.html").is_file()
     assert "engines agree" in capsys.readouterr().out
     assert "More agents, more rounds." in document.read_text()
+
+
+def test_repetitions_are_kept_and_not_run_again(tmp_path, monkeypatch):
+    first = conduct.conduct(small(), quick=True, folder=tmp_path, jobs=1)
+    monkeypatch.setattr(repetitions, "one", None)
+    again = conduct.conduct(small(), quick=True, folder=tmp_path, jobs=1)
+    for variant in ("corrected", "printed"):
+        for key, records in first.measured[variant].runs.items():
+            curves = [record.regret_curve for record in again.measured[variant].runs[key]]
+            assert curves == [record.regret_curve for record in records]
+    assert [f.evidence for f in again.findings["printed"]] == [
+        f.evidence for f in first.findings["printed"]
+    ]
+    assert again.processor_seconds == first.processor_seconds > 0
+
+
+def test_half_a_file_and_other_code_count_for_nothing(tmp_path, monkeypatch):
+    task = conduct.repetitions(small(), quick=True, engine="memory", folder=tmp_path)[0][0]
+    done = repetitions.one(task)
+    assert repetitions.kept(task).record == done.record
+    whole = task.path.read_bytes()
+    task.path.write_bytes(whole[: len(whole) // 2])
+    assert repetitions.kept(task) is None
+    task.path.write_bytes(whole)
+    monkeypatch.setattr(repetitions, "_code", lambda: "changed")
+    changed = conduct.repetitions(small(), quick=True, engine="memory", folder=tmp_path)[0][0]
+    assert changed.path != task.path
+    assert repetitions.kept(changed) is None
+
+
+def test_a_system_of_one_form_is_run_once_for_both_variants(tmp_path):
+    experiment = dataclasses.replace(
+        small(), points=lambda quick: [dataclasses.replace(p, run={
+            **p.run, "system": "independent", "parameters": {}}) for p in small().points(quick)],
+    )  # fmt: skip
+    found = conduct.conduct(experiment, quick=True, folder=tmp_path, jobs=1)
+    # both lines are the same then: two sizes, two repetitions
+    assert len(list(tmp_path.iterdir())) == 2 * 2
+    one, other = (found.measured[v].runs for v in ("corrected", "printed"))
+    assert one == other
+
+
+def number(variant, generator, shift):
+    return {"value": shift + generator.random() + (variant == "printed")}
+
+
+def computed(repeat):
+    return dataclasses.replace(
+        small(),
+        points=lambda quick: [
+            Point(line=line, x=0.0, run=Computation(number, shift))
+            for line, shift in (("high", 2.0), ("low", 0.0))
+        ],
+        metric=base.value,
+        repeat=(repeat, repeat),
+        statements=(base.falling("It falls.", "high", "low"),),
+    )
+
+
+def test_a_computation_is_an_experiment_without_engines(tmp_path):
+    found = conduct.conduct(computed(4), quick=True, folder=tmp_path)
+    assert found.findings["corrected"][0].answer == "borne out"
+    assert found.agreement == []
+    assert found.document()["engines_agree"] is None
+    high, low = (found.measured["corrected"].values(line, 0.0) for line in ("high", "low"))
+    # repetitions of one number share their random numbers
+    assert [a - b for a, b in zip(high, low, strict=True)] == pytest.approx([2.0] * 4)
+    assert len(set(high)) == 4
+    text = reproduction.text([found.document()])
+    assert "computed without runs of systems" in text
+
+
+def test_the_cost_is_the_first_repetitions_times_the_number(tmp_path):
+    told = conduct.estimate(small(), quick=False, folder=tmp_path)
+    assert told.repetitions == 4 * 2 * 3
+    assert told.kept == 4 * 2
+    tasks = [t for t, _, _ in conduct.repetitions(
+        small(), quick=False, engine="memory", folder=tmp_path)]  # fmt: skip
+    seconds = sum(repetitions.kept(t).seconds for t in tasks if t.number == 0)
+    assert told.processor_seconds == pytest.approx(3 * seconds)
+
+
+def test_an_interrupted_experiment_goes_on(tmp_path):
+    command = [sys.executable, "-m", "posse", "paper", "rio-1", "--quick", "--out", str(tmp_path)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    folder = tmp_path / "repetitions"
+    deadline = time.monotonic() + 60
+    while not (folder.is_dir() and list(folder.glob("*.msgpack"))):
+        assert time.monotonic() < deadline, "no repetition was kept within 60 s"
+        assert process.poll() is None, process.communicate()[1]
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 130
+    assert "interrupted in rio-1" in said
+    assert "Traceback" not in said
+    assert list(folder.glob("*.msgpack"))
+    assert not (tmp_path / "rio-1").exists()

@@ -8,24 +8,55 @@ from itertools import pairwise
 from math import log
 from typing import Any, Literal
 
+import numpy as np
+
 from posse.confidence import mean_ci
 from posse.record import RunRecord
 from posse.report.page import number, wilson
 
+SEED = 1
+"""The seed of every experiment; repetitions differ by their number."""
+
 Answer = Literal["borne out", "not borne out", "undecided", "cannot be"]
 VARIANTS = ("corrected", "printed")
+
+
+class Computation:
+    """A point that is no run of a system: `of(variant, generator, *arguments)` gives its numbers.
+
+    `of` is a function of a module, so that other processes can call it; what it returns is the
+    record's `detail`. Repetition n of every computation has the n-th generator of the seed.
+    """
+
+    def __init__(self, of: Callable[..., dict[str, Any]], *arguments: Any) -> None:
+        self.of = of
+        self.arguments = arguments
+
+    @property
+    def module(self) -> str:
+        """Where `of` is written."""
+        return self.of.__module__
+
+    def identity(self) -> list[Any]:
+        """What it is, as plain data."""
+        return [self.module, self.of.__qualname__, *self.arguments]
+
+    def __call__(self, variant: str, number: int) -> dict[str, Any]:
+        """The numbers of one repetition."""
+        sequence = np.random.SeedSequence(SEED, spawn_key=(number,))
+        return self.of(variant, np.random.default_rng(sequence), *self.arguments)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
     """One setting: the line of the figure it belongs to, its place on the axis, what to run.
 
-    `run` is a run specification without seed, repeat, variant and engine.
+    `run` is a run specification without seed, repeat, variant and engine, or a computation.
     """
 
     line: str
     x: float
-    run: dict[str, Any]
+    run: dict[str, Any] | Computation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +108,9 @@ class Experiment:
 
     `points(quick)` are the settings; `repeat` is how often each is run, quick and in full;
     `shape` is "points" (metric against x), "curves" (regret over time) or "bars" (x says nothing).
-    `assumed` says what the paper does not print and what was taken.
+    `assumed` says what the paper does not print and what was taken. `keep_log`: statements read the
+    logs of runs. `agreement` is a small run for the comparison of engines where every point is
+    large.
     """
 
     name: str
@@ -96,11 +129,22 @@ class Experiment:
     variants: tuple[str, ...] = VARIANTS
     assumed: str = ""
     agreement: dict[str, Any] | None = None
+    keep_log: bool = False
+
+    def has_runs(self, quick: bool) -> bool:
+        """Whether any point runs a system, so that engines can be compared."""
+        return any(isinstance(point.run, dict) for point in self.points(quick))
 
 
 def regret(record: RunRecord) -> float | None:
     """Regret at the end."""
     return record.regret
+
+
+def value(record: RunRecord) -> float | None:
+    """The number "value" of a computation."""
+    found: float | None = record.detail["value"]
+    return found
 
 
 def above(

@@ -17,6 +17,13 @@ wording of the statements is ours, after the papers' texts and figures.
 """
 
 
+_ENGINES = {
+    True: "engine {engine}; the engines agree on one point",
+    False: "engine {engine}; the engines do not agree on one point",
+    None: "computed without runs of systems",
+}
+
+
 def text(outcomes: list[dict[str, Any]]) -> str:
     """The document."""
     out = [_HEAD]
@@ -36,16 +43,18 @@ def text(outcomes: list[dict[str, Any]]) -> str:
         if outcome["paper"] != paper:
             paper = outcome["paper"]
             out.append(f"\n## {paper}\n")
-        agree = "the engines agree" if outcome["engines_agree"] else "the engines do not agree"
+        agree = _ENGINES[outcome["engines_agree"]].format(**outcome)
         out.append(
             f"\n### `{outcome['name']}`: {outcome['figure']}, {outcome['title']}\n\n"
-            f"{outcome['form'].capitalize()} form, engine {outcome['engine']}; {agree} on one "
-            f"point. {outcome['assumed']}\n\n"
-            "| statement | corrected | printed |\n|---|---|---|\n"
+            f"{outcome['form'].capitalize()} form, {agree}, {outcome['processor_seconds']:,.0f} s "
+            f"of processor time. {outcome['assumed']}".rstrip()
+            + "\n\n"
+            "| statement | form | corrected | printed |\n|---|---|---|---|\n"
         )
         for statement in outcome["statements"]:
             cells = [_cell(statement.get(variant)) for variant in ("corrected", "printed")]
-            out.append(f"| {_escape(statement['text'])} | {cells[0]} | {cells[1]} |\n")
+            row = [_escape(statement["text"]), outcome["form"], *cells]
+            out.append(f"| {' | '.join(row)} |\n")
     return "".join(out)
 
 

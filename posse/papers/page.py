@@ -1,0 +1,158 @@
+"""The page of an experiment: the figure, what the paper says about it, every number."""
+
+from typing import Any
+
+import numpy as np
+
+from posse.papers.base import SEED, Experiment, Measured
+from posse.papers.conduct import Outcome, duration
+from posse.report.drawing import (
+    MARKERS,
+    SERIES,
+    Chart,
+    canvas,
+    large_numbers,
+    legend,
+    to_svg,
+)
+from posse.report.figures import mean_curve
+from posse.report.page import Page, Section, Verdict, mean_cell, table
+
+_CSS = {"borne out": "yes", "not borne out": "no", "undecided": "open", "cannot be": "open"}
+
+
+def outcome_page(outcome: Outcome) -> Page:
+    """The figure, the paper's statements beside it, every number, and both engines."""
+    experiment = outcome.experiment
+    form = "quick" if outcome.quick else "full"
+    repeat = experiment.repeat[0 if outcome.quick else 1]
+    statements = Section(id="statements", title="What the paper says, and what we find")
+    for i, statement in enumerate(experiment.statements):
+        for variant, found in outcome.findings.items():
+            statements.verdicts.append(
+                Verdict(
+                    css=_CSS[found[i].answer],
+                    word=found[i].answer + (f" ({variant})" if len(outcome.findings) > 1 else ""),
+                    claim=statement.text,
+                    evidence=found[i].evidence,
+                )
+            )
+    charts = [draw(experiment, measured) for measured in outcome.measured.values()]
+    numbers = table(
+        "",
+        ("variant", "line", experiment.x_label, experiment.y_label, "runs", "ended"),
+        [
+            (
+                variant,
+                line,
+                x,
+                mean_cell(measured.values(line, x)),
+                len(records),
+                ", ".join(sorted({record.status for record in records})),
+            )
+            for variant, measured in outcome.measured.items()
+            for (line, x), records in measured.runs.items()
+        ],
+    )
+    answers = [found.answer for finding in outcome.findings.values() for found in finding]
+    tally = ", ".join(f"{answers.count(a)} {a}" for a in _CSS if a in answers)
+    return Page(
+        title=experiment.title,
+        kicker=f"{experiment.name} · {experiment.paper}, {experiment.figure} · {form} form · "
+        + (f"engine {outcome.engine}" if outcome.agreement else "computed, no runs of systems")
+        + f" · {duration(outcome.processor_seconds)} of processor time",
+        lead=f"Of {len(answers)} answers: {tally}.",
+        alerts=[] if outcome.agrees else ["The two engines do not agree; see below."],
+        sections=[
+            Section(
+                id="figure",
+                title="The figure",
+                text=[f"Not printed in the paper and taken here: {experiment.assumed}"]
+                if experiment.assumed
+                else [],
+                charts=charts,
+            ),
+            statements,
+            Section(
+                id="numbers",
+                title="Every point",
+                text=[f"Mean ± 95% half-width of {repeat} runs, seed {SEED}."],
+                tables=[numbers],
+            ),
+            *_engines(outcome),
+        ],
+    )
+
+
+def _engines(outcome: Outcome) -> list[Section]:
+    """The comparison of both engines, where anything was run."""
+    if not outcome.agreement:
+        return []
+    return [
+        Section(
+            id="engines",
+            title="One point on both engines",
+            text=[
+                f"The figure was made by the {outcome.engine} engine. One run of one point, "
+                "of the same seed, on both:"
+            ],
+            tables=[
+                table(
+                    "",
+                    ("quantity", "memory", "processes", "same"),
+                    [
+                        (name, str(m), str(p), "yes" if m == p else "no")
+                        for name, m, p in outcome.agreement
+                    ],
+                )
+            ],
+        )
+    ]
+
+
+def draw(experiment: Experiment, measured: Measured) -> Chart:
+    """The paper's figure for one variant."""
+    name = f"{experiment.name}-{measured.variant}"
+    rows: list[tuple[Any, ...]] = []
+    lines = measured.lines()
+    with canvas(5.8, 4.4) as (figure, axes):
+        for index, line in enumerate(lines):
+            colour = SERIES[index % len(SERIES)]
+            if experiment.shape == "curves":
+                curves = [r.regret_curve for r in measured.runs[line, 0.0] if r.regret_curve]
+                times, mean, half = mean_curve(curves)
+                axes.plot(times, mean, color=colour, label=line)
+                axes.fill_between(
+                    times, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0
+                )
+                rows += [(line, *map(float, p)) for p in zip(times, mean, half, strict=True)]
+                continue
+            places = measured.places(line)
+            means = np.array([measured.mean(line, x) for x in places])
+            rows += [(line, x, *map(float, m)) for x, m in zip(places, means, strict=True)]
+            if experiment.shape == "bars":
+                axes.bar([index], means[:1, 0], yerr=means[:1, 1], color=colour, label=line)
+                continue
+            axes.errorbar(
+                places, means[:, 0], yerr=means[:, 1], color=colour, label=line,
+                marker=MARKERS[index % len(MARKERS)], markersize=5, capsize=3,
+            )  # fmt: skip
+        if experiment.log_x:
+            axes.set_xscale("log", base=2)
+        if experiment.log_y:
+            axes.set_yscale("log")
+        axes.set_xlabel(experiment.x_label)
+        axes.set_ylabel(experiment.y_label)
+        if experiment.shape == "bars":
+            axes.set_xticks([])
+        large_numbers(axes, x=experiment.shape == "curves" or experiment.log_x)
+        legend(axes, len(lines))
+        svg = to_svg(figure, name, experiment.title)
+    return Chart(
+        name=name,
+        title=f"{measured.variant.capitalize()}",
+        caption="Bars and bands are 95% intervals.",
+        svg=svg,
+        header=("line", experiment.x_label, "mean", "ci95"),
+        rows=rows,
+    )
