@@ -6,7 +6,7 @@ import importlib
 from posse.errors import SpecError
 from posse.papers.base import Experiment
 
-PAPERS = ("rio", "dubey", "tossou", "esfandiari", "li", "audits")
+PAPERS = ("rio", "rio_theory", "dubey", "dubey_theory", "tossou", "esfandiari", "li", "audits")
 
 
 def experiments() -> dict[str, Experiment]:

@@ -1,4 +1,4 @@
-"""Audits: how much ε a mechanism spends at least, shown by many releases on two neighbouring inputs.
+"""Audits: how much ε a mechanism spends at least, shown by releases on two neighbouring inputs.
 
 Neighbours differ in one reward. If a release falls into a set S with probability p on one input and
 p' on the other, (ε, δ)-differential privacy asks for p <= e^ε p' + δ, so that
@@ -6,8 +6,8 @@ p' on the other, (ε, δ)-differential privacy asks for p <= e^ε p' + δ, so th
     ε >= log((p - δ) / p').
 
 Both probabilities are counted and replaced by the ends of their Clopper and Pearson intervals, so
-that the bound is too large with probability at most `ERROR` (Jagielski, Ullman and Oprea 2020). S is
-fixed before anything is drawn. An audit can refute a claim; it cannot prove one.
+that the bound is too large with probability at most `ERROR` (Jagielski, Ullman and Oprea 2020). S
+is fixed before anything is drawn. An audit can refute a claim; it cannot prove one.
 """
 
 import math
@@ -79,7 +79,7 @@ def spends(text: str, line: str) -> Statement:
         over = detail["found"] > detail["claimed"]
         return Finding(
             answer="not borne out" if over else "borne out",
-            evidence=f"{hits:,} of {trials:,} releases against {others:,} on the neighbouring input: "
+            evidence=f"{hits:,} of {trials:,} releases against {others:,} on the neighbour: "
             f"ε is at least {number(float(detail['found']))} (error rate {ERROR:g}); claimed "
             f"{number(float(detail['claimed']))}"
             + ("" if over else "; an audit refutes, it does not prove"),

@@ -170,7 +170,8 @@ def _ledger(measured: Measured) -> Finding:
 def _spent(record: Any) -> float | None:
     if record.status == "computed":
         return value(record)
-    return max(record.detail["epsilon_prime_per_agent"]) / record.privacy["claim"]["epsilon"]
+    spent = max(map(float, record.detail["epsilon_prime_per_agent"]))
+    return spent / float(record.privacy["claim"]["epsilon"])
 
 
 _CDP = (4, 0.5)

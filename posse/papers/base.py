@@ -284,6 +284,32 @@ def right(text: str, failure: float) -> Statement:
     return Statement(text=text, check=check)
 
 
+def below_theory(text: str, line: str, x: float, run: dict[str, Any]) -> Statement:
+    """The regret of every run of a point is at most its system's bound, at all times."""
+
+    def check(measured: Measured) -> Finding:
+        from posse.spec import parse  # noqa: PLC0415
+
+        worst, over = 0.0, 0
+        records = measured.runs[line, x]
+        spec = parse({**run, "seed": SEED, "variant": measured.variant})
+        for record in records:
+            promised = spec.definition().bound(spec, spec.model(), record.run).regret
+            assert promised is not None
+            assert record.regret_curve is not None
+            times, found = np.array(record.regret_curve[1:]).T
+            share = float((found / promised(times)).max())
+            over += share > 1
+            worst = max(worst, share)
+        return Finding(
+            answer="not borne out" if over else "borne out",
+            evidence=f"In {len(records) - over} of {len(records)} runs; at most {worst:.2g} of the "
+            "bound",
+        )
+
+    return Statement(text=text, check=check)
+
+
 def cannot(text: str, why: str) -> Statement:
     """A statement that no run can decide, and why."""
     return Statement(text=text, check=lambda _: Finding(answer="cannot be", evidence=why))
