@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import pickle
 import re
 import signal
 import subprocess
@@ -10,7 +11,7 @@ import time
 
 import pytest
 
-from posse import cli, papers, systems
+from posse import cli, papers
 from posse.papers import base, conduct, page, repetitions, reproduction
 from posse.papers.base import Computation, Experiment, Measured, Point
 from posse.record import RunRecord
@@ -94,9 +95,12 @@ def test_every_experiment_can_be_run(name):
         points = experiment.points(quick)
         keys = [(point.line, point.x) for point in points]
         assert len(keys) == len(set(keys))
-        if not {point.run["system"] for point in points} <= set(systems.names()):
-            pytest.skip("a system of this experiment is not in this version")
         for point in points:
+            if isinstance(point.run, Computation):
+                # other processes are sent it, and files are named by what it is
+                pickle.loads(pickle.dumps(point.run))
+                json.dumps(point.run.identity())
+                continue
             for variant in experiment.variants:
                 parse({**point.run, "seed": 1, "variant": variant})
     if experiment.agreement is not None:

@@ -6,7 +6,19 @@ import importlib
 from posse.errors import SpecError
 from posse.papers.base import Experiment
 
-PAPERS = ("rio", "rio_theory", "dubey", "dubey_theory", "tossou", "esfandiari", "li", "audits")
+PAPERS = (
+    "rio",
+    "rio_theory",
+    "dubey",
+    "dubey_theory",
+    "tossou",
+    "tossou_theory",
+    "esfandiari",
+    "esfandiari_theory",
+    "li",
+    "li_theory",
+    "audits",
+)
 
 
 def experiments() -> dict[str, Experiment]:
