@@ -25,7 +25,7 @@ def show() -> int:
         if experiment.paper != paper:
             paper = experiment.paper
             print(f"\n{paper}")
-        print(f"  {experiment.name:<18} {experiment.figure}: {experiment.title}")
+        print(f"  {experiment.name:<26} {experiment.figure}: {experiment.title}")
     print("\nposse paper NAME [--quick] [--engine processes]; posse paper --all --quick")
     return 0
 
@@ -93,7 +93,7 @@ def estimate(names: list[str], *, quick: bool, engine: str, out: Path) -> int:
         )
         say.end()
         print(
-            f"{experiment.name:<18} {cost.processor_seconds / 60:8.1f} processor minutes, "
+            f"{experiment.name:<26} {cost.processor_seconds / 60:8.1f} processor minutes, "
             f"{cost.repetitions:5} repetitions, {cost.kept} of them done",
             flush=True,
         )

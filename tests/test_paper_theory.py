@@ -1,10 +1,13 @@
 """Audits and checks of theory: exact values by hand, and that each can come out either way."""
 
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from posse import papers
 from posse.papers import (
     audit,
     audits,
@@ -141,3 +144,19 @@ def test_regret_above_the_bound_refutes_it():
     assert check(measured).answer == "borne out"
     record.regret_curve = [[0, 0], [1, 1.0], [10, 1e9]]
     assert check(measured).answer == "not borne out"
+
+
+def test_the_servers_weights_by_hand():
+    # printed: M / Q² Σ 1/M_q = 100 / 25 (1/53 + 1/24 + 1/10 + 1/6 + 1/7)
+    wanted = 4 * (1 / 53 + 1 / 24 + 1 / 10 + 1 / 6 + 1 / 7)
+    assert li_theory.averaging("printed", None, "2: unequal")["value"] == pytest.approx(wanted)
+    assert li_theory.averaging("corrected", None, "2: unequal")["value"] == pytest.approx(1)
+
+
+def test_the_table_of_experiments_names_every_experiment_and_no_other():
+    text = (Path(__file__).parents[1] / "docs/experiments.md").read_text()
+    named = set(re.findall(r"`((?:rio|dubey|tossou|esfandiari|li|noise)-[\w-]+)`", text))
+    for first, last in re.findall(r"`(\w+-\d\w?)` to `(\w+-\d\w?)`", text):
+        stem, last_letter = first[:-1], last[-1]
+        named |= {stem + chr(c) for c in range(ord(first[-1]), ord(last_letter) + 1)}
+    assert named == set(papers.experiments())

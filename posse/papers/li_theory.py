@@ -8,6 +8,7 @@ import numpy as np
 
 from agent.federated import CdpAgent
 from agent.noise import SeededNoise
+from coordinator.federated import HdpServer
 from posse.bounds import elimination_rounds, mean_gaps, positive
 from posse.papers.audit import seed
 from posse.papers.base import (
@@ -27,7 +28,9 @@ from posse.papers.li import PAPER
 from posse.record import RunRecord
 from posse.report.page import wilson
 from posse.spec import parse
-from protocol.federated import Active, Means, Schedule
+from posse.systems import get_system
+from posse.systems.base import CoordinatorContext
+from protocol.federated import Active, HdpParameters, Means, Schedule
 from protocol.machine import COORDINATOR, Pull, Pulled, Received, Send, Started
 from topologies import graphs
 
@@ -274,6 +277,42 @@ def _suffices(form: str) -> Any:
     return check
 
 
+_COMPONENTS = {"1: five equal": (20,) * 5, "2: unequal": (53, 24, 10, 6, 7)}
+
+
+def averaging(variant: Any, generator: Any, case: str) -> Any:
+    """Variance of the server's average over that of the mean of all M agents: M Σ w_q² / M_q."""
+    sizes = _COMPONENTS[case]
+    agents = sum(sizes)
+    system = get_system("hdp-mab")
+    assert system.coordinator is not None
+    server = system.coordinator(
+        CoordinatorContext(
+            agents=agents,
+            arms=2,
+            parameters=HdpParameters(horizon=1000, epsilon=1.0),
+            variant=variant,
+            knowledge={"sinks": list(enumerate(sizes))},
+            generator=lambda purpose: np.random.default_rng(0),
+        )
+    )
+    assert isinstance(server, HdpServer)
+    return {"value": agents * sum(server.weights[q] ** 2 / m for q, m in enumerate(sizes))}
+
+
+def _weight_points(quick: bool) -> list[Point]:
+    return [Point(line=case, x=0, run=Computation(averaging, case)) for case in _COMPONENTS]
+
+
+def _no_worse(measured: Measured) -> Finding:
+    found = {case: measured.values(case, 0)[0] for case in _COMPONENTS}
+    return Finding(
+        answer="borne out" if max(found.values()) < 1 + 1e-9 else "not borne out",
+        evidence="; ".join(f"case {case}: {ratio:.2f}" for case, ratio in found.items())
+        + " times the variance of the mean of all agents",
+    )
+
+
 EXPERIMENTS = (
     Experiment(
         name="li-rounds",
@@ -334,6 +373,23 @@ EXPERIMENTS = (
                       "of the normalised adjacency matrix.", check=_regular("adjacency")),
             Statement(text="And with that of the Laplacian, as the footnote has it.",
                       check=_regular("Laplacian")),
+        ),
+    ),
+    Experiment(
+        name="li-weights",
+        paper=PAPER,
+        figure="Algorithm 3",
+        title="The server's average over components",
+        x_label="case",
+        y_label="variance over that of the mean of all",
+        points=_weight_points,
+        repeat=(1, 1),
+        shape="bars",
+        metric=value,
+        assumed="The weights are those that HDP-MAB's server holds: M_q/M corrected, 1/Q printed.",
+        statements=(
+            Statement(text="The server's average is as good as the mean of all M agents.",
+                      check=_no_worse),
         ),
     ),
     Experiment(
