@@ -301,3 +301,14 @@ def test_an_interrupted_experiment_goes_on(tmp_path):
     assert "Traceback" not in said
     assert list(folder.glob("*.msgpack"))
     assert not (tmp_path / "rio-1").exists()
+
+
+def test_a_point_can_be_repeated_more_often_than_others():
+    experiment = computed(3)
+    points = experiment.points(True)
+    often = dataclasses.replace(points[0], times=4)
+    many = dataclasses.replace(experiment, points=lambda quick: [often, points[1]])
+    found = conduct.conduct(many, quick=True, jobs=1).measured["corrected"]
+    assert [len(found.runs[p.line, p.x]) for p in points] == [12, 3]
+    # pairs are those of equal number
+    assert base.falling("", "high", "low").check(found).answer == "borne out"

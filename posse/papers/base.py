@@ -51,12 +51,14 @@ class Computation:
 class Point:
     """One setting: the line of the figure it belongs to, its place on the axis, what to run.
 
-    `run` is a run specification without seed, repeat, variant and engine, or a computation.
+    `run` is a run specification without seed, repeat, variant and engine, or a computation. It is
+    repeated `times` as often as the experiment's other points.
     """
 
     line: str
     x: float
     run: dict[str, Any] | Computation
+    times: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -95,9 +95,13 @@ def repetitions(
     A system whose print needs no correction is run once, for both variants.
     """
     found = []
-    for number in range(experiment.repeat[0 if quick else 1]):
+    repeat = experiment.repeat[0 if quick else 1]
+    points = experiment.points(quick)
+    for number in range(repeat * max(point.times for point in points)):
         for variant in experiment.variants:
-            for point in experiment.points(quick):
+            for point in points:
+                if number >= repeat * point.times:
+                    continue
                 form = variant
                 if isinstance(point.run, dict) and get_system(point.run["system"]).one_form:
                     form = experiment.variants[0]
@@ -181,12 +185,16 @@ def estimate(
 ) -> Estimate:
     """Run the first repetition of every point, and multiply; it is kept like any other."""
     wanted = repetitions(experiment, quick=quick, engine=engine, folder=folder)
-    tasks = list({f"{t.variant} {t.number} {point}": t for t, _, point in wanted}.values())
-    first = [task for task in tasks if task.number == 0]
-    done = run(first, Watch(experiment.name, progress))
+    by_point: dict[str, list[Repetition]] = {}
+    for task, _, point in {(t.variant, t.number, p): (t, v, p) for t, v, p in wanted}.values():
+        by_point.setdefault(f"{task.variant} {point}", []).append(task)
+    tasks = [task for found in by_point.values() for task in found]
+    done = run([found[0] for found in by_point.values()], Watch(experiment.name, progress))
     return Estimate(
         repetitions=len(tasks),
-        processor_seconds=sum(one.seconds for one in done) * experiment.repeat[0 if quick else 1],
+        processor_seconds=sum(
+            one.seconds * len(found) for one, found in zip(done, by_point.values(), strict=True)
+        ),
         kept=sum(task.path is not None and task.path.is_file() for task in tasks),
     )
 

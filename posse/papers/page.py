@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from posse.papers.base import SEED, Experiment, Measured
+from posse.papers.base import SEED, Experiment, Finding, Measured
 from posse.papers.conduct import Outcome, duration
 from posse.report.drawing import (
     MARKERS,
@@ -16,7 +16,7 @@ from posse.report.drawing import (
     to_svg,
 )
 from posse.report.figures import mean_curve
-from posse.report.page import Page, Section, Verdict, mean_cell, table
+from posse.report.page import Page, Section, Verdict, mean_cell, number, table
 
 _CSS = {"borne out": "yes", "not borne out": "no", "undecided": "open", "cannot be": "open"}
 
@@ -25,18 +25,11 @@ def outcome_page(outcome: Outcome) -> Page:
     """The figure, the paper's statements beside it, every number, and both engines."""
     experiment = outcome.experiment
     form = "quick" if outcome.quick else "full"
-    repeat = experiment.repeat[0 if outcome.quick else 1]
     statements = Section(id="statements", title="What the paper says, and what we find")
     for i, statement in enumerate(experiment.statements):
-        for variant, found in outcome.findings.items():
-            statements.verdicts.append(
-                Verdict(
-                    css=_CSS[found[i].answer],
-                    word=found[i].answer + (f" ({variant})" if len(outcome.findings) > 1 else ""),
-                    claim=statement.text,
-                    evidence=found[i].evidence,
-                )
-            )
+        statements.verdicts += _verdicts(
+            statement.text, {variant: found[i] for variant, found in outcome.findings.items()}
+        )
     charts = [draw(experiment, measured) for measured in outcome.measured.values()]
     numbers = table(
         "",
@@ -76,12 +69,28 @@ def outcome_page(outcome: Outcome) -> Page:
             Section(
                 id="numbers",
                 title="Every point",
-                text=[f"Mean ± 95% half-width of {repeat} runs, seed {SEED}."],
+                text=[f"Mean ± 95% half-width, seed {SEED}."],
                 tables=[numbers],
             ),
             *_engines(outcome),
         ],
     )
+
+
+def _verdicts(claim: str, found: dict[str, Finding]) -> list[Verdict]:
+    """One verdict per variant, or one for all where they say the same."""
+    distinct: dict[tuple[str, str], list[str]] = {}
+    for variant, finding in found.items():
+        distinct.setdefault((finding.answer, finding.evidence), []).append(variant)
+    return [
+        Verdict(
+            css=_CSS[answer],
+            word=answer + (f" ({variants[0]})" if len(distinct) > 1 else ""),
+            claim=claim,
+            evidence=evidence,
+        )
+        for (answer, evidence), variants in distinct.items()
+    ]
 
 
 def _engines(outcome: Outcome) -> list[Section]:
@@ -101,8 +110,9 @@ def _engines(outcome: Outcome) -> list[Section]:
                     "",
                     ("quantity", "memory", "processes", "same"),
                     [
-                        (name, str(m), str(p), "yes" if m == p else "no")
+                        (name, number(m), number(p), "yes" if m == p else "no")
                         for name, m, p in outcome.agreement
+                        if m is not None or p is not None
                     ],
                 )
             ],
