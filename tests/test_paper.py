@@ -312,3 +312,23 @@ def test_a_point_can_be_repeated_more_often_than_others():
     assert [len(found.runs[p.line, p.x]) for p in points] == [12, 3]
     # pairs are those of equal number
     assert base.falling("", "high", "low").check(found).answer == "borne out"
+
+
+def test_variants_are_drawn_on_one_scale_and_once_where_they_are_the_same(outcome):
+    both = measured(a={1: [1.0, 2.0], 2: [3.0, 4.0]})
+    other = measured(a={1: [1.0, 2.0], 2: [30.0, 40.0]})
+    experiment = dataclasses.replace(small(), metric=base.regret)
+    (one,) = page.draw(experiment, {"corrected": both, "printed": both})
+    assert one.title == "Corrected and printed"
+    first, second = page.draw(experiment, {"corrected": both, "printed": other})
+    ticks = [re.findall(r">([0-9.]+k?)</text>", chart.svg) for chart in (first, second)]
+    assert ticks[0] == ticks[1]
+
+
+def test_an_answer_that_both_variants_share_is_said_once(outcome):
+    found = base.Finding(answer="borne out", evidence="so")
+    (one,) = page._verdicts("", {"corrected": found, "printed": found})
+    assert one.word == "borne out"
+    two = page._verdicts("", {"corrected": found, "printed": base.Finding(
+        answer="borne out", evidence="otherwise")})  # fmt: skip
+    assert [verdict.word for verdict in two] == ["borne out (corrected)", "borne out (printed)"]

@@ -201,6 +201,7 @@ EXPERIMENTS = (
             "DP-MASE, Gaussian rewards": (dp_mase, 1.0, 10.0),
         }),
         repeat=(1, 1),
+        limit=1.0,
         shape="bars",
         metric=value,
         assumed=f"{_ASSUMED} ε = 1, the first epoch; a Gaussian reward may change by any number, "
@@ -219,6 +220,7 @@ EXPERIMENTS = (
         y_label=_Y,
         points=_dubey_points,
         repeat=(1, 1),
+        limit=1.0,
         shape="bars",
         metric=_spent,
         assumed=f"{_ASSUMED} Three slots at ε = 1, K = 2, first rewards (x, 1/2); claimed is Lemma "
@@ -246,6 +248,7 @@ EXPERIMENTS = (
             "the authors' code": (hybrid, 1.0, "tossou"),
         }),
         repeat=(1, 1),
+        limit=1.0,
         shape="bars",
         metric=value,
         assumed=f"{_ASSUMED} The sums of four rewards, ε = 1.",
@@ -272,6 +275,7 @@ EXPERIMENTS = (
             "noise per agent, ε": (cdp, *_CDP, "per_agent", 0.5),
         }),
         repeat=(1, 1),
+        limit=1.0,
         shape="bars",
         metric=value,
         assumed=f"{_ASSUMED} M = 4, ε = .5, the first message of one agent.",
@@ -291,6 +295,7 @@ EXPERIMENTS = (
         y_label=_Y,
         points=points({"numpy": (numpy_noise, 1.0), "python-dp": (field_noise, 1.0)}),
         repeat=(1, 1),
+        limit=1.0,
         shape="bars",
         metric=value,
         assumed=f"{_ASSUMED} 1 or 0 with Laplace noise of scale 1, ε = 1. S: no uniform number of "

@@ -111,8 +111,8 @@ class Experiment:
     `points(quick)` are the settings; `repeat` is how often each is run, quick and in full;
     `shape` is "points" (metric against x), "curves" (regret over time) or "bars" (x says nothing).
     `assumed` says what the paper does not print and what was taken. `keep_log`: statements read the
-    logs of runs. `agreement` is a small run for the comparison of engines where every point is
-    large.
+    logs of runs. `limit` is drawn dashed: what was claimed of all lines. `agreement` is a
+    small run for the comparison of engines where every point is large.
     """
 
     name: str
@@ -132,6 +132,7 @@ class Experiment:
     assumed: str = ""
     agreement: dict[str, Any] | None = None
     keep_log: bool = False
+    limit: float | None = None
 
     def has_runs(self, quick: bool) -> bool:
         """Whether any point runs a system, so that engines can be compared."""

@@ -203,6 +203,7 @@ EXPERIMENTS = (
         x_label="users N",
         y_label="assignments over α D + N K + 1",
         points=_decompose_points,
+        limit=1.0,
         repeat=(5, 50),
         metric=value,
         assumed="K = 4, C = 5, D = 2,000; every arm is alive for a user with probability .7.",

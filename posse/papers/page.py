@@ -3,10 +3,12 @@
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 
 from posse.papers.base import SEED, Experiment, Finding, Measured
 from posse.papers.conduct import Outcome, duration
 from posse.report.drawing import (
+    COLOUR,
     MARKERS,
     SERIES,
     Chart,
@@ -30,7 +32,7 @@ def outcome_page(outcome: Outcome) -> Page:
         statements.verdicts += _verdicts(
             statement.text, {variant: found[i] for variant, found in outcome.findings.items()}
         )
-    charts = [draw(experiment, measured) for measured in outcome.measured.values()]
+    charts = draw(experiment, outcome.measured)
     numbers = table(
         "",
         ("variant", "line", experiment.x_label, experiment.y_label, "runs", "ended"),
@@ -120,49 +122,96 @@ def _engines(outcome: Outcome) -> list[Section]:
     ]
 
 
-def draw(experiment: Experiment, measured: Measured) -> Chart:
-    """The paper's figure for one variant."""
+Limits = tuple[float, float]
+
+
+def draw(experiment: Experiment, measured: dict[str, Measured]) -> list[Chart]:
+    """The paper's figure for each variant, on one scale; once where all variants are the same."""
+    distinct: dict[str, list[str]] = {}
+    for variant, runs in measured.items():
+        with canvas() as (_, axes):
+            distinct.setdefault(str(_plot(experiment, runs, axes)), []).append(variant)
+    shown = {variants[0]: variants for variants in distinct.values()}
+    limits = []
+    for variant in shown:
+        with canvas() as (_, axes):
+            _plot(experiment, measured[variant], axes)
+            limits.append(_value_limits(experiment, axes))
+    common = (min(low for low, _ in limits), max(high for _, high in limits))
+    return [
+        _chart(experiment, measured[variant], " and ".join(variants).capitalize(), common)
+        for variant, variants in shown.items()
+    ]
+
+
+def _value_limits(experiment: Experiment, axes: Axes) -> Limits:
+    low, high = axes.get_xlim() if experiment.shape == "bars" else axes.get_ylim()
+    return float(low), float(high)
+
+
+def _chart(experiment: Experiment, measured: Measured, title: str, limits: Limits) -> Chart:
     name = f"{experiment.name}-{measured.variant}"
-    rows: list[tuple[Any, ...]] = []
-    lines = measured.lines()
-    with canvas(5.8, 4.4) as (figure, axes):
-        for index, line in enumerate(lines):
-            colour = SERIES[index % len(SERIES)]
-            if experiment.shape == "curves":
-                curves = [r.regret_curve for r in measured.runs[line, 0.0] if r.regret_curve]
-                times, mean, half = mean_curve(curves)
-                axes.plot(times, mean, color=colour, label=line)
-                axes.fill_between(
-                    times, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0
-                )
-                rows += [(line, *map(float, p)) for p in zip(times, mean, half, strict=True)]
-                continue
-            places = measured.places(line)
-            means = np.array([measured.mean(line, x) for x in places])
-            rows += [(line, x, *map(float, m)) for x, m in zip(places, means, strict=True)]
-            if experiment.shape == "bars":
-                axes.bar([index], means[:1, 0], yerr=means[:1, 1], color=colour, label=line)
-                continue
-            axes.errorbar(
-                places, means[:, 0], yerr=means[:, 1], color=colour, label=line,
-                marker=MARKERS[index % len(MARKERS)], markersize=5, capsize=3,
-            )  # fmt: skip
-        if experiment.log_x:
-            axes.set_xscale("log", base=2)
-        if experiment.log_y:
-            axes.set_yscale("log")
-        axes.set_xlabel(experiment.x_label)
-        axes.set_ylabel(experiment.y_label)
-        if experiment.shape == "bars":
-            axes.set_xticks([])
-        large_numbers(axes, x=experiment.shape == "curves" or experiment.log_x)
-        legend(axes, len(lines))
+    bars = experiment.shape == "bars"
+    lines = len(measured.lines())
+    with canvas(5.8, 1.6 + 0.42 * lines if bars else 4.4) as (figure, axes):
+        rows = _plot(experiment, measured, axes)
+        if bars:
+            axes.set_xlim(limits)
+            axes.set_xlabel(experiment.y_label)
+            axes.grid(visible=False, axis="y")
+            large_numbers(axes, x=True, y=False)
+            if experiment.limit is not None:
+                axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.12), ncols=1)
+        else:
+            axes.set_ylim(limits)
+            axes.set_xlabel(experiment.x_label)
+            axes.set_ylabel(experiment.y_label)
+            large_numbers(axes, x=experiment.shape == "curves" or experiment.log_x)
+            legend(axes, lines + (experiment.limit is not None))
         svg = to_svg(figure, name, experiment.title)
     return Chart(
         name=name,
-        title=f"{measured.variant.capitalize()}",
+        title=title,
         caption="Bars and bands are 95% intervals.",
         svg=svg,
         header=("line", experiment.x_label, "mean", "ci95"),
         rows=rows,
     )
+
+
+def _plot(experiment: Experiment, measured: Measured, axes: Axes) -> list[tuple[Any, ...]]:
+    """Draw one variant; the rows of its CSV file."""
+    rows: list[tuple[Any, ...]] = []
+    lines = measured.lines()
+    if experiment.log_x:
+        axes.set_xscale("log", base=2)
+    if experiment.log_y:
+        axes.set_yscale("log")
+    for index, line in enumerate(lines):
+        colour = SERIES[index % len(SERIES)]
+        if experiment.shape == "curves":
+            curves = [r.regret_curve for r in measured.runs[line, 0.0] if r.regret_curve]
+            times, mean, half = mean_curve(curves)
+            axes.plot(times, mean, color=colour, label=line)
+            axes.fill_between(times, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0)
+            rows += [(line, *map(float, p)) for p in zip(times, mean, half, strict=True)]
+            continue
+        places = [x for x in measured.places(line) if measured.values(line, x)]
+        means = np.array([measured.mean(line, x) for x in places]).reshape(-1, 2)
+        rows += [(line, x, *map(float, m)) for x, m in zip(places, means, strict=True)]
+        if experiment.shape == "bars":
+            axes.barh([index] * len(places), means[:, 0], xerr=means[:, 1], color=colour)
+            continue
+        axes.errorbar(
+            places, means[:, 0], yerr=means[:, 1], color=colour, label=line,
+            marker=MARKERS[index % len(MARKERS)], markersize=5, capsize=3,
+        )  # fmt: skip
+    style: Any = {"color": COLOUR["bad"], "linestyle": "--", "linewidth": 1.4, "label": "claimed"}
+    if experiment.shape == "bars":
+        axes.set_yticks(range(len(lines)), lines)
+        axes.invert_yaxis()
+        if experiment.limit is not None:
+            axes.axvline(experiment.limit, **style)
+    elif experiment.limit is not None:
+        axes.axhline(experiment.limit, **style)
+    return rows
