@@ -131,4 +131,4 @@ def _tell(outcome: dict[str, Any], folder: Path) -> None:
         for variant, found in statement.items():
             if variant != "text":
                 print(f"    {variant}: {found['answer']}. {found['evidence']}")
-    print(f"  {folder / 'report.html'}")
+    print(f"  {folder / 'report.html'}", flush=True)

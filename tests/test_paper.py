@@ -332,3 +332,36 @@ def test_an_answer_that_both_variants_share_is_said_once(outcome):
     two = page._verdicts("", {"corrected": found, "printed": base.Finding(
         answer="borne out", evidence="otherwise")})  # fmt: skip
     assert [verdict.word for verdict in two] == ["borne out (corrected)", "borne out (printed)"]
+
+
+def test_an_experiment_over_wires_gives_what_memory_gives(tmp_path):
+    first = small().points(True)[0]
+    experiment = dataclasses.replace(small(), points=lambda quick: [first], statements=())
+    wires = conduct.conduct(experiment, quick=True, engine="processes", folder=tmp_path)
+    memory = conduct.conduct(experiment, quick=True, jobs=1)
+    key = first.line, first.x
+    for variant in ("corrected", "printed"):
+        one, other = wires.measured[variant].runs[key], memory.measured[variant].runs[key]
+        assert [r.regret_curve for r in one] == [r.regret_curve for r in other]
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+def test_the_cost_is_said_on_the_command_line(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(papers, "experiments", lambda: {"small": small()})
+    assert cli.main(["paper", "small", "--estimate", "--quick", "--out", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"small +\d+\.\d processor minutes, +16 repetitions, 8 of them done", said)
+    assert not (tmp_path / "small").exists()
+
+
+def test_the_document_takes_the_full_form_where_there_is_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(papers, "experiments", lambda: {"small": small()})
+    document = tmp_path / "reproduction.md"
+    for form in (["--quick"], []):
+        assert cli.main(["paper", "small", *form, "--out", str(tmp_path),
+                         "--document", str(document)]) == 0  # fmt: skip
+        wanted = "quick" if form else "full"
+        assert f"| {wanted} |" in document.read_text()
+    again = ["paper", "small", "--quick", "--out", str(tmp_path), "--document", str(document)]
+    assert cli.main(again) == 0
+    assert "| full |" in document.read_text()

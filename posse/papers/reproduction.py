@@ -6,13 +6,19 @@ from typing import Any
 _HEAD = """# Reproduction
 
 Written by `posse paper --all --quick --document docs/reproduction.md`; do not edit. One row per
-statement of a paper about a figure, with the corrected and the printed form side by side. The
-wording of the statements is ours, after the papers' texts and figures.
+statement of a paper about a figure or of its theory, with the corrected and the printed form of the
+algorithms side by side. Each row says which form of the experiment it is from: quick, or full where
+that was run. The wording of the statements is ours, after the papers' texts and figures;
+[experiments.md](experiments.md) says which of a paper's errors is shown where.
 
 - **borne out**: every comparison holds by more than the 95% interval of its difference;
 - **undecided**: none is clearly the other way, and not all are clear; more runs may decide;
 - **not borne out**: at least one is clearly the other way;
 - **cannot be**: no run can decide it, and the row says why.
+
+Statements about privacy are audited: many releases on two inputs that differ in one reward give a
+lower bound on the ε that is spent, too large with probability at most .001. There **borne out** means
+that the claim was not refuted. ± is the half-width of a 95% interval.
 
 """
 
