@@ -17,8 +17,8 @@ that was run. The wording of the statements is ours, after the papers' texts and
 - **cannot be**: no run can decide it, and the row says why.
 
 Statements about privacy are audited: many releases on two inputs that differ in one reward give a
-lower bound on the ε that is spent, too large with probability at most .001. There **borne out** means
-that the claim was not refuted. ± is the half-width of a 95% interval.
+lower bound on the ε that is spent, too large with probability at most .001. **Borne out** means
+there that the claim was not refuted. ± is the half-width of a 95% interval.
 
 """
 
