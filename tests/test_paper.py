@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 
+import psutil
 import pytest
 
 from posse import cli, papers
@@ -285,22 +286,37 @@ def test_the_cost_is_the_first_repetitions_times_the_number(tmp_path):
     assert told.processor_seconds == pytest.approx(3 * seconds)
 
 
-def test_an_interrupted_experiment_goes_on(tmp_path):
+def started(tmp_path):
+    """An experiment under way, two of its repetitions kept, and its workers."""
     command = [sys.executable, "-m", "posse", "paper", "rio-1", "--quick", "--out", str(tmp_path)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     folder = tmp_path / "repetitions"
     deadline = time.monotonic() + 60
-    while not (folder.is_dir() and list(folder.glob("*.msgpack"))):
-        assert time.monotonic() < deadline, "no repetition was kept within 60 s"
+    while not (folder.is_dir() and len(list(folder.glob("*.msgpack"))) > 1):
+        assert time.monotonic() < deadline, "no two repetitions were kept within 60 s"
         assert process.poll() is None, process.communicate()[1]
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
+    return process, psutil.Process(process.pid).children(recursive=True)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_experiment_keeps_what_it_has(tmp_path, number):
+    process, workers = started(tmp_path)
+    process.send_signal(number)
     said = process.communicate(timeout=60)[1]
     assert process.returncode == 130
     assert "interrupted in rio-1" in said
     assert "Traceback" not in said
-    assert list(folder.glob("*.msgpack"))
+    assert list((tmp_path / "repetitions").glob("*.msgpack"))
     assert not (tmp_path / "rio-1").exists()
+    assert not psutil.wait_procs(workers, timeout=20)[1]
+
+
+def test_nobody_outlives_a_killed_experiment(tmp_path):
+    process, workers = started(tmp_path)
+    process.kill()
+    process.communicate(timeout=60)
+    assert not psutil.wait_procs(workers, timeout=20)[1]
 
 
 def test_a_point_can_be_repeated_more_often_than_others():

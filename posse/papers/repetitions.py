@@ -26,7 +26,7 @@ from posse.spec import parse
 
 _ROOT = Path(__file__).resolve().parents[2]
 _ROOMS = ("agent", "coordinator", "protocol", "topologies", "posse")
-_NOT_RUN = ("papers", "report", "cli.py", "bounds.py")
+_NOT_RUN = ("papers", "report", "cli.py", "bounds.py", "pool.py")
 """Parts of `posse` that no run depends on; `command_*.py` are others."""
 
 
