@@ -51,7 +51,7 @@ def _figure_1(quick: bool) -> list[Point]:
         # with 64 agents the last votes fall into the second or the third epoch, which is 4 times as
         # long, so that means need many runs
         points += [
-            Point(line=f"DP-MASE ε={e:g}", x=n, run=_dp(n, e), times=20 if n == 64 else 1)
+            Point(line=f"DP-MASE ε={e:g}", x=n, run=_dp(n, e), times=10 if n == 64 else 1)
             for e in (0.05, 0.1, 0.25)
         ]
         points += [
