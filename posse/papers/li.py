@@ -288,7 +288,7 @@ EXPERIMENTS = (
         x_label="time (slots)",
         y_label="regret",
         points=_figure_8,
-        repeat=(60, 100),
+        repeat=(1000, 1000),
         shape="curves",
         metric=regret,
         assumed="T = 10^6; M = 5, K = 10; global means U[.1, .9], own offsets U[-.1, .1] centred.",
