@@ -33,14 +33,15 @@ def outcome_page(outcome: Outcome) -> Page:
             statement.text, {variant: found[i] for variant, found in outcome.findings.items()}
         )
     charts = draw(experiment, outcome.measured)
+    place = [experiment.x_label] if experiment.shape == "points" else []
     numbers = table(
         "",
-        ("variant", "line", experiment.x_label, experiment.y_label, "runs", "ended"),
+        ("variant", "line", *place, experiment.y_label, "runs", "ended"),
         [
             (
                 variant,
                 line,
-                x,
+                *([x] if place else []),
                 mean_cell(measured.values(line, x)),
                 len(records),
                 ", ".join(sorted({record.status for record in records})),
@@ -161,7 +162,7 @@ def _chart(experiment: Experiment, measured: Measured, title: str, limits: Limit
             axes.grid(visible=False, axis="y")
             large_numbers(axes, x=True, y=False)
             if experiment.limit is not None:
-                axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.12), ncols=1)
+                axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.2), ncols=1)
         else:
             axes.set_ylim(limits)
             axes.set_xlabel(experiment.x_label)
