@@ -73,7 +73,7 @@ class Learner(Protocol):
 
 def best(index: FloatArray, ties: np.random.Generator) -> int:
     """argmax, ties at random."""
-    highest = np.flatnonzero(index == index.max())
+    highest = (index == index.max()).nonzero()[0]
     return int(highest[0] if len(highest) == 1 else highest[ties.integers(len(highest))])
 
 
@@ -90,6 +90,11 @@ class CooperativeAgent:
     flood: Flood
     corruption: Corruption | None = None
     waiting: bool = False
+
+    @property
+    def awaited(self) -> int:
+        """See `protocol.machine.PatientMachine`."""
+        return len(self.flood.neighbours) - len(self.flood.bundles) if self.waiting else 0
 
     def handle(self, event: Event, now: float) -> Effects:
         """See `protocol.machine.Machine`."""
@@ -130,12 +135,14 @@ class CooperativeAgent:
         return [*effects, Pull((self.learner.choose(self.flood.slot),), 1)]
 
     def _closing(self) -> list[Effect]:
-        """For the lab: duplicates, and messages by distance with the sum of their delays."""
+        """For the lab: duplicates, and messages by distance with the sum of their delays.
+
+        In lockstep a message is as many slots under way as it takes hops; others are refused.
+        """
         flood = self.flood
-        rows = zip(flood.arrivals.tolist(), flood.delays.tolist(), strict=True)
         return [
             Note("duplicates", (flood.duplicates,)),
-            *(Note("hops", (d, n, slots)) for d, (n, slots) in enumerate(rows) if n),
+            *(Note("hops", (d, n, d * n)) for d, n in enumerate(flood.arrivals.tolist()) if n),
         ]
 
 
@@ -182,7 +189,7 @@ class SharedMeans:
         """Algorithm 2, lines 6 to 8. An arm that nobody has a mean of comes first."""
         sums, pulls = self.own()
         N = pulls + self.counts.sum(axis=0)
-        if not N.all():
+        if np.count_nonzero(N) < self.arms:
             return best(-N, self.ties)
         means = (sums + self.weighted.sum(axis=0)) / N
         return best(means + confidence_bonus(t, N), self.ties)
@@ -211,7 +218,7 @@ class SharedMeans:
         none = np.isnan(weighted)
         self.reported[origin] = counts
         self.heard[origin] = records["created"]
-        if none.any():
+        if np.count_nonzero(none):
             counts = np.where(none, 0.0, counts)
             weighted = np.where(none, 0.0, weighted)
         self.counts[origin] = counts
@@ -219,18 +226,28 @@ class SharedMeans:
 
     def faults(self, records: Records) -> Faults:
         """See `Learner.faults`."""
-        means, counts, origin = records["means"], records["counts"], records["origin"]
-        yield "not-finite", np.isinf(means).any(axis=1)
-        if self.reward_range is not None:
+        means, counts, created = records["means"], records["counts"], records["created"]
+        if self.reward_range is None:
+            if np.count_nonzero(infinite := np.isinf(means)):
+                yield "not-finite", _any_arm(infinite)
+        else:
             low, high = self.reward_range
-            outside: Mask = np.any((means < low) | (means > high), axis=1)
-            yield "out-of-range", outside
-        # a message that took another way may be older than what is known, and is then dropped
-        newer = records["created"] > self.heard[origin]
-        fewer: Mask = (counts < self.reported[origin]).any(axis=1)
-        yield "counts-go-down", newer & fewer
-        above: Mask = counts.sum(axis=1, dtype=np.int64) > records["created"]
+            if np.count_nonzero(outside := (means < low) | (means > high)):
+                yield "not-finite", _any_arm(np.isinf(means))
+                yield "out-of-range", _any_arm(outside)
+        origin = records["origin"]
+        if np.count_nonzero(fewer := counts < self.reported[origin]):
+            # a message that took another way may be older than what is known, and is then dropped
+            newer: Mask = created > self.heard[origin]
+            yield "counts-go-down", newer & _any_arm(fewer)
+        above: Mask = counts.sum(axis=1, dtype=np.int64) > created
         yield "counts-above-time", above
+
+
+def _any_arm(wrong: Mask) -> Mask:
+    """Messages for which something holds of any of their arms; `wrong` has shape (messages, K)."""
+    messages: Mask = np.logical_or.reduce(wrong, axis=1)
+    return messages
 
 
 @dataclass(slots=True)
@@ -288,7 +305,7 @@ class PrivateMeans(SharedMeans):
         self.next_release[arm] += 1
         assert self.noise is not None
         scale = noise_scale(n, self.v)
-        mean = self.sums[arm] / n + float(self.noise.laplace(scale, 1)[0])
+        mean = float(self.noise.noisy(self.sums[arm : arm + 1] / n, 1 / n, scale)[0])
         self.released_sums[arm] = n * mean
         self.released_counts[arm] = n
         self.message["means"][0, arm] = mean

@@ -140,7 +140,7 @@ class Eliminator:
 
     def _explored(self, sums: FloatArray) -> Effects:
         scale = self.schedule.scale(self.new)
-        self.latest = sums / self.new + self.noise.laplace(scale, len(self.active))
+        self.latest = self.noise.noisy(sums / self.new, 1 / self.new, scale)
         before = self.observed - self.new
         self.mean = (before * self.mean + self.new * self.latest) / self.observed
         self.answer = self.active[int(self.mean.argmax())]

@@ -30,8 +30,9 @@ class Flood:
     """One agent's part of the message passing.
 
     `latest[m]` is the slot in which the newest message known of agent m was created, 0 if none.
-    `passed[i, m]` is the same for what neighbour i sent: an honest one sends each message of m
-    once, in the order in which they were created.
+    `passed[i M + m]` is the same for what neighbour i sent: an honest one sends each message of m
+    once, in the order in which they were created. `arrivals[d]` counts the new messages that were
+    d slots, which is d hops, under way.
     """
 
     rank: int
@@ -43,7 +44,6 @@ class Flood:
     duplicates: int = 0
     refused: Counter[str] = field(default_factory=Counter)
     arrivals: IntArray = field(init=False)
-    delays: IntArray = field(init=False)
     latest: IntArray = field(init=False)
     passed: IntArray = field(init=False)
     bundles: dict[int, bytes] = field(default_factory=dict)
@@ -51,6 +51,8 @@ class Flood:
     relayed: Records = field(init=False)
     place: dict[int, int] = field(init=False)
     first: IntArray = field(init=False)
+    lengths: list[int] = field(default_factory=list)
+    senders: IntArray = field(init=False)
     ranks: IntArray = field(init=False)
 
     def __post_init__(self) -> None:
@@ -58,9 +60,8 @@ class Flood:
         self.place = {rank: i for i, rank in enumerate(self.neighbours)}
         self.ranks = np.array(self.neighbours, dtype=np.int64)
         self.arrivals = np.zeros(self.gamma + 1, dtype=np.int64)
-        self.delays = np.zeros(self.gamma + 1, dtype=np.int64)
         self.latest = np.zeros(self.agents, dtype=np.int64)
-        self.passed = np.zeros((len(self.neighbours), self.agents), dtype=np.int64)
+        self.passed = np.zeros(len(self.neighbours) * self.agents, dtype=np.int64)
         self.first = np.zeros(len(self.neighbours) * self.agents, dtype=np.int64)
         self.relayed = np.zeros(0, dtype=self.record)
 
@@ -106,8 +107,7 @@ class Flood:
         """
         parts = [self.bundles[rank] for rank in self.neighbours]
         records = np.frombuffer(b"".join(parts), dtype=self.record)
-        lengths = [len(part) // self.record.itemsize for part in parts]
-        sender = np.repeat(np.arange(len(parts)), lengths)
+        sender = self._senders([len(part) // self.record.itemsize for part in parts])
         origin = records["origin"].astype(np.int64)
         if len(records) and origin.max() >= self.agents:
             known = origin < self.agents
@@ -121,27 +121,31 @@ class Flood:
             good = ~bad
             records, origin = records[good], origin[good]
             created, link = created[good], link[good]
-        self.passed.reshape(-1)[link] = created
-        new = np.flatnonzero(created > self.latest[origin])
+        self.passed[link] = created
+        new = (created > self.latest[origin]).nonzero()[0]
         if self.gamma > 1:
             new = new[self._first_of(origin[new])]
-        fresh = records[new]
-        self.latest[origin[new]] = created[new]
-        self.duplicates += len(records) - len(fresh)
-        travelled = self.gamma - fresh["life"].astype(np.int64) + 1
-        self.arrivals += np.bincount(travelled, minlength=self.gamma + 1)
-        self.delays += np.bincount(
-            travelled, self.slot + 1 - created[new], minlength=self.gamma + 1
-        ).astype(np.int64)
+        if len(new) < len(records):
+            self.duplicates += len(records) - len(new)
+            records, origin, created = records[new], origin[new], created[new]
+        self.latest[origin] = created
+        self.arrivals += np.bincount(self.slot + 1 - created, minlength=self.gamma + 1)
         if self.gamma > 1:
-            self.relayed = fresh[fresh["life"] > 1]
+            self.relayed = records[records["life"] > 1]
             self.relayed["life"] -= 1
-        return fresh
+        return records
+
+    def _senders(self, lengths: list[int]) -> IntArray:
+        """The place of each record's sender among the neighbours; often as in the slot before."""
+        if lengths != self.lengths:
+            self.lengths = lengths
+            self.senders = np.repeat(np.arange(len(lengths)), lengths)
+        return self.senders
 
     def _refuse(self, faults: Faults, count: int, bad: Mask | None = None) -> Mask | None:
         """Count what is wrong, each message once, by its first fault; None if nothing is."""
         for reason, mask in faults:
-            if mask.any():
+            if np.count_nonzero(mask):
                 bad = np.zeros(count, dtype=bool) if bad is None else bad
                 if new := int((mask & ~bad).sum()):
                     self.refused[reason] += new
@@ -167,15 +171,17 @@ class Flood:
         """What is wrong with the envelopes: each reason and the records it holds for."""
         life = records["life"]
         age = self.slot - created
-        own = self.ranks[sender] == origin
-        twice = (created <= self.passed.reshape(-1)[link]) | ~self._first_of(link)
-        fine = (life == self.gamma - age) & (own == (age == 0)) & (life <= self.gamma) & (life > 0)
-        if fine.all() and not twice.any():
-            # by the first and the last of these 0 <= age < γ
+        wrong = life + age != self.gamma
+        forged = (self.ranks[sender] == origin) != (age == 0)
+        twice = created <= self.passed[link]
+        if max(self.lengths) > 1:
+            twice |= ~self._first_of(link)
+        if not np.count_nonzero(wrong | forged | twice | (life - 1 >= self.gamma)):
+            # a life of 0 is 65,535 too many; so 0 < life <= γ, and 0 <= age < γ
             return
         yield "life-above-gamma", life > self.gamma
         yield "from-the-future", age < 0
         yield "expired", age >= self.gamma
-        yield "wrong-life", life != self.gamma - age
-        yield "forged-origin", own != (age == 0)
+        yield "wrong-life", wrong
+        yield "forged-origin", forged
         yield "replayed", twice

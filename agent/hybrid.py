@@ -19,6 +19,8 @@ suffices to keep the true sum and, per level j, the noise G_j of all parts up to
 that was made at that level. At τ with lowest set bit i, and i' the lowest set bit above it,
 G_i = G_i' + Lap, and the release is the sum plus G_i: one addition per item, log2(T_0) + 1 numbers.
 It is the same as Algorithm 4 item by item; keeping the p-sums themselves costs log2(T_0) additions.
+That is `HybridSums`, for the lab. In the field noise must not be drawn first and added to a number
+later (Mironov 2012): `HybridNodes` keeps the p-sums, and each is noised as a whole, once.
 """
 
 import math
@@ -116,6 +118,46 @@ class HybridSums:
         flat = self.noise.laplace(self.node_scale, steps * self.streams)
         self.batch = flat.reshape(steps, self.streams)
         self.used = 0
+
+
+@dataclass(slots=True)
+class HybridNodes(HybridSums):
+    """The same mechanism with its p-sums kept, each noised by `Noise.noisy` when it is complete.
+
+    `beta` is the logarithmic mechanism's release, `since` the items after it; `nodes[j]` is the
+    sum of 2^j items and `noisy[j]` what is released of it. A release adds what was released before.
+    """
+
+    beta: FloatArray = field(init=False)
+    since: FloatArray = field(init=False)
+    nodes: dict[int, FloatArray] = field(default_factory=dict)
+    noisy: dict[int, FloatArray] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        HybridSums.__post_init__(self)
+        self.beta = np.zeros(self.streams)
+        self.since = np.zeros(self.streams)
+
+    def insert(self, stream: int, x: float) -> FloatArray:
+        """See `HybridSums.insert`."""
+        item = np.zeros(self.streams)
+        item[stream] = x
+        t = self.t = self.t + 1
+        tau = t - self.T0
+        self.since = self.since + item
+        if tau == self.T0 or t == 1:
+            self.beta = self.beta + self.noise.noisy(self.since, 1.0, self.log_scale)
+            self.T0, self.since = t, np.zeros(self.streams)
+            self.nodes, self.noisy = {}, {}
+            return self.beta
+        level = (tau & -tau).bit_length() - 1
+        for j in range(level):
+            item = item + self.nodes.pop(j)
+            del self.noisy[j]
+        self.nodes[level] = item
+        self.noisy[level] = self.noise.noisy(item, 1.0, self.node_scale)
+        released: FloatArray = self.beta + np.sum(list(self.noisy.values()), axis=0)
+        return released
 
 
 def _release(sensitivity: float, scale: float, block: str) -> Release:

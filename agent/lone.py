@@ -125,6 +125,6 @@ class PrivateLoneUcb(LoneUcb):
     def _release(self, arm: int) -> None:
         assert self.noise is not None
         n = int(self.pulls[arm])
-        noise = float(self.noise.laplace(noise_scale(n, self.v), 1)[0])
-        self.noisy_means[arm] = self.sums[arm] / n + noise
+        mean = self.sums[arm : arm + 1] / n
+        self.noisy_means[arm] = self.noise.noisy(mean, 1 / n, noise_scale(n, self.v))[0]
         self.redrawn.append(Disclose(mean_release(arm, n, self.v)))

@@ -163,8 +163,8 @@ class DpMaseVoter:
         return [*effects, Pull(self.local, self.pulls)]
 
     def _end_epoch(self, sums: FloatArray) -> Effects:
-        scale = 1.0 / (self.epsilon * self.pulls)
-        noisy = self.noise.noisy(sums / self.pulls, 1.0 / self.pulls, self.epsilon)
+        scale = 1.0 / self.pulls / self.epsilon
+        noisy = self.noise.noisy(sums / self.pulls, 1.0 / self.pulls, scale)
         width = 2 * epoch_radius(len(self.local), self.epoch, self.beta, self.epsilon, self.pulls)
         losers = tuple(
             k for k, mean in zip(self.local, noisy, strict=True) if noisy.max() - mean > width

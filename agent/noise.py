@@ -14,16 +14,17 @@ from protocol.machine import FloatArray
 class Noise(Protocol):
     """A source of the random numbers that protect an agent."""
 
-    def noisy(self, values: FloatArray, sensitivity: float, epsilon: float) -> FloatArray:
-        """Each value with Laplace noise of scale sensitivity / epsilon.
+    def noisy(self, values: FloatArray, sensitivity: float, scale: float) -> FloatArray:
+        """Each value with Laplace noise of this scale (variance 2 scale²).
 
-        The value goes in and the noisy one comes out, because a source that is safe in floating
-        point must round the value before it adds.
+        One reward moves a value by at most `sensitivity`, so that ε = sensitivity / scale. The
+        value goes in and the noisy one comes out, because a source that is safe in floating point
+        must round the value before it adds.
         """
         ...
 
     def laplace(self, scale: float, size: int) -> FloatArray:
-        """`size` draws of the Laplace law with this scale (variance 2 scale²)."""
+        """`size` draws of the Laplace law, to be added later: for the lab alone."""
         ...
 
     def bernoulli(self, probability: float, size: int) -> list[bool]:
@@ -37,9 +38,9 @@ class SeededNoise:
     def __init__(self, generator: np.random.Generator) -> None:
         self._generator = generator
 
-    def noisy(self, values: FloatArray, sensitivity: float, epsilon: float) -> FloatArray:
+    def noisy(self, values: FloatArray, sensitivity: float, scale: float) -> FloatArray:
         """See `Noise.noisy`."""
-        return values + self.laplace(sensitivity / epsilon, len(values))
+        return values + self.laplace(scale, len(values))
 
     def laplace(self, scale: float, size: int) -> FloatArray:
         """See `Noise.laplace`."""

@@ -102,13 +102,15 @@ class UcbPrivateBound:
     split: Split
     variant: Variant
     noise: Noise
+    mechanism: type[HybridSums] = HybridSums
     ucb: Ucb = field(init=False)
     sums: list[HybridSums] = field(init=False)
     factor: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
         self.ucb = Ucb(self.arms)
-        self.sums = [HybridSums(1, self.epsilon, self.split, self.noise) for _ in range(self.arms)]
+        given = (1, self.epsilon, self.split, self.noise)
+        self.sums = [self.mechanism(*given) for _ in range(self.arms)]
         self.factor = np.zeros(self.arms)
 
     def observe(self, arm: int, sample: float) -> list[Release]:
@@ -138,6 +140,7 @@ class UcbPrivate:
     epsilon: float
     split: Split
     noise: Noise
+    mechanism: type[HybridSums] = HybridSums
     n: list[int] = field(init=False)
     share: FloatArray = field(init=False)
     width: FloatArray = field(init=False)
@@ -149,7 +152,7 @@ class UcbPrivate:
         self.share = np.zeros(self.arms)
         self.width = np.full(self.arms, np.inf)
         self.s = np.zeros(self.arms)
-        self.sums = HybridSums(self.arms, self.epsilon, self.split, self.noise)
+        self.sums = self.mechanism(self.arms, self.epsilon, self.split, self.noise)
 
     def observe(self, arm: int, sample: float) -> list[Release]:
         """See `Index`."""

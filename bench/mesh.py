@@ -78,7 +78,10 @@ class OurMesh:
         endpoint, token = self._engine.endpoint, self._engine.token
         inbox = f"ipc://{self._folder.name}/"
         self._pids = [
-            _fork(lambda r: AgentProcess(endpoint, r, token, f"{inbox}{r}").serve(), rank)
+            _fork(
+                lambda r: AgentProcess(endpoint, r, token, f"{inbox}{r}", system=MESH.name).serve(),
+                rank,
+            )
             for rank in range(spec.agents.count)
         ]
         self._engine.__enter__()

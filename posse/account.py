@@ -15,6 +15,8 @@ from protocol.privacy import Release
 class Account:
     """Pulls per arm, activations and slots so far, regret by reference, privacy ledger.
 
+    At the end `answer` is the agent's own arm, or `exhausted` says which arm has no rewards left.
+
     `references` names the means that regret is measured against ("regret", and for heterogeneous
     arms also "regret_local"); empty where means are unknown.
     """
@@ -24,6 +26,8 @@ class Account:
     pulls: NDArray[np.int64] = field(init=False)
     activations: int = 0
     slots: int = 0
+    answer: int | None = None
+    exhausted: str = ""
     regret: dict[str, Regret] = field(init=False)
     _releases: Counter[Release] = field(default_factory=Counter)
     log: dict[str, list[list[float]]] = field(default_factory=dict)

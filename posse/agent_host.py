@@ -4,7 +4,6 @@ Both engines run this same object; they differ only in how they carry its frames
 """
 
 import functools
-import secrets
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -16,6 +15,7 @@ from agent.noise import SeededNoise
 from posse.account import Account
 from posse.activity import Activity
 from posse.arms import ArmsContext, ArmsSpec, LabMeans
+from posse.clock import coarse
 from posse.field_noise import FieldNoise
 from posse.meter import Delays, Meter
 from posse.pace import FreePace, Pace, SharedPace, SlotPace, VirtualPace
@@ -37,6 +37,7 @@ from protocol.machine import (
     Finish,
     Machine,
     Note,
+    PatientMachine,
     Pull,
     Received,
     Refuse,
@@ -53,6 +54,9 @@ _CONTROL = int(Plane.CONTROL)  # an enum's member costs a call to look up, once 
 _CONTROL_BYTE = bytes([_CONTROL])
 
 _MOST_COMPLAINTS = 10
+
+NEIGHBOURS = -2
+"""As a frame's target: every neighbour."""
 
 
 class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,11 +90,6 @@ def codec_of(system: str) -> Codec:
     return Codec(get_system(system).to_agent + control.TO_AGENT)
 
 
-def _coarse(stamp: Callable[[], int]) -> Callable[[], int]:
-    """A clock in whole milliseconds: how long a computation took is not to be read off it."""
-    return lambda: stamp() // 1_000_000 * 1_000_000
-
-
 class ResourceMeter:
     """What this agent's process uses; nothing here, where agents share one."""
 
@@ -108,7 +107,8 @@ NO_RESOURCES = ResourceMeter()
 class AgentHost:
     """Runs one agent's machine: decodes what it receives, carries out what it wants.
 
-    `outbox` holds frames to be carried, as (target, frame), oldest first.
+    `outbox` holds frames to be carried, as (target, frame), oldest first; a target is a rank,
+    `COORDINATOR` or `NEIGHBOURS`.
     `stamp` is the clock for delays, in nanoseconds; it returns 0 where there is none.
     """
 
@@ -125,12 +125,13 @@ class AgentHost:
         self.outbox: list[tuple[int, bytes]] = []
         self.system = get_system(setup.system)
         self.field = setup.mode == "field"
-        self.stamp = _coarse(stamp) if self.field else stamp
+        self.stamp = coarse(stamp) if self.field else stamp
         self.parameters = msgspec.convert(setup.parameters, self.system.parameters)
         self._codec = codec_of(setup.system)
         self._neighbours = frozenset(setup.neighbours)
         self._known = self._neighbours | {COORDINATOR}
         self.machine: Machine
+        self._patient: PatientMachine | None = None
         self.pace: Pace
         self.account: Account
         self._run = -1
@@ -157,6 +158,11 @@ class AgentHost:
         return self.pace.under_way and not self.pace.ready
 
     @property
+    def awaited(self) -> int:
+        """How many more of the neighbours' messages must be here before this agent acts."""
+        return self._patient.awaited if self._patient is not None else 1
+
+    @property
     def busy(self) -> bool:
         """Whether `step` has something to do without another message."""
         return self._running and self.pace.ready
@@ -165,10 +171,11 @@ class AgentHost:
         """Carry out what the agent does of its own accord (clocks `slots` and `wall`)."""
         self.pace.step()
 
-    def receive(self, sender: int | None, frame: bytes) -> None:
+    def receive(self, sender: int | None, frame: bytes, arrived: int = 0) -> None:
         """Take one frame. What a peer did wrong is refused and counted.
 
-        `sender` is who the transport knows the peer to be, None where it does not know.
+        `sender` is who the transport knows the peer to be, None where it does not know. `arrived`:
+        what `stamp` showed when the frame was here, if that was not just now.
         """
         source: int | None = None
         try:
@@ -195,7 +202,7 @@ class AgentHost:
                 raise RemoteProtocolError("replayed", f"sequence {sequence}")
             self._last[source] = sequence
             if sent:
-                self.delays.add(self.stamp() - sent)
+                self.delays.add((arrived or self.stamp()) - sent)
             self.pace.message(Received(source, message), now)
         except RemoteProtocolError as error:
             self._refuse(error.reason, source)
@@ -232,9 +239,7 @@ class AgentHost:
         self._resources.begin()
 
         def seeded(purpose: Purpose, rank: int = self.rank) -> np.random.Generator:
-            if self.field:
-                return np.random.default_rng(secrets.randbits(128))
-            return generator(seed, run, rank, purpose)
+            return generator(seed, run, rank, purpose, field=self.field)
 
         arms = setup.arms if isinstance(setup.arms, int) else setup.arms.arm_count()
         self.machine = self.system.agent(
@@ -248,8 +253,10 @@ class AgentHost:
                 knowledge=setup.knowledge,
                 noise=FieldNoise() if self.field else SeededNoise(seeded(Purpose.NOISE)),
                 generator=seeded,
+                field=self.field,
             )
         )
+        self._patient = self.machine if isinstance(self.machine, PatientMachine) else None
         self._set_pace(run, seed, arms, seeded)
         self.pace.start()
 
@@ -343,7 +350,12 @@ class AgentHost:
                 case Pull() | Explore():
                     order = effect
                 case Broadcast(message):
-                    self._hand_over(self.setup.neighbours, message)
+                    frame = self._frame(message)
+                    kind = type(message).__name__
+                    self.meter.count_each(
+                        self.rank, self.setup.neighbours, message.plane, kind, frame
+                    )
+                    self.outbox.append((NEIGHBOURS, frame))
                 case Disclose(release):
                     self.account.disclosed(release)
                 case Note(name, row):
@@ -351,10 +363,13 @@ class AgentHost:
                 case Stopwatch(name, running):
                     self._time(name, running)
                 case Attest(step, value):
-                    self.send(COORDINATOR, control.Attested(step, value))
+                    # what agents hold among themselves is not the coordinator's in the field
+                    if not self.field:
+                        self.send(COORDINATOR, control.Attested(step, value))
                 case Refuse(reason, sender, count):
                     self._refuse(reason, sender, count)
                 case Abort(reason):
+                    # reasons name rounds and agents, never a reward
                     self.send(COORDINATOR, control.Failed(f"agent {self.rank}: {reason}"))
                 case Finish(_, arm):
                     order = effect
@@ -362,9 +377,12 @@ class AgentHost:
         return order
 
     def _say_finished(self, arm: int | None) -> None:
-        """In the field an end that tells more than was sent is kept back."""
-        if not self.field or self.system.finish_is_public:
+        """In the field an end that tells more than was sent is kept back, see `System.end`."""
+        self.account.answer = arm
+        if not self.field or self.system.end == "answer":
             self.send(COORDINATOR, control.Finished(arm))
+        elif self.system.end == "bare":
+            self.send(COORDINATOR, control.Finished(None))
 
     def _time(self, name: str, running: bool) -> None:
         now = self.stamp()
@@ -374,20 +392,24 @@ class AgentHost:
             self.seconds.setdefault(name, []).append((now - began) * 1e-9)
 
     def exhausted(self, what: str) -> None:
-        """The agent's rewards are used up: it stops and says so."""
+        """The agent's rewards are used up: it stops and says so, see `System.end`."""
+        self.account.exhausted = what
         if not self.field:
             self.send(COORDINATOR, control.Finished(None, what))
-        elif self.system.finish_is_public:
+        elif self.system.end == "answer":
             self.send(COORDINATOR, control.Finished(None, "its rewards are used up"))
+        elif self.system.end == "bare":
+            self.send(COORDINATOR, control.Finished(None))
 
     def send(self, to: int, message: Message) -> None:
         """Encode and count one message, and put it into the outbox."""
         if to != COORDINATOR and to not in self._neighbours:
             raise LocalProtocolError(f"agent {self.rank} has no link to {to}")
-        self._hand_over((to,), message)
+        frame = self._frame(message)
+        self.meter.count(self.rank, to, message.plane, type(message).__name__, frame)
+        self.outbox.append((to, frame))
 
-    def _hand_over(self, targets: tuple[int, ...], message: Message) -> None:
-        """One frame, the same to all of `targets`."""
+    def _frame(self, message: Message) -> bytes:
         frame = encode(
             message,
             run=max(self._run, 0),
@@ -397,7 +419,4 @@ class AgentHost:
             sent=self.stamp(),
         )
         self._sequence += 1
-        kind = type(message).__name__
-        for to in targets:
-            self.meter.count(self.rank, to, message.plane, kind, frame)
-            self.outbox.append((to, frame))
+        return frame

@@ -1,6 +1,7 @@
 """`posse.run`: one specification, all its runs, one result."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,7 @@ def _one(item: tuple[dict[str, Any], int]) -> RunRecord:
     return memory.run(msgspec.convert(document, RunSpec), number)
 
 
+@contextmanager
 def serve(
     source: Source,
     *,
@@ -84,11 +86,13 @@ def serve(
     observe: Observer = silent,
     on_join: Callable[[int], None] = lambda joined: None,
     on_record: Callable[[RunRecord], None] = lambda record: None,
-) -> Result:
+) -> Iterator[Result]:
     """Like `run`, for agents that join from elsewhere at the address `bind`.
 
-    `on_hub` is given the hub before anybody joins. Without `keys` whoever reaches the address may
-    join, and the result says so.
+    A context, left when the result is safe: only then are the agents let go, and whoever starts
+    coordinator and agents together may take the end of one for the end of all. `on_hub` is given
+    the hub before anybody joins. Without `keys` whoever reaches the address may join, and the
+    result says so.
     """
     spec = specification(source)
     records: list[RunRecord] = []
@@ -102,11 +106,11 @@ def serve(
         for number in range(spec.repeat):
             records.append(engine.run(spec, number, observe))
             on_record(records[-1])
-    found = result(spec, records)
-    found.links = "keys" if keys is not None else "insecure"
-    if keys is None:
-        found.warnings.insert(0, NO_KEYS)
-    return found
+        found = result(spec, records)
+        found.links = "keys" if keys is not None else "insecure"
+        if keys is None:
+            found.warnings.insert(0, NO_KEYS)
+        yield found
 
 
 def result(spec: RunSpec, records: list[RunRecord]) -> Result:
@@ -119,5 +123,5 @@ def result(spec: RunSpec, records: list[RunRecord]) -> Result:
         runs=records,
         specification=msgspec.to_builtins(spec),
         network=dict(spec.definition().network(spec, 0).facts),
-        warnings=spec.definition().advise(spec, spec.model()),
+        warnings=spec.advice(),
     )

@@ -6,10 +6,11 @@ Exit codes: 0 the command did what it says (a run that ended without consensus i
 """
 
 import argparse
-import functools
 import os
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,10 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--seed", type=int, metavar="N", help="the seed of all randomness")
     run.add_argument("--repeat", type=int, metavar="N", help="how many runs")
     run.add_argument(
-        "--jobs", type=int, metavar="N", help="processes for the repeats of engine memory (cores)"
+        "--jobs",
+        type=_count,
+        metavar="N",
+        help="processes for the repeats of engine memory (cores)",
     )
     run.add_argument("--out", type=Path, metavar="DIR", help="directory of the result")
     run.add_argument("--json", action="store_true", help="print one JSON document, nothing else")
@@ -151,7 +155,7 @@ def _many(commands: Any) -> None:
         metavar="PATH=A,B,C",
         help="a key and its values; several make all combinations",
     )
-    sweep.add_argument("--jobs", type=int, metavar="N", help="processes (default: all cores)")
+    sweep.add_argument("--jobs", type=_count, metavar="N", help="processes (default: all cores)")
     sweep.add_argument("--dask", metavar="ADDRESS", help="a Dask cluster to run on instead")
     sweep.add_argument("--out", type=Path, metavar="DIR", help="directory of the result")
     sweep.add_argument("--json", action="store_true", help="print one JSON document")
@@ -185,6 +189,13 @@ def _evidence(commands: Any) -> None:
         "--document", type=Path, metavar="FILE", help="write all outcomes in DIR as Markdown"
     )
     paper.set_defaults(command=_paper)
+
+
+def _count(text: str) -> int:
+    """A number of something of which there must be one."""
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"is {text}; it must be a whole number from 1")
+    return int(text)
 
 
 def _run_file(parser: argparse.ArgumentParser) -> None:
@@ -229,7 +240,11 @@ def _run(options: argparse.Namespace) -> int:
 
     checked = spec.load(options.file, _overrides(options))
     jobs = options.jobs or os.cpu_count() or 1
-    return command_run.run(checked, options, functools.partial(api.run, jobs=jobs))
+
+    def run(source: Any, **callbacks: Any) -> Any:
+        return nullcontext(api.run(source, jobs=jobs, **callbacks))
+
+    return command_run.run(checked, options, run)
 
 
 def _coordinator(options: argparse.Namespace) -> int:
@@ -238,7 +253,7 @@ def _coordinator(options: argparse.Namespace) -> int:
     checked = spec.load(options.file, [*_overrides(options), "engine.kind=processes"])
     if checked.mode == "field" and not options.keys:
         raise PosseError("the field needs keys: make them by posse keys DIR and add --keys DIR")
-    _refuse_open_address(options.bind, options)
+    _refuse_open_address("--bind", options.bind, options)
     log.begin("coordinator", insecure=options.keys is None)
     if options.keys:
         if options.make_keys:
@@ -253,8 +268,13 @@ def _coordinator(options: argparse.Namespace) -> int:
 
             publish(hub, options.metrics)
 
-    def serve(source: Any, **callbacks: Any) -> Any:
-        return api.serve(source, bind=options.bind, keys=pairs, on_hub=publish, **callbacks)
+    @contextmanager
+    def serve(source: Any, **callbacks: Any) -> Iterator[Any]:
+        served = api.serve(source, bind=options.bind, keys=pairs, on_hub=publish, **callbacks)
+        with served as result:
+            yield result
+            # it is written: who ends everybody when the first agent leaves does not spoil it
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
     return command_run.run(checked, options, serve)
 
@@ -263,7 +283,9 @@ def _agent(options: argparse.Namespace) -> int:
     from posse import keys, log, spec  # noqa: PLC0415
     from posse.engines.remote_agent import RemoteAgent  # noqa: PLC0415
 
-    _refuse_open_address(options.join, options)
+    _refuse_open_address("--join", options.join, options)
+    if options.inbox:
+        _refuse_open_address("--inbox", options.inbox, options)
     rank = _rank(options.rank)
     if options.keys:
         keys.wait_for(options.keys, options.wait_for_keys)
@@ -298,6 +320,7 @@ def _rank(said: str) -> int:
 def _status(options: argparse.Namespace) -> int:
     from posse import command_status, keys  # noqa: PLC0415
 
+    _refuse_open_address("--join", options.join, options)
     pair = keys.for_operator(options.keys) if options.keys else None
     return command_status.show(options.join, pair, options.wait, as_json=options.json)
 
@@ -320,11 +343,13 @@ def _keys(options: argparse.Namespace) -> int:
     return 0
 
 
-def _refuse_open_address(address: str, options: argparse.Namespace) -> None:
-    loopback = address.startswith(("tcp://127.", "tcp://localhost:", "tcp://[::1]:", "ipc://"))
+def _refuse_open_address(option: str, address: str, options: argparse.Namespace) -> None:
+    from posse import address as addresses  # noqa: PLC0415
+
+    addresses.check(option, address, bind=option != "--join")
     if options.keys and options.insecure:
         raise PosseError("--keys and --insecure contradict each other; choose one")
-    if not loopback and not options.keys and not options.insecure:
+    if not options.keys and not options.insecure and not addresses.is_local(address):
         raise PosseError(
             f"{address} is reached from other machines and there are no keys; make them by "
             "posse keys DIR and add --keys DIR, or add --insecure if everybody who reaches it may "

@@ -22,16 +22,11 @@ def show(result: Result, directory: Path, console: Console) -> None:
     for name in ("rounds", "slots", "pulls", "regret"):
         if name in summary:
             table.add_row(name, _mean(summary[name]))
-    data, control = summary["data_messages"], summary["control_messages"]
-    table.add_row(
-        "on the wire",
-        f"{_mean(data)} data messages, {_mean(summary['data_payload_bytes'])} payload bytes; "
-        f"{_mean(control)} control messages",
-    )
+    table.add_row("on the wire", _traffic(summary))
     if world := runs[-1].communication["world"]["messages"]:
         table.add_row("the arms", f"{world:,} messages between agents and shared arms (last run)")
-    if closed := runs[-1].communication.get("closed_form"):
-        measured = runs[-1].communication["cost"]
+    measured = runs[-1].communication["cost"]
+    if (closed := runs[-1].communication.get("closed_form")) and measured is not None:
         table.add_row(
             "cost",
             f"{measured:,.10g} in links; {closed['cost']:,.10g} by {closed['formula']} (last run)",
@@ -64,6 +59,16 @@ def _found(result: Result) -> str:
     found = ", ".join(f"arm {arm} in {n} of {len(result.runs)}" for arm, n in arms.most_common(5))
     status = ", ".join(f"{status} {n}" for status, n in statuses.most_common())
     return f"{found or 'no arm'} ({status})"
+
+
+def _traffic(summary: dict[str, Any]) -> str:
+    if "data_messages" not in summary:
+        return "not known here: in the field nobody reports what agents send each other"
+    return (
+        f"{_mean(summary['data_messages'])} data messages, "
+        f"{_mean(summary['data_payload_bytes'])} payload bytes; "
+        f"{_mean(summary['control_messages'])} control messages"
+    )
 
 
 def _mean(metric: dict[str, Any], digits: int = 0) -> str:

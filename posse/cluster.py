@@ -12,9 +12,10 @@ from typing import Self, TypeVar
 
 import msgspec
 
-from posse import api
+from posse import address, api
 from posse.engines import memory
 from posse.engines.processes import ProcessEngine
+from posse.errors import PosseError
 from posse.record import Result, RunRecord
 from posse.spec import RunSpec
 
@@ -29,13 +30,21 @@ class Cluster:
             again = await cluster.run(seed=2)
 
     `spawn` is how many agents to start; fewer than the specification's leaves the remaining ranks
-    to whoever joins `endpoint` with `token`.
+    to whoever joins `endpoint` with `token`. `bind` is an address of this machine only: a cluster
+    has no keys.
     """
 
     def __init__(
         self, source: api.Source, *, spawn: int | None = None, bind: str | None = None
     ) -> None:
         self.spec = api.specification(source)
+        if bind is not None:
+            address.check("bind", bind, bind=True)
+            if not address.is_local(bind):
+                raise PosseError(
+                    f"bind {bind}: is reached from other machines, and a cluster has no keys; use "
+                    "posse coordinator --keys there, or an address of this machine only"
+                )
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="posse")
         self._engine: ProcessEngine | None = None
         if self.spec.engine.kind == "processes":

@@ -52,6 +52,8 @@ def _system(name: str) -> None:
     system = systems.get_system(name)
     print(f"\n  {name}: {system.title}")
     print(f"    {system.paper}; clock: {', '.join(system.clocks)}")
+    if not system.field:
+        print(f"    not for the field: it {system.lab_only or 'needs a lab'}")
     _fields(system.parameters)
 
 
@@ -124,5 +126,5 @@ def describe(spec: RunSpec, path: Path) -> None:
         print(f"  claim: {claim.mechanism}, unit {claim.unit}, against {claim.adversary}")
         if claim.note:
             print(f"         {claim.note}")
-    for advice in system.advise(spec, spec.model()):
+    for advice in spec.advice():
         print(f"  warning: {advice}")

@@ -74,8 +74,11 @@ def _on_dask(address: str, documents: list[dict[str, Any]]) -> list[dict[str, An
             futures = client.map(one, documents, pure=False)
             gathered: list[dict[str, Any]] = client.gather(futures)
             return gathered
-    except (OSError, TimeoutError) as error:
-        raise PosseError(f"--dask {address}: no scheduler answers there ({error})") from None
+    except (OSError, TimeoutError, ValueError) as error:
+        raise PosseError(
+            f"--dask {address}: no scheduler answers there ({error}); give the address that "
+            "dask scheduler prints, as in tcp://192.0.2.1:8786, or leave --dask out"
+        ) from None
 
 
 def _write(folder: Path, rows: list[dict[str, Any]]) -> None:

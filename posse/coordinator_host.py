@@ -8,15 +8,13 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from time import monotonic, monotonic_ns
-from typing import Any
 
-import numpy as np
-
-from posse import regret
+from posse.clock import coarse
 from posse.conductor import Conductor
 from posse.errors import RunFailed
-from posse.meter import Delays, Meter, quantile, seconds
-from posse.record import RunRecord, communication
+from posse.meter import Delays, Meter
+from posse.outcome import Seen, outcome
+from posse.record import RunRecord
 from posse.seeds import generator
 from posse.spec import RunSpec
 from posse.systems.base import CoordinatorContext, Network
@@ -42,11 +40,9 @@ from protocol.machine import (
     Timer,
     TimerFired,
 )
-from protocol.privacy import spent
 from protocol.wire import Codec, Header, Message, Plane, encode, read_header
 
 _NAMED = 10
-_QUANTILES = (0.5, 0.9, 0.99, 1.0)
 _CONTROL = int(Plane.CONTROL)  # an enum's member costs a call to look up, once or more per frame
 
 
@@ -77,7 +73,8 @@ class CoordinatorHost:
         self._system = spec.definition()
         self._codec = Codec(self._system.to_coordinator + control.TO_COORDINATOR)
         self._agents = spec.agents.count
-        self._stamp = stamp
+        self._field = spec.mode == "field"
+        self._stamp = coarse(stamp) if self._field else stamp
         self._observe = observe
         self._meter = Meter()
         self._delays = Delays()
@@ -94,7 +91,6 @@ class CoordinatorHost:
         self._attested: dict[int, tuple[int, bytes, set[int]]] = {}
         self._complaints: dict[tuple[str, int, str], None] = {}
         self._reports: dict[int, control.Report] = {}
-        self._field = spec.mode == "field"
         self._stopped: set[int] = set()
         self._verdict: Finish | None = None
         self._began = monotonic_ns()
@@ -114,7 +110,9 @@ class CoordinatorHost:
                     parameters=spec.model(),
                     variant=spec.variant,
                     knowledge=network.server,
-                    generator=lambda purpose: generator(spec.seed, run, COORDINATOR, purpose),
+                    generator=lambda purpose: generator(
+                        spec.seed, run, COORDINATOR, purpose, field=self._field
+                    ),
                 )
             )
 
@@ -127,7 +125,8 @@ class CoordinatorHost:
             return float(self._world.slots)
         if self._clock == "slots":
             return self._slot
-        return (monotonic_ns() - self._began) * 1e-9
+        since = monotonic_ns() - self._began
+        return (since // 1_000_000 * 1e-3) if self._field else since * 1e-9
 
     def expected_rounds(self) -> float:
         """The activations to be expected by now: those of each agent until it finished.
@@ -187,7 +186,7 @@ class CoordinatorHost:
 
         Where an agent's end would tell of its rewards, silence is how a run ends without consensus.
         """
-        if not self._field or self._system.finish_is_public or self._verdict is not None:
+        if not self._field or self._system.end != "nothing" or self._verdict is not None:
             return False
         for rank in self._present():
             if self._verdict is None:
@@ -250,7 +249,7 @@ class CoordinatorHost:
             case control.Due(due) if self._conductor is not None:
                 if not self._conductor.heard(rank, due):
                     raise RemoteProtocolError("out-of-turn", "Due was not asked for")
-            case control.SlotReached() if self._clock == "slots":
+            case control.SlotReached() if self._clock in ("slots", "wall"):
                 self._reached[rank] = header.now
                 self._slot = max(self._slot, header.now)
                 self._observe(self)
@@ -371,137 +370,45 @@ class CoordinatorHost:
     def _close(self) -> RunRecord:
         """Put the agents' reports together."""
         assert self._verdict is not None
-        spec = self.spec
-        silence = _no_report(spec.arms.arm_count())
-        reports = [self._reports.get(n, silence) for n in range(self._agents)]
-        pulls = np.array([np.frombuffer(report.pulls, dtype="<i8") for report in reports])
-        delays = self._delays.histogram()
-        for report in reports:
-            self._meter.add(report.links)
-            delays.update(report.delays)
-            self.refused.update(report.refused)
-        links = self._meter.links()
-        activations = [report.activations for report in reports]
-        slots = max(report.slots for report in reports)
-        measured = [report for report in reports if report.curve]
-        curves = {
-            name: [np.frombuffer(r.curve[name]).reshape(-1, 3) for r in measured]
-            for name in (measured[0].curve if measured else ())
-        }
-        totals = {name: sum(report.regret[name] for report in measured) for name in curves}
-        if self._world is not None:
-            pulls, slots = self._world.pulls, self._world.slots
-            activations = pulls.sum(axis=1).tolist()
-            if self._world.regret is not None:
-                curves = {"regret": [self._world.regret.curve()]}
-                totals = {"regret": self._world.regret.total}
-        claim = self._system.claim(spec.model(), spec.variant)
-        used = [report.resources for report in reports]
-        record = RunRecord(
-            run=self.run,
-            seed=spec.seed,
-            status=self._verdict.status,
-            best_arm=self._verdict.arm,
-            rounds=None if self._clock == "slots" else sum(activations),
-            slots=slots if self._clock == "slots" else None,
-            pulls=int(pulls.sum()),
-            regret=totals.get("regret"),
-            regret_local=totals.get("regret_local"),
-            regret_per_agent=(
-                [report.regret["regret"] for report in reports]
-                if all("regret" in report.regret for report in reports)
-                else None
-            ),
-            regret_curve=(
-                regret.merge(curves["regret"], by_time=self._clock == "slots")
-                if "regret" in curves
-                else None
-            ),
-            pulls_per_arm=pulls.sum(axis=0).tolist(),
-            pulls_per_agent=pulls.sum(axis=1).tolist(),
-            activations_per_agent=activations,
+        seen = Seen(
+            verdict=self._verdict,
             answers=self._answers,
             exhausted=self._exhausted,
             dismissed=self.dismissed,
             log=dict(self.log),
+            refused=self.refused,
+            meter=self._meter,
+            delays=self._delays,
+            elapsed=self._elapsed,
             network=self._network.facts,
-            communication=communication(links),
-            delay=_delay(delays, reports),
-            privacy=None
-            if claim is None
-            else {
-                "claim": {name: getattr(claim, name) for name in claim.__struct_fields__},
-                "records": spec.arms.records or None,
-                "variant": spec.variant,
-                "spent_per_agent": [spent(report.releases) for report in reports],
-                "releases_per_agent": [
-                    sum(release.times for release in report.releases) for report in reports
-                ],
-            },
-            refused=dict(self.refused),
-            resources=None
-            if not any(r.peak_bytes for r in used)
-            else {
-                "cpu_seconds_per_agent": [r.cpu_seconds for r in used],
-                "peak_bytes_per_agent": [r.peak_bytes for r in used],
-                "proportional_bytes_per_agent": [r.proportional_bytes for r in used],
-            },
-            elapsed_seconds=self._elapsed,
-            agent_logs=[report.log for report in reports],
-            links=links,
-            ledgers=[report.releases for report in reports],
+            world=self._world,
         )
+        spec = self.spec
+        record = outcome(spec, self.run, seen, self._reports)
         if self._field:
-            _forget(record)
+            self._forget(record)
         self._system.summarise(spec, record)
         return record
 
+    def _forget(self, record: RunRecord) -> None:
+        """In the field a coordinator knows none of what agents report in the lab: say so, not 0.
 
-def _forget(record: RunRecord) -> None:
-    """In the field a coordinator knows none of what agents report in the lab: say so, not 0."""
-    record.pulls = record.rounds = record.slots = None
-    record.pulls_per_arm = []
-    record.pulls_per_agent = []
-    record.activations_per_agent = []
-    record.agent_logs = []
-    if record.privacy is not None:
-        record.privacy["spent_per_agent"] = record.privacy["releases_per_agent"] = None
-
-
-def _no_report(arms: int) -> control.Report:
-    """What stands for the report of an agent that was dismissed, or is in the field."""
-    return control.Report(
-        pulls=bytes(8 * arms),
-        activations=0,
-        slots=0,
-        regret={},
-        curve={},
-        links=[],
-        delays={},
-        refused={},
-        releases=[],
-        log={},
-        seconds={},
-        resources=control.Resources(0.0, 0, 0),
-    )
-
-
-def _delay(histogram: Counter[int], reports: list[control.Report]) -> dict[str, Any] | None:
-    """Seconds from send to receipt, and what the agents took the time of.
-
-    Quantiles, and `histogram` as [[seconds, messages], …].
-    """
-    if not histogram:
-        return None
-    delay: dict[str, Any] = {
-        "messages": histogram.total(),
-        **{f"p{int(100 * q)}": quantile(histogram, q) for q in _QUANTILES},
-        "histogram": [[seconds(index), histogram[index]] for index in sorted(histogram)],
-    }
-    for name in sorted({name for report in reports for name in report.seconds}):
-        taken = np.concatenate([report.seconds.get(name, []) for report in reports])
-        delay[f"{name}_seconds"] = {
-            "count": len(taken),
-            **{f"p{int(100 * q)}": float(np.quantile(taken, q)) for q in _QUANTILES},
-        }
-    return delay
+        The arms that all share are its own. What agents send each other it does not see.
+        """
+        record.rounds = None
+        record.slots = None if self._world is None else self._world.slots
+        if self._world is None:
+            record.pulls = None
+            record.pulls_per_arm = []
+            record.pulls_per_agent = []
+            record.activations_per_agent = []
+        record.agent_logs = []
+        record.ledgers = []
+        if record.privacy is not None:
+            record.privacy["spent_per_agent"] = record.privacy["releases_per_agent"] = None
+        if self._system.has_topology:
+            traffic = record.communication
+            traffic["links"]["agent-agent"] = traffic["cost"] = None
+            for plane in (Plane.DATA, Plane.CONTROL):
+                unknown = dict.fromkeys(("messages", "payload_bytes", "frame_bytes"))
+                traffic[plane.name.lower()] |= unknown

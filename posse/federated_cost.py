@@ -43,13 +43,22 @@ def sac_links(graph: Graph) -> int:
 
 
 def summarise(spec: RunSpec, record: RunRecord) -> None:
-    """Complete a record: status and answer where no server decides, rounds, delay and cost."""
+    """Complete a record: status and answer where no server decides, rounds, delay and cost.
+
+    In the field what agents noted and sent each other is theirs, and stays unknown here.
+    """
     parameters = spec.model()
     communication = record.communication
+    rounds: int | None
     match parameters:
         case CdpParameters():
             rounds = len(record.log.get("rounds", []))
             communication |= _cdp(spec, parameters, communication, rounds)
+        case DdpParameters() if spec.mode == "field":
+            rounds = None
+            _agree(record)
+        case HdpParameters() if spec.mode == "field":
+            rounds = len(record.log.get("rounds", []))
         case DdpParameters():
             rounds = len(record.agent_logs[0].get("exchanged", []))
             communication |= _ddp(spec, parameters, record)
@@ -62,8 +71,10 @@ def summarise(spec: RunSpec, record: RunRecord) -> None:
             communication |= {"cost": 0.0}
             _agree(record)
     communication["rounds"] = rounds
-    communication["cost_per_slot"] = communication["cost"] / (record.slots or 1)
     record.rounds = rounds
+    if spec.mode == "field":
+        return
+    communication["cost_per_slot"] = communication["cost"] / (record.slots or 1)
     explored = record.agent_logs[0].get("explored", [])
     record.detail["explored"] = [
         {"round": int(r), "active": int(active), "observations": int(s), "new": int(d)}
@@ -163,12 +174,17 @@ def _delay(record: RunRecord, slots: list[int], t_delay: str) -> None:
 
 
 def _agree(record: RunRecord) -> None:
-    """Where no server decides the answer is the commonest of the agents' own."""
+    """Where no server decides the answer is the commonest of the agents' own.
+
+    What is left for each is only known in the lab.
+    """
     answers = Counter(arm for arm in record.answers if arm is not None)
     if answers:
         record.best_arm = min(answers, key=lambda arm: (-answers[arm], arm))
     left = {tuple(log["left"][-1][1:]) for log in record.agent_logs if "left" in log}
-    if len(left) == 1 and len(next(iter(left))) == 1 and None not in record.answers:
+    if not left:
+        record.status = "horizon"
+    elif len(left) == 1 and len(next(iter(left))) == 1 and None not in record.answers:
         record.status = "identified"
     elif all(len(arms) == 1 for arms in left):
         record.status = "no_consensus"

@@ -28,9 +28,9 @@ class FieldNoise:
         self._mechanism = LaplaceMechanism
         self._uniform = secrets.SystemRandom().random
 
-    def noisy(self, values: FloatArray, sensitivity: float, epsilon: float) -> FloatArray:
+    def noisy(self, values: FloatArray, sensitivity: float, scale: float) -> FloatArray:
         """See `agent.noise.Noise.noisy`."""
-        mechanism = self._mechanism(epsilon, sensitivity)
+        mechanism = self._mechanism(sensitivity / scale, sensitivity)
         return np.array([mechanism.add_noise(float(value)) for value in values])
 
     def laplace(self, scale: float, size: int) -> FloatArray:

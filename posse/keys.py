@@ -129,7 +129,7 @@ def for_coordinator(folder: Path, agents: int) -> CoordinatorKeys:
             f"{path} has the keys of {len(allowed)} agents and the run file asks for {agents}; "
             f"run: posse keys {folder} --agents {agents}"
         )
-    return CoordinatorKeys(own, allowed[:agents])
+    return CoordinatorKeys(own, allowed)
 
 
 def for_agent(folder: Path, rank: int) -> AgentKeys:

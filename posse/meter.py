@@ -17,6 +17,7 @@ class Meter:
 
     def __init__(self) -> None:
         self._rows: dict[tuple[int, int, int, str], list[int]] = {}
+        self._to_each: dict[tuple[int, tuple[int, ...], int, str], list[int]] = {}
 
     def count(self, source: int, target: int, plane: int, kind: str, frame: bytes) -> None:
         """One frame was handed to the transport."""
@@ -24,13 +25,23 @@ class Meter:
         row = self._rows.get(key)
         if row is None:
             row = self._rows[key] = [0, 0, 0]
-        size = len(frame)
-        row[0] += 1
-        row[1] += size - HEADER.size
-        row[2] += size
+        _add(row, frame)
+
+    def count_each(
+        self, source: int, targets: tuple[int, ...], plane: int, kind: str, frame: bytes
+    ) -> None:
+        """One frame was handed to the transport for each of `targets`."""
+        key = (source, targets, plane, kind)
+        row = self._to_each.get(key)
+        if row is None:
+            row = self._to_each[key] = [0, 0, 0]
+        _add(row, frame)
 
     def links(self) -> list[LinkCount]:
         """The counts so far, sorted."""
+        for (source, targets, plane, kind), row in self._to_each.items():
+            self.add(LinkCount(source, target, plane, kind, *row) for target in targets)
+        self._to_each.clear()
         return [LinkCount(*key, *row) for key, row in sorted(self._rows.items())]
 
     def add(self, links: Iterable[LinkCount]) -> None:
@@ -41,6 +52,13 @@ class Meter:
             row[0] += link.messages
             row[1] += link.payload_bytes
             row[2] += link.frame_bytes
+
+
+def _add(row: list[int], frame: bytes) -> None:
+    size = len(frame)
+    row[0] += 1
+    row[1] += size - HEADER.size
+    row[2] += size
 
 
 class Delays:

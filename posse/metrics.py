@@ -13,14 +13,18 @@ def publish(hub: Any, address: str) -> Any:
     except ImportError:
         raise PosseError('--metrics needs: pip install "posse[metrics]"') from None
     host, _, port = address.rpartition(":")
-    if not port.isdigit():
-        raise PosseError(f"--metrics {address}: must be [HOST]:PORT, as in :9100")
+    if not port.isdigit() or int(port) > 0xFFFF:
+        raise PosseError(
+            f"--metrics {address}: must be [HOST]:PORT, as in :9100, with a number up to 65535"
+        )
     registry = CollectorRegistry()
     registry.register(_HubCollector(hub))
     try:
         server, _ = start_http_server(int(port), host or "0.0.0.0", registry)
     except OSError as error:
-        raise PosseError(f"--metrics {address} cannot be bound: {error.strerror}") from None
+        raise PosseError(
+            f"--metrics {address} cannot be bound: {error.strerror}; choose another"
+        ) from None
     return server
 
 

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 Order = Pull | Explore
 
+_SAY_SECONDS = 5.0
+"""Seconds between two signs of life by the wall's clock: they follow from nothing but time."""
+
 _LOOK_AHEAD = (512, 1 << 16)
 _WALL_BLOCK = 64
 
@@ -347,14 +350,23 @@ class SharedPace:
 
 
 class FreePace(_Unpaced):
-    """Clock `wall`: seconds since the run began; nobody waits for it."""
+    """Clock `wall`: seconds since the run began; nobody waits for it.
+
+    Where a system in lockstep has no server, nothing else tells the coordinator that it goes on.
+    """
 
     def __init__(self, host: AgentHost, tape: Tape) -> None:
         super().__init__(host, tape)
         self._began = host.stamp()
+        system = host.system
+        alone = system.coordinator is None and "slots" in system.clocks
+        self._say_at = _SAY_SECONDS if alone else math.inf
 
     def _tick(self, pulls: int) -> None:
         self.now = (self._host.stamp() - self._began) * 1e-9
+        if self.now >= self._say_at:
+            self._say_at = self.now + _SAY_SECONDS
+            self._host.send(COORDINATOR, control.SlotReached())
 
 
 def _pull(tape: Tape, order: Pull) -> Pulled:

@@ -78,6 +78,17 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             "wall" if self.mode == "field" else self.definition().clocks[0]
         )
 
+    def advice(self) -> list[str]:
+        """Sentences about what is allowed and probably not meant."""
+        system, model = self.definition(), self.model()
+        claim = system.claim(model, self.variant)
+        if self.mode == "field" and (claim is None or not claim.holds or claim.mechanism == "none"):
+            bare = f"{self.system} protects no real rewards"
+            said = [f"{bare}: {claim.note}" if claim is not None and claim.note else f"{bare}."]
+        else:
+            said = []
+        return [*said, *system.advise(self, model)]
+
 
 def load(path: str | Path, overrides: list[str] | None = None) -> RunSpec:
     """Read and check a run file; `overrides` are "path=value" as on the command line."""
@@ -105,7 +116,7 @@ def parse(raw: dict[str, Any]) -> RunSpec:
     spec: RunSpec = convert(raw, RunSpec, "")
     system = spec.definition()
     model = spec.model()
-    if spec.clock() not in system.clocks:
+    if spec.mode == "lab" and spec.clock() not in system.clocks:
         raise SpecError(
             "engine.clock",
             f"'{spec.clock()}' does not fit {system.name}; known: {', '.join(system.clocks)}",
@@ -138,7 +149,8 @@ def _check_field(spec: RunSpec, raw: dict[str, Any]) -> None:
     """What a run with real rewards must not have."""
     system = spec.definition()
     if not system.field:
-        raise SpecError("mode", f"{system.name} has no form for the field; use it in the lab")
+        why = system.lab_only or "has noise or messages that are not made for real rewards"
+        raise SpecError("mode", f"'field' is not for {system.name}: it {why}; use it in the lab")
     if raw.get("seed"):
         raise SpecError("seed", "is the lab's; in the field noise cannot be repeated. Delete it")
     if spec.repeat != 1:

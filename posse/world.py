@@ -22,7 +22,7 @@ class SharedArms:
 
     def __init__(self, spec: RunSpec, run: int) -> None:
         def seeded(purpose: Purpose) -> np.random.Generator:
-            return generator(spec.seed, run, COORDINATOR, purpose)
+            return generator(spec.seed, run, COORDINATOR, purpose, field=spec.mode == "field")
 
         agents, arms = spec.agents.count, spec.arms.arm_count()
         context = ArmsContext(

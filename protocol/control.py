@@ -47,10 +47,10 @@ class Refused(Control, frozen=True):
 
 
 class Welcome(Control, frozen=True):
-    """An agent on another machine is let in; `mesh`: it will talk to other agents."""
+    """An agent on another machine is let in; `system` says whether agents talk to each other."""
 
     rank: int
-    mesh: bool
+    system: Text
 
 
 class Sync(Control, frozen=True):
@@ -101,9 +101,10 @@ class Advance(Control, frozen=True):
 
 
 class SlotReached(Control, frozen=True):
-    """Clock `slots`: the agent has come to the header's `now`; said at every so many slots.
+    """An agent in lockstep has come to the header's `now`; said now and then.
 
-    Where agents talk to each other alone, it is how the coordinator knows that they go on.
+    Where agents talk to each other alone, it is how the coordinator knows that they go on. By the
+    clock `slots` it is said at every so many of them, in the field at most once in five seconds.
     """
 
 

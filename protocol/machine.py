@@ -230,6 +230,16 @@ class GatheringMachine(Machine, Protocol):
         ...
 
 
+@runtime_checkable
+class PatientMachine(Machine, Protocol):
+    """An agent's machine that goes on when several messages are here, whatever their order."""
+
+    @property
+    def awaited(self) -> int:
+        """How many messages it must receive at least before it acts; 0 if it waits for none."""
+        ...
+
+
 class ExploringMachine(Machine, Protocol):
     """A machine that may order `Explore`."""
 

@@ -91,6 +91,14 @@ def read_header(frame: bytes) -> Header:
     return header
 
 
+def kind_of(frame: bytes) -> str:
+    """The kind that a frame says it is, for a person to read; empty if it says none."""
+    at = HEADER.size + 1  # behind the mark of a msgpack array; a short string's mark has its length
+    length = frame[at] - 0xA0 if len(frame) > at else 0
+    name = frame[at + 1 : at + 1 + length].decode("ascii", "replace") if 0 < length < 32 else ""
+    return name if name.isidentifier() and name.isascii() else ""
+
+
 class Codec:
     """Decodes the kinds of messages that one end may be sent."""
 

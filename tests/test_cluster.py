@@ -64,3 +64,8 @@ def test_a_cancelled_cluster_ends_at_once() -> None:
 def test_a_wrong_specification_starts_nothing() -> None:
     with pytest.raises(posse.SpecError, match="agents.count"):
         posse.Cluster({**SPEC, "agents": {"count": 0}})
+
+
+def test_a_cluster_has_no_keys_and_stays_on_this_machine() -> None:
+    with pytest.raises(posse.PosseError, match="a cluster has no keys; use posse coordinator"):
+        posse.Cluster(SPEC, bind="tcp://0.0.0.0:*")

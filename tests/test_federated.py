@@ -779,7 +779,7 @@ def test_a_bad_neighbour_on_real_sockets_stops_the_run_by_name() -> None:
     run = spec("ddp-mab", 5, {"kind": "ring"}, engine={"deadline": 2.0})
     engine = ProcessEngine(run, spawn=4)
     with tempfile.TemporaryDirectory(prefix="b-") as folder:
-        agent = Truncating(engine.endpoint, 4, engine.token, f"ipc://{folder}/4")
+        agent = Truncating(engine.endpoint, 4, engine.token, f"ipc://{folder}/4", system="ddp-mab")
         thread = threading.Thread(target=agent.serve)
         thread.start()
         with engine, pytest.raises(RunFailed) as error:

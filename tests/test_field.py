@@ -1,31 +1,28 @@
 """The field: its noise, what it refuses, and what leaves a process, captured on the wire."""
 
 import logging
-import re
-import socket
-import threading
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from posse import api
 from posse.agent_host import AgentHost, AgentSetup
 from posse.coordinator_host import CoordinatorHost
-from posse.errors import PosseError, SpecError
+from posse.errors import PosseError, RunFailed, SpecError
 from posse.spec import RunSpec, parse
-from posse.systems import get_system, names
 from protocol import control
 from protocol.errors import LocalProtocolError
 from protocol.machine import COORDINATOR
 from protocol.mase import Vote
 from protocol.wire import encode
+from tests.field import Tap, documented, kinds
 from tests.remote import Agent, Coordinator
 
 pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
 
 MEANS = (0.95, 0.5, 0.3, 0.1)
-PAGE = Path(__file__).parent.parent / "docs" / "what-leaves-a-process.md"
 
 
 def field_spec(folder: Path, agents: int = 2, system: str = "dp-mase", **changes: Any) -> RunSpec:
@@ -71,7 +68,7 @@ def lowest_bit(values: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("value", [0.0, 1 / 3, 0.5, 0.7001])
 def test_the_fields_noise_lies_on_one_grid_whatever_the_value(value: float) -> None:
     """Scale 1/500: the grid is 2^-48, so a low bit tells nothing about the value."""
-    noisy = noise().noisy(np.full(3000, value), 1 / 1000, 0.5)
+    noisy = noise().noisy(np.full(3000, value), 1 / 1000, 1 / 500)
     assert lowest_bit(noisy).min() >= -49
     assert (noisy * 2.0**49 == np.round(noisy * 2.0**49)).all()
 
@@ -92,8 +89,8 @@ def test_numpys_noise_gives_the_value_away_in_the_low_bits() -> None:
     generator = np.random.default_rng(1)
     plain = told(generator.laplace(0, 1 / 500, 3000), 1 / 3 + generator.laplace(0, 1 / 500, 3000))
     vetted = told(
-        noise().noisy(np.zeros(3000), 1 / 1000, 0.5),
-        noise().noisy(np.full(3000, 1 / 3), 1 / 1000, 0.5),
+        noise().noisy(np.zeros(3000), 1 / 1000, 1 / 500),
+        noise().noisy(np.full(3000, 1 / 3), 1 / 1000, 1 / 500),
     )
     assert plain > 0.5
     assert vetted == 0.0
@@ -103,7 +100,7 @@ def test_the_fields_noise_has_the_laplace_law() -> None:
     """Kolmogorov-Smirnov against Lap(b): no seed is possible, a sound source fails 1 in 10^6."""
     from scipy import stats  # noqa: PLC0415
 
-    drawn = noise().noisy(np.full(20_000, 0.4), 1 / 100, 0.5) - 0.4
+    drawn = noise().noisy(np.full(20_000, 0.4), 1 / 100, 1 / 50) - 0.4
     assert stats.kstest(drawn, stats.laplace(scale=1 / 50).cdf).pvalue > 1e-6
     assert abs(np.mean(noise().bernoulli(0.3, 20_000)) - 0.3) < 5 * (0.21 / 20_000) ** 0.5
 
@@ -121,7 +118,7 @@ def test_a_bare_draw_is_refused() -> None:
         ({"engine": {"kind": "memory"}}, "every agent is a process"),
         ({"engine": {"clock": "virtual"}}, "'virtual' is the lab's"),
         ({"arms": {"kind": "bernoulli", "means": [0.5, 0.1]}}, "must be csv or python"),
-        ({"system": "central", "parameters": {}}, "has no form for the field"),
+        ({"system": "independent", "parameters": {}}, "it sends nothing, and its end alone"),
     ],
 )
 def test_what_the_field_refuses(tmp_path: Path, changes: dict[str, Any], match: str) -> None:
@@ -139,64 +136,6 @@ def test_real_rewards_refuse_a_labs_noise(rewards: Path, caplog: pytest.LogCaptu
     c.ended()
 
 
-class Tap:
-    """A TCP relay that keeps what it carried, both ways."""
-
-    def __init__(self, endpoint: str) -> None:
-        host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
-        self._target = (host, int(port))
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.endpoint = f"tcp://127.0.0.1:{self._listener.getsockname()[1]}"
-        self.to_coordinator: list[bytearray] = []
-        self.to_agent: list[bytearray] = []
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                near, _ = self._listener.accept()
-            except OSError:
-                return
-            far = socket.create_connection(self._target)
-            up, down = bytearray(), bytearray()
-            self.to_coordinator.append(up)
-            self.to_agent.append(down)
-            for source, sink, kept in ((near, far, up), (far, near, down)):
-                threading.Thread(target=self._pump, args=(source, sink, kept), daemon=True).start()
-
-    @staticmethod
-    def _pump(source: socket.socket, sink: socket.socket, kept: bytearray) -> None:
-        try:
-            while data := source.recv(1 << 16):
-                kept += data
-                sink.sendall(data)
-        except OSError:
-            pass
-        finally:
-            source.close()
-            sink.close()
-
-    def close(self) -> None:
-        self._listener.close()
-
-
-KIND = re.compile(rb"po\x01[\x00-\x02].{28}[\x91-\x9f][\xa1-\xbf]([A-Z][A-Za-z]+)", re.DOTALL)
-
-
-def kinds(captured: list[bytearray]) -> set[str]:
-    return {match.decode() for stream in captured for match in KIND.findall(bytes(stream))}
-
-
-def documented(heading: str) -> dict[str, set[str]]:
-    """The kinds of the page's table below a heading, by direction."""
-    section = PAGE.read_text().partition(f"## {heading}\n")[2].partition("\n## ")[0]
-    rows = re.findall(r"^\| `(\w+)` \| (\w+) → (\w+) \|", section, re.MULTILINE)
-    out: dict[str, set[str]] = {"agent": set(), "coordinator": set(), "operator": set()}
-    for kind, source, _ in rows:
-        out[source].add(kind)
-    return out
-
-
 def test_what_leaves_a_process_is_what_the_page_lists(
     rewards: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -204,14 +143,15 @@ def test_what_leaves_a_process_is_what_the_page_lists(
     caplog.set_level(logging.INFO, "posse")
     run = field_spec(rewards)
     c = Coordinator(run, "tcp://127.0.0.1:*")
-    tap = Tap(c.endpoint)
-    agents = [Agent(tap.endpoint, spec=run), Agent(tap.endpoint, spec=run)]
-    record = c.ended(60)
-    assert c.error is None
-    assert [agent.ended() for agent in agents] == [0, 0]
-    tap.close()
+    with Tap(c.endpoint) as tap:
+        agents = [Agent(tap.endpoint, spec=run), Agent(tap.endpoint, spec=run)]
+        record = c.ended(60)
+        assert c.error is None
+        assert [agent.ended() for agent in agents] == [0, 0]
     assert (record.status, record.best_arm) == ("identified", 0)
     page = documented("In every run")
+    votes = documented("Best arm: `mase`, `dp-mase`, `corrupted-elimination`, `central`")
+    page = {who: page[who] | votes[who] - {"Sample"} for who in page}
     assert kinds(tap.to_coordinator) <= page["agent"]
     assert kinds(tap.to_agent) == page["coordinator"]
     # an agent may be stopped before it says Finished, so that one alone may be missing
@@ -225,14 +165,17 @@ def test_what_leaves_a_process_is_what_the_page_lists(
 
 def test_the_page_names_what_goes_wrong_too() -> None:
     wrong = documented("Only when something is wrong")
-    assert wrong == {"agent": {"Failed"}, "coordinator": {"Refused"}, "operator": set()}
+    assert wrong == {
+        "agent": {"Failed", "Complaint"},
+        "coordinator": {"Refused"},
+        "operator": set(),
+    }
     asked = documented("Only when the operator asks")
     assert asked == {"agent": set(), "coordinator": {"Status"}, "operator": {"Ask"}}
     listed = documented("In every run")
-    lab_only = {"Due", "Report", "Advance"}
-    # said among neighbours or by their systems, and no system with neighbours is the field's
-    lab_only |= {"Attested", "Complaint", "SlotReached"}
-    assert not any(get_system(n).field and get_system(n).has_topology for n in names())
+    lab_only = {"Due", "Report", "Advance", "Attested"}
+    alone = documented("Systems without a server")
+    assert alone == {"agent": {"SlotReached"}, "coordinator": set(), "operator": set()}
     everything = {
         kind.__name__
         for kinds in (
@@ -244,7 +187,7 @@ def test_the_page_names_what_goes_wrong_too() -> None:
         for kind in kinds
     }
     known = listed["agent"] | listed["coordinator"] | wrong["agent"] | wrong["coordinator"]
-    assert everything - lab_only == (known | {"Ask"}) - {"Vote", "Eliminated"}
+    assert everything - lab_only == known | {"Ask", "SlotReached"}
 
 
 def host_of(run: RunSpec, rank: int = 0) -> AgentHost:
@@ -323,3 +266,12 @@ def test_a_failure_in_the_field_quotes_nothing(rewards: Path) -> None:
     c.ended()
     assert "agent 1 cannot go on; its own log says why" in str(c.error)
     assert sorted(agent.ended() or 0 for agent in agents) == [0, 3]
+
+
+def test_a_failure_on_this_machine_is_explained_here(
+    rewards: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (rewards / "rewards-1.csv").write_text("arm,reward\n0,17.25\n")
+    with pytest.raises(RunFailed, match="agent 1 cannot go on; its own log says why"):
+        api.run(field_spec(rewards))
+    assert "posse: agent 1: " in capfd.readouterr().err

@@ -1,21 +1,24 @@
-"""Real hosts: network namespaces with a delay, a container engine, a Slurm cluster, manifests.
+"""Real hosts: network namespaces with a delay, a Slurm cluster, manifests.
 
 Each test asks for an ordinary thing and says what is missing where it skips. `.ci/run` lays out the
-namespaces (20 ms on every packet that leaves a host) and brings engine and cluster up.
+namespaces (20 ms on every packet that leaves a host) and brings the cluster up.
 """
 
 import json
 import os
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from posse import keys
+from tests.machine import answers
 
 ROOT = Path(__file__).parent.parent
 DELAY = 0.020
@@ -55,11 +58,24 @@ epsilon = 1.0
 deadline = 60.0
 """
 
-
-def answers(*command: str) -> bool:
-    if shutil.which(command[0]) is None:
-        return False
-    return subprocess.run(command, capture_output=True, timeout=30, check=False).returncode == 0
+FIELD = """
+system = "ddp-mab"
+mode = "field"
+[agents]
+count = 8
+[arms]
+kind = "csv"
+path = "rewards-{rank}.csv"
+count = 4
+replace = true
+[topology]
+kind = "ring"
+[parameters]
+horizon = 20_000
+epsilon = 1.0
+[engine]
+deadline = 60.0
+"""
 
 
 def hosts() -> dict[str, str]:
@@ -86,8 +102,11 @@ def on(host: str, *arguments: str) -> list[str]:
     return ["ip", "netns", "exec", host, *POSSE, *arguments]
 
 
-def across_hosts(run_file: Path, tmp_path: Path) -> dict[str, object]:
-    """The result of a run with its coordinator on the first host and agents on all three."""
+def across_hosts(run_file: Path, tmp_path: Path) -> tuple[dict[str, object], list[str]]:
+    """The result of a run with its coordinator on the first host and agents on all three.
+
+    And what each agent logged.
+    """
     laid_out = hosts()
     if not laid_out:
         pytest.skip("there are no three network namespaces *-h1 to *-h3 (ip netns)")
@@ -101,7 +120,7 @@ def across_hosts(run_file: Path, tmp_path: Path) -> dict[str, object]:
             on(
                 names[PLACES[rank]],
                 *("agent", "--join", endpoint, "--keys", str(folder), "--rank", str(rank)),
-                *("--wait", "60"),
+                *("--wait", "60", "--run", str(run_file)),
             ),
             env=environment,
             stderr=subprocess.PIPE,
@@ -132,7 +151,7 @@ def across_hosts(run_file: Path, tmp_path: Path) -> dict[str, object]:
     assert sorted(trip > 38 for trip in trips) == [False] + [True] * 7
     result: dict[str, object] = json.loads(done.stdout)
     assert result["links"] == "keys"
-    return result
+    return result, logs
 
 
 def in_the_lab(run_file: Path, tmp_path: Path) -> dict[str, object]:
@@ -148,7 +167,7 @@ def test_eight_agents_on_three_hosts(name: str, text: str, tmp_path: Path) -> No
     """Delays within 10 % of what was laid out, and the answer of the lab."""
     run_file = tmp_path / f"{name}.toml"
     run_file.write_text(text)
-    there = across_hosts(run_file, tmp_path)["runs"][0]  # type: ignore[index]
+    there = across_hosts(run_file, tmp_path)[0]["runs"][0]  # type: ignore[index]
     here = in_the_lab(run_file, tmp_path)["runs"][0]  # type: ignore[index]
     assert there["best_arm"] == here["best_arm"] == 0
     # all but agent 0's messages cross hosts (on the ring those too), so the median did
@@ -159,44 +178,27 @@ def test_eight_agents_on_three_hosts(name: str, text: str, tmp_path: Path) -> No
             assert there[metric] == here[metric]
 
 
-def engine() -> list[str]:
-    if answers("docker", "info") and shutil.which("docker-compose"):
-        return ["docker-compose"]
-    if answers("docker", "compose", "version") and answers("docker", "info"):
-        return ["docker", "compose"]
-    return []
-
-
 @pytest.mark.slow
-def test_compose_finds_the_best_arm_with_keys() -> None:
-    compose = engine()
-    if not compose:
-        pytest.skip("no container engine with compose answers (docker info)")
-    if not answers("docker", "image", "inspect", "posse:local"):
-        pytest.skip("there is no image posse:local (docker build -t posse:local .)")
-    project = [*compose, "-p", "posse-test"]
-    try:
-        up = subprocess.run(
-            [
-                *(*project, "up", "--no-build", "--scale", "agent=8"),
-                *("--abort-on-container-exit", "--exit-code-from", "coordinator"),
-            ],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            timeout=110,
-            check=False,
-        )
-        assert up.returncode == 0, up.stdout + up.stderr
-        assert "arm 0 in 1 of 1" in up.stdout
-        assert "[no keys]" not in up.stdout
-    finally:
-        subprocess.run([*project, "down", "-v"], cwd=ROOT, capture_output=True, check=False)
-    size = subprocess.check_output(
-        ["docker", "image", "inspect", "-f", "{{.Size}} {{.Config.User}}", "posse:local"], text=True
-    ).split()
-    assert int(size[0]) < 350e6
-    assert not size[1].startswith("0")
+def test_eight_agents_on_three_hosts_with_rewards_of_their_own(tmp_path: Path) -> None:
+    """The field: the answer is known to all, and how long messages took to each agent alone."""
+    generator = np.random.default_rng(7)
+    for rank in range(8):
+        rows = [
+            f"{arm},{int(reward)}"
+            for arm, mean in enumerate((0.9, 0.5, 0.3, 0.1))
+            for reward in generator.random(2000) < mean
+        ]
+        (tmp_path / f"rewards-{rank}.csv").write_text("\n".join(["arm,reward", *rows]))
+    run_file = tmp_path / "field.toml"
+    run_file.write_text(FIELD)
+    result, logs = across_hosts(run_file, tmp_path)
+    (there,) = result["runs"]  # type: ignore[misc]
+    assert there["best_arm"] == 0
+    assert there["answers"] == [0] * 8
+    assert there["delay"] is None
+    delays = [float(t) for log in logs for t in re.findall(r"took ([\d.]+) ms \(median\)", log)]
+    assert len(delays) == 8
+    assert abs(statistics.median(delays) - 1e3 * DELAY) < 0.1 * 1e3 * DELAY, delays
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.hybrid import HybridSums
+from agent.hybrid import HybridNodes, HybridSums
 from agent.noise import SeededNoise
 from protocol.privacy import spent
 
@@ -45,23 +45,59 @@ def algorithm_4(stream, epsilon, split, generator):
     return np.array(out)
 
 
+@pytest.mark.parametrize("mechanism", [HybridSums, HybridNodes])
 @pytest.mark.parametrize("split", SPLITS)
 @given(
     stream=st.lists(st.floats(0, 1), min_size=1, max_size=700),
     seed=st.integers(0, 2**32),
 )
 @settings(max_examples=25, deadline=None)
-def test_releases_are_those_of_algorithm_4(split, stream, seed):
-    sums = HybridSums(1, 0.7, split, SeededNoise(np.random.default_rng(seed)))
+def test_releases_are_those_of_algorithm_4(mechanism, split, stream, seed):
+    sums = mechanism(1, 0.7, split, SeededNoise(np.random.default_rng(seed)))
     ours = [float(sums.insert(0, x)[0]) for x in stream]
     theirs = algorithm_4(stream, 0.7, split, np.random.default_rng(seed))
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-7)
 
 
-def test_streams_share_the_clock_and_nothing_else():
+class Watched:
+    """Noise of 0 that keeps what it was asked to hide."""
+
+    def __init__(self):
+        self.hidden = []
+
+    def noisy(self, values, sensitivity, scale):
+        self.hidden.append((values.copy(), sensitivity, scale))
+        return values
+
+
+def test_the_fields_form_hides_each_sum_whole_and_by_its_own_scale():
+    """Items 1, 2, 4, 8, …: what a sum covers can be read off it; each is hidden exactly once."""
+    T, noise = 64, Watched()
+    sums = HybridNodes(1, 0.5, "half", noise)
+    for t in range(1, T + 1):
+        sums.insert(0, float(2 ** (t - 1)))
+    covered = [int(values[0]) for values, _, _ in noise.hidden]
+    assert len(covered) == T
+    for t, (items, (_, sensitivity, scale)) in enumerate(
+        zip(covered, noise.hidden, strict=True), start=1
+    ):
+        T0 = 2 ** (t.bit_length() - 1)
+        assert sensitivity == 1.0
+        if t == T0:  # the items since the doubling before
+            first = t // 2 + 1
+            assert scale == 2 / 0.5
+        else:  # as many as the lowest set bit of t - T0 says, ending with t
+            tau = t - T0
+            first = t - (tau & -tau) + 1
+            assert scale == 2 * math.log2(T0) / 0.5
+        assert items == sum(2 ** (i - 1) for i in range(first, t + 1))
+
+
+@pytest.mark.parametrize("mechanism", [HybridSums, HybridNodes])
+def test_streams_share_the_clock_and_nothing_else(mechanism):
     generator = np.random.default_rng(1)
     arms, rewards = generator.integers(4, size=500), generator.random(500)
-    joint = HybridSums(4, math.inf, "half", SeededNoise(np.random.default_rng(0)))
+    joint = mechanism(4, math.inf, "half", SeededNoise(np.random.default_rng(0)))
     for arm, reward in zip(arms, rewards, strict=True):
         released = joint.insert(int(arm), float(reward))
     expected = np.bincount(arms, weights=rewards, minlength=4)

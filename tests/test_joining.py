@@ -1,15 +1,22 @@
 """Joining from another machine: keys, ranks, clocks, configurations, restarts, deadlines."""
 
+import json
 import logging
+import re
 import socket
+import subprocess
+import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
+import zmq
 
 from posse import keys
-from posse.engines import remote_agent
+from posse.engines import gate, remote_agent
+from posse.engines.gate import Verdict
 from posse.engines.processes import ProcessEngine
 from posse.engines.roster import NotAdmitted, Roster
 from posse.errors import PosseError, RunFailed
@@ -49,13 +56,14 @@ def wait_for(what: str, said: pytest.LogCaptureFixture, within: float = 15.0) ->
         time.sleep(0.02)
 
 
-def test_agents_with_keys_join_and_run(folder: Path) -> None:
+def test_agents_with_keys_join_and_run(folder: Path, said: pytest.LogCaptureFixture) -> None:
     c = Coordinator(small(), "tcp://127.0.0.1:*", folder)
     agents = [Agent(c.endpoint, keys=keys.for_agent(folder, rank)) for rank in range(2)]
     record = c.ended()
     assert c.error is None
     assert (record.status, record.best_arm) == ("identified", 0)
     assert [agent.ended() for agent in agents] == [0, 0]
+    assert said.text.count("the coordinator is done, or gave up, and let this agent go") == 2
 
 
 def test_a_strangers_key_is_refused_on_both_sides(
@@ -290,23 +298,128 @@ def join(rank: int = -1, incarnation: bytes = b"", wall: float = 0.0) -> control
 
 def test_without_keys_a_connection_that_comes_back_keeps_its_rank() -> None:
     roster = Roster(2, "", wall=lambda: 0.0)
-    assert roster.admit(join(incarnation=b"a"), b"1", "")[0].rank == 0
-    assert roster.admit(join(incarnation=b"b"), b"2", "")[0].rank == 1
-    member, old = roster.admit(join(incarnation=b"a"), b"3", "")
+    assert roster.admit(join(incarnation=b"a"), b"1", "", 11)[0].rank == 0
+    assert roster.admit(join(incarnation=b"b"), b"2", "", 12)[0].rank == 1
+    member, old = roster.admit(join(incarnation=b"a"), b"3", "", 13)
     assert (member.rank, old and old.identity) == (0, b"1")
     with pytest.raises(NotAdmitted, match="all 2 agents are here"):
-        roster.admit(join(incarnation=b"c"), b"4", "")
+        roster.admit(join(incarnation=b"c"), b"4", "", 14)
     with pytest.raises(NotAdmitted, match="rank 1 is taken"):
-        roster.admit(join(rank=1, incarnation=b"c"), b"4", "")
+        roster.admit(join(rank=1, incarnation=b"c"), b"4", "", 14)
     with pytest.raises(NotAdmitted, match="rank 2 is not below 2"):
-        roster.admit(join(rank=2, incarnation=b"c"), b"4", "")
+        roster.admit(join(rank=2, incarnation=b"c"), b"4", "", 14)
+
+
+def test_a_key_beyond_the_runs_number_of_agents_is_told_so() -> None:
+    pairs = keys.CoordinatorKeys(keys.Pair("c", ""), ("k", "l", "m"))
+    roster = Roster(2, "", pairs, wall=lambda: 0.0)
+    with pytest.raises(NotAdmitted, match=r"rank 2 is not below 2, agents\.count"):
+        roster.admit(join(incarnation=b"a"), b"1", "m", 11)
+    assert roster.admit(join(incarnation=b"a"), b"1", "l", 11)[0].rank == 1
+
+
+def test_without_keys_a_rank_is_free_again_when_its_connection_is_lost() -> None:
+    roster = Roster(1, "", wall=lambda: 0.0)
+    member, _ = roster.admit(join(incarnation=b"a"), b"1", "", 11)
+    member.arrived = True
+    with pytest.raises(NotAdmitted, match="all 1 agents are here; for more, raise agents.count"):
+        roster.admit(join(incarnation=b"b"), b"2", "", 12)
+    assert roster.lost(12) is None
+    assert roster.lost(11) is member
+    assert roster.lost(11) is None
+    assert roster.missing() == [0]
+    assert roster.admit(join(incarnation=b"b"), b"2", "", 12)[0].rank == 0
+    with pytest.raises(NotAdmitted):  # it was only thought lost, and comes too late
+        roster.admit(join(rank=0, incarnation=b"a"), b"3", "", 13)
 
 
 def test_the_older_incarnation_does_not_come_back() -> None:
     pairs = keys.CoordinatorKeys(keys.Pair("c", ""), ("k",))
     roster = Roster(1, "", pairs, wall=lambda: 0.0)
-    roster.admit(join(incarnation=b"old"), b"1", "k")
-    roster.admit(join(incarnation=b"new"), b"2", "k")
+    roster.admit(join(incarnation=b"old"), b"1", "k", 11)
+    roster.admit(join(incarnation=b"new"), b"2", "k", 12)
     with pytest.raises(NotAdmitted, match="another agent joined later"):
-        roster.admit(join(incarnation=b"old"), b"3", "k")
+        roster.admit(join(incarnation=b"old"), b"3", "k", 13)
     assert list(roster.by_identity) == [b"2"]
+
+
+def mesh(deadline: float) -> RunSpec:
+    return spec(
+        "cooperative-ucb",
+        2,
+        parameters={"horizon": 50},
+        topology={"kind": "path"},
+        engine={"deadline": deadline},
+    )
+
+
+def test_an_agent_lets_in_only_the_keys_that_the_coordinator_named(
+    folder: Path, said: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote_agent, "_HANDSHAKE_MS", 200)
+    c = Coordinator(mesh(deadline=3.0), "tcp://127.0.0.1:*", folder)
+    pairs = keys.for_coordinator(folder, 2)
+    strange = keys.Pair(*(key.decode() for key in zmq.curve_keypair()))
+    # agent 0 is told of another neighbour's key than the one agent 1 has
+    c.engine._keys = keys.CoordinatorKeys(pairs.own, (pairs.agents[0], strange.public))
+    agents = [Agent(c.endpoint, keys=keys.for_agent(folder, rank)) for rank in range(2)]
+    c.ended()
+    assert "nothing was heard for 3 s; waiting for agents 0, 1 to" in str(c.error)
+    assert [agent.ended() for agent in agents] == [0, 0]
+    assert f"at the inbox: its key {pairs.agents[1]} is no neighbour's" in said.text
+    for refusing in (0, 1):  # neither has the key that the other was to find there
+        assert re.search(rf"agent {refusing} at tcp://127.0.0.1:\d+ does not let this", said.text)
+
+
+def test_a_neighbour_that_was_not_told_of_us_yet_is_asked_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Well before the half minute that ZeroMQ gives a handshake, and before the deadline."""
+    monkeypatch.setattr(remote_agent, "_HANDSHAKE_MS", 200)
+    asked: list[Verdict] = []
+
+    class Slow(gate.Gate):
+        def __init__(self, context: Any, decide: Any, refused: Any) -> None:
+            def late(key: str) -> Verdict:
+                asked.append(decide(key) if asked else Verdict.NOT_YET)
+                return asked[-1]
+
+            super().__init__(context, late, refused)
+
+    monkeypatch.setattr(remote_agent, "Gate", Slow)
+    c = Coordinator(mesh(deadline=10.0), "tcp://127.0.0.1:*", folder)
+    agents = [Agent(c.endpoint, keys=keys.for_agent(folder, rank)) for rank in range(2)]
+    assert c.ended().status == "horizon"
+    assert asked[0] is Verdict.NOT_YET
+    assert asked.count(Verdict.YES) == 2
+    assert [agent.ended() for agent in agents] == [0, 0]
+
+
+def test_the_result_is_safe_before_agents_are_let_go(folder: Path, tmp_path: Path) -> None:
+    """Whoever starts all together may end all when the first of them ends."""
+    run_file = tmp_path / "run.toml"
+    run_file.write_text(
+        'system = "central"\nagents.count = 2\nengine.clock = "wall"\n'
+        'arms = { kind = "bernoulli", means = [0.9, 0.1] }\n'
+    )
+    endpoint = f"tcp://127.0.0.1:{free_port()}"
+    out = tmp_path / "out"
+    command = ["coordinator", str(run_file), "--bind", endpoint, "--keys", str(folder), "--json"]
+    coordinator = subprocess.Popen(
+        [sys.executable, "-P", "-m", "posse", *command, "--out", str(out)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        agents = [Agent(endpoint, keys=keys.for_agent(folder, rank)) for rank in range(2)]
+        assert agents[0].ended() == 0
+        assert (out / "result.json").exists()
+        coordinator.terminate()
+        printed, log = coordinator.communicate(timeout=15)
+        assert coordinator.returncode == 0, log
+        assert json.loads(printed)["runs"][0]["best_arm"] == 0
+        assert agents[1].ended() == 0
+    finally:
+        coordinator.kill()
+        coordinator.wait()

@@ -51,7 +51,7 @@ class NoNoise:
     def __init__(self, kept: list[bool] | None = None) -> None:
         self.kept = kept or []
 
-    def noisy(self, values: Any, sensitivity: float, epsilon: float) -> Any:
+    def noisy(self, values: Any, sensitivity: float, scale: float) -> Any:
         return values
 
     def laplace(self, scale: float, size: int) -> Any:

@@ -59,17 +59,35 @@ def test_status_shows_who_is_up_and_who_is_waited_for(
     assert main(["status", "--join", waiting.endpoint, "--keys", str(folder)]) == 0
     shown = capsys.readouterr().out
     assert "1 of 2 agents are here, no run is going on" in shown
-    assert "not here, waited for" in shown
+    zero, one = [line.split() for line in shown.splitlines()[1:]]
+    assert zero == ["agent", "0", "not", "here", "waited", "for", "(to", "join)"]
+    assert [*one[:4], *one[5:]] == ["agent", "1", "said", "Arrived", "s", "ago"]
     waiting.stop()
     assert agent.ended() == 0
 
 
 def test_an_agents_key_may_not_ask(waiting: Coordinator, tmp_path: Path) -> None:
     pair = keys.for_agent(tmp_path / "keys", 0)
-    with pytest.raises(RunFailed, match="did not answer for 0.5 s"):
+    with pytest.raises(RunFailed, match="did not answer for 0.5 s: .* the key is not its own"):
         command_status.ask(waiting.endpoint, pair, 0.5)
     assert waiting.engine.hub.refused["never-joined"] == 1
     waiting.stop()
+
+
+def test_who_asks_without_the_right_keys_is_told_at_once(
+    waiting: Coordinator, tmp_path: Path
+) -> None:
+    keys.create(tmp_path / "other", 1)
+    unanswered = 60.0
+    with pytest.raises(RunFailed, match="asks for keys; add --keys DIR"):
+        command_status.ask(waiting.endpoint, None, unanswered)
+    with pytest.raises(RunFailed, match="has no keys, or another than this folder's"):
+        command_status.ask(waiting.endpoint, keys.for_operator(tmp_path / "other"), unanswered)
+    waiting.stop()
+    open_to_all = Coordinator(spec("central", 2), "tcp://127.0.0.1:*")
+    with pytest.raises(RunFailed, match="or --insecure if there was none"):
+        command_status.ask(open_to_all.endpoint, keys.for_operator(tmp_path / "keys"), unanswered)
+    open_to_all.stop()
 
 
 def test_status_of_nobody_is_said_in_time() -> None:
@@ -97,6 +115,8 @@ def test_metrics_say_what_status_says(waiting: Coordinator, tmp_path: Path) -> N
         publish(waiting.engine.hub, f"127.0.0.1:{port}")
     with pytest.raises(PosseError, match=r"must be \[HOST\]:PORT"):
         publish(waiting.engine.hub, "nonsense")
+    with pytest.raises(PosseError, match="with a number up to 65535"):
+        publish(waiting.engine.hub, ":65536")
     server.shutdown()
     server.server_close()
     waiting.stop()
@@ -176,6 +196,12 @@ def test_a_wrong_point_starts_nothing(sweep_file: Path, tmp_path: Path) -> None:
     assert not out.exists()
     with pytest.raises(SpecError, match="is not path=a,b,c"):
         command_sweep.points(["epsilon"])
+
+
+def test_what_is_no_scheduler_is_said(sweep_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("distributed", reason="distributed is not installed")
+    assert main(["sweep", str(sweep_file), "--over", "seed=1,2", "--dask", "nonsense"]) == 1
+    assert "--dask nonsense: no scheduler answers there" in capsys.readouterr().err
 
 
 CLUSTER = """

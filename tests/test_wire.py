@@ -19,6 +19,7 @@ from protocol.wire import (
     Message,
     Plane,
     encode,
+    kind_of,
     pack_floats,
     read_header,
     unpack_floats,
@@ -55,6 +56,19 @@ def refused(frame: bytes, codec: Codec = CODEC) -> str:
     with pytest.raises(RemoteProtocolError) as caught:
         decode(frame, codec)
     return caught.value.reason
+
+
+@given(MESSAGES)
+def test_a_frame_says_its_kind(message: Message) -> None:
+    assert kind_of(frame_of(message)) == type(message).__name__
+
+
+@given(st.binary(max_size=80))
+@example(bytes(HEADER.size) + b"\x92\xa4\x1b[2J")
+@example(bytes(HEADER.size) + b"\x92\xbfVote")
+def test_a_kind_is_a_name_or_nothing_whatever_the_bytes(frame: bytes) -> None:
+    kind = kind_of(frame)
+    assert kind == "" or (kind.isascii() and kind.isidentifier())
 
 
 @given(

@@ -13,7 +13,10 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ArmsContext:
-    """Who builds arms: agent `rank` of `agents`, in run `run`; `base` is the run file's folder."""
+    """Who builds arms: agent `rank` of `agents`, in run `run`; `base` is the run file's folder.
+
+    Arms that all agents share are the coordinator's, whose rank is -1.
+    """
 
     rank: int
     agents: int
@@ -22,6 +25,11 @@ class ArmsContext:
     base: str
     rewards: np.random.Generator
     instance: np.random.Generator
+
+    @property
+    def who(self) -> str:
+        """Whose arms these are, for a sentence."""
+        return f"agent {self.rank}" if self.rank >= 0 else "the coordinator"
 
 
 class Arms(Protocol):

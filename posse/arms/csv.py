@@ -64,28 +64,28 @@ class CsvArms(
     def build(self, context: ArmsContext) -> "Csv":
         """The arms of one agent."""
         path = Path(context.base) / self.path.replace("{rank}", str(context.rank))
-        rows = _read(path, self.count, context.rank)
+        rows = _read(path, self.count, context.who)
         bounded = self.clip is None
         logs = []
         for arm, log in enumerate(rows):
             rewards = rescale(np.asarray(log, dtype=float), self.clip)
             if bounded and len(rewards) and (rewards.min() < 0 or rewards.max() > 1):
                 raise ArmsError(
-                    f"agent {context.rank}: {path} has a reward outside [0, 1] for arm {arm}; "
+                    f"{context.who}: {path} has a reward outside [0, 1] for arm {arm}; "
                     "set arms.clip = [lo, hi]"
                 )
             logs.append(rewards)
         return Csv(logs, self.replace, context.rewards)
 
 
-def _read(path: Path, count: int, rank: int) -> list[list[float]]:
+def _read(path: Path, count: int, who: str) -> list[list[float]]:
     """The rewards of each arm, in the order of the file."""
     logs: list[list[float]] = [[] for _ in range(count)]
     try:
         with path.open(newline="") as file:
             reader = csv.DictReader(file)
             if not {"arm", "reward"} <= set(reader.fieldnames or ()):
-                raise ArmsError(f"agent {rank}: {path} lacks the columns 'arm,reward'")
+                raise ArmsError(f"{who}: {path} lacks the columns 'arm,reward'")
             for number, row in enumerate(reader, start=2):
                 try:
                     arm, reward = int(row["arm"]), float(row["reward"])
@@ -93,12 +93,12 @@ def _read(path: Path, count: int, rank: int) -> list[list[float]]:
                     arm, reward = -1, math.nan
                 if not 0 <= arm < count or not math.isfinite(reward):
                     raise ArmsError(
-                        f"agent {rank}: {path}, line {number}: needs an arm from 0 to {count - 1} "
+                        f"{who}: {path}, line {number}: needs an arm from 0 to {count - 1} "
                         "and a finite reward"
                     )
                 logs[arm].append(reward)
     except OSError as error:
-        raise ArmsError(f"agent {rank}: {path} cannot be read: {error.strerror}") from None
+        raise ArmsError(f"{who}: {path} cannot be read: {error.strerror}") from None
     return logs
 
 

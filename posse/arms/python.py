@@ -73,10 +73,10 @@ class PythonArms(
                 found = found(agent=context.rank, agents=context.agents, seed=context.seed)
         except Exception as error:
             raise ArmsError(
-                f"agent {context.rank}: arms.target = '{self.target}' cannot be made: "
+                f"{context.who}: arms.target = '{self.target}' cannot be made: "
                 f"{type(error).__name__}: {error}"
             ) from error
-        return Python(found, self.target, self.clip, context.rank)
+        return Python(found, self.target, self.clip, context.who)
 
 
 class Python:
@@ -84,19 +84,17 @@ class Python:
 
     simulated = False
 
-    def __init__(self, target: Any, name: str, clip: tuple[float, float] | None, rank: int) -> None:
+    def __init__(self, target: Any, name: str, clip: tuple[float, float] | None, who: str) -> None:
         self._target = target
         self._name = name
         self._clip = clip
-        self._rank = rank
+        self._who = who
         self._calls = 0
 
     def draw(self, arm: int, count: int) -> FloatArray:
         """See `Arms.draw`."""
         self._calls += 1
-        call = (
-            f"agent {self._rank}, arm {arm}, call {self._calls}: {self._name}.pull({arm}, {count})"
-        )
+        call = f"{self._who}, arm {arm}, call {self._calls}: {self._name}.pull({arm}, {count})"
         try:
             rewards = np.asarray(self._target.pull(arm, count), dtype=float)
         except Exception as error:

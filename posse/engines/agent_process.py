@@ -10,9 +10,11 @@ import traceback
 import msgspec
 import zmq
 
-from posse.agent_host import AgentHost, AgentSetup, ResourceMeter
+from posse.agent_host import NEIGHBOURS, AgentHost, AgentSetup, ResourceMeter
+from posse.engines.links import LINK_DEADLINE, EachLink, Links, OneToAll, listen
 from posse.engines.sockets import configure, heartbeat
-from posse.errors import PosseError
+from posse.errors import PosseError, RunFailed
+from posse.systems import get_system
 from protocol import control
 from protocol.control import Resources
 from protocol.errors import RemoteProtocolError
@@ -64,12 +66,19 @@ class AgentProcess:
     """Joins the coordinator at `endpoint`, then carries its host's frames until told to leave.
 
     `rank` -1 lets the coordinator choose. `inbox`: where neighbours reach this agent ("" if the
-    system has no links between agents), a ZeroMQ address that may end in `:*`. `leash` is a file
-    descriptor whose other end is closed when the agent must go.
+    system has no links between agents), a ZeroMQ address that may end in `:*`; it needs `system`,
+    which says of what kind the links are. `leash` is a file descriptor whose other end is closed
+    when the agent must go.
     """
 
     def __init__(
-        self, endpoint: str, rank: int, token: str, inbox: str = "", leash: int | None = None
+        self,
+        endpoint: str,
+        rank: int,
+        token: str,
+        inbox: str = "",
+        leash: int | None = None,
+        system: str = "",
     ) -> None:
         self._context = zmq.Context(io_threads=1)
         self._hub: zmq.Socket[bytes] = self._context.socket(zmq.DEALER)
@@ -80,23 +89,26 @@ class AgentProcess:
         if leash is not None:
             threading.Thread(target=_heed, args=(leash,), daemon=True).start()
         self._inbox: zmq.Socket[bytes] | None = None
-        self._peers: dict[int, zmq.Socket[bytes]] = {}
-        self._addresses: dict[int, str] = {}
+        self._links: Links | None = None
         self._host: AgentHost | None = None
+        self._pending: tuple[AgentSetup, float] | None = None
         self._rank = rank
-        self._join(endpoint, token, inbox)
+        self._join(endpoint, token, inbox, system)
 
-    def _join(self, endpoint: str, token: str, inbox: str) -> None:
+    def _join(self, endpoint: str, token: str, inbox: str, system: str) -> None:
         """Ask to be let in. A local coordinator answers with `Configure`, when all are here."""
         self._hub.connect(endpoint)
-        address = self._open_inbox(inbox) if inbox else ""
+        address = self._open_inbox(inbox, system) if inbox else ""
         self._say(control.Join(self._rank, token, address, os.getpid()))
 
-    def _open_inbox(self, bind: str) -> str:
+    def _open_inbox(self, bind: str, system: str) -> str:
         """Let neighbours reach this agent; returns the address."""
-        self._inbox = self._context.socket(zmq.PULL)
+        kind: type[OneToAll | EachLink] = OneToAll if get_system(system).broadcasts else EachLink
+        self._links = kind(self._context, self._guard_link)
+        self._inbox = self._context.socket(kind.inbox_type)
         configure(self._inbox, deadline=60.0)
         self._inbox.setsockopt(zmq.RCVTIMEO, _LOOK_UP_MS)
+        listen(self._inbox, self._rank)
         self._guard_inbox(self._inbox)
         self._inbox.bind(bind)
         self._poller.register(self._inbox, zmq.POLLIN)
@@ -121,13 +133,18 @@ class AgentProcess:
             return 70
         finally:
             self._close()
-            for socket in (self._hub, self._inbox, *self._peers.values()):
+            for socket in (self._hub, self._inbox, self._links):
                 if socket is not None:
                     socket.close()
             self._context.term()
 
     def _fail(self, reason: str) -> None:
-        """Tell the coordinator why this agent cannot go on."""
+        """Say why this agent cannot go on: to the coordinator, and here what it is not told."""
+        if self._host is not None and self._host.field:
+            print(f"posse: {reason}", file=sys.stderr)
+        self._tell(reason)
+
+    def _tell(self, reason: str) -> None:
         if self._host is not None and self._host.field:
             # the reason may quote rewards
             reason = f"agent {self._rank} cannot go on; its own log says why"
@@ -155,7 +172,8 @@ class AgentProcess:
                 self._hear_neighbours(host, self._inbox)
                 ready = dict(self._poller.poll(0))
             else:
-                ready = dict(self._poller.poll())
+                ready = dict(self._poller.poll(self._patience()))
+            self._go_on_when_heard()
             if self._hub in ready and not self._drain_hub():
                 return 0
             if self._inbox in ready:
@@ -183,15 +201,16 @@ class AgentProcess:
     def _hear_neighbours(self, host: AgentHost, inbox: zmq.Socket[bytes]) -> None:
         """Take neighbours' frames as they come, with one blocking receive each and no poll.
 
-        Comes back now and then to look at the hub.
+        Frames are looked at when as many are here as it takes: one after the other, with nothing
+        in between, they cost a third of what they do each by itself. Comes back now and then to
+        look at the hub.
         """
-        receive, take = inbox.recv, host.receive
-        for _ in range(_LISTEN_EVERY):
-            try:
-                frame = receive()
-            except zmq.Again:
-                break
-            take(None, frame)
+        listened = 0
+        while listened < _LISTEN_EVERY:
+            frames = self._listen(inbox, host)
+            listened += len(frames) or _LISTEN_EVERY
+            for frame, arrived in frames:
+                host.receive(None, frame, arrived)
             acts = host.busy
             if acts:
                 host.step()
@@ -201,6 +220,17 @@ class AgentProcess:
             if acts:
                 # the others must act before more arrives: let them, and find it all at once
                 os.sched_yield()
+
+    def _listen(self, inbox: zmq.Socket[bytes], host: AgentHost) -> list[tuple[bytes, int]]:
+        """As many frames as the host waits for, or fewer if no more come, and when they came."""
+        receive, stamp = inbox.recv, host.stamp
+        frames: list[tuple[bytes, int]] = []
+        try:
+            for _ in range(min(max(host.awaited, 1), _LISTEN_EVERY)):
+                frames.append((receive(), stamp()))
+        except zmq.Again:
+            pass
+        return frames
 
     def _drain_inbox(self) -> None:
         assert self._inbox is not None
@@ -237,24 +267,36 @@ class AgentProcess:
         """A step of joining that an agent on the coordinator's machine does not need."""
 
     def _begin(self, setup: AgentSetup, rank: int) -> None:
-        """Make a host for what this agent was told."""
-        self._connect(setup.inboxes)
-        self._host = AgentHost(setup, rank, time.monotonic_ns, ProcessResources())
-        self._flush(self._host)
+        """Link up with the neighbours; then make a host for what this agent was told."""
+        self._host = None
+        if self._links is not None:
+            self._links.connect(setup.inboxes)
+        self._pending = (setup, time.monotonic() + LINK_DEADLINE)
+        self._go_on_when_heard()
 
-    def _connect(self, inboxes: dict[int, str]) -> None:
-        """Open one link per neighbour, and close those that are no longer."""
-        for rank in [r for r, old in self._addresses.items() if inboxes.get(r) != old]:
-            self._peers.pop(rank).close()
-            del self._addresses[rank]
-        for rank, address in inboxes.items():
-            if rank not in self._peers:
-                socket = self._context.socket(zmq.PUSH)
-                configure(socket, deadline=60.0)
-                self._guard_link(socket, rank)
-                socket.connect(address)
-                self._peers[rank] = socket
-                self._addresses[rank] = address
+    def _go_on_when_heard(self) -> None:
+        """Make the host, which says `Ready`, once every neighbour would hear this agent."""
+        if self._pending is None:
+            return
+        setup, deadline = self._pending
+        deaf = self._links.deaf() if self._links is not None else []
+        if not deaf:
+            self._pending = None
+            self._host = AgentHost(setup, self._rank, self.stamp, ProcessResources())
+            self._flush(self._host)
+        elif time.monotonic() > deadline:
+            raise RunFailed(
+                f"agent {self._rank} waited {LINK_DEADLINE:g} s for its neighbours "
+                f"{', '.join(map(str, deaf))} to listen to it; is the way to their inboxes open?"
+            )
+
+    def _patience(self) -> int | None:
+        """Milliseconds to listen at most; for ever where the coordinator minds the deadline."""
+        return None if self._pending is None else _LOOK_UP_MS
+
+    def stamp(self) -> int:
+        """The clock for delays, in nanoseconds; here one clock for all agents."""
+        return time.monotonic_ns()
 
     def _flush(self, host: AgentHost) -> None:
         if host.outbox:
@@ -262,8 +304,16 @@ class AgentProcess:
             host.outbox.clear()
 
     def _flush_frames(self, frames: list[tuple[int, bytes]]) -> None:
+        links = self._links
         for target, frame in frames:
-            (self._hub if target == COORDINATOR else self._peers[target]).send(frame)
+            if target == COORDINATOR:
+                self._hub.send(frame)
+            elif target == NEIGHBOURS:
+                assert links is not None
+                links.to_all(frame)
+            else:
+                assert links is not None
+                links.to_one(target, frame)
 
     def _say(self, message: Message) -> None:
         """Outside a run: joining and failing."""

@@ -1,11 +1,14 @@
 """The gate: which keys may connect to the server sockets of this process (ZAP, ZeroMQ RFC 27).
 
 pyzmq's authenticator answers yes or no. A neighbour may connect before this process was told of
-it, and a peer that was answered no never tries again on that socket; so this gate also knows
-*not yet* (status 300), after which ZeroMQ lets the peer try again.
+it, and a peer that was answered no never tries again on that socket; so this gate also knows *not
+yet*, and then keeps the question until it knows better. It answers 300 only after `PATIENCE`:
+libzmq 4.3.5 is to close the connection then, so that the peer tries again, but three times in four
+leaves it as it is until the handshake times out after 30 s.
 """
 
 import threading
+import time
 from collections.abc import Callable
 from enum import Enum
 
@@ -14,6 +17,13 @@ from zmq.utils import z85
 
 ZAP = "inproc://zeromq.zap.01"
 DOMAIN = b"posse"
+PATIENCE = 10.0
+"""Seconds that a question is kept; agents are told of their neighbours at about the same time."""
+
+MOST_KEPT = 1_000
+"""Questions kept at once; beyond it a stranger is not waited for."""
+
+_LOOK_MS = 10
 
 
 class Verdict(Enum):
@@ -39,7 +49,8 @@ class Gate:
     ) -> None:
         self._decide = decide
         self._refused = refused
-        self._socket: zmq.Socket[bytes] = context.socket(zmq.REP)
+        self._socket: zmq.Socket[bytes] = context.socket(zmq.ROUTER)
+        self._kept: list[tuple[float, list[bytes]]] = []
         self._socket.setsockopt(zmq.LINGER, 0)
         self._socket.bind(ZAP)
         threading.Thread(target=self._serve, name="gate", daemon=True).start()
@@ -47,22 +58,44 @@ class Gate:
     def _serve(self) -> None:
         try:
             while True:
-                request = self._socket.recv_multipart()
-                self._socket.send_multipart(self._answer(request))
+                if self._socket.poll(_LOOK_MS if self._kept else None):
+                    self._ask(self._socket.recv_multipart())
+                now = time.monotonic()
+                self._kept = [
+                    (until, request)
+                    for until, request in self._kept
+                    if not self._settled(request, patient=now < until)
+                ]
         except zmq.ContextTerminated:
             self._socket.close()
 
-    def _answer(self, request: list[bytes]) -> list[bytes]:
-        version, number, _, address, _, mechanism, *credentials = request
-        if mechanism != b"CURVE" or len(credentials) != 1:
-            self._refused(address.decode(), "")
-            return [version, number, Verdict.NO.value, b"keys are required", b"", b""]
-        key = z85.encode(credentials[0]).decode()
-        verdict = self._decide(key)
+    def _ask(self, request: list[bytes]) -> None:
+        """A new question: answer it, or keep it."""
+        if not self._settled(request, patient=len(self._kept) < MOST_KEPT):
+            address, key = _who(request)
+            self._refused(address, key)
+            self._kept.append((time.monotonic() + PATIENCE, request))
+
+    def _settled(self, request: list[bytes], *, patient: bool) -> bool:
+        """Answer a question, but not with *not yet* while `patient`; whether it was answered."""
+        address, key = _who(request)
+        verdict = self._decide(key) if key else Verdict.NO
+        if verdict is Verdict.NOT_YET and patient:
+            return False
         if verdict is not Verdict.YES:
-            self._refused(address.decode(), key)
+            self._refused(address, key)
+        text = b"" if key else b"keys are required"
         user = key.encode() if verdict is Verdict.YES else b""
-        return [version, number, verdict.value, b"", user, b""]
+        peer, empty, version, number = request[:4]
+        self._socket.send_multipart([peer, empty, version, number, verdict.value, text, user, b""])
+        return True
+
+
+def _who(request: list[bytes]) -> tuple[str, str]:
+    """A question's address and key; "" where the peer has none."""
+    _, _, _, _, _, address, _, mechanism, *credentials = request
+    curve = mechanism == b"CURVE" and len(credentials) == 1
+    return address.decode(), z85.encode(credentials[0]).decode() if curve else ""
 
 
 def serve_with(socket: zmq.Socket[bytes], secret: str) -> None:

@@ -15,7 +15,7 @@ from zmq.utils.monitor import recv_monitor_message
 from posse.agent_host import AgentSetup
 from posse.coordinator_host import CoordinatorHost
 from posse.engines.gate import Gate, Verdict, key_of, serve_with
-from posse.engines.roster import Member, NotAdmitted, Roster
+from posse.engines.roster import SUPERSEDED, Member, NotAdmitted, Roster
 from posse.engines.socket_bytes import SocketBytes
 from posse.engines.sockets import configure, heartbeat, why_failed
 from posse.errors import PosseError, RunFailed
@@ -25,7 +25,7 @@ from posse.record import RunRecord
 from protocol import control
 from protocol.errors import RemoteProtocolError
 from protocol.machine import COORDINATOR
-from protocol.wire import Codec, Message, encode, read_header
+from protocol.wire import Codec, Message, encode, kind_of, read_header
 
 _LOBBY = Codec(control.TO_LOBBY)
 _WATCHED = (
@@ -63,7 +63,7 @@ class Hub:
         deadline: float,
         keys: CoordinatorKeys | None = None,
         configuration: dict[str, str] | None = None,
-        mesh: bool = False,
+        system: str = "",
     ) -> None:
         self.refused: Counter[str] = Counter()
         self.on_join: Callable[[int], None] = lambda joined: None
@@ -71,16 +71,19 @@ class Hub:
         self.completed = 0
         self.frames = 0
         self._missing: Callable[[], list[int]] = list
+        self._waiting = ""
         self.changed = False
         """Whether somebody joined since all were configured."""
         self._agents = agents
         self._deadline = deadline
-        self._mesh = mesh
+        self._system = system
         self._running = False
         self._survivor: CoordinatorHost | None = None
         self._ready: set[int] = set()
         self._setups: list[AgentSetup] = []
         self._turned_away: deque[tuple[str, str]] = deque()
+        self._operators: set[int] = set()
+        """File descriptors of those who asked for the status; they come and go."""
         self._deaths: tuple[int, Callable[[], tuple[int | None, str]]] | None = None
         self._context = zmq.Context(io_threads=1)
         self._socket: zmq.Socket[bytes] = self._context.socket(zmq.ROUTER)
@@ -156,7 +159,10 @@ class Hub:
             member = self.roster.by_identity.get(identity)
             if member is None:
                 return False
+            if not member.arrived:  # it comes back, for the next run
+                return self._lobby(identity, frame)
             member.heard = time.monotonic()
+            member.last = frame
             self.frames += 1
             host.receive(member.rank, frame)
             self._flush(host)
@@ -232,6 +238,7 @@ class Hub:
         `timer`, in seconds of `time.monotonic`, has passed.
         """
         self._missing = missing
+        self._waiting = what
         heard = now = time.monotonic()
         look = now + _LOOK
         while not done():
@@ -308,7 +315,26 @@ class Hub:
                 )
             else:
                 self._socket_bytes.disconnected(event["value"])
+                if event["value"] in self._operators:
+                    self._operators.remove(event["value"])
+                    continue
                 self.refused["connection-dropped"] += 1
+                self._lose(event["value"])
+
+    def _lose(self, connection: int) -> None:
+        member = self.roster.lost(connection)
+        if member is None:
+            return
+        if self._running and self._survivor is None:
+            raise RunFailed(_gone(member.rank))
+        LOG.warning(
+            "the connection of agent %d was lost; %s",
+            member.rank,
+            "the run goes on without it" if self._running else "waiting for it to join again",
+        )
+        if self._survivor is not None:
+            self._survivor.lose(member.rank)
+            self._flush(self._survivor)
 
     def _guard(self, keys: CoordinatorKeys) -> None:
         """Let only keys of the allowlist connect."""
@@ -337,6 +363,7 @@ class Hub:
         """Take what agents say outside of runs."""
         member = self.roster.by_identity[identity]
         member.heard = time.monotonic()
+        member.last = frame
         try:
             message = _LOBBY.decode(read_header(frame), frame)
         except RemoteProtocolError as error:
@@ -376,14 +403,18 @@ class Hub:
         except RemoteProtocolError as error:
             self.refused[error.reason] += 1
             return False
+        # a connection that is gone may have had this one's file descriptor
+        self._connections()
+        connection = int(part.get(zmq.SRCFD))
         if isinstance(message, control.Ask) and self.roster.is_operator(key_of(part)):
+            self._operators.add(connection)
             self._reply(identity, control.Status(msgspec.json.encode(self.status())))
             return False
         if not isinstance(message, control.Join):
             self.refused["never-joined"] += 1
             return False
         try:
-            member, old = self.roster.admit(message, identity, key_of(part))
+            member, old = self.roster.admit(message, identity, key_of(part), connection)
         except NotAdmitted as error:
             self.refused[error.kind] += 1
             LOG.warning("refused agent %s: %s", _asked(message.rank), error.reason)
@@ -393,7 +424,7 @@ class Hub:
             self._replace(member, old)
         self.changed = True
         if member.incarnation:
-            self._reply(identity, control.Welcome(member.rank, self._mesh))
+            self._reply(identity, control.Welcome(member.rank, self._system))
         else:
             self.on_join(self.roster.arrived())
         return True
@@ -401,17 +432,17 @@ class Hub:
     def status(self) -> dict[str, Any]:
         """Who is up, when they were last heard, what is waited for; also asked by other threads."""
         now = time.monotonic()
+        members = sorted(self.roster.members.values(), key=lambda m: m.rank)
+        here = [member for member in members if member.arrived]
         return {
             "agents": self._agents,
             "arrived": self.roster.arrived(),
             "running": self._running,
             "runs_completed": self.completed,
             "waiting_for": self._missing(),
-            "heard_seconds_ago": {
-                member.rank: round(now - member.heard, 3)
-                for member in sorted(self.roster.members.values(), key=lambda m: m.rank)
-                if member.arrived
-            },
+            "waiting": self._waiting,
+            "heard_seconds_ago": {m.rank: round(now - m.heard, 3) for m in here},
+            "heard": {m.rank: kind_of(m.last) for m in here},
             "frames": self.frames,
             "refused": dict(self.refused),
         }
@@ -419,13 +450,16 @@ class Hub:
     def _replace(self, member: Member, old: Member) -> None:
         """A newer incarnation, or a new connection of the same one, takes an agent's place."""
         again = member.incarnation == old.incarnation
-        if not again:
+        if not again and old.connection >= 0:
             LOG.warning("agent %d was started again; the older one is told to stop", member.rank)
             self._reply(
                 old.identity,
-                control.Refused("another agent joined later with the same key; this one stops"),
+                control.Refused(SUPERSEDED),
             )
-        if self._running:
+        if self._survivor is not None:
+            self._survivor.lose(member.rank)
+            self._flush(self._survivor)
+        elif self._running:
             raise RunFailed(
                 f"agent {member.rank} "
                 + ("lost its connection" if again else "was started again")
@@ -447,9 +481,9 @@ class Hub:
         except zmq.Again:
             raise RunFailed(f"agent {rank} does not read what it is sent") from None
         except zmq.ZMQError as error:
-            # who started it will say so too, and then the run goes on without it
+            # that it is gone will be said too, and then the run goes on without it
             if self._survivor is None:
-                raise RunFailed(f"agent {rank} is gone: {error.strerror}") from None
+                raise RunFailed(_gone(rank)) from error
 
     def _reply(self, identity: bytes, message: Message) -> None:
         """An answer to a stranger, who may be gone."""
@@ -458,6 +492,13 @@ class Hub:
             self._socket.send_multipart((identity, frame), zmq.NOBLOCK)
         except zmq.ZMQError:
             self.refused["unreachable"] += 1
+
+
+def _gone(rank: int) -> str:
+    return (
+        f"the connection of agent {rank} was lost: its process ended, or the network between it "
+        "and the coordinator; what it sent may be lost, start the run again"
+    )
 
 
 def _asked(rank: int) -> str:

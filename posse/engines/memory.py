@@ -7,7 +7,7 @@ from time import monotonic_ns
 
 import msgspec
 
-from posse.agent_host import AgentHost, AgentSetup
+from posse.agent_host import NEIGHBOURS, AgentHost, AgentSetup
 from posse.coordinator_host import CoordinatorHost
 from posse.engines.base import Observer, agent_setups, silent
 from posse.errors import RunFailed
@@ -42,7 +42,11 @@ def run(
     wire: deque[tuple[int, int, bytes]] = deque()
 
     def collect(source: int, host: AgentHost | CoordinatorHost) -> None:
-        wire.extend((source, target, frame) for target, frame in host.outbox)
+        for target, frame in host.outbox:
+            if target == NEIGHBOURS:
+                wire.extend((source, neighbour, frame) for neighbour in network.neighbours[source])
+            else:
+                wire.append((source, target, frame))
         host.outbox.clear()
 
     coordinator.begin()

@@ -8,6 +8,7 @@ when it closes, by whatever death, the nursery and every agent read its end and 
 Every agent's death is reported on standard output, one line "rank code".
 """
 
+import contextlib
 import gc
 import os
 import select
@@ -24,6 +25,8 @@ from posse.engines.agent_process import AgentProcess
 
 _LENGTH = struct.Struct("<I")
 _GRACE = 3.0
+_CROWD = 8
+"""Agents per core from which they take turns."""
 LEASH = 0
 
 
@@ -59,7 +62,20 @@ def _read(count: int) -> bytes:
 
 def _agent(brood: Brood, rank: int) -> int:
     inbox = brood.inbox.replace("{rank}", str(rank))
-    return AgentProcess(brood.endpoint, rank, brood.token, inbox, leash=LEASH).serve()
+    agent = AgentProcess(brood.endpoint, rank, brood.token, inbox, leash=LEASH, system=brood.system)
+    return agent.serve()
+
+
+def _take_turns() -> None:
+    """Let an agent that a frame wakes wait its turn, as far as the system knows such a policy.
+
+    A frame that arrives otherwise interrupts whoever runs, often the sender amid its sends; with
+    many agents on few cores most of the time then goes into changing from one to the other. With
+    few, an answer would wait behind whatever else the machine does.
+    """
+    if hasattr(os, "SCHED_BATCH"):
+        with contextlib.suppress(OSError):
+            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
 
 
 def _fork(brood: Brood) -> dict[int, int]:
@@ -77,6 +93,8 @@ def _fork(brood: Brood) -> dict[int, int]:
             try:
                 signal.set_wakeup_fd(-1)
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                if len(brood.ranks) > _CROWD * (os.cpu_count() or 1):
+                    _take_turns()
                 code = _agent(brood, rank)
             finally:
                 sys.stderr.flush()

@@ -63,7 +63,7 @@ class ProcessEngine:
                 spec.engine.deadline,
                 keys,
                 fingerprint(spec),
-                self._mesh,
+                spec.system,
             )
         except BaseException:
             self._remove_folder()

@@ -12,24 +12,28 @@ import secrets
 import socket as sockets
 import statistics
 import time
+from collections import Counter
 from pathlib import Path
 
 import msgspec
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
-from posse.agent_host import AgentHost, AgentSetup
+from posse.agent_host import AgentSetup
 from posse.arms import ArmsSpec
 from posse.arms.csv import CsvArms
 from posse.arms.python import PythonArms
 from posse.configuration import fingerprint
-from posse.engines.agent_process import AgentProcess, ProcessResources
+from posse.engines.agent_process import AgentProcess
 from posse.engines.gate import Gate, Verdict, connect_with, key_of, serve_with
+from posse.engines.links import listen
 from posse.engines.sockets import why_failed
 from posse.errors import PosseError, RunFailed
 from posse.keys import AgentKeys
 from posse.log import LOG
+from posse.meter import quantile
 from posse.spec import RunSpec
+from posse.systems import get_system
 from protocol import control
 from protocol.privacy import spent
 from protocol.wire import Message
@@ -45,6 +49,10 @@ _LINK_FAILURES = _WATCHED & ~zmq.EVENT_HANDSHAKE_SUCCEEDED & ~zmq.EVENT_DISCONNE
 _ROUND_TRIPS = 8
 _CLOSED_IN_A_ROW = 3
 """Handshakes that the other side closed without a word before we take it for a wrong key."""
+
+_HANDSHAKE_MS = 2_000
+"""How long a neighbour may take to let us in before we knock again. One that was not told of us yet
+is silent (`Gate`), and ZeroMQ's own patience is half a minute."""
 
 _LISTEN_EVERY = 64
 
@@ -83,18 +91,19 @@ class RemoteAgent(AgentProcess):
         self._give_up = time.monotonic() + wait
         self._closed_in_a_row = 0
         self._offset = 0
-        self._mesh = False
+        self._system = ""
         self._trips: list[tuple[int, int]] = []
         self._neighbours: dict[str, int] = {}
         self._strangers: set[str] = set()
-        self._link_monitors: dict[zmq.Socket[bytes], tuple[int, list[int]]] = {}
+        self._link_monitors: dict[zmq.Socket[bytes], Counter[str]] = {}
+        self._setup_inboxes: dict[str, int] = {}
         super().__init__(endpoint, rank, token="", inbox=inbox)
 
     def stamp(self) -> int:
         """The coordinator's clock as this agent knows it, in nanoseconds."""
         return time.monotonic_ns() + self._offset
 
-    def _join(self, endpoint: str, token: str, inbox: str) -> None:
+    def _join(self, endpoint: str, token: str, inbox: str, system: str) -> None:
         """Begin to connect; what follows is said by the monitor."""
         self._hub.setsockopt(zmq.RECONNECT_IVL, 100)
         self._hub.setsockopt(zmq.RECONNECT_IVL_MAX, 2_000)
@@ -121,7 +130,9 @@ class RemoteAgent(AgentProcess):
                         break
                 self._flush(host)
             ready = dict(self._poller.poll(0 if busy else self._patience()))
+            self._go_on_when_heard()
             if self._hub in ready and not self._drain_hub():
+                LOG.info("the coordinator is done, or gave up, and let this agent go")
                 return 0
             if self._inbox in ready:
                 self._drain_inbox()
@@ -134,7 +145,9 @@ class RemoteAgent(AgentProcess):
 
     def _patience(self) -> int | None:
         """Milliseconds to listen; for ever once we belong, as heartbeats notice a loss."""
-        return None if self._joined else max(1, int(1000 * (self._give_up - time.monotonic())) + 1)
+        if self._joined:
+            return super()._patience()
+        return max(1, int(1000 * (self._give_up - time.monotonic())) + 1)
 
     def _why_alone(self) -> str:
         trouble = _unresolved(self._endpoint)
@@ -207,9 +220,11 @@ class RemoteAgent(AgentProcess):
 
     def _joining(self, message: Message) -> None:
         match message:
-            case control.Welcome(rank, mesh):
+            case control.Welcome(rank, system):
+                if self._inbox is not None:
+                    listen(self._inbox, rank, before=self._rank)
                 self._rank = rank
-                self._mesh = mesh
+                self._system = system
                 self._trips = []
                 self._say(control.Sync(time.monotonic_ns()))
             case control.Synced(sent, clock):
@@ -229,8 +244,8 @@ class RemoteAgent(AgentProcess):
             return
         quickest = sorted(self._trips)[: _ROUND_TRIPS // 2]
         self._offset = int(statistics.median(offset for _, offset in quickest))
-        if self._mesh and self._inbox is None:
-            self._inbox_address = self._advertised(self._inbox_wanted)
+        if get_system(self._system).has_topology:
+            self._inbox_address = self._inbox_address or self._advertised(self._inbox_wanted)
         self._joined = True
         LOG.info(
             "joined %s as agent %d; round trip %.1f ms",
@@ -244,7 +259,7 @@ class RemoteAgent(AgentProcess):
         """Open the inbox; the address by which others reach it."""
         here = _own_address(self._endpoint)
         try:
-            bound = self._open_inbox(wanted or f"tcp://{here}:*")
+            bound = self._open_inbox(wanted or f"tcp://{here}:*", self._system)
         except zmq.ZMQError as error:
             raise PosseError(f"--inbox {wanted} cannot be bound: {error.strerror}") from None
         return bound.replace("//0.0.0.0:", f"//{here}:")
@@ -252,11 +267,12 @@ class RemoteAgent(AgentProcess):
     def _begin(self, setup: AgentSetup, rank: int) -> None:
         """See `AgentProcess`: on another machine the arms are this machine's own."""
         setup = self._own(setup)
+        if setup.mode == "field":
+            _say_claim(setup)
         self._neighbours = {key: rank for rank, key in setup.keys.items()}
         self._setup_keys = setup.keys
-        self._connect(setup.inboxes)
-        self._host = AgentHost(setup, rank, self.stamp, ProcessResources())
-        self._flush(self._host)
+        self._setup_inboxes = {address: rank for rank, address in setup.inboxes.items()}
+        super()._begin(setup, rank)
 
     def _own(self, setup: AgentSetup) -> AgentSetup:
         spec = self._spec
@@ -303,7 +319,7 @@ class RemoteAgent(AgentProcess):
             return Verdict.YES if key in self._neighbours else Verdict.NOT_YET
 
         def refused(address: str, key: str) -> None:
-            if self._host is not None and key not in self._strangers:
+            if self._neighbours and key not in self._strangers:
                 self._strangers.add(key)
                 LOG.warning(
                     "refused %s at the inbox: its key %s is no neighbour's; only agents that the "
@@ -319,21 +335,23 @@ class RemoteAgent(AgentProcess):
         if self._keys is not None:
             own = self._keys.own
             connect_with(link, own.public, own.secret, self._setup_keys[rank])
+        link.setsockopt(zmq.HANDSHAKE_IVL, _HANDSHAKE_MS)
         monitor = link.get_monitor_socket(_LINK_FAILURES)
-        self._link_monitors[monitor] = (rank, [])
+        self._link_monitors.setdefault(monitor, Counter())
         self._poller.register(monitor, zmq.POLLIN)
 
     def _link_trouble(self, monitor: zmq.Socket[bytes]) -> None:
         """A neighbour did not let us in; it may not have been told of us yet."""
-        rank, failures = self._link_monitors[monitor]
+        failures = self._link_monitors[monitor]
         while monitor.poll(0):
             event = recv_monitor_message(monitor)
-            failures.append(event["event"])
-            if len(failures) == _CLOSED_IN_A_ROW:
+            address = event["endpoint"].decode()
+            failures[address] += 1
+            if failures[address] == _CLOSED_IN_A_ROW:
                 LOG.warning(
-                    "agent %d at %s does not let this agent in: %s",
-                    rank,
-                    self._addresses.get(rank, "?"),
+                    "agent %s at %s does not let this agent in: %s",
+                    self._setup_inboxes.get(address, "?"),
+                    address,
                     why_failed(event["value"])
                     if event["event"] == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
                     else "it was not told of this agent's key; are both from one posse keys?",
@@ -360,11 +378,15 @@ class RemoteAgent(AgentProcess):
         host = self._host
         if host is not None and host.ledger is not None:
             ledger, host.ledger = host.ledger, None
+            if (median := quantile(host.delays.histogram(), 0.5)) is not None:
+                LOG.info("what this agent was sent took %.1f ms (median)", 1e3 * median)
             LOG.info(
-                "this run used %d rewards and spent epsilon = %g in %d releases",
+                "this run used %d rewards and spent epsilon = %g in %d releases%s%s",
                 int(ledger.pulls.sum()),
                 spent(ledger.releases),
-                len(ledger.releases),
+                sum(release.times for release in ledger.releases),
+                "" if ledger.answer is None else f"; this agent's arm is {ledger.answer}",
+                f"; its rewards are used up: {ledger.exhausted}" if ledger.exhausted else "",
             )
         return going_on
 
@@ -372,16 +394,29 @@ class RemoteAgent(AgentProcess):
         """See `AgentProcess`; and say it here."""
         LOG.error("%s", reason)
         if self._joined:
-            super()._fail(reason)
+            self._tell(reason)
 
     def _close(self) -> None:
         for monitor in (self._monitor, *self._link_monitors):
             monitor.close(0)
 
 
+def _say_claim(setup: AgentSetup) -> None:
+    """Before any reward is used: what this agent is about to give away."""
+    system = get_system(setup.system)
+    claim = system.claim(msgspec.convert(setup.parameters, system.parameters), setup.variant)
+    if claim is None or claim.mechanism == "none":
+        LOG.warning("%s protects no rewards", setup.system)
+    if claim is not None:
+        bound = "" if claim.epsilon is None else f"epsilon = {claim.epsilon:g} for {claim.unit}"
+        broken = "" if claim.holds else "the paper's claim does not hold"
+        parts = (bound, f"against {claim.adversary}", broken, claim.note)
+        LOG.info("%s: %s", claim.mechanism, "; ".join(part for part in parts if part))
+
+
 def _host_and_port(endpoint: str) -> tuple[str, int]:
     host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
-    return host.strip("[]"), int(port) if port.isdigit() else 0
+    return host, int(port) if port.isdigit() else 0
 
 
 def _unresolved(endpoint: str) -> str:
@@ -390,7 +425,7 @@ def _unresolved(endpoint: str) -> str:
         return ""
     host, port = _host_and_port(endpoint)
     try:
-        sockets.getaddrinfo(host, port)
+        sockets.getaddrinfo(host, port, sockets.AF_INET)
     except OSError as error:
         return f"the name {host} does not resolve ({error.strerror})"
     return ""
@@ -401,11 +436,11 @@ def _own_address(endpoint: str) -> str:
     if not endpoint.startswith("tcp://"):
         return "127.0.0.1"
     host, port = _host_and_port(endpoint)
-    family, kind, *_, address = sockets.getaddrinfo(host, port, type=sockets.SOCK_DGRAM)[0]
-    with sockets.socket(family, kind) as probe:
+    # ZeroMQ too takes names for IPv4 unless told otherwise
+    address = sockets.getaddrinfo(host, port, sockets.AF_INET)[0][4]
+    with sockets.socket(sockets.AF_INET, sockets.SOCK_DGRAM) as probe:
         probe.connect(address)  # sends nothing: a datagram socket only picks a route
-        name = str(probe.getsockname()[0])
-    return f"[{name}]" if family == sockets.AF_INET6 else name
+        return str(probe.getsockname()[0])
 
 
 __all__ = ["RemoteAgent"]

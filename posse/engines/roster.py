@@ -12,6 +12,12 @@ CLOCK_TOLERANCE = 30.0
 """Seconds by which an agent's clock may be off; of a machine that keeps time it is below 1."""
 
 
+SUPERSEDED = (
+    "another agent joined later with the same key; this one stops; if both are to stay, give each "
+    "a key of its own"
+)
+
+
 class NotAdmitted(Exception):
     """Somebody is not let in, for a reason that says what to do."""
 
@@ -23,14 +29,20 @@ class NotAdmitted(Exception):
 
 @dataclass
 class Member:
-    """An agent that joined. `heard` is when it was last heard of, by `time.monotonic`."""
+    """An agent that joined.
+
+    `heard` is when it was last heard of, by `time.monotonic`, and `last` the frame that was heard;
+    `connection` the file descriptor of its connection, -1 once that is lost.
+    """
 
     rank: int
     identity: bytes
     incarnation: bytes
     inbox: str
     arrived: bool
+    connection: int
     heard: float = field(default_factory=time.monotonic)
+    last: bytes = b""
 
 
 class Roster:
@@ -75,24 +87,38 @@ class Roster:
         member = self.members.get(rank)
         return member is not None and member.arrived
 
-    def admit(self, join: control.Join, identity: bytes, key: str) -> tuple[Member, Member | None]:
+    def lost(self, connection: int) -> Member | None:
+        """The agent on another machine whose connection this was; it may come back.
+
+        Of agents that were started here, whoever started them knows more.
+        """
+        for member in self.members.values():
+            if member.connection == connection and member.incarnation:
+                member.connection = -1
+                member.arrived = False
+                return member
+        return None
+
+    def admit(
+        self, join: control.Join, identity: bytes, key: str, connection: int
+    ) -> tuple[Member, Member | None]:
         """The agent that joins, and the one whose place it takes; or `NotAdmitted`."""
         rank = self._rank(join, key)
         if join.incarnation:
             self._check(join)
         if join.incarnation in self._superseded:
-            raise NotAdmitted(
-                "superseded", "another agent joined later with the same key; this one stops"
-            )
+            raise NotAdmitted("superseded", SUPERSEDED)
         old = self.members.get(rank)
         if old is not None:
             returns = bool(join.incarnation) and old.incarnation == join.incarnation
-            if not returns and self._keys is None:
-                raise NotAdmitted("join", f"rank {rank} is taken")
+            if not returns and self._keys is None and old.connection >= 0:
+                raise NotAdmitted("join", f"rank {rank} is taken; leave out --rank, or use another")
             if not returns and old.incarnation:
                 self._superseded.add(old.incarnation)
             self.by_identity.pop(old.identity, None)
-        member = Member(rank, identity, join.incarnation, join.inbox, not join.incarnation)
+        member = Member(
+            rank, identity, join.incarnation, join.inbox, not join.incarnation, connection
+        )
         self.members[rank] = member
         self.by_identity[identity] = member
         return member, old
@@ -103,7 +129,7 @@ class Roster:
         if join.token != self._token:
             raise NotAdmitted("join", "its token is not this run's")
         if join.rank >= self.agents:
-            raise NotAdmitted("join", f"rank {join.rank} is not below {self.agents}")
+            raise NotAdmitted("join", self._beyond(join.rank))
         if join.rank >= 0:
             return join.rank
         again = [
@@ -111,10 +137,23 @@ class Roster:
             for m in self.members.values()
             if m.incarnation and m.incarnation == join.incarnation
         ]
-        free = again or [n for n in range(self.agents) if n not in self.members]
+        free = again or [n for n in range(self.agents) if not self._is_taken(n)]
         if not free:
-            raise NotAdmitted("join", f"all {self.agents} agents are here")
+            raise NotAdmitted(
+                "join",
+                f"all {self.agents} agents are here; for more, raise agents.count in the "
+                "coordinator's run file",
+            )
         return free[0]
+
+    def _is_taken(self, rank: int) -> bool:
+        return rank in self.members and self.members[rank].connection >= 0
+
+    def _beyond(self, rank: int) -> str:
+        return (
+            f"rank {rank} is not below {self.agents}, agents.count in the coordinator's run file; "
+            "use a lower rank, or raise that"
+        )
 
     def _bound_rank(self, keys: CoordinatorKeys, join: control.Join, key: str) -> int:
         rank = keys.rank_of(key)
@@ -126,6 +165,8 @@ class Roster:
                 f"the key of agent {rank} does not join as agent {join.rank}; use --rank {rank}, "
                 f"or the key of agent {join.rank}",
             )
+        if rank >= self.agents:
+            raise NotAdmitted("join", self._beyond(rank))
         return rank
 
     def _check(self, join: control.Join) -> None:

@@ -248,14 +248,14 @@ def arms_left(series: Series) -> Chart | None:
         return None
     rows = []
     with canvas() as (figure, axes):
-        for run, times in shown[:20]:
-            arms = len(run["pulls_per_arm"])
+        for _, times in shown[:20]:
+            arms = series.arms
             xs = [0.0, *times]
             left = [arms - gone for gone in range(len(times) + 1)]
             axes.step(xs, left, where="post", color=COLOUR["s0"], alpha=0.55, linewidth=1.4)
             axes.plot(xs[-1:], left[-1:], "o", color=COLOUR["s0"], markersize=4)
         for run, times in shown:
-            arms = len(run["pulls_per_arm"])
+            arms = series.arms
             rows += [(run["run"], now, arms - gone) for gone, now in enumerate(times, start=1)]
         axes.set_xlabel(f"time ({series.clock_unit})")
         axes.set_ylabel("arms left")
@@ -383,7 +383,7 @@ def bytes_by_kind(series: Series) -> Chart | None:
 
 def epsilon_spent(series: Series) -> Chart | None:
     """ε that each agent spent, in the run in which the most was spent."""
-    spent = [run["privacy"]["spent_per_agent"] for run in series.runs if run["privacy"]]
+    spent = [(run["privacy"] or {}).get("spent_per_agent") or [] for run in series.runs]
     if not spent or not any(max(row, default=0) for row in spent):
         return None
     row = max(spent, key=lambda values: max(values, default=0))

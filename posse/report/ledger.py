@@ -57,6 +57,8 @@ def _promise(epsilon: float, delta: float | None, unit: str) -> str:
 
 def _spent(series: Series) -> str:
     ledgers = [run["privacy"] for run in series.runs if run["privacy"]]
+    if any(ledger["spent_per_agent"] is None for ledger in ledgers):
+        return "In the field what an agent spent is said in its own log, and nowhere else."
     spent = [e for ledger in ledgers for e in ledger["spent_per_agent"]]
     releases = [n for ledger in ledgers for n in ledger["releases_per_agent"]]
     silent = sum(n == 0 for n in releases) / max(len(releases), 1)

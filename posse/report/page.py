@@ -302,14 +302,14 @@ def _tiles(series: Series) -> list[Tile]:
             tiles.append(_tile(label, values, unit))
     privacy = next((run["privacy"] for run in series.runs if run["privacy"]), None)
     if privacy and privacy["claim"]["epsilon"] is not None:
-        spent = max(e for r in series.runs if r["privacy"] for e in r["privacy"]["spent_per_agent"])
-        tiles.append(
-            Tile(
-                label="ε spent",
-                value=number(float(spent)),
-                note=f"at most, of {number(float(privacy['claim']['epsilon']))} promised",
-            )
-        )
+        promised = number(float(privacy["claim"]["epsilon"]))
+        ledgers = [r["privacy"]["spent_per_agent"] or () for r in series.runs if r["privacy"]]
+        if spent := [epsilon for ledger in ledgers for epsilon in ledger]:
+            note = f"at most, of {promised} promised"
+            tiles.append(Tile(label="ε spent", value=number(float(max(spent))), note=note))
+        else:
+            note = "promised; each agent's own log has what it spent"
+            tiles.append(Tile(label="ε", value=promised, note=note))
     return tiles
 
 
@@ -445,7 +445,10 @@ def _traffic(series: Series) -> Section:
         id="traffic",
         title="What went over the wire",
         text=[
-            f"In the last run {data['messages']:,} messages of the paper's own with "
+            "In the field nobody reports what agents send each other; what is counted here is the "
+            "coordinator's links."
+            if data["messages"] is None
+            else f"In the last run {data['messages']:,} messages of the paper's own with "
             f"{data['payload_bytes']:,} payload bytes; beside them {control['messages']:,} of the "
             "lab's control."
         ],
@@ -567,7 +570,7 @@ def _arm_count(series: Series) -> int:
     stated = arm_means(series)
     if stated:
         return len(stated)
-    return max((len(run["pulls_per_arm"]) for run in series.runs), default=0)
+    return series.arms
 
 
 def _charts(*charts: Chart | None) -> list[Chart]:

@@ -61,7 +61,15 @@ class Series:
     @property
     def clock_unit(self) -> str:
         """What the time of logs and curves is counted in."""
-        return "slots" if any(run["slots"] is not None for run in self.runs) else "rounds"
+        if any(run["slots"] is not None for run in self.runs):
+            return "slots"
+        return "seconds" if self.specification.get("mode") == "field" else "rounds"
+
+    @property
+    def arms(self) -> int:
+        """How many arms. In the field nobody reports how often each was pulled."""
+        stated = self.specification["arms"].get("count")
+        return int(stated or max((len(run["pulls_per_arm"]) for run in self.runs), default=0))
 
     @cached_property
     def links(self) -> list[LinkTotal]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from agent.anonymous import AnonymousPlayer, Earnings, ParallelUcb
-from agent.masking import Masker, private_key
+from agent.masking import Masker, new_private_key, private_key
 from coordinator.anonymous import AnonymousServer
 from coordinator.decomposition import blocks
 from coordinator.learners import BatchedElimination, ExploreThenCommit, Learner, effective_horizon
@@ -151,8 +151,10 @@ def _advise_anonymous(spec: RunSpec, parameters: AnonymousParameters) -> list[st
 
 def _player(context: AgentContext) -> Machine:
     p = context.parameters
-    # seeded, so that a run of the lab repeats to the byte; outside it is `new_private_key`
-    private = private_key(context.generator(Purpose.PROTOCOL).bytes(32))
+    if context.field:
+        private = new_private_key()
+    else:  # seeded, so that a run of the lab repeats to the byte
+        private = private_key(context.generator(Purpose.PROTOCOL).bytes(32))
     return AnonymousPlayer(
         rank=context.rank,
         arms=context.arms,
@@ -281,7 +283,9 @@ def _summarise(spec: RunSpec, record: RunRecord) -> None:
     for _, batch, arm in log.get("no-feedback", []):
         without[int(batch)].append(int(arm))
     names = ("batch", "demand", "assignments", "distinct", "ratio", "alive_pairs")
-    assignments, explored, used = (int(value) for value in log["commit"][0][1:])
+    # nobody commits where all ran out of rewards before
+    committed = [int(value) for value in log["commit"][0][1:]] if "commit" in log else [None] * 3
+    assignments, explored, used = committed
     record.detail = {
         "batches": [
             dict(zip(names, map(int, row[1:]), strict=True)) for row in log.get("batch", [])
@@ -293,7 +297,7 @@ def _summarise(spec: RunSpec, record: RunRecord) -> None:
         "no_feedback": dict(without),
         "vanished": [int(row[1]) for row in log.get("vanished", [])],
         "expelled": [int(row[1]) for row in log.get("expelled", [])],
-        "rewards": _rewards_over_time(record, parameters.horizon),
+        "rewards": None if spec.mode == "field" else _rewards_over_time(record, parameters.horizon),
         "trust": _TRUST[parameters.aggregation],
     }
 
@@ -301,7 +305,8 @@ def _summarise(spec: RunSpec, record: RunRecord) -> None:
 def _summarise_ucb(spec: RunSpec, record: RunRecord) -> None:
     record.status = "horizon"
     parameters: Any = spec.model()
-    record.detail = {"rewards": _rewards_over_time(record, parameters.horizon)}
+    if spec.mode == "lab":
+        record.detail = {"rewards": _rewards_over_time(record, parameters.horizon)}
 
 
 SYSTEMS = {
@@ -312,6 +317,7 @@ SYSTEMS = {
             title="batched elimination per user from sums over groups",
             paper=f"{PAPER}, Algorithm 1",
             parameters=AnonymousParameters,
+            field=True,
             clocks=("slots", "wall"),
             agent=_player,
             coordinator=_eliminator,
@@ -331,6 +337,7 @@ SYSTEMS = {
             title="sweeps of sums over groups, then every user's best arm",
             paper=f"{PAPER}, Algorithm 2",
             parameters=ExploreThenCommitParameters,
+            field=True,
             clocks=("slots", "wall"),
             agent=_player,
             coordinator=_explorer,
@@ -350,6 +357,8 @@ SYSTEMS = {
             title="yardstick: UCB1 for every user, without anonymity",
             paper=f"{PAPER}, section 5",
             parameters=ParallelUcbParameters,
+            field=True,
+            end="bare",
             clocks=("slots", "wall"),
             agent=_ucb,
             bound=_bound_ucb,

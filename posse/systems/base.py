@@ -16,6 +16,7 @@ from protocol.privacy import Claim
 from protocol.wire import Message
 
 Clock = Literal["virtual", "slots", "wall"]
+End = Literal["answer", "bare", "nothing"]
 
 if TYPE_CHECKING:
     from posse.record import RunRecord
@@ -27,7 +28,8 @@ class AgentContext:
     """What an agent's machine is built from.
 
     `neighbours` are names, never the graph; `knowledge` is what the system's `know` gave this
-    agent of the topology (its next hop to a sink, the delay to wait).
+    agent of the topology (its next hop to a sink, the delay to wait). In the `field` noise and
+    `generator` are the operating system's; what is random there and secret takes a vetted source.
     """
 
     rank: int
@@ -39,6 +41,7 @@ class AgentContext:
     knowledge: dict[str, Any]
     noise: Noise
     generator: Callable[[Purpose], np.random.Generator]
+    field: bool = False
 
 
 @dataclass(frozen=True)
@@ -95,17 +98,20 @@ def no_summary(spec: RunSpec, record: RunRecord) -> None:
 class System:
     """One algorithm by name.
 
-    `clocks`      what it can run by; the first is the default
+    `clocks`      what it can run by in the lab; the first is the default
     `agent`, `coordinator`  make the machines; no coordinator where the system has no server
     `has_topology`  agents talk to each other, along the edges of `[topology]`; `components` says
                   that its graph may fall apart
+    `broadcasts`  among neighbours an agent says the same to all, never something to one of them
     `check`       raises `SpecError` for what the types cannot say (N < M, …)
     `outlives_agents`  its server's machine goes on, or ends in order, when an agent's process dies
     `shared_arms` all agents share one set of arms, which is the coordinator's machine's to pull
     `field`       whether it has a form for real rewards: all its noise is by `Noise.noisy`, and
                   what it sends is all that its rewards decide
-    `finish_is_public`  whether an agent's end follows from what it sent before; if not, it is kept
-                  back in the field
+    `lab_only`    where it has none: why, for a sentence that begins with its name
+    `end`         what an agent in the field says of its end: its "answer", where that follows from
+                  what it sent or is covered by the claim; that it ended but not what it found
+                  ("bare"); "nothing" where the time alone would tell
     `bound`       what theory says about run number `run`, for the report
     `one_form`    the print needs no correction: both variants are the same
     `advise`      sentences about what is allowed and probably not meant
@@ -130,10 +136,12 @@ class System:
     needs_unit_interval: bool = False
     has_topology: bool = False
     components: bool = False
+    broadcasts: bool = False
     outlives_agents: bool = False
     shared_arms: bool = False
     field: bool = False
-    finish_is_public: bool = True
+    lab_only: str = ""
+    end: End = "answer"
     one_form: bool = False
     regret_against: Literal["average", "own"] = "average"
     check: Callable[[RunSpec, Any], None] = no_check

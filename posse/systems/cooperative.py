@@ -59,7 +59,8 @@ def _flood(context: AgentContext, record: np.dtype[np.void]) -> Flood:
 
 def _cooperate(context: AgentContext, learner: Learner, record: np.dtype[np.void]) -> Machine:
     corruption = None
-    if does := context.knowledge.get("contamination"):
+    # real rewards are not replaced by lies, whoever asks for it
+    if (does := context.knowledge.get("contamination")) and not context.field:
         corruption = Corruption(
             msgspec.convert(does, Contamination), context.generator(Purpose.CORRUPTION)
         )
@@ -140,7 +141,7 @@ def _network(spec: RunSpec, run: int) -> Network:
     knowledge: list[dict[str, Any]] = [dict(shared) for _ in range(spec.agents.count)]
     facts: dict[str, Any] = {"gamma": gamma, "gamma_asked": parameters.gamma}
     if isinstance(parameters, ByzantineParameters):
-        liars = _liars(parameters.contamination, spec, run)
+        liars = [] if spec.mode == "field" else _liars(parameters.contamination, spec, run)
         assumed = parameters.assumed_contamination
         facts |= {
             "byzantine": liars,
@@ -234,15 +235,38 @@ def _check_cooperative(spec: RunSpec, parameters: CooperativeParameters) -> None
 
 
 def _check_byzantine_all(spec: RunSpec, parameters: ByzantineParameters) -> None:
+    if spec.mode == "field" and "contamination" in spec.parameters:
+        raise SpecError(
+            "parameters.contamination",
+            "is the lab's: in the field nobody is told to lie. Delete it, and say in "
+            "assumed_contamination what agents shall believe",
+        )
+    if spec.mode == "field" and parameters.assumed_contamination is None:
+        raise SpecError(
+            "parameters.assumed_contamination",
+            "is required in the field, where the true rate of lies is not known; say what agents "
+            "shall believe, for example 0.05",
+        )
     _check_byzantine(spec, parameters)
     _check_range(spec, parameters)
 
 
-def _raw_claim(parameters: Any, variant: Variant) -> Claim:
+def _means_claim(parameters: CooperativeParameters, variant: Variant) -> Claim:
     return Claim(
         mechanism="none",
         adversary="nobody",
-        note="Means and counts, or single rewards, are sent as they are.",
+        note=(
+            "In every slot each agent's mean reward and number of pulls of every arm are sent as "
+            "they are. Two messages of an agent that follow each other give away its reward."
+        ),
+    )
+
+
+def _rewards_claim(parameters: ByzantineParameters, variant: Variant) -> Claim:
+    return Claim(
+        mechanism="none",
+        adversary="nobody",
+        note="Every single reward of every agent is sent as it is, with its arm.",
     )
 
 
@@ -346,9 +370,16 @@ def _summarise(spec: RunSpec, record: RunRecord) -> None:
     record.detail["answers"] = {str(arm): n for arm, n in sorted(answers.items())}
 
 
+def _noted(spec: RunSpec) -> bool:
+    """Whether agents report what they noted and released; in the field it stays with them."""
+    return spec.mode == "lab"
+
+
 def _summarise_cooperation(spec: RunSpec, record: RunRecord) -> None:
     """Duplicates, and the delay in slots by distance in hops."""
     _summarise(spec, record)
+    if not _noted(spec):
+        return
     counted: Counter[int] = Counter()
     slots: Counter[int] = Counter()
     duplicates = []
@@ -369,6 +400,8 @@ def _summarise_private(spec: RunSpec, record: RunRecord) -> None:
     """ε' of each agent by its own ledger: the most exposed arm, composed up to δ'."""
     parameters: Any = spec.model()
     record.detail["delta_prime"] = parameters.delta_prime
+    if not _noted(spec):
+        return
     record.detail["epsilon_prime_per_agent"] = [
         _most_exposed(ledger, parameters.delta_prime) for ledger in record.ledgers
     ]
@@ -409,6 +442,7 @@ SYSTEMS = {
             title="cooperation with noisy means released at intervals",
             paper=f"{PAPER}, Algorithms 1 and 2",
             parameters=PrivateParameters,
+            field=True,
             clocks=("slots",),
             agent=_private,
             coordinator=None,
@@ -417,6 +451,7 @@ SYSTEMS = {
             claim=_private_claim,
             needs_unit_interval=True,
             has_topology=True,
+            broadcasts=True,
             check=_check_private,
             network=_network,
             bound=_bound_private,
@@ -427,13 +462,15 @@ SYSTEMS = {
             title="cooperation with single rewards, some of them lies, and a trimmed mean",
             paper=f"{PAPER}, Algorithm 3",
             parameters=ByzantineParameters,
+            field=True,
             clocks=("slots",),
             agent=_byzantine,
             coordinator=None,
             to_agent=(Bundle,),
             to_coordinator=(),
-            claim=_raw_claim,
+            claim=_rewards_claim,
             has_topology=True,
+            broadcasts=True,
             check=_check_byzantine_all,
             bound=_bound_byzantine,
             network=_network,
@@ -445,13 +482,15 @@ SYSTEMS = {
             title="cooperation with means and counts as they are, no privacy",
             paper=f"{PAPER}, section 5",
             parameters=CooperativeParameters,
+            field=True,
             clocks=("slots",),
             agent=_sharing,
             coordinator=None,
             to_agent=(Bundle,),
             to_coordinator=(),
-            claim=_raw_claim,
+            claim=_means_claim,
             has_topology=True,
+            broadcasts=True,
             check=_check_cooperative,
             bound=_bound_shared,
             one_form=True,
@@ -463,6 +502,8 @@ SYSTEMS = {
             title="baseline: UCB1, every agent alone",
             paper="Auer et al. 2002",
             parameters=AloneParameters,
+            field=True,
+            end="bare",
             clocks=("slots",),
             agent=_lone,
             coordinator=None,
@@ -479,6 +520,7 @@ SYSTEMS = {
             title="baseline: DP-UCB-INT, every agent alone, private to whoever sees its pulls",
             paper="Tossou and Dimitrakakis 2016",
             parameters=PrivateAloneParameters,
+            field=True,
             clocks=("slots",),
             agent=_private_lone,
             coordinator=None,

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from agent.hybrid import HybridNodes, HybridSums
 from agent.players import Index, RandomPlayer, TdfsPlayer, Ucb, UcbPrivate, UcbPrivateBound
 from coordinator.players import Medium
 from posse.arms import LabMeans
+from posse.arms.csv import CsvArms
 from posse.bounds import Bound
 from posse.errors import SpecError
 from posse.seeds import Purpose
@@ -48,6 +50,12 @@ def _check(spec: RunSpec, parameters: PlayerParameters) -> None:
             "parameters.deadline",
             f"is {parameters.deadline:g} s and must be below engine.deadline "
             f"({spec.engine.deadline:g} s), which ends the run",
+        )
+    if isinstance(spec.arms, CsvArms) and "{rank}" in spec.arms.path:
+        raise SpecError(
+            "arms.path",
+            "names a file per agent, but players share the arms, and the coordinator draws from "
+            "them; give one file",
         )
     offsets = getattr(parameters, "offsets", "agreed")
     if not isinstance(offsets, str):
@@ -97,13 +105,21 @@ def _ucb(context: AgentContext) -> Machine:
 def _private_bound(context: AgentContext) -> Machine:
     p: PrivateTdfsParameters = context.parameters
     return _tdfs(
-        context, UcbPrivateBound(context.arms, p.epsilon, p.split, context.variant, context.noise)
+        context,
+        UcbPrivateBound(
+            context.arms, p.epsilon, p.split, context.variant, context.noise, _mechanism(context)
+        ),
     )
 
 
 def _private(context: AgentContext) -> Machine:
     p: PrivateTdfsParameters = context.parameters
-    return _tdfs(context, UcbPrivate(context.arms, p.epsilon, p.split, context.noise))
+    index = UcbPrivate(context.arms, p.epsilon, p.split, context.noise, _mechanism(context))
+    return _tdfs(context, index)
+
+
+def _mechanism(context: AgentContext) -> type[HybridSums]:
+    return HybridNodes if context.field else HybridSums
 
 
 def _random(context: AgentContext) -> Machine:
@@ -139,7 +155,10 @@ def _silent_claim(parameters: PlayerParameters, variant: Variant) -> Claim:
 
 
 def _hybrid_claim(parameters: PrivateTdfsParameters, variant: Variant) -> Claim:
-    notes = ["For one player's choices over any horizon."]
+    notes = [
+        "For one player's choices over any horizon. The coordinator keeps the arms, sees every "
+        "reward and is trusted with them."
+    ]
     if parameters.offsets == "found":
         notes.append(
             "For its choices given the collisions: offsets found by collisions depend on "
@@ -202,6 +221,7 @@ def _system(name: str, title: str, parameters: type[PlayerParameters], **given: 
         paper=PAPER,
         parameters=parameters,
         clocks=("slots",),
+        field=True,
         coordinator=_medium,
         to_agent=TO_PLAYER,
         to_coordinator=TO_MEDIUM,
