@@ -179,6 +179,11 @@ def _evidence(commands: Any) -> None:
     paper.add_argument("--all", action="store_true", help="run every experiment")
     paper.add_argument("--quick", action="store_true", help="less than a minute each")
     paper.add_argument("--engine", choices=("processes", "memory"), default="memory")
+    paper.add_argument(
+        "--estimate",
+        action="store_true",
+        help="run one repetition of each point and say what all would cost",
+    )
     paper.add_argument("--out", type=Path, default=Path("runs/papers"), metavar="DIR")
     paper.add_argument(
         "--document", type=Path, metavar="FILE", help="write all outcomes in DIR as Markdown"
@@ -389,6 +394,10 @@ def _topology(options: argparse.Namespace) -> int:
 def _paper(options: argparse.Namespace) -> int:
     from posse import command_paper  # noqa: PLC0415
 
+    if options.estimate:
+        return command_paper.estimate(
+            options.names, quick=options.quick, engine=options.engine, out=options.out
+        )
     if not options.names and not options.all:
         return command_paper.show()
     return command_paper.run(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from posse.errors import PosseError
 
-_NEEDED = ("jinja2", "matplotlib", "networkx")
+_NEEDED = ("jinja2", "matplotlib", "scipy")
 
 
 def require_extra() -> None:

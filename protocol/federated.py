@@ -193,7 +193,7 @@ class Schedule:
             return 2.0**-r
         return float(self.gap ** (r / self.max_rounds))
 
-    def _logs(self, r: int, active: int) -> tuple[float, float]:
+    def logs(self, r: int, active: int) -> tuple[float, float]:
         """L_r = log(8|I|r²T) and P_r = log(8Kr²T)."""
         return (
             math.log(8 * active * r**2 * self.horizon),
@@ -205,7 +205,7 @@ class Schedule:
 
         S(r) = ⌈max(8 L_r / (M Δ̃_r²), 8 r sqrt(2 P_r) / (M^1.5 ε Δ̃_r))⌉.
         """
-        log_active, log_all = self._logs(r, active)
+        log_active, log_all = self.logs(r, active)
         aim, m = self.aim(r), float(self.senders)
         statistical = 8 * log_active / (m * aim**2)
         private = 8 * r * math.sqrt(2 * log_all) / (m * math.sqrt(m) * self.epsilon * aim)
@@ -213,7 +213,7 @@ class Schedule:
 
     def radius(self, r: int, active: int, observations: int) -> float:
         """C(r) = sqrt(L_r / (2 M S(r))) + r sqrt(8 P_r) / (M^1.5 ε S(r))."""
-        log_active, log_all = self._logs(r, active)
+        log_active, log_all = self.logs(r, active)
         m = float(self.senders)
         return math.sqrt(log_active / (2 * m * observations)) + r * math.sqrt(8 * log_all) / (
             m * math.sqrt(m) * self.epsilon * observations

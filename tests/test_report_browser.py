@@ -1,11 +1,14 @@
 """The pages in a real browser: they render, nothing is cut off, nothing is said on the console."""
 
+import dataclasses
 import os
 
 import pytest
 
 from posse import cli
+from posse.papers import conduct, page
 from tests.browser import CHROMIUM, Browser
+from tests.test_paper import small
 from tests.test_report import large, make
 
 pytestmark = pytest.mark.skipif(
@@ -62,6 +65,19 @@ def test_nothing_is_cut_off_and_nothing_complains(browser, pages, name, width, d
     drawn = "[...document.querySelectorAll('figure svg')].every(s => s.clientHeight > 60)"
     assert browser.evaluate(drawn)
     assert browser.evaluate("document.querySelectorAll('figure svg').length") >= 3
+
+
+@pytest.mark.parametrize("shape", ["points", "bars"])
+def test_an_experiments_page_is_whole(browser, tmp_path, shape):
+    experiment = dataclasses.replace(small(), shape=shape, limit=1000.0)
+    outcome = conduct.conduct(experiment, quick=True, jobs=1)
+    page.outcome_page(outcome).write(tmp_path / "report.html")
+    for width in (360, 1280):
+        browser.messages.clear()
+        browser.open(tmp_path / "report.html", width=width)
+        assert browser.evaluate(CUT_OFF) == []
+        assert browser.messages == []
+        assert browser.evaluate("document.querySelectorAll('figure svg').length") == 2
 
 
 def test_dark_and_light_differ_and_the_button_turns(browser, pages):

@@ -6,7 +6,19 @@ import importlib
 from posse.errors import SpecError
 from posse.papers.base import Experiment
 
-PAPERS = ("rio", "dubey", "tossou", "esfandiari", "li")
+PAPERS = (
+    "rio",
+    "rio_theory",
+    "dubey",
+    "dubey_theory",
+    "tossou",
+    "tossou_theory",
+    "esfandiari",
+    "esfandiari_theory",
+    "li",
+    "li_theory",
+    "audits",
+)
 
 
 def experiments() -> dict[str, Experiment]:
@@ -16,7 +28,8 @@ def experiments() -> dict[str, Experiment]:
         module = importlib.import_module(f"posse.papers.{paper}")
         for experiment in module.EXPERIMENTS:
             found[experiment.name] = experiment
-    return found
+    papers = list(dict.fromkeys(experiment.paper for experiment in found.values()))
+    return dict(sorted(found.items(), key=lambda item: papers.index(item[1].paper)))
 
 
 def named(name: str) -> Experiment:

@@ -8,24 +8,57 @@ from itertools import pairwise
 from math import log
 from typing import Any, Literal
 
+import numpy as np
+
 from posse.confidence import mean_ci
 from posse.record import RunRecord
 from posse.report.page import number, wilson
 
+SEED = 1
+"""The seed of every experiment; repetitions differ by their number."""
+
 Answer = Literal["borne out", "not borne out", "undecided", "cannot be"]
 VARIANTS = ("corrected", "printed")
+
+
+class Computation:
+    """A point that is no run of a system: `of(variant, generator, *arguments)` gives its numbers.
+
+    `of` is a function of a module, so that other processes can call it; what it returns is the
+    record's `detail`. Repetition n of every computation has the n-th generator of the seed.
+    """
+
+    def __init__(self, of: Callable[..., dict[str, Any]], *arguments: Any) -> None:
+        self.of = of
+        self.arguments = arguments
+
+    @property
+    def module(self) -> str:
+        """Where `of` is written."""
+        return self.of.__module__
+
+    def identity(self) -> list[Any]:
+        """What it is, as plain data."""
+        return [self.module, self.of.__qualname__, *self.arguments]
+
+    def __call__(self, variant: str, number: int) -> dict[str, Any]:
+        """The numbers of one repetition."""
+        sequence = np.random.SeedSequence(SEED, spawn_key=(number,))
+        return self.of(variant, np.random.default_rng(sequence), *self.arguments)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
     """One setting: the line of the figure it belongs to, its place on the axis, what to run.
 
-    `run` is a run specification without seed, repeat, variant and engine.
+    `run` is a run specification without seed, repeat, variant and engine, or a computation. It is
+    repeated `times` as often as the experiment's other points.
     """
 
     line: str
     x: float
-    run: dict[str, Any]
+    run: dict[str, Any] | Computation
+    times: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +110,9 @@ class Experiment:
 
     `points(quick)` are the settings; `repeat` is how often each is run, quick and in full;
     `shape` is "points" (metric against x), "curves" (regret over time) or "bars" (x says nothing).
-    `assumed` says what the paper does not print and what was taken.
+    `assumed` says what the paper does not print and what was taken. `keep_log`: statements read the
+    logs of runs. `limit` is drawn dashed: what was claimed of all lines. `agreement` is a
+    small run for the comparison of engines where every point is large.
     """
 
     name: str
@@ -96,11 +131,23 @@ class Experiment:
     variants: tuple[str, ...] = VARIANTS
     assumed: str = ""
     agreement: dict[str, Any] | None = None
+    keep_log: bool = False
+    limit: float | None = None
+
+    def has_runs(self, quick: bool) -> bool:
+        """Whether any point runs a system, so that engines can be compared."""
+        return any(isinstance(point.run, dict) for point in self.points(quick))
 
 
 def regret(record: RunRecord) -> float | None:
     """Regret at the end."""
     return record.regret
+
+
+def value(record: RunRecord) -> float | None:
+    """The number "value" of a computation."""
+    found: float | None = record.detail["value"]
+    return found
 
 
 def above(
@@ -235,6 +282,32 @@ def right(text: str, failure: float) -> Statement:
         return Finding(
             answer=answer,
             evidence=f"{hits} of {len(records)} runs right: probability {low:.1%} to {high:.1%}",
+        )
+
+    return Statement(text=text, check=check)
+
+
+def below_theory(text: str, line: str, x: float, run: dict[str, Any]) -> Statement:
+    """The regret of every run of a point is at most its system's bound, at all times."""
+
+    def check(measured: Measured) -> Finding:
+        from posse.spec import parse  # noqa: PLC0415
+
+        worst, over = 0.0, 0
+        records = measured.runs[line, x]
+        spec = parse({**run, "seed": SEED, "variant": measured.variant})
+        for record in records:
+            promised = spec.definition().bound(spec, spec.model(), record.run).regret
+            assert promised is not None
+            assert record.regret_curve is not None
+            times, found = np.array(record.regret_curve[1:]).T
+            share = float((found / promised(times)).max())
+            over += share > 1
+            worst = max(worst, share)
+        return Finding(
+            answer="not borne out" if over else "borne out",
+            evidence=f"In {len(records) - over} of {len(records)} runs; at most {worst:.2g} of the "
+            "bound",
         )
 
     return Statement(text=text, check=check)

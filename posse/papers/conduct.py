@@ -1,30 +1,17 @@
-"""Run an experiment, check what the paper says about it, and lay out its page."""
+"""Run an experiment and check what the paper says about it."""
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from posse import api
-from posse.papers.base import Experiment, Finding, Measured, Point
+from posse.papers.base import SEED, Experiment, Finding, Measured, Point
+from posse.papers.repetitions import Repetition, run
 from posse.record import RunRecord
-from posse.report.drawing import (
-    MARKERS,
-    SERIES,
-    Chart,
-    canvas,
-    large_numbers,
-    legend,
-    to_svg,
-)
-from posse.report.figures import mean_curve
-from posse.report.page import Page, Section, Verdict, mean_cell, table
 from posse.spec import parse
-
-SEED = 1
-_CSS = {"borne out": "yes", "not borne out": "no", "undecided": "open", "cannot be": "open"}
+from posse.systems import get_system
 
 
 @dataclass
@@ -38,7 +25,7 @@ class Outcome:
     findings: dict[str, list[Finding]]
     agreement: list[tuple[str, Any, Any]]
     seconds: float
-    warnings: list[str] = field(default_factory=list)
+    processor_seconds: float
 
     @property
     def agrees(self) -> bool:
@@ -56,6 +43,7 @@ class Outcome:
             "engine": self.engine,
             "engines_agree": self.agrees if self.agreement else None,
             "seconds": round(self.seconds, 1),
+            "processor_seconds": round(self.processor_seconds, 1),
             "assumed": self.experiment.assumed,
             "statements": [
                 {
@@ -70,59 +58,158 @@ class Outcome:
         }
 
 
+@dataclass
+class Watch:
+    """Tells how far an experiment is and how long it may still take."""
+
+    name: str
+    say: Callable[[str], None]
+    began: float = field(default_factory=time.monotonic)
+    first: int | None = None
+
+    def __call__(self, done: int, of: int) -> None:
+        """`done` of `of` repetitions are there."""
+        if self.first is None:
+            self.first, self.began = done, time.monotonic()
+        text = f"{self.name}: {done} of {of} repetitions"
+        if self.first < done < of:
+            pace = (time.monotonic() - self.began) / (done - self.first)
+            text += f", about {duration(pace * (of - done))} left"
+        elif done == of == self.first:
+            text += ", all from before"
+        self.say(text)
+
+
+def duration(seconds: float) -> str:
+    """Seconds as a person says them."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def repetitions(
+    experiment: Experiment, *, quick: bool, engine: str, folder: Path | None
+) -> list[tuple[Repetition, str, tuple[str, float]]]:
+    """(repetition, variant, point) for every number, variant and point.
+
+    A system whose print needs no correction is run once, for both variants.
+    """
+    found = []
+    repeat = experiment.repeat[0 if quick else 1]
+    points = experiment.points(quick)
+    for number in range(repeat * max(point.times for point in points)):
+        for variant in experiment.variants:
+            for point in points:
+                if number >= repeat * point.times:
+                    continue
+                form = variant
+                if isinstance(point.run, dict) and get_system(point.run["system"]).one_form:
+                    form = experiment.variants[0]
+                task = Repetition(
+                    run=point.run,
+                    variant=form,
+                    engine=engine,
+                    number=number,
+                    keep_log=experiment.keep_log,
+                    folder=folder,
+                )
+                found.append((task, variant, (point.line, point.x)))
+    return found
+
+
 def conduct(
     experiment: Experiment,
     *,
     quick: bool,
     engine: str = "memory",
+    folder: Path | None = None,
     progress: Callable[[str], None] = lambda text: None,
+    jobs: int | None = None,
 ) -> Outcome:
-    """Run every point in both variants, then one point on both engines."""
+    """Run every point in both variants, then one point on both engines.
+
+    `folder`: where repetitions are kept, and found if they were made before by the same code.
+    """
     began = time.monotonic()
-    points = experiment.points(quick)
-    repeat = experiment.repeat[0 if quick else 1]
-    measured: dict[str, Measured] = {}
-    for variant in experiment.variants:
-        measured[variant] = Measured(variant, experiment.metric)
-        for number, point in enumerate(points, start=1):
-            progress(f"{experiment.name} {variant} {number}/{len(points)}: {point.line}")
-            measured[variant].runs[point.line, point.x] = _run(point, variant, repeat, engine)
+    wanted = repetitions(experiment, quick=quick, engine=engine, folder=folder)
+    # a repetition that both variants share is run once
+    distinct: dict[str, int] = {}
+    tasks: list[Repetition] = []
+    places = []
+    for task, _, point in wanted:
+        key = f"{task.variant} {task.number} {point}"
+        if key not in distinct:
+            distinct[key] = len(tasks)
+            tasks.append(task)
+        places.append(distinct[key])
+    done = run(tasks, Watch(experiment.name, progress), jobs)
+    measured = {variant: Measured(variant, experiment.metric) for variant in experiment.variants}
+    for (_, variant, point), place in zip(wanted, places, strict=True):
+        measured[variant].runs.setdefault(point, []).append(done[place].record)
     findings = {
         variant: [statement.check(runs) for statement in experiment.statements]
         for variant, runs in measured.items()
     }
-    progress(f"{experiment.name}: one point on both engines")
-    agreement = both_engines(experiment, points)
-    seconds = time.monotonic() - began
-    return Outcome(experiment, quick, engine, measured, findings, agreement, seconds)
+    agreement = []
+    if experiment.has_runs(quick):
+        progress(f"{experiment.name}: one point on both engines")
+        agreement = both_engines(experiment, experiment.points(quick))
+    return Outcome(
+        experiment=experiment,
+        quick=quick,
+        engine=engine,
+        measured=measured,
+        findings=findings,
+        agreement=agreement,
+        seconds=time.monotonic() - began,
+        processor_seconds=sum(one.seconds for one in done),
+    )
 
 
-def _specification(point: Point, variant: str, repeat: int, engine: str) -> dict[str, Any]:
-    return {
-        **point.run,
-        "seed": SEED,
-        "repeat": repeat,
-        "variant": variant,
-        "engine": {"kind": engine},
-    }
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """What a form of an experiment costs, by one repetition of each of its points."""
+
+    repetitions: int
+    processor_seconds: float
+    kept: int
 
 
-def _run(point: Point, variant: str, repeat: int, engine: str) -> list[RunRecord]:
-    records = api.run(parse(_specification(point, variant, repeat, engine))).runs
-    for record in records:
-        # a figure needs none of these, and a thousand agents' links are large
-        record.links, record.agent_logs, record.log = [], [], {}
-    return records
+def estimate(
+    experiment: Experiment,
+    *,
+    quick: bool,
+    engine: str = "memory",
+    folder: Path | None = None,
+    progress: Callable[[str], None] = lambda text: None,
+) -> Estimate:
+    """Run the first repetition of every point, and multiply; it is kept like any other."""
+    wanted = repetitions(experiment, quick=quick, engine=engine, folder=folder)
+    by_point: dict[str, list[Repetition]] = {}
+    for task, _, point in {(t.variant, t.number, p): (t, v, p) for t, v, p in wanted}.values():
+        by_point.setdefault(f"{task.variant} {point}", []).append(task)
+    tasks = [task for found in by_point.values() for task in found]
+    done = run([found[0] for found in by_point.values()], Watch(experiment.name, progress))
+    return Estimate(
+        repetitions=len(tasks),
+        processor_seconds=sum(
+            one.seconds * len(found) for one, found in zip(done, by_point.values(), strict=True)
+        ),
+        kept=sum(task.path is not None and task.path.is_file() for task in tasks),
+    )
 
 
 def both_engines(experiment: Experiment, points: list[Point]) -> list[tuple[str, Any, Any]]:
     """(quantity, memory, processes) of one run of the smallest point, or of `agreement`."""
-    if experiment.agreement is not None:
-        point = Point(line="", x=0, run=experiment.agreement)
-    else:
-        point = min(points, key=lambda p: int(p.run["agents"]["count"]))
-    variant = experiment.variants[0]
-    runs = [_run(point, variant, 1, engine)[0] for engine in ("memory", "processes")]
+    raw = experiment.agreement
+    if raw is None:
+        runs_ = [point.run for point in points if isinstance(point.run, dict)]
+        raw = min(runs_, key=lambda run_: int(run_["agents"]["count"]))
+    raw = {**raw, "seed": SEED, "variant": experiment.variants[0]}
+    runs = [
+        api.run(parse({**raw, "engine": {"kind": kind}})).runs[0]
+        for kind in ("memory", "processes")
+    ]
     told: list[tuple[str, Callable[[RunRecord], Any]]] = [
         ("status", lambda r: r.status),
         ("answer", lambda r: r.best_arm),
@@ -134,130 +221,3 @@ def both_engines(experiment: Experiment, points: list[Point]) -> list[tuple[str,
         ("data payload bytes", lambda r: r.communication["data"]["payload_bytes"]),
     ]
     return [(name, of(runs[0]), of(runs[1])) for name, of in told]
-
-
-def outcome_page(outcome: Outcome) -> Page:
-    """The figure, the paper's statements beside it, every number, and both engines."""
-    experiment = outcome.experiment
-    form = "quick" if outcome.quick else "full"
-    repeat = experiment.repeat[0 if outcome.quick else 1]
-    statements = Section(id="statements", title="What the paper says, and what we find")
-    for i, statement in enumerate(experiment.statements):
-        for variant, found in outcome.findings.items():
-            statements.verdicts.append(
-                Verdict(
-                    css=_CSS[found[i].answer],
-                    word=found[i].answer + (f" ({variant})" if len(outcome.findings) > 1 else ""),
-                    claim=statement.text,
-                    evidence=found[i].evidence,
-                )
-            )
-    charts = [draw(experiment, measured) for measured in outcome.measured.values()]
-    numbers = table(
-        "",
-        ("variant", "line", experiment.x_label, experiment.y_label, "runs", "ended"),
-        [
-            (
-                variant,
-                line,
-                x,
-                mean_cell(measured.values(line, x)),
-                len(records),
-                ", ".join(sorted({record.status for record in records})),
-            )
-            for variant, measured in outcome.measured.items()
-            for (line, x), records in measured.runs.items()
-        ],
-    )
-    answers = [found.answer for finding in outcome.findings.values() for found in finding]
-    tally = ", ".join(f"{answers.count(a)} {a}" for a in _CSS if a in answers)
-    return Page(
-        title=experiment.title,
-        kicker=f"{experiment.name} · {experiment.paper}, {experiment.figure} · {form} form · "
-        f"engine {outcome.engine}",
-        lead=f"Of {len(answers)} answers: {tally}.",
-        alerts=[] if outcome.agrees else ["The two engines do not agree; see below."],
-        sections=[
-            Section(
-                id="figure",
-                title="The figure",
-                text=[f"Not printed in the paper and taken here: {experiment.assumed}"]
-                if experiment.assumed
-                else [],
-                charts=charts,
-            ),
-            statements,
-            Section(
-                id="numbers",
-                title="Every point",
-                text=[f"Mean ± 95% half-width of {repeat} runs, seed {SEED}."],
-                tables=[numbers],
-            ),
-            Section(
-                id="engines",
-                title="One point on both engines",
-                text=[
-                    f"The figure was made by the {outcome.engine} engine. One run of one point, "
-                    "of the same seed, on both:"
-                ],
-                tables=[
-                    table(
-                        "",
-                        ("quantity", "memory", "processes", "same"),
-                        [
-                            (name, str(m), str(p), "yes" if m == p else "no")
-                            for name, m, p in outcome.agreement
-                        ],
-                    )
-                ],
-            ),
-        ],
-    )
-
-
-def draw(experiment: Experiment, measured: Measured) -> Chart:
-    """The paper's figure for one variant."""
-    name = f"{experiment.name}-{measured.variant}"
-    rows: list[tuple[Any, ...]] = []
-    lines = measured.lines()
-    with canvas(5.8, 4.4) as (figure, axes):
-        for index, line in enumerate(lines):
-            colour = SERIES[index % len(SERIES)]
-            if experiment.shape == "curves":
-                curves = [r.regret_curve for r in measured.runs[line, 0.0] if r.regret_curve]
-                times, mean, half = mean_curve(curves)
-                axes.plot(times, mean, color=colour, label=line)
-                axes.fill_between(
-                    times, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0
-                )
-                rows += [(line, *map(float, p)) for p in zip(times, mean, half, strict=True)]
-                continue
-            places = measured.places(line)
-            means = np.array([measured.mean(line, x) for x in places])
-            rows += [(line, x, *map(float, m)) for x, m in zip(places, means, strict=True)]
-            if experiment.shape == "bars":
-                axes.bar([index], means[:1, 0], yerr=means[:1, 1], color=colour, label=line)
-                continue
-            axes.errorbar(
-                places, means[:, 0], yerr=means[:, 1], color=colour, label=line,
-                marker=MARKERS[index % len(MARKERS)], markersize=5, capsize=3,
-            )  # fmt: skip
-        if experiment.log_x:
-            axes.set_xscale("log", base=2)
-        if experiment.log_y:
-            axes.set_yscale("log")
-        axes.set_xlabel(experiment.x_label)
-        axes.set_ylabel(experiment.y_label)
-        if experiment.shape == "bars":
-            axes.set_xticks([])
-        large_numbers(axes, x=experiment.shape == "curves" or experiment.log_x)
-        legend(axes, len(lines))
-        svg = to_svg(figure, name, experiment.title)
-    return Chart(
-        name=name,
-        title=f"{measured.variant.capitalize()}",
-        caption="Bars and bands are 95% intervals.",
-        svg=svg,
-        header=("line", experiment.x_label, "mean", "ci95"),
-        rows=rows,
-    )

@@ -4,10 +4,13 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
+from posse.bounds import Bound
 from posse.confidence import student
+from posse.report import theory
 from posse.report.drawing import (
     COLOUR,
     DASHES,
@@ -47,7 +50,7 @@ def mean_curve(curves: list[list[list[float]]]) -> tuple[Floats, Floats, Floats]
 
 
 def regret(all_series: list[Series]) -> Chart | None:
-    """Mean regret over time with its 95% band, one line per series."""
+    """Mean regret over time with its 95% band, one line per series; for one, theory's bound."""
     shown = [(s, [r["regret_curve"] for r in s.runs if r["regret_curve"]]) for s in all_series]
     shown = [(s, curves) for s, curves in shown if curves]
     if not shown:
@@ -64,18 +67,30 @@ def regret(all_series: list[Series]) -> Chart | None:
                     axes.plot(xs, ys, color=COLOUR["muted"], linewidth=0.6, alpha=0.35)
             axes.fill_between(times, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0)
             axes.plot(
-                times, mean, color=colour, linestyle=DASHES[index // 8 % 4], label=series.name
+                times,
+                mean,
+                color=colour,
+                linestyle=DASHES[index // 8 % 4],
+                label=series.name if len(shown) > 1 else "measured",
             )
             rows += [
                 (series.name, *(round(float(v), 6) for v in point))
                 for point in zip(times, mean, half, strict=True)
             ]
+        said = ""
+        if len(shown) == 1 and (bound := theory.bound(shown[0][0])) is not None:
+            said, promised = _bound(axes, bound, times, mean)
+            rows = promised + rows
         axes.set_xlabel(f"time ({' or '.join(sorted(units))})")
         axes.set_ylabel("cumulative regret")
-        axes.set_xlim(left=0)
-        axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
+        if axes.get_xscale() == "linear":
+            axes.set_xlim(left=0)
+        else:
+            axes.set_xlim(left=times[-1] / POINTS)
+        if axes.get_yscale() == "linear":
+            axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
         large_numbers(axes, x=True)
-        legend(axes, len(shown))
+        legend(axes, len(axes.get_legend_handles_labels()[1]))
         svg = to_svg(figure, "regret", "Regret over time")
     runs = {len(curves) for _, curves in shown}
     count = f"{min(runs)}" if len(runs) == 1 else f"{min(runs)} to {max(runs)}"
@@ -87,12 +102,55 @@ def regret(all_series: list[Series]) -> Chart | None:
     return Chart(
         name="regret",
         title="Regret",
-        caption=caption,
+        caption=f"{caption} {said}".strip(),
         svg=svg,
         header=("series", "time", "mean", "ci95"),
         rows=rows,
         wide=len(shown) > 1,
     )
+
+
+def _bound(
+    axes: Axes, bound: Bound, times: Floats, mean: Floats
+) -> tuple[str, list[tuple[Any, ...]]]:
+    """Draw a bound, dashed; what is to be said of it, and its rows of the CSV file."""
+    style: Any = {"color": COLOUR["bad"], "linestyle": "--", "linewidth": 1.4}
+    words: list[str] = []
+    rows: list[tuple[Any, ...]] = []
+    if bound.regret is not None:
+        limit = bound.regret(times)
+        rows = [(bound.label, float(t), float(b), 0.0) for t, b in zip(times, limit, strict=True)]
+        ratio = float(limit[-1] / mean[-1]) if mean[-1] > 0 else float("inf")
+        if ratio <= theory.FAR:
+            axes.plot(times, limit, label=bound.label, **style)
+            words.append(f"Dashed: {bound.label}, {short(ratio)} times what was measured.")
+            if ratio > theory.NEAR:
+                axes.set_yscale("log")
+                seen = float(mean[mean > 0].min())
+                axes.set_ylim(bottom=max(seen, float(mean[-1]) / 1e3) / 2)
+        else:
+            words.append(
+                f"{_capital(bound.label)} allows {short(float(limit[-1]))} at the end, "
+                f"{ratio:,.0f} times what was measured, too far to draw."
+            )
+    if bound.rounds is not None:
+        rows.append((bound.label, bound.rounds, "", ""))
+        ratio = bound.rounds / float(times[-1])
+        if ratio <= theory.FAR:
+            axes.axvline(bound.rounds, label=bound.label, **style)
+            words.append(f"Dashed: {bound.label} by round {bound.rounds:,.0f}.")
+            if ratio > theory.NEAR:
+                axes.set_xscale("log")
+        else:
+            words.append(
+                f"{_capital(bound.label)} by round {bound.rounds:,.0f}, {ratio:,.0f} times the "
+                "longest run, too far to draw."
+            )
+    return " ".join([*words, bound.note]), rows
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def pulls_per_arm(series: Series, means: list[float] | None) -> Chart | None:

@@ -14,6 +14,7 @@ from agent.masking import Masker, new_private_key, private_key
 from coordinator.anonymous import AnonymousServer
 from coordinator.decomposition import blocks
 from coordinator.learners import BatchedElimination, ExploreThenCommit, Learner, effective_horizon
+from posse.bounds import UNKNOWN_MEANS, Bound, run_gaps, ucb1_regret
 from posse.errors import SpecError
 from posse.seeds import Purpose
 from posse.systems.base import AgentContext, CoordinatorContext, System
@@ -31,7 +32,7 @@ from protocol.anonymous import (
     schedule_length,
     sweeps,
 )
-from protocol.machine import Machine
+from protocol.machine import FloatArray, Machine
 from protocol.privacy import Claim
 
 if TYPE_CHECKING:
@@ -235,6 +236,36 @@ def _ucb_claim(parameters: ParallelUcbParameters, variant: Variant) -> Claim:
     return Claim(mechanism="silence", note="Every user learns alone and sends nothing.")
 
 
+def _bound_anonymous(spec: RunSpec, parameters: AnonymousParameters, run: int) -> Bound:
+    return Bound(note="No bound is drawn: the paper's is Õ(N C sqrt(α K T)), without constants.")
+
+
+def _bound_explorer(spec: RunSpec, parameters: ExploreThenCommitParameters, run: int) -> Bound:
+    return Bound(
+        note="No bound is drawn: the paper's is Õ(N C^(2/3) K^(1/3) T^(2/3)), without constants."
+    )
+
+
+def _bound_ucb(spec: RunSpec, parameters: ParallelUcbParameters, run: int) -> Bound:
+    gaps = run_gaps(spec, run)
+    if gaps is None:
+        return UNKNOWN_MEANS
+
+    def regret(t: FloatArray) -> FloatArray:
+        # no gap costs more than itself in every round, however small it is
+        every: FloatArray = np.array(
+            [np.minimum(ucb1_regret(row, t), row.max() * t) for row in gaps]
+        )
+        total: FloatArray = every.sum(axis=0)
+        return total
+
+    return Bound(
+        label="UCB1's bound, each user alone",
+        regret=regret,
+        note="Auer, Cesa-Bianchi and Fischer 2002, Theorem 1, once for each user's own means.",
+    )
+
+
 def _rewards_over_time(record: RunRecord, horizon: int) -> list[list[float]]:
     """[[t, rewards of all users up to t], …], from what the users noted."""
     t = np.linspace(0.0, horizon, _CURVE_POINTS + 1)
@@ -290,6 +321,7 @@ SYSTEMS = {
             clocks=("slots", "wall"),
             agent=_player,
             coordinator=_eliminator,
+            bound=_bound_anonymous,
             outlives_agents=True,
             to_agent=TO_AGENT,
             to_coordinator=TO_COORDINATOR,
@@ -309,6 +341,8 @@ SYSTEMS = {
             clocks=("slots", "wall"),
             agent=_player,
             coordinator=_explorer,
+            bound=_bound_explorer,
+            one_form=True,
             outlives_agents=True,
             to_agent=TO_AGENT,
             to_coordinator=TO_COORDINATOR,
@@ -327,6 +361,8 @@ SYSTEMS = {
             end="bare",
             clocks=("slots", "wall"),
             agent=_ucb,
+            bound=_bound_ucb,
+            one_form=True,
             coordinator=None,
             to_agent=(),
             to_coordinator=(),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from agent.noise import Noise
+from posse.bounds import Bound
 from posse.seeds import Purpose
 from protocol.machine import Machine, Parameters
 from protocol.privacy import Claim
@@ -84,6 +85,11 @@ def no_advice(spec: RunSpec, parameters: Any) -> list[str]:
     return []
 
 
+def no_bound(spec: RunSpec, parameters: Any, run: int) -> Bound:
+    """Nothing is promised."""
+    return Bound(note="")
+
+
 def no_summary(spec: RunSpec, record: RunRecord) -> None:
     """Nothing to add to the record."""
 
@@ -106,6 +112,8 @@ class System:
     `end`         what an agent in the field says of its end: its "answer", where that follows from
                   what it sent or is covered by the claim; that it ended but not what it found
                   ("bare"); "nothing" where the time alone would tell
+    `bound`       what theory says about run number `run`, for the report
+    `one_form`    the print needs no correction: both variants are the same
     `advise`      sentences about what is allowed and probably not meant
     `network`     lays out who hears whom
     `regret_against`  the means that `regret` is measured against: the "average" over the agents
@@ -134,9 +142,11 @@ class System:
     field: bool = False
     lab_only: str = ""
     end: End = "answer"
+    one_form: bool = False
     regret_against: Literal["average", "own"] = "average"
     check: Callable[[RunSpec, Any], None] = no_check
     advise: Callable[[RunSpec, Any], list[str]] = no_advice
     network: Callable[[RunSpec, int], Network] = no_network
     untold: tuple[str, ...] = ()
     summarise: Callable[[RunSpec, RunRecord], None] = no_summary
+    bound: Callable[[RunSpec, Any, int], Bound] = no_bound

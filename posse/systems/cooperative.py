@@ -13,6 +13,14 @@ from agent.cooperative import CooperativeAgent, Learner, PrivateMeans, SharedMea
 from agent.corruption import Corruption
 from agent.flooding import Flood
 from agent.lone import LoneUcb, PrivateLoneUcb
+from posse.bounds import (
+    UNKNOWN_MEANS,
+    Bound,
+    clique_cover,
+    mean_gaps,
+    private_cooperation_regret,
+    ucb1_regret,
+)
 from posse.errors import SpecError
 from posse.seeds import Purpose, generator
 from posse.systems.base import AgentContext, Network, System
@@ -306,6 +314,53 @@ def _private_lone_claim(parameters: PrivateAloneParameters, variant: Variant) ->
     )
 
 
+def _bound_alone(spec: RunSpec, parameters: AloneParameters, run: int) -> Bound:
+    gaps = mean_gaps(spec, run)
+    if gaps is None:
+        return UNKNOWN_MEANS
+    return Bound(
+        label="UCB1's bound, each agent alone",
+        regret=lambda t: spec.agents.count * ucb1_regret(gaps, t),
+        note="Auer, Cesa-Bianchi and Fischer 2002, Theorem 1, once for each agent.",
+    )
+
+
+def _bound_private(spec: RunSpec, parameters: PrivateParameters, run: int) -> Bound:
+    """Theorem 3.7, and whether its proof covers this run."""
+    p, agents, gaps = parameters, spec.agents.count, mean_gaps(spec, run)
+    if gaps is None:
+        return UNKNOWN_MEANS
+    graph = spec.graph(run)
+    gamma = hops(p.gamma, graph.diameter)
+    cliques = clique_cover(graph, gamma)
+    uncovered = ["that decisions are by the printed estimate (equation 13 adds means unweighted)"]
+    if gamma * p.epsilon >= 1:
+        uncovered.append(f"that γ < 1/ε (here γ = {gamma}, 1/ε = {1 / p.epsilon:g})")
+    return Bound(
+        label="Theorem 3.7",
+        regret=lambda t: private_cooperation_regret(
+            gaps, t, cliques=cliques, agents=agents, gamma=gamma, epsilon=p.epsilon
+        ),
+        note=f"{PAPER}, Theorem 3.7, with {cliques} cliques in G_γ (greedily). It is not proved "
+        f"for this run: its proof takes {' and '.join(uncovered)}.",
+    )
+
+
+def _bound_byzantine(spec: RunSpec, parameters: ByzantineParameters, run: int) -> Bound:
+    return Bound(
+        note="No bound is drawn: Theorem 4.3 drops the factor Δ_k of its own equation 51, so what "
+        "is printed does not follow from its proof."
+    )
+
+
+def _bound_shared(spec: RunSpec, parameters: CooperativeParameters, run: int) -> Bound:
+    return Bound(note="No bound is drawn: the paper states none for the form without privacy.")
+
+
+def _bound_private_alone(spec: RunSpec, parameters: PrivateAloneParameters, run: int) -> Bound:
+    return Bound(note="No bound is drawn: what is known of DP-UCB-INT is O(log T + 1/ε).")
+
+
 def _summarise(spec: RunSpec, record: RunRecord) -> None:
     """Every agent has its own answer, the run's is the commonest; what the agents noted, in sum."""
     answers = Counter(arm for arm in record.answers if arm is not None)
@@ -399,6 +454,7 @@ SYSTEMS = {
             broadcasts=True,
             check=_check_private,
             network=_network,
+            bound=_bound_private,
             summarise=_summarise_private_cooperation,
         ),
         System(
@@ -416,6 +472,7 @@ SYSTEMS = {
             has_topology=True,
             broadcasts=True,
             check=_check_byzantine_all,
+            bound=_bound_byzantine,
             network=_network,
             untold=("contamination",),
             summarise=_summarise_cooperation,
@@ -435,6 +492,8 @@ SYSTEMS = {
             has_topology=True,
             broadcasts=True,
             check=_check_cooperative,
+            bound=_bound_shared,
+            one_form=True,
             network=_network,
             summarise=_summarise_cooperation,
         ),
@@ -452,6 +511,8 @@ SYSTEMS = {
             to_coordinator=(),
             claim=_seen_claim,
             check=_check_horizon,
+            bound=_bound_alone,
+            one_form=True,
             summarise=_summarise,
         ),
         System(
@@ -466,6 +527,7 @@ SYSTEMS = {
             to_agent=(),
             to_coordinator=(),
             claim=_private_lone_claim,
+            bound=_bound_private_alone,
             needs_unit_interval=True,
             check=_check_private,
             summarise=_summarise_private_lone,

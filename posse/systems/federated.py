@@ -10,6 +10,15 @@ from agent.push import Flooding, Gossip
 from agent.sac import Relay
 from coordinator.federated import CdpServer, HdpServer
 from posse import topology
+from posse.bounds import (
+    UNKNOWN_MEANS,
+    Bound,
+    elimination_regret,
+    elimination_rounds,
+    mean_gaps,
+    positive,
+    run_gaps,
+)
 from posse.errors import SpecError
 from posse.federated_cost import summarise
 from posse.seeds import Purpose
@@ -181,6 +190,51 @@ def _hdp_network(spec: RunSpec, run: int) -> Network:
     return topology.network(graph, told, server, {"sinks": list(sinks.sink)})
 
 
+def _delay(spec: RunSpec, parameters: SingleParameters, run: int) -> int:
+    """The slots of each round in which nothing is explored."""
+    if not isinstance(parameters, DdpParameters | HdpParameters):
+        return 0
+    graph = spec.graph(run)
+    if isinstance(parameters, DdpParameters):
+        longest = graph.diameter
+    else:
+        longest = max(find_sinks(graph).eccentricity)
+    return max(0, longest - (parameters.t_delay == "diameter-1"))
+
+
+def _bound(spec: RunSpec, parameters: SingleParameters, run: int) -> Bound:
+    """The proof's sum over the arms, with the schedule's own S(r)."""
+    p, agents, arms = parameters, spec.agents.count, spec.arms.arm_count()
+    gaps, rows = mean_gaps(spec, run), run_gaps(spec, run)
+    if gaps is None or rows is None:
+        return UNKNOWN_MEANS
+    if not isinstance(p, FederatedParameters) and (rows != rows[0]).any():
+        return Bound(
+            note="No bound is drawn: alone an agent goes to its own best arm, so that its regret "
+            "against the average means grows for ever."
+        )
+    if isinstance(p, DdpParameters) and p.exchange == "gossip":
+        return Bound(note="No bound is drawn: gossip has no fixed delay.")
+    schedule = _schedule(p, agents if isinstance(p, FederatedParameters) else 1, arms)
+    notes = ["The proof's sum over the arms, with this run's S(r), on the event E_R; not its O(.)."]
+    if schedule.senders < agents and (rows != rows[0]).any():
+        notes.append("It does not hold here: agents differ, and those that upload are a sample.")
+    elif isinstance(p, FederatedParameters) and (least := positive(gaps)).size:
+        p_r = schedule.logs(elimination_rounds(float(least.min())), arms)[1]
+        if p_r >= schedule.senders:
+            notes.append(
+                f"That E_R is likely is proved where P_r = log(8 K r² T) < M (Fact 2); here it is "
+                f"{p_r:.1f}, and M = {schedule.senders}."
+            )
+    return Bound(
+        label="theory, on the event E_R",
+        regret=lambda t: elimination_regret(
+            gaps, t, schedule, agents=agents, delay=_delay(spec, p, run)
+        ),
+        note=" ".join(notes),
+    )
+
+
 _WHO = "whoever reads all messages of all agents"
 
 
@@ -214,6 +268,8 @@ SYSTEMS = {
             field=True,
             clocks=("slots",),
             agent=_cdp,
+            bound=_bound,
+            one_form=True,
             coordinator=_cdp_server,
             to_agent=(Active,),
             to_coordinator=(Means,),
@@ -230,6 +286,7 @@ SYSTEMS = {
             field=True,
             clocks=("slots",),
             agent=_ddp,
+            bound=_bound,
             coordinator=None,
             to_agent=(Adv, Req, Data, Quiet),
             to_coordinator=(),
@@ -247,6 +304,7 @@ SYSTEMS = {
             field=True,
             clocks=("slots",),
             agent=_hdp,
+            bound=_bound,
             coordinator=_hdp_server,
             to_agent=(Active, Hop),
             to_coordinator=(SinkMeans,),
@@ -265,6 +323,8 @@ SYSTEMS = {
             field=True,
             clocks=("slots",),
             agent=_lone,
+            bound=_bound,
+            one_form=True,
             coordinator=None,
             to_agent=(),
             to_coordinator=(),

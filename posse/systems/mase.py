@@ -8,6 +8,15 @@ from typing import TYPE_CHECKING
 
 from agent.mase import DpMaseVoter, MaseVoter, RawSender
 from coordinator.mase import CentralEliminator, MaseTally
+from posse.bounds import (
+    UNKNOWN_MEANS,
+    Bound,
+    mean_gaps,
+    positive,
+    rounds_of_votes,
+    samples_of_elimination,
+    samples_of_epochs,
+)
 from posse.errors import SpecError
 from posse.seeds import Purpose
 from posse.systems.base import AgentContext, CoordinatorContext, System
@@ -146,6 +155,69 @@ def _corrupted_claim(parameters: CorruptedParameters, variant: Variant) -> Claim
     )
 
 
+_PROOF = (
+    "The constants are those of the proof; {name} itself is an O(.). It takes every agent's test "
+    "to be right, and the votes of {votes} given agents, where any {votes} would do."
+)
+
+
+def _smallest_gap(spec: RunSpec, run: int) -> float | None:
+    gaps = mean_gaps(spec, run)
+    return None if gaps is None or not positive(gaps).size else float(positive(gaps).min())
+
+
+def _bound_votes(
+    spec: RunSpec, parameters: MaseParameters | CorruptedParameters, run: int
+) -> Bound:
+    """Proposition 4.3's or Féraud's activations of one agent, and 5.3's rounds of all."""
+    p, arms = parameters, spec.arms.arm_count()
+    gap = _smallest_gap(spec, run)
+    if gap is None:
+        return UNKNOWN_MEANS
+    if len(set(spec.agents.activity.rates(spec.agents.count))) > 1:
+        return Bound(note="No bound is drawn: Proposition 5.3 is about equally active agents.")
+    if isinstance(p, CorruptedParameters) and p.xi:
+        return Bound(
+            note="No bound is drawn: the proof of Proposition 5.3 does not account for the votes "
+            "that are withheld."
+        )
+    failure, votes = _failure(p, arms, spec.variant), _needed(p, arms, spec.variant)
+    if isinstance(p, DpMaseParameters):
+        samples, name = samples_of_epochs(gap, arms, p.beta, p.epsilon), "Proposition 4.3"
+    else:
+        samples, name = samples_of_elimination(gap, arms, failure), "Proposition 5.3"
+    return Bound(
+        label=f"{name}: {1 - p.delta:.0%} of runs have ended",
+        rounds=rounds_of_votes(samples, spec.agents.count, votes, 1 - p.delta),
+        note=_PROOF.format(name=name, votes=votes),
+    )
+
+
+def _bound_central(spec: RunSpec, parameters: BaselineParameters, run: int) -> Bound:
+    gap = _smallest_gap(spec, run)
+    if gap is None:
+        return UNKNOWN_MEANS
+    samples = samples_of_elimination(gap, spec.arms.arm_count(), parameters.delta)
+    return Bound(
+        label=f"successive elimination: {1 - parameters.delta:.0%} of runs have ended",
+        rounds=float(samples),
+        note="Even-Dar, Mannor and Mansour 2006: 4 sqrt(log(K t²/δ) / t) is below the gap.",
+    )
+
+
+def _bound_independent(spec: RunSpec, parameters: BaselineParameters, run: int) -> Bound:
+    gap = _smallest_gap(spec, run)
+    if gap is None:
+        return UNKNOWN_MEANS
+    samples = samples_of_elimination(gap, spec.arms.arm_count(), parameters.delta)
+    return Bound(
+        label="successive elimination, all agents",
+        rounds=float(spec.agents.count * samples),
+        note=f"Each of {spec.agents.count} agents ends by {samples:,} activations with probability "
+        f"{1 - parameters.delta:.0%} (Even-Dar, Mannor and Mansour 2006).",
+    )
+
+
 def _summarise_independent(spec: RunSpec, record: RunRecord) -> None:
     """Every agent has its own answer; the run's is the commonest."""
     answers = Counter(arm for arm in record.answers if arm is not None)
@@ -166,6 +238,7 @@ SYSTEMS = {
             clocks=("virtual", "wall"),
             agent=_voter,
             coordinator=_tally,
+            bound=_bound_votes,
             to_agent=TO_AGENT,
             to_coordinator=(Vote,),
             claim=_no_claim,
@@ -180,6 +253,7 @@ SYSTEMS = {
             clocks=("virtual", "wall"),
             agent=_dp_voter,
             coordinator=_tally,
+            bound=_bound_votes,
             to_agent=TO_AGENT,
             to_coordinator=(Vote,),
             claim=_dp_claim,
@@ -196,6 +270,7 @@ SYSTEMS = {
             clocks=("virtual", "wall"),
             agent=_voter,
             coordinator=_tally,
+            bound=_bound_votes,
             to_agent=TO_AGENT,
             to_coordinator=(Vote,),
             claim=_corrupted_claim,
@@ -211,6 +286,8 @@ SYSTEMS = {
             clocks=("virtual", "wall"),
             agent=lambda context: RawSender(context.arms),
             coordinator=_central,
+            bound=_bound_central,
+            one_form=True,
             to_agent=(Eliminated,),
             to_coordinator=(Sample,),
             claim=_raw_claim,
@@ -223,6 +300,8 @@ SYSTEMS = {
             lab_only="sends nothing, and its end alone would tell of an agent's rewards",
             clocks=("virtual", "wall"),
             agent=_lone_voter,
+            bound=_bound_independent,
+            one_form=True,
             coordinator=None,
             to_agent=(),
             to_coordinator=(),

@@ -11,6 +11,7 @@ from agent.players import Index, RandomPlayer, TdfsPlayer, Ucb, UcbPrivate, UcbP
 from coordinator.players import Medium
 from posse.arms import LabMeans
 from posse.arms.csv import CsvArms
+from posse.bounds import Bound
 from posse.errors import SpecError
 from posse.seeds import Purpose
 from posse.systems.base import AgentContext, CoordinatorContext, System
@@ -188,6 +189,14 @@ def _hybrid_claim(parameters: PrivateTdfsParameters, variant: Variant) -> Claim:
     )
 
 
+def _bound_players(spec: RunSpec, parameters: PlayerParameters, run: int) -> Bound:
+    return Bound(note="No bound is drawn: the paper's theorem on regret is an O(.) in T and ε.")
+
+
+def _bound_random(spec: RunSpec, parameters: PlayerParameters, run: int) -> Bound:
+    return Bound(note="No bound is drawn: a random player's regret grows with time for ever.")
+
+
 def _summarise(spec: RunSpec, record: RunRecord) -> None:
     """Rewards, collisions and fairness, from what the medium noted."""
     rewards = record.log.get("rewards", [])
@@ -233,12 +242,15 @@ SYSTEMS = {
             TdfsParameters,
             agent=_ucb,
             claim=_no_claim,
+            bound=_bound_players,
+            one_form=True,
         ),
         _system(
             "tdfs-private-bound",
             "noisy sums, and a term for the noise in the index",
             PrivateTdfsParameters,
             agent=_private_bound,
+            bound=_bound_players,
             claim=_hybrid_claim,
             needs_unit_interval=True,
         ),
@@ -247,6 +259,8 @@ SYSTEMS = {
             "noisy sums that all move in every slot",
             PrivateTdfsParameters,
             agent=_private,
+            bound=_bound_players,
+            one_form=True,
             claim=_hybrid_claim,
             needs_unit_interval=True,
         ),
@@ -255,6 +269,8 @@ SYSTEMS = {
             "baseline: a uniform arm in each slot",
             PlayerParameters,
             agent=_random,
+            bound=_bound_random,
+            one_form=True,
             claim=_silent_claim,
         ),
     )

@@ -1,0 +1,218 @@
+"""The page of an experiment: the figure, what the paper says about it, every number."""
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from posse.papers.base import SEED, Experiment, Finding, Measured
+from posse.papers.conduct import Outcome, duration
+from posse.report.drawing import (
+    COLOUR,
+    MARKERS,
+    SERIES,
+    Chart,
+    canvas,
+    large_numbers,
+    legend,
+    to_svg,
+)
+from posse.report.figures import mean_curve
+from posse.report.page import Page, Section, Verdict, mean_cell, number, table
+
+_CSS = {"borne out": "yes", "not borne out": "no", "undecided": "open", "cannot be": "open"}
+
+
+def outcome_page(outcome: Outcome) -> Page:
+    """The figure, the paper's statements beside it, every number, and both engines."""
+    experiment = outcome.experiment
+    form = "quick" if outcome.quick else "full"
+    statements = Section(id="statements", title="What the paper says, and what we find")
+    for i, statement in enumerate(experiment.statements):
+        statements.verdicts += _verdicts(
+            statement.text, {variant: found[i] for variant, found in outcome.findings.items()}
+        )
+    charts = draw(experiment, outcome.measured)
+    place = [experiment.x_label] if experiment.shape == "points" else []
+    numbers = table(
+        "",
+        ("variant", "line", *place, experiment.y_label, "runs", "ended"),
+        [
+            (
+                variant,
+                line,
+                *([x] if place else []),
+                mean_cell(measured.values(line, x)),
+                len(records),
+                ", ".join(sorted({record.status for record in records})),
+            )
+            for variant, measured in outcome.measured.items()
+            for (line, x), records in measured.runs.items()
+        ],
+    )
+    answers = [found.answer for finding in outcome.findings.values() for found in finding]
+    tally = ", ".join(f"{answers.count(a)} {a}" for a in _CSS if a in answers)
+    return Page(
+        title=experiment.title,
+        kicker=f"{experiment.name} · {experiment.paper}, {experiment.figure} · {form} form · "
+        + (f"engine {outcome.engine}" if outcome.agreement else "computed, no runs of systems")
+        + f" · {duration(outcome.processor_seconds)} of processor time",
+        lead=f"Of {len(answers)} answers: {tally}.",
+        alerts=[] if outcome.agrees else ["The two engines do not agree; see below."],
+        sections=[
+            Section(
+                id="figure",
+                title="The figure",
+                text=[f"Not printed in the paper and taken here: {experiment.assumed}"]
+                if experiment.assumed
+                else [],
+                charts=charts,
+            ),
+            statements,
+            Section(
+                id="numbers",
+                title="Every point",
+                text=[f"Mean ± 95% half-width, seed {SEED}."],
+                tables=[numbers],
+            ),
+            *_engines(outcome),
+        ],
+    )
+
+
+def _verdicts(claim: str, found: dict[str, Finding]) -> list[Verdict]:
+    """One verdict per variant, or one for all where they say the same."""
+    distinct: dict[tuple[str, str], list[str]] = {}
+    for variant, finding in found.items():
+        distinct.setdefault((finding.answer, finding.evidence), []).append(variant)
+    return [
+        Verdict(
+            css=_CSS[answer],
+            word=answer + (f" ({variants[0]})" if len(distinct) > 1 else ""),
+            claim=claim,
+            evidence=evidence,
+        )
+        for (answer, evidence), variants in distinct.items()
+    ]
+
+
+def _engines(outcome: Outcome) -> list[Section]:
+    """The comparison of both engines, where anything was run."""
+    if not outcome.agreement:
+        return []
+    return [
+        Section(
+            id="engines",
+            title="One point on both engines",
+            text=[
+                f"The figure was made by the {outcome.engine} engine. One run of one point, "
+                "of the same seed, on both:"
+            ],
+            tables=[
+                table(
+                    "",
+                    ("quantity", "memory", "processes", "same"),
+                    [
+                        (name, number(m), number(p), "yes" if m == p else "no")
+                        for name, m, p in outcome.agreement
+                        if m is not None or p is not None
+                    ],
+                )
+            ],
+        )
+    ]
+
+
+Limits = tuple[float, float]
+
+
+def draw(experiment: Experiment, measured: dict[str, Measured]) -> list[Chart]:
+    """The paper's figure for each variant, on one scale; once where all variants are the same."""
+    distinct: dict[str, list[str]] = {}
+    for variant, runs in measured.items():
+        with canvas() as (_, axes):
+            distinct.setdefault(str(_plot(experiment, runs, axes)), []).append(variant)
+    shown = {variants[0]: variants for variants in distinct.values()}
+    limits = []
+    for variant in shown:
+        with canvas() as (_, axes):
+            _plot(experiment, measured[variant], axes)
+            limits.append(_value_limits(experiment, axes))
+    common = (min(low for low, _ in limits), max(high for _, high in limits))
+    return [
+        _chart(experiment, measured[variant], " and ".join(variants).capitalize(), common)
+        for variant, variants in shown.items()
+    ]
+
+
+def _value_limits(experiment: Experiment, axes: Axes) -> Limits:
+    low, high = axes.get_xlim() if experiment.shape == "bars" else axes.get_ylim()
+    return float(low), float(high)
+
+
+def _chart(experiment: Experiment, measured: Measured, title: str, limits: Limits) -> Chart:
+    name = f"{experiment.name}-{measured.variant}"
+    bars = experiment.shape == "bars"
+    lines = len(measured.lines())
+    with canvas(5.8, 1.6 + 0.42 * lines if bars else 4.4) as (figure, axes):
+        rows = _plot(experiment, measured, axes)
+        if bars:
+            axes.set_xlim(limits)
+            axes.set_xlabel(experiment.y_label)
+            axes.grid(visible=False, axis="y")
+            large_numbers(axes, x=True, y=False)
+            if experiment.limit is not None:
+                axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.2), ncols=1)
+        else:
+            axes.set_ylim(limits)
+            axes.set_xlabel(experiment.x_label)
+            axes.set_ylabel(experiment.y_label)
+            large_numbers(axes, x=experiment.shape == "curves" or experiment.log_x)
+            legend(axes, lines + (experiment.limit is not None))
+        svg = to_svg(figure, name, experiment.title)
+    return Chart(
+        name=name,
+        title=title,
+        caption="Bars and bands are 95% intervals.",
+        svg=svg,
+        header=("line", experiment.x_label, "mean", "ci95"),
+        rows=rows,
+    )
+
+
+def _plot(experiment: Experiment, measured: Measured, axes: Axes) -> list[tuple[Any, ...]]:
+    """Draw one variant; the rows of its CSV file."""
+    rows: list[tuple[Any, ...]] = []
+    lines = measured.lines()
+    if experiment.log_x:
+        axes.set_xscale("log", base=2)
+    if experiment.log_y:
+        axes.set_yscale("log")
+    for index, line in enumerate(lines):
+        colour = SERIES[index % len(SERIES)]
+        if experiment.shape == "curves":
+            curves = [r.regret_curve for r in measured.runs[line, 0.0] if r.regret_curve]
+            times, mean, half = mean_curve(curves)
+            axes.plot(times, mean, color=colour, label=line)
+            axes.fill_between(times, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0)
+            rows += [(line, *map(float, p)) for p in zip(times, mean, half, strict=True)]
+            continue
+        places = [x for x in measured.places(line) if measured.values(line, x)]
+        means = np.array([measured.mean(line, x) for x in places]).reshape(-1, 2)
+        rows += [(line, x, *map(float, m)) for x, m in zip(places, means, strict=True)]
+        if experiment.shape == "bars":
+            axes.barh([index] * len(places), means[:, 0], xerr=means[:, 1], color=colour)
+            continue
+        axes.errorbar(
+            places, means[:, 0], yerr=means[:, 1], color=colour, label=line,
+            marker=MARKERS[index % len(MARKERS)], markersize=5, capsize=3,
+        )  # fmt: skip
+    style: Any = {"color": COLOUR["bad"], "linestyle": "--", "linewidth": 1.4, "label": "claimed"}
+    if experiment.shape == "bars":
+        axes.set_yticks(range(len(lines)), lines)
+        axes.invert_yaxis()
+        if experiment.limit is not None:
+            axes.axvline(experiment.limit, **style)
+    elif experiment.limit is not None:
+        axes.axhline(experiment.limit, **style)
+    return rows

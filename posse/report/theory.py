@@ -1,0 +1,46 @@
+"""What theory says about a series of runs, for the figure of its regret."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from posse.bounds import Bound
+from posse.errors import PosseError
+from posse.report.read import Series
+from posse.spec import parse
+from protocol.machine import FloatArray
+
+MOST_RUNS = 20
+"""Runs over whose instances a bound is averaged; the first."""
+
+NEAR = 3.0
+"""Up to this many times what was measured a bound fits on an even axis, beyond it on a logarithmic
+one."""
+
+FAR = 100.0
+"""A bound beyond this many times what was measured is told, not drawn."""
+
+
+def bound(series: Series) -> Bound | None:
+    """The bound of the series, averaged over its runs where each has its own instance."""
+    try:
+        spec = parse(series.specification)
+    except PosseError:
+        return None  # a file of arms, or of a graph, that is no longer there
+    runs = [int(run["run"]) for run in series.runs[:MOST_RUNS]]
+    system, parameters = spec.definition(), spec.model()
+    each = [system.bound(spec, parameters, run) for run in runs]
+    if not each:
+        return None
+    curves = [b.regret for b in each if b.regret is not None]
+    rounds = [b.rounds for b in each if b.rounds is not None]
+
+    def regret(t: FloatArray) -> FloatArray:
+        mean: FloatArray = np.mean([curve(t) for curve in curves], axis=0)
+        return mean
+
+    return replace(
+        each[0],
+        regret=regret if len(curves) == len(each) else None,
+        rounds=float(np.mean(rounds)) if len(rounds) == len(each) else None,
+    )
