@@ -15,20 +15,23 @@ from bench.tables import show, spread
 from posse.engines.processes import ProcessEngine
 from posse.spec import parse
 
-AGENTS, P, SLOTS, ROUNDS, BAR = 64, 0.15, 200, 5, 0.5
+MESHES = ((200, 0.1, 60, 3), (64, 0.15, 200, 5))
+"""Agents, p of the Erdős–Rényi graph, slots, rounds; the first is the one that the bar is for."""
+
+BAR = 0.5
 SAMPLES = (10**3, 10**6)
 ARMS = 5
 
 
-def mesh() -> None:
+def mesh(agents: int, p: float, slots: int, rounds: int) -> None:
     spec = parse(
         {
             "system": "cooperative-ucb",
             "seed": 1,
-            "agents": {"count": AGENTS},
+            "agents": {"count": agents},
             "arms": {"kind": "bernoulli", "means": [0.9, 0.7, 0.5, 0.3, 0.1]},
-            "topology": {"kind": "erdos-renyi", "p": P},
-            "parameters": {"horizon": SLOTS, "gamma": 1},
+            "topology": {"kind": "erdos-renyi", "p": p},
+            "parameters": {"horizon": slots, "gamma": 1},
         }
     )
     ours: list[float] = []
@@ -37,7 +40,7 @@ def mesh() -> None:
     size = 0
     with ProcessEngine(spec) as engine:
         engine.run(spec, 0)  # warm
-        for _ in range(ROUNDS):
+        for _ in range(rounds):
             record = engine.run(spec, 0)
             assert record.elapsed_seconds is not None
             assert record.resources is not None
@@ -45,13 +48,13 @@ def mesh() -> None:
             size = data["frame_bytes"] // data["messages"]
             ours.append(data["messages"] / record.elapsed_seconds)
             cpu = sum(record.resources["cpu_seconds_per_agent"]) / data["messages"]
-            frames, seconds, used = bare_mesh(spec.graph(0), SLOTS, size)
+            frames, seconds, used = bare_mesh(spec.graph(0), slots, size)
             assert frames == data["messages"]
             bare.append(frames / seconds)
             cpus.append((1e6 * cpu, 1e6 * used / frames))
     show(
-        f"mesh: {AGENTS} processes, {SLOTS} slots, frames of {size} bytes, {ROUNDS} rounds: "
-        "median (least-greatest)",
+        f"mesh: {agents} processes, p = {p}, {slots} slots, frames of {size} bytes, {rounds} "
+        "rounds: median (least-greatest)",
         ["", "frames/s", "CPU us/frame"],
         [
             ["posse", spread(ours, "{:,.0f}"), spread([a for a, _ in cpus], "{:.1f}")],
@@ -92,7 +95,8 @@ def estimator() -> None:
 
 
 def main() -> None:
-    mesh()
+    for agents, p, slots, rounds in MESHES:
+        mesh(agents, p, slots, rounds)
     estimator()
 
 

@@ -4,6 +4,7 @@ Both engines run this same object; they differ only in how they carry its frames
 """
 
 import functools
+import math
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -161,6 +162,11 @@ class AgentHost:
     def awaited(self) -> int:
         """How many more of the neighbours' messages must be here before this agent acts."""
         return self._patient.awaited if self._patient is not None else 1
+
+    @property
+    def slot(self) -> float:
+        """This agent's time by a clock that neighbours share; without one nobody is further on."""
+        return self.pace.now if self.setup.clock == "slots" else math.inf
 
     @property
     def busy(self) -> bool:

@@ -30,6 +30,8 @@ MAGIC = b"po"
 VERSION = 1
 HEADER = struct.Struct("<2sBBIiIdq")
 
+_NOW, _NOW_AT = struct.Struct("<d"), 16
+
 MAX_FRAME = 8 << 20
 """What a socket accepts at all. The largest honest frame is a closing report with a regret curve
 and a thousand links, below 1 MB."""
@@ -97,6 +99,11 @@ def kind_of(frame: bytes) -> str:
     length = frame[at] - 0xA0 if len(frame) > at else 0
     name = frame[at + 1 : at + 1 + length].decode("ascii", "replace") if 0 < length < 32 else ""
     return name if name.isidentifier() and name.isascii() else ""
+
+
+def sent_at(frame: bytes) -> float:
+    """The time in a frame's header, unchecked; 0 if the frame is too short to have one."""
+    return _NOW.unpack_from(frame, _NOW_AT)[0] if len(frame) >= HEADER.size else 0.0
 
 
 class Codec:

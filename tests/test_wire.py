@@ -22,6 +22,7 @@ from protocol.wire import (
     kind_of,
     pack_floats,
     read_header,
+    sent_at,
     unpack_floats,
 )
 
@@ -56,6 +57,13 @@ def refused(frame: bytes, codec: Codec = CODEC) -> str:
     with pytest.raises(RemoteProtocolError) as caught:
         decode(frame, codec)
     return caught.value.reason
+
+
+@given(st.floats(allow_nan=False), st.integers(0, HEADER.size - 1))
+def test_a_frame_says_when_it_was_sent(now: float, cut: int) -> None:
+    frame = frame_of(Vote((1,)), now=now)
+    assert sent_at(frame) == now
+    assert sent_at(frame[:cut]) == 0.0
 
 
 @given(MESSAGES)

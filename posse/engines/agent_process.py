@@ -19,11 +19,12 @@ from protocol import control
 from protocol.control import Resources
 from protocol.errors import RemoteProtocolError
 from protocol.machine import COORDINATOR
-from protocol.wire import Codec, Message, encode, read_header
+from protocol.wire import Codec, Message, encode, read_header, sent_at
 
 _JOINING = Codec(control.TO_JOINING)
 _SETUP = msgspec.msgpack.Decoder(AgentSetup)
 _LISTEN_EVERY = 64
+_MOST_AT_ONCE = 1_024
 _LOOK_UP_MS = 50
 """How long an agent listens to its neighbours alone."""
 
@@ -222,12 +223,19 @@ class AgentProcess:
                 os.sched_yield()
 
     def _listen(self, inbox: zmq.Socket[bytes], host: AgentHost) -> list[tuple[bytes, int]]:
-        """As many frames as the host waits for, or fewer if no more come, and when they came."""
-        receive, stamp = inbox.recv, host.stamp
+        """As many frames as the host waits for, or fewer if no more come, and when they came.
+
+        What a neighbour sent that is a slot further on is not among those waited for.
+        """
+        receive, stamp, slot = inbox.recv, host.stamp, host.slot
         frames: list[tuple[bytes, int]] = []
+        awaited = max(host.awaited, 1)
         try:
-            for _ in range(min(max(host.awaited, 1), _LISTEN_EVERY)):
-                frames.append((receive(), stamp()))
+            while awaited > 0 and len(frames) < _MOST_AT_ONCE:
+                frame = receive()
+                frames.append((frame, stamp()))
+                if sent_at(frame) <= slot:
+                    awaited -= 1
         except zmq.Again:
             pass
         return frames
