@@ -22,11 +22,11 @@ def require_extra() -> None:
 def report(directory: Path, out: Path | None) -> int:
     """Write the page of a run directory, or of a directory of run directories."""
     require_extra()
-    from posse.report import page, read, several  # noqa: PLC0415  (matplotlib takes half a second)
+    from posse.report import read, run_page, several  # noqa: PLC0415  (matplotlib takes half a second)
 
     found = read.find(directory)
     if read.is_run(directory):
-        made = page.run_page(found[0])
+        made = run_page.run_page(found[0])
     else:
         name = directory.resolve().name
         made = several.several_page(found, f"{name}: {len(found)} series", "posse report")

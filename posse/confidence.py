@@ -1,5 +1,6 @@
-"""Confidence intervals of means."""
+"""Confidence intervals of means and of probabilities."""
 
+import math
 from collections.abc import Sequence
 
 _T_95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
@@ -31,3 +32,11 @@ def mean_ci(values: Sequence[float]) -> tuple[float, float | None]:
         return mean, None
     variance = sum((value - mean) ** 2 for value in values) / (count - 1)
     return mean, student(count - 1) * float(variance / count) ** 0.5
+
+
+def wilson(hits: int, trials: int) -> tuple[float, float]:
+    """95% interval of a probability (Wilson 1927)."""
+    z2 = 1.96**2
+    centre = (hits + z2 / 2) / (trials + z2)
+    half = 1.96 / (trials + z2) * math.sqrt(hits * (trials - hits) / trials + z2 / 4)
+    return max(0.0, centre - half), min(1.0, centre + half)

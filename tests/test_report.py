@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from posse import api, cli, command_report
-from posse.confidence import mean_ci
+from posse.confidence import mean_ci, wilson
 from posse.record import RunRecord, communication
-from posse.report import figures, ledger, network, page, read, several
+from posse.report import figures, ledger, network, read, run_page, several
 from posse.rundir import RunDirectory
 from posse.spec import parse
 from protocol.control import LinkCount
@@ -46,8 +46,8 @@ def run_directory(tmp_path_factory):
 
 def test_wilson_interval_against_published_values():
     # Newcombe (1998), table I: 81 of 263, and 0 of 20
-    assert page.wilson(81, 263) == pytest.approx((0.2553, 0.3662), abs=1e-4)
-    assert page.wilson(0, 20) == pytest.approx((0.0, 0.1611), abs=1e-4)
+    assert wilson(81, 263) == pytest.approx((0.2553, 0.3662), abs=1e-4)
+    assert wilson(0, 20) == pytest.approx((0.0, 0.1611), abs=1e-4)
 
 
 def test_mean_curve_holds_the_last_value():
@@ -87,12 +87,12 @@ def test_the_page_says_what_the_result_says(run_directory):
 def test_the_page_of_the_same_run_is_the_same(run_directory, tmp_path):
     series = read.read(run_directory)
     for name in ("a", "b"):
-        page.run_page(series).write(tmp_path / name / "report.html")
+        run_page.run_page(series).write(tmp_path / name / "report.html")
     assert (tmp_path / "a/report.html").read_text() == (tmp_path / "b/report.html").read_text()
 
 
 def test_figures_name_no_id_twice(run_directory):
-    page_ = page.run_page(read.read(run_directory))
+    page_ = run_page.run_page(read.read(run_directory))
     text = "".join(chart.svg for section in page_.sections for chart in section.charts)
     ids = re.findall(r' id="([^"]*)"', text)
     assert ids
@@ -306,7 +306,7 @@ def test_a_large_run_stays_small(tmp_path):
 def test_arms_of_each_run_are_not_counted_together(tmp_path):
     arms = {"kind": "bernoulli", "means": {"random": "uniform", "count": 3}}
     make(tmp_path / "own", system="central", parameters={}, arms=arms, repeat=2)
-    made = page.run_page(read.read(tmp_path / "own"))
+    made = run_page.run_page(read.read(tmp_path / "own"))
     assert made.title == "2 of 2 runs, each on arms of its own, found one to be the best"
 
 

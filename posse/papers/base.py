@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from posse.confidence import mean_ci
+from posse.confidence import mean_ci, wilson
 from posse.record import RunRecord
-from posse.report.page import number, wilson
+from posse.report.page import number
 
 SEED = 1
 """The seed of every experiment; repetitions differ by their number."""

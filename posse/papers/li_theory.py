@@ -10,6 +10,7 @@ from agent.federated import CdpAgent
 from agent.noise import SeededNoise
 from coordinator.federated import HdpServer
 from posse.bounds import elimination_rounds, mean_gaps, positive
+from posse.confidence import wilson
 from posse.papers.audit import seed
 from posse.papers.base import (
     SEED,
@@ -26,7 +27,6 @@ from posse.papers.base import (
 )
 from posse.papers.li import PAPER
 from posse.record import RunRecord
-from posse.report.page import wilson
 from posse.spec import parse
 from posse.systems import get_system
 from posse.systems.base import CoordinatorContext

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from posse.bounds import rounds_of_votes, samples_of_epochs
+from posse.confidence import wilson
 from posse.papers.base import (
     Computation,
     Experiment,
@@ -20,7 +21,7 @@ from posse.papers.base import (
 )
 from posse.papers.rio import PAPER, PROBLEM_1, PROBLEM_2
 from posse.record import RunRecord
-from posse.report.page import number, wilson
+from posse.report.page import number
 from protocol.mase import threshold
 
 _ARMS = 10
