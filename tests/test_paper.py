@@ -59,12 +59,21 @@ def test_growth_and_its_sign():
     assert base.grows("", "a", sign=-1).check(runs).answer == "not borne out"
 
 
-def test_slope_is_the_exponent():
-    runs = measured(a={10: [3 * 10**0.5], 1000: [3 * 1000**0.5]})
-    found = base.slope("", "a", 0.45, 0.55).check(runs)
-    assert found.answer == "borne out"
-    assert "power 0.50" in found.evidence
-    assert base.slope("", "a", 0.6, 0.7).check(runs).answer == "not borne out"
+@pytest.mark.parametrize(
+    ("low", "high", "answer"),
+    [
+        (0.49, 0.51, "borne out"),
+        (0.495, 0.6, "undecided"),
+        (0.508, 0.6, "not borne out"),
+        (0.4, 0.492, "not borne out"),
+    ],
+)
+def test_slope_is_the_exponent(low: float, high: float, answer: str) -> None:
+    # each mean is known up to 4.303 / sqrt(3) = 2.48 %, so log 10 / log 100 up to .0076
+    runs = measured(a={1: [99, 100, 101], 100: [990, 1000, 1010]})
+    found = base.slope("", "a", low, high).check(runs)
+    assert found.answer == answer
+    assert "power 0.50 ± 0.01" in found.evidence
 
 
 @pytest.mark.parametrize(

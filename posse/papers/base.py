@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
-from math import log
+from math import hypot, log
 from typing import Any, Literal
 
 import numpy as np
@@ -228,16 +228,28 @@ def grows(text: str, line: str, *, sign: int = 1) -> Statement:
 
 
 def slope(text: str, line: str, low: float, high: float) -> Statement:
-    """The exponent of a line between its first and last point (log-log) lies in [low, high]."""
+    """The exponent of a line between its first and last point (log-log) lies in [low, high].
+
+    Borne out if its 95% interval lies inside, not if it lies outside. The interval adds the
+    relative ones of both means, as of independent runs.
+    """
 
     def check(measured: Measured) -> Finding:
         places = measured.places(line)
-        first, last = measured.mean(line, places[0])[0], measured.mean(line, places[-1])[0]
-        found = log(last / first) / log(places[-1] / places[0])
+        (first, before), (last, after) = (
+            bounded(measured.values(line, places[i])) for i in (0, -1)
+        )
+        span = log(places[-1] / places[0])
+        found = log(last / first) / span
+        half = hypot(before / first, after / last) / span
         return Finding(
-            answer="borne out" if low <= found <= high else "not borne out",
-            evidence=f"{line} grows as the power {found:.2f} from {places[0]:g} to {places[-1]:g}; "
-            f"wanted {low:g} to {high:g}",
+            answer=_decide(
+                1,
+                int(low <= found - half and found + half <= high),
+                int(found + half < low or high < found - half),
+            ),
+            evidence=f"{line} grows as the power {found:.2f} ± {half:.2f} from {places[0]:g} to "
+            f"{places[-1]:g}; wanted {low:g} to {high:g}",
         )
 
     return Statement(text=text, check=check)
