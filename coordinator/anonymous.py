@@ -84,7 +84,7 @@ class AnonymousServer:
                 self.active = np.ones(self.agents, dtype=bool)
                 return []
             case PeerFinished(sender):
-                return self._finished(sender)
+                return self._finished(sender, now)
             case Received(sender, PublicKey(key)):
                 if sender in self.keys or not self.active[sender]:
                     raise RemoteProtocolError("duplicate-key", f"agent {sender}")
@@ -239,13 +239,13 @@ class AnonymousServer:
 
     # drop-outs
 
-    def _finished(self, sender: int) -> Effects:
+    def _finished(self, sender: int, now: float) -> Effects:
         self.finished.add(sender)
         if len(self.finished) == self.agents:
             return [Finish("horizon" if self.committed else "exhausted")]
         if self.committed or not self.active[sender]:
             return []
-        vanished = Note("vanished", (sender,))
+        vanished = Note("vanished", (sender,), at=now)
         self._drop(self.current, sender)
         if self.current is None:
             return [vanished, *self._begin()]

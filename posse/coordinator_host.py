@@ -261,7 +261,7 @@ class CoordinatorHost:
                 if exhausted:
                     self._exhausted[rank] = exhausted
                 if self._verdict is None:
-                    self._agent_finished(rank)
+                    self._agent_finished(rank, header.now)
             case control.Attested(step, value):
                 self._compare(rank, step, value)
             case control.Complaint(about, reason):
@@ -293,9 +293,11 @@ class CoordinatorHost:
         if len(said) == self._agents:
             del self._attested[step]
 
-    def _agent_finished(self, rank: int) -> None:
+    def _agent_finished(self, rank: int, sent_at: float) -> None:
         if self._machine is not None:
-            self._tell(PeerFinished(rank))
+            by_slots = self._clock == "slots" and self._world is None
+            now = sent_at if by_slots else self.now
+            self._carry_out(self._machine.handle(PeerFinished(rank), now))
         elif len(self._finished) == self._agents:
             self._end(Finish("finished"))
 
@@ -325,8 +327,8 @@ class CoordinatorHost:
                 case Dismiss(agent, reason):
                     self.dismissed[agent] = reason
                     self.refused[reason] += 1
-                case Note(name, row):
-                    self.log[name].append([self.now, *row])
+                case Note(name, row, at):
+                    self.log[name].append([self.now if at is None else at, *row])
                 case Finish():
                     self._end(effect)
                 case _:

@@ -75,7 +75,10 @@ class Received(msgspec.Struct, frozen=True):
 
 
 class PeerFinished(msgspec.Struct, frozen=True):
-    """To a coordinator's machine: agent `sender` will not act any more."""
+    """To a coordinator's machine: agent `sender` will not act any more.
+
+    `now` is the agent's own time: who else was heard before is no matter of the algorithm's.
+    """
 
     sender: int
 
@@ -121,10 +124,14 @@ class Disclose(msgspec.Struct, frozen=True):
 
 
 class Note(msgspec.Struct, frozen=True):
-    """Enter a row into the lab's log of the run under `name`; nothing is sent by it."""
+    """Enter a row into the lab's log of the run under `name`; nothing is sent by it.
+
+    `at`: when it happened, if not just now.
+    """
 
     name: str
     row: tuple[float, ...]
+    at: float | None = None
 
 
 class Stopwatch(msgspec.Struct, frozen=True):
