@@ -135,14 +135,12 @@ class CooperativeAgent:
         return [*effects, Pull((self.learner.choose(self.flood.slot),), 1)]
 
     def _closing(self) -> list[Effect]:
-        """For the lab: duplicates, and messages by distance with the sum of their delays.
-
-        In lockstep a message is as many slots under way as it takes hops; others are refused.
-        """
+        """For the lab: duplicates, and messages by distance with the sum of their delays."""
         flood = self.flood
+        rows = zip(flood.arrivals.tolist(), flood.delays.tolist(), strict=True)
         return [
             Note("duplicates", (flood.duplicates,)),
-            *(Note("hops", (d, n, d * n)) for d, n in enumerate(flood.arrivals.tolist()) if n),
+            *(Note("hops", (d, n, slots)) for d, (n, slots) in enumerate(rows) if n),
         ]
 
 

@@ -31,8 +31,8 @@ class Flood:
 
     `latest[m]` is the slot in which the newest message known of agent m was created, 0 if none.
     `passed[i M + m]` is the same for what neighbour i sent: an honest one sends each message of m
-    once, in the order in which they were created. `arrivals[d]` counts the new messages that were
-    d slots, which is d hops, under way.
+    once, in the order in which they were created. `arrivals[d]` counts the new messages that came
+    over d hops, and `delays[d]` adds up the slots that they were under way.
     """
 
     rank: int
@@ -44,6 +44,7 @@ class Flood:
     duplicates: int = 0
     refused: Counter[str] = field(default_factory=Counter)
     arrivals: IntArray = field(init=False)
+    delays: IntArray = field(init=False)
     latest: IntArray = field(init=False)
     passed: IntArray = field(init=False)
     bundles: dict[int, bytes] = field(default_factory=dict)
@@ -60,6 +61,7 @@ class Flood:
         self.place = {rank: i for i, rank in enumerate(self.neighbours)}
         self.ranks = np.array(self.neighbours, dtype=np.int64)
         self.arrivals = np.zeros(self.gamma + 1, dtype=np.int64)
+        self.delays = np.zeros(self.gamma + 1, dtype=np.int64)
         self.latest = np.zeros(self.agents, dtype=np.int64)
         self.passed = np.zeros(len(self.neighbours) * self.agents, dtype=np.int64)
         self.first = np.zeros(len(self.neighbours) * self.agents, dtype=np.int64)
@@ -129,7 +131,9 @@ class Flood:
             self.duplicates += len(records) - len(new)
             records, origin, created = records[new], origin[new], created[new]
         self.latest[origin] = created
-        self.arrivals += np.bincount(self.slot + 1 - created, minlength=self.gamma + 1)
+        travelled = self.gamma + 1 - records["life"].astype(np.int64)
+        self.arrivals += np.bincount(travelled, minlength=self.gamma + 1)
+        np.add.at(self.delays, travelled, self.slot + 1 - created)
         if self.gamma > 1:
             self.relayed = records[records["life"] > 1]
             self.relayed["life"] -= 1

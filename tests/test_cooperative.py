@@ -1,11 +1,12 @@
 """Cooperation on a graph: message passing, releases, decisions, against slow forms by hand."""
 
 import math
+from collections import Counter
 from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from agent.cooperative import PrivateMeans, SharedMeans, best
@@ -134,6 +135,7 @@ def test_duplicates_and_arrivals_on_a_ring() -> None:
     for agent in agents:
         # the bundles of slots 1 to 10 were merged, those of slot 1 carry nothing passed on
         assert agent.flood.arrivals.tolist() == [0, 20, 9]
+        assert agent.flood.delays.tolist() == [0, 20, 18]
         assert agent.flood.duplicates == 9 * 3
 
 
@@ -250,6 +252,84 @@ def test_a_bundle_that_is_refused_whole(sender, bundle, reason) -> None:
     assert error.value.reason == reason
     assert not flood.bundles
     assert not flood.ahead
+
+
+class SlowFlood:
+    """`Flood.merge` one message after the other: what is new, and what is refused and why."""
+
+    def __init__(self, agents: int, gamma: int) -> None:
+        self.agents, self.gamma = agents, gamma
+        self.latest = dict.fromkeys(range(agents), 0)
+        self.passed: dict[tuple[int, int], int] = {}
+        self.refused: Counter[str] = Counter()
+
+    def fault(self, slot: int, sender: int, message: tuple, seen: set) -> str:
+        origin, created, life = message
+        age, link = slot - created, (sender, origin)
+        twice = created <= self.passed.get(link, 0) or link in seen
+        faults = {
+            "life-above-gamma": life > self.gamma,
+            "from-the-future": age < 0,
+            "expired": age >= self.gamma,
+            "wrong-life": life != self.gamma - age,
+            "forged-origin": (sender == origin) != (age == 0),
+            "replayed": twice,
+        }
+        return next((reason for reason, wrong in faults.items() if wrong), "")
+
+    def merge(self, slot: int, bundles: dict[int, list[tuple]]) -> list[tuple]:
+        good, seen = [], set()
+        for sender, messages in sorted(bundles.items()):
+            for message in messages:
+                if message[0] >= self.agents:
+                    self.refused["no-such-agent"] += 1
+                    continue
+                reason = self.fault(slot, sender, message, seen)
+                seen.add((sender, message[0]))
+                if reason:
+                    self.refused[reason] += 1
+                else:
+                    good.append((sender, message))
+        fresh = []
+        for sender, (origin, created, life) in good:
+            self.passed[sender, origin] = created
+            if created > self.latest[origin]:
+                self.latest[origin] = created
+                fresh.append((origin, created, life))
+        return fresh
+
+
+SLOTS = 4
+MESSAGE = st.tuples(st.integers(0, 5), st.integers(-4, 1), st.integers(0, 4))
+BUNDLES = st.lists(
+    st.fixed_dictionaries({1: st.lists(MESSAGE, max_size=3), 2: st.lists(MESSAGE, max_size=3)}),
+    min_size=SLOTS,
+    max_size=SLOTS,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(1, 3), BUNDLES)
+@example(1, [{1: [(1, 0, 1), (1, 0, 1)], 2: []}] * SLOTS)
+@example(1, [{1: [], 2: []}, {1: [(3, -1, 0)], 2: []}] * 2)
+def test_a_merge_is_that_of_one_message_after_the_other(gamma, bundles) -> None:
+    record = means_record(1)
+    flood, slow = Flood(0, 5, (1, 2), gamma, record), SlowFlood(5, gamma)
+    for slot, said in enumerate(bundles, start=1):
+        flood.begin_slot()
+        exact = {
+            sender: [(origin, max(0, slot + offset), life) for origin, offset, life in messages]
+            for sender, messages in said.items()
+        }
+        for sender, messages in exact.items():
+            items = np.zeros(len(messages), dtype=record)
+            for i, message in enumerate(messages):
+                items["origin"][i], items["created"][i], items["life"][i] = message
+            flood.take(sender, Bundle(slot, items.tobytes()))
+        fresh = flood.merge(lambda records: ())[["origin", "created", "life"]].tolist()
+        assert fresh == slow.merge(slot, exact)
+        assert flood.refused == slow.refused
+        assert {m: int(t) for m, t in enumerate(flood.latest)} == slow.latest
 
 
 @settings(max_examples=60, deadline=None)
