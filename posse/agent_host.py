@@ -411,6 +411,8 @@ class AgentHost:
         """Encode and count one message, and put it into the outbox."""
         if to != COORDINATOR and to not in self._neighbours:
             raise LocalProtocolError(f"agent {self.rank} has no link to {to}")
+        if to != COORDINATOR and self.system.broadcasts:
+            raise LocalProtocolError(f"{self.setup.system} says the same to all, not one to {to}")
         frame = self._frame(message)
         self.meter.count(self.rank, to, message.plane, type(message).__name__, frame)
         self.outbox.append((to, frame))

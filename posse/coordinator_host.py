@@ -295,9 +295,7 @@ class CoordinatorHost:
 
     def _agent_finished(self, rank: int, sent_at: float) -> None:
         if self._machine is not None:
-            by_slots = self._clock == "slots" and self._world is None
-            now = sent_at if by_slots else self.now
-            self._carry_out(self._machine.handle(PeerFinished(rank), now))
+            self._carry_out(self._machine.handle(PeerFinished(rank), sent_at))
         elif len(self._finished) == self._agents:
             self._end(Finish("finished"))
 

@@ -77,7 +77,8 @@ class Received(msgspec.Struct, frozen=True):
 class PeerFinished(msgspec.Struct, frozen=True):
     """To a coordinator's machine: agent `sender` will not act any more.
 
-    `now` is the agent's own time: who else was heard before is no matter of the algorithm's.
+    `now` is the agent's own time where it said so itself: it does not depend on whose message
+    overtook whose.
     """
 
     sender: int

@@ -965,6 +965,8 @@ def test_agents_whose_rewards_run_out_vanish_from_a_run_that_goes_on(tmp_path: P
     )
     record = run(one)
     assert record.detail["vanished"] == [4]
+    # its own time, whoever was heard before: one pull a slot
+    assert record.log["vanished"] == [[record.pulls_per_agent[4], 4]]
     assert list(record.exhausted) == [4]
     assert record.status == "horizon"
     assert [arm is None for arm in record.answers] == [n == 4 for n in range(10)]

@@ -247,6 +247,38 @@ def test_a_coordinator_started_again_gets_its_agents_back(
     assert [agent.ended() for agent in agents] == [0, 0]
 
 
+class Elsewhere(remote_agent.RemoteAgent):
+    """An agent whose inbox is not where it says."""
+
+    def _open_inbox(self, bind: str, system: str) -> str:
+        super()._open_inbox(bind, system)
+        return f"tcp://127.0.0.1:{free_port()}"
+
+
+def test_what_a_lost_coordinator_ordered_is_not_begun_for_the_next(
+    said: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mesh = spec(
+        "cooperative-ucb",
+        2,
+        topology={"kind": "complete"},
+        parameters={"horizon": 20, "gamma": 1},
+        engine={"deadline": 1.0},
+    )
+    first = ProcessEngine(mesh, bind="tcp://127.0.0.1:*", token="", spawn=0)
+    waiting = Agent(first.endpoint, 0, wait=2.0)
+    monkeypatch.setattr("tests.remote.RemoteAgent", Elsewhere)
+    elsewhere = Agent(first.endpoint, 1, wait=2.0)
+    with pytest.raises(RunFailed, match="agent 0 to be ready"):
+        first.run(mesh, 0)
+    assert waiting.process._pending is not None
+    first.hub.roster.members.clear()  # nobody is told goodbye, as when it is killed
+    first.close()
+    wait_for("lost the coordinator", said)
+    assert (waiting.ended(), elsewhere.ended()) == (3, 3)
+    assert waiting.process._pending is None
+
+
 def test_an_agent_that_restarts_in_a_run_ends_it_with_a_sentence(folder: Path) -> None:
     endless = small(arms={"kind": "bernoulli", "means": [0.5, 0.5]})
     c = Coordinator(endless, "tcp://127.0.0.1:*", folder)

@@ -25,6 +25,9 @@ _JOINING = Codec(control.TO_JOINING)
 _SETUP = msgspec.msgpack.Decoder(AgentSetup)
 _LISTEN_EVERY = 64
 _MOST_AT_ONCE = 1_024
+"""Frames kept before they are looked at, however many are waited for: a bound on what peers may
+make an agent hold."""
+
 _LOOK_UP_MS = 50
 """How long an agent listens to its neighbours alone."""
 
@@ -107,7 +110,7 @@ class AgentProcess:
         kind: type[OneToAll | EachLink] = OneToAll if get_system(system).broadcasts else EachLink
         self._links = kind(self._context, self._guard_link)
         self._inbox = self._context.socket(kind.inbox_type)
-        configure(self._inbox, deadline=60.0)
+        configure(self._inbox, LINK_DEADLINE)
         self._inbox.setsockopt(zmq.RCVTIMEO, _LOOK_UP_MS)
         listen(self._inbox, self._rank)
         self._guard_inbox(self._inbox)

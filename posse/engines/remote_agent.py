@@ -182,7 +182,7 @@ class RemoteAgent(AgentProcess):
                         raise PosseError(self._why_closed())
                 case _ if self._joined:
                     self._joined = False
-                    self._host = None
+                    self._host = self._pending = None
                     self._give_up = time.monotonic() + self._wait
                     LOG.warning(
                         "lost the coordinator at %s; waiting for it for %g s",
@@ -204,7 +204,7 @@ class RemoteAgent(AgentProcess):
         )
 
     def _greet(self) -> None:
-        self._host = None
+        self._host = self._pending = None
         self._give_up = time.monotonic() + self._wait
         self._say(
             control.Join(
