@@ -1,5 +1,6 @@
 """The papers' mechanisms audited, corrected and printed: who spends more than it says."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,6 @@ _ASSUMED = (
     f"Error rate of an audit {ERROR:g}; 20,000 releases on each input (quick) or 200,000. The "
     "machines are the real ones."
 )
-_Y = "share of the claimed ε that was found"
 
 
 def dp_mase(
@@ -188,22 +188,26 @@ def _dubey_points(quick: bool) -> list[Point]:
     return [*audits, Point(line="DP-UCB-INT", x=0.0, run=alone)]
 
 
+_audit = partial(
+    Experiment,
+    x_label="mechanism",
+    y_label="share of the claimed ε that was found",
+    repeat=(1, 1),
+    limit=1.0,
+    shape="bars",
+    metric=value,
+)
+
 EXPERIMENTS = (
-    Experiment(
+    _audit(
         name="rio-audit",
         paper=rio.PAPER,
         figure="Theorem 4.1",
         title="How much privacy DP-MASE spends",
-        x_label="mechanism",
-        y_label=_Y,
         points=points({
             "DP-MASE": (dp_mase, 1.0, 1.0),
             "DP-MASE, Gaussian rewards": (dp_mase, 1.0, 10.0),
         }),
-        repeat=(1, 1),
-        limit=1.0,
-        shape="bars",
-        metric=value,
         assumed=f"{_ASSUMED} ε = 1, the first epoch; a Gaussian reward may change by any number, "
         "here by 10 (posse itself refuses such arms unless they are clipped).",
         statements=(
@@ -211,17 +215,12 @@ EXPERIMENTS = (
             spends("And on Problem 2, whose rewards are Gaussian.", "DP-MASE, Gaussian rewards"),
         ),
     ),
-    Experiment(
+    _audit(
         name="dubey-audit",
         paper=dubey.PAPER,
         figure="Theorem 3.5, Lemma 3.6",
         title="How much privacy cooperation and its baseline spend",
-        x_label="mechanism",
-        y_label=_Y,
         points=_dubey_points,
-        repeat=(1, 1),
-        limit=1.0,
-        shape="bars",
         metric=_spent,
         assumed=f"{_ASSUMED} Three slots at ε = 1, K = 2, first rewards (x, 1/2); claimed is Lemma "
         "3.6's ε' at δ' = e^-10. DP-UCB-INT: 2,000 slots at ε = .1, by its ledger.",
@@ -236,21 +235,15 @@ EXPERIMENTS = (
             Statement(text="DP-UCB-INT spends no more than Lemma 3.6 says.", check=_ledger),
         ),
     ),
-    Experiment(
+    _audit(
         name="tossou-audit",
         paper=tossou.PAPER,
         figure="Theorem 1",
         title="How much privacy the hybrid mechanism spends",
-        x_label="mechanism",
-        y_label=_Y,
         points=points({
             "split in half": (hybrid, 1.0, "half"),
             "the authors' code": (hybrid, 1.0, "tossou"),
         }),
-        repeat=(1, 1),
-        limit=1.0,
-        shape="bars",
-        metric=value,
         assumed=f"{_ASSUMED} The sums of four rewards, ε = 1.",
         statements=(
             spends("The sums are ε-differentially private, ε split in half.", "split in half"),
@@ -262,22 +255,17 @@ EXPERIMENTS = (
                    "every slot, which TDFS avoids."),
         ),
     ),
-    Experiment(
+    _audit(
         name="li-audit",
         paper=li.PAPER,
         figure="Theorem 1",
         title="How much privacy CDP-MAB spends",
         x_label="claim",
-        y_label=_Y,
         points=points({
             "as printed, ε": (cdp, *_CDP, "printed", 0.5),
             "as printed, M ε": (cdp, *_CDP, "printed", 2.0),
             "noise per agent, ε": (cdp, *_CDP, "per_agent", 0.5),
         }),
-        repeat=(1, 1),
-        limit=1.0,
-        shape="bars",
-        metric=value,
         assumed=f"{_ASSUMED} M = 4, ε = .5, the first message of one agent.",
         statements=(
             spends("An agent's messages are ε-differentially private, ε the printed symbol.",
@@ -286,18 +274,13 @@ EXPERIMENTS = (
             spends("With noise Lap(1/(ε d)) they are ε-private.", "noise per agent, ε"),
         ),
     ),
-    Experiment(
+    _audit(
         name="noise-bits",
         paper="The noise itself",
         figure="Mironov 2012",
         title="What the low bits of a noisy number tell",
         x_label="source",
-        y_label=_Y,
         points=points({"numpy": (numpy_noise, 1.0), "python-dp": (field_noise, 1.0)}),
-        repeat=(1, 1),
-        limit=1.0,
-        shape="bars",
-        metric=value,
         assumed=f"{_ASSUMED} 1 or 0 with Laplace noise of scale 1, ε = 1. S: no uniform number of "
         "numpy's leads from 0 to the release. python-dp's draws cannot be seeded, so its counts "
         "differ from run to run.",
