@@ -13,7 +13,7 @@ from agent.trimmed import TrimmedMeans
 from bench.bare_mesh import bare_mesh
 from bench.tables import show, spread
 from posse.engines.processes import ProcessEngine
-from posse.spec import parse
+from posse.spec.runfile import parse
 
 MESHES = ((200, 0.1, 60, 3), (64, 0.15, 200, 5))
 """Agents, p of the Erdős–Rényi graph, slots, rounds; the first is the one that the bar is for."""

@@ -15,9 +15,9 @@ import time
 from pathlib import Path
 
 from bench.tables import show
-from posse import keys
 from posse.engines.processes import ProcessEngine
-from posse.spec import parse
+from posse.security import keys
+from posse.spec.runfile import parse
 
 
 def messages_per_second(agents: int, folder: Path | None, seconds: float) -> float:

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from posse import topology
-from posse.spec import RunSpec
+from posse.spec.runfile import RunSpec, topology
 from posse.systems.base import Network, System
 from protocol.errors import RemoteProtocolError
 from protocol.machine import Effects, Event, Finish, Parameters, Received, Send, Started

@@ -24,7 +24,7 @@ from bench.flood import MESH
 from bench.tables import show, spread
 from posse.engines.agent_process import AgentProcess
 from posse.engines.processes import ProcessEngine
-from posse.spec import RunSpec, parse
+from posse.spec.runfile import RunSpec, parse
 from posse.systems import register
 from protocol.wire import HEADER
 from topologies.graphs import Graph

@@ -20,7 +20,7 @@ from agent.hybrid import HybridSums
 from agent.noise import SeededNoise
 from posse.engines import memory
 from posse.engines.processes import ProcessEngine
-from posse.spec import RunSpec, parse
+from posse.spec.runfile import RunSpec, parse
 from protocol.machine import COORDINATOR
 from protocol.players import Choice, Outcome
 from protocol.wire import Message, encode

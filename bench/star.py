@@ -22,7 +22,7 @@ from bench.echo import ECHO
 from bench.tables import show, spread
 from posse.engines.agent_process import AgentProcess
 from posse.engines.processes import ProcessEngine
-from posse.spec import RunSpec, parse
+from posse.spec.runfile import RunSpec, parse
 from posse.systems import register
 from protocol.wire import HEADER
 

@@ -9,7 +9,7 @@ import time
 
 from bench.tables import show
 from posse.engines.processes import ProcessEngine
-from posse.spec import parse
+from posse.spec.runfile import parse
 
 COUNTS = (64, 256, 1_024)
 BAR_SECONDS = 15.0

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from posse.api import run
     from posse.cluster import Cluster
     from posse.errors import ArmsError, PosseError, RunFailed, SpecError
-    from posse.record import Result, RunRecord
-    from posse.spec import RunSpec, load, parse
+    from posse.results.record import Result, RunRecord
+    from posse.spec.runfile import RunSpec, load, parse
 
 __version__ = "0.1.0"
 
@@ -33,11 +33,11 @@ __all__ = [
 _HOMES = {
     "run": "posse.api",
     "Cluster": "posse.cluster",
-    "Result": "posse.record",
-    "RunRecord": "posse.record",
-    "RunSpec": "posse.spec",
-    "load": "posse.spec",
-    "parse": "posse.spec",
+    "Result": "posse.results.record",
+    "RunRecord": "posse.results.record",
+    "RunSpec": "posse.spec.runfile",
+    "load": "posse.spec.runfile",
+    "parse": "posse.spec.runfile",
     "PosseError": "posse.errors",
     "SpecError": "posse.errors",
     "ArmsError": "posse.errors",

@@ -2,6 +2,6 @@
 
 import sys
 
-from posse.cli import main
+from posse.cli.main import main
 
 sys.exit(main())

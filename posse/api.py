@@ -10,11 +10,11 @@ import msgspec
 from posse.engines import memory
 from posse.engines.base import Observer, silent
 from posse.engines.hub import Hub
+from posse.engines.pool import on_all_cores
 from posse.engines.processes import ProcessEngine
-from posse.keys import CoordinatorKeys
-from posse.pool import on_all_cores
-from posse.record import Result, RunRecord
-from posse.spec import RunSpec, load, parse
+from posse.results.record import Result, RunRecord
+from posse.security.keys import CoordinatorKeys
+from posse.spec.runfile import RunSpec, load, parse
 
 NO_KEYS = (
     "insecure: the links had no keys; whoever reached them could join, read and change messages"

@@ -12,12 +12,13 @@ from typing import Self, TypeVar
 
 import msgspec
 
-from posse import address, api
+from posse import api
 from posse.engines import memory
 from posse.engines.processes import ProcessEngine
 from posse.errors import PosseError
-from posse.record import Result, RunRecord
-from posse.spec import RunSpec
+from posse.results.record import Result, RunRecord
+from posse.security import address
+from posse.spec.runfile import RunSpec
 
 T = TypeVar("T")
 

@@ -152,7 +152,7 @@ class Resources(msgspec.Struct, frozen=True, array_like=True):
 
 
 class LinkCount(msgspec.Struct, frozen=True, array_like=True):
-    """What one sender sent to one target: the rows of `posse.meter`."""
+    """What one sender sent to one target: the rows of `posse.measure.traffic`."""
 
     source: int
     target: int

@@ -7,7 +7,7 @@ import pytest
 
 import posse
 from tests.conftest import PROBLEM_1
-from tests.runs import assert_same_run
+from tests.support.runs import assert_same_run
 
 SPEC: dict[str, Any] = {
     "system": "mase",

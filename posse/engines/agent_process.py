@@ -10,10 +10,10 @@ import traceback
 import msgspec
 import zmq
 
-from posse.agent_host import NEIGHBOURS, AgentHost, AgentSetup, ResourceMeter
 from posse.engines.links import LINK_DEADLINE, EachLink, Links, OneToAll, listen
 from posse.engines.sockets import configure, heartbeat
 from posse.errors import PosseError, RunFailed
+from posse.hosts.agent import NEIGHBOURS, AgentHost, AgentSetup, ResourceMeter
 from posse.systems import get_system
 from protocol import control
 from protocol.control import Resources

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Sequence
 
-from posse.agent_host import AgentSetup
-from posse.coordinator_host import CoordinatorHost
-from posse.record import RunRecord
-from posse.spec import RunSpec
+from posse.hosts.agent import AgentSetup
+from posse.hosts.coordinator import CoordinatorHost
+from posse.results.record import RunRecord
+from posse.spec.runfile import RunSpec
 from posse.systems.base import Network
 
 Observer = Callable[[CoordinatorHost], None]

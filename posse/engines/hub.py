@@ -12,16 +12,16 @@ import msgspec
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
-from posse.agent_host import AgentSetup
-from posse.coordinator_host import CoordinatorHost
-from posse.engines.gate import Gate, Verdict, key_of, serve_with
 from posse.engines.roster import SUPERSEDED, Member, NotAdmitted, Roster
 from posse.engines.socket_bytes import SocketBytes
 from posse.engines.sockets import configure, heartbeat, why_failed
 from posse.errors import PosseError, RunFailed
-from posse.keys import CoordinatorKeys
+from posse.hosts.agent import AgentSetup
+from posse.hosts.coordinator import CoordinatorHost
 from posse.log import LOG
-from posse.record import RunRecord
+from posse.results.record import RunRecord
+from posse.security.keys import CoordinatorKeys
+from posse.security.zap import Gate, Verdict, key_of, serve_with
 from protocol import control
 from protocol.errors import RemoteProtocolError
 from protocol.machine import COORDINATOR

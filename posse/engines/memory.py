@@ -7,12 +7,12 @@ from time import monotonic_ns
 
 import msgspec
 
-from posse.agent_host import NEIGHBOURS, AgentHost, AgentSetup
-from posse.coordinator_host import CoordinatorHost
 from posse.engines.base import Observer, agent_setups, silent
 from posse.errors import RunFailed
-from posse.record import RunRecord
-from posse.spec import RunSpec
+from posse.hosts.agent import NEIGHBOURS, AgentHost, AgentSetup
+from posse.hosts.coordinator import CoordinatorHost
+from posse.results.record import RunRecord
+from posse.spec.runfile import RunSpec
 from protocol.machine import COORDINATOR
 
 

@@ -14,14 +14,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from posse.configuration import fingerprint
-from posse.coordinator_host import CoordinatorHost
 from posse.engines.base import Observer, agent_setups, silent
+from posse.engines.forkserver import Brood, pack
 from posse.engines.hub import Hub
-from posse.engines.nursery import Brood, pack
-from posse.keys import CoordinatorKeys
-from posse.record import RunRecord
-from posse.spec import RunSpec
+from posse.hosts.coordinator import CoordinatorHost
+from posse.results.record import RunRecord
+from posse.security.keys import CoordinatorKeys
+from posse.spec.fingerprint import fingerprint
+from posse.spec.runfile import RunSpec
 
 _LONGEST_IPC_PATH = 90
 
@@ -147,7 +147,7 @@ class ProcessEngine:
         )
         environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         self._nursery = subprocess.Popen(
-            [sys.executable, "-P", "-m", "posse.engines.nursery"],
+            [sys.executable, "-P", "-m", "posse.engines.forkserver"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=environment,

@@ -19,20 +19,20 @@ import msgspec
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
-from posse.agent_host import AgentSetup
 from posse.arms import ArmsSpec
 from posse.arms.csv import CsvArms
 from posse.arms.python import PythonArms
-from posse.configuration import fingerprint
 from posse.engines.agent_process import AgentProcess
-from posse.engines.gate import Gate, Verdict, connect_with, key_of, serve_with
 from posse.engines.links import listen
 from posse.engines.sockets import why_failed
 from posse.errors import PosseError, RunFailed
-from posse.keys import AgentKeys
+from posse.hosts.agent import AgentSetup
 from posse.log import LOG
-from posse.meter import quantile
-from posse.spec import RunSpec
+from posse.measure.traffic import quantile
+from posse.security.keys import AgentKeys
+from posse.security.zap import Gate, Verdict, connect_with, key_of, serve_with
+from posse.spec.fingerprint import fingerprint
+from posse.spec.runfile import RunSpec
 from posse.systems import get_system
 from protocol import control
 from protocol.privacy import spent

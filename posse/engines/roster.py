@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from posse.configuration import differences
-from posse.keys import OPERATOR, CoordinatorKeys
+from posse.security.keys import OPERATOR, CoordinatorKeys
+from posse.spec.fingerprint import differences
 from protocol import control
 
 CLOCK_TOLERANCE = 30.0

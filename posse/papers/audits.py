@@ -132,7 +132,7 @@ def field_noise(
     variant: Any, generator: np.random.Generator, trials: int, epsilon: float
 ) -> dict[str, Any]:
     """The field's noise, looked at in the same way."""
-    from posse.field_noise import FieldNoise  # noqa: PLC0415
+    from posse.security.noise import FieldNoise  # noqa: PLC0415
 
     try:
         noise = FieldNoise()

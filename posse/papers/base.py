@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from posse.confidence import mean_ci, wilson
-from posse.record import RunRecord
+from posse.measure.confidence import mean_ci, wilson
 from posse.report.page import number
+from posse.results.record import RunRecord
 
 SEED = 1
 """The seed of every experiment; repetitions differ by their number."""
@@ -303,7 +303,7 @@ def below_theory(text: str, line: str, x: float, run: dict[str, Any]) -> Stateme
     """The regret of every run of a point is at most its system's bound, at all times."""
 
     def check(measured: Measured) -> Finding:
-        from posse.spec import parse  # noqa: PLC0415
+        from posse.spec.runfile import parse  # noqa: PLC0415
 
         worst, over = 0.0, 0
         records = measured.runs[line, x]

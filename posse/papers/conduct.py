@@ -9,8 +9,8 @@ from typing import Any
 from posse import api
 from posse.papers.base import SEED, Experiment, Finding, Measured, Point
 from posse.papers.repetitions import Repetition, run
-from posse.record import RunRecord
-from posse.spec import parse
+from posse.results.record import RunRecord
+from posse.spec.runfile import parse
 from posse.systems import get_system
 
 

@@ -17,7 +17,7 @@ from posse.papers.base import (
     grows,
     regret,
 )
-from posse.record import RunRecord
+from posse.results.record import RunRecord
 
 PAPER = "Li and Song 2022"
 ARMS = {"kind": "bernoulli", "means": {"random": "uniform", "count": 100}}

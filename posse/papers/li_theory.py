@@ -9,8 +9,7 @@ import numpy as np
 from agent.federated import CdpAgent
 from agent.noise import SeededNoise
 from coordinator.federated import HdpServer
-from posse.bounds import elimination_rounds, mean_gaps, positive
-from posse.confidence import wilson
+from posse.measure.confidence import wilson
 from posse.papers.audit import seed
 from posse.papers.base import (
     SEED,
@@ -26,10 +25,11 @@ from posse.papers.base import (
     value,
 )
 from posse.papers.li import PAPER
-from posse.record import RunRecord
-from posse.spec import parse
+from posse.results.record import RunRecord
+from posse.spec.runfile import parse
 from posse.systems import get_system
 from posse.systems.base import CoordinatorContext
+from posse.theory.bounds import elimination_rounds, mean_gaps, positive
 from protocol.federated import Active, HdpParameters, Means, Schedule
 from protocol.machine import COORDINATOR, Pull, Pulled, Received, Send, Started
 from topologies import graphs

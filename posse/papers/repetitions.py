@@ -19,10 +19,10 @@ import msgspec
 
 from posse import api
 from posse.engines import memory
+from posse.engines.pool import on_all_cores
 from posse.papers.base import SEED, Computation
-from posse.pool import on_all_cores
-from posse.record import RunRecord
-from posse.spec import parse
+from posse.results.record import RunRecord
+from posse.spec.runfile import parse
 
 _ROOT = Path(__file__).resolve().parents[2]
 _ROOMS = ("agent", "coordinator", "protocol", "topologies", "posse")

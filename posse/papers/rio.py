@@ -14,7 +14,7 @@ from posse.papers.base import (
     right,
     slope,
 )
-from posse.record import RunRecord
+from posse.results.record import RunRecord
 
 PAPER = "Rio et al. 2023"
 PROBLEM_1 = {"kind": "bernoulli", "means": [0.7, 0.5, 0.3] + [0.1] * 7}
@@ -114,7 +114,7 @@ def _messages(record: RunRecord) -> float:
 def _refused_without_bounds(measured: Measured) -> Finding:
     """Whether DP-MASE would run on rewards without a bound."""
     from posse.errors import SpecError  # noqa: PLC0415
-    from posse.spec import parse  # noqa: PLC0415
+    from posse.spec.runfile import parse  # noqa: PLC0415
 
     try:
         parse(_run("dp-mase", 64, PROBLEM_2, epsilon=0.1))

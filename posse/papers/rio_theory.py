@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from posse.bounds import rounds_of_votes, samples_of_epochs
-from posse.confidence import wilson
+from posse.measure.confidence import wilson
 from posse.papers.base import (
     Computation,
     Experiment,
@@ -20,8 +19,9 @@ from posse.papers.base import (
     value,
 )
 from posse.papers.rio import PAPER, PROBLEM_1, PROBLEM_2
-from posse.record import RunRecord
 from posse.report.page import number
+from posse.results.record import RunRecord
+from posse.theory.bounds import rounds_of_votes, samples_of_epochs
 from protocol.mase import threshold
 
 _ARMS = 10

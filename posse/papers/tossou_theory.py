@@ -7,7 +7,7 @@ import numpy as np
 
 from agent.hybrid import HybridSums
 from agent.noise import SeededNoise
-from posse.confidence import wilson
+from posse.measure.confidence import wilson
 from posse.papers.audit import seed
 from posse.papers.base import (
     Answer,
@@ -21,7 +21,7 @@ from posse.papers.base import (
     value,
 )
 from posse.papers.tossou import ARMS, PAPER
-from posse.record import RunRecord
+from posse.results.record import RunRecord
 
 _DELTA = 0.05
 _PLACES = (7, 20, 100, 500, 1500)

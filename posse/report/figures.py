@@ -8,8 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from posse.bounds import Bound
-from posse.confidence import student
+from posse.measure.confidence import student
 from posse.report import theory
 from posse.report.drawing import (
     COLOUR,
@@ -24,6 +23,7 @@ from posse.report.drawing import (
     to_svg,
 )
 from posse.report.read import Series
+from posse.theory.bounds import Bound
 
 Floats = NDArray[np.float64]
 

@@ -9,7 +9,7 @@ from typing import Any
 import jinja2
 
 from posse import __version__
-from posse.confidence import mean_ci
+from posse.measure.confidence import mean_ci
 from posse.report.drawing import Chart, variables
 
 MOST_ROWS = 200

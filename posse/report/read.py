@@ -1,4 +1,4 @@
-"""Read back what runs left behind (see `posse.rundir`)."""
+"""Read back what runs left behind (see `posse.results.directory`)."""
 
 import csv
 import json
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from posse.errors import PosseError
-from posse.rundir import FAILURE, RESULT, SPECIFICATION
+from posse.results.directory import FAILURE, RESULT, SPECIFICATION
 from protocol.wire import Plane
 
 

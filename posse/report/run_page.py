@@ -5,7 +5,7 @@ from typing import Any
 
 import tomli_w
 
-from posse.confidence import mean_ci, wilson
+from posse.measure.confidence import mean_ci, wilson
 from posse.report import figures, ledger, network
 from posse.report.drawing import Chart, short
 from posse.report.page import MOST_ROWS, Page, Section, Tile, number, table, with_ci

@@ -3,8 +3,8 @@
 from collections import Counter
 from typing import Any
 
-from posse.confidence import mean_ci
 from posse.errors import PosseError
+from posse.measure.confidence import mean_ci
 from posse.report import figures, ledger
 from posse.report.drawing import (
     COLOUR,

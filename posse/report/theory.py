@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from posse.bounds import Bound
 from posse.errors import PosseError
 from posse.report.read import Series
-from posse.spec import parse
+from posse.spec.runfile import parse
+from posse.theory.bounds import Bound
 from protocol.machine import FloatArray
 
 MOST_RUNS = 20

@@ -14,10 +14,10 @@ from agent.masking import Masker, new_private_key, private_key
 from coordinator.anonymous import AnonymousServer
 from coordinator.decomposition import blocks
 from coordinator.learners import BatchedElimination, ExploreThenCommit, Learner, effective_horizon
-from posse.bounds import UNKNOWN_MEANS, Bound, run_gaps, ucb1_regret
 from posse.errors import SpecError
 from posse.seeds import Purpose
 from posse.systems.base import AgentContext, CoordinatorContext, System
+from posse.theory.bounds import UNKNOWN_MEANS, Bound, run_gaps, ucb1_regret
 from protocol.anonymous import (
     TO_AGENT,
     TO_COORDINATOR,
@@ -36,8 +36,8 @@ from protocol.machine import FloatArray, Machine
 from protocol.privacy import Claim
 
 if TYPE_CHECKING:
-    from posse.record import RunRecord
-    from posse.spec import RunSpec
+    from posse.results.record import RunRecord
+    from posse.spec.runfile import RunSpec
 
 PAPER = "Esfandiari et al. 2022"
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from agent.noise import Noise
-from posse.bounds import Bound
 from posse.seeds import Purpose
+from posse.theory.bounds import Bound
 from protocol.machine import Machine, Parameters
 from protocol.privacy import Claim
 from protocol.wire import Message
@@ -19,8 +19,8 @@ Clock = Literal["virtual", "slots", "wall"]
 End = Literal["answer", "bare", "nothing"]
 
 if TYPE_CHECKING:
-    from posse.record import RunRecord
-    from posse.spec import RunSpec
+    from posse.results.record import RunRecord
+    from posse.spec.runfile import RunSpec
 
 
 @dataclass(frozen=True)

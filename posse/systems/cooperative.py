@@ -13,7 +13,11 @@ from agent.cooperative import CooperativeAgent, Learner, PrivateMeans, SharedMea
 from agent.corruption import Corruption
 from agent.flooding import Flood
 from agent.lone import LoneUcb, PrivateLoneUcb
-from posse.bounds import (
+from posse.errors import SpecError
+from posse.seeds import Purpose, generator
+from posse.spec.topology import network as told
+from posse.systems.base import AgentContext, Network, System
+from posse.theory.bounds import (
     UNKNOWN_MEANS,
     Bound,
     clique_cover,
@@ -21,10 +25,6 @@ from posse.bounds import (
     private_cooperation_regret,
     ucb1_regret,
 )
-from posse.errors import SpecError
-from posse.seeds import Purpose, generator
-from posse.systems.base import AgentContext, Network, System
-from posse.topology import network as told
 from protocol.cooperative import (
     AloneParameters,
     Bundle,
@@ -46,8 +46,8 @@ from protocol.machine import COORDINATOR, Machine
 from protocol.privacy import Claim, Release
 
 if TYPE_CHECKING:
-    from posse.record import RunRecord
-    from posse.spec import RunSpec
+    from posse.results.record import RunRecord
+    from posse.spec.runfile import RunSpec
 
 PAPER = "Dubey and Pentland 2020"
 

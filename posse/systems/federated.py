@@ -9,8 +9,11 @@ from agent.gis import Gis
 from agent.push import Flooding, Gossip
 from agent.sac import Relay
 from coordinator.federated import CdpServer, HdpServer
-from posse import topology
-from posse.bounds import (
+from posse.errors import SpecError
+from posse.seeds import Purpose
+from posse.spec import topology
+from posse.systems.base import AgentContext, CoordinatorContext, Network, System
+from posse.theory.bounds import (
     UNKNOWN_MEANS,
     Bound,
     elimination_regret,
@@ -19,10 +22,7 @@ from posse.bounds import (
     positive,
     run_gaps,
 )
-from posse.errors import SpecError
-from posse.federated_cost import summarise
-from posse.seeds import Purpose
-from posse.systems.base import AgentContext, CoordinatorContext, Network, System
+from posse.theory.federated import summarise
 from protocol.federated import (
     Active,
     Adv,
@@ -46,7 +46,7 @@ from protocol.privacy import Claim
 from topologies.sinks import find_sinks
 
 if TYPE_CHECKING:
-    from posse.spec import RunSpec
+    from posse.spec.runfile import RunSpec
 
 PAPER = "Li and Song 2022"
 

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 
 from agent.mase import DpMaseVoter, MaseVoter, RawSender
 from coordinator.mase import CentralEliminator, MaseTally
-from posse.bounds import (
+from posse.errors import SpecError
+from posse.seeds import Purpose
+from posse.systems.base import AgentContext, CoordinatorContext, System
+from posse.theory.bounds import (
     UNKNOWN_MEANS,
     Bound,
     mean_gaps,
@@ -17,9 +20,6 @@ from posse.bounds import (
     samples_of_elimination,
     samples_of_epochs,
 )
-from posse.errors import SpecError
-from posse.seeds import Purpose
-from posse.systems.base import AgentContext, CoordinatorContext, System
 from protocol.machine import Machine
 from protocol.mase import (
     TO_AGENT,
@@ -38,8 +38,8 @@ from protocol.mase import (
 from protocol.privacy import Claim
 
 if TYPE_CHECKING:
-    from posse.record import RunRecord
-    from posse.spec import RunSpec
+    from posse.results.record import RunRecord
+    from posse.spec.runfile import RunSpec
 
 PAPER = "Rio et al. 2023"
 

@@ -11,10 +11,10 @@ from agent.players import Index, RandomPlayer, TdfsPlayer, Ucb, UcbPrivate, UcbP
 from coordinator.players import Medium
 from posse.arms import LabMeans
 from posse.arms.csv import CsvArms
-from posse.bounds import Bound
 from posse.errors import SpecError
 from posse.seeds import Purpose
 from posse.systems.base import AgentContext, CoordinatorContext, System
+from posse.theory.bounds import Bound
 from protocol.machine import Machine
 from protocol.players import (
     TO_MEDIUM,
@@ -28,8 +28,8 @@ from protocol.players import (
 from protocol.privacy import Claim
 
 if TYPE_CHECKING:
-    from posse.record import RunRecord
-    from posse.spec import RunSpec
+    from posse.results.record import RunRecord
+    from posse.spec.runfile import RunSpec
 
 PAPER = "Tossou & Dimitrakakis 2015"
 _SHARE = 1.0 + 1.0 / float(np.log(2.0))

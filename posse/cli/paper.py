@@ -1,0 +1,134 @@
+"""`posse paper`: the papers' experiments by name."""
+
+import json
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from posse.cli.report import require_extra
+from posse.errors import PosseError
+
+_OUTCOME = "outcome.json"
+_KEPT = "repetitions"
+_SAY_EVERY = 20.0
+
+
+def show() -> int:
+    """List every experiment."""
+    require_extra()
+    from posse import papers  # noqa: PLC0415
+
+    paper = ""
+    for experiment in papers.experiments().values():
+        if experiment.paper != paper:
+            paper = experiment.paper
+            print(f"\n{paper}")
+        print(f"  {experiment.name:<26} {experiment.figure}: {experiment.title}")
+    print("\nposse paper NAME [--quick] [--engine processes]; posse paper --all --quick")
+    return 0
+
+
+def run(names: list[str], *, quick: bool, engine: str, out: Path, document: Path | None) -> int:
+    """Run experiments, or all if none is named; write each page, and the document from them all."""
+    require_extra()
+    from posse import papers  # noqa: PLC0415
+    from posse.papers import conduct, page, reproduction  # noqa: PLC0415
+
+    chosen = [papers.named(name) for name in names] or list(papers.experiments().values())
+    failed = []
+    say = _Speaker()
+    for experiment in chosen:
+        try:
+            outcome = conduct.conduct(
+                experiment, quick=quick, engine=engine, folder=out / _KEPT, progress=say
+            )
+        except PosseError as error:
+            if len(chosen) == 1:
+                raise
+            failed.append(experiment.name)
+            print(f"{experiment.name}: not run: {error}", file=sys.stderr)
+            continue
+        except KeyboardInterrupt:
+            say.end()
+            print(
+                f"posse: interrupted in {experiment.name}; repetitions that were done are kept in "
+                f"{out / _KEPT}, and the same command goes on from them",
+                file=sys.stderr,
+            )
+            return 130
+        folder = out / experiment.name / ("quick" if quick else "full")
+        page.outcome_page(outcome).write(folder / "report.html")
+        (folder / _OUTCOME).write_text(json.dumps(outcome.document(), indent=1))
+        say.end()
+        _tell(outcome.document(), folder)
+    if document is not None:
+        document.write_text(reproduction.text(list(_outcomes(papers.experiments(), out))))
+        print(document)
+    return 3 if failed else 0
+
+
+def _outcomes(names: Iterable[str], out: Path) -> Iterator[dict[str, Any]]:
+    """Each experiment's outcome, of the full form where there is one."""
+    for name in names:
+        for form in ("full", "quick"):
+            path = out / name / form / _OUTCOME
+            if path.is_file():
+                yield json.loads(path.read_text())
+                break
+
+
+def estimate(names: list[str], *, quick: bool, engine: str, out: Path) -> int:
+    """Say what experiments cost, by the first repetition of each of their points."""
+    require_extra()
+    from posse import papers  # noqa: PLC0415
+    from posse.papers import conduct  # noqa: PLC0415
+
+    chosen = [papers.named(name) for name in names] or list(papers.experiments().values())
+    say = _Speaker()
+    for experiment in chosen:
+        cost = conduct.estimate(
+            experiment, quick=quick, engine=engine, folder=out / _KEPT, progress=say
+        )
+        say.end()
+        print(
+            f"{experiment.name:<26} {cost.processor_seconds / 60:8.1f} processor minutes, "
+            f"{cost.repetitions:5} repetitions, {cost.kept} of them done",
+            flush=True,
+        )
+    return 0
+
+
+class _Speaker:
+    """One line that moves on a terminal; elsewhere a line now and then, on standard error."""
+
+    def __init__(self) -> None:
+        self._terminal = sys.stderr.isatty()
+        self._next = time.monotonic() + _SAY_EVERY
+
+    def __call__(self, text: str) -> None:
+        if self._terminal:
+            print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+        elif time.monotonic() >= self._next:
+            self._next = time.monotonic() + _SAY_EVERY
+            print(text, file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        """Clear the line."""
+        if self._terminal:
+            print("\r\033[K", end="", file=sys.stderr)
+
+
+def _tell(outcome: dict[str, Any], folder: Path) -> None:
+    engines = {None: "computed", True: "engines agree", False: "engines DO NOT agree"}
+    print(
+        f"{outcome['name']}: {outcome['title']} ({outcome['form']}, {outcome['seconds']:.0f} s, "
+        f"{engines[outcome['engines_agree']]})"
+    )
+    for statement in outcome["statements"]:
+        print(f"  {statement['text']}")
+        for variant, found in statement.items():
+            if variant != "text":
+                print(f"    {variant}: {found['answer']}. {found['evidence']}")
+    print(f"  {folder / 'report.html'}", flush=True)

@@ -1,0 +1,80 @@
+"""What a person sees while a run goes on."""
+
+import sys
+import time
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from posse.hosts.coordinator import CoordinatorHost
+from posse.results.record import RunRecord
+from posse.spec.runfile import RunSpec
+
+_REFRESH = 0.1
+_LOG_EVERY = 5.0
+
+
+class Progress:
+    """One line that moves on a terminal; elsewhere a plain line now and then, on standard error."""
+
+    def __init__(self, spec: RunSpec, console: Console) -> None:
+        self._spec = spec
+        self._agents = spec.agents.count if spec.engine.kind == "memory" else 0
+        self._done = 0
+        self._terminal = console.is_terminal
+        self._live = Live(console=console, auto_refresh=False, transient=True)
+        self._next = 0.0
+        self._began = time.monotonic()
+        if not self._terminal:
+            self._next = self._began + _LOG_EVERY
+
+    def __enter__(self) -> Self:
+        if self._terminal:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        if self._terminal:
+            self._live.stop()
+
+    def joined(self, agents: int) -> None:
+        """An agent joined."""
+        self._agents = agents
+        self._show("")
+
+    def record(self, record: RunRecord) -> None:
+        """A run is complete."""
+        self._done = record.run + 1
+
+    def observe(self, host: CoordinatorHost) -> None:
+        """A message arrived."""
+        if time.monotonic() >= self._next:
+            log = host.log
+            arms = self._spec.arms.arm_count() - len(log.get("eliminations", ()))
+            parts = [f"arms left {arms}", f"votes {len(log.get('votes', ())):,}"]
+            if self._spec.clock() == "virtual":
+                parts.append(f"rounds {host.expected_rounds():,.0f}")
+            else:
+                parts.append(f"t {host.now:,.0f}")
+            self._show(" · ".join(parts))
+
+    def _show(self, what: str) -> None:
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._next = now + (_REFRESH if self._terminal else _LOG_EVERY)
+        run = f"run {min(self._done + 1, self._spec.repeat)}/{self._spec.repeat}"
+        agents = f"agents up {self._agents}/{self._spec.agents.count}"
+        line = " · ".join(part for part in (self._spec.system, run, agents, what) if part)
+        if self._terminal:
+            self._live.update(Text(line), refresh=True)
+        else:
+            print(f"[{now - self._began:6.1f} s] {line}", file=sys.stderr, flush=True)

@@ -1,0 +1,113 @@
+"""`posse sweep`: one run file over all values of some keys, on all cores or on a Dask cluster."""
+
+import argparse
+import csv
+import itertools
+import json
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from posse import api
+from posse.engines.pool import on_all_cores
+from posse.errors import PosseError, SpecError
+from posse.spec import runfile as spec
+from posse.spec.runfile import RunSpec
+
+Point = dict[str, str]
+
+
+def points(over: list[str]) -> list[Point]:
+    """Every combination of "path=a,b,c", as path to value."""
+    axes = []
+    for axis in over:
+        path, equals, values = axis.partition("=")
+        if not equals or not path or "" in values.split(","):
+            raise SpecError("--over", f"'{axis}' is not path=a,b,c")
+        axes.append([(path, value) for value in values.split(",")])
+    return [dict(combination) for combination in itertools.product(*axes)]
+
+
+def one(document: dict[str, Any]) -> dict[str, Any]:
+    """Run one specification; plain data in and out, for any process that has posse."""
+    found = api.run(msgspec.convert(document, RunSpec))
+    return {
+        "summary": found.summary(),
+        "statuses": [run.status for run in found.runs],
+        "best_arms": [run.best_arm for run in found.runs],
+    }
+
+
+def run(options: argparse.Namespace, overrides: list[str]) -> int:
+    """Check every point first, run all, write and print what came of each."""
+    grid = points(options.over)
+    specs = []
+    for point in grid:
+        values = [f"{path}={value}" for path, value in point.items()]
+        specs.append(spec.load(options.file, [*overrides, "engine.kind=memory", *values]))
+    documents = [msgspec.to_builtins(checked) for checked in specs]
+    if options.dask:
+        results = _on_dask(options.dask, documents)
+    else:
+        results = list(on_all_cores(one, documents, options.jobs))
+    rows = [{"at": point, **result} for point, result in zip(grid, results, strict=True)]
+    stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
+    folder = options.out or Path("runs") / f"sweep-{options.file.stem}-{stamp}"
+    _write(folder, rows)
+    if options.json:
+        json.dump(rows, sys.stdout)
+        print()
+    else:
+        _show(rows, folder)
+    return 0
+
+
+def _on_dask(address: str, documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    try:
+        from distributed import Client  # noqa: PLC0415
+    except ImportError:
+        raise PosseError('--dask needs: pip install "posse[dask]"') from None
+    try:
+        with Client(address, timeout=10) as client:  # type: ignore[no-untyped-call,unused-ignore]
+            futures = client.map(one, documents, pure=False)
+            gathered: list[dict[str, Any]] = client.gather(futures)
+            return gathered
+    except (OSError, TimeoutError, ValueError) as error:
+        raise PosseError(
+            f"--dask {address}: no scheduler answers there ({error}); give the address that "
+            "dask scheduler prints, as in tcp://192.0.2.1:8786, or leave --dask out"
+        ) from None
+
+
+def _write(folder: Path, rows: list[dict[str, Any]]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "sweep.json").write_text(json.dumps(rows, indent=1))
+    metrics = sorted({name for row in rows for name in row["summary"]})
+    with (folder / "sweep.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(
+            [*rows[0]["at"], *(f"{m}{part}" for m in metrics for part in ("", "_ci95"))]
+        )
+        for row in rows:
+            cells = [row["summary"].get(m, {}).get(p) for m in metrics for p in ("mean", "ci95")]
+            writer.writerow([*row["at"].values(), *cells])
+
+
+def _show(rows: list[dict[str, Any]], folder: Path) -> None:
+    from rich.console import Console  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+
+    shown = [m for m in ("rounds", "slots", "regret", "data_messages") if m in rows[0]["summary"]]
+    table = Table(*rows[0]["at"], "status", *shown, box=None)
+    for row in rows:
+        cells = []
+        for metric in shown:
+            found = row["summary"].get(metric)
+            cells.append("" if found is None else f"{found['mean']:,.0f}")
+        table.add_row(*row["at"].values(), ", ".join(sorted(set(row["statuses"]))), *cells)
+    console = Console()
+    console.print(table)
+    console.print(f"written to {folder}")

@@ -1,0 +1,1 @@
+"""Counting what agents do and what crosses the wire."""

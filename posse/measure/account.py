@@ -1,0 +1,60 @@
+"""What one agent did in one run, for the closing report of the lab."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from posse.measure.regret import Regret
+from protocol.privacy import Release
+
+
+@dataclass
+class Account:
+    """Pulls per arm, activations and slots so far, regret by reference, privacy ledger.
+
+    At the end `answer` is the agent's own arm, or `exhausted` says which arm has no rewards left.
+
+    `references` names the means that regret is measured against ("regret", and for heterogeneous
+    arms also "regret_local"); empty where means are unknown.
+    """
+
+    arms: int
+    references: dict[str, NDArray[np.float64]]
+    pulls: NDArray[np.int64] = field(init=False)
+    activations: int = 0
+    slots: int = 0
+    answer: int | None = None
+    exhausted: str = ""
+    regret: dict[str, Regret] = field(init=False)
+    _releases: Counter[Release] = field(default_factory=Counter)
+    log: dict[str, list[list[float]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.pulls = np.zeros(self.arms, dtype=np.int64)
+        self.regret = {name: Regret(means) for name, means in self.references.items()}
+
+    def disclosed(self, release: Release) -> None:
+        """Enter a release; equal ones take one row, so that a long run's report stays small."""
+        self._releases[release] += 1
+
+    @property
+    def releases(self) -> list[Release]:
+        """The ledger, in the order of first entry."""
+        return [
+            msgspec.structs.replace(release, times=times)
+            for release, times in self._releases.items()
+        ]
+
+    def pulled(self, arms: tuple[int, ...], times: int, now: float) -> None:
+        """`times` activations, each pulling every one of `arms`, ended at `now`."""
+        if len(arms) == 1:
+            self.pulls[arms[0]] += times
+        else:
+            self.pulls[list(arms)] += times
+        self.activations += times
+        self.slots += times * len(arms)
+        for regret in self.regret.values():
+            regret.pulled(arms, times, times, now)

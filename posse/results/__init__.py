@@ -1,0 +1,1 @@
+"""What runs turned out to be, and what they leave on disk."""

@@ -1,0 +1,1 @@
+"""Keys, allowlists, ZAP, and noise from a vetted source."""

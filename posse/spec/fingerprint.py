@@ -1,0 +1,36 @@
+"""Whether two machines have the same run file: a short hash per key, and the keys that differ."""
+
+import hashlib
+from typing import Any
+
+import msgspec
+
+from posse.spec.runfile import RunSpec
+
+_LOCAL = ("base", "arms.path", "arms.target", "engine.deadline", "engine.transport", "seed")
+"""What may differ: where this machine keeps its own arms, how long each end waits, and the seed,
+which an agent is told with every run."""
+
+
+def fingerprint(spec: RunSpec) -> dict[str, str]:
+    """Eight bytes of SHA-256 per key of the resolved run file."""
+    return {
+        path: hashlib.sha256(msgspec.json.encode(value)).hexdigest()[:16]
+        for path, value in sorted(_flat(msgspec.to_builtins(spec), "").items())
+        if path not in _LOCAL
+    }
+
+
+def differences(ours: dict[str, str], theirs: dict[str, str]) -> list[str]:
+    """The keys in which two run files differ."""
+    return sorted(path for path in {*ours, *theirs} if ours.get(path) != theirs.get(path))
+
+
+def _flat(table: dict[str, Any], prefix: str) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in table.items():
+        if isinstance(value, dict):
+            flat.update(_flat(value, f"{prefix}{key}."))
+        elif value is not None:
+            flat[prefix + key] = value
+    return flat

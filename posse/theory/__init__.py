@@ -1,0 +1,1 @@
+"""What theory says about a run: bounds and closed forms, by family."""

@@ -1,0 +1,163 @@
+"""One docker-compose.yml on a real engine: by compose, and as a stack on a swarm of one node.
+
+Each test says what is missing where it skips. `.ci/run` brings the engine up and builds the image.
+"""
+
+import json
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.machine import answers
+
+ROOT = Path(__file__).parents[2]
+STACK = "posse-test"
+KINDS = ("container", "network", "volume")
+ENDED = {"complete", "failed", "rejected", "shutdown", "orphaned"}
+GATEWAY = "docker_gwbridge"
+"""The bridge that an engine makes for its first swarm, and keeps when it leaves."""
+
+
+def docker(*arguments: str) -> str:
+    done = subprocess.run(
+        ["docker", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, f"docker {' '.join(arguments)}: {done.stderr}"
+    return done.stdout.strip()
+
+
+def of(label: str, kind: str) -> list[str]:
+    """The engine's containers, networks or volumes that this label says are ours."""
+    every = ["-a"] if kind == "container" else []
+    return docker(kind, "ls", *every, "-q", "--filter", f"label={label}={STACK}").split()
+
+
+def wait_until(done: Callable[[], bool], what: Callable[[], str], within: float) -> None:
+    deadline = time.monotonic() + within
+    while not done():
+        assert time.monotonic() < deadline, f"not within {within:g} s: {what()}"
+        time.sleep(0.2)
+
+
+@pytest.fixture
+def image() -> str:
+    if not answers("docker", "info"):
+        pytest.skip("no container engine answers (docker info)")
+    if not answers("docker", "image", "inspect", "posse:local"):
+        pytest.skip("there is no image posse:local (docker build -t posse:local .)")
+    return "posse:local"
+
+
+@pytest.fixture
+def compose(image: str) -> list[str]:
+    for command in (["docker-compose"], ["docker", "compose"]):
+        if answers(*command, "version"):
+            return [*command, "-p", STACK]
+    pytest.skip("the container engine has no compose (docker-compose, docker compose)")
+
+
+@pytest.mark.slow
+def test_compose_finds_the_best_arm_with_keys(compose: list[str]) -> None:
+    try:
+        up = subprocess.run(
+            [
+                *(*compose, "up", "--no-build", "--scale", "agent=8"),
+                *("--abort-on-container-exit", "--exit-code-from", "coordinator"),
+            ],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=110,
+            check=False,
+        )
+        assert up.returncode == 0, up.stdout + up.stderr
+        assert "arm 0 in 1 of 1" in up.stdout
+        assert "[no keys]" not in up.stdout
+    finally:
+        subprocess.run([*compose, "down", "-v"], cwd=ROOT, capture_output=True, check=False)
+    assert [of("com.docker.compose.project", kind) for kind in KINDS] == [[], [], []]
+
+
+def test_the_image_is_small_and_not_roots(image: str) -> None:
+    size, user = docker("image", "inspect", "-f", "{{.Size}} {{.Config.User}}", image).split()
+    assert int(size) < 350e6
+    assert not user.startswith(("0", "root"))
+
+
+@pytest.fixture
+def swarm(image: str) -> Iterator[None]:
+    """An engine that manages a swarm: the one it is in, else one of its own for this test."""
+    state, manages = docker(
+        "info", "-f", "{{.Swarm.LocalNodeState}} {{.Swarm.ControlAvailable}}"
+    ).split()
+    if state != "inactive":
+        if manages != "true":
+            pytest.skip(f"this engine is in a swarm ({state}) that it does not manage")
+        yield
+        return
+    had_gateway = answers("docker", "network", "inspect", GATEWAY)
+    docker("swarm", "init", "--advertise-addr", "127.0.0.1", "--listen-addr", "127.0.0.1")
+    try:
+        yield
+    finally:
+        docker("swarm", "leave", "--force")
+        if not had_gateway:
+            docker("network", "rm", GATEWAY)
+
+
+@pytest.fixture
+def stack(swarm: None) -> Iterator[str]:
+    """The name of a stack, of which nothing is left in the end."""
+
+    def left() -> list[list[str]]:
+        return [of("com.docker.stack.namespace", kind) for kind in KINDS]
+
+    try:
+        yield STACK
+    finally:
+        docker("stack", "rm", STACK)
+        # an engine takes containers and networks away after it has answered, and keeps volumes
+        wait_until(lambda: left()[:2] == [[], []], lambda: f"left: {left()}", 30)
+        docker("volume", "rm", f"{STACK}_keys")
+    assert left() == [[], [], []]
+
+
+def tasks(stack: str, service: str) -> list[dict[str, Any]]:
+    """All tasks that a service has had, those that others replaced too, as the engine has them."""
+    found = docker("stack", "ps", "-q", "--no-trunc", "-f", f"name={stack}_{service}", stack)
+    return list(json.loads(docker("inspect", *found.split()))) if found else []
+
+
+@pytest.mark.slow
+def test_the_same_file_as_a_stack_finds_the_best_arm_and_stays_ended(
+    stack: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POSSE_AGENTS", "6")
+    docker("stack", "deploy", "-c", "docker-compose.yml", stack)
+
+    def services() -> list[list[dict[str, Any]]]:
+        return [tasks(stack, service) for service in ("coordinator", "agent")]
+
+    def ended() -> bool:
+        coordinator, agents = services()
+        states = {task["Status"]["State"] for task in coordinator + agents}
+        return len(coordinator) >= 1 and len(agents) >= 6 and states <= ENDED
+
+    def what_happens() -> str:
+        logs = [docker("service", "logs", f"{stack}_{name}") for name in ("coordinator", "agent")]
+        return "\n".join([docker("stack", "ps", "--no-trunc", stack), *logs])
+
+    wait_until(ended, what_happens, 80)
+    time.sleep(2)  # a swarm that starts a task again says so at once, and waits 5 s before it does
+    coordinator, agents = services()
+    assert [len(coordinator), len(agents)] == [1, 6], what_happens()
+    for task in coordinator + agents:
+        assert task["Status"]["State"] == "complete", what_happens()
+        assert task["Status"]["ContainerStatus"]["ExitCode"] == 0
+    log = docker("service", "logs", f"{stack}_coordinator")
+    assert "arm 0 in 1 of 1" in log
+    assert "[no keys]" not in log

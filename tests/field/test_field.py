@@ -1,0 +1,277 @@
+"""The field: its noise, what it refuses, and what leaves a process, captured on the wire."""
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from posse import api
+from posse.errors import PosseError, RunFailed, SpecError
+from posse.hosts.agent import AgentHost, AgentSetup
+from posse.hosts.coordinator import CoordinatorHost
+from posse.spec.runfile import RunSpec, parse
+from protocol import control
+from protocol.errors import LocalProtocolError
+from protocol.machine import COORDINATOR
+from protocol.mase import Vote
+from protocol.wire import encode
+from tests.support.field import Tap, documented, kinds
+from tests.support.remote import Agent, Coordinator
+
+pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
+
+MEANS = (0.95, 0.5, 0.3, 0.1)
+
+
+def field_spec(folder: Path, agents: int = 2, system: str = "dp-mase", **changes: Any) -> RunSpec:
+    parameters = {"dp-mase": {"epsilon": 2.0, "delta": 0.3}, "corrupted-elimination": {"xi": 0.3}}
+    raw: dict[str, Any] = {
+        "system": system,
+        "mode": "field",
+        "agents": {"count": agents},
+        "arms": {"kind": "csv", "path": "rewards-{rank}.csv", "count": len(MEANS)},
+        "parameters": parameters.get(system, {}),
+        "engine": {"deadline": 15.0},
+        "base": str(folder),
+    }
+    raw.update(changes)
+    return parse(raw)
+
+
+@pytest.fixture
+def rewards(tmp_path: Path) -> Path:
+    """Two agents' logs with enough rewards for an answer; seed 5."""
+    generator = np.random.default_rng(5)
+    for rank in range(2):
+        lines = ["arm,reward"]
+        for arm, mean in enumerate(MEANS):
+            lines += [f"{arm},{int(r)}" for r in generator.random(4000) < mean]
+        (tmp_path / f"rewards-{rank}.csv").write_text("\n".join(lines))
+    return tmp_path
+
+
+def noise() -> Any:
+    from posse.security.noise import FieldNoise  # noqa: PLC0415
+
+    return FieldNoise()
+
+
+def lowest_bit(values: np.ndarray) -> np.ndarray:
+    """The exponent of the lowest bit that is set in each number."""
+    mantissa, exponent = np.frexp(values)
+    digits = (mantissa * 2.0**53).astype(np.int64)
+    return exponent - 53 + np.log2((digits & -digits).astype(float)).astype(int)
+
+
+@pytest.mark.parametrize("value", [0.0, 1 / 3, 0.5, 0.7001])
+def test_the_fields_noise_lies_on_one_grid_whatever_the_value(value: float) -> None:
+    """Scale 1/500: the grid is 2^-48, so a low bit tells nothing about the value."""
+    noisy = noise().noisy(np.full(3000, value), 1 / 1000, 1 / 500)
+    assert lowest_bit(noisy).min() >= -49
+    assert (noisy * 2.0**49 == np.round(noisy * 2.0**49)).all()
+
+
+def test_numpys_noise_gives_the_value_away_in_the_low_bits() -> None:
+    """Which of two values was noised, told by the lowest bit: always with numpy, never here.
+
+    A draw added to 0 keeps its own low bits, below 2^-54; added to 1/3 the sum has none of them.
+    """
+
+    def told(of_zero: np.ndarray, of_third: np.ndarray) -> float:
+        finest = np.minimum(lowest_bit(of_zero[of_zero != 0]).min(), -1)
+        coarse = lowest_bit(of_third).min()
+        guess = lowest_bit(of_zero[of_zero != 0]) < coarse
+        assert finest <= 0
+        return float(guess.mean())
+
+    generator = np.random.default_rng(1)
+    plain = told(generator.laplace(0, 1 / 500, 3000), 1 / 3 + generator.laplace(0, 1 / 500, 3000))
+    vetted = told(
+        noise().noisy(np.zeros(3000), 1 / 1000, 1 / 500),
+        noise().noisy(np.full(3000, 1 / 3), 1 / 1000, 1 / 500),
+    )
+    assert plain > 0.5
+    assert vetted == 0.0
+
+
+def test_the_fields_noise_has_the_laplace_law() -> None:
+    """Kolmogorov-Smirnov against Lap(b): no seed is possible, a sound source fails 1 in 10^6."""
+    from scipy import stats  # noqa: PLC0415
+
+    drawn = noise().noisy(np.full(20_000, 0.4), 1 / 100, 1 / 50) - 0.4
+    assert stats.kstest(drawn, stats.laplace(scale=1 / 50).cdf).pvalue > 1e-6
+    assert abs(np.mean(noise().bernoulli(0.3, 20_000)) - 0.3) < 5 * (0.21 / 20_000) ** 0.5
+
+
+def test_a_bare_draw_is_refused() -> None:
+    with pytest.raises(LocalProtocolError, match="never drawn by itself"):
+        noise().laplace(1.0, 3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"seed": 3}, "seed: is the lab's"),
+        ({"repeat": 2}, "every repetition spends epsilon again"),
+        ({"engine": {"kind": "memory"}}, "every agent is a process"),
+        ({"engine": {"clock": "virtual"}}, "'virtual' is the lab's"),
+        ({"arms": {"kind": "bernoulli", "means": [0.5, 0.1]}}, "must be csv or python"),
+        ({"system": "independent", "parameters": {}}, "it sends nothing, and its end alone"),
+    ],
+)
+def test_what_the_field_refuses(tmp_path: Path, changes: dict[str, Any], match: str) -> None:
+    with pytest.raises(SpecError, match=match):
+        field_spec(tmp_path, **changes)
+
+
+def test_real_rewards_refuse_a_labs_noise(rewards: Path, caplog: pytest.LogCaptureFixture) -> None:
+    logging.getLogger("posse").propagate = True
+    lab = field_spec(rewards, mode="lab")
+    c = Coordinator(lab, "tcp://127.0.0.1:*")
+    agents = [Agent(c.endpoint), Agent(c.endpoint)]
+    assert {agent.ended() for agent in agents} <= {0, 1}
+    assert "its noise is seeded" in caplog.text
+    c.ended()
+
+
+def test_what_leaves_a_process_is_what_the_page_lists(
+    rewards: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    logging.getLogger("posse").propagate = True
+    caplog.set_level(logging.INFO, "posse")
+    run = field_spec(rewards)
+    c = Coordinator(run, "tcp://127.0.0.1:*")
+    with Tap(c.endpoint) as tap:
+        agents = [Agent(tap.endpoint, spec=run), Agent(tap.endpoint, spec=run)]
+        record = c.ended(60)
+        assert c.error is None
+        assert [agent.ended() for agent in agents] == [0, 0]
+    assert (record.status, record.best_arm) == ("identified", 0)
+    page = documented("In every run")
+    votes = documented("Best arm: `mase`, `dp-mase`, `corrupted-elimination`, `central`")
+    page = {who: page[who] | votes[who] - {"Sample"} for who in page}
+    assert kinds(tap.to_coordinator) <= page["agent"]
+    assert kinds(tap.to_agent) == page["coordinator"]
+    # an agent may be stopped before it says Finished, so that one alone may be missing
+    assert page["agent"] - kinds(tap.to_coordinator) <= {"Finished"}
+    assert {"Due", "Report"}.isdisjoint(kinds(tap.to_coordinator))
+    assert record.pulls is None
+    assert record.privacy["spent_per_agent"] is None
+    assert record.communication["data"]["messages"] >= 3
+    assert "spent epsilon = 2 in" in caplog.text
+
+
+def test_the_page_names_what_goes_wrong_too() -> None:
+    wrong = documented("Only when something is wrong")
+    assert wrong == {
+        "agent": {"Failed", "Complaint"},
+        "coordinator": {"Refused"},
+        "operator": set(),
+    }
+    asked = documented("Only when the operator asks")
+    assert asked == {"agent": set(), "coordinator": {"Status"}, "operator": {"Ask"}}
+    listed = documented("In every run")
+    lab_only = {"Due", "Report", "Advance", "Attested"}
+    alone = documented("Systems without a server")
+    assert alone == {"agent": {"SlotReached"}, "coordinator": set(), "operator": set()}
+    everything = {
+        kind.__name__
+        for kinds in (
+            control.TO_AGENT,
+            control.TO_COORDINATOR,
+            control.TO_JOINING,
+            control.TO_LOBBY,
+        )
+        for kind in kinds
+    }
+    known = listed["agent"] | listed["coordinator"] | wrong["agent"] | wrong["coordinator"]
+    assert everything - lab_only == known | {"Ask", "SlotReached"}
+
+
+def host_of(run: RunSpec, rank: int = 0) -> AgentHost:
+    setup = AgentSetup(
+        system=run.system,
+        variant=run.variant,
+        parameters=run.parameters,
+        agents=run.agents.count,
+        arms=run.arms,
+        rate=1.0,
+        clock="wall",
+        base=run.base,
+        mode=run.mode,
+    )
+    return AgentHost(setup, rank, lambda: 123_456_789)
+
+
+def begun(host: AgentHost) -> list[bytes]:
+    host.receive(
+        COORDINATOR, encode(control.Begin(0, 0), run=0, source=-1, sequence=0, now=0, sent=0)
+    )
+    while host.busy:
+        host.step()
+    return [frame for _, frame in host.outbox]
+
+
+def test_an_end_that_tells_of_withheld_votes_is_kept_back(rewards: Path) -> None:
+    """Corrupted Elimination: L_n has one arm left though votes were withheld; nothing says so."""
+    said = begun(host_of(field_spec(rewards, agents=40, system="corrupted-elimination")))
+    assert not any(b"Finished" in frame for frame in said)
+    lab = begun(
+        host_of(
+            field_spec(rewards, 40, "corrupted-elimination", mode="lab", engine={"clock": "wall"})
+        )
+    )
+    assert any(b"Finished" in frame for frame in lab)
+    public = begun(host_of(field_spec(rewards)))
+    assert any(b"Finished" in frame for frame in public)
+
+
+def test_where_ends_are_kept_back_silence_ends_the_run(rewards: Path) -> None:
+    run = field_spec(rewards, agents=40, system="corrupted-elimination")
+    host = CoordinatorHost(run, run.definition().network(run, 0), 0, lambda: 0)
+    host.begin()
+    vote = encode(Vote((1,)), run=0, source=3, sequence=0, now=0.0, sent=0)
+    host.receive(3, vote)
+    assert host.fall_silent()
+    for rank in range(40):
+        frame = encode(control.Stopped(), run=0, source=rank, sequence=9, now=0.0, sent=0)
+        host.receive(rank, frame)
+    assert host.record is not None
+    assert host.record.status == "no_consensus"
+    public = field_spec(rewards)
+    assert not CoordinatorHost(
+        public, public.definition().network(public, 0), 0, lambda: 0
+    ).fall_silent()
+
+
+def test_times_are_whole_milliseconds_in_the_field(rewards: Path) -> None:
+    assert host_of(field_spec(rewards)).stamp() == 123_000_000
+
+
+def test_without_the_library_the_field_says_what_to_install(
+    rewards: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "pydp.algorithms.numerical_mechanisms", None)
+    with pytest.raises(PosseError, match=r'pip install "posse\[field\]"'):
+        noise()
+
+
+def test_a_failure_in_the_field_quotes_nothing(rewards: Path) -> None:
+    (rewards / "rewards-1.csv").write_text("arm,reward\n0,17.25\n")
+    run = field_spec(rewards)
+    c = Coordinator(run, "tcp://127.0.0.1:*")
+    agents = [Agent(c.endpoint, spec=run), Agent(c.endpoint, spec=run)]
+    c.ended()
+    assert "agent 1 cannot go on; its own log says why" in str(c.error)
+    assert sorted(agent.ended() or 0 for agent in agents) == [0, 3]
+
+
+def test_a_failure_on_this_machine_is_explained_here(
+    rewards: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (rewards / "rewards-1.csv").write_text("arm,reward\n0,17.25\n")
+    with pytest.raises(RunFailed, match="agent 1 cannot go on; its own log says why"):
+        api.run(field_spec(rewards))
+    assert "posse: agent 1: " in capfd.readouterr().err

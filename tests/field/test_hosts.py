@@ -1,0 +1,242 @@
+"""Real hosts: network namespaces with a delay, a Slurm cluster, manifests.
+
+Each test asks for an ordinary thing and says what is missing where it skips. `.ci/run` lays out the
+namespaces (20 ms on every packet that leaves a host) and brings the cluster up.
+"""
+
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from posse.security import keys
+from tests.support.machine import answers
+
+ROOT = Path(__file__).parents[2]
+DELAY = 0.020
+PLACES = (0, 1, 2, 1, 2, 1, 2, 1)
+"""The host of each agent; the coordinator is on host 0. Neighbours on a ring are on two hosts."""
+POSSE = [sys.executable, "-P", "-m", "posse"]
+
+DP_MASE = """
+system = "dp-mase"
+seed = 7
+[agents]
+count = 8
+[arms]
+kind = "bernoulli"
+means = [0.8, 0.6, 0.4, 0.2]
+[parameters]
+epsilon = 0.5
+[engine]
+clock = "wall"
+deadline = 60.0
+"""
+
+DDP_MAB = """
+system = "ddp-mab"
+seed = 7
+[agents]
+count = 8
+[arms]
+kind = "bernoulli"
+means = [0.9, 0.5, 0.3, 0.1]
+[topology]
+kind = "ring"
+[parameters]
+horizon = 20_000
+epsilon = 1.0
+[engine]
+deadline = 60.0
+"""
+
+FIELD = """
+system = "ddp-mab"
+mode = "field"
+[agents]
+count = 8
+[arms]
+kind = "csv"
+path = "rewards-{rank}.csv"
+count = 4
+replace = true
+[topology]
+kind = "ring"
+[parameters]
+horizon = 20_000
+epsilon = 1.0
+[engine]
+deadline = 60.0
+"""
+
+
+def hosts() -> dict[str, str]:
+    """Three network namespaces LAB-h1, LAB-h2, LAB-h3 and their addresses, if they are there."""
+    if shutil.which("ip") is None:
+        return {}
+    listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=False)
+    named = re.findall(r"^(\S+-h[123])\b", listed.stdout, re.MULTILINE)
+    lab = sorted(named)[:3]
+    found = {}
+    for name in lab:
+        shown = subprocess.run(
+            ["ip", "-n", name, "-4", "-o", "addr", "show", "eth0"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if match := re.search(r"inet ([\d.]+)/", shown.stdout):
+            found[name] = match[1]
+    return found if len(found) == 3 else {}
+
+
+def on(host: str, *arguments: str) -> list[str]:
+    return ["ip", "netns", "exec", host, *POSSE, *arguments]
+
+
+def across_hosts(run_file: Path, tmp_path: Path) -> tuple[dict[str, object], list[str]]:
+    """The result of a run with its coordinator on the first host and agents on all three.
+
+    And what each agent logged.
+    """
+    laid_out = hosts()
+    if not laid_out:
+        pytest.skip("there are no three network namespaces *-h1 to *-h3 (ip netns)")
+    folder = tmp_path / "keys"
+    keys.create(folder, 8)
+    names = list(laid_out)
+    endpoint = f"tcp://{laid_out[names[0]]}:7000"
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    agents = [
+        subprocess.Popen(
+            on(
+                names[PLACES[rank]],
+                *("agent", "--join", endpoint, "--keys", str(folder), "--rank", str(rank)),
+                *("--wait", "60", "--run", str(run_file)),
+            ),
+            env=environment,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(8)
+    ]
+    try:
+        done = subprocess.run(
+            on(
+                names[0],
+                *("coordinator", str(run_file), "--bind", "tcp://0.0.0.0:7000"),
+                *("--keys", str(folder), "--json", "--out", str(tmp_path / "out")),
+            ),
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=100,
+            check=False,
+        )
+        logs = [agent.communicate(timeout=30)[1] for agent in agents]
+        assert done.returncode == 0, done.stderr + "".join(logs)
+    finally:
+        for agent in agents:
+            agent.kill()
+            agent.wait()
+    trips = [float(t) for log in logs for t in re.findall(r"round trip ([\d.]+) ms", log)]
+    assert sorted(trip > 38 for trip in trips) == [False] + [True] * 7
+    result: dict[str, object] = json.loads(done.stdout)
+    assert result["links"] == "keys"
+    return result, logs
+
+
+def in_the_lab(run_file: Path, tmp_path: Path) -> dict[str, object]:
+    command = [*POSSE, "run", str(run_file), "--json", "--engine", "memory"]
+    out = subprocess.check_output([*command, "--out", str(tmp_path / "lab")], text=True)
+    result: dict[str, object] = json.loads(out)
+    return result
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "text"), [("dp-mase", DP_MASE), ("ddp-mab", DDP_MAB)])
+def test_eight_agents_on_three_hosts(name: str, text: str, tmp_path: Path) -> None:
+    """Delays within 10 % of what was laid out, and the answer of the lab."""
+    run_file = tmp_path / f"{name}.toml"
+    run_file.write_text(text)
+    there = across_hosts(run_file, tmp_path)[0]["runs"][0]  # type: ignore[index]
+    here = in_the_lab(run_file, tmp_path)["runs"][0]  # type: ignore[index]
+    assert there["best_arm"] == here["best_arm"] == 0
+    # all but agent 0's messages cross hosts (on the ring those too), so the median did
+    delay = there["delay"]
+    assert abs(delay["p50"] - DELAY) < 0.1 * DELAY, delay
+    if name == "ddp-mab":
+        for metric in ("regret", "slots", "pulls"):
+            assert there[metric] == here[metric]
+
+
+@pytest.mark.slow
+def test_eight_agents_on_three_hosts_with_rewards_of_their_own(tmp_path: Path) -> None:
+    """The field: the answer is known to all, and how long messages took to each agent alone."""
+    generator = np.random.default_rng(7)
+    for rank in range(8):
+        rows = [
+            f"{arm},{int(reward)}"
+            for arm, mean in enumerate((0.9, 0.5, 0.3, 0.1))
+            for reward in generator.random(2000) < mean
+        ]
+        (tmp_path / f"rewards-{rank}.csv").write_text("\n".join(["arm,reward", *rows]))
+    run_file = tmp_path / "field.toml"
+    run_file.write_text(FIELD)
+    result, logs = across_hosts(run_file, tmp_path)
+    (there,) = result["runs"]  # type: ignore[misc]
+    assert there["best_arm"] == 0
+    assert there["answers"] == [0] * 8
+    assert there["delay"] is None
+    delays = [float(t) for log in logs for t in re.findall(r"took ([\d.]+) ms \(median\)", log)]
+    assert len(delays) == 8
+    assert abs(statistics.median(delays) - 1e3 * DELAY) < 0.1 * 1e3 * DELAY, delays
+
+
+@pytest.mark.slow
+def test_a_slurm_job_on_two_nodes(tmp_path: Path) -> None:
+    if not answers("srun", "-N2", "-n2", "true"):
+        pytest.skip("no Slurm cluster of two nodes answers (srun)")
+    keys.create(tmp_path / "keys", 8)
+    run_file = tmp_path / "run.toml"
+    run_file.write_text(DP_MASE)
+    output = tmp_path / "job.out"
+    job = subprocess.check_output(
+        [
+            *("sbatch", "--parsable", "--nodes=2", "--ntasks=8", f"--output={output}"),
+            *(f"--export=ALL,POSSE={sys.executable} -P -m posse", "--chdir", str(tmp_path)),
+            *(str(ROOT / "deploy/slurm/posse.sbatch"), str(run_file), str(tmp_path / "keys")),
+        ],
+        text=True,
+    ).strip()
+    result = tmp_path / f"posse-{job}" / "result.json"
+    deadline = time.monotonic() + 100
+    while not result.exists():
+        said = output.read_text() if output.exists() else ""
+        assert time.monotonic() < deadline, f"the job did not end in time: {said}"
+        time.sleep(0.5)
+    assert json.loads(result.read_text())["runs"][0]["best_arm"] == 0
+
+
+def test_the_manifests_are_valid(tmp_path: Path) -> None:
+    if shutil.which("kubectl") is None:
+        pytest.skip("there is no kubectl to build the kustomization")
+    built = tmp_path / "all.yaml"
+    command = ["kubectl", "kustomize", str(ROOT / "deploy/kubernetes")]
+    built.write_text(subprocess.check_output(command, text=True))
+    pytest.importorskip("kubernetes_validate", reason="kubernetes-validate is not installed")
+    validate = Path(sys.executable).with_name("kubernetes-validate")
+    subprocess.check_call([str(validate), "--strict", str(built)])
+    text = built.read_text()
+    assert "completionMode: Indexed" in text
+    assert "clusterIP: None" in text
+    assert "runAsNonRoot: true" in text
+    assert "secretName: posse-keys" in text

@@ -1,0 +1,102 @@
+"""Connections that are lost: who is gone is named, and may come back where nothing went with it."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from posse.cli.main import main
+from posse.security import keys
+from posse.spec.runfile import RunSpec
+from tests.support import test_anonymous
+from tests.support.remote import Agent, Coordinator
+from tests.support.runs import spec
+
+
+def two(means: list[float], **engine: Any) -> RunSpec:
+    arms = {"kind": "bernoulli", "means": means}
+    return spec("central", 2, arms=arms, engine={"clock": "wall", "deadline": 30.0, **engine})
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    keys.create(tmp_path / "keys", 2)
+    return tmp_path / "keys"
+
+
+@contextmanager
+def process(endpoint: str, rank: int, *security: str) -> Iterator[subprocess.Popen[bytes]]:
+    """An agent that can be killed."""
+    command = [sys.executable, "-P", "-m", "posse", "agent", "--join", endpoint, "--wait", "20"]
+    agent = subprocess.Popen([*command, "--rank", str(rank), *security], stderr=subprocess.DEVNULL)
+    try:
+        yield agent
+    finally:
+        agent.kill()
+        agent.wait()
+
+
+def until(done: Callable[[], bool], what: str, within: float = 20.0) -> None:
+    deadline = time.monotonic() + within
+    while not done():
+        assert time.monotonic() < deadline, f"not in time: {what}"
+        time.sleep(0.01)
+
+
+def test_an_agent_that_is_killed_in_a_run_is_named_at_once(folder: Path) -> None:
+    c = Coordinator(two([0.5, 0.5]), "tcp://127.0.0.1:*", folder)
+    Agent(c.endpoint, keys=keys.for_agent(folder, 0))
+    with process(c.endpoint, 1, "--keys", str(folder)) as victim:
+        until(lambda: c.engine.hub.frames > 100, "a run that goes on")
+        victim.kill()
+        c.ended()
+    assert "the connection of agent 1 was lost: its process ended, or the network" in str(c.error)
+    assert "start the run again" in str(c.error)
+
+
+@pytest.mark.parametrize("secured", [True, False])
+def test_an_agent_that_is_killed_before_the_run_is_waited_for_and_replaced(
+    secured: bool, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    c = Coordinator(two([0.9, 0.1]), "tcp://127.0.0.1:*", folder if secured else None)
+    security = ("--keys", str(folder)) if secured else ()
+    pairs = [keys.for_agent(folder, rank) if secured else None for rank in range(2)]
+
+    def status() -> dict[str, Any]:
+        assert main(["status", "--join", c.endpoint, *security, "--json"]) == 0
+        document: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return document
+
+    with process(c.endpoint, 0, *security) as victim:
+        until(lambda: status()["arrived"] == 1, "agent 0")
+        assert status()["heard"] == {"0": "Arrived"}
+        victim.kill()
+        until(lambda: status()["arrived"] == 0, "the loss of agent 0")
+    now = status()
+    assert (now["waiting_for"], now["waiting"], now["heard"]) == ([0, 1], "to join", {})
+    agents = [Agent(c.endpoint, rank, keys=pair) for rank, pair in enumerate(pairs)]
+    assert c.ended().best_arm == 0
+    assert [agent.ended() for agent in agents] == [0, 0]
+
+
+def test_where_the_server_can_do_without_it_the_run_goes_on() -> None:
+    started = test_anonymous.spec("explore-then-commit", 8, parameters={"horizon": 200_000})
+    c = Coordinator(started, "tcp://127.0.0.1:*")
+    others = [Agent(c.endpoint, rank) for rank in range(7)]
+    with process(c.endpoint, 7) as victim:
+        until(lambda: c.engine.hub.frames > 16, "a round")
+        victim.kill()
+        until(lambda: c.engine.hub.roster.members[7].connection < 0, "its loss")
+    with process(c.endpoint, 7):  # it may come back, for the next run
+        until(lambda: c.engine.hub.roster.members[7].arrived, "its return")
+        record = c.ended()
+    assert c.error is None
+    assert record.dismissed == {7: "lost"}
+    assert record.status == "horizon"
+    assert [agent.ended() for agent in others] == [0] * 7

@@ -1,0 +1,255 @@
+"""Field runs over sockets and keys: threads and processes, as a user starts them."""
+
+import json
+import logging
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zmq
+
+from posse.security import keys
+from protocol.wire import HEADER, MAGIC, read_header
+from tests.support.field import MEANS, Frames, Tap, allowed, documented, field, kinds, logs, sent
+from tests.support.remote import Agent, Coordinator
+
+pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
+
+
+@pytest.fixture
+def rewards(tmp_path: Path) -> Path:
+    return logs(tmp_path / "rewards", MEANS, seed=5)
+
+
+class Outgoing:
+    """What this process hands to ZeroMQ, before it is encrypted: posse's frames, by thread."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.frames: Frames = []
+        send = zmq.Socket.send
+
+        def watched(socket: Any, data: Any, *arguments: Any, **options: Any) -> Any:
+            if isinstance(data, bytes) and data.startswith(MAGIC) and len(data) > HEADER.size:
+                self.frames.append((read_header(data).source, 0, data))
+            return send(socket, data, *arguments, **options)
+
+        monkeypatch.setattr(zmq.Socket, "send", watched)
+
+
+@pytest.mark.parametrize("system", ["ddp-mab", "anonymous"])
+def test_over_keys_the_same_leaves_and_the_wire_shows_none_of_it(
+    system: str, rewards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outgoing = Outgoing(monkeypatch)
+    folder = tmp_path / "keys"
+    keys.create(folder, 4)
+    spec = field(system, rewards)
+    c = Coordinator(spec, "tcp://127.0.0.1:*", folder)
+    with Tap(c.endpoint) as tap:
+        agents = [
+            Agent(tap.endpoint, rank, keys=keys.for_agent(folder, rank), spec=spec)
+            for rank in range(4)
+        ]
+        record = c.ended(60)
+        assert c.error is None
+        assert [agent.ended() for agent in agents] == [0] * 4
+    assert record.status == "horizon"
+    said, page = sent(outgoing.frames), allowed(system)
+    assert said["agent"] <= page["agent"]
+    assert said["coordinator"] <= page["coordinator"]
+    every = documented("In every run")
+    assert every["agent"] <= said["agent"]
+    assert every["coordinator"] <= said["coordinator"]
+    assert len(tap.to_coordinator) == 4
+    assert all(len(stream) > 1000 for stream in tap.to_coordinator)
+    assert kinds(tap.to_coordinator) == kinds(tap.to_agent) == set()
+
+
+def test_an_agent_says_what_it_gives_away_before_it_uses_a_reward(
+    rewards: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    logging.getLogger("posse").propagate = True
+    caplog.set_level(logging.INFO, "posse")
+    spec = field("cooperative-ucb", rewards)
+    c = Coordinator(spec, "tcp://127.0.0.1:*")
+    agents = [Agent(c.endpoint, spec=spec) for _ in range(4)]
+    record = c.ended(60)
+    assert c.error is None
+    assert [agent.ended() for agent in agents] == [0] * 4
+    assert record.answers == [0] * 4
+    said = [entry.getMessage() for entry in caplog.records]
+    warned = [at for at, text in enumerate(said) if "protects no rewards" in text]
+    told = [at for at, text in enumerate(said) if "each agent's mean reward and number" in text]
+    used = [text for text in said if "this run used" in text]
+    ended = [at for at, text in enumerate(said) if "this run used" in text]
+    assert len(warned) == len(told) == len(ended) == 4
+    assert max(*warned, *told) < min(ended)
+    assert all("used 150 rewards" in text and "arm is 0" in text for text in used)
+
+
+POSSE = [sys.executable, "-P", "-m", "posse"]
+Started = subprocess.Popen[str]
+
+PULLS = """
+import random
+
+MEANS = (0.95, 0.5, 0.3, 0.1)
+
+
+class Clicks:
+    def pull(self, arm, count):
+        return [float(random.random() < MEANS[arm]) for _ in range(count)]
+
+
+clicks = Clicks()
+"""
+
+RUN = """
+system = "{system}"
+mode = "field"
+agents.count = 4
+arms = {arms}
+engine.deadline = 30.0
+{more}
+[parameters]
+{parameters}
+"""
+
+CSV = '{ kind = "csv", path = "rewards-{rank}.csv", count = 4, replace = true }'
+PYTHON = '{ kind = "python", target = "clicks:clicks", count = 4 }'
+SEVERAL = [
+    ("dp-mase", PYTHON, "", "epsilon = 2.0\ndelta = 0.3"),
+    ("hdp-mab", CSV, 'topology.kind = "path"', "epsilon = 1.0\nhorizon = 3000"),
+    ("private-ucb", PYTHON, 'topology.kind = "ring"', "epsilon = 0.5\nhorizon = 300"),
+    ("anonymous", CSV, "", "horizon = 400_000\ngroup_size = 2\nlearning_rate = 0.5"),
+    ("tdfs-private", PYTHON, "", "epsilon = 1.0\nhorizon = 300"),
+]
+
+
+SLOW = """
+import time
+
+
+class Unhurried:
+    def pull(self, arm, count):
+        time.sleep(0.005 * count)
+        return [0.5] * count
+
+
+arms = Unhurried()
+"""
+
+
+@pytest.mark.parametrize("system", ["cdp-mab", "anonymous", "tdfs-private"])
+def test_an_agent_that_is_started_again_has_no_part_in_the_run(system: str, rewards: Path) -> None:
+    """It would noise, or mask, anew. Where the server can do without it the others go on."""
+    (rewards / "unhurried.py").write_text(SLOW)
+    folder = rewards / "keys"
+    keys.create(folder, 4)
+    arms = {"kind": "python", "target": "unhurried:arms", "count": 4}
+    spec = field(system, rewards, arms=arms)
+    c = Coordinator(spec, "tcp://127.0.0.1:*", folder)
+    pairs = [keys.for_agent(folder, rank) for rank in range(4)]
+    agents = [Agent(c.endpoint, rank, keys=pairs[rank], spec=spec, wait=5.0) for rank in range(4)]
+    deadline = time.monotonic() + 20
+    while not c.engine.hub._running:
+        assert time.monotonic() < deadline, "the run did not begin"
+        time.sleep(0.01)
+    again = Agent(c.endpoint, 1, keys=pairs[1], spec=spec, wait=5.0)
+    record = c.ended()
+    if system == "cdp-mab":
+        assert "agent 1 was started again in the middle of a run" in str(c.error)
+    else:
+        assert record.status == ("missing" if system == "tdfs-private" else "horizon")
+        assert record.dismissed.keys() == {1}
+    assert again.process._host is None
+    assert again.ended(30) in (0, 3)
+    assert {agent.ended(30) for agent in agents} <= {0, 1, 3}
+
+
+@contextmanager
+def as_a_user(folder: Path, text: str) -> Iterator[tuple[Started, list[Started]]]:
+    """`posse keys`, `posse coordinator` and four times `posse agent`, as a user starts them."""
+    (folder / "clicks.py").write_text(PULLS)
+    (folder / "run.toml").write_text(text)
+    pairs = str(folder / "keys")
+    subprocess.check_call([*POSSE, "keys", pairs, "--agents", "4"], stdout=subprocess.DEVNULL)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        endpoint = f"tcp://127.0.0.1:{free.getsockname()[1]}"
+
+    def started(*arguments: str) -> Started:
+        return subprocess.Popen(
+            [*POSSE, *arguments, "--keys", pairs],
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+        )
+
+    processes = [started("coordinator", "run.toml", "--bind", endpoint, "--json", "--out", "out")]
+    try:
+        for rank in range(4):
+            own = ("--rank", str(rank), "--run", "run.toml", "--wait", "60")
+            processes.append(started("agent", "--join", endpoint, *own))
+        yield processes[0], processes[1:]
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("system", "arms", "more", "parameters"), SEVERAL)
+def test_real_processes_with_keys_find_an_answer(
+    system: str, arms: str, more: str, parameters: str, rewards: Path
+) -> None:
+    text = RUN.format(system=system, arms=arms, more=more, parameters=parameters)
+    with as_a_user(rewards, text) as (coordinator, agents):
+        out, trouble = coordinator.communicate(timeout=90)
+        texts = [agent.communicate(timeout=30)[1] for agent in agents]
+        assert coordinator.returncode == 0, trouble + "".join(texts)
+        assert [agent.returncode for agent in agents] == [0] * 4
+    result = json.loads(out)
+    (run,) = result["runs"]
+    assert result["links"] == "keys"
+    assert run["status"] in ("identified", "horizon")
+    if system.startswith("tdfs"):
+        assert run["detail"]["players"]["jain_index"] > 0.5
+        assert sum(run["pulls_per_arm"]) == 4 * 300
+    else:
+        # dp-mase: an agent may be stopped before it has an answer; anonymous: each has its own
+        assert set(run["answers"]) <= ({0, None} if system == "dp-mase" else {0})
+        assert run["best_arm"] == (None if system == "anonymous" else 0)
+        assert run["pulls"] is None
+        assert all("this run used" in text for text in texts)
+
+
+@pytest.mark.slow
+def test_a_killed_agent_ends_a_run_of_the_field_and_nobody_resumes_it(rewards: Path) -> None:
+    """What was released is spent: no agent is let back in to noise the same rewards again."""
+    text = RUN.format(
+        system="ddp-mab",
+        arms=CSV,
+        more='topology.kind = "ring"',
+        parameters="epsilon = 0.00001\nhorizon = 1_000_000_000",
+    ).replace("deadline = 30.0", "deadline = 4.0")
+    with as_a_user(rewards, text) as (coordinator, agents):
+        assert agents[1].stderr is not None
+        for line in agents[1].stderr:
+            if "laplace" in line:  # it is configured
+                break
+        agents[1].kill()
+        out, trouble = coordinator.communicate(timeout=90)
+        assert coordinator.returncode == 3, out + trouble
+        assert out == ""
+        assert "waiting for agent" in trouble or "agent 1 is gone" in trouble
+        for agent in (agents[0], agents[2], agents[3]):
+            agent.communicate(timeout=90)

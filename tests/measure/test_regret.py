@@ -1,0 +1,73 @@
+"""Regret: totals against pull by pull, and curves that stay small."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from posse.measure.regret import _MOST_POINTS, Regret, merge
+
+MEANS = np.array([0.2, 0.9, 0.5])
+
+ORDERS = st.lists(
+    st.tuples(
+        st.lists(st.integers(0, 2), min_size=1, max_size=3, unique=True).map(tuple),
+        st.integers(1, 50),
+    ),
+    max_size=30,
+)
+
+
+@given(ORDERS)
+def test_the_total_is_the_sum_over_pulls(orders: list[tuple[tuple[int, ...], int]]) -> None:
+    regret = Regret(MEANS)
+    slow, activations = 0.0, 0
+    for number, (arms, times) in enumerate(orders, 1):
+        regret.pulled(arms, times, times, float(number))
+        activations += times
+        for _ in range(times):
+            for k in arms:
+                slow += 0.9 - MEANS[k]
+    assert regret.total == pytest.approx(slow)
+    curve = regret.curve()
+    assert curve[0].tolist() == [0.0, 0.0, 0.0]
+    assert curve[-1].tolist() == [len(orders), activations, regret.total]
+    assert (np.diff(curve, axis=0) >= 0).all()
+
+
+def test_the_best_arm_costs_nothing() -> None:
+    regret = Regret(MEANS)
+    regret.pulled((1,), 1000, 1000, 5.0)
+    assert regret.total == 0.0
+
+
+def test_a_long_curve_stays_short_and_near_the_truth() -> None:
+    regret = Regret(MEANS)
+    truth = [(0.0, 0.0)]
+    pulls = np.random.default_rng(1).integers(0, 3, 40_000)
+    for now, arm in enumerate(pulls, 1):
+        regret.pulled((int(arm),), 1, 1, float(now))
+        truth.append((float(now), regret.total))
+    curve, exact = regret.curve(), np.array(truth)
+    assert len(curve) <= _MOST_POINTS + 1
+    assert curve[-1].tolist() == [40_000, 40_000, regret.total]
+    drawn = np.interp(exact[:, 0], curve[:, 0], curve[:, 2])
+    # between breakpoints the curve may be off by what those few pulls can cost
+    widest = np.diff(curve[:, 0]).max()
+    assert np.abs(drawn - exact[:, 1]).max() <= 0.7 * widest
+    assert widest < 40_000 / 100
+
+
+def test_merge_adds_agents_on_one_axis() -> None:
+    one = np.array([[0.0, 0, 0], [10.0, 10, 5.0]])
+    two = np.array([[0.0, 0, 0], [5.0, 20, 0.0], [10.0, 20, 4.0]])
+    by_time = merge([one, two], by_time=True, points=2)
+    assert by_time == [[0.0, 0.0], [5.0, 2.5], [10.0, 9.0]]
+    by_rounds = merge([one, two], by_time=False, points=2)
+    assert by_rounds == [[0.0, 0.0], [25.0, 2.5], [30.0, 9.0]]
+
+
+def test_an_agent_that_stopped_early_keeps_its_regret() -> None:
+    short = np.array([[0.0, 0, 0], [1.0, 1, 2.0]])
+    long = np.array([[0.0, 0, 0], [4.0, 4, 0.0]])
+    assert merge([short, long], by_time=True, points=4)[-1] == [4.0, 2.0]

@@ -1,0 +1,104 @@
+"""Counting: every frame once, on its link, plane and kind; delays within their bucket."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from posse.measure.traffic import Delays, Meter, quantile
+from posse.results.record import communication
+from protocol.mase import Vote
+from protocol.wire import HEADER, Plane, encode
+
+SENT = st.lists(
+    st.tuples(
+        st.integers(-1, 3),
+        st.integers(-1, 3),
+        st.sampled_from(list(Plane)),
+        st.sampled_from(["Vote", "Due", "Sample"]),
+        st.integers(0, 500),
+    ),
+    max_size=60,
+)
+
+
+@given(SENT)
+def test_links_are_the_sums_of_what_was_sent(
+    sent: list[tuple[int, int, Plane, str, int]],
+) -> None:
+    meter = Meter()
+    slow: dict[tuple[int, int, int, str], list[int]] = {}
+    for source, target, plane, kind, payload in sent:
+        meter.count(source, target, plane, kind, bytes(HEADER.size + payload))
+        row = slow.setdefault((source, target, int(plane), kind), [0, 0, 0])
+        row[0] += 1
+        row[1] += payload
+        row[2] += payload + 32
+    rows = {
+        (r.source, r.target, r.plane, r.kind): [r.messages, r.payload_bytes, r.frame_bytes]
+        for r in meter.links()
+    }
+    assert rows == slow
+    assert list(rows) == sorted(rows)
+
+    totals = communication(meter.links())
+    assert sum(totals[p]["messages"] for p in ("data", "control", "world")) == len(sent)
+    data = [s for s in sent if s[2] == Plane.DATA]
+    assert totals["data"]["payload_bytes"] == sum(s[4] for s in data)
+    assert totals["links"] == {
+        "agent-coordinator": sum(1 for s in data if s[1] == -1),
+        "coordinator-agent": sum(1 for s in data if s[1] != -1 and s[0] == -1),
+        "agent-agent": sum(1 for s in data if s[1] != -1 and s[0] != -1),
+    }
+
+
+@given(SENT, SENT)
+def test_adding_meters_is_counting_in_one(
+    one: list[tuple[int, int, Plane, str, int]], other: list[tuple[int, int, Plane, str, int]]
+) -> None:
+    together, first, second = Meter(), Meter(), Meter()
+    for meter, sent in ((first, one), (second, other)):
+        for source, target, plane, kind, payload in sent:
+            frame = bytes(HEADER.size + payload)
+            meter.count(source, target, plane, kind, frame)
+            together.count(source, target, plane, kind, frame)
+    first.add(second.links())
+    assert first.links() == together.links()
+
+
+def test_what_the_codec_made_is_what_is_counted() -> None:
+    meter = Meter()
+    frame = encode(Vote((1, 2)), run=0, source=4, sequence=0, now=0.0, sent=0)
+    meter.count(4, -1, Plane.DATA, "Vote", frame)
+    (row,) = meter.links()
+    assert (row.payload_bytes, row.frame_bytes) == (9, 41)
+
+
+def histogram_of(nanoseconds: list[int]) -> Counter[int]:
+    delays = Delays()
+    for delay in nanoseconds:
+        delays.add(delay)
+    return delays.histogram()
+
+
+@given(st.integers(1, 10**13))
+def test_a_delay_is_known_within_its_bucket(nanoseconds: int) -> None:
+    value = quantile(histogram_of([nanoseconds]), 1.0)
+    assert value is not None
+    # half a bucket is a sixteenth of an octave
+    assert value * 1e9 / nanoseconds == pytest.approx(1.0, rel=2 ** (1 / 16) - 1 + 1e-9)
+
+
+def test_clocks_that_disagree_do_not_break_the_histogram() -> None:
+    assert histogram_of([0, -5]) == {0: 2}
+
+
+def test_quantiles_are_those_of_the_delays() -> None:
+    delays = np.random.default_rng(1).lognormal(10, 1, 5_000).astype(int)
+    histogram = histogram_of(delays.tolist())
+    for q in (0.5, 0.9, 0.99, 1.0):
+        exact = np.quantile(delays, q, method="inverted_cdf") * 1e-9
+        assert quantile(histogram, q) == pytest.approx(exact, rel=0.05)
+    assert quantile(Counter(), 0.5) is None

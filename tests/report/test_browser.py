@@ -1,0 +1,122 @@
+"""The pages in a real browser: they render, nothing is cut off, nothing is said on the console."""
+
+import dataclasses
+import os
+
+import pytest
+
+from posse.cli import main as cli
+from posse.papers import conduct, page
+from tests.papers.test_conduct import small
+from tests.report.test_report import large, make
+from tests.support.browser import CHROMIUM, Browser
+
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="no chromium here: apt-get install chromium"
+)
+
+CUT_OFF = """
+(() => {
+  const wide = document.documentElement.scrollWidth - innerWidth;
+  const out = wide > 0 ? [`page ${wide}`] : [];
+  for (const e of document.querySelectorAll("body *")) {
+    if (e.closest("svg, .scroll, nav, pre, details:not([open])")) continue;
+    const box = e.getBoundingClientRect();
+    if (box.right > innerWidth + 0.5 || box.left < -0.5) out.push(e.outerHTML.slice(0, 80));
+  }
+  for (const svg of document.querySelectorAll("figure svg")) {
+    const frame = svg.getBoundingClientRect();
+    for (const e of svg.querySelectorAll("text")) {
+      const box = e.getBoundingClientRect();
+      if (box.right > frame.right + 2 || box.left < frame.left - 2 ||
+          box.bottom > frame.bottom + 2 || box.top < frame.top - 2)
+        out.push(`text ${e.textContent}`);
+    }
+  }
+  return out;
+})()
+"""
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with Browser() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pages")
+    one = make(folder / "one")
+    two = make(folder / "two", system="mase", parameters={})
+    assert cli.main(["report", str(one)]) == 0
+    assert cli.main(["compare", str(one), str(two), "--out", str(folder / "compare.html")]) == 0
+    return {"report": one / "report.html", "compare": folder / "compare.html"}
+
+
+@pytest.mark.parametrize("name", ["report", "compare"])
+@pytest.mark.parametrize("width", [360, 768, 1280])
+@pytest.mark.parametrize("dark", [False, True])
+def test_nothing_is_cut_off_and_nothing_complains(browser, pages, name, width, dark):
+    browser.messages.clear()
+    browser.open(pages[name], width=width, dark=dark)
+    assert browser.evaluate(CUT_OFF) == []
+    assert browser.messages == []
+    drawn = "[...document.querySelectorAll('figure svg')].every(s => s.clientHeight > 60)"
+    assert browser.evaluate(drawn)
+    assert browser.evaluate("document.querySelectorAll('figure svg').length") >= 3
+
+
+@pytest.mark.parametrize("shape", ["points", "bars"])
+def test_an_experiments_page_is_whole(browser, tmp_path, shape):
+    experiment = dataclasses.replace(small(), shape=shape, limit=1000.0)
+    outcome = conduct.conduct(experiment, quick=True, jobs=1)
+    page.outcome_page(outcome).write(tmp_path / "report.html")
+    for width in (360, 1280):
+        browser.messages.clear()
+        browser.open(tmp_path / "report.html", width=width)
+        assert browser.evaluate(CUT_OFF) == []
+        assert browser.messages == []
+        assert browser.evaluate("document.querySelectorAll('figure svg').length") == 2
+
+
+def test_dark_and_light_differ_and_the_button_turns(browser, pages):
+    colour = "getComputedStyle(document.body).backgroundColor"
+    tick = "getComputedStyle(document.querySelector('figure svg text')).fill"
+    browser.open(pages["report"], dark=False)
+    light = browser.evaluate(colour), browser.evaluate(tick)
+    browser.open(pages["report"], dark=True)
+    dark = browser.evaluate(colour), browser.evaluate(tick)
+    assert light[0] != dark[0]
+    assert light[1] != dark[1]
+    browser.evaluate("document.getElementById('theme').click()")
+    assert (browser.evaluate(colour), browser.evaluate(tick)) == light
+
+
+def test_tables_sort_by_a_click(browser, pages):
+    browser.open(pages["report"])
+    column = """
+    (() => {
+      const table = document.querySelector("#traffic table");
+      const th = [...table.tHead.rows[0].cells].find(c => c.textContent === "frame bytes");
+      th.querySelector("button").click();
+      return [th.ariaSort, [...table.tBodies[0].rows].map(r => +r.cells[th.cellIndex].dataset.v)];
+    })()
+    """
+    order, values = browser.evaluate(column)
+    assert order == "ascending"
+    assert values == sorted(values)
+    assert len(set(values)) > 2
+    order, values = browser.evaluate(column)
+    assert order == "descending"
+    assert values == sorted(values, reverse=True)
+
+
+def test_a_large_report_opens_in_under_a_second(browser, tmp_path):
+    directory = large(tmp_path / "large")
+    assert cli.main(["report", str(directory)]) == 0
+    took = min(browser.open(directory / "report.html") for _ in range(5))
+    print(f"200 agents, 10^5 points: {took:.2f} s")
+    if took >= 1 and os.getloadavg()[0] > 4 * (os.cpu_count() or 1):
+        pytest.skip(f"this machine is too busy to time anything: {took:.2f} s")
+    assert took < 1

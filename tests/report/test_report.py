@@ -1,0 +1,342 @@
+"""The report: what it reads, what it refuses, what its words and figures say."""
+
+import csv
+import json
+import re
+import shutil
+
+import numpy as np
+import pytest
+
+from posse import api
+from posse.cli import main as cli
+from posse.cli import report as command_report
+from posse.measure.confidence import mean_ci, wilson
+from posse.report import figures, ledger, network, read, run_page, several
+from posse.results.directory import RunDirectory
+from posse.results.record import RunRecord, communication
+from posse.spec.runfile import parse
+from protocol.control import LinkCount
+from protocol.machine import COORDINATOR
+from protocol.wire import Plane
+from tests.support.runs import spec
+
+
+def _raw(**changes):
+    return {
+        "system": "dp-mase",
+        "seed": 3,
+        "repeat": 3,
+        "agents": {"count": 16},
+        "arms": {"kind": "bernoulli", "means": [0.9, 0.5, 0.1]},
+        "parameters": {"epsilon": 0.5},
+        "engine": {"kind": "memory"},
+        **changes,
+    }
+
+
+def make(path, **changes):
+    checked = parse(_raw(**changes))
+    RunDirectory(path, checked).complete(api.run(checked))
+    return path
+
+
+@pytest.fixture(scope="module")
+def run_directory(tmp_path_factory):
+    return make(tmp_path_factory.mktemp("runs") / "dp")
+
+
+def test_wilson_interval_against_published_values():
+    # Newcombe (1998), table I: 81 of 263, and 0 of 20
+    assert wilson(81, 263) == pytest.approx((0.2553, 0.3662), abs=1e-4)
+    assert wilson(0, 20) == pytest.approx((0.0, 0.1611), abs=1e-4)
+
+
+def test_mean_curve_holds_the_last_value():
+    times, mean, half = figures.mean_curve([[[0, 0], [10, 10]], [[0, 0], [5, 5]]])
+    assert times[-1] == 10
+    assert mean[-1] == pytest.approx((10 + 5) / 2)
+    assert half[-1] == pytest.approx(12.706 * np.std([10, 5], ddof=1) / 2**0.5)
+    assert half[0] == 0
+
+
+def test_links_are_averaged_over_runs(run_directory):
+    series = read.read(run_directory)
+    data = [link for link in series.links if link.plane == Plane.DATA]
+    runs = json.loads((run_directory / "result.json").read_text())["runs"]
+    for name in ("messages", "payload_bytes", "frame_bytes"):
+        told = sum(run["communication"]["data"][name] for run in runs) / len(runs)
+        assert sum(getattr(link, name) for link in data) == pytest.approx(told)
+
+
+def test_the_page_says_what_the_result_says(run_directory):
+    assert cli.main(["report", str(run_directory)]) == 0
+    text = (run_directory / "report.html").read_text()
+    result = json.loads((run_directory / "result.json").read_text())
+    assert "Arm 0 is the best, say all 3 runs" in text
+    for run in result["runs"]:
+        assert f"{run['rounds']:,}" in text
+    assert "ε = 0.5: had one reward of one agent been another" in text
+    assert "Not covered: the pulls themselves" in text
+    for chart in ("regret", "pulls", "votes", "network", "bytes", "epsilon"):
+        svg = (run_directory / "report-figures" / f"{chart}.svg").read_text()
+        assert "var(--s0)" in svg or "var(--s1)" in svg
+        assert (run_directory / "report-figures" / f"{chart}.csv").stat().st_size
+    assert not re.search(r'(src|href)="https?:', text)
+    assert "#00fe" not in text
+
+
+def test_the_page_of_the_same_run_is_the_same(run_directory, tmp_path):
+    series = read.read(run_directory)
+    for name in ("a", "b"):
+        run_page.run_page(series).write(tmp_path / name / "report.html")
+    assert (tmp_path / "a/report.html").read_text() == (tmp_path / "b/report.html").read_text()
+
+
+def test_figures_name_no_id_twice(run_directory):
+    page_ = run_page.run_page(read.read(run_directory))
+    text = "".join(chart.svg for section in page_.sections for chart in section.charts)
+    ids = re.findall(r' id="([^"]*)"', text)
+    assert ids
+    assert len(ids) == len(set(ids))
+    used = set(re.findall(r'(?:url\(|href=")#([^")]*)', text))
+    assert used <= set(ids)
+
+
+def test_regret_csv_ends_at_the_mean_regret(run_directory):
+    chart = figures.regret([read.read(run_directory)])
+    runs = json.loads((run_directory / "result.json").read_text())["runs"]
+    ends = np.mean([run["regret_curve"][-1][1] for run in runs])
+    assert chart.rows[-1][2] == pytest.approx(ends)
+
+
+def test_text_in_figures_keeps_its_decimals():
+    chart = figures.epsilon_spent(_series(spent=[0.25, 0.1], epsilon=0.25))
+    assert ">0.25<" in re.sub(r'"[^"]*"', "", chart.svg)
+
+
+def _series(spent=(0.1,), **claim):
+    full = {
+        "mechanism": "laplace",
+        "epsilon": 0.1,
+        "delta": None,
+        "unit": "one reward",
+        "adversary": "whoever reads",
+        "holds": True,
+        "note": "",
+        **claim,
+    }
+    run = {
+        "run": 0,
+        "privacy": {
+            "claim": full,
+            "spent_per_agent": list(spent),
+            "releases_per_agent": [1] * len(spent),
+            "records": None,
+        },
+        "detail": {},
+    }
+    return read.Series(
+        path=None,
+        name="x",
+        specification={"system": "dp-mase", "variant": "corrected", "agents": {"count": 3}},
+        runs=[run],
+        failure=None,
+        engine="memory",
+        network={},
+        warnings=[],
+    )
+
+
+@pytest.mark.parametrize(
+    ("claim", "term", "words"),
+    [
+        ({"epsilon": 0.1}, "Promised", "at most 1.11 times as probable (strong)"),
+        ({"epsilon": 5.0}, "Promised", "at most 148 times as probable (weak)"),
+        ({"holds": False, "note": "Because."}, "Does it hold?", "No"),
+        ({"mechanism": "none", "note": "Raw."}, "Protected", "Nothing. Raw."),
+        ({"unit": "one reward of one agent"}, "Not protected", "m times less"),
+    ],
+)
+def test_ledger_in_plain_words(claim, term, words):
+    assert words in dict(ledger.terms(_series(**claim)))[term]
+
+
+def test_roles_are_found_where_systems_tell_them():
+    series = _series()
+    series.network.update({"sinks": [2], "nested": {"byzantine": [0, 1]}})
+    series.runs[0]["dismissed"] = {"1": "spoke out of turn"}
+    assert network.roles(series) == {"sink": {2}, "byzantine": {0, 1}, "left early": {1}}
+
+
+# what bad input gets
+
+
+def refusal(capsys, *arguments):
+    assert cli.main([str(a) for a in arguments]) != 0
+    said = capsys.readouterr().err.strip()
+    assert said.startswith("posse: ")
+    assert "\n" not in said
+    return said
+
+
+def test_not_a_run(capsys, tmp_path):
+    assert "is not a run" in refusal(capsys, "report", tmp_path)
+    assert "does not exist" in refusal(capsys, "report", tmp_path / "nowhere")
+    (tmp_path / "file").write_text("")
+    assert "is a file" in refusal(capsys, "report", tmp_path / "file")
+
+
+@pytest.mark.parametrize(
+    "broken", ["{", "[]", '{"runs": 3}', '{"runs": [{}]}', '{"runs": [{"status": "x"}]}']
+)
+def test_a_result_that_posse_did_not_write(capsys, tmp_path, run_directory, broken):
+    copy = tmp_path / "copy"
+    shutil.copytree(run_directory, copy)
+    (copy / "result.json").write_text(broken)
+    assert "is not what posse run wrote" in refusal(capsys, "report", copy)
+
+
+def test_an_unfinished_run_shows_what_there_is(tmp_path):
+    checked = parse(_raw())
+    records = []
+    api.run(checked, on_record=records.append)
+    directory = RunDirectory(tmp_path / "part", checked)
+    directory.fail("agent 3 fell silent", records[:2])
+    assert cli.main(["report", str(tmp_path / "part")]) == 0
+    text = (tmp_path / "part" / "report.html").read_text()
+    assert "did not finish: agent 3 fell silent" in text
+    assert "the 2 complete runs of 3" in text
+    assert "say all 2 runs" in text
+
+
+@pytest.mark.parametrize("reason", [None, "interrupted"])
+def test_a_run_without_any_complete_run(tmp_path, reason):
+    directory = RunDirectory(tmp_path / "none", parse(_raw()))
+    if reason:
+        directory.fail(reason, [])
+    assert cli.main(["report", str(tmp_path / "none")]) == 0
+    text = (tmp_path / "none" / "report.html").read_text()
+    assert "No run was complete" in text
+    assert "epsilon = 0.5" in text
+
+
+def test_compare_puts_systems_side_by_side(tmp_path, run_directory):
+    other = make(tmp_path / "central", system="central", parameters={})
+    out = tmp_path / "compare.html"
+    assert cli.main(["compare", str(run_directory), str(other), "--out", str(out)]) == 0
+    text = out.read_text()
+    assert "dp-mase · central" in text
+    means = {s.name: mean_ci(s.metric("rounds"))[0] for s in read.find(tmp_path)}
+    assert f"{means['central']:,.0f}" in text
+    rows = list(csv.DictReader((tmp_path / "compare-figures/rounds.csv").read_text().splitlines()))
+    assert [row["run"] for row in rows] == ["dp", "central"]
+    assert float(rows[1]["mean"]) == pytest.approx(means["central"])
+
+
+def test_compare_refuses_other_arms(capsys, tmp_path, run_directory):
+    arms = {"kind": "bernoulli", "means": [0.9, 0.5, 0.2]}
+    other = make(tmp_path / "other", arms=arms)
+    said = refusal(capsys, "compare", run_directory, other, "--out", tmp_path / "x.html")
+    assert "do not fit together" in said
+    assert "means: [0.9, 0.5, 0.1] against [0.9, 0.5, 0.2]" in said
+    assert "at least two" in refusal(capsys, "compare", other)
+
+
+def test_a_sweep_is_drawn_against_what_was_varied(tmp_path):
+    for epsilon in (0.2, 0.5):
+        make(tmp_path / "sweep" / f"eps-{epsilon}", parameters={"epsilon": epsilon})
+    assert cli.main(["report", str(tmp_path / "sweep")]) == 0
+    assert several.varied(read.find(tmp_path / "sweep")) == ["parameters.epsilon"]
+    rows = list(
+        csv.DictReader((tmp_path / "sweep/report-figures/rounds.csv").read_text().splitlines())
+    )
+    assert [float(row["parameters.epsilon"]) for row in rows] == [0.2, 0.5]
+
+
+def test_without_the_extra_one_sentence_says_what_to_install(capsys, monkeypatch, tmp_path):
+
+    monkeypatch.setattr(command_report, "_NEEDED", ("jinja2", "no_such_library"))
+    said = refusal(capsys, "report", tmp_path)
+    assert "no_such_library" in said
+    assert 'pip install "posse[report]"' in said
+
+
+def large(path, agents=200, points=100_000):
+    """A directory of `agents` that all speak with each other, and `points` of regret."""
+    runs, per_run = 10, points // 10
+    checked = spec("dp-mase", agents, repeat=runs)
+    generator = np.random.default_rng(1)
+    links = [
+        LinkCount(a, b, Plane.DATA, "Vote", 3, int(generator.integers(10, 900)), 99)
+        for a in range(agents)
+        for b in range(agents)
+        if a != b
+    ]
+    links += [LinkCount(n, COORDINATOR, Plane.CONTROL, "Due", 9, 99, 999) for n in range(agents)]
+    curve = [[float(t), 0.3 * t] for t in range(per_run)]
+    records = [
+        RunRecord(
+            run=run,
+            seed=3,
+            status="identified",
+            best_arm=0,
+            rounds=per_run,
+            regret=0.3 * per_run,
+            regret_curve=curve,
+            pulls_per_arm=[per_run] * 10,
+            pulls_per_agent=[1] * agents,
+            activations_per_agent=[1] * agents,
+            answers=[0] * agents,
+            log={"votes": [[float(t), t % agents, 1 + t % 9] for t in range(per_run)]},
+            communication=communication(links),
+            links=links if run == 0 else [],
+            elapsed_seconds=0.1,
+        )
+        for run in range(runs)
+    ]
+    RunDirectory(path, checked).complete(api.result(checked, records))
+    return path
+
+
+def test_a_large_run_stays_small(tmp_path):
+    directory = large(tmp_path / "large")
+    assert cli.main(["report", str(directory)]) == 0
+    assert (directory / "report.html").stat().st_size < 5e6
+
+
+def test_arms_of_each_run_are_not_counted_together(tmp_path):
+    arms = {"kind": "bernoulli", "means": {"random": "uniform", "count": 3}}
+    make(tmp_path / "own", system="central", parameters={}, arms=arms, repeat=2)
+    made = run_page.run_page(read.read(tmp_path / "own"))
+    assert made.title == "2 of 2 runs, each on arms of its own, found one to be the best"
+
+
+def test_sinks_are_marked_in_the_network(tmp_path):
+    parts = [{"kind": "star", "count": 4}, {"kind": "path", "count": 3}]
+    make(
+        tmp_path / "hdp",
+        system="hdp-mab",
+        agents={"count": 7},
+        topology={"kind": "components", "components": parts},
+        parameters={"epsilon": 1.0, "horizon": 3000},
+    )
+    series = read.read(tmp_path / "hdp")
+    # the centre of the star is its first agent, that of the path its middle
+    assert network.roles(series)["sink"] == {0, 5}
+    assert "sink (2)" in network.draw(series).svg
+
+
+def test_the_network_is_that_of_the_first_run(tmp_path):
+    make(
+        tmp_path / "ddp",
+        system="ddp-mab",
+        agents={"count": 8},
+        topology={"kind": "erdos-renyi", "p": 0.4},
+        parameters={"epsilon": 1.0, "horizon": 2000},
+    )
+    series = read.read(tmp_path / "ddp")
+    graph = parse(json.loads(json.dumps(series.specification))).graph(0)
+    edges = {tuple(sorted(edge)) for edge in graph.edges()}
+    pairs = {(source, target) for source, target, *_ in network.draw(series).rows}
+    assert {pair for pair in pairs if -1 not in pair} == edges

@@ -1,0 +1,198 @@
+"""Cooperation on a graph, run: both engines alike, what the record says, what agents are told."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from posse.engines import memory
+from posse.engines.base import agent_setups
+from posse.engines.processes import ProcessEngine
+from posse.errors import SpecError
+from posse.spec.runfile import RunSpec, load, parse
+from tests.support.runs import assert_same_run
+
+SYSTEMS: dict[str, dict[str, Any]] = {
+    "private-ucb": {"epsilon": 0.5},
+    "byzantine-ucb": {"contamination": {"rate": 0.05, "agents": 3, "law": "outlier"}},
+    "cooperative-ucb": {},
+    "ucb1": {},
+    "dp-ucb-int": {"epsilon": 0.5},
+}
+MESHES = ("private-ucb", "byzantine-ucb", "cooperative-ucb")
+
+
+def spec(system: str, variant: str = "corrected", M: int = 9, **changes: Any) -> RunSpec:
+    raw: dict[str, Any] = {
+        "system": system,
+        "variant": variant,
+        "seed": 5,
+        "agents": {"count": M},
+        "arms": {"kind": "bernoulli", "means": [0.8, 0.5, 0.3]},
+        "parameters": {"horizon": 60, **SYSTEMS[system], **changes.pop("parameters", {})},
+        "engine": {"deadline": 20.0},
+    }
+    if system in MESHES:
+        raw["topology"] = {"kind": "erdos-renyi", "p": 0.35}
+    return parse(raw | changes)
+
+
+@pytest.mark.parametrize("variant", ["corrected", "printed"])
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_same_seed_same_run(system, variant) -> None:
+    run = spec(system, variant)
+    with ProcessEngine(run) as engine:
+        for number in (0, 1):
+            one, other = memory.run(run, number), engine.run(run, number)
+            assert_same_run(one, other)
+            assert one.detail == other.detail
+
+
+def test_same_run_over_tcp() -> None:
+    run = spec("private-ucb", engine={"transport": "tcp", "deadline": 20.0})
+    with ProcessEngine(run) as engine:
+        assert_same_run(memory.run(run, 0), engine.run(run, 0))
+
+
+def test_the_record() -> None:
+    record = memory.run(spec("private-ucb"), 0)
+    assert (record.status, record.best_arm) == ("horizon", 0)
+    assert (record.slots, record.pulls, record.rounds) == (60, 9 * 60, None)
+    edges = record.network["edges"]
+    data = record.communication["data"]
+    assert data["messages"] == 60 * 2 * edges
+    assert record.communication["links"]["agent-agent"] == data["messages"]
+    assert record.regret_per_agent is not None
+    assert sum(record.regret_per_agent) == pytest.approx(record.regret)
+    pulls = np.array(record.pulls_per_arm)
+    assert record.regret == pytest.approx(pulls @ [0.0, 0.3, 0.5])
+    assert record.regret_curve is not None
+    assert record.regret_curve[-1] == pytest.approx([60.0, record.regret])
+    by_hops = record.detail["delay_by_hops"]
+    assert [by_hops[d]["mean_slots"] for d in sorted(by_hops)] == [
+        float(d) for d in sorted(by_hops)
+    ]
+    assert by_hops["1"]["messages"] == 59 * 2 * edges
+    assert record.detail["duplicates"] == sum(record.detail["duplicates_per_agent"]) > 0
+
+
+def test_the_ledger_and_what_follows_from_it() -> None:
+    record = memory.run(spec("private-ucb"), 0)
+    assert record.privacy is not None
+    for ledger, spent, prime in zip(
+        record.ledgers,
+        record.privacy["spent_per_agent"],
+        record.detail["epsilon_prime_per_agent"],
+        strict=True,
+    ):
+        costs: dict[str, float] = {}
+        for release in ledger:
+            costs[release.block] = costs.get(release.block, 0.0) + release.epsilon
+        assert spent == pytest.approx(max(costs.values()))
+        assert prime <= spent + 1e-9
+        assert prime <= record.privacy["claim"]["epsilon"] + 1e-9
+    assert record.privacy["claim"]["holds"]
+    assert not memory.run(spec("private-ucb", "printed"), 0).privacy["claim"]["holds"]
+
+
+def test_half_a_diameter_is_said_in_the_result() -> None:
+    record = memory.run(
+        spec("cooperative-ucb", M=6, topology={"kind": "path"}, parameters={"horizon": 10}), 0
+    )
+    assert record.network["diameter"] == 5
+    assert (record.network["gamma"], record.network["gamma_asked"]) == (3, "diameter/2")
+
+
+def test_alone_nothing_is_sent() -> None:
+    record = memory.run(spec("cooperative-ucb", parameters={"gamma": 0}), 0)
+    assert record.communication["data"]["messages"] == 0
+    assert record.detail["duplicates"] == 0
+
+
+def test_hearing_further_helps() -> None:
+    regret = [
+        np.mean(
+            [
+                memory.run(
+                    spec("cooperative-ucb", M=12, parameters={"gamma": g, "horizon": 150}), n
+                ).regret
+                for n in range(3)
+            ]
+        )
+        for g in (0, 1, "diameter")
+    ]
+    assert regret[0] > regret[1] > regret[2]
+
+
+def test_who_is_byzantine_is_told_to_nobody_else() -> None:
+    run = spec("byzantine-ucb", parameters={"contamination": {"agents": [2, 4], "law": "opposite"}})
+    network = run.definition().network(run, 0)
+    assert network.facts["byzantine"] == [2, 4]
+    setups = agent_setups(run, network)
+    for rank, setup in enumerate(setups):
+        told = msgspec.json.encode(setup).decode()
+        assert ("opposite" in told) == (rank in (2, 4))
+        assert '"agents":[2,4]' not in told
+
+
+def test_a_number_of_byzantine_agents_is_drawn_by_the_seed() -> None:
+    run = spec("byzantine-ucb")
+    drawn = [run.definition().network(run, n).facts["byzantine"] for n in range(6)]
+    assert all(len(set(liars)) == 3 for liars in drawn)
+    assert len({tuple(liars) for liars in drawn}) > 1
+
+
+@pytest.mark.parametrize("law", ["point", "uniform", "opposite", "outlier"])
+@pytest.mark.parametrize("form", ["source", "relay"])
+def test_lies_of_every_kind(law, form) -> None:
+    does = {"rate": 0.02, "agents": 4, "law": law, "form": form}
+    record = memory.run(spec("byzantine-ucb", parameters={"contamination": does}), 0)
+    assert (record.status, record.best_arm) == ("horizon", 0)
+    assert record.refused == {}
+
+
+def test_rewards_out_of_range_are_refused_and_counted_if_a_range_is_said() -> None:
+    does = {"rate": 0.2, "agents": 2, "law": "outlier"}
+    record = memory.run(
+        spec("byzantine-ucb", parameters={"contamination": does, "reward_range": [0, 1]}), 0
+    )
+    assert set(record.refused) == {"out-of-range"}
+    assert record.refused["out-of-range"] > 20
+
+
+@pytest.mark.parametrize(
+    ("system", "parameters", "path"),
+    [
+        ("private-ucb", {"epsilon": 0.01}, "parameters.horizon"),
+        ("private-ucb", {"v": 1.7}, "parameters.v"),
+        ("private-ucb", {"gamma": "radius"}, "parameters.gamma"),
+        ("private-ucb", {"gamma": -1}, "parameters.gamma"),
+        ("ucb1", {"horizon": 2}, "parameters.horizon"),
+        ("ucb1", {"gamma": 1}, "parameters.gamma"),
+        ("byzantine-ucb", {"contamination": {"agents": 10}}, "parameters.contamination.agents"),
+        ("byzantine-ucb", {"contamination": {"agents": [9]}}, "parameters.contamination.agents"),
+        ("byzantine-ucb", {"contamination": {"rate": 0.6}}, "parameters.contamination.rate"),
+        ("byzantine-ucb", {"contamination": {"law": "cauchy"}}, "parameters.contamination.law"),
+        ("cooperative-ucb", {"reward_range": [1, 0]}, "parameters.reward_range"),
+    ],
+)
+def test_bad_parameters_are_named(system, parameters, path) -> None:
+    with pytest.raises(SpecError) as error:
+        spec(system, parameters=parameters)
+    assert error.value.path == path
+
+
+def test_a_graph_that_falls_apart_is_refused() -> None:
+    with pytest.raises(SpecError) as error:
+        spec("private-ucb", M=4, topology={"kind": "edges", "edges": [[0, 1], [2, 3]]})
+    assert error.value.path == "topology"
+
+
+@pytest.mark.parametrize("path", sorted(Path("examples/cooperative").glob("*.toml")), ids=str)
+def test_the_examples_are_sound_and_run_when_made_small(path) -> None:
+    run = load(path)
+    small = load(path, ["agents.count=12", "topology.p=0.4", "parameters.horizon=60", "repeat=1"])
+    assert run.agents.count == 200
+    assert memory.run(small, 0).status == "horizon"

@@ -1,0 +1,119 @@
+"""Agents that die, users that interrupt: named, in time, and nothing is left."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from posse.engines.processes import ProcessEngine
+from posse.errors import RunFailed
+from tests.support.runs import spec
+
+SLOW_ARMS = """
+import time
+import numpy as np
+
+class Slow:
+    def pull(self, arm, count):
+        time.sleep(0.2)
+        return np.full(count, 0.5)
+
+slow = Slow()
+"""
+
+RUN_FILE = """
+system = "dp-mase"
+agents.count = 6
+[arms]
+kind = "python"
+target = "slow_arms:slow"
+count = 4
+[parameters]
+epsilon = 1.0
+[engine]
+deadline = 10.0
+"""
+
+
+@pytest.fixture
+def run_file(tmp_path: Path) -> Path:
+    (tmp_path / "slow_arms.py").write_text(SLOW_ARMS)
+    path = tmp_path / "slow.toml"
+    path.write_text(RUN_FILE)
+    return path
+
+
+def start(run_file: Path, tmp_path: Path) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "posse", "run", str(run_file), "--out", str(tmp_path / "out")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 30
+    while len(psutil.Process(process.pid).children(recursive=True)) < 7:
+        assert time.monotonic() < deadline, "the agents did not come up"
+        time.sleep(0.02)
+    time.sleep(0.3)
+    return process
+
+
+def test_a_killed_agent_is_named(run_file: Path, tmp_path: Path) -> None:
+    process = start(run_file, tmp_path)
+    family = psutil.Process(process.pid).children(recursive=True)
+    victim = max(family, key=lambda child: child.pid)
+    victim.kill()
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 3
+    assert "agent 5 was killed by SIGKILL" in err
+    assert "Traceback" not in err
+    psutil.wait_procs(family, timeout=10)
+    assert not [child for child in family if child.is_running()]
+    assert (tmp_path / "out" / "failure.json").exists()
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_leaves_nothing(run_file: Path, tmp_path: Path, how: int) -> None:
+    process = start(run_file, tmp_path)
+    family = psutil.Process(process.pid).children(recursive=True)
+    process.send_signal(how)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "interrupted" in err
+    assert "Traceback" not in err
+    psutil.wait_procs(family, timeout=10)
+    assert not [child for child in family if child.is_running()]
+
+
+def test_a_killed_coordinator_takes_its_agents_along(run_file: Path, tmp_path: Path) -> None:
+    """Not even SIGKILL of the run leaves an agent: the leash closes with its holder."""
+    process = start(run_file, tmp_path)
+    family = psutil.Process(process.pid).children(recursive=True)
+    folders = {
+        Path(connection.laddr).parent
+        for connection in psutil.Process(process.pid).net_connections("unix")
+        if connection.laddr
+    }
+    process.kill()
+    process.communicate(timeout=30)
+    _, alive = psutil.wait_procs(family, timeout=10)
+    assert not alive
+    for folder in folders:  # nobody is left who could remove it
+        for entry in folder.iterdir():
+            entry.unlink()
+        folder.rmdir()
+
+
+def test_a_stopped_agent_is_named_after_the_deadline() -> None:
+    run = spec("central", agents=4, engine={"deadline": 3.0})
+    with ProcessEngine(run) as engine:
+        assert engine._nursery is not None
+        victim = psutil.Process(engine._nursery.pid).children()[0]
+        victim.suspend()
+        with pytest.raises(RunFailed, match=r"nothing was heard for 3 s; waiting for agent \d to"):
+            engine.run(run, 0)
+        victim.resume()

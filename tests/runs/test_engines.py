@@ -1,0 +1,99 @@
+"""The same seed, the same run: in memory and across processes."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from posse.engines import memory
+from posse.engines.processes import ProcessEngine
+from posse.errors import RunFailed
+from tests.support.runs import BEST_ARM_SYSTEMS, agent_processes, assert_same_run, spec
+
+
+@pytest.mark.parametrize("transport", ["ipc", "tcp"])
+@pytest.mark.parametrize("system", BEST_ARM_SYSTEMS)
+def test_same_seed_same_run(system: str, transport: str) -> None:
+    run = spec(system, agents=12, engine={"transport": transport, "deadline": 20.0})
+    if system == "corrupted-elimination":  # M = 11 of 12 agents at xi = .1
+        run = spec(system, agents=24, engine={"transport": transport, "deadline": 20.0})
+    with ProcessEngine(run) as engine:
+        for number in (0, 1):
+            assert_same_run(memory.run(run, number), engine.run(run, number))
+
+
+def test_repeated_runs_differ_and_agents_are_reused() -> None:
+    run = spec("dp-mase", agents=6)
+    with ProcessEngine(run) as engine:
+        first, second = engine.run(run, 0), engine.run(run, 1)
+        pids = agent_processes()
+        engine.run(run, 2)
+        assert agent_processes() == pids
+    assert len(pids) == 6
+    assert first.regret_curve != second.regret_curve
+
+
+def test_every_agent_is_its_own_process_and_its_memory_is_reported() -> None:
+    run = spec("dp-mase", agents=6)
+    with ProcessEngine(run) as engine:
+        record = engine.run(run, 0)
+    assert record.resources is not None
+    assert all(0 < used < 200e6 for used in record.resources["proportional_bytes_per_agent"])
+    assert all(used >= 0 for used in record.resources["cpu_seconds_per_agent"])
+    assert record.delay is not None
+    assert 0 < record.delay["p50"] <= record.delay["p99"] < 10
+
+
+def test_the_kernel_counts_at_least_the_frames() -> None:
+    run = spec("mase", agents=8, engine={"transport": "tcp", "deadline": 20.0})
+    with ProcessEngine(run) as engine:
+        engine.run(run, 0)
+        communication = engine.run(run, 1).communication
+    frames = sum(communication[plane]["frame_bytes"] for plane in ("data", "control"))
+    counted = communication["socket_bytes"]
+    assert frames <= counted["sent"] + counted["received"] <= 1.5 * frames
+
+
+@pytest.mark.parametrize("system", BEST_ARM_SYSTEMS)
+@pytest.mark.parametrize("kind", ["processes", "memory"])
+def test_wall_clock_finds_the_best_arm(system: str, kind: str) -> None:
+    run = spec(system, agents=24, engine={"kind": kind, "clock": "wall", "deadline": 20.0})
+    if kind == "memory":
+        record = memory.run(run, 0)
+    else:
+        with ProcessEngine(run) as engine:
+            record = engine.run(run, 0)
+    assert (record.status, record.best_arm) == ("identified", 0)
+
+
+def test_a_folder_named_agent_in_the_working_directory_is_not_imported(tmp_path) -> None:
+    (tmp_path / "agent").mkdir()
+    (tmp_path / "agent" / "__init__.py").write_text("raise SystemExit('hijacked')")
+    code = (
+        "from tests.support.runs import spec\n"
+        "from posse.engines.processes import ProcessEngine\n"
+        "run = spec('dp-mase', agents=5)\n"
+        "with ProcessEngine(run) as engine: print(engine.run(run, 0).best_arm)\n"
+    )
+    root = str(Path(__file__).parents[2])
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": root},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.stdout.strip() == "0", done.stderr
+
+
+def test_missing_agents_are_named_within_the_deadline() -> None:
+    run = spec("dp-mase", agents=6, engine={"deadline": 4.0})
+    with (
+        pytest.raises(RunFailed, match=r"waiting for agents 4, 5 to join"),
+        ProcessEngine(run, spawn=4),
+    ):
+        pass

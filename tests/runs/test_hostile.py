@@ -1,0 +1,178 @@
+"""What a running coordinator is sent by those who mean it no good."""
+
+import resource
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from posse.engines.agent_process import AgentProcess
+from posse.engines.processes import ProcessEngine
+from posse.hosts.coordinator import CoordinatorHost
+from posse.results.record import RunRecord
+from protocol import control
+from protocol.machine import COORDINATOR
+from protocol.mase import Vote
+from protocol.wire import HEADER, VERSION, Message, encode
+from tests.support.runs import spec
+
+
+def frame_of(message: Message, source: int = 0) -> bytes:
+    return encode(message, run=0, source=source, sequence=10**6, now=0.0, sent=0)
+
+
+def raw(kind: str, *fields: Any) -> bytes:
+    header = HEADER.pack(b"po", VERSION, 0, 0, 0, 10**6, 0.0, 0)
+    return header + msgspec.msgpack.encode([kind, *fields])
+
+
+def wrong_version() -> bytes:
+    frame = bytearray(frame_of(Vote((1,))))
+    frame[2] = VERSION + 1
+    return bytes(frame)
+
+
+STRANGERS = {
+    "garbage": (b"\x00random bytes that are no frame of ours\xff" * 3, "garbage"),
+    "short": (b"po", "short"),
+    "version": (wrong_version(), "version"),
+    "unknown kind": (raw("Surrender", 1), "unknown-kind"),
+    "a vote without joining": (frame_of(Vote((1,))), "unknown-kind"),
+    "ready without joining": (frame_of(control.Ready()), "never-joined"),
+    "joining with a wrong token": (frame_of(control.Join(0, "guess", "", 1)), "join"),
+    "100 MB in one frame": (b"po" + bytes(100 << 20), "connection-dropped"),
+}
+
+
+STRANGER = """
+import sys, time, zmq
+frame = sys.stdin.buffer.read()
+context = zmq.Context()
+for _ in range(200):
+    socket = context.socket(zmq.DEALER)
+    socket.setsockopt(zmq.LINGER, 500)
+    socket.connect(sys.argv[1])
+    socket.send(frame, copy=False)
+    socket.close()
+    time.sleep(0.05)
+    print(end="x", flush=True)
+"""
+
+
+def run_under_fire(frame: bytes) -> tuple[RunRecord, int]:
+    """A run while a stranger sends `frame` again and again; how often it did."""
+    run = spec("central", agents=4)
+    with ProcessEngine(run) as engine:
+        # a process of its own, so that what it holds in memory is not taken for ours
+        stranger = subprocess.Popen(
+            [sys.executable, "-P", "-c", STRANGER, engine.endpoint],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        assert stranger.stdin is not None
+        assert stranger.stdout is not None
+        try:
+            stranger.stdin.write(frame)
+            stranger.stdin.close()
+            stranger.stdout.read(1)  # it has begun
+            record = engine.run(run, 0)
+        finally:
+            stranger.terminate()
+            sent = 1 + len(stranger.stdout.read())
+            stranger.wait()
+            stranger.stdout.close()
+    return record, sent
+
+
+@pytest.mark.parametrize("name", STRANGERS)
+def test_a_stranger_is_refused_and_counted_and_the_run_goes_on(name: str) -> None:
+    frame, reason = STRANGERS[name]
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    record, sent = run_under_fire(frame)
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+    assert (record.status, record.best_arm) == ("identified", 0)
+    assert 1 <= record.refused[reason] <= 2 * sent
+    assert grown < 64 << 20
+
+
+class Saboteur(AgentProcess):
+    """An agent that joined honestly and sends a bad message after each honest vote."""
+
+    bad: Callable[[Any], None]
+
+    def _flush(self, host: Any) -> None:
+        votes = [frame for _, frame in host.outbox if frame[HEADER.size + 2 :][:4] == b"Vote"]
+        for frame in votes:
+            type(self).bad(self, host, frame)
+        super()._flush(host)
+
+
+def a_second_vote(self: Saboteur, host: Any, frame: bytes) -> None:
+    (arm, *_), *_ = msgspec.msgpack.decode(frame[HEADER.size :])[1:]
+    host.send(COORDINATOR, Vote((arm,)))
+
+
+def the_same_frame_again(self: Saboteur, host: Any, frame: bytes) -> None:
+    host.outbox.append((COORDINATOR, frame))
+
+
+def a_vote_for_no_arm(self: Saboteur, host: Any, frame: bytes) -> None:
+    host.send(COORDINATOR, Vote((99,)))
+
+
+def a_vote_in_anothers_name(self: Saboteur, host: Any, frame: bytes) -> None:
+    other = frame_of(Vote((1,)), source=host.rank - 1)
+    host.outbox.append((COORDINATOR, other))
+
+
+def a_report_before_the_end(self: Saboteur, host: Any, frame: bytes) -> None:
+    host.send(COORDINATOR, control.Due(-1.0))
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (a_second_vote, "duplicate-vote"),
+        (the_same_frame_again, "replayed"),
+        (a_vote_for_no_arm, "no-such-arm"),
+        (a_vote_in_anothers_name, "wrong-source"),
+        (a_report_before_the_end, "out-of-turn"),
+    ],
+)
+def test_a_bad_agent_is_refused_and_counted_and_the_run_goes_on(
+    bad: Callable[..., None], reason: str
+) -> None:
+    run = spec("mase", agents=8)
+    engine = ProcessEngine(run, spawn=7)
+
+    class Bad(Saboteur):
+        pass
+
+    Bad.bad = bad  # type: ignore[method-assign, assignment]
+    agent = Bad(engine.endpoint, 7, engine.token)
+    thread = threading.Thread(target=agent.serve)
+    thread.start()
+    with engine:
+        record = engine.run(run, 0)
+    thread.join(10)
+    assert not thread.is_alive()
+    assert (record.status, record.best_arm) == ("identified", 0)
+    assert record.refused[reason] >= 1
+    assert set(record.refused) <= {reason, "connection-dropped"}
+
+
+def test_bad_frames_leave_the_coordinator_as_it_was() -> None:
+    run = spec("mase", agents=8)
+    network = run.definition().network(run, 0)
+    host = CoordinatorHost(run, network, 0, lambda: 0)
+    host.begin()
+    host.outbox.clear()
+    for frame in (b"", b"po", wrong_version(), raw("Vote"), raw("Vote", [-1]), raw("Vote", [[]])):
+        host.receive(0, frame)
+    assert sum(host.refused.values()) == 6
+    assert host.outbox == []
+    assert host.log == {}

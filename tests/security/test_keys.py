@@ -1,0 +1,136 @@
+"""Key folders: who can read them, what is wrong with them, whose turn a shared one is."""
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from posse.cli.main import main
+from posse.errors import PosseError
+from posse.security import address, keys
+
+
+def test_secret_keys_are_readable_by_their_owner_only_and_pairs_belong_together(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "keys"
+    assert main(["keys", str(folder), "--agents", "3"]) == 0
+    secrets = sorted(path.name for path in folder.glob("*.key_secret"))
+    assert secrets == [*(f"agent-{n}.key_secret" for n in range(3)), "coordinator.key_secret"]
+    for path in folder.iterdir():
+        assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0
+    ours = keys.for_coordinator(folder, 3)
+    for rank in range(3):
+        agent = keys.for_agent(folder, rank)
+        assert ours.rank_of(agent.own.public) == rank
+        assert agent.coordinator == ours.own.public
+    assert ours.rank_of(ours.own.public) == keys.OPERATOR
+    assert ours.rank_of("x" * 40) is None
+    assert agent.own.secret not in repr(agent)
+
+
+def test_more_keys_leave_the_old_ones_as_they_are(tmp_path: Path) -> None:
+    assert keys.create(tmp_path, 2) == 3
+    before = keys.for_coordinator(tmp_path, 2)
+    assert keys.create(tmp_path, 4) == 2
+    after = keys.for_coordinator(tmp_path, 4)
+    assert after.agents[:2] == before.agents
+    assert after.own == before.own
+
+
+def test_a_shared_folder_gives_every_process_a_key_of_its_own(tmp_path: Path) -> None:
+    keys.create(tmp_path, 2)
+    first, second = keys.for_agent(tmp_path, -1), keys.for_agent(tmp_path, -1)
+    assert [first.rank, second.rank] == [0, 1]
+    with pytest.raises(PosseError, match="all 2 keys in .* are in use"):
+        keys.for_agent(tmp_path, -1)
+    assert first.claim is not None
+    first.claim.close()
+    third = keys.for_agent(tmp_path, -1)
+    assert third.rank == 0
+    for holder in (second, third):
+        assert holder.claim is not None
+        holder.claim.close()
+
+
+def test_what_is_wrong_with_a_folder_is_said(tmp_path: Path) -> None:
+    with pytest.raises(PosseError, match=r"coordinator\.key cannot be read: .*posse keys"):
+        keys.for_agent(tmp_path, 0)
+    keys.create(tmp_path, 2)
+    with pytest.raises(PosseError, match="has the keys of 2 agents and the run file asks for 3"):
+        keys.for_coordinator(tmp_path, 3)
+    with pytest.raises(PosseError, match=r"agent-7\.key_secret cannot be read"):
+        keys.for_agent(tmp_path, 7)
+    secret = tmp_path / "agent-0.key_secret"
+    secret.chmod(0o644)
+    with pytest.raises(PosseError, match="is readable by everybody; run: chmod 600"):
+        keys.for_agent(tmp_path, 0)
+    allowlist = tmp_path / keys.ALLOWLIST
+    good = allowlist.read_text()
+    first, second = keys.for_coordinator(tmp_path, 2).agents
+    allowlist.write_text(good.replace(second, first))
+    with pytest.raises(PosseError, match="agents 0 and 1 have the same key"):
+        keys.for_coordinator(tmp_path, 2)
+    allowlist.write_text(good.replace(second, "short"))
+    with pytest.raises(PosseError, match="the key of agent 1 is not a public key"):
+        keys.for_coordinator(tmp_path, 2)
+    allowlist.write_text("agents = 3")
+    with pytest.raises(PosseError, match="is not an allowlist"):
+        keys.for_coordinator(tmp_path, 2)
+
+
+def test_an_open_address_needs_keys_or_the_word(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["agent", "--join", "tcp://10.1.2.3:7000"]) == 1
+    assert "make them by posse keys" in capsys.readouterr().err
+    assert main(["agent", "--join", "tcp://h:1", "--insecure", "--keys", str(tmp_path)]) == 1
+    assert "contradict" in capsys.readouterr().err
+
+
+def test_a_name_that_begins_like_loopback_is_not_local(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert [
+        address.is_local(f"tcp://{host}:7000")
+        for host in ("127.0.0.1", "127.9.9.9", "localhost", "127.example.org", "0.0.0.0", "*", "h")
+    ] == [True, True, True, False, False, False, False]
+    assert address.is_local("ipc:///tmp/x")
+    for command in ("status", "agent"):
+        assert main([command, "--join", "tcp://127.example.org:7000"]) == 1
+        assert "there are no keys; make them by posse keys" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["", "nonsense", "tcp://h", "tcp://:7000", "tcp://h:70000", "tcp://[::1]:7", "tls://h:1"],
+)
+def test_what_is_no_address_is_said_before_anything_starts(
+    wrong: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["agent", "--insecure", "--join", wrong]) == 1
+    assert f"--join {wrong}: must be tcp://HOST:PORT, as in" in capsys.readouterr().err
+    with pytest.raises(PosseError, match="^--bind "):
+        address.check("--bind", wrong, bind=True)
+
+
+def test_any_port_may_be_bound_and_none_joined() -> None:
+    address.check("--inbox", "tcp://h:*", bind=True)
+    with pytest.raises(PosseError, match=r"--join tcp://h:\*: must be"):
+        address.check("--join", "tcp://h:*")
+
+
+@pytest.mark.parametrize("name", ["POSSE_RANK", "JOB_COMPLETION_INDEX", "SLURM_PROCID"])
+def test_the_rank_comes_from_whoever_starts_many(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from posse.cli.main import _rank  # noqa: PLC0415
+
+    monkeypatch.setenv(name, "5")
+    assert _rank("auto") == 5
+    assert _rank("3") == 3
+    monkeypatch.setenv(name, "five")
+    with pytest.raises(PosseError, match=f"{name} five: must be a number"):
+        _rank("auto")
+    monkeypatch.delenv(name)
+    assert _rank("auto") == -1

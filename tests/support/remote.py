@@ -1,0 +1,78 @@
+"""Coordinators and remote agents in this process, each in a thread."""
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from posse.engines.processes import ProcessEngine
+from posse.engines.remote_agent import RemoteAgent
+from posse.security import keys
+from posse.spec.runfile import RunSpec
+
+LOGS = logging.getLogger("posse")
+
+
+class Agent:
+    """A remote agent that serves in a thread; `code` is its exit code when it has ended."""
+
+    def __init__(self, endpoint: str, rank: int = -1, **options: Any) -> None:
+        options.setdefault("wait", 20.0)
+        self.process = RemoteAgent(endpoint, rank, **options)
+        self.code: int | None = None
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        self.code = self.process.serve()
+
+    def ended(self, within: float = 15.0) -> int | None:
+        self._thread.join(within)
+        assert not self._thread.is_alive(), "the agent did not end in time"
+        return self.code
+
+
+@contextmanager
+def coordinator(
+    spec: RunSpec, bind: str = "tcp://127.0.0.1:*", folder: Path | None = None
+) -> Iterator[ProcessEngine]:
+    """A coordinator that is bound; entering it as a context waits for its agents."""
+    pairs = keys.for_coordinator(folder, spec.agents.count) if folder else None
+    engine = ProcessEngine(spec, bind=bind, token="", spawn=0, keys=pairs)
+    try:
+        yield engine
+    finally:
+        engine.close()
+
+
+class Coordinator:
+    """A coordinator whose run goes on in a thread; what it raised is in `error`."""
+
+    def __init__(self, spec: RunSpec, endpoint: str, folder: Path | None = None) -> None:
+        pairs = keys.for_coordinator(folder, spec.agents.count) if folder else None
+        self.engine = ProcessEngine(spec, bind=endpoint, token="", spawn=0, keys=pairs)
+        self.endpoint = self.engine.endpoint
+        self.error: Exception | None = None
+        self.record: Any = None
+        self._spec = spec
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            with self.engine:
+                self.record = self.engine.run(self._spec, 0)
+        except Exception as error:
+            self.error = error
+
+    def ended(self, within: float = 30.0) -> Any:
+        self._thread.join(within)
+        assert not self._thread.is_alive(), "the coordinator did not end in time"
+        return self.record
+
+    def stop(self) -> None:
+        if self._thread.is_alive():
+            self.engine.hub.interrupt()
+        self._thread.join(10)

@@ -1,0 +1,78 @@
+"""Specifications for tests, and what two runs must agree in."""
+
+from typing import Any
+
+import psutil
+
+from posse.results.record import RunRecord
+from posse.spec.runfile import RunSpec, parse
+from protocol.control import LinkCount
+from protocol.wire import Plane
+from tests.conftest import PROBLEM_1
+
+BEST_ARM_SYSTEMS: dict[str, dict[str, Any]] = {
+    "mase": {},
+    "dp-mase": {"epsilon": 0.5},
+    "corrupted-elimination": {"xi": 0.1},
+    "central": {},
+    "independent": {},
+}
+
+
+def spec(system: str, agents: int = 16, **changes: Any) -> RunSpec:
+    """A specification on Problem 1, with changes."""
+    raw: dict[str, Any] = {
+        "system": system,
+        "seed": 3,
+        "agents": {"count": agents},
+        "arms": {"kind": "bernoulli", "means": PROBLEM_1},
+        "parameters": BEST_ARM_SYSTEMS.get(system, {}),
+        "engine": {"deadline": 20.0},
+    }
+    raw.update(changes)
+    return parse(raw)
+
+
+def agent_processes() -> list[psutil.Process]:
+    """The agents that this process has up, oldest first."""
+    found = []
+    for child in psutil.Process().children():
+        if "posse.engines.forkserver" in child.cmdline():
+            found += child.children()
+    return sorted(found, key=lambda process: process.pid)
+
+
+def data_links(record: RunRecord) -> list[LinkCount]:
+    """Messages and bytes of the paper's own messages, per link and kind."""
+    return [link for link in record.links if link.plane != Plane.CONTROL]
+
+
+def control_messages(record: RunRecord) -> dict[tuple[int, int, str], int]:
+    """Control messages per link and kind."""
+    return {
+        (link.source, link.target, link.kind): link.messages
+        for link in record.links
+        if link.plane == Plane.CONTROL
+    }
+
+
+def assert_same_run(one: RunRecord, other: RunRecord) -> None:
+    """The same seed gave the same run: answer, log, regret curve, messages, payload bytes."""
+    for name in (
+        "status",
+        "best_arm",
+        "rounds",
+        "slots",
+        "pulls_per_arm",
+        "pulls_per_agent",
+        "regret",
+        "regret_curve",
+        "answers",
+        "log",
+        "agent_logs",
+        "privacy",
+        "refused",
+    ):
+        assert getattr(one, name) == getattr(other, name), name
+    assert data_links(one) == data_links(other)
+    assert control_messages(one) == control_messages(other)
