@@ -14,11 +14,12 @@ import msgspec
 import pytest
 import zmq
 
-from posse.engines import gate, remote_agent
+from posse.engines import remote_agent
 from posse.engines.processes import ProcessEngine
 from posse.engines.roster import NotAdmitted, Roster
 from posse.errors import PosseError, RunFailed
 from posse.security import keys
+from posse.security import zap as gate
 from posse.security.zap import Verdict
 from posse.spec.runfile import RunSpec
 from protocol import control
@@ -267,7 +268,7 @@ def test_what_a_lost_coordinator_ordered_is_not_begun_for_the_next(
     )
     first = ProcessEngine(mesh, bind="tcp://127.0.0.1:*", token="", spawn=0)
     waiting = Agent(first.endpoint, 0, wait=2.0)
-    monkeypatch.setattr("tests.remote.RemoteAgent", Elsewhere)
+    monkeypatch.setattr("tests.support.remote.RemoteAgent", Elsewhere)
     elsewhere = Agent(first.endpoint, 1, wait=2.0)
     with pytest.raises(RunFailed, match="agent 0 to be ready"):
         first.run(mesh, 0)

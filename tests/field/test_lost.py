@@ -14,7 +14,7 @@ import pytest
 from posse.cli.main import main
 from posse.security import keys
 from posse.spec.runfile import RunSpec
-from tests.support import test_anonymous
+from tests.runs import test_anonymous
 from tests.support.remote import Agent, Coordinator
 from tests.support.runs import spec
 

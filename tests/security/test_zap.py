@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 import pytest
 import zmq
 
-from posse.engines import gate
+from posse.security import zap as gate
 from posse.security.zap import Gate, Verdict, connect_with, serve_with
 
 
