@@ -33,9 +33,9 @@ from protocol.anonymous import (
 from protocol.errors import LocalProtocolError, RemoteProtocolError
 from protocol.machine import (
     COORDINATOR,
-    Effect,
-    Effects,
-    Event,
+    AgentEffect,
+    AgentEffects,
+    AgentEvent,
     Explore,
     Finish,
     FloatArray,
@@ -59,7 +59,7 @@ class Earnings:
     total: float = 0.0
     noted: int = 0
 
-    def add(self, amount: float, played: int) -> list[Effect]:
+    def add(self, amount: float, played: int) -> list[AgentEffect]:
         """`amount` was earned up to round `played`."""
         self.total += amount
         mark = played * _REWARD_POINTS // self.horizon
@@ -91,8 +91,8 @@ class AnonymousPlayer:
     committed: Commit | None = None
     reports: dict[int, Words] = field(default_factory=dict)
 
-    def handle(self, event: Event, now: float) -> Effects:
-        """See `protocol.machine.Machine`."""
+    def handle(self, event: AgentEvent, now: float) -> AgentEffects:
+        """See `protocol.machine.AgentMachine`."""
         match event:
             case Started():
                 return [Send(COORDINATOR, PublicKey(public_key(self.masker.private)))]
@@ -120,13 +120,13 @@ class AnonymousPlayer:
     def _width(self) -> int:
         return schedule_length(self.masker.group_size)
 
-    def _meet(self, keys: dict[int, bytes]) -> Effects:
+    def _meet(self, keys: dict[int, bytes]) -> AgentEffects:
         if keys.get(self.rank) != public_key(self.masker.private):
             raise RemoteProtocolError("wrong-keys", "our own public key is not among them")
         self.masker.keys = keys
         return []
 
-    def _begin(self, order: Assign) -> Effects:
+    def _begin(self, order: Assign) -> AgentEffects:
         if order.arm >= self.arms:
             raise RemoteProtocolError("no-such-arm", str(order.arm))
         rounds = order.copies * self._width
@@ -139,7 +139,7 @@ class AnonymousPlayer:
         self.reports = {}
         return [Pull((order.arm,), rounds, each=True)]
 
-    def _commit(self, order: Commit) -> Effects:
+    def _commit(self, order: Commit) -> AgentEffects:
         if order.arm >= self.arms:
             raise RemoteProtocolError("no-such-arm", str(order.arm))
         if self.played + order.rounds > self.horizon:
@@ -149,7 +149,7 @@ class AnonymousPlayer:
         self.committed, self.playing = order, True
         return [Pull((order.arm,), order.rounds)]
 
-    def _played(self, times: int, sums: FloatArray, rewards: FloatArray | None) -> Effects:
+    def _played(self, times: int, sums: FloatArray, rewards: FloatArray | None) -> AgentEffects:
         self.played += times
         noted = self.earnings.add(float(sums[0]), self.played)
         if self.committed is not None:
@@ -167,7 +167,7 @@ class AnonymousPlayer:
         words[1 + order.group.index(self.rank)] = 0
         return [*noted, *self._report(order, words)]
 
-    def _report(self, order: Assign, words: Words) -> list[Effect]:
+    def _report(self, order: Assign, words: Words) -> list[AgentEffect]:
         number, group = order.number, order.group
         if self.aggregation == "masked":
             hidden = self.masker.mask(number, group, words)
@@ -178,7 +178,7 @@ class AnonymousPlayer:
         self.reports[self.rank] = words
         return [Send(COORDINATOR, Played(number)), *self._pass_on(order)]
 
-    def _collect(self, forwarded: Forwarded) -> Effects:
+    def _collect(self, forwarded: Forwarded) -> AgentEffects:
         """`sink`: take another member's report."""
         number, sender = forwarded.number, forwarded.sender
         order = self.order
@@ -190,7 +190,7 @@ class AnonymousPlayer:
         self.reports[sender] = unpack_words(report, self._width)
         return self._pass_on(order)
 
-    def _pass_on(self, order: Assign) -> list[Effect]:
+    def _pass_on(self, order: Assign) -> list[AgentEffect]:
         if len(self.reports) < len(order.group):
             return []
         sums = np.zeros(self._width, dtype=np.uint64)
@@ -215,8 +215,8 @@ class ParallelUcb:
     sums: FloatArray = field(default_factory=lambda: np.zeros(0))
     counts: FloatArray = field(default_factory=lambda: np.zeros(0))
 
-    def handle(self, event: Event, now: float) -> Effects:
-        """See `protocol.machine.Machine`."""
+    def handle(self, event: AgentEvent, now: float) -> AgentEffects:
+        """See `protocol.machine.AgentMachine`."""
         match event:
             case Started():
                 self.sums = np.zeros(self.arms)
@@ -251,7 +251,7 @@ class ParallelUcb:
         acts[-1] |= width == self.horizon - self.t
         return int(acts.argmax()) if acts.any() else rewards.shape[1]
 
-    def _choose(self, earned: float) -> Effects:
+    def _choose(self, earned: float) -> AgentEffects:
         noted = self.earnings.add(earned, self.t)
         if self.t >= self.horizon:
             means = self.sums / np.maximum(self.counts, 1)

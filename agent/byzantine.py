@@ -9,7 +9,7 @@ from agent.cooperative import best
 from agent.flooding import Faults, Records
 from agent.trimmed import TrimmedMeans
 from protocol.cooperative import Variant, reward_record
-from protocol.machine import Effect, FloatArray
+from protocol.machine import AgentEffect, FloatArray
 
 LARGEST_REWARD = 1e12
 """Beyond it a reward is as good as infinite: sums would lose the honest ones."""
@@ -55,7 +55,7 @@ class SharedRewards:
         robust = self.samples.estimate(self.contamination, delta)
         return best(robust + self.sigma * math.sqrt(self.contamination) + deviation, self.ties)
 
-    def learn(self, arm: int, reward: float) -> list[Effect]:
+    def learn(self, arm: int, reward: float) -> list[AgentEffect]:
         """See `Learner.learn`."""
         self.pulls[arm] += 1
         self.samples.add(np.array([arm]), np.array([reward]))

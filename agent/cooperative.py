@@ -27,11 +27,11 @@ from protocol.cooperative import (
 )
 from protocol.errors import RemoteProtocolError
 from protocol.machine import (
+    AgentEffect,
+    AgentEffects,
+    AgentEvent,
     Broadcast,
     Disclose,
-    Effect,
-    Effects,
-    Event,
     Finish,
     FloatArray,
     Note,
@@ -54,7 +54,7 @@ class Learner(Protocol):
         """A_t, the arm to pull."""
         ...
 
-    def learn(self, arm: int, reward: float) -> list[Effect]:
+    def learn(self, arm: int, reward: float) -> list[AgentEffect]:
         """The arm's reward; what is released by it."""
         ...
 
@@ -96,8 +96,8 @@ class CooperativeAgent:
         """See `protocol.machine.PatientMachine`."""
         return len(self.flood.neighbours) - len(self.flood.bundles) if self.waiting else 0
 
-    def handle(self, event: Event, now: float) -> Effects:
-        """See `protocol.machine.Machine`."""
+    def handle(self, event: AgentEvent, now: float) -> AgentEffects:
+        """See `protocol.machine.AgentMachine`."""
         match event:
             case Received(sender, Bundle() as bundle):
                 self.flood.take(sender, bundle)
@@ -118,7 +118,7 @@ class CooperativeAgent:
             self.corruption.corrupt(own, self.flood.relayed)
         return self.flood.bundle(own)
 
-    def _go_on(self, effects: list[Effect]) -> Effects:
+    def _go_on(self, effects: list[AgentEffect]) -> AgentEffects:
         if self.flood.slot == self.horizon:
             return [*effects, *self._closing(), Finish("horizon", int(self.learner.pulls.argmax()))]
         self.waiting = not self.flood.complete
@@ -130,11 +130,11 @@ class CooperativeAgent:
             self.flood.refused.clear()
         return self._begin_slot(effects)
 
-    def _begin_slot(self, effects: list[Effect]) -> Effects:
+    def _begin_slot(self, effects: list[AgentEffect]) -> AgentEffects:
         self.flood.begin_slot()
         return [*effects, Pull((self.learner.choose(self.flood.slot),), 1)]
 
-    def _closing(self) -> list[Effect]:
+    def _closing(self) -> list[AgentEffect]:
         """For the lab: duplicates, and messages by distance with the sum of their delays."""
         flood = self.flood
         rows = zip(flood.arrivals.tolist(), flood.delays.tolist(), strict=True)
@@ -196,7 +196,7 @@ class SharedMeans:
         """s_k and n_k of the agent itself as it uses them, shape (K,) each."""
         return self.sums, self.pulls
 
-    def learn(self, arm: int, reward: float) -> list[Effect]:
+    def learn(self, arm: int, reward: float) -> list[AgentEffect]:
         """See `Learner.learn`."""
         self.pulls[arm] += 1
         self.sums[arm] += reward
@@ -290,7 +290,7 @@ class PrivateMeans(SharedMeans):
             return self.sums, self.pulls
         return self.released_sums, self.released_counts
 
-    def learn(self, arm: int, reward: float) -> list[Effect]:
+    def learn(self, arm: int, reward: float) -> list[AgentEffect]:
         """See `Learner.learn`."""
         self.pulls[arm] += 1
         self.sums[arm] += reward

@@ -18,10 +18,10 @@ from protocol.federated import Active, Delay, Means, Schedule, SinkMeans, Varian
 from protocol.machine import (
     COORDINATOR,
     Abort,
+    AgentEffects,
+    AgentEvent,
     Attest,
     Disclose,
-    Effects,
-    Event,
     Finish,
     FloatArray,
     Note,
@@ -67,11 +67,11 @@ class Exchange(Protocol):
         """A round begins with this agent's own means."""
         ...
 
-    def open(self) -> Effects:
+    def open(self) -> AgentEffects:
         """The next slot begins."""
         ...
 
-    def receive(self, event: Received) -> Effects:
+    def receive(self, event: Received) -> AgentEffects:
         """A neighbour's message."""
         ...
 
@@ -104,8 +104,8 @@ class Eliminator:
     answer: int | None = None
     tail: list[Pull] = field(default_factory=list)
 
-    def handle(self, event: Event, now: float) -> Effects:
-        """See `protocol.machine.Machine`."""
+    def handle(self, event: AgentEvent, now: float) -> AgentEffects:
+        """See `protocol.machine.AgentMachine`."""
         match event:
             case Started():
                 self.active = tuple(range(self.arms))
@@ -122,10 +122,10 @@ class Eliminator:
             case _:
                 raise RemoteProtocolError("out-of-turn", type(event).__name__)
 
-    def _started(self) -> Effects:
+    def _started(self) -> AgentEffects:
         return self._begin_round()
 
-    def _begin_round(self) -> Effects:
+    def _begin_round(self) -> AgentEffects:
         if len(self.active) == 1:
             return self._play(self.active[0])
         self.round += 1
@@ -138,7 +138,7 @@ class Eliminator:
         self.stage = "explore"
         return [Pull(self.active, new)]
 
-    def _explored(self, sums: FloatArray) -> Effects:
+    def _explored(self, sums: FloatArray) -> AgentEffects:
         scale = self.schedule.scale(self.new)
         self.latest = self.noise.noisy(sums / self.new, 1 / self.new, scale)
         before = self.observed - self.new
@@ -150,7 +150,7 @@ class Eliminator:
         row = (self.round, len(self.active), self.observed, self.new)
         return [Disclose(release), Note("explored", row), *self._share()]
 
-    def _share(self) -> Effects:
+    def _share(self) -> AgentEffects:
         exchange = self.exchange
         if exchange is None:
             return self._shared()
@@ -169,7 +169,7 @@ class Eliminator:
         """What this agent shares of its means."""
         return self.mean
 
-    def _delay(self) -> Effects:
+    def _delay(self) -> AgentEffects:
         """One slot of the delay: the arm of the largest ȳ is pulled once."""
         if self.t >= self.schedule.horizon:
             return self._play_on()
@@ -178,13 +178,13 @@ class Eliminator:
         self.stage = "delay"
         return [Pull((self.answer,), 1)]
 
-    def _open(self) -> Effects:
+    def _open(self) -> AgentEffects:
         assert self.exchange is not None
         self.stage = "wait"
         effects = self.exchange.open()
         return [*effects, *self._slot_over()] if self.exchange.idle else effects
 
-    def _received(self, event: Received) -> Effects:
+    def _received(self, event: Received) -> AgentEffects:
         exchange = self.exchange
         if exchange is None or event.sender == COORDINATOR:
             raise RemoteProtocolError("out-of-turn", type(event.message).__name__)
@@ -192,7 +192,7 @@ class Eliminator:
         effects = exchange.receive(event)
         return [*effects, *self._slot_over()] if exchange.idle and not closed else effects
 
-    def _slot_over(self) -> Effects:
+    def _slot_over(self) -> AgentEffects:
         exchange = self.exchange
         assert exchange is not None
         if not exchange.over:
@@ -200,7 +200,7 @@ class Eliminator:
         row = (self.round, exchange.slot, exchange.links)
         return [Stopwatch("exchange", False), Note("exchanged", row), *self._shared()]
 
-    def _shared(self) -> Effects:
+    def _shared(self) -> AgentEffects:
         """The round's means are where they should be."""
         raise NotImplementedError
 
@@ -215,21 +215,21 @@ class Eliminator:
         self.mean = self.mean[[self.active.index(k) for k in arms]]
         self.active = arms
 
-    def _cut(self) -> Effects:
+    def _cut(self) -> AgentEffects:
         """The horizon falls into the exploration: what is left is pulled in turn."""
         times, rest = divmod(self.schedule.horizon - self.t, len(self.active))
         self.tail = [Pull(self.active, times)] if times else []
         self.tail += [Pull(self.active[:rest], 1)] if rest else []
         return self._play_on()
 
-    def _play(self, arm: int) -> Effects:
+    def _play(self, arm: int) -> AgentEffects:
         """Only this arm until the horizon."""
         self.answer = arm
         left = self.schedule.horizon - self.t
         self.tail = [Pull((arm,), left)] if left else []
         return self._play_on()
 
-    def _play_on(self) -> Effects:
+    def _play_on(self) -> AgentEffects:
         self.stage = "tail"
         if self.tail:
             return [self.tail.pop(0)]
@@ -239,7 +239,7 @@ class Eliminator:
 class LoneEliminator(Eliminator):
     """`single-mab`: CDP-MAB with M = 1 and nobody to talk to."""
 
-    def _shared(self) -> Effects:
+    def _shared(self) -> AgentEffects:
         self._decide(self.mean)
         return self._begin_round()
 
@@ -258,7 +258,7 @@ class DdpAgent(Eliminator):
     def _row(self) -> FloatArray:
         return self.mean if self.variant == "corrected" else self.latest
 
-    def _shared(self) -> Effects:
+    def _shared(self) -> AgentEffects:
         exchange = self.exchange
         assert exchange is not None
         missing = [n for n in range(self.agents) if n not in exchange.has]
@@ -283,7 +283,7 @@ class _Served(Eliminator):
 
     decision: Active | None = None
 
-    def _received(self, event: Received) -> Effects:
+    def _received(self, event: Received) -> AgentEffects:
         if event.sender != COORDINATOR:
             return Eliminator._received(self, event)
         decision = event.message
@@ -301,7 +301,7 @@ class _Served(Eliminator):
     def _idle(self) -> bool:
         return self.exchange is None or (self.exchange.idle and self.exchange.over)
 
-    def _go_on(self) -> Effects:
+    def _go_on(self) -> AgentEffects:
         """Take the server's decision if it is there."""
         decision = self.decision
         self.stage = "wait"
@@ -323,15 +323,15 @@ class CdpAgent(_Served):
     partial: bool = False
     upload: bool = True
 
-    def _started(self) -> Effects:
+    def _started(self) -> AgentEffects:
         return [] if self.partial else self._begin_round()
 
-    def _go_on(self) -> Effects:
+    def _go_on(self) -> AgentEffects:
         if self.decision is not None:
             self.upload = self.decision.upload
         return _Served._go_on(self)
 
-    def _shared(self) -> Effects:
+    def _shared(self) -> AgentEffects:
         if not self.upload:
             return self._go_on()
         return [Send(COORDINATOR, Means(self.round, pack_floats(self.mean))), *self._go_on()]
@@ -347,7 +347,7 @@ class HdpAgent(_Served):
     component: tuple[int, ...] = ()
     rank: int = 0
 
-    def _shared(self) -> Effects:
+    def _shared(self) -> AgentEffects:
         exchange = self.exchange
         assert exchange is not None
         if not self.component:

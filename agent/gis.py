@@ -13,7 +13,7 @@ import numpy as np
 
 from protocol.errors import RemoteProtocolError
 from protocol.federated import Adv, Data, Quiet, Req, unpack_rows
-from protocol.machine import Effect, Effects, FloatArray, Received, Send
+from protocol.machine import AgentEffect, AgentEffects, FloatArray, Received, Send
 from protocol.wire import Message, pack_floats
 
 Origins = tuple[int, ...]
@@ -78,7 +78,7 @@ class Gis:
         self.fresh = (self.rank,)
         self.said = {j: set() for j in self.neighbours}
 
-    def open(self) -> Effects:
+    def open(self) -> AgentEffects:
         """See `Exchange.open`: stage ADV."""
         self.slot += 1
         self.stage = "adv"
@@ -88,7 +88,7 @@ class Gis:
         message: Message = Adv(*at, self.fresh) if self.fresh else Quiet(*at, "adv")
         return [*(Send(j, message) for j in self.neighbours), *self._advance()]
 
-    def receive(self, event: Received) -> Effects:
+    def receive(self, event: Received) -> AgentEffects:
         """See `Exchange.receive`."""
         match event.message:
             case Adv(round_, slot, origins):
@@ -143,8 +143,8 @@ class Gis:
             raise RemoteProtocolError("duplicate", "the same data twice")
         self.data[sender] = unpack_rows(means, len(origins), self.rows.shape[1])
 
-    def _advance(self) -> Effects:
-        effects: list[Effect] = []
+    def _advance(self) -> AgentEffects:
+        effects: list[AgentEffect] = []
         if self.stage == "adv" and len(self.heard) == len(self.neighbours):
             effects += self._ask()
             self.stage = "req"
@@ -155,10 +155,10 @@ class Gis:
             self._end_slot()
         return effects
 
-    def _ask(self) -> Effects:
+    def _ask(self) -> AgentEffects:
         """Stage REQ: each of the means we lack is asked of the lowest agent that has it."""
         found = set(self.has)
-        effects: list[Effect] = []
+        effects: list[AgentEffect] = []
         at = (self.round, self.slot)
         for j in sorted(self.heard):
             if not self.heard[j]:
@@ -170,7 +170,7 @@ class Gis:
             effects.append(Send(j, Req(*at, lacking) if lacking else Quiet(*at, "req")))
         return effects
 
-    def _deliver(self) -> Effects:
+    def _deliver(self) -> AgentEffects:
         """Stage DATA: what was asked for."""
         return [
             Send(j, Data(self.round, self.slot, asked, pack_floats(self.rows[list(asked)])))

@@ -19,10 +19,10 @@ from protocol.cooperative import (
 )
 from protocol.errors import RemoteProtocolError
 from protocol.machine import (
+    AgentEffect,
+    AgentEffects,
+    AgentEvent,
     Disclose,
-    Effect,
-    Effects,
-    Event,
     Finish,
     FloatArray,
     Pull,
@@ -46,8 +46,8 @@ class LoneUcb:
         self.pulls = np.zeros(self.arms)
         self.sums = np.zeros(self.arms)
 
-    def handle(self, event: Event, now: float) -> Effects:
-        """See `protocol.machine.Machine`."""
+    def handle(self, event: AgentEvent, now: float) -> AgentEffects:
+        """See `protocol.machine.AgentMachine`."""
         match event:
             case Pulled(arms, _, sums):
                 effects = self.learn(arms[0], float(sums[0]))
@@ -69,7 +69,7 @@ class LoneUcb:
             return t - 1
         return best(self.sums / self.pulls + confidence_bonus(t, self.pulls), self.ties)
 
-    def learn(self, arm: int, reward: float) -> list[Effect]:
+    def learn(self, arm: int, reward: float) -> list[AgentEffect]:
         """The arm's reward; what is released by it."""
         self.pulls[arm] += 1
         self.sums[arm] += reward
@@ -94,7 +94,7 @@ class PrivateLoneUcb(LoneUcb):
     noise: Noise | None = None
     noisy_means: FloatArray = field(init=False)
     index: FloatArray = field(init=False)
-    redrawn: list[Effect] = field(default_factory=list)
+    redrawn: list[AgentEffect] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         LoneUcb.__post_init__(self)
@@ -114,7 +114,7 @@ class PrivateLoneUcb(LoneUcb):
             self.index[arm] = self.noisy_means[arm] + bonus[arm]
         return best(self.index, self.ties)
 
-    def learn(self, arm: int, reward: float) -> list[Effect]:
+    def learn(self, arm: int, reward: float) -> list[AgentEffect]:
         """See `LoneUcb.learn`."""
         LoneUcb.learn(self, arm, reward)
         if self.variant == "corrected" and self.pulls[arm] % pulls_per_release(self.epsilon) == 0:

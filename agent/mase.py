@@ -13,10 +13,10 @@ from agent.noise import Noise
 from protocol.errors import RemoteProtocolError
 from protocol.machine import (
     COORDINATOR,
+    AgentEffect,
+    AgentEffects,
+    AgentEvent,
     Disclose,
-    Effect,
-    Effects,
-    Event,
     Explore,
     Finish,
     FloatArray,
@@ -71,8 +71,8 @@ class MaseVoter:
     local: tuple[int, ...] = ()
     sums: FloatArray = field(default_factory=lambda: np.zeros(0))
 
-    def handle(self, event: Event, now: float) -> Effects:
-        """See `protocol.machine.Machine`."""
+    def handle(self, event: AgentEvent, now: float) -> AgentEffects:
+        """See `protocol.machine.AgentMachine`."""
         match event:
             case Started():
                 self.local = tuple(range(self.arms))
@@ -95,7 +95,7 @@ class MaseVoter:
         first: int = fires.argmax() if fires.any() else rewards.shape[1]
         return int(first)
 
-    def _test(self, arms: tuple[int, ...], rewards: FloatArray) -> Effects:
+    def _test(self, arms: tuple[int, ...], rewards: FloatArray) -> AgentEffects:
         # cumulative, as in `silent`: both must round alike
         self.sums[list(arms)] += np.cumsum(rewards, axis=1)[:, -1]
         self.t += rewards.shape[1]
@@ -104,7 +104,7 @@ class MaseVoter:
         losers = eliminable(self.local, means, 2 * float(radius))
         if not losers:
             return []
-        effects: list[Effect] = []
+        effects: list[AgentEffect] = []
         if self.votes:
             sent = (
                 self.noise.bernoulli(1 - self.xi, len(losers)) if self.xi else [True] * len(losers)
@@ -114,7 +114,7 @@ class MaseVoter:
                 effects.append(Send(COORDINATOR, Vote(vote)))
         return self._go_on(effects, without=frozenset(losers))
 
-    def _go_on(self, effects: list[Effect], without: frozenset[int]) -> Effects:
+    def _go_on(self, effects: list[AgentEffect], without: frozenset[int]) -> AgentEffects:
         local = tuple(k for k in self.local if k not in without)
         if local == self.local:
             return effects
@@ -143,8 +143,8 @@ class DpMaseVoter:
     local: tuple[int, ...] = ()
     dead: frozenset[int] = frozenset()
 
-    def handle(self, event: Event, now: float) -> Effects:
-        """See `protocol.machine.Machine`."""
+    def handle(self, event: AgentEvent, now: float) -> AgentEffects:
+        """See `protocol.machine.AgentMachine`."""
         match event:
             case Started():
                 self.local = tuple(range(self.arms))
@@ -157,19 +157,19 @@ class DpMaseVoter:
             case _:
                 raise RemoteProtocolError("out-of-turn", type(event).__name__)
 
-    def _begin_epoch(self, effects: list[Effect], arms_for_length: int) -> Effects:
+    def _begin_epoch(self, effects: list[AgentEffect], arms_for_length: int) -> AgentEffects:
         self.epoch += 1
         self.pulls = epoch_length(arms_for_length, self.epoch, self.beta, self.epsilon)
         return [*effects, Pull(self.local, self.pulls)]
 
-    def _end_epoch(self, sums: FloatArray) -> Effects:
+    def _end_epoch(self, sums: FloatArray) -> AgentEffects:
         scale = 1.0 / self.pulls / self.epsilon
         noisy = self.noise.noisy(sums / self.pulls, 1.0 / self.pulls, scale)
         width = 2 * epoch_radius(len(self.local), self.epoch, self.beta, self.epsilon, self.pulls)
         losers = tuple(
             k for k, mean in zip(self.local, noisy, strict=True) if noisy.max() - mean > width
         )
-        effects: list[Effect] = [
+        effects: list[AgentEffect] = [
             Disclose(
                 Release("laplace", 1.0 / self.pulls, scale, self.epsilon, f"epoch {self.epoch}")
             )
@@ -194,8 +194,8 @@ class RawSender:
     arms: int
     local: tuple[int, ...] = ()
 
-    def handle(self, event: Event, now: float) -> Effects:
-        """See `protocol.machine.Machine`."""
+    def handle(self, event: AgentEvent, now: float) -> AgentEffects:
+        """See `protocol.machine.AgentMachine`."""
         match event:
             case Started():
                 self.local = tuple(range(self.arms))

@@ -19,10 +19,10 @@ from agent.noise import Noise
 from protocol.errors import RemoteProtocolError
 from protocol.machine import (
     COORDINATOR,
+    AgentEffect,
+    AgentEffects,
+    AgentEvent,
     Disclose,
-    Effect,
-    Effects,
-    Event,
     FloatArray,
     Note,
     Received,
@@ -177,7 +177,7 @@ def _begun(mechanism: HybridSums, prefix: str) -> list[Release]:
     ]
 
 
-def _outcome(event: Event, slot: int) -> Outcome:
+def _outcome(event: AgentEvent, slot: int) -> Outcome:
     """The medium's answer to the choice of `slot`, checked."""
     if not isinstance(event, Received):
         raise RemoteProtocolError("out-of-turn", type(event).__name__)
@@ -214,10 +214,10 @@ class TdfsPlayer:
     arm: int = 0
     collided: bool = False
 
-    def handle(self, event: Event, now: float) -> Effects:
-        """See `protocol.machine.Machine`."""
+    def handle(self, event: AgentEvent, now: float) -> AgentEffects:
+        """See `protocol.machine.AgentMachine`."""
         if isinstance(event, Started):
-            effects: list[Effect] = [] if self.offset else [self._draw_offset()]
+            effects: list[AgentEffect] = [] if self.offset else [self._draw_offset()]
             return [*effects, self._choose()]
         outcome = _outcome(event, self.slot)
         effects = [Disclose(r) for r in self.index.observe(self.arm, outcome.sample)]
@@ -261,8 +261,8 @@ class RandomPlayer:
     slot: int = 1
     ahead: list[int] = field(default_factory=list)
 
-    def handle(self, event: Event, now: float) -> Effects:
-        """See `protocol.machine.Machine`."""
+    def handle(self, event: AgentEvent, now: float) -> AgentEffects:
+        """See `protocol.machine.AgentMachine`."""
         if not isinstance(event, Started):
             _outcome(event, self.slot)
             self.slot += 1

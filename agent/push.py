@@ -11,7 +11,7 @@ import numpy as np
 from agent.gis import Origins, check_origins
 from protocol.errors import RemoteProtocolError
 from protocol.federated import Data, Quiet, unpack_rows
-from protocol.machine import Effect, Effects, FloatArray, Received, Refuse, Send
+from protocol.machine import AgentEffect, AgentEffects, FloatArray, Received, Refuse, Send
 from protocol.wire import pack_floats
 
 
@@ -57,7 +57,7 @@ class Flooding:
         self.has = {self.rank}
         self.fresh = (self.rank,)
 
-    def open(self) -> Effects:
+    def open(self) -> AgentEffects:
         """See `Exchange.open`."""
         self.slot += 1
         self.idle = False
@@ -72,7 +72,7 @@ class Flooding:
         self._end_slot()
         return effects
 
-    def receive(self, event: Received) -> Effects:
+    def receive(self, event: Received) -> AgentEffects:
         """See `Exchange.receive`."""
         message = event.message
         if not isinstance(message, Data | Quiet):
@@ -90,7 +90,7 @@ class Flooding:
         self._end_slot()
         return []
 
-    def _say(self) -> Effects:
+    def _say(self) -> AgentEffects:
         at = (self.round, self.slot)
         if not self.fresh:
             return [Send(j, Quiet(*at, "push")) for j in self.neighbours]
@@ -172,8 +172,8 @@ class Gossip(Flooding):
         self.since = 0
         self.known = {j: set() for j in self.neighbours}
 
-    def _say(self) -> Effects:
-        effects: list[Effect] = []
+    def _say(self) -> AgentEffects:
+        effects: list[AgentEffect] = []
         at = (self.round, self.slot)
         chosen = self.neighbours[int(self.choice.integers(len(self.neighbours)))]
         news = tuple(sorted(self.has - self.known[chosen]))

@@ -12,7 +12,7 @@ import numpy as np
 from agent.gis import check_origins
 from protocol.errors import RemoteProtocolError
 from protocol.federated import Hop, unpack_rows
-from protocol.machine import Effect, Effects, FloatArray, Received, Refuse, Send
+from protocol.machine import AgentEffect, AgentEffects, FloatArray, Received, Refuse, Send
 from protocol.wire import pack_floats
 
 
@@ -58,12 +58,12 @@ class Relay:
         self.has = {self.rank}
         self.carried = [self.rank]
 
-    def open(self) -> Effects:
+    def open(self) -> AgentEffects:
         """See `Exchange.open`."""
         self.slot += 1
         self.idle = False
         self.arrived = {}
-        effects: list[Effect] = []
+        effects: list[AgentEffect] = []
         if self.towards is not None and self.carried:
             hop = Hop(
                 self.round, self.slot, tuple(self.carried), pack_floats(self.rows[self.carried])
@@ -81,7 +81,7 @@ class Relay:
         self._end_slot()
         return effects
 
-    def receive(self, event: Received) -> Effects:
+    def receive(self, event: Received) -> AgentEffects:
         """See `Exchange.receive`."""
         hop = event.message
         if not isinstance(hop, Hop):

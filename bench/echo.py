@@ -6,13 +6,15 @@ from posse.systems.base import CoordinatorContext, System
 from protocol.errors import RemoteProtocolError
 from protocol.machine import (
     COORDINATOR,
-    Effects,
-    Event,
+    AgentEffects,
+    AgentEvent,
     Finish,
     Parameters,
     PeerFinished,
     Received,
     Send,
+    ServerEffects,
+    ServerEvent,
     Started,
 )
 from protocol.privacy import Claim
@@ -45,8 +47,8 @@ class EchoAgent:
     size: int
     left: int
 
-    def handle(self, event: Event, now: float) -> Effects:
-        """See `protocol.machine.Machine`."""
+    def handle(self, event: AgentEvent, now: float) -> AgentEffects:
+        """See `protocol.machine.AgentMachine`."""
         match event:
             case Started():
                 pass
@@ -66,8 +68,8 @@ class EchoServer:
     agents: int
     done: int = 0
 
-    def handle(self, event: Event, now: float) -> Effects:
-        """See `protocol.machine.Machine`."""
+    def handle(self, event: ServerEvent, now: float) -> ServerEffects:
+        """See `protocol.machine.ServerMachine`."""
         match event:
             case Received(sender, EchoRequest(data)):
                 return [Send(sender, EchoReply(data))]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from posse.spec.runfile import RunSpec, topology
 from posse.systems.base import Network, System
 from protocol.errors import RemoteProtocolError
-from protocol.machine import Effects, Event, Finish, Parameters, Received, Send, Started
+from protocol.machine import AgentEffects, AgentEvent, Finish, Parameters, Received, Send, Started
 from protocol.privacy import Claim
 from protocol.wire import Message
 
@@ -34,8 +34,8 @@ class MeshAgent:
     slot: int = 0
     heard: dict[int, int] = field(default_factory=dict)
 
-    def handle(self, event: Event, now: float) -> Effects:
-        """See `protocol.machine.Machine`."""
+    def handle(self, event: AgentEvent, now: float) -> AgentEffects:
+        """See `protocol.machine.AgentMachine`."""
         match event:
             case Started():
                 return self._send()
@@ -49,7 +49,7 @@ class MeshAgent:
             case _:
                 raise RemoteProtocolError("out-of-turn", type(event).__name__)
 
-    def _send(self) -> Effects:
+    def _send(self) -> AgentEffects:
         frame = MeshFrame(self.slot, self.data)
         return [Send(n, frame) for n in self.neighbours]
 

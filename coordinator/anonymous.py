@@ -33,14 +33,14 @@ from protocol.anonymous import (
 )
 from protocol.errors import RemoteProtocolError
 from protocol.machine import (
-    Effect,
-    Effects,
-    Event,
     Finish,
     Note,
     PeerFinished,
     Received,
     Send,
+    ServerEffect,
+    ServerEffects,
+    ServerEvent,
     Started,
 )
 from protocol.wire import Message
@@ -76,8 +76,8 @@ class AnonymousServer:
     group_sizes: Counter[int] = field(default_factory=Counter)
     used: int = 0
 
-    def handle(self, event: Event, now: float) -> Effects:
-        """See `protocol.machine.Machine`."""
+    def handle(self, event: ServerEvent, now: float) -> ServerEffects:
+        """See `protocol.machine.ServerMachine`."""
         match event:
             case Started():
                 self.left = self.horizon
@@ -97,7 +97,7 @@ class AnonymousServer:
 
     # one assignment after the other
 
-    def _begin(self) -> list[Effect]:
+    def _begin(self) -> list[ServerEffect]:
         """Send the keys round when all are there, and the first assignment."""
         active = [int(n) for n in np.flatnonzero(self.active)]
         if self.number or self.committed or any(user not in self.keys for user in active):
@@ -105,9 +105,9 @@ class AnonymousServer:
         keys = {user: self.keys[user] for user in active}
         return [*(Send(user, Keys(keys)) for user in active), *self._next()]
 
-    def _next(self) -> list[Effect]:
+    def _next(self) -> list[ServerEffect]:
         """The next assignment, or the commitment."""
-        notes: list[Effect] = []
+        notes: list[ServerEffect] = []
         room = self.left // schedule_length(self.group_size)
         while room and self.active.sum() > self.group_size:
             if self.planned:
@@ -119,7 +119,7 @@ class AnonymousServer:
             notes += plan[1]
         return [*notes, *self._commit()]
 
-    def _assign(self, assignment: Assignment, room: int) -> list[Effect]:
+    def _assign(self, assignment: Assignment, room: int) -> list[ServerEffect]:
         arms = np.where(self.active, assignment.arms, -1)
         copies = min(assignment.copies, room)
         groups = form_groups(arms, self.group_size, self.generator)
@@ -149,12 +149,12 @@ class AnonymousServer:
             for user in users
         ]
 
-    def _commit(self) -> list[Effect]:
+    def _commit(self) -> list[ServerEffect]:
         """Every user plays its best arm for what is left of T."""
         self.committed = True
         self.planned.clear()
         best = self.learner.best()
-        effects: list[Effect] = [
+        effects: list[ServerEffect] = [
             Note("group-size", (size, count)) for size, count in sorted(self.group_sizes.items())
         ]
         effects.append(Note("commit", (self.number, self.horizon - self.left, self.used)))
@@ -165,7 +165,7 @@ class AnonymousServer:
 
     # answers
 
-    def _answer(self, sender: int, message: Message) -> Effects:
+    def _answer(self, sender: int, message: Message) -> ServerEffects:
         current = self.current
         if current is None or getattr(message, "number", None) != current.number:
             raise RemoteProtocolError("out-of-turn", type(message).__name__)
@@ -200,7 +200,7 @@ class AnonymousServer:
     def _bytes(self) -> int:
         return 8 * schedule_length(self.group_size)
 
-    def _masked(self, current: Round, group: Group, sender: int, words: bytes) -> Effects:
+    def _masked(self, current: Round, group: Group, sender: int, words: bytes) -> ServerEffects:
         if len(words) != self._bytes:
             return self._expel(current, sender)
         current.unanswered.remove(sender)
@@ -209,14 +209,14 @@ class AnonymousServer:
         asked = sorted(group.members) if complete else []
         return self._go_on(current, [Send(user, Unmask(current.number)) for user in asked])
 
-    def _sealed(self, current: Round, group: Group, sender: int, box: bytes) -> Effects:
+    def _sealed(self, current: Round, group: Group, sender: int, box: bytes) -> ServerEffects:
         if len(box) != self._bytes + TAG_BYTES:
             return self._expel(current, sender)
         current.unanswered.remove(sender)
         forwarded = Forwarded(current.number, sender, box)
         return self._go_on(current, [Send(group.members[0], forwarded)] if group.open else [])
 
-    def _go_on(self, current: Round, effects: list[Effect]) -> Effects:
+    def _go_on(self, current: Round, effects: list[ServerEffect]) -> ServerEffects:
         """Learn from the assignment if it is over, and go on to the next."""
         if not current.over:
             return effects
@@ -239,7 +239,7 @@ class AnonymousServer:
 
     # drop-outs
 
-    def _finished(self, sender: int, now: float) -> Effects:
+    def _finished(self, sender: int, now: float) -> ServerEffects:
         self.finished.add(sender)
         if len(self.finished) == self.agents:
             return [Finish("horizon" if self.committed else "exhausted")]
@@ -251,7 +251,7 @@ class AnonymousServer:
             return [vanished, *self._begin()]
         return self._go_on(self.current, [vanished])
 
-    def _expel(self, current: Round, sender: int) -> Effects:
+    def _expel(self, current: Round, sender: int) -> ServerEffects:
         """An agent that answers with a wrong length takes no further part, but plays its arm."""
         self._drop(current, sender)
         arm = int(self.learner.best()[sender])

@@ -12,15 +12,15 @@ from protocol.errors import RemoteProtocolError
 from protocol.federated import Active, Means, Schedule, SinkMeans, survivors
 from protocol.machine import (
     Broadcast,
-    Effect,
-    Effects,
-    Event,
     Finish,
     FloatArray,
     Note,
     PeerFinished,
     Received,
     Send,
+    ServerEffect,
+    ServerEffects,
+    ServerEvent,
     Started,
 )
 from protocol.wire import unpack_floats
@@ -44,8 +44,8 @@ class _Server:
     means: dict[int, FloatArray] = field(default_factory=dict)
     done: set[int] = field(default_factory=set)
 
-    def handle(self, event: Event, now: float) -> Effects:
-        """See `protocol.machine.Machine`."""
+    def handle(self, event: ServerEvent, now: float) -> ServerEffects:
+        """See `protocol.machine.ServerMachine`."""
         match event:
             case Started():
                 self.active = tuple(range(self.arms))
@@ -62,7 +62,7 @@ class _Server:
         """The agents whose means the round still needs."""
         return [n for n in self.asked if n not in self.means]
 
-    def _started(self) -> Effects:
+    def _started(self) -> ServerEffects:
         return []
 
     def _read(self, message: object) -> tuple[int, bytes]:
@@ -71,10 +71,10 @@ class _Server:
     def _average(self) -> FloatArray:
         raise NotImplementedError
 
-    def _announce(self) -> Effects:
+    def _announce(self) -> ServerEffects:
         raise NotImplementedError
 
-    def _take(self, sender: int, round_: int, data: bytes) -> Effects:
+    def _take(self, sender: int, round_: int, data: bytes) -> ServerEffects:
         if round_ != self.round or len(self.active) == 1:
             raise RemoteProtocolError("out-of-turn", f"means of round {round_}")
         if sender not in self.asked:
@@ -84,7 +84,7 @@ class _Server:
         self.means[sender] = unpack_floats(data, len(self.active))
         return [] if self.missing() else self._decide()
 
-    def _decide(self) -> Effects:
+    def _decide(self) -> ServerEffects:
         active = len(self.active)
         self.observed = self.schedule.observations(self.round, active, self.observed)
         radius = self.schedule.radius(self.round, active, self.observed)
@@ -96,7 +96,7 @@ class _Server:
         self.round += 1
         return [note, *self._announce()]
 
-    def _finish(self) -> Effects:
+    def _finish(self) -> ServerEffects:
         status = "identified" if len(self.active) == 1 else "horizon"
         return [Finish(status, self.best)]
 
@@ -107,7 +107,7 @@ class CdpServer(_Server):
 
     choice: np.random.Generator = field(default_factory=np.random.default_rng)
 
-    def _started(self) -> Effects:
+    def _started(self) -> ServerEffects:
         if self.schedule.senders < self.agents:
             return self._announce()
         self.asked = tuple(range(self.agents))
@@ -122,14 +122,14 @@ class CdpServer(_Server):
         total: FloatArray = np.stack([self.means[n] for n in self.asked]).mean(axis=0)
         return total
 
-    def _announce(self) -> Effects:
+    def _announce(self) -> ServerEffects:
         """Active(r): I, and to each agent whether its means are wanted."""
         senders = self.schedule.senders
         if senders == self.agents:
             return [Broadcast(Active(self.round, self.active))]
         drawn = self.choice.choice(self.agents, senders, replace=False)
         self.asked = tuple(sorted(drawn.tolist()))
-        effects: list[Effect] = []
+        effects: list[ServerEffect] = []
         for n in range(self.agents):
             effects.append(Send(n, Active(self.round, self.active, n in self.asked)))
         return effects
@@ -141,7 +141,7 @@ class HdpServer(_Server):
 
     weights: dict[int, float] = field(default_factory=dict)
 
-    def _started(self) -> Effects:
+    def _started(self) -> ServerEffects:
         self.asked = tuple(sorted(self.weights))
         return []
 
@@ -156,5 +156,5 @@ class HdpServer(_Server):
             total += self.weights[sink] * self.means[sink]
         return total
 
-    def _announce(self) -> Effects:
+    def _announce(self) -> ServerEffects:
         return [Broadcast(Active(self.round, self.active))]

@@ -11,14 +11,14 @@ import numpy as np
 from protocol.errors import RemoteProtocolError
 from protocol.machine import (
     Broadcast,
-    Effect,
-    Effects,
-    Event,
     Finish,
     FloatArray,
     Note,
     PeerFinished,
     Received,
+    ServerEffect,
+    ServerEffects,
+    ServerEvent,
     Started,
 )
 from protocol.mase import Eliminated, Sample, Vote, eliminable, successive_elimination_radius
@@ -45,8 +45,8 @@ class MaseTally:
     voters: list[set[int]] = field(default_factory=list)
     done: set[int] = field(default_factory=set)
 
-    def handle(self, event: Event, now: float) -> Effects:
-        """See `protocol.machine.Machine`."""
+    def handle(self, event: ServerEvent, now: float) -> ServerEffects:
+        """See `protocol.machine.ServerMachine`."""
         match event:
             case Started():
                 self.alive = tuple(range(self.arms))
@@ -68,9 +68,9 @@ class MaseTally:
         if list(arms) != sorted(set(arms)) or any(sender in self.voters[k] for k in arms):
             raise RemoteProtocolError("duplicate-vote", f"agent {sender} voted twice")
 
-    def _count(self, sender: int, arms: tuple[int, ...]) -> Effects:
+    def _count(self, sender: int, arms: tuple[int, ...]) -> ServerEffects:
         out: list[int] = []
-        effects: list[Effect] = [Note("votes", (sender, k)) for k in arms]
+        effects: list[ServerEffect] = [Note("votes", (sender, k)) for k in arms]
         for k in arms:
             self.voters[k].add(sender)
             self.votes[k] += 1
@@ -84,7 +84,7 @@ class MaseTally:
             effects.append(Finish("identified", self.alive[0]))
         return effects
 
-    def _no_consensus(self) -> Effects:
+    def _no_consensus(self) -> ServerEffects:
         fewest = self.votes[list(self.alive)].min()
         tied = [k for k in self.alive if self.votes[k] == fewest]
         return [Finish("no_consensus", tied[int(self.ties.integers(len(tied)))])]
@@ -105,8 +105,8 @@ class CentralEliminator:
     sums: FloatArray = field(default_factory=lambda: np.zeros(0))
     done: set[int] = field(default_factory=set)
 
-    def handle(self, event: Event, now: float) -> Effects:
-        """See `protocol.machine.Machine`."""
+    def handle(self, event: ServerEvent, now: float) -> ServerEffects:
+        """See `protocol.machine.ServerMachine`."""
         match event:
             case Started():
                 self.alive = tuple(range(self.arms))
@@ -120,7 +120,7 @@ class CentralEliminator:
             case _:
                 raise RemoteProtocolError("out-of-turn", type(event).__name__)
 
-    def _take(self, arms: tuple[int, ...], rewards: bytes) -> Effects:
+    def _take(self, arms: tuple[int, ...], rewards: bytes) -> ServerEffects:
         if any(k >= self.arms for k in arms):
             raise RemoteProtocolError("no-such-arm", f"a sample of arm {max(arms)}")
         if list(arms) != sorted(set(arms)) or not set(self.alive) <= set(arms):
@@ -133,12 +133,12 @@ class CentralEliminator:
         if not losers:
             return []
         self.alive = tuple(k for k in self.alive if k not in losers)
-        effects: list[Effect] = [Note("eliminations", (k,)) for k in losers]
+        effects: list[ServerEffect] = [Note("eliminations", (k,)) for k in losers]
         effects.append(Broadcast(Eliminated(losers)))
         if len(self.alive) == 1:
             effects.append(Finish("identified", self.alive[0]))
         return effects
 
-    def _no_consensus(self) -> Effects:
+    def _no_consensus(self) -> ServerEffects:
         means = self.sums[list(self.alive)] / max(self.t, 1)
         return [Finish("no_consensus", self.alive[int(means.argmax())])]

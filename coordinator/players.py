@@ -8,9 +8,6 @@ import numpy as np
 from protocol.errors import RemoteProtocolError
 from protocol.machine import (
     Dismiss,
-    Effect,
-    Effects,
-    Event,
     Finish,
     Note,
     PeerFinished,
@@ -19,6 +16,9 @@ from protocol.machine import (
     Pulled,
     Received,
     Send,
+    ServerEffect,
+    ServerEffects,
+    ServerEvent,
     Started,
     Timer,
     TimerFired,
@@ -70,8 +70,8 @@ class Medium:
         self.every = -(-self.horizon // CURVE_POINTS)
         self.timer = Timer(self.deadline)
 
-    def handle(self, event: Event, now: float) -> Effects:
-        """See `protocol.machine.Machine`."""
+    def handle(self, event: ServerEvent, now: float) -> ServerEffects:
+        """See `protocol.machine.ServerMachine`."""
         match event:
             case Received(sender, Choice(slot, arm)):
                 return self._choice(sender, slot, arm)
@@ -86,7 +86,7 @@ class Medium:
             case _:
                 raise RemoteProtocolError("out-of-turn", type(event).__name__)
 
-    def _choice(self, player: int, slot: int, arm: int) -> Effects:
+    def _choice(self, player: int, slot: int, arm: int) -> ServerEffects:
         if slot > self.slot:
             raise RemoteProtocolError("out-of-turn", f"slot {slot} in slot {self.slot}")
         if slot < self.slot or player not in self.waiting:
@@ -97,20 +97,20 @@ class Medium:
         self.waiting.remove(player)
         return [] if self.waiting else self._pull()
 
-    def _pull(self) -> Effects:
+    def _pull(self) -> ServerEffects:
         chosen = [self.choices[i] for i in self.present]
         distinct = set(chosen)
         self.met = len(distinct) < len(chosen)
         return [Pull(tuple(sorted(distinct if self.shared_sample else chosen)), 1)]
 
-    def _resolve(self, pulled: Pulled) -> Effects:
+    def _resolve(self, pulled: Pulled) -> ServerEffects:
         slot = self.slot
         samples = payoffs = self._samples(pulled)
         meeting: set[int] = set()
         if self.met:
             payoffs = samples.copy()
             meeting = self._settle_collisions(payoffs)
-        effects: list[Effect] = [Played(tuple(self.choices), tuple(payoffs))]
+        effects: list[ServerEffect] = [Played(tuple(self.choices), tuple(payoffs))]
         for i in self.present:
             self.rewards[i] += payoffs[i]
             effects.append(Send(i, Outcome(slot, samples[i], payoffs[i], i in meeting)))
@@ -151,8 +151,8 @@ class Medium:
             meeting.update(colliders)
         return meeting
 
-    def _dismiss(self, players: list[int], reason: str) -> Effects:
-        effects: list[Effect] = []
+    def _dismiss(self, players: list[int], reason: str) -> ServerEffects:
+        effects: list[ServerEffect] = []
         for i in players:
             effects += [Note("dismissed", (i, self.slot)), Dismiss(i, reason)]
             self.present.remove(i)

@@ -28,12 +28,14 @@ dataclass takes five times as long to make.
 """
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from types import UnionType
+from typing import Never, NoReturn, Protocol, get_args, runtime_checkable
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from protocol.errors import LocalProtocolError
 from protocol.privacy import Release
 from protocol.wire import Message
 
@@ -88,7 +90,11 @@ class TimerFired(msgspec.Struct, frozen=True):
     """To a coordinator's machine: the time that its last `Timer` asked for has passed."""
 
 
-Event = Started | Pulled | Observed | Received | PeerFinished | TimerFired
+AgentEvent = Started | Pulled | Observed | Received
+"""What happens to an agent's machine."""
+
+ServerEvent = Started | Pulled | Received | PeerFinished | TimerFired
+"""What happens to a coordinator's machine."""
 
 
 class Pull(msgspec.Struct, frozen=True):
@@ -202,7 +208,7 @@ class Finish(msgspec.Struct, frozen=True):
     arm: int | None = None
 
 
-Effect = (
+AgentEffect = (
     Pull
     | Explore
     | Send
@@ -213,24 +219,45 @@ Effect = (
     | Attest
     | Refuse
     | Abort
-    | Played
-    | Dismiss
-    | Timer
     | Finish
 )
-Effects = Sequence[Effect]
+"""What an agent's machine may ask for."""
+
+ServerEffect = Pull | Send | Broadcast | Note | Played | Dismiss | Timer | Finish
+"""What a coordinator's machine may ask for."""
+
+AgentEffects = Sequence[AgentEffect]
+ServerEffects = Sequence[ServerEffect]
 
 
-class Machine(Protocol):
-    """An agent's or a coordinator's part of an algorithm."""
+def assert_never_effect(effect: Never, machine: object, whose: str, allowed: UnionType) -> NoReturn:
+    """`typing.assert_never` for effects: a machine without types may ask for anything at all."""
+    asked: object = effect
+    named = f"the class {asked.__name__}" if isinstance(asked, type) else type(asked).__name__
+    raise LocalProtocolError(
+        f"{whose} machine {type(machine).__name__} asked for {named}, which is none of its "
+        f"effects: {', '.join(kind.__name__ for kind in get_args(allowed))}"
+    )
 
-    def handle(self, event: Event, now: float) -> Effects:
+
+class AgentMachine(Protocol):
+    """An agent's part of an algorithm."""
+
+    def handle(self, event: AgentEvent, now: float) -> AgentEffects:
+        """Take one event and say what is to be done."""
+        ...
+
+
+class ServerMachine(Protocol):
+    """The coordinator's part of an algorithm."""
+
+    def handle(self, event: ServerEvent, now: float) -> ServerEffects:
         """Take one event and say what is to be done."""
         ...
 
 
 @runtime_checkable
-class GatheringMachine(Machine, Protocol):
+class GatheringMachine(ServerMachine, Protocol):
     """A coordinator's machine that can say whom it waits for."""
 
     def missing(self) -> list[int]:
@@ -239,7 +266,7 @@ class GatheringMachine(Machine, Protocol):
 
 
 @runtime_checkable
-class PatientMachine(Machine, Protocol):
+class PatientMachine(AgentMachine, Protocol):
     """An agent's machine that goes on when several messages are here, whatever their order."""
 
     @property
@@ -248,7 +275,7 @@ class PatientMachine(Machine, Protocol):
         ...
 
 
-class ExploringMachine(Machine, Protocol):
+class ExploringMachine(AgentMachine, Protocol):
     """A machine that may order `Explore`."""
 
     def silent(self, rewards: FloatArray) -> int:

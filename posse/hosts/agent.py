@@ -29,14 +29,15 @@ from protocol.errors import LocalProtocolError, RemoteProtocolError
 from protocol.machine import (
     COORDINATOR,
     Abort,
+    AgentEffect,
+    AgentEffects,
+    AgentEvent,
+    AgentMachine,
     Attest,
     Broadcast,
     Disclose,
-    Effects,
-    Event,
     Explore,
     Finish,
-    Machine,
     Note,
     PatientMachine,
     Pull,
@@ -45,6 +46,7 @@ from protocol.machine import (
     Send,
     Started,
     Stopwatch,
+    assert_never_effect,
 )
 from protocol.wire import HEADER, Codec, Message, Plane, encode, read_header
 
@@ -131,7 +133,7 @@ class AgentHost:
         self._codec = codec_of(setup.system)
         self._neighbours = frozenset(setup.neighbours)
         self._known = self._neighbours | {COORDINATOR}
-        self.machine: Machine
+        self.machine: AgentMachine
         self._patient: PatientMachine | None = None
         self.pace: Pace
         self.account: Account
@@ -338,7 +340,7 @@ class AgentHost:
             ),
         )
 
-    def tell(self, event: Event, now: float) -> Pull | Explore | Finish | None:
+    def tell(self, event: AgentEvent, now: float) -> Pull | Explore | Finish | None:
         """Hand an event to the machine and carry out its effects; return its order, if any."""
         effects = self.machine.handle(event, now)
         return self._carry_out(effects) if effects else None
@@ -347,7 +349,9 @@ class AgentHost:
         """Tell the machine that the run begins."""
         return self.tell(Started(), 0.0)
 
-    def _carry_out(self, effects: Effects) -> Pull | Explore | Finish | None:
+    def _carry_out(  # noqa: PLR0912  a branch for each effect
+        self, effects: AgentEffects
+    ) -> Pull | Explore | Finish | None:
         order: Pull | Explore | Finish | None = None
         for effect in effects:
             match effect:
@@ -380,6 +384,8 @@ class AgentHost:
                 case Finish(_, arm):
                     order = effect
                     self._say_finished(arm)
+                case _:
+                    assert_never_effect(effect, self.machine, f"agent {self.rank}'s", AgentEffect)
         return order
 
     def _say_finished(self, arm: int | None) -> None:

@@ -25,20 +25,22 @@ from protocol.machine import (
     COORDINATOR,
     Broadcast,
     Dismiss,
-    Effects,
-    Event,
     Finish,
     GatheringMachine,
-    Machine,
     Note,
     PeerFinished,
     Played,
     Pull,
     Received,
     Send,
+    ServerEffect,
+    ServerEffects,
+    ServerEvent,
+    ServerMachine,
     Started,
     Timer,
     TimerFired,
+    assert_never_effect,
 )
 from protocol.wire import Codec, Header, Message, Plane, encode, read_header
 
@@ -101,7 +103,7 @@ class CoordinatorHost:
         self._clock = spec.clock()
         self._conductor = Conductor(self._agents) if self._clock == "virtual" else None
         self._world = SharedArms(spec, run) if self._system.shared_arms else None
-        self._machine: Machine | None = None
+        self._machine: ServerMachine | None = None
         if self._system.coordinator is not None:
             self._machine = self._system.coordinator(
                 CoordinatorContext(
@@ -304,19 +306,19 @@ class CoordinatorHost:
             conductor.owes(turn)
             self._send(turn, control.Advance())
 
-    def _tell(self, event: Event) -> None:
+    def _tell(self, event: ServerEvent) -> None:
         assert self._machine is not None
         self._carry_out(self._machine.handle(event, self.now))
 
-    def _carry_out(self, effects: Effects) -> None:
+    def _carry_out(self, effects: ServerEffects) -> None:
         for effect in effects:
             match effect:
                 case Send(to, message):
                     self._send(to, message)
-                case Played(arms, payoffs) if self._world is not None:
-                    self._world.played(arms, payoffs)
-                case Pull() if self._world is not None:
-                    self._pull(self._world, effect)
+                case Played(arms, payoffs):
+                    self._shared().played(arms, payoffs)
+                case Pull():
+                    self._pull(effect)
                 case Timer(after):
                     self.timer = monotonic() + after
                 case Broadcast(message):
@@ -330,9 +332,17 @@ class CoordinatorHost:
                 case Finish():
                     self._end(effect)
                 case _:
-                    raise LocalProtocolError(f"a coordinator cannot {type(effect).__name__}")
+                    assert_never_effect(effect, self._machine, "the coordinator's", ServerEffect)
 
-    def _pull(self, world: SharedArms, order: Pull) -> None:
+    def _shared(self) -> SharedArms:
+        if self._world is None:
+            raise LocalProtocolError(
+                f"{self._system.name} has no arms that all agents share: each agent pulls its own"
+            )
+        return self._world
+
+    def _pull(self, order: Pull) -> None:
+        world = self._shared()
         if shortage := world.shortage(order):
             self._exhausted[COORDINATOR] = shortage
             self._end(Finish("exhausted"))

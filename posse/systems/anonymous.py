@@ -32,7 +32,7 @@ from protocol.anonymous import (
     schedule_length,
     sweeps,
 )
-from protocol.machine import FloatArray, Machine
+from protocol.machine import AgentMachine, FloatArray, ServerMachine
 from protocol.privacy import Claim
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def _advise_anonymous(spec: RunSpec, parameters: AnonymousParameters) -> list[st
     return []
 
 
-def _player(context: AgentContext) -> Machine:
+def _player(context: AgentContext) -> AgentMachine:
     p = context.parameters
     if context.field:
         private = new_private_key()
@@ -166,13 +166,15 @@ def _player(context: AgentContext) -> Machine:
     )
 
 
-def _ucb(context: AgentContext) -> Machine:
+def _ucb(context: AgentContext) -> AgentMachine:
     horizon = context.parameters.horizon
     ties = context.generator(Purpose.TIES)
     return ParallelUcb(context.arms, horizon, ties, Earnings(horizon))
 
 
-def _server(context: CoordinatorContext, learner: Learner, groups: np.random.Generator) -> Machine:
+def _server(
+    context: CoordinatorContext, learner: Learner, groups: np.random.Generator
+) -> ServerMachine:
     p = context.parameters
     return AnonymousServer(
         agents=context.agents,
@@ -186,7 +188,7 @@ def _server(context: CoordinatorContext, learner: Learner, groups: np.random.Gen
     )
 
 
-def _eliminator(context: CoordinatorContext) -> Machine:
+def _eliminator(context: CoordinatorContext) -> ServerMachine:
     p: AnonymousParameters = context.parameters
     generator = context.generator(Purpose.PROTOCOL)
     learner = BatchedElimination(
@@ -205,7 +207,7 @@ def _eliminator(context: CoordinatorContext) -> Machine:
     return _server(context, learner, generator)
 
 
-def _explorer(context: CoordinatorContext) -> Machine:
+def _explorer(context: CoordinatorContext) -> ServerMachine:
     p: ExploreThenCommitParameters = context.parameters
     generator = context.generator(Purpose.PROTOCOL)
     learner = ExploreThenCommit(

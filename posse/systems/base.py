@@ -11,7 +11,7 @@ import numpy as np
 from agent.noise import Noise
 from posse.seeds import Purpose
 from posse.theory.bounds import Bound
-from protocol.machine import Machine, Parameters
+from protocol.machine import AgentMachine, Parameters, ServerMachine
 from protocol.privacy import Claim
 from protocol.wire import Message
 
@@ -128,8 +128,8 @@ class System:
     paper: str
     parameters: type[Parameters]
     clocks: tuple[Clock, ...]
-    agent: Callable[[AgentContext], Machine]
-    coordinator: Callable[[CoordinatorContext], Machine] | None
+    agent: Callable[[AgentContext], AgentMachine]
+    coordinator: Callable[[CoordinatorContext], ServerMachine] | None
     to_agent: tuple[type[Message], ...]
     to_coordinator: tuple[type[Message], ...]
     claim: Callable[[Any, Any], Claim | None]

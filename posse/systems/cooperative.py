@@ -42,7 +42,7 @@ from protocol.cooperative import (
     release_counts,
     reward_record,
 )
-from protocol.machine import COORDINATOR, Machine
+from protocol.machine import COORDINATOR, AgentMachine
 from protocol.privacy import Claim, Release
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def _flood(context: AgentContext, record: np.dtype[np.void]) -> Flood:
     return Flood(context.rank, context.agents, context.neighbours, gamma, record)
 
 
-def _cooperate(context: AgentContext, learner: Learner, record: np.dtype[np.void]) -> Machine:
+def _cooperate(context: AgentContext, learner: Learner, record: np.dtype[np.void]) -> AgentMachine:
     corruption = None
     # real rewards are not replaced by lies, whoever asks for it
     if (does := context.knowledge.get("contamination")) and not context.field:
@@ -74,13 +74,13 @@ def _range(context: AgentContext) -> tuple[float, float] | None:
     return None if between is None else (between[0], between[1])
 
 
-def _sharing(context: AgentContext) -> Machine:
+def _sharing(context: AgentContext) -> AgentMachine:
     ties = context.generator(Purpose.TIES)
     learner = SharedMeans(context.arms, context.agents, ties, _range(context))
     return _cooperate(context, learner, means_record(context.arms))
 
 
-def _private(context: AgentContext) -> Machine:
+def _private(context: AgentContext) -> AgentMachine:
     p: PrivateParameters = context.parameters
     learner = PrivateMeans(
         context.arms,
@@ -95,7 +95,7 @@ def _private(context: AgentContext) -> Machine:
     return _cooperate(context, learner, means_record(context.arms))
 
 
-def _byzantine(context: AgentContext) -> Machine:
+def _byzantine(context: AgentContext) -> AgentMachine:
     p: ByzantineParameters = context.parameters
     learner = SharedRewards(
         context.arms,
@@ -109,12 +109,12 @@ def _byzantine(context: AgentContext) -> Machine:
     return _cooperate(context, learner, reward_record())
 
 
-def _lone(context: AgentContext) -> Machine:
+def _lone(context: AgentContext) -> AgentMachine:
     ties = context.generator(Purpose.TIES)
     return LoneUcb(context.arms, context.parameters.horizon, ties)
 
 
-def _private_lone(context: AgentContext) -> Machine:
+def _private_lone(context: AgentContext) -> AgentMachine:
     p: PrivateAloneParameters = context.parameters
     return PrivateLoneUcb(
         context.arms,

@@ -41,7 +41,7 @@ from protocol.federated import (
     Variant,
     uploaders,
 )
-from protocol.machine import Machine
+from protocol.machine import AgentMachine, ServerMachine
 from protocol.privacy import Claim
 from topologies.sinks import find_sinks
 
@@ -81,18 +81,18 @@ def _check_cdp(spec: RunSpec, parameters: CdpParameters) -> None:
         raise SpecError("parameters.max_rounds", "is required with gap; or delete gap")
 
 
-def _lone(context: AgentContext) -> Machine:
+def _lone(context: AgentContext) -> AgentMachine:
     schedule = _schedule(context.parameters, 1, context.arms)
     return LoneEliminator(context.arms, schedule, context.noise)
 
 
-def _cdp(context: AgentContext) -> Machine:
+def _cdp(context: AgentContext) -> AgentMachine:
     schedule = _schedule(context.parameters, context.agents, context.arms)
     partial = schedule.senders < context.agents
     return CdpAgent(context.arms, schedule, context.noise, partial=partial)
 
 
-def _ddp(context: AgentContext) -> Machine:
+def _ddp(context: AgentContext) -> AgentMachine:
     p: DdpParameters = context.parameters
     where = (context.rank, context.agents, context.neighbours, context.knowledge["diameter"])
     exchange: Exchange
@@ -114,7 +114,7 @@ def _ddp(context: AgentContext) -> Machine:
     )
 
 
-def _hdp(context: AgentContext) -> Machine:
+def _hdp(context: AgentContext) -> AgentMachine:
     p: HdpParameters = context.parameters
     told = context.knowledge
     exchange = Relay(
@@ -135,7 +135,7 @@ def _hdp(context: AgentContext) -> Machine:
     )
 
 
-def _cdp_server(context: CoordinatorContext) -> Machine:
+def _cdp_server(context: CoordinatorContext) -> ServerMachine:
     return CdpServer(
         context.arms,
         context.agents,
@@ -144,7 +144,7 @@ def _cdp_server(context: CoordinatorContext) -> Machine:
     )
 
 
-def _hdp_server(context: CoordinatorContext) -> Machine:
+def _hdp_server(context: CoordinatorContext) -> ServerMachine:
     sizes: list[tuple[int, int]] = context.knowledge["sinks"]
     if context.variant == "corrected":
         weights = {sink: size / context.agents for sink, size in sizes}

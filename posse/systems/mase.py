@@ -20,7 +20,7 @@ from posse.theory.bounds import (
     samples_of_elimination,
     samples_of_epochs,
 )
-from protocol.machine import Machine
+from protocol.machine import AgentMachine, ServerMachine
 from protocol.mase import (
     TO_AGENT,
     BaselineParameters,
@@ -95,27 +95,27 @@ def _advise_corrupted(spec: RunSpec, parameters: CorruptedParameters) -> list[st
     return []
 
 
-def _voter(context: AgentContext) -> Machine:
+def _voter(context: AgentContext) -> AgentMachine:
     p = context.parameters
     failure = _failure(p, context.arms, context.variant)
     return MaseVoter(context.arms, failure, context.noise, xi=getattr(p, "xi", 0.0))
 
 
-def _dp_voter(context: AgentContext) -> Machine:
+def _dp_voter(context: AgentContext) -> AgentMachine:
     p: DpMaseParameters = context.parameters
     return DpMaseVoter(context.arms, p.beta, p.epsilon, context.variant, context.noise)
 
 
-def _lone_voter(context: AgentContext) -> Machine:
+def _lone_voter(context: AgentContext) -> AgentMachine:
     return MaseVoter(context.arms, context.parameters.delta, context.noise, votes=False)
 
 
-def _tally(context: CoordinatorContext) -> Machine:
+def _tally(context: CoordinatorContext) -> ServerMachine:
     needed = _needed(context.parameters, context.arms, context.variant)
     return MaseTally(context.arms, context.agents, needed, context.generator(Purpose.TIES))
 
 
-def _central(context: CoordinatorContext) -> Machine:
+def _central(context: CoordinatorContext) -> ServerMachine:
     return CentralEliminator(context.arms, context.agents, context.parameters.delta)
 
 

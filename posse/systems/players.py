@@ -15,7 +15,7 @@ from posse.errors import SpecError
 from posse.seeds import Purpose
 from posse.systems.base import AgentContext, CoordinatorContext, System
 from posse.theory.bounds import Bound
-from protocol.machine import Machine
+from protocol.machine import AgentMachine, ServerMachine
 from protocol.players import (
     TO_MEDIUM,
     TO_PLAYER,
@@ -87,7 +87,7 @@ def _check_offsets(offsets: tuple[int, ...], players: int) -> None:
             )
 
 
-def _tdfs(context: AgentContext, index: Index) -> Machine:
+def _tdfs(context: AgentContext, index: Index) -> AgentMachine:
     p: TdfsParameters = context.parameters
     player = TdfsPlayer(context.agents, context.arms, p.horizon, index)
     if p.offsets == "found":
@@ -98,11 +98,11 @@ def _tdfs(context: AgentContext, index: Index) -> Machine:
     return player
 
 
-def _ucb(context: AgentContext) -> Machine:
+def _ucb(context: AgentContext) -> AgentMachine:
     return _tdfs(context, Ucb(context.arms))
 
 
-def _private_bound(context: AgentContext) -> Machine:
+def _private_bound(context: AgentContext) -> AgentMachine:
     p: PrivateTdfsParameters = context.parameters
     return _tdfs(
         context,
@@ -112,7 +112,7 @@ def _private_bound(context: AgentContext) -> Machine:
     )
 
 
-def _private(context: AgentContext) -> Machine:
+def _private(context: AgentContext) -> AgentMachine:
     p: PrivateTdfsParameters = context.parameters
     index = UcbPrivate(context.arms, p.epsilon, p.split, context.noise, _mechanism(context))
     return _tdfs(context, index)
@@ -122,12 +122,12 @@ def _mechanism(context: AgentContext) -> type[HybridSums]:
     return HybridNodes if context.field else HybridSums
 
 
-def _random(context: AgentContext) -> Machine:
+def _random(context: AgentContext) -> AgentMachine:
     p: PlayerParameters = context.parameters
     return RandomPlayer(context.arms, p.horizon, context.generator(Purpose.PROTOCOL))
 
 
-def _medium(context: CoordinatorContext) -> Machine:
+def _medium(context: CoordinatorContext) -> ServerMachine:
     p: PlayerParameters = context.parameters
     return Medium(
         context.arms,

@@ -1,0 +1,92 @@
+"""What a machine asks for that is none of its effects ends with a sentence, never in silence."""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any, get_args
+
+import pytest
+
+from posse import systems
+from posse.engines import memory
+from protocol.errors import LocalProtocolError
+from protocol.machine import (
+    Abort,
+    AgentEffect,
+    Attest,
+    Disclose,
+    Dismiss,
+    Explore,
+    Finish,
+    Played,
+    Pull,
+    Refuse,
+    ServerEffect,
+    Stopwatch,
+    Timer,
+)
+from protocol.privacy import Release
+from tests.support.runs import spec
+
+NEITHER = [None, "Finish", Finish, 7]
+SERVER_ONLY = [Played((0,), (1.0,)), Dismiss(0, "silent"), Timer(1.0)]
+AGENT_ONLY = [
+    Explore((0,)),
+    Disclose(Release("laplace", 1.0, 1.0, 1.0, "")),
+    Stopwatch("x", True),
+    Attest(0, b""),
+    Refuse("malformed"),
+    Abort("no way on"),
+]
+
+
+class Answers:
+    """A machine without types: whatever happens, it asks for one thing."""
+
+    def __init__(self, effect: Any) -> None:
+        self.effect = effect
+
+    def handle(self, event: Any, now: float) -> Any:
+        return [self.effect]
+
+
+@pytest.fixture(autouse=True)
+def registered() -> Iterator[None]:
+    before = dict(systems._REGISTERED)
+    yield
+    systems._REGISTERED.clear()
+    systems._REGISTERED.update(before)
+
+
+def run_with(system: str, **machines: Any) -> None:
+    own = dataclasses.replace(systems.get_system(system), name="own", **machines)
+    systems.register(own)
+    memory.run(spec("own", agents=2), 0)
+
+
+def test_every_effect_is_somebodys() -> None:
+    ours, theirs = set(get_args(AgentEffect)), set(get_args(ServerEffect))
+    assert theirs - ours == {type(effect) for effect in SERVER_ONLY}
+    assert ours - theirs == {type(effect) for effect in AGENT_ONLY}
+
+
+@pytest.mark.parametrize("effect", SERVER_ONLY + NEITHER, ids=repr)
+def test_an_agents_machine_may_ask_for_its_own_effects_only(effect: Any) -> None:
+    with pytest.raises(LocalProtocolError, match=r"agent \d's machine Answers asked for .*Pull"):
+        run_with("central", agent=lambda context: Answers(effect))
+
+
+@pytest.mark.parametrize("effect", AGENT_ONLY + NEITHER, ids=repr)
+def test_a_coordinators_machine_may_ask_for_its_own_effects_only(effect: Any) -> None:
+    with pytest.raises(LocalProtocolError, match=r"coordinator's machine Answers asked for .*Pull"):
+        run_with("central", coordinator=lambda context: Answers(effect))
+
+
+@pytest.mark.parametrize("effect", [Pull((0,), 1), Played((0,), (1.0,))], ids=repr)
+def test_a_coordinator_pulls_only_arms_that_all_share(effect: Any) -> None:
+    with pytest.raises(LocalProtocolError, match="own has no arms that all agents share"):
+        run_with("central", coordinator=lambda context: Answers(effect))
+
+
+def test_a_kind_is_not_taken_for_an_effect() -> None:
+    with pytest.raises(LocalProtocolError, match="asked for the class Finish"):
+        run_with("central", agent=lambda context: Answers(Finish))
