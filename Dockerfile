@@ -6,7 +6,7 @@ FROM ${BASE_IMAGE}
 ARG EXTRAS=field,metrics
 
 WORKDIR /opt/posse
-COPY pyproject.toml README.md ./
+COPY pyproject.toml README.md LICENSE ./
 COPY posse posse
 COPY agent agent
 COPY coordinator coordinator

@@ -1,6 +1,6 @@
 """Messages, parameters and formulas of best-arm identification with private communications.
 
-Rio, Barlier, Colin and Alami, "Multi-agent best arm identification with private communications",
+Rio, Barlier, Colin and Soare, "Multi-agent best arm identification with private communications",
 ICML 2023. Symbols: K arms, N agents, G the arms the coordinator still believes in, L_n those of
 agent n, M the votes that eliminate an arm, δ the failure probability of the whole, β or η that of
 one agent's local test, ξ the probability that a vote is withheld, ε the privacy level.

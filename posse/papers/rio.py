@@ -1,4 +1,4 @@
-"""Rio, Barlier, Colin and Alami 2023, section 6: best-arm identification by votes."""
+"""Rio, Barlier, Colin and Soare 2023, section 6: best-arm identification by votes."""
 
 from typing import Any
 
