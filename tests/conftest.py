@@ -47,3 +47,8 @@ def nothing_is_left() -> Iterator[None]:
     yield
     assert _children() <= children
     assert _folders() <= folders
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--golden` fills in hashes that are missing in tests/runs/golden.json."""
+    parser.addoption("--golden", action="store_true", help="fill in missing golden hashes")
