@@ -78,7 +78,7 @@ class Exchange(Protocol):
 
 @dataclass(slots=True)
 class Eliminator:
-    """The rounds of an agent (CDP-MAB, lines 3 to 12; DDP-MAB and HDP-MAB alike).
+    """The rounds of an agent (CDP-MAB, lines 3 to 11; DDP-MAB and HDP-MAB alike).
 
     In round r it pulls every arm of I d = S(r) - S(r-1) times, takes x̂_k, their mean,
     ŷ_k = x̂_k + Lap(1/(M ε d)) and ȳ_k = (S(r-1) ȳ_k + d ŷ_k) / S(r), and shares ȳ. While means
@@ -246,7 +246,7 @@ class LoneEliminator(Eliminator):
 
 @dataclass(slots=True)
 class DdpAgent(Eliminator):
-    """DDP-MAB (Algorithm 2): every agent averages all agents' means and eliminates by itself.
+    """DDP-MAB (Algorithm 3): every agent averages all agents' means and eliminates by itself.
 
     Line 9 prints the average of ŷ, the text and CDP-MAB that of ȳ; C(r) only holds for ȳ, so that
     `corrected` shares ȳ. All agents must come to the same I, which the lab checks (`Attest`).
@@ -339,7 +339,7 @@ class CdpAgent(_Served):
 
 @dataclass(slots=True)
 class HdpAgent(_Served):
-    """HDP-MAB (Algorithm 3): the component's means go to its sink, their average to the server.
+    """HDP-MAB (Algorithm 5): the component's means go to its sink, their average to the server.
 
     `component` is there at a sink only: the agents whose means it waits for.
     """

@@ -1,10 +1,10 @@
-"""Global information synchronisation, GIS (Li and Song 2022, section IV): ADV, REQ, DATA.
+"""Global information synchronisation, GIS (Li and Song 2022, section V, Algorithm 2).
 
-In every slot an agent that has new means advertises them to its neighbours; a neighbour asks for
-those it lacks, each of one advertiser; who was asked sends them. After d_G slots everybody has
-everybody's. Whoever has nothing to say in a stage says so on the control plane (`Quiet`), so that
-nobody takes slowness for silence; and a stage begins when the one before it is complete, so that
-the order in which neighbours' messages arrive changes nothing.
+In every slot an agent that has new means advertises them to its neighbours (ADV); a neighbour asks
+for those it lacks, each of one advertiser (REQ); who was asked sends them (DATA). After d_G slots
+everybody has everybody's. Whoever has nothing to say in a stage says so on the control plane
+(`Quiet`), so that nobody takes slowness for silence; and a stage begins when the one before it is
+complete, so that the order in which neighbours' messages arrive changes nothing.
 """
 
 from dataclasses import dataclass, field

@@ -60,6 +60,10 @@ class MaseVoter:
 
     A vote is withheld with probability ξ (Corrupted Elimination, Algorithm 3: ν ~ Bernoulli(1-ξ),
     drawn once per arm, never sent again); E leaves L_n either way. `votes=False` is `independent`.
+
+    What the coordinator eliminates leaves L_n at once (Algorithm 1, line 14). `eager=False` is the
+    letter of Algorithm 3: line 12 synchronises the active agent alone, after its own test and
+    after line 10 has asked whether it is done, so that an agent acts once more on the old L_n.
     """
 
     arms: int
@@ -67,8 +71,10 @@ class MaseVoter:
     noise: Noise
     xi: float = 0.0
     votes: bool = True
+    eager: bool = True
     t: int = 0
     local: tuple[int, ...] = ()
+    dead: frozenset[int] = frozenset()
     sums: FloatArray = field(default_factory=lambda: np.zeros(0))
 
     def handle(self, event: AgentEvent, now: float) -> AgentEffects:
@@ -81,13 +87,17 @@ class MaseVoter:
             case Observed(arms, rewards):
                 return self._test(arms, rewards)
             case Received():
-                gone = _eliminated(event, self.arms)
-                return self._go_on([], without=gone)
+                self.dead |= _eliminated(event, self.arms)
+                if self.eager:
+                    return self._go_on([], without=self.dead)
+                return [Explore(self.local)] if self._due else []
             case _:
                 raise RemoteProtocolError("out-of-turn", type(event).__name__)
 
     def silent(self, rewards: FloatArray) -> int:
         """See `protocol.machine.ExploringMachine`."""
+        if not self.eager and self._due:
+            return 0
         t = self.t + np.arange(1, rewards.shape[1] + 1)
         means = (self.sums[list(self.local), None] + np.cumsum(rewards, axis=1)) / t
         spread = means.max(axis=0) - means.min(axis=0)
@@ -102,17 +112,28 @@ class MaseVoter:
         means = self.sums[list(self.local)] / self.t
         radius = successive_elimination_radius(float(self.t), self.arms, self.failure)
         losers = eliminable(self.local, means, 2 * float(radius))
-        if not losers:
-            return []
         effects: list[AgentEffect] = []
-        if self.votes:
+        if losers and self.votes:
             sent = (
                 self.noise.bernoulli(1 - self.xi, len(losers)) if self.xi else [True] * len(losers)
             )
             vote = tuple(k for k, nu in zip(losers, sent, strict=True) if nu)
             if vote:
                 effects.append(Send(COORDINATOR, Vote(vote)))
-        return self._go_on(effects, without=frozenset(losers))
+        if self.eager:
+            return self._go_on(effects, without=frozenset(losers))
+        remaining = tuple(k for k in self.local if k not in losers)
+        if len(remaining) == 1:
+            return [*effects, Finish("done", remaining[0])]
+        before, self.local = self.local, tuple(k for k in remaining if k not in self.dead)
+        if not self.local:
+            return [*effects, Finish("done")]
+        return effects if self.local == before else [*effects, Explore(self.local)]
+
+    @property
+    def _due(self) -> bool:
+        """Whether Algorithm 3 changes something at the next activation, whatever is pulled."""
+        return len(self.local) == 1 or not self.dead.isdisjoint(self.local)
 
     def _go_on(self, effects: list[AgentEffect], without: frozenset[int]) -> AgentEffects:
         local = tuple(k for k in self.local if k not in without)

@@ -1,4 +1,4 @@
-"""Decompositions of a batch's demand into assignments (Esfandiari et al. 2022, section 3).
+"""Decompositions of a batch's demand into assignments (Esfandiari et al. 2022, section 3.4).
 
 A decomposition of demand D gives every user i and every arm j alive for it at least D / |A_i|
 assignments in which i plays j together with C or more other users, so that they form groups. It

@@ -1,7 +1,7 @@
 """The server of federated elimination (Li and Song 2022): averages means, drops arms.
 
-`CdpServer`  averages the means of the agents it asked (Algorithm 1, lines 13 to 18)
-`HdpServer`  averages the sinks' averages (Algorithm 3)
+`CdpServer`  averages the means of the agents it asked (Algorithm 1, lines 12 to 15)
+`HdpServer`  averages the sinks' averages (Algorithm 5, lines 13 to 16)
 """
 
 from dataclasses import dataclass, field

@@ -27,7 +27,7 @@ from protocol.wire import unpack_floats
 
 @dataclass(slots=True)
 class MaseTally:
-    """The coordinator of MASE (Algorithm 1, lines 11 to 14).
+    """The coordinator of MASE (Algorithm 1, lines 10 and 12 to 14).
 
     λ_k counts the votes against arm k; k leaves G when `needed` agents have voted against it. The
     last arm of G never leaves: two arms may cross the threshold in one step while the leader of

@@ -213,7 +213,7 @@ def confidence_bonus(t: int, counts: NDArray[np.float64]) -> FloatArray:
 
 
 def exploration_slots(arms: int, epsilon: float) -> int:
-    """K ⌈1/ε⌉, the slots in which arms are pulled in turn (Algorithm 2, line 1)."""
+    """K ⌈1/ε⌉, the slots in which arms are pulled in turn (Algorithm 2, line 2)."""
     return arms * pulls_per_release(epsilon)
 
 

@@ -114,7 +114,10 @@ class SingleParameters(Parameters, frozen=True, kw_only=True):
 
 
 class FederatedParameters(SingleParameters, frozen=True, kw_only=True):
-    """What the three structures share."""
+    """What the three structures share; with `max_rounds` it is their R-round form.
+
+    That form is section IV-B's for CDP-MAB, and that of Corollaries 1 and 2 for the others.
+    """
 
     noise: Annotated[
         NoiseReading,
@@ -123,16 +126,16 @@ class FederatedParameters(SingleParameters, frozen=True, kw_only=True):
             "per_agent: Lap(1/(ε d)), it is ε-private"
         ),
     ] = "printed"
+    max_rounds: Annotated[int, Meta(ge=1, description="R, the rounds allowed")] | None = None
+    gap: Annotated[float, Meta(gt=0, lt=1, description="Δ, the smallest gap")] | None = None
 
 
 class CdpParameters(FederatedParameters, frozen=True, kw_only=True):
-    """`cdp-mab`: with `max_rounds` the R-round form, with `participation` < 1 the partial one."""
+    """`cdp-mab`: with `participation` < 1 the partial form (section IV-B)."""
 
     participation: Annotated[
         float, Meta(gt=0, le=1, description="p, the fraction of agents that upload per round")
     ] = 1.0
-    max_rounds: Annotated[int, Meta(ge=1, description="R, the rounds allowed")] | None = None
-    gap: Annotated[float, Meta(gt=0, lt=1, description="Δ, the smallest gap")] | None = None
     c1: Annotated[float, Meta(ge=0, description="cost of a link agent to server")] = 25.0
 
 
@@ -160,7 +163,7 @@ class Schedule:
     """S(r), d, C(r) and the noise: what every agent and the server know without a word.
 
     `senders` is the number of agents whose means are averaged: M, or n = ⌈pM⌉ in the partial form
-    (section V), or 1 alone. `noise`: the printed Lap(1/(M ε d)) makes a message Mε-private; with
+    (section IV-B), or 1 alone. `noise`: the printed Lap(1/(M ε d)) makes a message Mε-private; with
     `per_agent` ε is put in the place of Mε everywhere, Lap(1/(ε d)).
     """
 

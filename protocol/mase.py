@@ -79,7 +79,7 @@ class BaselineParameters(Parameters, frozen=True, kw_only=True):
 
 
 def threshold(delta: float, failure: float) -> int:
-    """M = ⌈log δ / log β⌉: the votes needed when each is wrong with probability β (section 4)."""
+    """M = ⌈log δ / log β⌉ votes, each of them wrong with probability β (Proposition 4.2)."""
     return max(1, math.ceil(math.log(delta) / math.log(failure) - 1e-12))
 
 
@@ -118,7 +118,7 @@ def eliminable(arms: tuple[int, ...], means: FloatArray, width: float) -> tuple[
 
 
 def epoch_length(arms: int, epoch: int, beta: float, epsilon: float) -> int:
-    """R(e, k): the samples per arm of epoch e with k arms left (Algorithm 2, lines 5 and 17).
+    """R(e, k): the samples per arm of epoch e with k arms left (section 4.2; Algorithm 2, line 17).
 
     R = ⌈max(32 log(8ke²/β) / Δ_e², 8 log(4ke²/β) / (ε Δ_e))⌉ with Δ_e = 2^-e and e from 1.
     """
@@ -129,8 +129,9 @@ def epoch_length(arms: int, epoch: int, beta: float, epsilon: float) -> int:
 
 
 def epoch_radius(arms: int, epoch: int, beta: float, epsilon: float, pulls: int) -> float:
-    """H + c: how far a noisy mean of `pulls` samples may lie from the truth (Algorithm 2, line 10).
+    """H + c: how far a noisy mean of `pulls` samples may lie from the truth.
 
+    Appendix B.1, DP-MASE Local Elimination, lines 4 and 5:
     h = sqrt(log(8ke²/β) / 2R) for the samples, c = log(4ke²/β) / (εR) for the noise.
     """
     h = math.sqrt(math.log(8 * arms * epoch**2 / beta) / (2 * pulls))

@@ -1,4 +1,4 @@
-"""Sink agents and the shortest paths to them (Li and Song 2022, Algorithm FindSinkAgents).
+"""Sink agents and the shortest paths to them (Li and Song 2022, Algorithm 4).
 
 Symbols: Q components, M_q agents in component q, SA_q its sink, sd(i, j) the shortest distance.
 """

@@ -56,7 +56,7 @@ class RandomMeans(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     `uniform` is one instance for all agents, or, with `per_agent`, one row for each. `cosine`:
     μ_ij = (1 + cos(u_i, v_j)) / 2 with u_i and v_j uniform on the unit sphere in `dimensions`
-    dimensions, one u per agent and one v per arm (Esfandiari et al. 2022, section 5).
+    dimensions, one u per agent and one v per arm (Esfandiari et al. 2022, Appendix B).
 
     Without `seed` every run of a `repeat` draws its own instance from the run's seed.
     `spread` > 0 adds to each agent's mean its own offset from U[-spread, spread], centred over the

@@ -2,7 +2,7 @@
 
 The order of the activations of independent Poisson processes with rates P_N(n) has the law of
 "sample the active agent n ~ P_N, restricted to the agents that are not done" (Rio et al. 2023,
-Algorithm 1, line 3), so an agent can run ahead to its next decision in one draw.
+Algorithm 1, line 5), so an agent can run ahead to its next decision in one draw.
 """
 
 import math

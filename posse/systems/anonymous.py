@@ -357,7 +357,7 @@ SYSTEMS = {
         System(
             name="parallel-ucb",
             title="yardstick: UCB1 for every user, without anonymity",
-            paper=f"{PAPER}, section 5",
+            paper=f"{PAPER}, Appendix B",
             parameters=ParallelUcbParameters,
             field=True,
             end="bare",

@@ -56,9 +56,9 @@ def _schedule(parameters: SingleParameters, agents: int, arms: int) -> Schedule:
     senders, noise, max_rounds, gap = 1, "printed", None, None
     if isinstance(p, FederatedParameters):
         senders, noise = agents, p.noise
+        max_rounds, gap = p.max_rounds, p.gap
     if isinstance(p, CdpParameters):
         senders = uploaders(agents, p.participation)
-        max_rounds, gap = p.max_rounds, p.gap
     return Schedule(
         arms=arms,
         senders=senders,
@@ -70,7 +70,7 @@ def _schedule(parameters: SingleParameters, agents: int, arms: int) -> Schedule:
     )
 
 
-def _check_cdp(spec: RunSpec, parameters: CdpParameters) -> None:
+def _check_rounds(spec: RunSpec, parameters: FederatedParameters) -> None:
     if parameters.max_rounds is not None and parameters.gap is None:
         raise SpecError(
             "parameters.gap",
@@ -262,7 +262,7 @@ SYSTEMS = {
     for system in (
         System(
             name="cdp-mab",
-            title="private elimination with a server; R rounds, partial participation",
+            title="private elimination with a server; partial participation",
             paper=f"{PAPER}, Algorithm 1",
             parameters=CdpParameters,
             field=True,
@@ -275,13 +275,13 @@ SYSTEMS = {
             to_coordinator=(Means,),
             claim=_agents_claim,
             needs_unit_interval=True,
-            check=_check_cdp,
+            check=_check_rounds,
             summarise=summarise,
         ),
         System(
             name="ddp-mab",
             title="private elimination over a network without a server",
-            paper=f"{PAPER}, Algorithm 2",
+            paper=f"{PAPER}, Algorithm 3",
             parameters=DdpParameters,
             field=True,
             clocks=("slots",),
@@ -293,13 +293,14 @@ SYSTEMS = {
             claim=_agents_claim,
             needs_unit_interval=True,
             has_topology=True,
+            check=_check_rounds,
             network=_ddp_network,
             summarise=summarise,
         ),
         System(
             name="hdp-mab",
             title="private elimination over components whose sinks talk to a server",
-            paper=f"{PAPER}, Algorithm 3",
+            paper=f"{PAPER}, Algorithm 5",
             parameters=HdpParameters,
             field=True,
             clocks=("slots",),
@@ -312,13 +313,14 @@ SYSTEMS = {
             needs_unit_interval=True,
             has_topology=True,
             components=True,
+            check=_check_rounds,
             network=_hdp_network,
             summarise=summarise,
         ),
         System(
             name="single-mab",
             title="baseline: private elimination, every agent alone",
-            paper=f"{PAPER}, section VI",
+            paper=f"{PAPER}, section VII-A",
             parameters=SingleParameters,
             field=True,
             clocks=("slots",),

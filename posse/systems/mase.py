@@ -98,7 +98,8 @@ def _advise_corrupted(spec: RunSpec, parameters: CorruptedParameters) -> list[st
 def _voter(context: AgentContext) -> AgentMachine:
     p = context.parameters
     failure = _failure(p, context.arms, context.variant)
-    return MaseVoter(context.arms, failure, context.noise, xi=getattr(p, "xi", 0.0))
+    eager = not (isinstance(p, CorruptedParameters) and context.variant == "printed")
+    return MaseVoter(context.arms, failure, context.noise, xi=getattr(p, "xi", 0.0), eager=eager)
 
 
 def _dp_voter(context: AgentContext) -> AgentMachine:

@@ -85,7 +85,7 @@ def test_elapsed_is_bounded(count: int, start: float, span: float, part: float) 
 def by_the_paper(
     generator: np.random.Generator, rates: Any, needed: tuple[int, ...]
 ) -> tuple[int, ...]:
-    """Line 3 of Algorithm 1: n ~ P_N restricted to agents not done, renormalised, until all are."""
+    """Line 5 of Algorithm 1: n ~ P_N restricted to agents not done, renormalised, until all are."""
     left, order = list(needed), []
     while any(left):
         weights = np.where(np.array(left) > 0, rates, 0.0)

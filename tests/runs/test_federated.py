@@ -91,6 +91,7 @@ RUNS: dict[str, tuple[Any, ...]] = {
     "ddp ring": ("ddp-mab", 7, {"kind": "ring"}, {}),
     "ddp star": ("ddp-mab", 6, {"kind": "star"}, {}),
     "ddp random": ("ddp-mab", 9, {"kind": "erdos-renyi", "p": 0.3}, {"t_delay": "diameter"}),
+    "ddp R rounds": ("ddp-mab", 7, {"kind": "ring"}, {"max_rounds": 2, "gap": 0.2}),
     "ddp one": ("ddp-mab", 1, {"kind": "complete"}, {}),
     "ddp flooding": (
         "ddp-mab",
@@ -100,6 +101,7 @@ RUNS: dict[str, tuple[Any, ...]] = {
     ),
     "ddp gossip": ("ddp-mab", 7, {"kind": "regular", "degree": 4}, {"exchange": "gossip"}),
     "hdp": ("hdp-mab", 9, COMPONENTS, {}),
+    "hdp R rounds": ("hdp-mab", 9, COMPONENTS, {"max_rounds": 2, "gap": 0.2}),
     "hdp singles": ("hdp-mab", 4, {"kind": "single", "count": 4}, {"t_delay": "diameter"}),
     "single": ("single-mab", 3, None, {}),
 }
@@ -481,9 +483,25 @@ def test_privacy_ledger_is_m_epsilon_as_printed_and_epsilon_per_agent() -> None:
     assert honest.regret > printed.regret
 
 
-def test_r_rounds_end_with_one_arm() -> None:
-    record = memory.run(named("cdp R rounds", parameters={"max_rounds": 1}), 0)
+@pytest.mark.parametrize("name", ["cdp R rounds", "ddp R rounds", "hdp R rounds"])
+def test_r_rounds_end_with_one_arm(name: str) -> None:
+    record = memory.run(named(name, parameters={"max_rounds": 1}), 0)
     assert (record.rounds, record.status, record.best_arm) == (1, "identified", 0)
+
+
+@pytest.mark.parametrize("name", ["cdp R rounds", "ddp R rounds", "hdp R rounds"])
+def test_the_three_structures_aim_at_the_same_gaps_in_r_rounds(name: str) -> None:
+    """Δ̃_r = Δ^(r/R), Δ = .2, R = 2: S(r) by hand (section IV-B, Corollaries 1 and 2)."""
+    m = RUNS[name][1]
+    record = memory.run(named(name), 0)
+    assert record.rounds <= 2
+    wanted = []
+    for row in record.detail["explored"]:
+        r, aim = row["round"], 0.2 ** (row["round"] / 2)
+        statistical = 8 * math.log(8 * row["active"] * r**2 * 20_000) / (m * aim**2)
+        private = 8 * r * math.sqrt(2 * math.log(8 * 5 * r**2 * 20_000)) / (m**1.5 * aim)
+        wanted.append(math.ceil(max(statistical, private)))
+    assert [row["observations"] for row in record.detail["explored"]] == wanted
 
 
 def test_heterogeneous_arms_have_global_and_local_regret() -> None:
@@ -800,6 +818,8 @@ def test_a_bad_neighbour_on_real_sockets_stops_the_run_by_name() -> None:
         ("cdp-mab", 4, None, {"max_rounds": 0, "gap": 0.1}, "parameters.max_rounds"),
         ("cdp-mab", 4, None, {"max_rounds": 3}, "parameters.gap"),
         ("cdp-mab", 4, None, {"gap": 0.1}, "parameters.max_rounds"),
+        ("ddp-mab", 4, {"kind": "ring"}, {"max_rounds": 3}, "parameters.gap"),
+        ("hdp-mab", 9, COMPONENTS, {"gap": 0.1}, "parameters.max_rounds"),
         ("cdp-mab", 4, None, {"epsilon": 0}, "parameters.epsilon"),
         ("cdp-mab", 4, None, {"horizon": 0}, "parameters.horizon"),
         ("cdp-mab", 4, None, {"noise": "none"}, "parameters.noise"),

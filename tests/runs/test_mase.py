@@ -166,6 +166,30 @@ def test_a_voter_follows_the_coordinator_at_once() -> None:
     assert voter.handle(Received(COORDINATOR, Eliminated((0, 2))), 1.0) == [Finish("done", None)]
 
 
+def test_to_the_letter_of_algorithm_3_an_agent_follows_at_its_own_next_activation() -> None:
+    voter = MaseVoter(3, 0.5, NoNoise(), eager=False)
+    voter.handle(Started(), 0.0)
+    same = np.ones((3, 8))
+    assert voter.silent(same) == 8
+    # line 6: all of the old L_n once more; line 12: then what G lost is dropped
+    assert voter.handle(Received(COORDINATOR, Eliminated((1,))), 1.0) == [Explore((0, 1, 2))]
+    assert voter.silent(same) == 0
+    assert voter.handle(Observed((0, 1, 2), same[:, :1]), 2.0) == [Explore((0, 2))]
+    assert voter.silent(same[:2]) == 8
+    # lines 10 to 12: it asks whether it is done before it synchronises, so once more with one arm
+    assert voter.handle(Received(COORDINATOR, Eliminated((2,))), 3.0) == [Explore((0, 2))]
+    assert voter.handle(Observed((0, 2), same[:2, :1]), 4.0) == [Explore((0,))]
+    assert voter.silent(same[:1]) == 0
+    assert voter.handle(Observed((0,), same[:1, :1]), 5.0) == [Finish("done", 0)]
+
+
+def test_to_the_letter_of_algorithm_3_an_agent_may_be_left_without_an_arm() -> None:
+    voter = MaseVoter(2, 0.5, NoNoise(), eager=False)
+    voter.handle(Started(), 0.0)
+    voter.handle(Received(COORDINATOR, Eliminated((0, 1))), 1.0)
+    assert voter.handle(Observed((0, 1), np.ones((2, 1))), 2.0) == [Finish("done", None)]
+
+
 @pytest.mark.parametrize("voter", [MaseVoter(3, 0.5, NoNoise()), RawSender(3)])
 def test_an_agent_refuses_what_no_coordinator_says(voter: Any) -> None:
     voter.handle(Started(), 0.0)
