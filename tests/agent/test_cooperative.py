@@ -1,0 +1,129 @@
+"""Cooperative agents: releases, noise and decisions, by hand."""
+
+import math
+
+import numpy as np
+import pytest
+
+from agent.cooperative import PrivateMeans, SharedMeans, best
+from agent.noise import SeededNoise
+from protocol.cooperative import means_record, noise_scale, release_counts
+from protocol.machine import Disclose
+
+
+class Fixed:
+    """Noise that is known."""
+
+    def __init__(self, value: float) -> None:
+        self.value, self.scales = value, []
+
+    def noisy(self, values, sensitivity, scale):
+        self.scales.append(scale)
+        return values + self.value
+
+    def bernoulli(self, probability, size):
+        raise NotImplementedError
+
+
+def private(variant, noise, epsilon=0.5, arms=2, v=1.1):
+    return PrivateMeans(
+        arms,
+        3,
+        np.random.default_rng(0),
+        epsilon=epsilon,
+        v=v,
+        variant=variant,
+        noise=noise,
+        releases=release_counts(epsilon, v, 1000),
+    )
+
+
+def test_a_release_by_hand() -> None:
+    noise = Fixed(0.25)
+    learner = private("corrected", noise)
+    assert learner.learn(0, 1.0) == []  # W_1 = 2
+    assert np.isnan(learner.says()["means"]).all()
+    (disclosed,) = learner.learn(0, 0.0)
+    assert isinstance(disclosed, Disclose)
+    release = disclosed.release
+    assert noise.scales == [pytest.approx(2**-0.45)]
+    assert (release.sensitivity, release.scale) == (0.5, pytest.approx(2**-0.45))
+    assert release.epsilon == pytest.approx(2**-0.55)
+    assert release.epsilon == pytest.approx(release.sensitivity / release.scale)
+    assert learner.says()["means"][0, 0] == 0.75
+    assert learner.says()["counts"].tolist() == [[2, 0]]
+    assert learner.learn(0, 1.0) == []
+    assert learner.says()["counts"].tolist() == [[2, 0]]  # the count at the release
+
+
+def test_printed_sends_the_current_count_and_decides_by_raw_sums() -> None:
+    learner = private("printed", Fixed(0.25))
+    for reward in (1.0, 0.0, 1.0):
+        learner.learn(0, reward)
+    assert learner.says()["means"][0, 0] == 0.75
+    assert learner.says()["counts"].tolist() == [[3, 0]]
+    sums, pulls = learner.own()
+    assert (sums[0], pulls[0]) == (2.0, 3.0)
+
+
+def test_printed_gives_one_reward_away_for_certain_and_corrected_does_not() -> None:
+    """ε = 1, K = 2, first rewards (1, .5) or (0, .5): the third pull tells which, as printed."""
+
+    def third(variant, first, seed):
+        learner = private(variant, SeededNoise(np.random.default_rng(seed)), epsilon=1.0)
+        order = [learner.choose(1), learner.choose(2)]
+        for arm, reward in zip(order, (first, 0.5), strict=True):
+            learner.learn(arm, reward)
+        return order.index(learner.choose(3))
+
+    assert {third("printed", 1.0, s) for s in range(200)} == {0}
+    assert {third("printed", 0.0, s) for s in range(200)} == {1}
+    often = [np.mean([third("corrected", x, s) for s in range(2000)]) for x in (1.0, 0.0)]
+    # a first release costs W_1^-.55 = 1: no likelihood may change by more than e
+    assert 0.02 < often[0] < often[1] < 0.98
+    assert often[1] / often[0] < math.e * 1.15
+    assert (1 - often[0]) / (1 - often[1]) < math.e * 1.15
+
+
+def test_the_noise_has_the_law_of_the_ledger() -> None:
+    scale = noise_scale(7, 1.1)
+    draws = []
+    for seed in range(4000):
+        learner = private("corrected", SeededNoise(np.random.default_rng(seed)), epsilon=0.1)
+        for _ in range(7):
+            learner.learn(0, 1.0)
+        draws.append(learner.says()["means"][0, 0] - 1.0)
+    # Kolmogorov and Smirnov: 1.95 / sqrt(n) is exceeded once in a thousand
+    ordered = np.sort(draws)
+    law = np.where(ordered < 0, np.exp(ordered / scale) / 2, 1 - np.exp(-ordered / scale) / 2)
+    assert np.abs(law - np.arange(1, 4001) / 4000).max() < 1.95 / math.sqrt(4000)
+
+
+def test_the_index_by_hand_leaves_out_what_has_no_mean() -> None:
+    learner = SharedMeans(2, 3, np.random.default_rng(0))
+    learner.learn(0, 1.0)
+    learner.learn(1, 0.0)
+    heard = np.zeros(2, dtype=means_record(2))
+    heard["origin"], heard["created"] = [1, 2], [1, 1]
+    heard["means"] = [[0.5, np.nan], [np.nan, 1.0]]
+    heard["counts"] = [[4, 9], [9, 8]]  # the 9s have no mean: left out with their arms
+    learner.hear(heard)
+    t = 20
+    N = [1 + 4, 1 + 8]
+    mu = [(1 + 4 * 0.5) / 5, (0 + 8 * 1.0) / 9]
+    index = [m + math.sqrt(2 * math.log(t) / n) for m, n in zip(mu, N, strict=True)]
+    assert learner.by_index(t) == int(np.argmax(index))
+    assert learner.counts.sum(axis=0).tolist() == [4, 8]
+
+
+def test_ties_are_random() -> None:
+    ties = np.random.default_rng(5)
+    drawn = [best(np.array([1.0, 0.0, 1.0]), ties) for _ in range(200)]
+    assert set(drawn) == {0, 2}
+    assert 60 < drawn.count(0) < 140
+
+
+@pytest.mark.parametrize(("variant", "first"), [("corrected", 0), ("printed", 1)])
+def test_arms_in_turn_at_first(variant, first) -> None:
+    learner = private(variant, Fixed(0.0), epsilon=0.5, arms=3)
+    assert [learner.choose(t) for t in range(1, 7)] == [(first + i) % 3 for i in range(6)]

@@ -1,0 +1,37 @@
+"""Lies at the source, and in what a relay passes on."""
+
+import math
+
+import numpy as np
+import pytest
+
+from agent.corruption import Corruption
+from protocol.cooperative import Contamination, reward_record
+
+
+@pytest.mark.parametrize(
+    ("does", "expected"),
+    [
+        (Contamination(rate=1.0), {1.0}),
+        (Contamination(rate=1.0, law="outlier"), {10.0}),
+        (Contamination(rate=1.0, law="point", value=0.2), {0.2}),
+        (Contamination(rate=1.0, law="opposite"), {0.75}),
+        (Contamination(rate=0.0), {0.25}),
+    ],
+)
+def test_corruption_at_the_source(does, expected) -> None:
+    own, passed_on = np.zeros(1, dtype=reward_record()), np.zeros(3, dtype=reward_record())
+    own["reward"] = passed_on["reward"] = 0.25
+    Corruption(does, np.random.default_rng(0)).corrupt(own, passed_on)
+    assert set(own["reward"].tolist()) == expected
+    assert set(passed_on["reward"].tolist()) == {0.25}
+
+
+def test_a_relay_lies_at_the_rate_in_what_it_passes_on() -> None:
+    own, passed_on = np.zeros(1, dtype=reward_record()), np.zeros(20_000, dtype=reward_record())
+    does = Contamination(rate=0.1, law="uniform", form="relay")
+    Corruption(does, np.random.default_rng(0)).corrupt(own, passed_on)
+    struck = passed_on["reward"] > 0
+    assert own["reward"][0] == 0
+    assert abs(struck.mean() - 0.1) < 4 * math.sqrt(0.09 / 20_000)
+    assert abs(passed_on["reward"][struck].mean() - 0.5) < 4 * math.sqrt(1 / 12 / struck.sum())

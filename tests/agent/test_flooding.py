@@ -1,0 +1,337 @@
+"""Messages on a graph: who knows what when, what is refused, and merging against a slow form."""
+
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from agent.cooperative import SharedMeans
+from agent.flooding import Flood
+from protocol.cooperative import Bundle, means_record
+from protocol.errors import RemoteProtocolError
+from tests.support.mesh import Mesh, means_agents
+from topologies.graphs import Graph, erdos_renyi, from_edges, path, ring, star
+
+
+def distances(graph: Graph) -> np.ndarray:
+    """Floyd and Warshall, as slow as can be."""
+    M = graph.agents
+    d = np.full((M, M), np.inf)
+    np.fill_diagonal(d, 0)
+    for i, j in graph.edges():
+        d[i, j] = d[j, i] = 1
+    for k in range(M):
+        d = np.minimum(d, d[:, k, None] + d[None, k, :])
+    return d
+
+
+@st.composite
+def connected_graphs(draw):
+    M = draw(st.integers(2, 9))
+    tree = [(draw(st.integers(0, i - 1)), i) for i in range(1, M)]
+    more = draw(st.lists(st.tuples(st.integers(0, M - 1), st.integers(0, M - 1)), max_size=8))
+    return from_edges(M, [*tree, *((i, j) for i, j in more if i != j)])
+
+
+class Echo:
+    """A learner that says nothing and notes when it decided and what had been heard by then."""
+
+    def __init__(self, arms: int) -> None:
+        self.pulls = np.zeros(arms)
+        self.message = np.zeros(1, dtype=means_record(arms))
+        self.heard: dict[int, list[int]] = {}
+        self.known: list[dict[int, list[int]]] = []
+
+    def choose(self, t):
+        self.known.append({m: list(created) for m, created in self.heard.items()})
+        return 0
+
+    def learn(self, arm, reward):
+        return []
+
+    def says(self):
+        return self.message
+
+    def hear(self, records):
+        for record in records:
+            self.heard.setdefault(int(record["origin"]), []).append(int(record["created"]))
+
+    def faults(self, records):
+        return ()
+
+
+@settings(max_examples=40, deadline=None)
+@given(connected_graphs(), st.integers(0, 10_000))
+def test_what_is_known_at_a_decision_is_what_the_distances_say(graph, seed) -> None:
+    d = distances(graph)
+    horizon = 8
+    for gamma in range(int(d.max()) + 1):
+        agents = means_agents(graph, gamma, 2, horizon)
+        for agent in agents:
+            agent.learner = Echo(2)
+        mesh = Mesh(graph, agents, [0.5, 0.5], np.random.default_rng(seed))
+        assert all(not counts for counts in mesh.refused)
+        for m, agent in enumerate(agents):
+            assert len(agent.learner.known) == horizon
+            for t, known in enumerate(agent.learner.known, start=1):
+                expected = {
+                    o: list(range(1, t - int(d[m, o]) + 1))
+                    for o in range(graph.agents)
+                    if 0 < d[m, o] <= gamma and t > d[m, o]
+                }
+                assert known == expected
+
+
+def test_an_agent_is_at_most_one_slot_ahead_of_its_neighbours_and_no_barrier_holds_the_rest() -> (
+    None
+):
+    slots: list[list[int]] = []
+    agents = means_agents(path(6), 2, 2, 30)
+
+    def watch(sender, to, bundle):
+        slots.append([agent.flood.slot for agent in agents])
+        return [bundle]
+
+    Mesh(path(6), agents, [0.5, 0.4], np.random.default_rng(0), watch)
+    ahead = [abs(a - b) for row in slots for a, b in pairwise(row)]
+    assert max(ahead) == 1
+    assert max(max(row) - min(row) for row in slots) > 1
+
+
+def test_the_order_of_arrival_changes_nothing() -> None:
+    graph = erdos_renyi(8, 0.4, np.random.default_rng(2))
+    runs = [
+        Mesh(graph, means_agents(graph, 2, 3, 25), [0.9, 0.5, 0.2], np.random.default_rng(order))
+        for order in range(3)
+    ]
+    assert runs[0].choices == runs[1].choices == runs[2].choices
+    assert sorted(runs[0].bundles, key=repr) == sorted(runs[1].bundles, key=repr)
+
+
+def test_duplicates_and_arrivals_on_a_ring() -> None:
+    # ring of 4, γ = 2: per slot an agent hears 2 neighbours first hand, the opposite one twice,
+    # and its own message back from both
+    agents = means_agents(ring(4), 2, 2, 11)
+    Mesh(ring(4), agents, [0.5, 0.5], np.random.default_rng(1))
+    for agent in agents:
+        # the bundles of slots 1 to 10 were merged, those of slot 1 carry nothing passed on
+        assert agent.flood.arrivals.tolist() == [0, 20, 9]
+        assert agent.flood.delays.tolist() == [0, 20, 18]
+        assert agent.flood.duplicates == 9 * 3
+
+
+def _forge(bundle: Bundle, arms: int, **changes) -> np.ndarray:
+    record = np.frombuffer(bundle.items, dtype=means_record(arms))[:1].copy()
+    for name, value in changes.items():
+        record[name] = value
+    return record
+
+
+GAMMA = 2
+
+
+LIAR = 1
+
+
+FAR = 4
+
+
+ATTACKS = {
+    "life-above-gamma": lambda b, s: _forge(b, 2, origin=FAR, created=s - 1, life=GAMMA + 1),
+    "from-the-future": lambda b, s: _forge(b, 2, origin=FAR, created=s + 1, life=GAMMA),
+    "no-such-agent": lambda b, s: _forge(b, 2, origin=99, created=s - 1, life=1),
+    "expired": lambda b, s: _forge(b, 2, origin=FAR, created=max(s - 5, 0), life=1),
+    "wrong-life": lambda b, s: _forge(b, 2, origin=FAR, created=s - 1, life=2),
+    "forged-origin": lambda b, s: _forge(b, 2, origin=FAR, created=s, life=GAMMA),
+    "not-finite": lambda b, s: _forge(b, 2, origin=FAR, created=s - 1, life=1, means=np.inf),
+    "out-of-range": lambda b, s: _forge(b, 2, origin=FAR, created=s - 1, life=1, means=7.0),
+    "counts-above-time": lambda b, s: _forge(
+        b, 2, origin=FAR, created=s - 1, life=1, means=0.5, counts=1_000_000
+    ),
+}
+
+
+@pytest.mark.parametrize("reason", ATTACKS)
+def test_a_refused_message_changes_nothing(reason) -> None:
+    """The liar adds one message to each of its bundles; the honest run is the same to the arm."""
+    graph = ring(6)
+
+    def attack(sender, to, bundle):
+        if sender != LIAR or bundle.slot < 6:
+            return [bundle]
+        extra = ATTACKS[reason](bundle, bundle.slot)
+        return [Bundle(bundle.slot, bundle.items + extra.tobytes())]
+
+    honest = Mesh(graph, means_agents(graph, GAMMA, 2, 30), [0.6, 0.4], np.random.default_rng(3))
+    attacked = Mesh(
+        graph, means_agents(graph, GAMMA, 2, 30), [0.6, 0.4], np.random.default_rng(4), attack
+    )
+    assert attacked.choices == honest.choices
+    assert [n for n in range(6) if attacked.refused[n]] == list(graph.neighbours[LIAR])
+    # slots 6 to 29: the bundles of the last slot are not looked at
+    assert [attacked.refused[n] for n in graph.neighbours[LIAR]] == [{reason: 24}] * 2
+
+
+def test_counts_that_go_down_are_refused() -> None:
+    learner = SharedMeans(2, 4, np.random.default_rng(0))
+    flood = Flood(0, 4, (1,), 1, means_record(2))
+    record = np.zeros(1, dtype=means_record(2))
+    record["means"], record["origin"], record["life"] = 0.5, 1, 1
+    found = []
+    for slot, counts in ((1, [1, 0]), (2, [1, 1]), (3, [0, 1]), (4, [2, 1])):
+        flood.begin_slot()
+        record["created"], record["counts"] = slot, counts
+        flood.take(1, Bundle(slot, record.tobytes()))
+        learner.hear(flood.merge(learner.faults))
+        found.append(learner.counts[1].tolist())
+    assert found == [[1, 0], [1, 1], [1, 1], [2, 1]]
+    assert flood.refused == {"counts-go-down": 1}
+
+
+def test_a_relay_that_sends_old_messages_again_is_refused() -> None:
+    graph = ring(8)
+    kept: dict[tuple[int, int], bytes] = {}
+
+    def replay(sender, to, bundle):
+        size = means_record(2).itemsize
+        if sender != LIAR:
+            return [bundle]
+        passed_on = bundle.items[size:]
+        again = kept.get((sender, to), b"")
+        kept[sender, to] = passed_on
+        second = Bundle(bundle.slot, bundle.items)
+        return [Bundle(bundle.slot, bundle.items + again + passed_on), second]
+
+    honest = Mesh(graph, means_agents(graph, GAMMA, 2, 30), [0.6, 0.4], np.random.default_rng(3))
+    attacked = Mesh(
+        graph, means_agents(graph, GAMMA, 2, 30), [0.6, 0.4], np.random.default_rng(4), replay
+    )
+    assert attacked.choices == honest.choices
+    for n in graph.neighbours[LIAR]:
+        assert attacked.refused[n]["expired"] == 2 * 27  # those of slots 2 to 28
+        assert attacked.refused[n]["replayed"] >= 2 * 28 + 28
+
+
+@pytest.mark.parametrize(
+    ("sender", "bundle", "reason"),
+    [
+        (3, Bundle(1, b""), "out-of-turn"),
+        (1, Bundle(1, b"x"), "wrong-length"),
+        (1, Bundle(3, b""), "from-the-future"),
+        (1, Bundle(0, b""), "replayed"),
+        (1, Bundle(1, bytes(means_record(2).itemsize * 5)), "wrong-length"),
+    ],
+)
+def test_a_bundle_that_is_refused_whole(sender, bundle, reason) -> None:
+    flood = Flood(0, 4, (1, 2), 2, means_record(2))
+    flood.begin_slot()
+    with pytest.raises(RemoteProtocolError) as error:
+        flood.take(sender, bundle)
+    assert error.value.reason == reason
+    assert not flood.bundles
+    assert not flood.ahead
+
+
+class SlowFlood:
+    """`Flood.merge` one message after the other: what is new, and what is refused and why."""
+
+    def __init__(self, agents: int, gamma: int) -> None:
+        self.agents, self.gamma = agents, gamma
+        self.latest = dict.fromkeys(range(agents), 0)
+        self.passed: dict[tuple[int, int], int] = {}
+        self.refused: Counter[str] = Counter()
+
+    def fault(self, slot: int, sender: int, message: tuple, seen: set) -> str:
+        origin, created, life = message
+        age, link = slot - created, (sender, origin)
+        twice = created <= self.passed.get(link, 0) or link in seen
+        faults = {
+            "life-above-gamma": life > self.gamma,
+            "from-the-future": age < 0,
+            "expired": age >= self.gamma,
+            "wrong-life": life != self.gamma - age,
+            "forged-origin": (sender == origin) != (age == 0),
+            "replayed": twice,
+        }
+        return next((reason for reason, wrong in faults.items() if wrong), "")
+
+    def merge(self, slot: int, bundles: dict[int, list[tuple]]) -> list[tuple]:
+        good, seen = [], set()
+        for sender, messages in sorted(bundles.items()):
+            for message in messages:
+                if message[0] >= self.agents:
+                    self.refused["no-such-agent"] += 1
+                    continue
+                reason = self.fault(slot, sender, message, seen)
+                seen.add((sender, message[0]))
+                if reason:
+                    self.refused[reason] += 1
+                else:
+                    good.append((sender, message))
+        fresh = []
+        for sender, (origin, created, life) in good:
+            self.passed[sender, origin] = created
+            if created > self.latest[origin]:
+                self.latest[origin] = created
+                fresh.append((origin, created, life))
+        return fresh
+
+
+SLOTS = 4
+
+
+MESSAGE = st.tuples(st.integers(0, 5), st.integers(-4, 1), st.integers(0, 4))
+
+
+BUNDLES = st.lists(
+    st.fixed_dictionaries({1: st.lists(MESSAGE, max_size=3), 2: st.lists(MESSAGE, max_size=3)}),
+    min_size=SLOTS,
+    max_size=SLOTS,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(1, 3), BUNDLES)
+@example(1, [{1: [(1, 0, 1), (1, 0, 1)], 2: []}] * SLOTS)
+@example(1, [{1: [], 2: []}, {1: [(3, -1, 0)], 2: []}] * 2)
+def test_a_merge_is_that_of_one_message_after_the_other(gamma, bundles) -> None:
+    record = means_record(1)
+    flood, slow = Flood(0, 5, (1, 2), gamma, record), SlowFlood(5, gamma)
+    for slot, said in enumerate(bundles, start=1):
+        flood.begin_slot()
+        exact = {
+            sender: [(origin, max(0, slot + offset), life) for origin, offset, life in messages]
+            for sender, messages in said.items()
+        }
+        for sender, messages in exact.items():
+            items = np.zeros(len(messages), dtype=record)
+            for i, message in enumerate(messages):
+                items["origin"][i], items["created"][i], items["life"][i] = message
+            flood.take(sender, Bundle(slot, items.tobytes()))
+        fresh = flood.merge(lambda records: ())[["origin", "created", "life"]].tolist()
+        assert fresh == slow.merge(slot, exact)
+        assert flood.refused == slow.refused
+        assert {m: int(t) for m, t in enumerate(flood.latest)} == slow.latest
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.binary(max_size=12 * 34))
+def test_no_bytes_break_the_merge(data) -> None:
+    learner = SharedMeans(2, 4, np.random.default_rng(0))
+    flood = Flood(0, 4, (1, 2), 2, means_record(2))
+    flood.begin_slot()
+    size = means_record(2).itemsize
+    for sender in (1, 2):
+        flood.take(sender, Bundle(1, data[: len(data) // size * size][: 4 * size]))
+    learner.hear(flood.merge(learner.faults))
+    assert np.isfinite(learner.weighted).all()
+
+
+def test_a_star_hears_its_leaves_through_the_centre() -> None:
+    agents = means_agents(star(5), 1, 2, 10)
+    Mesh(star(5), agents, [0.5, 0.5], np.random.default_rng(1))
+    assert (agents[0].flood.latest[1:] == 9).all()
+    assert agents[1].flood.latest.tolist() == [9, 10, 0, 0, 0]

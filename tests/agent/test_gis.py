@@ -1,0 +1,101 @@
+"""Three-way handshakes over a fake network: what is known when, what it costs, what is refused."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.gis import Gis
+from posse.theory.federated import gis_links, gis_links_paper
+from protocol.errors import RemoteProtocolError
+from protocol.federated import Adv, Data, Hop, Quiet, Req
+from tests.support.federated import connected, deliver, flooding, gis, row, say
+from topologies import graphs
+from topologies.graphs import Graph
+
+
+@settings(max_examples=40, deadline=None)
+@given(connected, st.sampled_from([gis, flooding]), st.integers(0, 100))
+def test_knowledge_after_slot_n_is_the_ball_of_radius_n(
+    graph: Graph, kind: Any, order: int
+) -> None:
+    machines = kind(graph)
+    known = deliver(machines, graph, rounds=2, order=order)
+    for i in range(graph.agents):
+        assert len(known[i]) == graph.diameter + 1
+        for n, has in enumerate(known[i]):
+            assert has == {j for j in range(graph.agents) if graph.distances[i, j] <= n}
+        assert (machines[i].rows == [[j, 20.0] for j in range(graph.agents)]).all()
+    assert sum(machine.links for machine in machines) == gis_links(graph)
+
+
+@pytest.mark.parametrize(
+    ("graph", "slots", "links"),
+    [(graphs.complete(50), 1, 1225), (graphs.star(50), 2, 98), (graphs.ring(50), 25, 1250)],
+)
+def test_gis_round_of_50_agents_uses_the_slots_and_links_of_the_paper(graph, slots, links) -> None:
+    machines = gis(graph)
+    known = deliver(machines, graph)
+    assert {len(k) - 1 for k in known} == {slots}
+    assert sum(machine.links for machine in machines) == links
+    assert gis_links(graph) == gis_links_paper(graph) == links
+
+
+@pytest.fixture
+def middle() -> Gis:
+    """Agent 1 of the path 0 - 1 - 2 - 3, in slot 1 of round 1, its neighbours having advertised."""
+    machine = Gis(1, 4, (0, 2), 3)
+    machine.begin(1, np.array([0.5, 0.5]))
+    machine.open()
+    return machine
+
+
+@pytest.mark.parametrize(
+    ("before", "sender", "bad", "reason"),
+    [
+        ([], 0, Adv(1, 1, (3,)), "not-held"),
+        ([], 0, Quiet(1, 1, "adv"), "not-held"),
+        ([(0, Adv(1, 1, (0,)))], 0, Adv(1, 1, (0,)), "duplicate"),
+        ([], 0, Adv(1, 2, (0,)), "out-of-turn"),
+        ([], 0, Adv(2, 1, (0,)), "out-of-turn"),
+        ([(0, Adv(1, 1, (0,)))], 0, Adv(1, 2, (9,)), "no-such-agent"),
+        ([(0, Adv(1, 1, (0,)))], 0, Adv(1, 2, (3, 2)), "no-such-agent"),
+        ([(0, Adv(1, 1, (0,)))], 0, Data(1, 1, (0,), row(0, 0)), "unasked"),
+        ([], 0, Data(1, 1, (0,), row(0, 0)), "unasked"),
+        ([], 0, Req(1, 1, (2,)), "not-advertised"),
+        ([(0, Req(1, 1, (1,)))], 0, Req(1, 1, (1,)), "duplicate"),
+        ([], 0, Hop(1, 1, (0,), row(0, 0)), "out-of-turn"),
+        (
+            [(0, Adv(1, 1, (0,))), (2, Adv(1, 1, (2,)))],
+            0,
+            Data(1, 1, (0,), row(0, 0, 0)),
+            "wrong-length",
+        ),
+        ([(0, Adv(1, 1, (0,))), (2, Adv(1, 1, (2,)))], 0, Data(1, 1, (2,), row(0, 0)), "unasked"),
+        (
+            [(0, Adv(1, 1, (0,))), (2, Adv(1, 1, (2,)))],
+            0,
+            Data(1, 1, (0,), row(0, math.nan)),
+            "not-finite",
+        ),
+        (
+            [(0, Adv(1, 1, (0,))), (2, Adv(1, 1, (2,)))],
+            0,
+            Data(1, 1, (0,), row(0, math.inf)),
+            "not-finite",
+        ),
+    ],
+)
+def test_bad_gis_messages_are_refused_and_change_nothing(
+    middle, before, sender, bad, reason
+) -> None:
+    for by, message in before:
+        say(middle, by, message)
+    copy = {name: repr(getattr(middle, name)) for name in Gis.__slots__}
+    with pytest.raises(RemoteProtocolError) as error:
+        say(middle, sender, bad)
+    assert error.value.reason == reason
+    assert copy == {name: repr(getattr(middle, name)) for name in Gis.__slots__}

@@ -1,0 +1,144 @@
+"""Players, against the paper written down naively from the whole history."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.noise import SeededNoise
+from agent.players import RandomPlayer, TdfsPlayer, Ucb, UcbPrivate, UcbPrivateBound
+from protocol.errors import RemoteProtocolError
+from protocol.machine import COORDINATOR, Note, Received, Send, Started, TimerFired
+from protocol.players import Choice, Outcome
+
+
+class Zero:
+    """No noise at all."""
+
+    def laplace(self, scale, size):
+        return np.zeros(size)
+
+
+def play(player, samples, collisions=None):
+    """The arms that a player chooses when its t-th choice of arm a shows samples[t, a]."""
+    effects = player.handle(Started(), 0.0)
+    arms = []
+    for t in range(len(samples)):
+        (choice,) = [e.message for e in effects if isinstance(e, Send)]
+        assert choice.slot == t + 1
+        arms.append(choice.arm)
+        hit = bool(collisions is not None and collisions[t])
+        outcome = Outcome(t + 1, float(samples[t, choice.arm]), 0.0, hit)
+        effects = player.handle(Received(COORDINATOR, outcome), t + 1.0)
+    assert not [e for e in effects if isinstance(e, Send)]  # T slots are over
+    return arms
+
+
+def naive(samples, players, offset, term=lambda t, n: 0.0):
+    T, N = samples.shape
+    seen = [[] for _ in range(N)]
+    arms = []
+    for t in range(1, T + 1):
+        if t <= N:
+            arm = (offset + t) % N
+        else:
+            index = [
+                sum(x) / len(x) + math.sqrt(2 * math.log(t) / len(x)) + term(t, len(x))
+                for x in seen
+            ]
+            j = ((t - 1) + (offset - 1)) % players + 1
+            arm = sorted(range(N), key=lambda a: (-round(index[a], 12), a))[j - 1]
+        seen[arm].append(samples[t - 1, arm])
+        arms.append(arm)
+    return arms
+
+
+@given(
+    players=st.integers(1, 4),
+    more=st.integers(0, 4),
+    offset=st.integers(1, 4),
+    seed=st.integers(0, 2**32),
+)
+@settings(max_examples=30, deadline=None)
+def test_players_choose_as_the_paper_says(players, more, offset, seed):
+    N, T = max(players + more, 2), 120
+    offset = min(offset, players)
+    # continuous samples: no two indices are equal
+    samples = np.random.default_rng(seed).random((T, N))
+
+    def machine(index):
+        return TdfsPlayer(players, N, T, index, offset)
+
+    assert play(machine(Ucb(N)), samples) == naive(samples, players, offset)
+    private = UcbPrivate(N, 1.0, "half", Zero())
+    assert play(machine(private), samples) == naive(samples, players, offset)
+    for variant, least in (("printed", 1), ("corrected", 2)):
+        bound = UcbPrivateBound(N, 0.5, "half", variant, Zero())
+        expected = naive(
+            samples,
+            players,
+            offset,
+            lambda t, n, least=least: 4 * math.log(t) / 0.5 * math.log(max(n, least)) ** 1.5 / n,
+        )
+        assert play(machine(bound), samples) == expected
+
+
+def test_mechanisms_run_on_the_clocks_of_the_paper():
+    noise = SeededNoise(np.random.default_rng(0))
+    bound, private = (
+        UcbPrivateBound(3, 1.0, "half", "printed", noise),
+        UcbPrivate(3, 1.0, "half", noise),
+    )
+    for arm in (0, 1, 1, 2, 1):
+        bound.observe(arm, 1.0)
+        private.observe(arm, 1.0)
+    assert [m.t for m in bound.sums] == [1, 3, 1]  # own pulls
+    assert private.sums.t == 5  # the slot, for all arms
+    assert private.n == [1, 3, 1]
+    assert private.sums.sums.tolist() == [1, 3, 1]
+
+
+def test_a_player_learns_from_its_sample_not_from_its_payoff():
+    index = Ucb(2)
+    player = TdfsPlayer(1, 2, 5, index, offset=1)
+    player.handle(Started(), 0.0)
+    player.handle(Received(COORDINATOR, Outcome(1, 1.0, 0.0, True)), 1.0)
+    assert sum(index.s) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("event", "reason"),
+    [
+        (Received(COORDINATOR, Outcome(2, 1.0, 1.0, False)), "out-of-turn"),
+        (Received(1, Outcome(1, 1.0, 1.0, False)), "out-of-turn"),
+        (Received(COORDINATOR, Choice(1, 1)), "out-of-turn"),
+        (Received(COORDINATOR, Outcome(1, math.nan, 1.0, False)), "not-finite"),
+        (TimerFired(), "out-of-turn"),
+    ],
+)
+def test_players_refuse_what_is_wrong_and_keep_their_state(event, reason):
+    for player in (
+        TdfsPlayer(1, 2, 5, Ucb(2), offset=1),
+        RandomPlayer(2, 5, np.random.default_rng(0)),
+    ):
+        player.handle(Started(), 0.0)
+        with pytest.raises(RemoteProtocolError) as refusal:
+            player.handle(event, 1.0)
+        assert refusal.value.reason == reason
+        assert player.slot == 1
+
+
+def test_offsets_are_drawn_again_at_the_end_of_a_round_with_a_collision():
+    players, T = 3, 12
+    player = TdfsPlayer(players, 3, T, Ucb(3), draws=np.random.default_rng(1))
+    effects = list(player.handle(Started(), 0.0))
+    collided_in = {5, 7}  # rounds of 3: the second and the third
+    notes = {0: [e for e in effects if isinstance(e, Note)]}
+    for t in range(1, T + 1):
+        effects = player.handle(
+            Received(COORDINATOR, Outcome(t, 0.5, 0.0, t in collided_in)), float(t)
+        )
+        notes[t] = [e for e in effects if isinstance(e, Note)]
+    assert [t for t in notes if notes[t]] == [0, 6, 9]

@@ -1,0 +1,42 @@
+"""Means on their way to a component's sink, over a fake network."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.sac import Relay
+from posse.systems.federated import _hdp_network
+from posse.theory.federated import sac_links
+from tests.support.federated import connected, deliver, spec
+from topologies import graphs
+from topologies.components import side_by_side
+from topologies.graphs import Graph
+from topologies.sinks import find_sinks
+
+
+def relays(graph: Graph) -> list[Relay]:
+    network = _hdp_network(
+        spec(
+            "hdp-mab",
+            graph.agents,
+            {"kind": "edges", "edges": [list(edge) for edge in graph.edges()]},
+        ),
+        0,
+    )
+    return [
+        Relay(n, graph.agents, told["towards"], dict(told["children"]), told["slots"])
+        for n, told in enumerate(network.knowledge)
+    ]
+
+
+@settings(max_examples=30, deadline=None)
+@given(connected, connected, st.integers(0, 100))
+def test_sac_brings_every_mean_to_its_sink_one_hop_a_slot(a: Graph, b: Graph, order: int) -> None:
+    graph = side_by_side([a, b, graphs.singles(1)])
+    machines = relays(graph)
+    deliver(machines, graph, rounds=2, order=order)
+    sinks = find_sinks(graph)
+    for sink, component in zip(sinks.sink, graph.components, strict=True):
+        assert machines[sink].has == set(component)
+        for j in component:
+            assert machines[sink].rows[j].tolist() == [j, 20.0]
+    assert sum(m.links for m in machines) == sac_links(graph) == sum(sinks.distance)

@@ -1,0 +1,154 @@
+"""The server of anonymous bandits with its players over a fake link."""
+
+import pytest
+
+from protocol.anonymous import Masked, Played, PublicKey, Sealed, Sums, Unmasked
+from protocol.errors import RemoteProtocolError
+from protocol.machine import Received, Started
+from protocol.wire import Message
+from tests.support.anonymous import FIVE_FIVE, FOUR_SIX, Link, assign
+
+
+@pytest.mark.parametrize("aggregation", ["masked", "sink"])
+def test_constant_rewards_are_estimated_exactly(aggregation: str) -> None:
+    link = Link([FIVE_FIVE, assign(0, 1, 2, 2, 2, 2, 2, 2, 2, 2)], aggregation=aggregation).run()
+    assert link.status == "horizon"
+    expected = {(user, user // 5): [(Link.reward(user, user // 5), 2)] for user in range(10)}
+    expected |= {(user, 2): [(Link.reward(user, 2), 1)] for user in range(2, 10)}
+    assert link.learner.learned == expected
+    assert (link.pulls.sum(axis=1) == link.horizon).all()
+    assert link.pulls[0].tolist() == [400, 0, 0]  # 16 + 8 rounds assigned, then the commitment
+    assert link.pulls[1].tolist() == [392, 8, 0]
+    seen = link.verdict()
+    assert not seen.violations
+    assert seen.smallest == 3  # eight users on arm 2 are two groups of C + 1
+
+
+@pytest.mark.parametrize("aggregation", ["masked", "sink"])
+@pytest.mark.parametrize("phase", [Masked, Unmasked, Sealed, Sums])
+def test_a_member_that_vanishes_is_done_without(phase: type[Message], aggregation: str) -> None:
+    if (phase in (Masked, Unmasked)) != (aggregation == "masked"):
+        return
+    first: list[int] = []
+
+    def lost(user: int, message: Message) -> bool:
+        if isinstance(message, phase) and user < 5 and not first:
+            first.append(user)
+            return True
+        return False
+
+    link = Link([FIVE_FIVE], aggregation=aggregation, lost=lost).run()
+    (gone,) = first
+    assert link.status == "horizon"
+    assert link.named("vanished") == [(gone,)]
+    assert link.named("repeated") == [(1, 0)]
+    # the others' group was repeated without it: fresh rewards, and every estimate is exact
+    for user in set(range(10)) - set(first):
+        assert {mean for mean, _ in link.learner.learned[user, user // 5]} == {
+            Link.reward(user, user // 5)
+        }
+    assert (gone, 0) not in link.learner.learned
+    assert not link.verdict().violations
+    # nothing of the broken group was learned: assignment 1 gave arm 1 only
+    assert all(len(link.learner.learned[user, 0]) == 1 for user in range(5) if user != gone)
+    assert all(len(link.learner.learned[user, 1]) == 2 for user in range(5, 10))
+
+
+def test_with_c_left_another_user_fills_the_group() -> None:
+    link = Link(
+        [FOUR_SIX], lost=lambda user, message: user == 2 and isinstance(message, Masked)
+    ).run()
+    assert link.named("repeated") == [(1, 0)]
+    again = {user for user, arm in link.learner.learned if arm == 0}
+    assert again == {0, 1, 3, 4}  # agent 4 came over from the arm with six users
+    assert not link.verdict().violations
+
+
+def test_with_fewer_than_c_left_the_arm_is_given_up() -> None:
+    link = Link(
+        [FOUR_SIX], lost=lambda user, message: user in (1, 2) and isinstance(message, Masked)
+    ).run()
+    assert link.named("lost") == [(1, 0)]
+    assert all(arm == 1 for _, arm in link.learner.learned)
+    assert link.status == "horizon"
+
+
+def test_with_c_users_left_in_all_the_rest_commits() -> None:
+    link = Link(
+        [assign(0, 0, 0, 0)],
+        users=4,
+        lost=lambda user, message: user == 1 and isinstance(message, Masked),
+    ).run()
+    assert not link.learner.learned
+    assert link.status == "horizon"
+    assert (link.pulls[[0, 2, 3]].sum(axis=1) == link.horizon).all()
+
+
+def test_when_all_vanish_the_run_ends() -> None:
+    link = Link([FIVE_FIVE], lost=lambda user, message: isinstance(message, Masked)).run()
+    assert link.status in {"exhausted", "horizon"}
+    assert not link.learner.learned
+
+
+def test_who_vanishes_before_its_key_is_not_waited_for() -> None:
+    link = Link(
+        [FIVE_FIVE], lost=lambda user, message: user == 3 and isinstance(message, PublicKey)
+    ).run()
+    assert link.status == "horizon"
+    assert {user for user, _ in link.learner.learned} == set(range(10)) - {3}
+
+
+@pytest.mark.parametrize("aggregation", ["masked", "sink"])
+def test_a_wrong_length_expels_by_name_and_the_run_goes_on(aggregation: str) -> None:
+    def altered(user: int, message: Message) -> Message:
+        if user == 7 and isinstance(message, Masked):
+            return Masked(message.number, message.words[:-8])
+        if user == 7 and isinstance(message, Sealed):
+            return Sealed(message.number, message.box + b"x")
+        if user == 7 and isinstance(message, Sums):
+            return Sums(message.number, b"")
+        return message
+
+    link = Link([FIVE_FIVE], aggregation=aggregation, altered=altered).run()
+    assert link.named("expelled") == [(7,)]
+    assert (7, 1) not in link.learner.learned
+    assert {user for user, _ in link.learner.learned} == set(range(10)) - {7}
+    assert link.status == "horizon"
+    assert (link.pulls.sum(axis=1) == link.horizon).all()  # it plays on, alone
+
+
+def test_sums_that_rewards_cannot_give_are_not_learned() -> None:
+    def altered(user: int, message: Message) -> Message:
+        if user == 2 and isinstance(message, Masked):
+            return Masked(message.number, bytes(len(message.words)))
+        return message
+
+    link = Link([FIVE_FIVE], altered=altered).run()
+    assert link.named("implausible") == [(1, 0)]
+    assert all(arm == 1 for _, arm in link.learner.learned)
+
+
+def test_the_server_refuses_what_is_out_of_turn() -> None:
+    link = Link([FIVE_FIVE])
+    server = link.server
+    server.handle(Started(), 0.0)
+
+    def refused(sender: int, message: Message) -> str:
+        with pytest.raises(RemoteProtocolError) as caught:
+            server.handle(Received(sender, message), 0.0)
+        return caught.value.reason
+
+    assert refused(0, Played(1)) == "out-of-turn"
+    for player in link.players:
+        (send,) = player.handle(Started(), 0.0)
+        if player.rank == 9:
+            assert refused(8, PublicKey(bytes(32))) == "duplicate-key"
+        server.handle(Received(player.rank, send.message), 0.0)
+    words = bytes(64)
+    assert refused(0, Masked(2, words)) == "out-of-turn"
+    assert refused(0, Played(1)) == "out-of-turn"  # it has a group
+    assert refused(0, Unmasked(1, bytes(32))) == "out-of-turn"  # nobody asked
+    assert refused(0, Sums(1, words)) == "out-of-turn"
+    assert refused(0, Sealed(1, words)) == "out-of-turn"
+    server.handle(Received(0, Masked(1, words)), 0.0)
+    assert refused(0, Masked(1, words)) == "out-of-turn"

@@ -1,0 +1,56 @@
+"""Federated elimination's servers, driven by hand (Li and Song 2022)."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from coordinator.federated import CdpServer, HdpServer
+from protocol.errors import RemoteProtocolError
+from protocol.federated import Means, Schedule, SinkMeans
+from protocol.machine import Finish, PeerFinished, Received, Started
+from protocol.wire import pack_floats
+from tests.support.federated import row
+
+
+def test_unequal_components_are_weighted_by_size_in_corrected_only() -> None:
+    def server(variant: str) -> HdpServer:
+        weights = {0: 3 / 4, 3: 1 / 4} if variant == "corrected" else {0: 1 / 2, 3: 1 / 2}
+        schedule = Schedule(arms=2, senders=4, horizon=100, epsilon=1e9)
+        return HdpServer(2, 4, schedule, weights=weights)
+
+    for variant, best in (("corrected", 0), ("printed", 1)):
+        machine = server(variant)
+        machine.handle(Started(), 0.0)
+        machine.handle(Received(0, SinkMeans(1, pack_floats(np.array([0.6, 0.4])))), 0.0)
+        effects = machine.handle(Received(3, SinkMeans(1, pack_floats(np.array([0.1, 0.5])))), 0.0)
+        # corrected: .475 and .425; printed: .35 and .45
+        assert machine.best == best, effects
+
+
+@pytest.mark.parametrize(
+    ("sender", "bad", "reason"),
+    [
+        (0, Means(1, row(0, 0, 0)), "wrong-length"),
+        (0, Means(1, row(0, math.nan)), "not-finite"),
+        (0, Means(2, row(0, 0)), "out-of-turn"),
+        (0, SinkMeans(1, row(0, 0)), "out-of-turn"),
+        (1, Means(1, row(0, 0)), "duplicate"),
+        (7, Means(1, row(0, 0)), "unasked"),
+    ],
+)
+def test_bad_uploads_are_refused_and_change_nothing(sender: int, bad: Any, reason: str) -> None:
+    server = CdpServer(2, 3, Schedule(arms=2, senders=3, horizon=100, epsilon=1.0))
+    server.handle(Started(), 0.0)
+    server.handle(Received(1, Means(1, row(0.5, 0.5))), 0.0)
+    with pytest.raises(RemoteProtocolError) as error:
+        server.handle(Received(sender, bad), 0.0)
+    assert error.value.reason == reason
+    assert server.missing() == [0, 2]
+
+
+def test_a_server_without_any_round_has_no_answer() -> None:
+    server = CdpServer(2, 1, Schedule(arms=2, senders=1, horizon=100, epsilon=1.0))
+    server.handle(Started(), 0.0)
+    assert server.handle(PeerFinished(0), 0.0) == [Finish("horizon", None)]

@@ -1,0 +1,28 @@
+"""Run specifications of players for tests."""
+
+from posse.spec.runfile import parse
+
+SYSTEMS = {
+    "tdfs-ucb": {},
+    "tdfs-private-bound": {"epsilon": 0.5},
+    "tdfs-private": {"epsilon": 0.5},
+    "random-player": {},
+}
+
+
+FIGURE_2 = [0.1, 0.1, 0.1, 0.1, 0.2, 0.55, 0.1, 0.1, 0.1, 0.1]
+
+
+def spec(system="tdfs-ucb", players=3, horizon=300, means=FIGURE_2, engine=None, **parameters):
+    changes = {name: parameters.pop(name) for name in ("variant", "seed") if name in parameters}
+    return parse(
+        {
+            "system": system,
+            "seed": 4,
+            "agents": {"count": players},
+            "arms": {"kind": "bernoulli", "means": means},
+            "parameters": {"horizon": horizon, **SYSTEMS[system], **parameters},
+            "engine": {"deadline": 20.0, **(engine or {})},
+            **changes,
+        }
+    )

@@ -1,0 +1,52 @@
+"""What a run file of anonymous bandits may say wrong, and what is advised against."""
+
+from typing import Any
+
+import pytest
+
+from posse.errors import SpecError
+from tests.support.anonymous import spec
+
+
+@pytest.mark.parametrize(
+    ("changes", "path", "words"),
+    [
+        ({"agents": 3}, "agents.count", "no algorithm can learn"),
+        ({"parameters": {"precision": 52, "horizon": 1 << 30}}, "parameters.precision", "bits"),
+        ({"parameters": {"horizon": 30}}, "parameters.horizon", "at least 33"),
+        ({"parameters": {"cluster_size": 3}}, "parameters.cluster_size", "at least C"),
+        ({"parameters": {"cluster_size": 21}}, "parameters.cluster_size", "at most all 20"),
+        ({"parameters": {"group_size": 1}}, "parameters.group_size", "2"),
+        ({"parameters": {"decomposition": "lpp"}}, "parameters.decomposition", "'lp'"),
+        ({"arms": {"kind": "gaussian", "means": [0.0, 1.0]}}, "arms.clip", "clip"),
+        (
+            {"system": "explore-then-commit", "parameters": {"horizon": 23}},
+            "parameters.horizon",
+            "one sweep alone lasts 24",
+        ),
+    ],
+)
+def test_bad_specifications(changes: dict[str, Any], path: str, words: str) -> None:
+    system = changes.pop("system", "anonymous")
+    with pytest.raises(SpecError) as caught:
+        spec(system, **changes)
+    assert caught.value.path == path
+    assert words in caught.value.problem
+
+
+def test_the_named_precision_and_horizon_are_accepted() -> None:
+    with pytest.raises(SpecError) as caught:
+        spec(parameters={"precision": 52, "horizon": 1 << 30})
+    named = int(caught.value.problem.rsplit(" ", 1)[1])
+    spec(parameters={"precision": named, "horizon": 1 << 30})
+    with pytest.raises(SpecError):
+        spec(parameters={"precision": named + 1, "horizon": 1 << 30})
+    spec(parameters={"horizon": 33})
+
+
+def test_the_provable_constant_is_advised_against() -> None:
+    one = spec(parameters={"learning_rate": 12.0})
+    (advice,) = one.definition().advise(one, one.model())
+    assert "nothing will be eliminated" in advice
+    default = spec(parameters={"horizon": 100_000})
+    assert default.definition().advise(default, default.model()) == []
