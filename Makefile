@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo example test test-all check format bench clean
+.PHONY: demo example test test-all check format docs bench clean
 
 demo: $(VENV)/run
 	$(BIN)/posse run examples/first_ride.toml
@@ -30,6 +30,10 @@ format: $(VENV)/dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+docs: $(VENV)/docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "open build/site/index.html"
+
 bench: $(VENV)/dev
 	$(BIN)/python -m bench
 
@@ -43,4 +47,8 @@ $(VENV)/run: pyproject.toml
 
 $(VENV)/dev: pyproject.toml $(VENV)/run
 	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[dev,examples,report]"
+	touch $@
+
+$(VENV)/docs: pyproject.toml $(VENV)/run
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[docs]"
 	touch $@

@@ -1,0 +1,60 @@
+"""What the documents name exists: files, commands with their options, names of Python."""
+
+import re
+
+import pytest
+
+import posse
+from posse.cli import main as cli
+from tests.support.blocks import PAGES, ROOT
+
+ROOMS = "posse|agent|coordinator|protocol|topologies|tests|docs|examples|deploy|bench"
+OF_PAGES = {str(page.relative_to(ROOT)): page.read_text() for page in PAGES}
+
+
+def spans(text):
+    """What stands in `code` within the text."""
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    return [" ".join(span.split()) for span in re.findall(r"`([^`]+)`", prose)]
+
+
+@pytest.mark.parametrize("name", OF_PAGES)
+def test_every_file_that_is_named_exists(name):
+    named = {
+        found[0]
+        for span in spans(OF_PAGES[name])
+        if (found := re.match(rf"(?:{ROOMS})/[\w./*-]*", span))
+        and not re.search("FAMILY|NAME", span)  # stand for any
+    }
+    assert [path for path in sorted(named) if not list(ROOT.glob(path.rstrip("/")))] == []
+
+
+@pytest.mark.parametrize("name", OF_PAGES)
+def test_every_test_that_is_named_exists(name):
+    for file, test in re.findall(r"(tests/[\w/]+\.py)::(\w+)", OF_PAGES[name]):
+        assert f"def {test}(" in (ROOT / file).read_text()
+
+
+@pytest.mark.parametrize("name", OF_PAGES)
+def test_every_command_that_is_named_exists(name):
+    commands = next(a.choices for a in cli._parser()._actions if hasattr(a.choices, "keys"))
+    for span in spans(OF_PAGES[name]):
+        if not (said := re.match(r"posse ([a-z]+)(.*)", span)):
+            continue
+        assert said[1] in commands, span
+        options = set(commands[said[1]]._option_string_actions)
+        assert set(re.findall(r"(?<!\S)--[a-z-]+", said[2])) <= options, span
+
+
+def test_the_reference_has_every_public_name():
+    assert set(re.findall(r"^::: posse\.(\w+)$", OF_PAGES["docs/api.md"], re.M)) == set(
+        posse.__all__
+    )
+
+
+def test_the_readmes_links_hold_on_a_package_index():
+    """A link relative to the repository leads nowhere there, nor does one to a part of the page."""
+    text = re.sub(r"^```.*?^```$", "", OF_PAGES["README.md"], flags=re.MULTILINE | re.DOTALL)
+    links = re.findall(r"\]\(([^)]*)\)", text) + re.findall(r"^\[[^]]+\]:\s*(\S+)", text, re.M)
+    links += re.findall(r"(?:href|src)=\"([^\"]*)\"", text)
+    assert [link for link in links if not link.startswith("https://")] == []
