@@ -1,0 +1,107 @@
+"""Federated elimination among agents that lie: the run ends and names who."""
+from protocol.federated import Adv
+from posse.hosts.agent import AgentHost
+from posse.engines.agent_process import AgentProcess
+from typing import Any
+from protocol.machine import COORDINATOR
+from protocol.federated import Data
+from protocol.wire import HEADER
+from protocol.federated import Means
+from posse.engines.processes import ProcessEngine
+from posse.errors import RunFailed
+from posse.engines import memory
+import msgspec
+from tests.support.federated import named
+import pytest
+from tests.support.federated import row
+from tests.support.federated import spec
+import tempfile
+import threading
+
+
+def tampered(run: Any, change: Any) -> str:
+    """The sentence with which a run in memory ends when agent 2's messages are changed."""
+
+    send = AgentHost.send
+
+    def sends(self: AgentHost, to: int, message: Any) -> None:
+        send(self, to, change(self.rank, to, message) if self.rank == 2 else message)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(AgentHost, "send", sends)
+        with pytest.raises(RunFailed) as error:
+            memory.run(run, 0)
+    return str(error.value)
+
+
+def test_a_bad_upload_stops_the_run_by_name() -> None:
+    def change(rank: int, to: int, message: Any) -> Any:
+        return Means(message.round, row(1, 2)) if isinstance(message, Means) else message
+
+    said = tampered(named("cdp"), change)
+    assert "waits for agent 2;" in said
+    assert "the coordinator refused what agent 2 sent: wrong-length" in said
+
+
+def test_bad_data_between_neighbours_stops_the_run_by_name() -> None:
+    def change(rank: int, to: int, message: Any) -> Any:
+        if isinstance(message, Data):
+            return Data(message.round, message.slot, message.origins, message.means[:-8])
+        return message
+
+    said = tampered(named("ddp ring"), change)
+    assert "agent 1 refused what agent 2 sent: wrong-length" in said
+
+
+def test_an_agent_that_tells_neighbours_different_means_is_noticed() -> None:
+    """One neighbour is told that arm 4 is by far the best; active sets differ, the run stops."""
+
+    def change(rank: int, to: int, message: Any) -> Any:
+        if isinstance(message, Data) and to == 1:
+            return (
+                Data(message.round, message.slot, message.origins, row(*([-9.0] * 4 + [9.0])))
+                if message.origins == (2,)
+                else message
+            )
+        return message
+
+    said = tampered(spec("ddp-mab", 4, {"kind": "complete"}), change)
+    assert "hold different results after step 1" in said
+
+
+def test_withheld_means_stop_the_run_by_name() -> None:
+    """Agent 2 of the path 0 - 1 - 2 - 3 hides what it has of agent 3."""
+
+    def change(rank: int, to: int, message: Any) -> Any:
+        if isinstance(message, Adv) and to == 1 and message.origins == (1, 3):
+            return Adv(message.round, message.slot, (1,))
+        return message
+
+    said = tampered(spec("ddp-mab", 4, {"kind": "path"}), change)
+    assert "after 3 slots of round 1 the means of 1 agents are missing, of agent 3 first" in said
+
+
+class Truncating(AgentProcess):
+    """An agent that joined honestly and cuts a number off the means it sends to neighbours."""
+
+    def _flush(self, host: AgentHost) -> None:
+        for index, (to, frame) in enumerate(host.outbox):
+            if to != COORDINATOR and frame[HEADER.size + 2 :].startswith(b"Data"):
+                kind, round_, slot, origins, means = msgspec.msgpack.decode(frame[HEADER.size :])
+                body = [kind, round_, slot, origins, means[:-8]]
+                host.outbox[index] = (to, frame[: HEADER.size] + msgspec.msgpack.encode(body))
+        super()._flush(host)
+
+
+def test_a_bad_neighbour_on_real_sockets_stops_the_run_by_name() -> None:
+    run = spec("ddp-mab", 5, {"kind": "ring"}, engine={"deadline": 2.0})
+    engine = ProcessEngine(run, spawn=4)
+    with tempfile.TemporaryDirectory(prefix="b-") as folder:
+        agent = Truncating(engine.endpoint, 4, engine.token, f"ipc://{folder}/4", system="ddp-mab")
+        thread = threading.Thread(target=agent.serve)
+        thread.start()
+        with engine, pytest.raises(RunFailed) as error:
+            engine.run(run, 0)
+        thread.join(10)
+    assert not thread.is_alive()
+    assert "agent 0 refused what agent 4 sent: wrong-length" in str(error.value)
