@@ -1,24 +1,21 @@
 """Anonymous bandits, run: every observation covers at least C users (Esfandiari et al. 2022)."""
-from posse.hosts.agent import AgentHost
-from typing import Any
-from protocol.anonymous import Assign
-from protocol.machine import COORDINATOR
-from protocol.anonymous import Commit
-from posse.hosts.coordinator import CoordinatorHost
-from protocol.anonymous import Forwarded
+
 from pathlib import Path
-from posse.engines.processes import ProcessEngine
-from tests.support.anonymous import SYSTEMS
-from protocol.anonymous import Unmask
-from tests.support.runs import agent_processes
-from tests.support.runs import assert_same_run
-from protocol.wire import encode
-from posse.engines import memory
+from typing import Any
+
 import msgspec
 import numpy as np
 import pytest
-from tests.support.anonymous import run
-from tests.support.anonymous import spec
+
+from posse.engines import memory
+from posse.engines.processes import ProcessEngine
+from posse.hosts.agent import AgentHost
+from posse.hosts.coordinator import CoordinatorHost
+from protocol.anonymous import Assign, Commit, Forwarded, Unmask
+from protocol.machine import COORDINATOR
+from protocol.wire import encode
+from tests.support.anonymous import SYSTEMS, run, spec
+from tests.support.runs import agent_processes, assert_same_run
 
 
 @pytest.mark.parametrize("number", [0, 1])

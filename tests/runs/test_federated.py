@@ -1,19 +1,19 @@
 """Federated elimination, run: both engines alike, costs in closed form, every slot used."""
-from typing import Any
-from posse.arms.bernoulli import Bernoulli
-from pathlib import Path
-from posse.engines.processes import ProcessEngine
-from tests.support.federated import RUNS
-from posse.results.record import RunRecord
-from protocol.federated import Schedule
-from tests.support.runs import assert_same_run
-from posse.spec.runfile import load
+
 import math
-from posse.engines import memory
-from tests.support.federated import named
+from pathlib import Path
+from typing import Any
+
 import pytest
-from tests.support.federated import row
-from tests.support.federated import spec
+
+from posse.arms.bernoulli import Bernoulli
+from posse.engines import memory
+from posse.engines.processes import ProcessEngine
+from posse.results.record import RunRecord
+from posse.spec.runfile import load
+from protocol.federated import Schedule
+from tests.support.federated import RUNS, named, spec
+from tests.support.runs import assert_same_run
 
 
 @pytest.mark.parametrize("name", RUNS)

@@ -1,22 +1,21 @@
 """Federated elimination among agents that lie: the run ends and names who."""
-from protocol.federated import Adv
-from posse.hosts.agent import AgentHost
-from posse.engines.agent_process import AgentProcess
-from typing import Any
-from protocol.machine import COORDINATOR
-from protocol.federated import Data
-from protocol.wire import HEADER
-from protocol.federated import Means
-from posse.engines.processes import ProcessEngine
-from posse.errors import RunFailed
-from posse.engines import memory
-import msgspec
-from tests.support.federated import named
-import pytest
-from tests.support.federated import row
-from tests.support.federated import spec
+
 import tempfile
 import threading
+from typing import Any
+
+import msgspec
+import pytest
+
+from posse.engines import memory
+from posse.engines.agent_process import AgentProcess
+from posse.engines.processes import ProcessEngine
+from posse.errors import RunFailed
+from posse.hosts.agent import AgentHost
+from protocol.federated import Adv, Data, Means
+from protocol.machine import COORDINATOR
+from protocol.wire import HEADER
+from tests.support.federated import named, row, spec
 
 
 def tampered(run: Any, change: Any) -> str:

@@ -1,30 +1,26 @@
 """Players that share arms and collide, run: TDFS, what it costs and what it protects."""
-from protocol.machine import COORDINATOR
-from protocol.players import Choice
-from pathlib import Path
-from protocol.wire import Plane
-from posse.engines.processes import ProcessEngine
-from agent.players import RandomPlayer
-from tests.support.players import SYSTEMS
-from protocol.machine import Send
-from protocol.machine import Started
-from tests.support.runs import agent_processes
-from tests.support.runs import assert_same_run
+
 import dataclasses
-from posse.systems import players as family
-from protocol.players import jain
-from posse.spec.runfile import load
 import math
-from posse.engines import memory
-import numpy as np
 import os
-from posse.spec.runfile import parse
-import pytest
 import signal
-from tests.support.players import spec
 import threading
 import time
+from pathlib import Path
 
+import numpy as np
+import pytest
+
+from agent.players import RandomPlayer
+from posse.engines import memory
+from posse.engines.processes import ProcessEngine
+from posse.spec.runfile import load, parse
+from posse.systems import players as family
+from protocol.machine import COORDINATOR, Send, Started
+from protocol.players import Choice, jain
+from protocol.wire import Plane
+from tests.support.players import SYSTEMS, spec
+from tests.support.runs import agent_processes, assert_same_run
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "players"
 
