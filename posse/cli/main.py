@@ -271,7 +271,7 @@ def _coordinator(options: argparse.Namespace) -> int:
         if options.metrics:
             from posse.measure.metrics import publish  # noqa: PLC0415
 
-            publish(hub, options.metrics)
+            publish(hub.status, options.metrics)
 
     @contextmanager
     def serve(source: Any, **callbacks: Any) -> Iterator[Any]:

@@ -10,7 +10,7 @@ import zmq
 from rich.console import Console
 from rich.table import Table
 
-from posse.engines.sockets import configure
+from posse.engines.sockets import HANDSHAKE_FAILURES, configure
 from posse.errors import RunFailed
 from posse.security.keys import AgentKeys
 from posse.security.zap import connect_with
@@ -19,11 +19,6 @@ from protocol.errors import RemoteProtocolError
 from protocol.wire import Codec, encode, read_header
 
 _ANSWER = Codec((control.Status, control.Refused))
-_REFUSALS = (
-    zmq.EVENT_HANDSHAKE_FAILED_AUTH
-    | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
-    | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
-)
 
 
 def ask(endpoint: str, keys: AgentKeys | None, wait: float) -> dict[str, Any]:
@@ -34,7 +29,7 @@ def ask(endpoint: str, keys: AgentKeys | None, wait: float) -> dict[str, Any]:
     socket.setsockopt(zmq.LINGER, 0)
     if keys is not None:
         connect_with(socket, keys.own.public, keys.own.secret, keys.coordinator)
-    monitor = socket.get_monitor_socket(_REFUSALS)
+    monitor = socket.get_monitor_socket(HANDSHAKE_FAILURES)
     try:
         socket.connect(endpoint)
         socket.send(encode(control.Ask(), run=0, source=-1, sequence=0, now=0.0, sent=0))

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Self
 
 from posse.engines.base import Observer, agent_setups, silent
+from posse.engines.events import Died
 from posse.engines.forkserver import Brood, pack
 from posse.engines.hub import Hub
 from posse.hosts.coordinator import CoordinatorHost
@@ -105,10 +106,10 @@ class ProcessEngine:
         setups = agent_setups(
             spec,
             network,
-            self.hub.inboxes if self._mesh else None,
+            self.hub.lobby.roster.inboxes if self._mesh else None,
             self._keys.agents if self._keys is not None and self._mesh else (),
         )
-        if setups != self._configured or self.hub.changed:
+        if setups != self._configured or self.hub.lobby.changed:
             self.hub.configure(setups)
             self._configured = setups
         host = CoordinatorHost(
@@ -159,17 +160,17 @@ class ProcessEngine:
         self._nursery.stdin.flush()
         self.hub.watch(self._nursery.stdout.fileno(), self._describe_death)
 
-    def _describe_death(self) -> tuple[int | None, str]:
-        """Which agent of ours died (None: all), and why, in a sentence."""
+    def _describe_death(self) -> Died:
+        """Who of ours died, and why, in a sentence."""
         assert self._nursery is not None
         assert self._nursery.stdout is not None
         line = self._nursery.stdout.readline().split()
         if not line:
-            return None, "the process that starts the agents is gone"
+            return Died(None, "the process that starts the agents is gone")
         rank, code = int(line[0]), int(line[1])
         if code < 0:
-            return rank, f"agent {rank} was killed by {signal.Signals(-code).name}"
-        return rank, f"agent {rank} ended with exit code {code}"
+            return Died(rank, f"agent {rank} was killed by {signal.Signals(-code).name}")
+        return Died(rank, f"agent {rank} ended with exit code {code}")
 
 
 def _folder() -> Path:

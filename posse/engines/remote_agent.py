@@ -24,13 +24,13 @@ from posse.arms.csv import CsvArms
 from posse.arms.python import PythonArms
 from posse.engines.agent_process import AgentProcess
 from posse.engines.links import listen
-from posse.engines.sockets import why_failed
+from posse.engines.sockets import HANDSHAKE_FAILURES, why_failed
 from posse.errors import PosseError, RunFailed
 from posse.hosts.agent import AgentSetup
 from posse.log import LOG
 from posse.measure.traffic import quantile
 from posse.security.keys import AgentKeys
-from posse.security.zap import Gate, Verdict, connect_with, key_of, serve_with
+from posse.security.zap import Authenticator, Verdict, connect_with, key_of, serve_with
 from posse.spec.fingerprint import fingerprint
 from posse.spec.runfile import RunSpec
 from posse.systems import get_system
@@ -38,21 +38,14 @@ from protocol import control
 from protocol.privacy import spent
 from protocol.wire import Message
 
-_WATCHED = (
-    zmq.EVENT_HANDSHAKE_SUCCEEDED
-    | zmq.EVENT_HANDSHAKE_FAILED_AUTH
-    | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
-    | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
-    | zmq.EVENT_DISCONNECTED
-)
-_LINK_FAILURES = _WATCHED & ~zmq.EVENT_HANDSHAKE_SUCCEEDED & ~zmq.EVENT_DISCONNECTED
+_WATCHED = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | HANDSHAKE_FAILURES
 _ROUND_TRIPS = 8
 _CLOSED_IN_A_ROW = 3
 """Handshakes that the other side closed without a word before we take it for a wrong key."""
 
 _HANDSHAKE_MS = 2_000
 """How long a neighbour may take to let us in before we knock again. One that was not told of us yet
-is silent (`Gate`), and ZeroMQ's own patience is half a minute."""
+is silent (`Authenticator`), and ZeroMQ's own patience is half a minute."""
 
 _LISTEN_EVERY = 64
 
@@ -328,7 +321,7 @@ class RemoteAgent(AgentProcess):
                     key,
                 )
 
-        Gate(self._context, decide, refused)
+        Authenticator(self._context, decide, refused)
         serve_with(inbox, self._keys.own.secret)
 
     def _guard_link(self, link: zmq.Socket[bytes], rank: int) -> None:
@@ -336,7 +329,7 @@ class RemoteAgent(AgentProcess):
             own = self._keys.own
             connect_with(link, own.public, own.secret, self._setup_keys[rank])
         link.setsockopt(zmq.HANDSHAKE_IVL, _HANDSHAKE_MS)
-        monitor = link.get_monitor_socket(_LINK_FAILURES)
+        monitor = link.get_monitor_socket(HANDSHAKE_FAILURES)
         self._link_monitors.setdefault(monitor, Counter())
         self._poller.register(monitor, zmq.POLLIN)
 

@@ -1,8 +1,7 @@
 """Who has joined a coordinator, and who may: decided purely, without a socket."""
 
-import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from posse.security.keys import OPERATOR, CoordinatorKeys
 from posse.spec.fingerprint import differences
@@ -27,12 +26,24 @@ class NotAdmitted(Exception):
         self.reason = reason
 
 
+class Peer(NamedTuple):
+    """Somebody at the other end of a connection, whether or not it has joined.
+
+    `identity` is the name that ZeroMQ gave the connection, `key` the public key that it was
+    accepted with ("" where there are no keys), `connection` its file descriptor.
+    """
+
+    identity: bytes
+    key: str
+    connection: int
+
+
 @dataclass
 class Member:
     """An agent that joined.
 
-    `heard` is when it was last heard of, by `time.monotonic`, and `last` the frame that was heard;
-    `connection` the file descriptor of its connection, -1 once that is lost.
+    `heard` is when it was last heard of, in seconds of the loop's clock, and `last` the beginning
+    of what it said then; `connection` is -1 once its connection is lost.
     """
 
     rank: int
@@ -41,7 +52,7 @@ class Member:
     inbox: str
     arrived: bool
     connection: int
-    heard: float = field(default_factory=time.monotonic)
+    heard: float
     last: bytes = b""
 
 
@@ -60,7 +71,6 @@ class Roster:
         token: str,
         keys: CoordinatorKeys | None = None,
         configuration: dict[str, str] | None = None,
-        wall: Callable[[], float] = time.time,
     ) -> None:
         self.agents = agents
         self.members: dict[int, Member] = {}
@@ -68,7 +78,6 @@ class Roster:
         self._token = token
         self._keys = keys
         self._configuration = configuration or {}
-        self._wall = wall
         self._superseded: set[bytes] = set()
 
     def is_operator(self, key: str) -> bool:
@@ -78,6 +87,11 @@ class Roster:
     def missing(self) -> list[int]:
         """The ranks that have not arrived yet."""
         return [n for n in range(self.agents) if not self._is_here(n)]
+
+    @property
+    def inboxes(self) -> dict[int, str]:
+        """Where each agent that joined is reached by its neighbours."""
+        return {rank: member.inbox for rank, member in self.members.items()}
 
     def arrived(self) -> int:
         """How many agents are here."""
@@ -100,12 +114,15 @@ class Roster:
         return None
 
     def admit(
-        self, join: control.Join, identity: bytes, key: str, connection: int
+        self, join: control.Join, peer: Peer, now: float, wall: float
     ) -> tuple[Member, Member | None]:
-        """The agent that joins, and the one whose place it takes; or `NotAdmitted`."""
-        rank = self._rank(join, key)
+        """The agent that joins, and the one whose place it takes; or `NotAdmitted`.
+
+        `now` is the loop's clock and `wall` this machine's, both in seconds.
+        """
+        rank = self._rank(join, peer.key)
         if join.incarnation:
-            self._check(join)
+            self._check(join, wall)
         if join.incarnation in self._superseded:
             raise NotAdmitted("superseded", SUPERSEDED)
         old = self.members.get(rank)
@@ -116,11 +133,12 @@ class Roster:
             if not returns and old.incarnation:
                 self._superseded.add(old.incarnation)
             self.by_identity.pop(old.identity, None)
+        arrived = not join.incarnation  # who was started here has no clock to compare
         member = Member(
-            rank, identity, join.incarnation, join.inbox, not join.incarnation, connection
+            rank, peer.identity, join.incarnation, join.inbox, arrived, peer.connection, heard=now
         )
         self.members[rank] = member
-        self.by_identity[identity] = member
+        self.by_identity[peer.identity] = member
         return member, old
 
     def _rank(self, join: control.Join, key: str) -> int:
@@ -169,8 +187,8 @@ class Roster:
             raise NotAdmitted("join", self._beyond(rank))
         return rank
 
-    def _check(self, join: control.Join) -> None:
-        off = join.wall - self._wall()
+    def _check(self, join: control.Join, wall: float) -> None:
+        off = join.wall - wall
         if abs(off) > CLOCK_TOLERANCE:
             raise NotAdmitted(
                 "clock",

@@ -11,6 +11,13 @@ far below, so that reaching the mark means a peer that does not read, and a send
 HEARTBEAT_MS = 5_000
 CONNECT_BACKLOG = 4_096
 
+HANDSHAKE_FAILURES = (
+    zmq.EVENT_HANDSHAKE_FAILED_AUTH
+    | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
+    | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
+)
+"""What a monitor watches to learn that a connection was not let in."""
+
 
 def configure(socket: zmq.Socket[bytes], deadline: float) -> None:
     """Options that every socket of posse has."""

@@ -1,13 +1,16 @@
 """Metrics for Prometheus: what the coordinator itself sees, nothing that agents keep."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from posse.errors import PosseError
 
 
-def publish(hub: Any, address: str) -> Any:
-    """Serve the hub's status at `[HOST]:PORT`/metrics; returns the HTTP server."""
+def publish(status: Callable[[], dict[str, Any]], address: str) -> Any:
+    """Serve a coordinator's status at `[HOST]:PORT`/metrics; returns the HTTP server.
+
+    `status` is called in the server's threads.
+    """
     try:
         from prometheus_client import CollectorRegistry, start_http_server  # noqa: PLC0415
     except ImportError:
@@ -18,7 +21,7 @@ def publish(hub: Any, address: str) -> Any:
             f"--metrics {address}: must be [HOST]:PORT, as in :9100, with a number up to 65535"
         )
     registry = CollectorRegistry()
-    registry.register(_HubCollector(hub))
+    registry.register(_StatusCollector(status))
     try:
         server, _ = start_http_server(int(port), host or "0.0.0.0", registry)
     except OSError as error:
@@ -28,11 +31,11 @@ def publish(hub: Any, address: str) -> Any:
     return server
 
 
-class _HubCollector:
-    """Reads the hub when it is scraped."""
+class _StatusCollector:
+    """Reads the status when it is scraped."""
 
-    def __init__(self, hub: Any) -> None:
-        self._hub = hub
+    def __init__(self, status: Callable[[], dict[str, Any]]) -> None:
+        self._status = status
 
     def collect(self) -> Iterator[Any]:
         """The metrics of this moment."""
@@ -41,7 +44,7 @@ class _HubCollector:
             GaugeMetricFamily,
         )
 
-        status = self._hub.status()
+        status = self._status()
         yield GaugeMetricFamily("posse_agents", "Agents of the run file", status["agents"])
         yield GaugeMetricFamily("posse_agents_arrived", "Agents that joined", status["arrived"])
         yield GaugeMetricFamily(

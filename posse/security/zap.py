@@ -1,7 +1,7 @@
-"""The gate: which keys may connect to the server sockets of this process (ZAP, ZeroMQ RFC 27).
+"""Which keys may connect to the server sockets of this process (ZAP, ZeroMQ RFC 27).
 
-pyzmq's authenticator answers yes or no. A neighbour may connect before this process was told of
-it, and a peer that was answered no never tries again on that socket; so this gate also knows *not
+pyzmq's own authenticator answers yes or no. A neighbour may connect before this process was told of
+it, and a peer that was answered no never tries again on that socket; so this one also knows *not
 yet*, and then keeps the question until it knows better. It answers 300 only after `PATIENCE`:
 libzmq 4.3.5 is to close the connection then, so that the peer tries again, but three times in four
 leaves it as it is until the handshake times out after 30 s.
@@ -27,18 +27,18 @@ _LOOK_MS = 10
 
 
 class Verdict(Enum):
-    """What the gate says to a key."""
+    """What is answered about a key."""
 
     YES = b"200"
     NOT_YET = b"300"
     NO = b"400"
 
 
-class Gate:
+class Authenticator:
     """Answers for all server sockets of one context, in a thread of its own.
 
     `decide(key)` is asked about every connection, `refused(address, key)` told of each that was
-    not let in. Both are called in the gate's thread. The thread ends with its context.
+    not let in. Both are called in its thread. The thread ends with its context.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Gate:
         self._kept: list[tuple[float, list[bytes]]] = []
         self._socket.setsockopt(zmq.LINGER, 0)
         self._socket.bind(ZAP)
-        threading.Thread(target=self._serve, name="gate", daemon=True).start()
+        threading.Thread(target=self._serve, name="zap", daemon=True).start()
 
     def _serve(self) -> None:
         try:
@@ -99,7 +99,7 @@ def _who(request: list[bytes]) -> tuple[str, str]:
 
 
 def serve_with(socket: zmq.Socket[bytes], secret: str) -> None:
-    """Let only those connect whom the context's gate lets in."""
+    """Let only those connect whom the context's `Authenticator` lets in."""
     socket.setsockopt(zmq.CURVE_SERVER, 1)
     socket.setsockopt(zmq.CURVE_SECRETKEY, secret.encode())
     socket.setsockopt(zmq.ZAP_DOMAIN, DOMAIN)

@@ -43,7 +43,7 @@ def waiting(tmp_path: Path) -> Coordinator:
 def one_joined(c: Coordinator, folder: Path) -> Agent:
     agent = Agent(c.endpoint, keys=keys.for_agent(folder, 1))
     deadline = time.monotonic() + 10
-    while c.engine.hub.roster.arrived() < 1:
+    while c.engine.hub.snapshot.arrived < 1:
         assert time.monotonic() < deadline
         time.sleep(0.02)
     return agent
@@ -72,7 +72,7 @@ def test_an_agents_key_may_not_ask(waiting: Coordinator, tmp_path: Path) -> None
     pair = keys.for_agent(tmp_path / "keys", 0)
     with pytest.raises(RunFailed, match="did not answer for 0.5 s: .* the key is not its own"):
         command_status.ask(waiting.endpoint, pair, 0.5)
-    assert waiting.engine.hub.refused["never-joined"] == 1
+    assert waiting.engine.hub.lobby.refused["never-joined"] == 1
     waiting.stop()
 
 
@@ -106,7 +106,7 @@ def free_port() -> int:
 def test_metrics_say_what_status_says(waiting: Coordinator, tmp_path: Path) -> None:
     pytest.importorskip("prometheus_client", reason="prometheus-client is not installed")
     port = free_port()
-    server = publish(waiting.engine.hub, f"127.0.0.1:{port}")
+    server = publish(waiting.engine.hub.status, f"127.0.0.1:{port}")
     one_joined(waiting, tmp_path / "keys")
     url = f"http://127.0.0.1:{port}/metrics"
     text = urllib.request.urlopen(url, timeout=5).read().decode()
@@ -114,11 +114,11 @@ def test_metrics_say_what_status_says(waiting: Coordinator, tmp_path: Path) -> N
     assert "posse_agents_arrived 1.0" in text
     assert 'posse_agent_heard_seconds{agent="1"}' in text
     with pytest.raises(PosseError, match="cannot be bound"):
-        publish(waiting.engine.hub, f"127.0.0.1:{port}")
+        publish(waiting.engine.hub.status, f"127.0.0.1:{port}")
     with pytest.raises(PosseError, match=r"must be \[HOST\]:PORT"):
-        publish(waiting.engine.hub, "nonsense")
+        publish(waiting.engine.hub.status, "nonsense")
     with pytest.raises(PosseError, match="with a number up to 65535"):
-        publish(waiting.engine.hub, ":65536")
+        publish(waiting.engine.hub.status, ":65536")
     server.shutdown()
     server.server_close()
     waiting.stop()
@@ -128,7 +128,7 @@ def test_metrics_say_what_status_says(waiting: Coordinator, tmp_path: Path) -> N
 def test_a_real_prometheus_scrapes_the_metrics(waiting: Coordinator, tmp_path: Path) -> None:
     pytest.importorskip("prometheus_client", reason="prometheus-client is not installed")
     port, web = free_port(), free_port()
-    server = publish(waiting.engine.hub, f"127.0.0.1:{port}")
+    server = publish(waiting.engine.hub.status, f"127.0.0.1:{port}")
     one_joined(waiting, tmp_path / "keys")
     config = tmp_path / "prometheus.yml"
     config.write_text(

@@ -16,13 +16,11 @@ import zmq
 
 from posse.engines import remote_agent
 from posse.engines.processes import ProcessEngine
-from posse.engines.roster import NotAdmitted, Roster
 from posse.errors import PosseError, RunFailed
 from posse.security import keys
 from posse.security import zap as gate
 from posse.security.zap import Verdict
 from posse.spec.runfile import RunSpec
-from protocol import control
 from tests.support.remote import Agent, Coordinator
 from tests.support.runs import spec
 
@@ -79,7 +77,7 @@ def test_a_strangers_key_is_refused_on_both_sides(
     assert "must be in the coordinator's allowlist.toml" in said.text
     wait_for("is not in the allowlist", said)
     assert own.own.public in said.text
-    assert c.engine.hub.refused["stranger-key"] == 1
+    assert c.engine.hub.lobby.refused["stranger-key"] == 1
     c.stop()
 
 
@@ -89,7 +87,7 @@ def test_no_key_is_refused_on_both_sides(folder: Path, said: pytest.LogCaptureFi
     assert "start both with --keys" in said.text or "start it with --keys" in said.text
     wait_for("WARNING", said)  # who of both sees the mismatch first closes the connection
     assert "one side has keys" in said.text or "may have keys and this one none" in said.text
-    assert c.engine.hub.refused["handshake"] >= 1
+    assert c.engine.hub.lobby.refused["handshake"] >= 1
     c.stop()
 
 
@@ -104,7 +102,7 @@ def test_a_key_for_a_coordinator_without_keys_is_refused(
     )
     wait_for("WARNING", said)  # who of both sees the mismatch first closes the connection
     assert "one side has keys" in said.text or "may have keys and this one none" in said.text
-    assert c.engine.hub.refused["handshake"] >= 1
+    assert c.engine.hub.lobby.refused["handshake"] >= 1
     c.stop()
 
 
@@ -164,7 +162,7 @@ def test_a_clock_that_is_off_is_refused_on_both_sides(
     monkeypatch.setattr(remote_agent, "time", Late())
     assert Agent(c.endpoint).ended() == 1
     assert "the coordinator refused this agent: its clock is 60 s behind; set it" in said.text
-    assert c.engine.hub.refused["clock"] == 1
+    assert c.engine.hub.lobby.refused["clock"] == 1
     c.stop()
 
 
@@ -191,7 +189,7 @@ def test_the_same_run_file_with_another_folder_is_let_in() -> None:
 def test_a_coordinator_that_lies_about_the_configuration_is_left() -> None:
     ours = small(agents=1)
     c = Coordinator(ours, "tcp://127.0.0.1:*")
-    c.engine.hub.roster._configuration = {}
+    c.engine.hub.lobby.roster._configuration = {}
     own = msgspec.structs.replace(ours, parameters={"delta": 0.01})
     agent = remote_agent.RemoteAgent(c.endpoint, spec=own)
     setup = remote_agent.AgentSetup(
@@ -240,7 +238,7 @@ def test_a_coordinator_started_again_gets_its_agents_back(
     first = ProcessEngine(three, bind=endpoint, token="", spawn=0, keys=pairs)
     agents = [Agent(endpoint, keys=keys.for_agent(folder, rank)) for rank in range(2)]
     first.hub.gather()
-    first.hub.roster.members.clear()  # nobody is told goodbye, as when it is killed
+    first.hub.lobby.roster.members.clear()  # nobody is told goodbye, as when it is killed
     first.close()
     wait_for("lost the coordinator", said)
     second = Coordinator(three, endpoint, folder)
@@ -273,7 +271,7 @@ def test_what_a_lost_coordinator_ordered_is_not_begun_for_the_next(
     with pytest.raises(RunFailed, match="agent 0 to be ready"):
         first.run(mesh, 0)
     assert waiting.process._pending is not None
-    first.hub.roster.members.clear()  # nobody is told goodbye, as when it is killed
+    first.hub.lobby.roster.members.clear()  # nobody is told goodbye, as when it is killed
     first.close()
     wait_for("lost the coordinator", said)
     assert (waiting.ended(), elsewhere.ended()) == (3, 3)
@@ -286,7 +284,7 @@ def test_an_agent_that_restarts_in_a_run_ends_it_with_a_sentence(folder: Path) -
     Agent(c.endpoint, keys=keys.for_agent(folder, 0))
     Agent(c.endpoint, keys=keys.for_agent(folder, 1))
     deadline = time.monotonic() + 10
-    while not c.engine.hub._running:
+    while not c.engine.hub.lobby.running:
         assert time.monotonic() < deadline
         time.sleep(0.01)
     Agent(c.endpoint, keys=keys.for_agent(folder, 1))
@@ -325,57 +323,6 @@ def test_agents_that_do_not_come_are_named() -> None:
     assert "nothing was heard for 0.5 s; waiting for agents 0, 1 to join" in str(c.error)
 
 
-def join(rank: int = -1, incarnation: bytes = b"", wall: float = 0.0) -> control.Join:
-    return control.Join(rank, "", "", 0, incarnation, wall)
-
-
-def test_without_keys_a_connection_that_comes_back_keeps_its_rank() -> None:
-    roster = Roster(2, "", wall=lambda: 0.0)
-    assert roster.admit(join(incarnation=b"a"), b"1", "", 11)[0].rank == 0
-    assert roster.admit(join(incarnation=b"b"), b"2", "", 12)[0].rank == 1
-    member, old = roster.admit(join(incarnation=b"a"), b"3", "", 13)
-    assert (member.rank, old and old.identity) == (0, b"1")
-    with pytest.raises(NotAdmitted, match="all 2 agents are here"):
-        roster.admit(join(incarnation=b"c"), b"4", "", 14)
-    with pytest.raises(NotAdmitted, match="rank 1 is taken"):
-        roster.admit(join(rank=1, incarnation=b"c"), b"4", "", 14)
-    with pytest.raises(NotAdmitted, match="rank 2 is not below 2"):
-        roster.admit(join(rank=2, incarnation=b"c"), b"4", "", 14)
-
-
-def test_a_key_beyond_the_runs_number_of_agents_is_told_so() -> None:
-    pairs = keys.CoordinatorKeys(keys.Pair("c", ""), ("k", "l", "m"))
-    roster = Roster(2, "", pairs, wall=lambda: 0.0)
-    with pytest.raises(NotAdmitted, match=r"rank 2 is not below 2, agents\.count"):
-        roster.admit(join(incarnation=b"a"), b"1", "m", 11)
-    assert roster.admit(join(incarnation=b"a"), b"1", "l", 11)[0].rank == 1
-
-
-def test_without_keys_a_rank_is_free_again_when_its_connection_is_lost() -> None:
-    roster = Roster(1, "", wall=lambda: 0.0)
-    member, _ = roster.admit(join(incarnation=b"a"), b"1", "", 11)
-    member.arrived = True
-    with pytest.raises(NotAdmitted, match="all 1 agents are here; for more, raise agents.count"):
-        roster.admit(join(incarnation=b"b"), b"2", "", 12)
-    assert roster.lost(12) is None
-    assert roster.lost(11) is member
-    assert roster.lost(11) is None
-    assert roster.missing() == [0]
-    assert roster.admit(join(incarnation=b"b"), b"2", "", 12)[0].rank == 0
-    with pytest.raises(NotAdmitted):  # it was only thought lost, and comes too late
-        roster.admit(join(rank=0, incarnation=b"a"), b"3", "", 13)
-
-
-def test_the_older_incarnation_does_not_come_back() -> None:
-    pairs = keys.CoordinatorKeys(keys.Pair("c", ""), ("k",))
-    roster = Roster(1, "", pairs, wall=lambda: 0.0)
-    roster.admit(join(incarnation=b"old"), b"1", "k", 11)
-    roster.admit(join(incarnation=b"new"), b"2", "k", 12)
-    with pytest.raises(NotAdmitted, match="another agent joined later"):
-        roster.admit(join(incarnation=b"old"), b"3", "k", 13)
-    assert list(roster.by_identity) == [b"2"]
-
-
 def mesh(deadline: float) -> RunSpec:
     return spec(
         "cooperative-ucb",
@@ -411,7 +358,7 @@ def test_a_neighbour_that_was_not_told_of_us_yet_is_asked_again(
     monkeypatch.setattr(remote_agent, "_HANDSHAKE_MS", 200)
     asked: list[Verdict] = []
 
-    class Slow(gate.Gate):
+    class Slow(gate.Authenticator):
         def __init__(self, context: Any, decide: Any, refused: Any) -> None:
             def late(key: str) -> Verdict:
                 asked.append(decide(key) if asked else Verdict.NOT_YET)
@@ -419,7 +366,7 @@ def test_a_neighbour_that_was_not_told_of_us_yet_is_asked_again(
 
             super().__init__(context, late, refused)
 
-    monkeypatch.setattr(remote_agent, "Gate", Slow)
+    monkeypatch.setattr(remote_agent, "Authenticator", Slow)
     c = Coordinator(mesh(deadline=10.0), "tcp://127.0.0.1:*", folder)
     agents = [Agent(c.endpoint, keys=keys.for_agent(folder, rank)) for rank in range(2)]
     assert c.ended().status == "horizon"

@@ -53,7 +53,7 @@ def test_an_agent_that_is_killed_in_a_run_is_named_at_once(folder: Path) -> None
     c = Coordinator(two([0.5, 0.5]), "tcp://127.0.0.1:*", folder)
     Agent(c.endpoint, keys=keys.for_agent(folder, 0))
     with process(c.endpoint, 1, "--keys", str(folder)) as victim:
-        until(lambda: c.engine.hub.frames > 100, "a run that goes on")
+        until(lambda: c.engine.hub.snapshot.frames > 100, "a run that goes on")
         victim.kill()
         c.ended()
     assert "the connection of agent 1 was lost: its process ended, or the network" in str(c.error)
@@ -90,11 +90,11 @@ def test_where_the_server_can_do_without_it_the_run_goes_on() -> None:
     c = Coordinator(started, "tcp://127.0.0.1:*")
     others = [Agent(c.endpoint, rank) for rank in range(7)]
     with process(c.endpoint, 7) as victim:
-        until(lambda: c.engine.hub.frames > 16, "a round")
+        until(lambda: c.engine.hub.snapshot.frames > 16, "a round")
         victim.kill()
-        until(lambda: c.engine.hub.roster.members[7].connection < 0, "its loss")
+        until(lambda: c.engine.hub.lobby.roster.members[7].connection < 0, "its loss")
     with process(c.endpoint, 7):  # it may come back, for the next run
-        until(lambda: c.engine.hub.roster.members[7].arrived, "its return")
+        until(lambda: c.engine.hub.lobby.roster.members[7].arrived, "its return")
         record = c.ended()
     assert c.error is None
     assert record.dismissed == {7: "lost"}

@@ -159,7 +159,7 @@ def test_an_agent_that_is_started_again_has_no_part_in_the_run(system: str, rewa
     pairs = [keys.for_agent(folder, rank) for rank in range(4)]
     agents = [Agent(c.endpoint, rank, keys=pairs[rank], spec=spec, wait=5.0) for rank in range(4)]
     deadline = time.monotonic() + 20
-    while not c.engine.hub._running:
+    while not c.engine.hub.lobby.running:
         assert time.monotonic() < deadline, "the run did not begin"
         time.sleep(0.01)
     again = Agent(c.endpoint, 1, keys=pairs[1], spec=spec, wait=5.0)

@@ -8,7 +8,7 @@ import pytest
 import zmq
 
 from posse.security import zap as gate
-from posse.security.zap import Gate, Verdict, connect_with, serve_with
+from posse.security.zap import Authenticator, Verdict, connect_with, serve_with
 
 
 class Door:
@@ -21,7 +21,7 @@ class Door:
         self._context = zmq.Context()
         self.socket = self._context.socket(zmq.PULL)
         self.public, secret = (key.decode() for key in zmq.curve_keypair())
-        Gate(self._context, self._decide, lambda address, key: self.refused.append(key))
+        Authenticator(self._context, self._decide, lambda address, key: self.refused.append(key))
         serve_with(self.socket, secret)
         self.socket.bind("tcp://127.0.0.1:*")
         self.address = self.socket.getsockopt_string(zmq.LAST_ENDPOINT)

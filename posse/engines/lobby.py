@@ -1,0 +1,344 @@
+"""The coordinator's side of joining, as a machine without input or output.
+
+    handle(event, now) -> effects
+
+A coordinator goes through three phases, and back to the first before each run:
+
+    gathering    until every agent has joined
+    configuring  until every agent is ready
+    carrying     until its run is over; what agents say in it goes to the run
+
+An agent that was started here says `Join` and has arrived. One on another machine says `Join` and
+is answered `Welcome`; it asks for the time (`Sync`, `Synced`) and says `Arrived`. Whoever is not to
+be let in is `Refused`, with the reason. An agent that is lost while a run is carried ends the run,
+unless the run can do without it; before, it is waited for.
+
+Time is an argument, in seconds of the loop's clock. `timer` is when `fire` is to be called. Nothing
+here raises for what a peer did: that is counted in `refused`; what ends a run is an effect, `Fail`.
+"""
+
+import logging
+import math
+from collections import Counter
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Protocol, assert_never
+
+import msgspec
+
+from posse.engines.events import (
+    Closed,
+    Died,
+    Effect,
+    Event,
+    Fail,
+    Joined,
+    Log,
+    Rejected,
+    Reply,
+    Said,
+    ShowStatus,
+    Tell,
+)
+from posse.engines.roster import SUPERSEDED, Member, NotAdmitted, Peer, Roster
+from posse.hosts.agent import AgentSetup
+from protocol import control
+from protocol.errors import RemoteProtocolError
+from protocol.wire import Codec, Message, read_header
+
+_CODEC = Codec(control.TO_LOBBY)
+_NAMED = 10
+_BEGINNING = 80
+"""Bytes of a frame in which its kind stands."""
+
+
+class Phase(StrEnum):
+    """What is waited for; the value is how a sentence says it."""
+
+    IDLE = ""
+    GATHERING = "to join"
+    CONFIGURING = "to be ready"
+    CARRYING = "to act"
+
+
+class Run(Protocol):
+    """What the lobby must know of the run that is carried (`CoordinatorHost`)."""
+
+    @property
+    def outlives_agents(self) -> bool:
+        """Whether the loss of an agent is for the run to deal with."""
+        ...
+
+    @property
+    def timer(self) -> float:
+        """When `fire` is to be called, in seconds of the loop's clock (infinite: never)."""
+        ...
+
+    @property
+    def trouble(self) -> str:
+        """Who refused what whom sent."""
+        ...
+
+    def waiting_for(self) -> list[int]:
+        """The agents without whose message it cannot go on."""
+        ...
+
+    def lose(self, rank: int) -> None:
+        """Go on without this agent."""
+        ...
+
+    def fire(self) -> None:
+        """The time of `timer` has come."""
+        ...
+
+    def fall_silent(self) -> bool:
+        """Nothing was heard for the deadline; whether that is a result."""
+        ...
+
+
+class Lobby:
+    """See the module's text. `deadline`: seconds of silence after which a wait ends."""
+
+    def __init__(self, roster: Roster, deadline: float, system: str) -> None:
+        self.roster = roster
+        self.refused: Counter[str] = Counter()
+        self.phase = Phase.IDLE
+        self.changed = False
+        """Whether somebody joined since all were configured."""
+        self._deadline = deadline
+        self._system = system
+        self._heard = math.inf
+        self._setups: Sequence[AgentSetup] = ()
+        self._ready: set[int] = set()
+        self._run: Run | None = None
+        self._operators: set[int] = set()
+        """Connections of those who asked for the status; they come and go."""
+
+    # --- phases ----------------------------------------------------------------------------------
+
+    def gather(self, now: float) -> None:
+        """Begin to wait for every agent to join; see `missing`."""
+        self._enter(Phase.GATHERING, now)
+
+    def configure(self, setups: Sequence[AgentSetup], now: float) -> list[Effect]:
+        """Tell every agent what it may know; each is to say that it is ready, see `missing`."""
+        self._enter(Phase.CONFIGURING, now)
+        self._ready.clear()
+        self._setups = setups
+        self.changed = False
+        return [self._configuration(rank) for rank in range(self.roster.agents)]
+
+    def carry(self, run: Run, now: float) -> None:
+        """All are ready: a run begins."""
+        self._enter(Phase.CARRYING, now)
+        self._setups = ()
+        self._run = run
+
+    def release(self) -> None:
+        """The run is over."""
+        self._run = None
+
+    def _enter(self, phase: Phase, now: float) -> None:
+        self.phase = phase
+        self._heard = now
+
+    @property
+    def running(self) -> bool:
+        """Whether a run is carried."""
+        return self._run is not None
+
+    @property
+    def outlives_agents(self) -> bool:
+        """Whether the loss of an agent is for the run to deal with."""
+        return self._run is not None and self._run.outlives_agents
+
+    def missing(self) -> list[int]:
+        """The agents that are waited for."""
+        match self.phase:
+            case Phase.GATHERING:
+                return self.roster.missing()
+            case Phase.CONFIGURING:
+                return [n for n in range(self.roster.agents) if n not in self._ready]
+            case Phase.CARRYING:
+                return self._run.waiting_for() if self._run is not None else []
+            case Phase.IDLE:
+                return []
+
+    @property
+    def complete(self) -> bool:
+        """Whether all that is waited for, before a run, is here."""
+        if self.phase is Phase.CONFIGURING:
+            return len(self._ready) == self.roster.agents
+        return self.roster.arrived() == self.roster.agents
+
+    def _configuration(self, rank: int) -> Effect:
+        return Tell(rank, control.Configure(rank, msgspec.msgpack.encode(self._setups[rank])))
+
+    # --- time ------------------------------------------------------------------------------------
+
+    @property
+    def timer(self) -> float:
+        """When `fire` is to be called, in the loop's seconds."""
+        silence = self._heard + self._deadline
+        return silence if self._run is None else min(silence, self._run.timer)
+
+    def fire(self, now: float) -> list[Effect]:
+        """The time of `timer` has come."""
+        run = self._run
+        if run is not None and now >= run.timer:
+            run.fire()
+        elif now >= self._heard + self._deadline:
+            if run is None or not run.fall_silent():
+                trouble = run.trouble if run is not None else ""
+                return [
+                    Fail(
+                        f"nothing was heard for {self._deadline:g} s; waiting for "
+                        f"{_names(self.missing())} {self.phase}{trouble}"
+                    )
+                ]
+            self._heard = now
+        return []
+
+    def heard(self, member: Member, frame: bytes, now: float) -> None:
+        """A frame for the run came from an agent that is here."""
+        member.heard = self._heard = now
+        member.last = frame[:_BEGINNING]
+
+    # --- events ----------------------------------------------------------------------------------
+
+    def handle(self, event: Event, now: float) -> list[Effect]:
+        """Take one event; what is to be done, in order."""
+        match event:
+            case Said(peer, frame, wall):
+                return self._said(peer, frame, now, wall)
+            case Closed(connection):
+                return self._closed(connection)
+            case Rejected(reason, said):
+                self.refused[reason] += 1
+                return [Log(logging.WARNING, said)] if said else []
+            case Died(rank, why):
+                if rank is None or not self.outlives_agents:
+                    return [Fail(why)]
+                self._lose(rank)
+                return [Log(logging.WARNING, f"{why}; the run goes on without it")]
+            case _:
+                assert_never(event)
+
+    def _said(self, peer: Peer, frame: bytes, now: float, wall: float) -> list[Effect]:
+        member = self.roster.by_identity.get(peer.identity)
+        if member is not None:
+            member.heard = now
+            member.last = frame[:_BEGINNING]
+        try:
+            message = _CODEC.decode(read_header(frame), frame)
+        except RemoteProtocolError as error:
+            self.refused[error.reason] += 1
+            return []
+        if member is None:
+            return self._stranger(peer, message, now, wall)
+        match message:
+            case control.Ready():
+                self._ready.add(member.rank)
+                effects: list[Effect] = []
+            case control.Sync(sent):
+                effects = [Reply(peer.identity, control.Synced(sent, round(now * 1e9)))]
+            case control.Arrived(inbox):
+                effects = self._arrived(member, inbox)
+            case control.Failed(reason):
+                return [Fail(reason)]
+            case _:
+                self.refused["out-of-turn"] += 1
+                return []
+        self._heard = now
+        return effects
+
+    def _arrived(self, member: Member, inbox: str) -> list[Effect]:
+        member.inbox = inbox
+        member.arrived = True
+        here = self.roster.arrived()
+        said = f"agent {member.rank} joined ({here} of {self.roster.agents})"
+        effects: list[Effect] = [Log(logging.INFO, said), Joined(here)]
+        if self.phase is Phase.CONFIGURING:  # it came back while the others were being configured
+            effects.append(self._configuration(member.rank))
+        return effects
+
+    def _stranger(self, peer: Peer, message: Message, now: float, wall: float) -> list[Effect]:
+        """Whoever has not joined may do only that; an operator may ask how we are."""
+        if isinstance(message, control.Ask) and self.roster.is_operator(peer.key):
+            self._operators.add(peer.connection)
+            return [ShowStatus(peer.identity)]
+        if not isinstance(message, control.Join):
+            self.refused["never-joined"] += 1
+            return []
+        try:
+            member, old = self.roster.admit(message, peer, now, wall)
+        except NotAdmitted as error:
+            self.refused[error.kind] += 1
+            asked = str(message.rank) if message.rank >= 0 else "(rank not said)"
+            return [
+                Log(logging.WARNING, f"refused agent {asked}: {error.reason}"),
+                Reply(peer.identity, control.Refused(error.reason)),
+            ]
+        self._heard = now
+        self.changed = True
+        effects = self._replace(member, old) if old is not None else []
+        if effects and isinstance(effects[-1], Fail):
+            return effects
+        if member.incarnation:
+            welcome = control.Welcome(member.rank, self._system)
+            return [*effects, Reply(peer.identity, welcome)]
+        return [*effects, Joined(self.roster.arrived())]
+
+    def _replace(self, member: Member, old: Member) -> list[Effect]:
+        """A newer incarnation, or a new connection of the same one, takes an agent's place."""
+        effects: list[Effect] = []
+        again = member.incarnation == old.incarnation
+        if not again and old.connection >= 0:
+            said = f"agent {member.rank} was started again; the older one is told to stop"
+            effects.append(Log(logging.WARNING, said))
+            effects.append(Reply(old.identity, control.Refused(SUPERSEDED)))
+        if self.running and not self.outlives_agents:
+            what = "lost its connection" if again else "was started again"
+            effects.append(
+                Fail(
+                    f"agent {member.rank} {what} in the middle of a run, and what it sent may be "
+                    "lost; start the run again"
+                )
+            )
+            return effects
+        self._lose(member.rank)
+        return effects
+
+    def _closed(self, connection: int) -> list[Effect]:
+        if connection in self._operators:
+            self._operators.remove(connection)
+            return []
+        self.refused["connection-dropped"] += 1
+        member = self.roster.lost(connection)
+        if member is None:
+            return []
+        if self.running and not self.outlives_agents:
+            return [Fail(gone(member.rank))]
+        self._lose(member.rank)
+        then = "the run goes on without it" if self.running else "waiting for it to join again"
+        return [Log(logging.WARNING, f"the connection of agent {member.rank} was lost; {then}")]
+
+    def _lose(self, rank: int) -> None:
+        """The run, if there is one, goes on without an agent."""
+        if self._run is not None:
+            self._run.lose(rank)
+
+
+def gone(rank: int) -> str:
+    """The sentence for an agent whose connection is lost in a run that needs it."""
+    return (
+        f"the connection of agent {rank} was lost: its process ended, or the network between it "
+        "and the coordinator; what it sent may be lost, start the run again"
+    )
+
+
+def _names(ranks: list[int]) -> str:
+    """Agents by rank for a person: the first ten, and how many more."""
+    shown = ", ".join(map(str, ranks[:_NAMED]))
+    more = f" and {len(ranks) - _NAMED} more" if len(ranks) > _NAMED else ""
+    return f"agent{'s' if len(ranks) > 1 else ''} {shown}{more}"

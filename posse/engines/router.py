@@ -1,0 +1,142 @@
+"""The coordinator's socket: a ROUTER, and what its monitor tells, put into the lobby's words."""
+
+import errno
+from collections import deque
+from collections.abc import Iterator
+
+import zmq
+from zmq.utils.monitor import recv_monitor_message
+
+from posse.engines.events import Closed, Rejected
+from posse.engines.roster import Peer
+from posse.engines.socket_bytes import SocketBytes
+from posse.engines.sockets import HANDSHAKE_FAILURES, configure, heartbeat, why_failed
+from posse.errors import PosseError
+from posse.security.keys import CoordinatorKeys
+from posse.security.zap import Authenticator, Verdict, key_of, serve_with
+
+_WATCHED = zmq.EVENT_ACCEPTED | zmq.EVENT_DISCONNECTED | HANDSHAKE_FAILURES
+
+
+class Router:
+    """Where agents connect. With keys only those of the allowlist get as far as a first frame."""
+
+    def __init__(
+        self, bind: str, deadline: float, patience: float, keys: CoordinatorKeys | None
+    ) -> None:
+        self.socket_bytes = SocketBytes()
+        self._turned_away: deque[tuple[str, str]] = deque()
+        self._context = zmq.Context(io_threads=1)
+        self._socket: zmq.Socket[bytes] = self._context.socket(zmq.ROUTER)
+        configure(self._socket, deadline)
+        heartbeat(self._socket, bind)
+        self._socket.setsockopt(zmq.RCVTIMEO, int(patience * 1000))
+        # without it what is sent to who is gone, or does not read, vanishes in silence
+        self._socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
+        if keys is not None:
+            self._guard(keys)
+        try:
+            self._socket.bind(bind)
+        except zmq.ZMQError as error:
+            self._socket.close()
+            self._context.term()
+            raise PosseError(f"{bind} cannot be bound: {_why_unbound(error)}") from None
+        self.endpoint = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
+        self.monitor = self._socket.get_monitor_socket(_WATCHED)
+
+    def _guard(self, keys: CoordinatorKeys) -> None:
+        """Let only keys of the allowlist connect."""
+
+        def decide(key: str) -> Verdict:
+            return Verdict.NO if keys.rank_of(key) is None else Verdict.YES
+
+        def refused(address: str, key: str) -> None:
+            self._turned_away.append((address, key))
+
+        Authenticator(self._context, decide, refused)
+        serve_with(self._socket, keys.own.secret)
+
+    def next(self) -> bytes | None:
+        """Who sent what is next, None if nothing comes within the patience; then take that."""
+        try:
+            return self._socket.recv()
+        except zmq.Again:
+            return None
+
+    def frame(self) -> bytes | None:
+        """What that peer sent, None if it has more parts than one."""
+        frame = self._socket.recv()
+        return None if self._has_more_parts() else frame
+
+    def frame_and_peer(self, identity: bytes) -> tuple[bytes | None, Peer]:
+        """As `frame`, with all that is known of who sent it, which takes longer."""
+        part = self._socket.recv(copy=False)
+        peer = Peer(identity, key_of(part), int(part.get(zmq.SRCFD)))
+        return (None if self._has_more_parts() else part.bytes), peer
+
+    def _has_more_parts(self) -> bool:
+        if not self._socket.get(zmq.RCVMORE):
+            return False
+        while self._socket.get(zmq.RCVMORE):
+            self._socket.recv()
+        return True
+
+    def send(self, identity: bytes, frame: bytes) -> None:
+        """Hand over a frame; `zmq.Again` if the peer does not read, ZMQError if it is gone."""
+        self._socket.send(identity, zmq.SNDMORE)
+        self._socket.send(frame)
+
+    def reply(self, identity: bytes, frame: bytes) -> bool:
+        """Hand over a frame if that is possible at once; whether it was."""
+        try:
+            self._socket.send_multipart((identity, frame), zmq.NOBLOCK)
+        except zmq.ZMQError:
+            return False
+        return True
+
+    def connections(self) -> Iterator[Closed | Rejected]:
+        """What happened to connections: gone, or never let in."""
+        while self.monitor.poll(0):
+            event = recv_monitor_message(self.monitor)
+            match event["event"]:
+                case zmq.EVENT_ACCEPTED:
+                    self.socket_bytes.accepted(event["value"])
+                case zmq.EVENT_DISCONNECTED:
+                    self.socket_bytes.disconnected(event["value"])
+                    yield Closed(event["value"])
+                case zmq.EVENT_HANDSHAKE_FAILED_AUTH:
+                    yield from self._strangers()
+                case zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
+                    why = why_failed(event["value"])
+                    yield Rejected("handshake", f"refused a connection: {why}")
+                case _:
+                    yield Rejected(
+                        "handshake",
+                        "a connection was closed in the handshake: the other side may have keys "
+                        "and this one none, or it went away",
+                    )
+
+    def _strangers(self) -> Iterator[Rejected]:
+        while self._turned_away:
+            address, key = self._turned_away.popleft()
+            yield Rejected(
+                "stranger-key",
+                f"refused {address}: its key {key} is not in the allowlist; if it belongs here, "
+                "add it and start the coordinator again",
+            )
+
+    def close(self) -> None:
+        """Free everything, after what was sent is on its way."""
+        self._socket.disable_monitor()
+        self.monitor.close()
+        self.socket_bytes.close()
+        self._socket.close(linger=500)
+        self._context.term()
+
+
+def _why_unbound(error: zmq.ZMQError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return "the port is in use; stop who uses it, or choose another"
+    if error.errno in (errno.ENODEV, errno.EADDRNOTAVAIL):
+        return "this machine has no such address; tcp://0.0.0.0:PORT is all of them"
+    return f"{error.strerror}"

@@ -1,0 +1,38 @@
+"""How a coordinator is at one moment: made by its loop, read by anybody."""
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What `posse status` and `/metrics` say. It never changes, so that any thread may read it.
+
+    `heard`: for each agent that is here its rank, when it was last heard (seconds of the loop's
+    clock) and what kind of message it was. `frames` were taken from agents in all runs so far.
+    """
+
+    agents: int = 0
+    arrived: int = 0
+    running: bool = False
+    runs_completed: int = 0
+    waiting_for: tuple[int, ...] = ()
+    waiting: str = ""
+    heard: tuple[tuple[int, float, str], ...] = ()
+    frames: int = 0
+    refused: tuple[tuple[str, int], ...] = ()
+
+    def document(self, now: float) -> dict[str, Any]:
+        """As plain data; ages are those at `now`, in seconds of the loop's clock."""
+        return {
+            "agents": self.agents,
+            "arrived": self.arrived,
+            "running": self.running,
+            "runs_completed": self.runs_completed,
+            "waiting_for": list(self.waiting_for),
+            "waiting": self.waiting,
+            "heard_seconds_ago": {rank: round(now - at, 3) for rank, at, _ in self.heard},
+            "heard": {rank: kind for rank, _, kind in self.heard},
+            "frames": self.frames,
+            "refused": dict(self.refused),
+        }

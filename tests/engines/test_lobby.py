@@ -1,0 +1,440 @@
+"""The coordinator's side of joining, over scripted time and without a socket."""
+
+import logging
+from typing import Any
+
+import msgspec
+import pytest
+
+from posse.engines.events import (
+    Closed,
+    Died,
+    Effect,
+    Fail,
+    Joined,
+    Log,
+    Rejected,
+    Reply,
+    Said,
+    ShowStatus,
+    Tell,
+)
+from posse.engines.lobby import Lobby
+from posse.engines.roster import SUPERSEDED, Peer, Roster
+from posse.hosts.agent import AgentSetup
+from posse.security.keys import CoordinatorKeys, Pair
+from protocol import control
+from protocol.wire import VERSION, Message, encode, kind_of
+
+WALL = 1e9
+DEADLINE = 10.0
+
+
+class Run:
+    """A run as the lobby sees it: who is waited for, and what it was told."""
+
+    def __init__(self, *, outlives: bool = False, silence_ends: bool = False) -> None:
+        self.outlives_agents = outlives
+        self.timer = float("inf")
+        self.trouble = ""
+        self.late: list[int] = [1]
+        self.lost: list[int] = []
+        self.fired = 0
+        self._silence_ends = silence_ends
+
+    def waiting_for(self) -> list[int]:
+        return self.late
+
+    def lose(self, rank: int) -> None:
+        self.lost.append(rank)
+
+    def fire(self) -> None:
+        self.fired += 1
+        self.timer = float("inf")
+
+    def fall_silent(self) -> bool:
+        return self._silence_ends
+
+
+class Script:
+    """A lobby and what happens to it; `now` is moved by hand."""
+
+    def __init__(self, agents: int = 2, keys: tuple[str, ...] = ()) -> None:
+        pairs = CoordinatorKeys(Pair("operator", ""), keys) if keys else None
+        self.lobby = Lobby(Roster(agents, "", pairs, {"repeat": "1"}), DEADLINE, "mase")
+        self.now = 100.0
+        self.lobby.gather(self.now)
+
+    def says(self, peer: str, message: Message | bytes, key: str = "") -> list[Effect]:
+        """`peer` names a connection; its number is the name's last character."""
+        frame = message if isinstance(message, bytes) else framed(message)
+        at = Peer(peer.encode(), key, ord(peer[-1]))
+        return self.lobby.handle(Said(at, frame, WALL), self.now)
+
+    def closes(self, peer: str) -> list[Effect]:
+        return self.lobby.handle(Closed(ord(peer[-1])), self.now)
+
+    def joins(self, peer: str, rank: int = -1, key: str = "", start: bytes = b"") -> list[Effect]:
+        """All that an agent on another machine says until it has arrived."""
+        effects = self.says(peer, joining(rank, start or peer.encode()), key)
+        return effects + self.says(peer, control.Arrived(f"tcp://{peer}:1"))
+
+    def all_join(self) -> None:
+        for rank in range(self.lobby.roster.agents):
+            self.joins(f"peer-{rank}", rank)
+
+    def carries(self, run: Run) -> Run:
+        self.lobby.carry(run, self.now)
+        return run
+
+
+def framed(message: Message) -> bytes:
+    return encode(message, run=0, source=0, sequence=0, now=0.0, sent=0)
+
+
+def joining(rank: int = -1, incarnation: bytes = b"a", **changes: Any) -> control.Join:
+    return control.Join(rank, "", "", 0, incarnation, changes.pop("wall", WALL), **changes)
+
+
+def setup(rank: int) -> AgentSetup:
+    return AgentSetup(
+        system="mase",
+        variant="",
+        parameters={},
+        agents=2,
+        arms=3,
+        rate=float(rank),
+        clock="wall",
+        base="",
+    )
+
+
+def warned(effects: list[Effect]) -> list[str]:
+    return [e.text for e in effects if isinstance(e, Log) and e.level == logging.WARNING]
+
+
+def failed(effects: list[Effect]) -> str:
+    (reason,) = [effect.reason for effect in effects if isinstance(effect, Fail)]
+    assert effects[-1] == Fail(reason)
+    return reason
+
+
+def test_an_agent_of_this_machine_has_arrived_when_it_joined() -> None:
+    script = Script()
+    assert script.says("a", control.Join(1, "", "ipc://1", 7)) == [Joined(1)]
+    assert script.lobby.missing() == [0]
+    assert script.says("b", control.Join(0, "", "ipc://0", 8)) == [Joined(2)]
+    assert script.lobby.complete
+    assert script.lobby.roster.inboxes == {0: "ipc://0", 1: "ipc://1"}
+
+
+def test_an_agent_of_another_machine_is_welcomed_and_told_the_time_before_it_arrives() -> None:
+    script = Script()
+    assert script.says("a", joining()) == [Reply(b"a", control.Welcome(0, "mase"))]
+    assert script.lobby.missing() == [0, 1]
+    script.now = 100.25
+    assert script.says("a", control.Sync(7)) == [Reply(b"a", control.Synced(7, 100_250_000_000))]
+    arrived = script.says("a", control.Arrived("tcp://a:1"))
+    assert arrived == [Log(logging.INFO, "agent 0 joined (1 of 2)"), Joined(1)]
+    assert script.lobby.missing() == [1]
+
+
+@pytest.mark.parametrize(
+    ("join", "key", "kind", "reason"),
+    [
+        (joining(1), "k", "wrong-rank", "the key of agent 0 does not join as agent 1; use --rank"),
+        (joining(), "other", "join", "its key is not an agent's"),
+        (joining(wall=WALL - 60.0), "k", "clock", "its clock is 60 s behind; set it (NTP)"),
+        (
+            joining(configuration={"repeat": "2"}),
+            "k",
+            "configuration",
+            "its run file differs from the coordinator's in repeat; give both the same",
+        ),
+    ],
+)
+def test_who_is_not_let_in_is_told_why_and_so_is_the_log(
+    join: control.Join, key: str, kind: str, reason: str
+) -> None:
+    script = Script(keys=("k", "l"))
+    log, answer = script.says("a", join, key)
+    assert isinstance(log, Log)
+    assert isinstance(answer, Reply)
+    assert isinstance(answer.message, control.Refused)
+    assert answer.message.reason.startswith(reason)
+    asked = "1" if join.rank == 1 else "(rank not said)"
+    assert log == Log(logging.WARNING, f"refused agent {asked}: {answer.message.reason}")
+    assert script.lobby.refused == {kind: 1}
+    assert script.lobby.roster.members == {}
+
+
+def test_of_one_key_twice_the_newer_wins_and_the_older_is_told() -> None:
+    script = Script(keys=("k", "l"))
+    script.joins("a", key="k", start=b"old")
+    effects = script.says("b", joining(incarnation=b"new"), "k")
+    assert effects == [
+        Log(logging.WARNING, "agent 0 was started again; the older one is told to stop"),
+        Reply(b"a", control.Refused(SUPERSEDED)),
+        Reply(b"b", control.Welcome(0, "mase")),
+    ]
+    assert script.says("a", joining(incarnation=b"old"), "k")[-1] == Reply(
+        b"a", control.Refused(SUPERSEDED)
+    )
+
+
+BAD = {
+    "garbage": b"\x00" * 40,
+    "short": b"po",
+    "version": b"po" + bytes([VERSION + 1]) + bytes(40),
+    "never-joined": framed(control.Ready()),
+    "unknown-kind": framed(control.Goodbye()),
+}
+
+
+@pytest.mark.parametrize("reason", BAD)
+def test_what_a_stranger_should_not_say_changes_nothing_and_moves_no_deadline(reason: str) -> None:
+    script = Script()
+    deadline = script.lobby.timer
+    script.now += 5
+    assert script.says("x", BAD[reason]) == []
+    assert script.lobby.refused == {reason: 1}
+    assert script.lobby.roster.members == {}
+    assert script.lobby.timer == deadline
+
+
+def test_a_member_that_joins_again_on_its_connection_is_out_of_turn() -> None:
+    script = Script()
+    script.joins("a")
+    deadline = script.lobby.timer
+    script.now += 1
+    assert script.says("a", joining()) == []
+    assert script.lobby.refused == {"out-of-turn": 1}
+    assert script.lobby.timer == deadline
+
+
+def test_what_the_sockets_refused_is_counted_and_said_if_there_is_something_to_say() -> None:
+    script = Script()
+    assert script.lobby.handle(Rejected("malformed"), 0.0) == []
+    said = script.lobby.handle(Rejected("handshake", "refused a connection: why"), 0.0)
+    assert said == [Log(logging.WARNING, "refused a connection: why")]
+    assert script.lobby.refused == {"malformed": 1, "handshake": 1}
+
+
+# --- deadlines ------------------------------------------------------------------------------------
+
+
+def test_who_does_not_join_is_named_at_the_deadline() -> None:
+    script = Script(3)
+    assert script.lobby.timer == 110.0
+    script.now = 105.0
+    script.joins("a", rank=1)
+    assert script.lobby.timer == 115.0
+    assert script.lobby.fire(114.9) == []
+    said = failed(script.lobby.fire(115.0))
+    assert said == "nothing was heard for 10 s; waiting for agents 0, 2 to join"
+
+
+def test_of_many_who_do_not_join_ten_are_named() -> None:
+    script = Script(13)
+    said = failed(script.lobby.fire(110.0))
+    assert said.endswith("for agents 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 3 more to join")
+
+
+def test_all_are_configured_and_who_is_not_ready_is_named() -> None:
+    script = Script()
+    script.all_join()
+    script.now = 200.0
+    effects = script.lobby.configure([setup(0), setup(1)], script.now)
+    assert effects == [
+        Tell(rank, control.Configure(rank, msgspec.msgpack.encode(setup(rank)))) for rank in (0, 1)
+    ]
+    assert not script.lobby.changed
+    script.now = 203.0
+    script.says("peer-0", control.Ready())
+    assert not script.lobby.complete
+    said = failed(script.lobby.fire(213.0))
+    assert said == "nothing was heard for 10 s; waiting for agent 1 to be ready"
+    script.says("peer-1", control.Ready())
+    assert script.lobby.complete
+
+
+def test_an_agent_that_cannot_be_ready_ends_the_wait_with_its_sentence() -> None:
+    script = Script()
+    script.all_join()
+    script.lobby.configure([setup(0), setup(1)], script.now)
+    assert failed(script.says("peer-1", control.Failed("no such file"))) == "no such file"
+
+
+def test_a_run_that_falls_silent_ends_by_name_unless_silence_is_its_result() -> None:
+    script = Script()
+    run = script.carries(Run())
+    run.trouble = "; agent 0 refused what agent 1 sent: malformed"
+    said = failed(script.lobby.fire(110.0))
+    assert said == f"nothing was heard for 10 s; waiting for agent 1 to act{run.trouble}"
+    script.carries(Run(silence_ends=True))
+    assert script.lobby.fire(110.0) == []
+    assert script.lobby.timer == 120.0
+
+
+def test_a_runs_own_timer_fires_before_its_deadline() -> None:
+    script = Script()
+    run = script.carries(Run())
+    run.timer = 104.0
+    assert script.lobby.timer == 104.0
+    assert script.lobby.fire(104.0) == []
+    assert (run.fired, script.lobby.timer) == (1, 110.0)
+
+
+def test_frames_of_the_run_move_its_deadline() -> None:
+    script = Script()
+    script.all_join()
+    script.carries(Run())
+    member = script.lobby.roster.members[0]
+    script.lobby.heard(member, framed(control.Due(1.0)), 107.0)
+    assert (script.lobby.timer, member.heard) == (117.0, 107.0)
+
+
+def test_what_was_heard_last_is_kept_only_as_far_as_its_kind_is_read() -> None:
+    script = Script()
+    script.all_join()
+    member = script.lobby.roster.members[0]
+    script.lobby.heard(member, framed(control.Finished(1)) + bytes(1 << 20), 0.0)
+    assert kind_of(member.last) == "Finished"
+    assert len(member.last) < 100
+
+
+# --- losses ---------------------------------------------------------------------------------------
+
+
+def test_who_is_lost_before_a_run_is_waited_for_and_configured_anew() -> None:
+    script = Script(keys=("k", "l"))
+    script.joins("a", key="k")
+    script.joins("b", key="l")
+    script.lobby.configure([setup(0), setup(1)], script.now)
+    script.says("a", control.Ready())
+    effects = script.closes("b")
+    assert warned(effects) == [
+        "the connection of agent 1 was lost; waiting for it to join again",
+    ]
+    assert script.lobby.refused == {"connection-dropped": 1}
+    assert script.lobby.roster.missing() == [1]
+    assert script.joins("c", key="l", start=b"b")[-1] == Tell(
+        1, control.Configure(1, msgspec.msgpack.encode(setup(1)))
+    )
+    script.says("c", control.Ready())
+    assert script.lobby.complete
+    assert script.lobby.changed  # all are told anew before the next run
+
+
+def test_an_agent_that_comes_between_two_runs_is_not_configured_before_the_others() -> None:
+    script = Script(1, keys=("k",))
+    script.joins("a", key="k")
+    script.lobby.configure([setup(0)], script.now)
+    script.carries(Run())
+    script.lobby.release()
+    script.lobby.gather(script.now)
+    script.closes("a")
+    effects = script.joins("b", key="k", start=b"again")
+    assert not [effect for effect in effects if isinstance(effect, Tell)]
+    assert script.lobby.changed
+
+
+def test_the_connection_of_a_stranger_is_no_loss() -> None:
+    script = Script()
+    script.all_join()
+    assert script.closes("z") == []
+    assert script.lobby.refused == {"connection-dropped": 1}
+    assert script.lobby.complete
+
+
+def test_a_lost_agent_ends_a_run_that_needs_it() -> None:
+    script = Script()
+    script.all_join()
+    run = script.carries(Run())
+    assert failed(script.closes("peer-1")).startswith(
+        "the connection of agent 1 was lost: its process ended, or the network between it and"
+    )
+    assert run.lost == []
+
+
+def test_a_run_that_can_do_without_goes_on_and_the_agent_may_come_back_for_the_next() -> None:
+    script = Script()
+    script.all_join()
+    run = script.carries(Run(outlives=True))
+    effects = script.closes("peer-1")
+    assert warned(effects) == ["the connection of agent 1 was lost; the run goes on without it"]
+    assert run.lost == [1]
+    effects = script.joins("c", rank=1)
+    assert effects[0] == Reply(b"c", control.Welcome(1, "mase"))
+    assert script.lobby.complete
+    assert not [effect for effect in effects if isinstance(effect, Tell)]
+
+
+@pytest.mark.parametrize(
+    ("start", "what"), [(b"a", "lost its connection"), (b"new", "was started again")]
+)
+def test_an_agent_that_comes_anew_in_a_run_that_needs_it_ends_the_run(
+    start: bytes, what: str
+) -> None:
+    """Its new connection may be seen before the loss of the old one is."""
+    script = Script(1, keys=("k",))
+    script.joins("a", key="k", start=b"a")
+    script.carries(Run())
+    effects = script.says("b", joining(incarnation=start), "k")
+    assert failed(effects) == (
+        f"agent 0 {what} in the middle of a run, and what it sent may be lost; start the run again"
+    )
+    assert not [e for e in effects if isinstance(e, Reply) and e.peer == b"b"]
+
+
+def test_an_agent_that_comes_anew_in_a_run_that_can_do_without_has_no_part_in_it() -> None:
+    script = Script(1, keys=("k",))
+    script.joins("a", key="k")
+    run = script.carries(Run(outlives=True))
+    script.joins("b", key="k")
+    assert run.lost == [0]
+
+
+@pytest.mark.parametrize("rank", [1, None])
+def test_a_process_of_this_machine_that_dies_ends_a_run_that_needs_it(rank: int | None) -> None:
+    script = Script()
+    script.all_join()
+    why = "agent 1 was killed by SIGKILL"
+    for run in (None, Run(), Run(outlives=rank is None)):
+        if run is not None:
+            script.carries(run)
+        assert failed(script.lobby.handle(Died(rank, why), script.now)) == why
+
+
+def test_a_process_of_this_machine_that_dies_is_done_without_where_that_can_be() -> None:
+    script = Script()
+    script.all_join()
+    run = script.carries(Run(outlives=True))
+    effects = script.lobby.handle(Died(1, "agent 1 ended with exit code 3"), script.now)
+    assert warned(effects) == ["agent 1 ended with exit code 3; the run goes on without it"]
+    assert run.lost == [1]
+
+
+def test_of_agents_of_this_machine_the_connection_tells_nothing() -> None:
+    """Whoever started them hears of their death."""
+    script = Script(1)
+    script.says("a", control.Join(0, "", "", 7))
+    script.carries(Run())
+    assert script.closes("a") == []
+
+
+# --- the operator ---------------------------------------------------------------------------------
+
+
+def test_only_the_operators_key_may_ask() -> None:
+    script = Script(keys=("k", "l"))
+    assert script.says("o", control.Ask(), "operator") == [ShowStatus(b"o")]
+    assert script.says("a", control.Ask(), "k") == []
+    assert script.lobby.refused == {"never-joined": 1}
+
+
+def test_without_keys_anybody_may_ask_and_goes_without_a_word() -> None:
+    script = Script()
+    assert script.says("o", control.Ask()) == [ShowStatus(b"o")]
+    assert script.closes("o") == []
+    assert script.lobby.refused == {}
