@@ -3,18 +3,21 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from posse.engines import memory
 from posse.engines.base import Observer, silent
-from posse.engines.hub import Hub
+from posse.engines.platform import require_processes
 from posse.engines.pool import on_all_cores
-from posse.engines.processes import ProcessEngine
 from posse.results.record import Result, RunRecord
-from posse.security.keys import CoordinatorKeys
 from posse.spec.runfile import RunSpec, load, parse
+
+if TYPE_CHECKING:
+    from posse.engines.hub import Hub
+    from posse.engines.processes import ProcessEngine
+    from posse.security.keys import CoordinatorKeys
 
 NO_KEYS = (
     "insecure: the links had no keys; whoever reached them could join, read and change messages"
@@ -65,7 +68,7 @@ def run(
             for number in range(spec.repeat):
                 keep(memory.run(spec, number, observe))
     else:
-        with ProcessEngine(spec, on_join=on_join) as engine:
+        with processes(spec, on_join=on_join) as engine:
             for number in range(spec.repeat):
                 keep(engine.run(spec, number, observe))
     return result(spec, records)
@@ -76,13 +79,21 @@ def _one(item: tuple[dict[str, Any], int]) -> RunRecord:
     return memory.run(msgspec.convert(document, RunSpec), number)
 
 
+def processes(spec: RunSpec, **options: Any) -> "ProcessEngine":
+    """Engine `processes`, not yet up; `SpecError` where the operating system cannot have it."""
+    require_processes()
+    from posse.engines.processes import ProcessEngine  # noqa: PLC0415
+
+    return ProcessEngine(spec, **options)
+
+
 @contextmanager
 def serve(
     source: Source,
     *,
     bind: str,
-    keys: CoordinatorKeys | None = None,
-    on_hub: Callable[[Hub], None] = lambda hub: None,
+    keys: "CoordinatorKeys | None" = None,
+    on_hub: Callable[["Hub"], None] = lambda hub: None,
     observe: Observer = silent,
     on_join: Callable[[int], None] = lambda joined: None,
     on_record: Callable[[RunRecord], None] = lambda record: None,
@@ -96,7 +107,7 @@ def serve(
     """
     spec = specification(source)
     records: list[RunRecord] = []
-    engine = ProcessEngine(spec, bind=bind, token="", spawn=0, keys=keys, on_join=on_join)
+    engine = processes(spec, bind=bind, token="", spawn=0, keys=keys, on_join=on_join)
     try:
         on_hub(engine.hub)
     except BaseException:

@@ -8,17 +8,19 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 import msgspec
 
 from posse import api
 from posse.engines import memory
-from posse.engines.processes import ProcessEngine
 from posse.errors import PosseError
 from posse.results.record import Result, RunRecord
 from posse.security import address
 from posse.spec.runfile import RunSpec
+
+if TYPE_CHECKING:
+    from posse.engines.processes import ProcessEngine
 
 T = TypeVar("T")
 
@@ -49,7 +51,7 @@ class Cluster:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="posse")
         self._engine: ProcessEngine | None = None
         if self.spec.engine.kind == "processes":
-            self._engine = ProcessEngine(self.spec, spawn=spawn, bind=bind)
+            self._engine = api.processes(self.spec, spawn=spawn, bind=bind)
 
     @property
     def endpoint(self) -> str:

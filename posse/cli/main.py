@@ -285,6 +285,9 @@ def _coordinator(options: argparse.Namespace) -> int:
 
 
 def _agent(options: argparse.Namespace) -> int:
+    from posse.engines.platform import require_processes  # noqa: PLC0415
+
+    require_processes()
     from posse import log  # noqa: PLC0415
     from posse.engines.remote_agent import RemoteAgent  # noqa: PLC0415
     from posse.security import keys  # noqa: PLC0415

@@ -10,7 +10,6 @@ The coordinator's machine needs `coordinator.key_secret` and `allowlist.toml`; a
 `agent-RANK.key_secret` and `coordinator.key`, and nobody else's secret.
 """
 
-import fcntl
 import os
 import re
 import stat
@@ -141,6 +140,8 @@ def for_agent(folder: Path, rank: int) -> AgentKeys:
     coordinator = _load(folder / "coordinator.key").public
     if rank >= 0:
         return AgentKeys(rank, _secret(folder / f"agent-{rank}.key_secret"), coordinator)
+    import fcntl  # noqa: PLC0415  (Windows has none, and can make keys all the same)
+
     found = {
         int(match[1]): path
         for path in folder.glob("agent-*.key_secret")

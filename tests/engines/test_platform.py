@@ -1,0 +1,80 @@
+"""Where the system has no fork, fcntl and resource, all but agents as processes works."""
+
+import subprocess
+import sys
+
+import pytest
+
+ELSEWHERE = """
+import os, sys
+for name in ("fcntl", "resource", "pwd", "grp", "termios"):
+    sys.modules[name] = None
+del os.fork
+"""
+SPEC = {
+    "system": "mase",
+    "agents": {"count": 8},
+    "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
+    "engine": {"kind": "memory"},
+}
+
+
+def elsewhere(program, folder):
+    """Run Python without these modules, in a folder with a run file."""
+    (folder / "run.toml").write_text(
+        'system = "mase"\nagents.count = 8\narms = { kind = "bernoulli", means = [0.9, 0.1] }\n'
+    )
+    return subprocess.run(
+        [sys.executable, "-c", ELSEWHERE + program],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def command(*words):
+    return f"from posse.cli.main import main\nsys.exit(main({list(words)!r}))"
+
+
+def test_a_run_in_memory(tmp_path):
+    done = elsewhere(f"import posse\nprint(posse.run({SPEC!r}).runs[0].best_arm)", tmp_path)
+    assert (done.stdout, done.stderr) == ("0\n", "")
+
+
+def test_a_cluster_in_memory(tmp_path):
+    done = elsewhere(
+        f"import asyncio, posse\nasync def ride():\n"
+        f"    async with posse.Cluster({SPEC!r}) as cluster:\n"
+        f"        print((await cluster.run()).runs[0].best_arm)\n"
+        f"asyncio.run(ride())",
+        tmp_path,
+    )
+    assert (done.stdout, done.stderr) == ("0\n", "")
+
+
+@pytest.mark.slow
+def test_commands_that_start_no_process(tmp_path):
+    for words in (
+        ("check", "run.toml"),
+        ("list",),
+        ("run", "run.toml", "--engine", "memory", "--out", "out"),
+        ("report", "out"),
+        ("keys", "keys", "--agents", "2"),
+        ("paper",),
+    ):
+        done = elsewhere(command(*words), tmp_path)
+        assert done.returncode == 0, (words, done.stderr)
+
+
+def test_agents_as_processes_are_refused_in_a_sentence(tmp_path):
+    for words in (
+        ("run", "run.toml", "--out", "out"),
+        ("coordinator", "run.toml", "--bind", "tcp://127.0.0.1:7123"),
+        ("agent", "--join", "tcp://127.0.0.1:7123"),
+    ):
+        done = elsewhere(command(*words), tmp_path)
+        assert done.returncode == 2, (words, done.stderr)
+        assert "agents as processes need Linux" in done.stderr
+        assert "Traceback" not in done.stderr
