@@ -4,6 +4,7 @@
 what it says is its learner's:
 
 `SharedMeans`, `PrivateMeans`   `cooperative-ucb` and `private-ucb`, in this file
+`NoiseAtDestination`            `private-ucb` as Remark 2 has it, in agent/destination.py
 `SharedRewards`                 `byzantine-ucb`, in agent/byzantine.py
 
 The baselines `ucb1` and `dp-ucb-int`, who hear nobody, are in agent/lone.py.
@@ -186,15 +187,20 @@ class SharedMeans:
     def by_index(self, t: int) -> int:
         """Algorithm 2, lines 6 to 8. An arm that nobody has a mean of comes first."""
         sums, pulls = self.own()
-        N = pulls + self.counts.sum(axis=0)
+        theirs, counts = self.others()
+        N = pulls + counts
         if np.count_nonzero(N) < self.arms:
             return best(-N, self.ties)
-        means = (sums + self.weighted.sum(axis=0)) / N
+        means = (sums + theirs) / N
         return best(means + confidence_bonus(t, N), self.ties)
 
     def own(self) -> tuple[FloatArray, FloatArray]:
         """s_k and n_k of the agent itself as it uses them, shape (K,) each."""
         return self.sums, self.pulls
+
+    def others(self) -> tuple[FloatArray, FloatArray]:
+        """Σ n' v' and Σ n' of all others as the agent uses them, shape (K,) each."""
+        return self.weighted.sum(axis=0), self.counts.sum(axis=0)
 
     def learn(self, arm: int, reward: float) -> list[AgentEffect]:
         """See `Learner.learn`."""
@@ -301,6 +307,10 @@ class PrivateMeans(SharedMeans):
         if index == len(self.releases) or n != self.releases[index]:
             return []
         self.next_release[arm] += 1
+        return self.release(arm, n)
+
+    def release(self, arm: int, n: int) -> list[AgentEffect]:
+        """The arm's mean after n = W_i pulls goes into the message, once."""
         assert self.noise is not None
         scale = noise_scale(n, self.v)
         mean = float(self.noise.noisy(self.sums[arm : arm + 1] / n, 1 / n, scale)[0])

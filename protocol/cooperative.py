@@ -87,9 +87,14 @@ class CooperativeParameters(AloneParameters, frozen=True, kw_only=True):
 
 
 class PrivateParameters(PrivateAloneParameters, frozen=True, kw_only=True):
-    """`private-ucb`: noisy means at intervals (Algorithms 1 and 2)."""
+    """`private-ucb`: noisy means at intervals (Algorithms 1 and 2).
+
+    `noise_at`: "destination" is the protocol of Remark 2, for comparison: means leave without
+    noise, and who receives them is trusted to add it.
+    """
 
     gamma: Gamma = "diameter/2"
+    noise_at: Literal["source", "destination"] = "source"
 
 
 class Contamination(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

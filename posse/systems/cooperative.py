@@ -11,6 +11,7 @@ import numpy as np
 from agent.byzantine import SharedRewards
 from agent.cooperative import CooperativeAgent, Learner, PrivateMeans, SharedMeans
 from agent.corruption import Corruption
+from agent.destination import NoiseAtDestination
 from agent.flooding import Flood
 from agent.lone import LoneUcb, PrivateLoneUcb
 from posse.errors import SpecError
@@ -82,7 +83,10 @@ def _sharing(context: AgentContext) -> AgentMachine:
 
 def _private(context: AgentContext) -> AgentMachine:
     p: PrivateParameters = context.parameters
-    learner = PrivateMeans(
+    # real rewards are not sent without noise, whoever asks for it
+    bare = p.noise_at == "destination" and not context.field
+    kind = NoiseAtDestination if bare else PrivateMeans
+    learner = kind(
         context.arms,
         context.agents,
         context.generator(Purpose.TIES),
@@ -198,6 +202,15 @@ def _check_private(spec: RunSpec, parameters: PrivateParameters | PrivateAlonePa
         )
 
 
+def _check_source(spec: RunSpec, parameters: PrivateParameters) -> None:
+    _check_private(spec, parameters)
+    if spec.mode == "field" and parameters.noise_at != "source":
+        raise SpecError(
+            "parameters.noise_at",
+            "is 'destination', which sends means without noise: that is the lab's. Delete it",
+        )
+
+
 def _check_byzantine(spec: RunSpec, parameters: ByzantineParameters) -> None:
     _check_horizon(spec, parameters)
     contamination, count = parameters.contamination, spec.agents.count
@@ -278,6 +291,12 @@ def _seen_claim(parameters: Any, variant: Variant) -> Claim:
 
 def _private_claim(parameters: PrivateParameters, variant: Variant) -> Claim:
     p = parameters
+    if p.noise_at == "destination":
+        return Claim(
+            mechanism="none",
+            adversary="nobody",
+            note="Means are sent as they are; who receives them is trusted to add the noise.",
+        )
     return Claim(
         mechanism="laplace",
         epsilon=privacy_bound(p.epsilon, p.v, p.horizon, p.delta_prime),
@@ -328,6 +347,8 @@ def _bound_alone(spec: RunSpec, parameters: AloneParameters, run: int) -> Bound:
 def _bound_private(spec: RunSpec, parameters: PrivateParameters, run: int) -> Bound:
     """Theorem 3.7, and whether its proof covers this run."""
     p, agents, gaps = parameters, spec.agents.count, mean_gaps(spec, run)
+    if p.noise_at == "destination":
+        return Bound(note="No bound is drawn: Theorem 3.7 is about noise at the source.")
     if gaps is None:
         return UNKNOWN_MEANS
     graph = spec.graph(run)
@@ -452,7 +473,7 @@ SYSTEMS = {
             needs_unit_interval=True,
             has_topology=True,
             broadcasts=True,
-            check=_check_private,
+            check=_check_source,
             network=_network,
             bound=_bound_private,
             summarise=_summarise_private_cooperation,

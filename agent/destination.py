@@ -1,0 +1,58 @@
+"""Private cooperation with the noise at the destination (Dubey and Pentland 2020, Remark 2).
+
+The protocol that the remark sets against its own: agents send their means without noise, and who
+receives them adds it. It needs less noise, and it protects nobody from a receiver that does not.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from agent.cooperative import PrivateMeans
+from agent.flooding import Records
+from protocol.cooperative import noise_scale
+from protocol.machine import AgentEffect, FloatArray
+
+
+@dataclass(slots=True)
+class NoiseAtDestination(PrivateMeans):
+    """Means leave at W_1, W_2, … pulls as they are; the mean of all that was heard gets the noise.
+
+    When something new is heard of arm k, the mean over the others' N'_k = Σ n' rewards is noised
+    once, by Lap(N'_k^(v/2 - 1)): one sample for all senders, where at the source each sender adds
+    its own. The agent's own rewards are its own business, and it uses them as they are.
+    """
+
+    noised: FloatArray = field(init=False)
+    behind: FloatArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        PrivateMeans.__post_init__(self)
+        # the others' sums with their noise, and the N'_k that it was drawn for
+        self.noised = np.zeros(self.arms)
+        self.behind = np.zeros(self.arms)
+
+    def own(self) -> tuple[FloatArray, FloatArray]:
+        """See `SharedMeans.own`."""
+        return self.sums, self.pulls
+
+    def others(self) -> tuple[FloatArray, FloatArray]:
+        """See `SharedMeans.others`."""
+        return self.noised, self.behind
+
+    def release(self, arm: int, n: int) -> list[AgentEffect]:
+        """See `PrivateMeans.release`: the mean as it is, which costs the agent all it protects."""
+        self.message["means"][0, arm] = self.sums[arm] / n
+        self.message["counts"][0, arm] = n
+        return []
+
+    def hear(self, records: Records) -> None:
+        """See `Learner.hear`."""
+        PrivateMeans.hear(self, records)
+        assert self.noise is not None
+        sums, counts = PrivateMeans.others(self)
+        for arm in np.flatnonzero(counts != self.behind):
+            n = int(counts[arm])
+            mean = self.noise.noisy(sums[arm : arm + 1] / n, 1 / n, noise_scale(n, self.v))
+            self.noised[arm] = n * mean[0]
+        self.behind = counts

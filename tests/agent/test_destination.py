@@ -1,0 +1,107 @@
+"""Noise at the destination: what is sent, and one sample of noise for all that is heard."""
+
+import numpy as np
+import pytest
+
+from agent.destination import NoiseAtDestination
+from posse.engines import memory
+from posse.errors import SpecError
+from posse.spec.runfile import parse
+from protocol.cooperative import means_record, release_counts
+
+
+class Counted:
+    """Noise of value .25, with a note of the means and scales it was asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[float, float, float]] = []
+
+    def noisy(self, values, sensitivity, scale):
+        self.asked.append((float(values[0]), sensitivity, scale))
+        return values + 0.25
+
+
+def learner(noise: Counted, variant: str = "corrected") -> NoiseAtDestination:
+    return NoiseAtDestination(
+        2,
+        4,
+        np.random.default_rng(0),
+        epsilon=0.5,
+        v=1.1,
+        variant=variant,
+        noise=noise,
+        releases=release_counts(0.5, 1.1, 100),
+    )
+
+
+def heard(*rows: tuple[int, list[float], list[int]]) -> np.ndarray:
+    records = np.zeros(len(rows), dtype=means_record(2))
+    for i, (origin, means, counts) in enumerate(rows):
+        records[i]["origin"], records[i]["created"] = origin, 9
+        records[i]["means"], records[i]["counts"] = means, counts
+    return records
+
+
+def test_the_mean_leaves_without_noise_at_the_releases_of_the_series() -> None:
+    noise = Counted()
+    one = learner(noise)
+    assert one.learn(0, 1.0) == []  # W_1 = 2
+    assert np.isnan(one.says()["means"]).all()
+    assert one.learn(0, 0.0) == []  # nothing is disclosed: nothing is protected
+    assert one.says()["means"][0, 0] == 0.5
+    assert noise.asked == []
+
+
+def test_all_that_is_heard_of_an_arm_gets_one_sample_of_noise_when_it_changes() -> None:
+    noise = Counted()
+    one = learner(noise)
+    one.hear(heard((1, [1.0, np.nan], [4, 3]), (2, [0.5, np.nan], [4, 0])))
+    # (4 * 1 + 4 * .5) / 8, sensitivity 1/8, scale 8^-.45; arm 1 has no mean yet
+    assert noise.asked == [(0.75, 1 / 8, pytest.approx(8**-0.45))]
+    theirs, counts = one.others()
+    assert counts.tolist() == [8, 0]
+    assert theirs.tolist() == [8.0, 0.0]  # 8 (.75 + .25)
+    one.hear(heard((1, [1.0, np.nan], [4, 3])))  # the same again: no new draw
+    assert len(noise.asked) == 1
+    one.hear(heard((3, [0.0, 1.0], [2, 2])))
+    assert [pytest.approx(row) for row in noise.asked[1:]] == [
+        (0.6, 1 / 10, 10**-0.45),
+        (1.0, 1 / 2, 2**-0.45),
+    ]
+
+
+@pytest.mark.parametrize("variant", ["corrected", "printed"])
+def test_own_rewards_are_used_as_they_are(variant: str) -> None:
+    one = learner(Counted(), variant)
+    for reward in (1.0, 0.0, 1.0):
+        one.learn(0, reward)
+    sums, pulls = one.own()
+    assert (sums[0], pulls[0]) == (2.0, 3.0)
+    assert one.says()["counts"][0, 0] == (2 if variant == "corrected" else 3)
+
+
+def run(**changes):
+    return parse(
+        {
+            "system": "private-ucb",
+            "seed": 1,
+            "agents": {"count": 8},
+            "arms": {"kind": "bernoulli", "means": [0.9, 0.5, 0.1]},
+            "topology": {"kind": "ring"},
+            "parameters": {"horizon": 80, "epsilon": 0.5, "noise_at": "destination"},
+        }
+        | changes
+    )
+
+
+def test_nothing_is_claimed_and_nothing_enters_the_ledger() -> None:
+    record = memory.run(run(), 0)
+    assert record.privacy["claim"]["mechanism"] == "none"
+    assert record.privacy["spent_per_agent"] == [0.0] * 8
+    assert record.best_arm == 0
+
+
+def test_the_field_refuses_it() -> None:
+    arms = {"kind": "csv", "path": "rewards-{rank}.csv", "count": 3}
+    with pytest.raises(SpecError, match="noise_at"):
+        run(mode="field", seed=0, arms=arms)
