@@ -3,13 +3,15 @@
 `CooperativeAgent` goes through the slots: decide, pull, learn, send, listen. How it decides and
 what it says is its learner's:
 
-`SharedMeans`, `PrivateMeans`   `cooperative-ucb` and `private-ucb`, in this file
-`NoiseAtDestination`            `private-ucb` as Remark 2 has it, in agent/destination.py
-`SharedRewards`                 `byzantine-ucb`, in agent/byzantine.py
+`SharedMeans`          `cooperative-ucb`, in this file
+`PrivateMeans`         `private-ucb`, and `DoublingMeans` where it releases by doubling batches
+`NoiseAtDestination`   `private-ucb` as Remark 2 has it, in agent/destination.py
+`SharedRewards`        `byzantine-ucb`, in agent/byzantine.py
 
-The baselines `ucb1` and `dp-ucb-int`, who hear nobody, are in agent/lone.py.
+The baselines `ucb1`, `dp-ucb-int` and `adap-ucb`, who hear nobody, are in agent/lone.py.
 """
 
+import math
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -19,6 +21,7 @@ from agent.corruption import Corruption
 from agent.flooding import Faults, Flood, Mask, Records
 from agent.noise import Noise
 from protocol.cooperative import (
+    OPTIMISM,
     Bundle,
     Variant,
     confidence_bonus,
@@ -192,7 +195,11 @@ class SharedMeans:
         if np.count_nonzero(N) < self.arms:
             return best(-N, self.ties)
         means = (sums + theirs) / N
-        return best(means + confidence_bonus(t, N), self.ties)
+        return best(means + self.bonus(t, N), self.ties)
+
+    def bonus(self, t: int, N: FloatArray) -> FloatArray:
+        """What is added to the means, from the counts that they are over; shape (K,)."""
+        return confidence_bonus(t, N)
 
     def own(self) -> tuple[FloatArray, FloatArray]:
         """s_k and n_k of the agent itself as it uses them, shape (K,) each."""
@@ -319,6 +326,53 @@ class PrivateMeans(SharedMeans):
         self.message["means"][0, arm] = mean
         self.message["counts"][0, arm] = n
         return [Disclose(mean_release(arm, n, self.v))]
+
+
+@dataclass(slots=True)
+class DoublingMeans(PrivateMeans):
+    """`private-ucb` with `releases = "doubling"`: batches that double, disjoint, each noised once.
+
+    At n_k = 1, 2, 4, 8, … pulls of an arm the mean over those since the release before is released
+    with Lap(1/(ε n)) for its n = max(1, n_k / 2) rewards, and what was before is forgotten (Sajed
+    and Sheffet, "An optimal private stochastic-MAB algorithm based on optimal private stopping
+    rule", ICML 2019; Azize and Basu 2022). A reward is in one release, so that all of them cost ε.
+
+    The estimate of an arm from m such means has the noise of m numbers of scale 1/(ε N_k), which
+    Lemma 3.4's noise has no term for; to the index is added, as AdaP-UCB does for m = 1,
+
+        α sqrt(m) log t / (ε N_k),
+
+    which that noise exceeds with probability at most t^-α. `sums` are over the batch under way.
+    """
+
+    def bonus(self, t: int, N: FloatArray) -> FloatArray:
+        """See `SharedMeans.bonus`."""
+        m = (self.released_counts > 0) + np.count_nonzero(self.counts, axis=0)
+        private: FloatArray = OPTIMISM * math.log(t) * np.sqrt(m) / (self.epsilon * N)
+        return confidence_bonus(t, N) + private
+
+    def release(self, arm: int, n: int) -> list[AgentEffect]:
+        """See `PrivateMeans.release`: the mean since the release before."""
+        assert self.noise is not None
+        size = max(1, n // 2)
+        release = batch_release(arm, n, size, self.epsilon)
+        batch = self.sums[arm : arm + 1] / size
+        mean = float(self.noise.noisy(batch, release.sensitivity, release.scale)[0])
+        self.sums[arm] = 0.0
+        self.released_sums[arm] = size * mean
+        self.released_counts[arm] = size
+        self.message["means"][0, arm] = mean
+        self.message["counts"][0, arm] = size
+        return [Disclose(release)]
+
+
+def batch_release(arm: int, last: int, size: int, epsilon: float) -> Release:
+    """The ledger's entry for the mean of an arm's `size` rewards up to its pull `last`.
+
+    One reward moves it by at most 1/size; batches of one arm share no reward.
+    """
+    block = f"arm {arm}, rewards {last - size + 1} to {last}"
+    return Release("laplace", 1 / size, 1 / (epsilon * size), epsilon, block)
 
 
 def mean_release(arm: int, pulls: int, v: float) -> Release:

@@ -34,6 +34,7 @@ from protocol.machine import FloatArray
 from protocol.privacy import Release
 
 _BATCH = 256
+_NOTHING: list[Release] = []
 
 
 @dataclass(slots=True)
@@ -94,13 +95,24 @@ class HybridSums:
         released: FloatArray = self.sums + fresh
         return released
 
-    def releases(self) -> list[Release]:
-        """What the releases from the doubling at T_0 = t on cost, for the ledger.
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the noise in the latest release."""
+        doublings, nodes = self.T0.bit_length(), (self.t - self.T0).bit_count()
+        variance = doublings * self.log_scale**2
+        if nodes:
+            variance += nodes * self.node_scale**2
+        return math.sqrt(2 * variance)
+
+    def begun(self) -> list[Release]:
+        """What the last item began: at a doubling, T_0 = t, what the releases from it on cost.
 
         The logarithmic mechanism's number covers the rewards (t/2, t], the new binary mechanism
         those after them, (t, 2t]; the reward 2t itself is in no node.
         """
         t = self.T0
+        if self.t != t:
+            return _NOTHING
         out = [_release(1.0, self.log_scale, f"rewards {t // 2 + 1} to {t}")]
         if t > 1:
             sensitivity = math.log2(t)

@@ -1,16 +1,19 @@
-"""The baselines who hear nobody: UCB1, and DP-UCB-INT, whose actions are seen.
+"""The baselines who hear nobody: UCB1; DP-UCB-INT and AdaP-UCB, whose actions are seen.
 
 Auer, Cesa-Bianchi and Fischer 2002; Tossou and Dimitrakakis, "Algorithms for differentially private
-multi-armed bandits", AAAI 2016, as Dubey and Pentland 2020 run them.
+multi-armed bandits", AAAI 2016, as Dubey and Pentland 2020 run them; Azize and Basu, "When privacy
+meets partial information: a refined analysis of differentially private bandits", NeurIPS 2022.
 """
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from agent.cooperative import best, mean_release
+from agent.cooperative import batch_release, best, mean_release
 from agent.noise import Noise
 from protocol.cooperative import (
+    OPTIMISM,
     Variant,
     confidence_bonus,
     exploration_slots,
@@ -49,8 +52,9 @@ class LoneUcb:
     def handle(self, event: AgentEvent, now: float) -> AgentEffects:
         """See `protocol.machine.AgentMachine`."""
         match event:
-            case Pulled(arms, _, sums):
-                effects = self.learn(arms[0], float(sums[0]))
+            case Pulled(arms, times, sums):
+                self.t += times
+                effects = self.learn(arms[0], times, float(sums[0]))
                 if self.t == self.horizon:
                     return [*effects, Finish("horizon", int(self.pulls.argmax()))]
                 return [*effects, self._next()]
@@ -60,8 +64,8 @@ class LoneUcb:
                 raise RemoteProtocolError("out-of-turn", type(event).__name__)
 
     def _next(self) -> Pull:
-        self.t += 1
-        return Pull((self.choose(self.t),), 1)
+        arm = self.choose(self.t + 1)
+        return Pull((arm,), self.episode(arm))
 
     def choose(self, t: int) -> int:
         """A_t, slots counted from 1."""
@@ -69,10 +73,14 @@ class LoneUcb:
             return t - 1
         return best(self.sums / self.pulls + confidence_bonus(t, self.pulls), self.ties)
 
-    def learn(self, arm: int, reward: float) -> list[AgentEffect]:
-        """The arm's reward; what is released by it."""
-        self.pulls[arm] += 1
-        self.sums[arm] += reward
+    def episode(self, arm: int) -> int:
+        """For how many slots the arm is pulled before the next choice."""
+        return 1
+
+    def learn(self, arm: int, times: int, total: float) -> list[AgentEffect]:
+        """The sum of the arm's rewards; what is released by it."""
+        self.pulls[arm] += times
+        self.sums[arm] += total
         return []
 
 
@@ -114,9 +122,9 @@ class PrivateLoneUcb(LoneUcb):
             self.index[arm] = self.noisy_means[arm] + bonus[arm]
         return best(self.index, self.ties)
 
-    def learn(self, arm: int, reward: float) -> list[AgentEffect]:
+    def learn(self, arm: int, times: int, total: float) -> list[AgentEffect]:
         """See `LoneUcb.learn`."""
-        LoneUcb.learn(self, arm, reward)
+        LoneUcb.learn(self, arm, times, total)
         if self.variant == "corrected" and self.pulls[arm] % pulls_per_release(self.epsilon) == 0:
             self._release(arm)
         effects, self.redrawn = self.redrawn, []
@@ -128,3 +136,57 @@ class PrivateLoneUcb(LoneUcb):
         mean = self.sums[arm : arm + 1] / n
         self.noisy_means[arm] = self.noise.noisy(mean, 1 / n, noise_scale(n, self.v))[0]
         self.redrawn.append(Disclose(mean_release(arm, n, self.v)))
+
+
+@dataclass(slots=True)
+class AdapUcb(LoneUcb):
+    """AdaP-UCB (Azize and Basu 2022, Algorithm 1 and equation 7).
+
+    Each arm once. Then episodes: the arm of the largest index is pulled as often as it was before,
+    so that its pulls double. An episode's mean is noised once, with Lap(1/(ε n)) for its n rewards,
+    and what was before it is forgotten:
+
+        I_a = μ̃_a + sqrt(α log t / (2 n_a)) + α log t / (ε n_a),
+
+    with n_a the length of the arm's last episode. An episode that the horizon cuts is not released.
+    Every reward is in one release, so that all of them together cost ε.
+    """
+
+    epsilon: float = 1.0
+    alpha: float = OPTIMISM
+    noise: Noise | None = None
+    lengths: FloatArray = field(init=False)
+    noisy_means: FloatArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        LoneUcb.__post_init__(self)
+        self.lengths = np.zeros(self.arms)
+        self.noisy_means = np.zeros(self.arms)
+
+    def choose(self, t: int) -> int:
+        """See `LoneUcb.choose`."""
+        if t <= self.arms:
+            return t - 1
+        log, n = self.alpha * math.log(t), self.lengths
+        index = self.noisy_means + np.sqrt(log / (2 * n)) + log / (self.epsilon * n)
+        return best(index, self.ties)
+
+    def episode(self, arm: int) -> int:
+        """See `LoneUcb.episode`."""
+        return min(self._doubling(arm), self.horizon - self.t)
+
+    def _doubling(self, arm: int) -> int:
+        return max(1, int(self.pulls[arm]))
+
+    def learn(self, arm: int, times: int, total: float) -> list[AgentEffect]:
+        """See `LoneUcb.learn`."""
+        whole = times == self._doubling(arm)
+        LoneUcb.learn(self, arm, times, total)
+        if not whole:
+            return []
+        assert self.noise is not None
+        release = batch_release(arm, int(self.pulls[arm]), times, self.epsilon)
+        mean = np.array([total / times])
+        self.lengths[arm] = times
+        self.noisy_means[arm] = self.noise.noisy(mean, release.sensitivity, release.scale)[0]
+        return [Disclose(release)]

@@ -9,13 +9,12 @@ ranks it targeted ("total number of times").
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 
-from agent.hybrid import HybridSums
-from agent.noise import Noise
 from protocol.errors import RemoteProtocolError
 from protocol.machine import (
     COORDINATOR,
@@ -32,10 +31,7 @@ from protocol.machine import (
 from protocol.players import (
     Choice,
     Outcome,
-    Split,
-    Variant,
     first_arm,
-    privacy_factor,
     privacy_weight,
     target_rank,
 )
@@ -43,6 +39,31 @@ from protocol.privacy import Release
 
 _AHEAD = 1024
 _NOTHING: list[Release] = []
+
+
+class Counter(Protocol):
+    """Private running sums of one or several streams of rewards on one clock t.
+
+    The hybrid mechanism (agent/hybrid.py), or a tree over a known horizon (agent/tree.py).
+    """
+
+    @property
+    def t(self) -> int:
+        """How many items were inserted."""
+        ...
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the noise in the latest release."""
+        ...
+
+    def insert(self, stream: int, x: float) -> FloatArray:
+        """Put x into one stream and 0 into all others; the new releases, shape (streams,)."""
+        ...
+
+    def begun(self) -> list[Release]:
+        """The noisy releases that the last item began, for the ledger."""
+        ...
 
 
 class Index(Protocol):
@@ -92,89 +113,79 @@ class Ucb:
 
 @dataclass(slots=True)
 class UcbPrivateBound:
-    """UCB-Private-Bound: s_a from a hybrid mechanism on n_a, and a term for its error.
+    """UCB-Private-Bound: s_a from a counter on n_a, and a term for its error.
 
-    s_a / n_a + sqrt(2 log t / n_a) + (4 log t / ε) log^1.5(n_a) / n_a
+    s_a / n_a + sqrt(2 log t / n_a) + (4 log t / ε) f(n_a)
+
+    `counter` makes a counter of one stream; `factor` is f, which the paper has as log^1.5(n)/n for
+    the hybrid mechanism.
     """
 
     arms: int
     epsilon: float
-    split: Split
-    variant: Variant
-    noise: Noise
-    mechanism: type[HybridSums] = HybridSums
+    counter: Callable[[int], Counter]
+    factor: Callable[[Counter], float]
     ucb: Ucb = field(init=False)
-    sums: list[HybridSums] = field(init=False)
-    factor: FloatArray = field(init=False)
+    sums: list[Counter] = field(init=False)
+    factors: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
         self.ucb = Ucb(self.arms)
-        given = (1, self.epsilon, self.split, self.noise)
-        self.sums = [self.mechanism(*given) for _ in range(self.arms)]
-        self.factor = np.zeros(self.arms)
+        self.sums = [self.counter(1) for _ in range(self.arms)]
+        self.factors = np.zeros(self.arms)
 
     def observe(self, arm: int, sample: float) -> list[Release]:
         """See `Index`."""
-        mechanism = self.sums[arm]
-        total = float(mechanism.insert(0, sample)[0])
-        n = mechanism.t
+        counter = self.sums[arm]
+        total = float(counter.insert(0, sample)[0])
+        n = counter.t
         self.ucb.n[arm], self.ucb.s[arm] = n, total
         self.ucb.mean[arm], self.ucb.width[arm] = total / n, 1 / math.sqrt(n)
-        self.factor[arm] = privacy_factor(n, self.variant)
-        return _begun(mechanism, f"arm {arm}, ")
+        self.factors[arm] = self.factor(counter)
+        return [
+            Release(r.mechanism, r.sensitivity, r.scale, r.epsilon, f"arm {arm}, {r.block}")
+            for r in counter.begun()
+        ]
 
     def value(self, slot: int) -> FloatArray:
         """See `Index`."""
-        return self.ucb.value(slot) + privacy_weight(slot, self.epsilon) * self.factor
+        return self.ucb.value(slot) + privacy_weight(slot, self.epsilon) * self.factors
 
 
 @dataclass(slots=True)
 class UcbPrivate:
-    """UCB-Private: in each slot the sample enters its arm's mechanism and 0 all others.
+    """UCB-Private: in each slot the sample enters its arm's counter and 0 all others.
 
-    The mechanisms' clock is t, n_a counts real pulls only, and the index has no privacy term:
-    s_a / n_a + sqrt(2 log t / n_a).
+    The counters' clock is t, n_a counts real pulls only, and the index has no privacy term:
+    s_a / n_a + sqrt(2 log t / n_a). `counter` makes a counter of so many streams.
     """
 
     arms: int
-    epsilon: float
-    split: Split
-    noise: Noise
-    mechanism: type[HybridSums] = HybridSums
+    counter: Callable[[int], Counter]
     n: list[int] = field(init=False)
     share: FloatArray = field(init=False)
     width: FloatArray = field(init=False)
     s: FloatArray = field(init=False)
-    sums: HybridSums = field(init=False)
+    sums: Counter = field(init=False)
 
     def __post_init__(self) -> None:
         self.n = [0] * self.arms
         self.share = np.zeros(self.arms)
         self.width = np.full(self.arms, np.inf)
         self.s = np.zeros(self.arms)
-        self.sums = self.mechanism(self.arms, self.epsilon, self.split, self.noise)
+        self.sums = self.counter(self.arms)
 
     def observe(self, arm: int, sample: float) -> list[Release]:
         """See `Index`."""
         self.s = self.sums.insert(arm, sample)
         n = self.n[arm] + 1
         self.n[arm], self.share[arm], self.width[arm] = n, 1 / n, 1 / math.sqrt(n)
-        return _begun(self.sums, "")
+        return self.sums.begun()
 
     def value(self, slot: int) -> FloatArray:
         """See `Index`."""
         index: FloatArray = self.s * self.share + math.sqrt(2 * math.log(slot)) * self.width
         return index
-
-
-def _begun(mechanism: HybridSums, prefix: str) -> list[Release]:
-    """The releases of a mechanism that has just doubled."""
-    if mechanism.t != mechanism.T0:
-        return _NOTHING
-    return [
-        Release(r.mechanism, r.sensitivity, r.scale, r.epsilon, prefix + r.block)
-        for r in mechanism.releases()
-    ]
 
 
 def _outcome(event: AgentEvent, slot: int) -> Outcome:

@@ -19,6 +19,7 @@ from protocol.machine import FloatArray, Parameters
 from protocol.wire import Message
 
 Variant = Literal["corrected", "printed"]
+Releases = Literal["intervals", "doubling"]
 Count = Annotated[int, Meta(ge=0, le=0xFFFF_FFFF)]
 Items = Annotated[bytes, Meta(max_length=1 << 20)]
 
@@ -72,6 +73,17 @@ class PrivateAloneParameters(AloneParameters, frozen=True, kw_only=True):
     ] = math.exp(-10)
 
 
+OPTIMISM = 3.1
+"""α of AdaP-UCB as its authors run it: an index is too small with probability t^-α; α > 3."""
+
+
+class AdapParameters(AloneParameters, frozen=True, kw_only=True):
+    """`adap-ucb`: every agent by itself, episodes that double, and its actions are seen."""
+
+    epsilon: Annotated[float, Meta(gt=0, description="ε, privacy of one reward")]
+    alpha: Annotated[float, Meta(gt=3, description="α, optimism of the index")] = OPTIMISM
+
+
 Gamma = Annotated[int, Meta(ge=0, le=MOST_HOPS)] | Literal["diameter", "diameter/2"]
 
 
@@ -95,6 +107,13 @@ class PrivateParameters(PrivateAloneParameters, frozen=True, kw_only=True):
 
     gamma: Gamma = "diameter/2"
     noise_at: Literal["source", "destination"] = "source"
+    releases: Annotated[
+        Releases,
+        Meta(
+            description="when an arm's mean is released: at the intervals of Lemma 3.4, or over "
+            "disjoint batches that double, each noised once, which costs ε in all"
+        ),
+    ] = "intervals"
 
 
 class Contamination(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -164,6 +183,11 @@ def release_counts(epsilon: float, v: float, last: int) -> tuple[int, ...]:
 
 
 _TOLERANCE = 1e-12
+
+
+def doubling_counts(last: int) -> tuple[int, ...]:
+    """1, 2, 4, 8, … <= `last`: at how many pulls of an arm a batch is over."""
+    return tuple(1 << k for k in range(last.bit_length()))
 
 
 def noise_scale(pulls: int, v: float) -> float:

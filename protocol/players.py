@@ -20,6 +20,7 @@ from protocol.wire import Message, Plane
 
 Variant = Literal["corrected", "printed"]
 Split = Literal["half", "tossou"]
+Counter = Literal["hybrid", "tree", "honaker"]
 Offsets = Literal["agreed", "found"] | tuple[int, ...]
 OnMissing = Literal["end", "continue"]
 
@@ -82,6 +83,13 @@ class PrivateTdfsParameters(TdfsParameters, frozen=True, kw_only=True):
     """TDFS with noisy sums."""
 
     epsilon: Annotated[float, Meta(gt=0, description="ε, privacy of one reward")]
+    counter: Annotated[
+        Counter,
+        Meta(
+            description="what keeps the noisy sums: the paper's hybrid mechanism, a binary tree "
+            "over the known horizon, or the tree with Honaker's estimate"
+        ),
+    ] = "hybrid"
     split: Annotated[
         Split, Meta(description="how the hybrid mechanism divides ε between its two parts")
     ] = "half"
@@ -105,6 +113,15 @@ def privacy_factor(pulls: int, variant: Variant) -> float:
     """
     least = 2 if variant == "corrected" else 1
     return math.pow(math.log(max(pulls, least)), 1.5) / pulls
+
+
+def deviation_factor(deviation: float, epsilon: float, pulls: int) -> float:
+    """ε σ / (sqrt(8) n), what stands for `privacy_factor` where a counter's noise has deviation σ.
+
+    With the weight 4 log t / ε the privacy term is then sqrt(2) σ log t / n: one Laplace number
+    exceeds that with probability t^-2. For the hybrid mechanism after 20,000 pulls it is the print.
+    """
+    return epsilon * deviation / (math.sqrt(8) * pulls)
 
 
 def privacy_weight(slot: int, epsilon: float) -> float:

@@ -9,11 +9,11 @@ import msgspec
 import numpy as np
 
 from agent.byzantine import SharedRewards
-from agent.cooperative import CooperativeAgent, Learner, PrivateMeans, SharedMeans
+from agent.cooperative import CooperativeAgent, DoublingMeans, Learner, PrivateMeans, SharedMeans
 from agent.corruption import Corruption
 from agent.destination import NoiseAtDestination
 from agent.flooding import Flood
-from agent.lone import LoneUcb, PrivateLoneUcb
+from agent.lone import AdapUcb, LoneUcb, PrivateLoneUcb
 from posse.errors import SpecError
 from posse.seeds import Purpose, generator
 from posse.spec.topology import network as told
@@ -21,12 +21,14 @@ from posse.systems.base import AgentContext, Network, System
 from posse.theory.bounds import (
     UNKNOWN_MEANS,
     Bound,
+    adap_ucb_regret,
     clique_cover,
     mean_gaps,
     private_cooperation_regret,
     ucb1_regret,
 )
 from protocol.cooperative import (
+    AdapParameters,
     AloneParameters,
     Bundle,
     ByzantineParameters,
@@ -36,6 +38,7 @@ from protocol.cooperative import (
     PrivateParameters,
     Variant,
     composed,
+    doubling_counts,
     hops,
     means_record,
     privacy_bound,
@@ -83,9 +86,13 @@ def _sharing(context: AgentContext) -> AgentMachine:
 
 def _private(context: AgentContext) -> AgentMachine:
     p: PrivateParameters = context.parameters
-    # real rewards are not sent without noise, whoever asks for it
-    bare = p.noise_at == "destination" and not context.field
-    kind = NoiseAtDestination if bare else PrivateMeans
+    kind: type[PrivateMeans] = PrivateMeans
+    counts = release_counts(p.epsilon, p.v, p.horizon)
+    if p.releases == "doubling":
+        kind, counts = DoublingMeans, doubling_counts(p.horizon)
+    elif p.noise_at == "destination" and not context.field:
+        # real rewards are not sent without noise, whoever asks for it
+        kind = NoiseAtDestination
     learner = kind(
         context.arms,
         context.agents,
@@ -94,7 +101,7 @@ def _private(context: AgentContext) -> AgentMachine:
         v=p.v,
         variant=context.variant,
         noise=context.noise,
-        releases=release_counts(p.epsilon, p.v, p.horizon),
+        releases=counts,
     )
     return _cooperate(context, learner, means_record(context.arms))
 
@@ -127,6 +134,18 @@ def _private_lone(context: AgentContext) -> AgentMachine:
         epsilon=p.epsilon,
         v=p.v,
         variant=context.variant,
+        noise=context.noise,
+    )
+
+
+def _adap(context: AgentContext) -> AgentMachine:
+    p: AdapParameters = context.parameters
+    return AdapUcb(
+        context.arms,
+        p.horizon,
+        context.generator(Purpose.TIES),
+        epsilon=p.epsilon,
+        alpha=p.alpha,
         noise=context.noise,
     )
 
@@ -193,6 +212,18 @@ def _check_horizon(spec: RunSpec, parameters: AloneParameters) -> None:
 
 def _check_private(spec: RunSpec, parameters: PrivateParameters | PrivateAloneParameters) -> None:
     _check_horizon(spec, parameters)
+    if isinstance(parameters, PrivateParameters) and parameters.releases == "doubling":
+        if spec.variant == "printed":
+            raise SpecError(
+                "parameters.releases",
+                "is 'doubling', which the paper does not have; it needs variant = \"corrected\"",
+            )
+        if parameters.noise_at == "destination":
+            raise SpecError(
+                "parameters.noise_at",
+                "is 'destination', where nothing is released; it goes with releases = "
+                '"intervals" alone',
+            )
     turns = spec.arms.arm_count() * pulls_per_release(parameters.epsilon)
     if parameters.horizon < turns:
         raise SpecError(
@@ -297,6 +328,14 @@ def _private_claim(parameters: PrivateParameters, variant: Variant) -> Claim:
             adversary="nobody",
             note="Means are sent as they are; who receives them is trusted to add the noise.",
         )
+    if p.releases == "doubling":
+        return Claim(
+            mechanism="laplace",
+            epsilon=p.epsilon,
+            unit="one reward of one agent",
+            adversary="whoever reads all messages that carry the agent's means and counts",
+            note="Every reward is in one noisy mean, over the whole horizon.",
+        )
     return Claim(
         mechanism="laplace",
         epsilon=privacy_bound(p.epsilon, p.v, p.horizon, p.delta_prime),
@@ -333,6 +372,16 @@ def _private_lone_claim(parameters: PrivateAloneParameters, variant: Variant) ->
     )
 
 
+def _adap_claim(parameters: AdapParameters, variant: Variant) -> Claim:
+    return Claim(
+        mechanism="laplace",
+        epsilon=parameters.epsilon,
+        unit="one reward of one agent",
+        adversary="whoever sees the agent's pulls",
+        note="Nothing is sent; every reward is in one noisy mean, which the pulls follow.",
+    )
+
+
 def _bound_alone(spec: RunSpec, parameters: AloneParameters, run: int) -> Bound:
     gaps = mean_gaps(spec, run)
     if gaps is None:
@@ -349,6 +398,8 @@ def _bound_private(spec: RunSpec, parameters: PrivateParameters, run: int) -> Bo
     p, agents, gaps = parameters, spec.agents.count, mean_gaps(spec, run)
     if p.noise_at == "destination":
         return Bound(note="No bound is drawn: Theorem 3.7 is about noise at the source.")
+    if p.releases == "doubling":
+        return Bound(note="No bound is drawn: none is known of cooperation by doubling batches.")
     if gaps is None:
         return UNKNOWN_MEANS
     graph = spec.graph(run)
@@ -380,6 +431,18 @@ def _bound_shared(spec: RunSpec, parameters: CooperativeParameters, run: int) ->
 
 def _bound_private_alone(spec: RunSpec, parameters: PrivateAloneParameters, run: int) -> Bound:
     return Bound(note="No bound is drawn: what is known of DP-UCB-INT is O(log T + 1/ε).")
+
+
+def _bound_adap(spec: RunSpec, parameters: AdapParameters, run: int) -> Bound:
+    gaps = mean_gaps(spec, run)
+    if gaps is None:
+        return UNKNOWN_MEANS
+    p = parameters
+    return Bound(
+        label="AdaP-UCB's bound, each agent alone",
+        regret=lambda t: spec.agents.count * adap_ucb_regret(gaps, t, p.epsilon, p.alpha),
+        note="Azize and Basu 2022, Theorem 7, once for each agent.",
+    )
 
 
 def _summarise(spec: RunSpec, record: RunRecord) -> None:
@@ -420,6 +483,8 @@ def _summarise_cooperation(spec: RunSpec, record: RunRecord) -> None:
 def _summarise_private(spec: RunSpec, record: RunRecord) -> None:
     """ε' of each agent by its own ledger: the most exposed arm, composed up to δ'."""
     parameters: Any = spec.model()
+    if getattr(parameters, "releases", "") == "doubling":
+        return
     record.detail["delta_prime"] = parameters.delta_prime
     if not _noted(spec):
         return
@@ -552,6 +617,24 @@ SYSTEMS = {
             needs_unit_interval=True,
             check=_check_private,
             summarise=_summarise_private_lone,
+        ),
+        System(
+            name="adap-ucb",
+            title="baseline: AdaP-UCB, every agent alone, each reward in one noisy mean",
+            paper="Azize and Basu 2022",
+            parameters=AdapParameters,
+            field=True,
+            clocks=("slots",),
+            agent=_adap,
+            coordinator=None,
+            to_agent=(),
+            to_coordinator=(),
+            claim=_adap_claim,
+            bound=_bound_adap,
+            one_form=True,
+            needs_unit_interval=True,
+            check=_check_horizon,
+            summarise=_summarise,
         ),
     )
 }

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from agent.hybrid import HybridNodes, HybridSums
-from agent.players import Index, RandomPlayer, TdfsPlayer, Ucb, UcbPrivate, UcbPrivateBound
+from agent.players import (
+    Counter,
+    Index,
+    RandomPlayer,
+    TdfsPlayer,
+    Ucb,
+    UcbPrivate,
+    UcbPrivateBound,
+)
+from agent.tree import HonakerSums, TreeSums
 from coordinator.players import Medium
 from posse.arms import LabMeans
 from posse.arms.csv import CsvArms
@@ -23,7 +33,9 @@ from protocol.players import (
     PrivateTdfsParameters,
     TdfsParameters,
     Variant,
+    deviation_factor,
     jain,
+    privacy_factor,
 )
 from protocol.privacy import Claim
 
@@ -56,6 +68,13 @@ def _check(spec: RunSpec, parameters: PlayerParameters) -> None:
             "arms.path",
             "names a file per agent, but players share the arms, and the coordinator draws from "
             "them; give one file",
+        )
+    p = parameters
+    if isinstance(p, PrivateTdfsParameters) and p.counter != "hybrid" and p.split != "half":
+        raise SpecError(
+            "parameters.split",
+            f"is '{p.split}', which divides ε between the two parts of the hybrid mechanism; the "
+            f"counter '{p.counter}' has one. Delete it",
         )
     offsets = getattr(parameters, "offsets", "agreed")
     if not isinstance(offsets, str):
@@ -104,22 +123,31 @@ def _ucb(context: AgentContext) -> AgentMachine:
 
 def _private_bound(context: AgentContext) -> AgentMachine:
     p: PrivateTdfsParameters = context.parameters
-    return _tdfs(
-        context,
-        UcbPrivateBound(
-            context.arms, p.epsilon, p.split, context.variant, context.noise, _mechanism(context)
-        ),
-    )
 
+    def factor(counter: Counter) -> float:
+        if p.counter == "hybrid":
+            return privacy_factor(counter.t, context.variant)
+        return deviation_factor(counter.deviation, p.epsilon, counter.t)
 
-def _private(context: AgentContext) -> AgentMachine:
-    p: PrivateTdfsParameters = context.parameters
-    index = UcbPrivate(context.arms, p.epsilon, p.split, context.noise, _mechanism(context))
+    index = UcbPrivateBound(context.arms, p.epsilon, partial(_counter, context), factor)
     return _tdfs(context, index)
 
 
-def _mechanism(context: AgentContext) -> type[HybridSums]:
-    return HybridNodes if context.field else HybridSums
+def _private(context: AgentContext) -> AgentMachine:
+    return _tdfs(context, UcbPrivate(context.arms, partial(_counter, context)))
+
+
+def _counter(context: AgentContext, streams: int) -> Counter:
+    """Private sums of so many streams of rewards."""
+    p: PrivateTdfsParameters = context.parameters
+    match p.counter:
+        case "hybrid":
+            hybrid = HybridNodes if context.field else HybridSums
+            return hybrid(streams, p.epsilon, p.split, context.noise)
+        case "tree":
+            return TreeSums(streams, p.epsilon, p.horizon, context.noise)
+        case "honaker":
+            return HonakerSums(streams, p.epsilon, p.horizon, context.noise)
 
 
 def _random(context: AgentContext) -> AgentMachine:

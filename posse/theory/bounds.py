@@ -82,6 +82,19 @@ def ucb1_regret(gaps: FloatArray, t: FloatArray) -> FloatArray:
     return regret
 
 
+def adap_ucb_regret(gaps: FloatArray, t: FloatArray, epsilon: float, alpha: float) -> FloatArray:
+    """Regret of AdaP-UCB after t pulls: Σ_k (16 α log t / min(Δ_k, ε) + α / (α - 3)).
+
+    Azize and Basu, NeurIPS 2022, Theorem 7; sums over Δ_k > 0.
+    """
+    found = positive(gaps)
+    logs = np.log(np.maximum(t, 1.0))
+    regret: FloatArray = 16 * alpha * (1 / np.minimum(found, epsilon)).sum() * logs + len(
+        found
+    ) * alpha / (alpha - 3)
+    return regret
+
+
 def private_cooperation_regret(
     gaps: FloatArray, t: FloatArray, *, cliques: int, agents: int, gamma: int, epsilon: float
 ) -> FloatArray:

@@ -4,11 +4,21 @@ import math
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
+from scipy.stats import gamma
 
-from agent.cooperative import PrivateMeans, SharedMeans, best
+from agent.cooperative import (
+    DoublingMeans,
+    PrivateMeans,
+    SharedMeans,
+    batch_release,
+    best,
+    mean_release,
+)
 from agent.noise import SeededNoise
-from protocol.cooperative import means_record, noise_scale, release_counts
+from protocol.cooperative import doubling_counts, means_record, noise_scale, release_counts
 from protocol.machine import Disclose
+from protocol.privacy import spent
 
 
 class Fixed:
@@ -127,3 +137,58 @@ def test_ties_are_random() -> None:
 def test_arms_in_turn_at_first(variant, first) -> None:
     learner = private(variant, Fixed(0.0), epsilon=0.5, arms=3)
     assert [learner.choose(t) for t in range(1, 7)] == [(first + i) % 3 for i in range(6)]
+
+
+def test_doubling_releases_are_disjoint_and_cost_epsilon_in_all() -> None:
+    draws = np.random.default_rng(3)
+    learner = DoublingMeans(
+        2, 1, np.random.default_rng(0), epsilon=0.5, noise=SeededNoise(np.random.default_rng(3)),
+        releases=doubling_counts(70),
+    )  # fmt: skip
+    rewards = np.random.default_rng(4).random(70)
+    ledger, at = [], []
+    for n, reward in enumerate(rewards, start=1):
+        effects = learner.learn(0, float(reward))
+        if not effects:
+            continue
+        at.append(n)
+        ledger.append(effects[0].release)
+        size = max(1, n // 2)
+        mean = rewards[n - size : n].mean() + draws.laplace(0, 1 / (0.5 * size))
+        (said,) = learner.says()
+        assert said["means"][0] == pytest.approx(mean)
+        assert said["counts"][0] == size
+        assert learner.own()[0][0] / learner.own()[1][0] == pytest.approx(mean)
+        assert ledger[-1].block == f"arm 0, rewards {n - size + 1} to {n}"
+    assert at == [1, 2, 4, 8, 16, 32, 64]
+    assert spent(ledger) == 0.5
+
+
+def test_the_doubling_index_has_a_term_for_the_noise_of_all_means_it_is_made_of() -> None:
+    learner = DoublingMeans(
+        2, 3, np.random.default_rng(0), epsilon=0.5, noise=SeededNoise(np.random.default_rng(3)),
+        releases=doubling_counts(70),
+    )  # fmt: skip
+    learner.learn(0, 1.0)
+    learner.counts[1] = [4, 8]  # what two others released
+    learner.counts[2] = [2, 0]
+    N = np.array([7.0, 8.0])
+    noise = 3.1 * math.log(9) * np.sqrt([3, 1]) / (0.5 * N)
+    expected = np.sqrt(2 * math.log(9) / N) + noise
+    np.testing.assert_allclose(learner.bonus(9, N), expected)
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 10, 50])
+@pytest.mark.parametrize("log", [0.5, 2.0, 5.0, 10.0])
+def test_the_noise_in_m_means_rarely_exceeds_its_term(m, log) -> None:
+    """A sum of m Laplace(1) is the difference of two Gamma(m); its tail, integrated."""
+    x = math.sqrt(m) * log
+    tail, _ = quad(lambda g: gamma.pdf(g, m) * gamma.sf(g + x, m), 0, np.inf)
+    assert 0 < tail < math.exp(-log)
+
+
+def test_a_mean_of_a_thousand_rewards_has_a_fortieth_of_the_noise_of_lemma_3_4() -> None:
+    doubling = batch_release(0, 2000, 1000, 1.0)
+    lemma = mean_release(0, 1000, 1.1)
+    assert doubling.scale == pytest.approx(0.001)
+    assert math.sqrt(2) * lemma.scale == pytest.approx(0.063, abs=5e-4)

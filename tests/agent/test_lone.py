@@ -4,9 +4,10 @@ import math
 
 import numpy as np
 
-from agent.lone import LoneUcb, PrivateLoneUcb
+from agent.lone import AdapUcb, LoneUcb, PrivateLoneUcb
 from agent.noise import SeededNoise
 from protocol.machine import Disclose, Finish, Pull, Pulled, Started
+from protocol.privacy import spent
 
 
 def _pull(machine, rewards):
@@ -55,3 +56,42 @@ def test_dp_ucb_int_draws_once_per_release_and_printed_in_every_slot() -> None:
     assert len({(r.block, r.sensitivity) for r in once}) == len(once)
     _, again = releases("printed")
     assert len({(r.block, r.sensitivity) for r in again}) < len(again)
+
+
+def test_adap_ucb_by_hand() -> None:
+    """Episodes double an arm's pulls; each is noised once, over its own rewards alone."""
+    epsilon, alpha, T = 0.5, 4.0, 200
+    machine = AdapUcb(
+        2, T, np.random.default_rng(0), epsilon=epsilon, alpha=alpha,
+        noise=SeededNoise(np.random.default_rng(1)),
+    )  # fmt: skip
+    draws = np.random.default_rng(1)
+    pulls, length, mean, t = [0, 0], [0, 0], [0.0, 0.0], 0
+    effects = machine.handle(Started(), 0.0)
+    ledger = []
+    while isinstance(effects[-1], Pull):
+        ((arm,), times) = (effects[-1].arms, effects[-1].times)
+        if t >= 2:
+            index = [
+                mean[a] + math.sqrt(alpha * math.log(t + 1) / (2 * length[a]))
+                + alpha * math.log(t + 1) / (epsilon * length[a]) for a in (0, 1)
+            ]  # fmt: skip
+            assert index[arm] == max(index)
+            assert times == min(pulls[arm], T - t)
+        else:
+            assert (arm, times) == (t, 1)
+        whole = times == max(1, pulls[arm])
+        effects = machine.handle(Pulled((arm,), times, np.array([0.25 * times])), 0.0)
+        ledger += [effect.release for effect in effects if isinstance(effect, Disclose)]
+        t, pulls[arm] = t + times, pulls[arm] + times
+        if whole:
+            length[arm], mean[arm] = times, 0.25 + draws.laplace(0, 1 / (epsilon * times))
+            release = ledger[-1]
+            assert release.sensitivity == 1 / times
+            assert release.scale == 1 / (epsilon * times)
+            assert release.block == f"arm {arm}, rewards {pulls[arm] - times + 1} to {pulls[arm]}"
+        assert machine.pulls.tolist() == pulls
+    assert t == T
+    assert effects[-1] == Finish("horizon", int(np.argmax(pulls)))
+    assert len({release.block for release in ledger}) == len(ledger)
+    assert spent(ledger) == epsilon

@@ -1,17 +1,20 @@
 """Players, against the paper written down naively from the whole history."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent.hybrid import HybridSums
 from agent.noise import SeededNoise
 from agent.players import RandomPlayer, TdfsPlayer, Ucb, UcbPrivate, UcbPrivateBound
+from agent.tree import TreeSums
 from protocol.errors import RemoteProtocolError
 from protocol.machine import COORDINATOR, Note, Received, Send, Started, TimerFired
-from protocol.players import Choice, Outcome
+from protocol.players import Choice, Outcome, deviation_factor, privacy_factor
 
 
 class Zero:
@@ -72,10 +75,12 @@ def test_players_choose_as_the_paper_says(players, more, offset, seed):
         return TdfsPlayer(players, N, T, index, offset)
 
     assert play(machine(Ucb(N)), samples) == naive(samples, players, offset)
-    private = UcbPrivate(N, 1.0, "half", Zero())
+    counter = partial(HybridSums, epsilon=0.5, split="half", noise=Zero())
+    private = UcbPrivate(N, counter)
     assert play(machine(private), samples) == naive(samples, players, offset)
     for variant, least in (("printed", 1), ("corrected", 2)):
-        bound = UcbPrivateBound(N, 0.5, "half", variant, Zero())
+        factor = partial(lambda variant, counter: privacy_factor(counter.t, variant), variant)
+        bound = UcbPrivateBound(N, 0.5, counter, factor)
         expected = naive(
             samples,
             players,
@@ -87,10 +92,9 @@ def test_players_choose_as_the_paper_says(players, more, offset, seed):
 
 def test_mechanisms_run_on_the_clocks_of_the_paper():
     noise = SeededNoise(np.random.default_rng(0))
-    bound, private = (
-        UcbPrivateBound(3, 1.0, "half", "printed", noise),
-        UcbPrivate(3, 1.0, "half", noise),
-    )
+    counter = partial(HybridSums, epsilon=1.0, split="half", noise=noise)
+    bound = UcbPrivateBound(3, 1.0, counter, lambda counter: 0.0)
+    private = UcbPrivate(3, counter)
     for arm in (0, 1, 1, 2, 1):
         bound.observe(arm, 1.0)
         private.observe(arm, 1.0)
@@ -98,6 +102,23 @@ def test_mechanisms_run_on_the_clocks_of_the_paper():
     assert private.sums.t == 5  # the slot, for all arms
     assert private.n == [1, 3, 1]
     assert private.sums.sums.tolist() == [1, 3, 1]
+
+
+def test_the_privacy_term_of_a_tree_follows_its_own_noise():
+    noise = SeededNoise(np.random.default_rng(0))
+    assert deviation_factor(87.3, 1.0, 20_000) == pytest.approx(
+        privacy_factor(20_000, "printed"), rel=0.02
+    )  # the hybrid mechanism's deviation gives the print
+    index = UcbPrivateBound(
+        2, 0.5, lambda streams: TreeSums(streams, 0.5, 8, noise),
+        lambda counter: deviation_factor(counter.deviation, 0.5, counter.t),
+    )  # fmt: skip
+    for _ in range(3):
+        index.observe(1, 0.0)
+    # after three items: two nodes, each Laplace of scale 4 levels / ε
+    sigma = math.sqrt(2 * 2) * 4 / 0.5
+    without = index.ucb.value(9)[1]
+    assert index.value(9)[1] == pytest.approx(without + math.sqrt(2) * sigma * math.log(9) / 3)
 
 
 def test_a_player_learns_from_its_sample_not_from_its_payoff():

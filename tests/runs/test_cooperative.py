@@ -20,6 +20,7 @@ SYSTEMS: dict[str, dict[str, Any]] = {
     "cooperative-ucb": {},
     "ucb1": {},
     "dp-ucb-int": {"epsilon": 0.5},
+    "adap-ucb": {"epsilon": 0.5},
 }
 MESHES = ("private-ucb", "byzantine-ucb", "cooperative-ucb")
 
@@ -48,6 +49,20 @@ def test_same_seed_same_run(system, variant) -> None:
             one, other = memory.run(run, number), engine.run(run, number)
             assert_same_run(one, other)
             assert one.detail == other.detail
+
+
+def test_doubling_releases_cost_epsilon_and_are_refused_in_the_printed_form() -> None:
+    run = spec("private-ucb", parameters={"releases": "doubling"})
+    with ProcessEngine(run) as engine:
+        one = memory.run(run, 0)
+        assert_same_run(one, engine.run(run, 0))
+    assert one.privacy["claim"]["epsilon"] == 0.5
+    assert one.privacy["claim"]["delta"] is None
+    assert one.privacy["spent_per_agent"] == [0.5] * 9
+    with pytest.raises(SpecError, match=r"parameters.releases: .*variant"):
+        spec("private-ucb", "printed", parameters={"releases": "doubling"})
+    with pytest.raises(SpecError, match=r"parameters.noise_at: .*intervals"):
+        spec("private-ucb", parameters={"releases": "doubling", "noise_at": "destination"})
 
 
 def test_same_run_over_tcp() -> None:

@@ -99,6 +99,15 @@ def test_privacy_spent(system, split):
     assert record.privacy["claim"]["holds"] == (split == "half")
 
 
+@pytest.mark.parametrize("counter", ["tree", "honaker"])
+@pytest.mark.parametrize("system", ["tdfs-private", "tdfs-private-bound"])
+def test_counters_over_a_known_horizon_cost_the_same_epsilon(system, counter):
+    privacy = memory.run(spec(system, horizon=400, counter=counter, epsilon=0.5), 0).privacy
+    assert privacy["spent_per_agent"] == pytest.approx([0.5] * 3)
+    trees = 1 if system == "tdfs-private" else 10  # a tree per arm
+    assert privacy["releases_per_agent"] == [trees] * 3
+
+
 def test_found_offsets_settle():
     """Where the arms are far apart the players' orders agree, and only equal offsets collide."""
     run = spec(horizon=4000, means=[0.95, 0.7, 0.45, 0.05], offsets="found", seed=2)

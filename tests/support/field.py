@@ -41,6 +41,7 @@ CASES: dict[str, dict[str, Any]] = {
     },
     "ucb1": {"parameters": {"horizon": 150}},
     "dp-ucb-int": {"parameters": {"epsilon": 0.5, "horizon": 150}},
+    "adap-ucb": {"parameters": {"epsilon": 0.5, "horizon": 150}},
     "anonymous": {"parameters": {"horizon": 3000, "group_size": 2}},
     "explore-then-commit": {"parameters": {"horizon": 600, "group_size": 2}},
     "parallel-ucb": {"parameters": {"horizon": 600}},
@@ -53,13 +54,17 @@ VARIATIONS = {
     "ddp-mab": [{"exchange": "flooding"}, {"exchange": "gossip"}],
     "anonymous": [{"aggregation": "sink"}],
     "cdp-mab": [{"participation": 0.5}],
+    "private-ucb": [{"releases": "doubling"}],
+    "tdfs-private": [{"counter": "tree"}, {"counter": "honaker"}],
+    "tdfs-private-bound": [{"counter": "tree"}, {"counter": "honaker"}],
 }
 """Parameters by which a system sends other kinds."""
 
 FAMILIES = {
     "Best arm: `mase`, `dp-mase`, `corrupted-elimination`, `central`",
     "Federated elimination: `cdp-mab`, `ddp-mab`, `hdp-mab`, `single-mab`",
-    "Cooperation: `private-ucb`, `cooperative-ucb`, `byzantine-ucb`, `ucb1`, `dp-ucb-int`",
+    "Cooperation: `private-ucb`, `cooperative-ucb`, `byzantine-ucb`, `ucb1`, `dp-ucb-int`, "
+    "`adap-ucb`",
     "Anonymous bandits: `anonymous`, `explore-then-commit`, `parallel-ucb`",
     "Players: `tdfs-ucb`, `tdfs-private`, `tdfs-private-bound`, `random-player`",
 }

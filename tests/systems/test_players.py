@@ -25,3 +25,8 @@ from tests.support.players import spec
 def test_what_cannot_be_is_refused_by_name(changes, where, what):
     with pytest.raises(SpecError, match=f"^{where}: .*{what}"):
         spec(**changes)
+
+
+def test_only_the_hybrid_mechanism_divides_epsilon():
+    with pytest.raises(SpecError, match=r"^parameters.split: .*the counter 'tree' has one"):
+        spec("tdfs-private", epsilon=1.0, counter="tree", split="tossou")
