@@ -8,20 +8,25 @@ import json
 import os
 import re
 import shutil
-import statistics
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from posse.security import keys
 from tests.support.machine import answers
+from tests.support.remote import PATIENCE, free_port
 
 ROOT = Path(__file__).parents[2]
 DELAY = 0.020
+"""Laid out on every packet that leaves a host. A message takes so long at least, and on a busy
+machine longer; no test knows how much."""
+NEAR = 0.9
+"""A delay is known to a sixteenth of an octave, and in the field in whole milliseconds."""
 PLACES = (0, 1, 2, 1, 2, 1, 2, 1)
 """The host of each agent; the coordinator is on host 0. Neighbours on a ring are on two hosts."""
 POSSE = [sys.executable, "-P", "-m", "posse"]
@@ -102,10 +107,12 @@ def on(host: str, *arguments: str) -> list[str]:
     return ["ip", "netns", "exec", host, *POSSE, *arguments]
 
 
-def across_hosts(run_file: Path, tmp_path: Path) -> tuple[dict[str, object], list[str]]:
+def across_hosts(run_file: Path, tmp_path: Path) -> tuple[dict[str, Any], list[str], float]:
     """The result of a run with its coordinator on the first host and agents on all three.
 
-    And what each agent logged.
+    And what each agent logged, and the least seconds that a message between hosts was seen to take:
+    an agent knows the coordinator's clock up to half of its quickest round trip's excess, and in a
+    message between agents two such errors meet.
     """
     laid_out = hosts()
     if not laid_out:
@@ -113,7 +120,8 @@ def across_hosts(run_file: Path, tmp_path: Path) -> tuple[dict[str, object], lis
     folder = tmp_path / "keys"
     keys.create(folder, 8)
     names = list(laid_out)
-    endpoint = f"tcp://{laid_out[names[0]]}:7000"
+    port = free_port()
+    endpoint = f"tcp://{laid_out[names[0]]}:{port}"
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     agents = [
         subprocess.Popen(
@@ -132,7 +140,7 @@ def across_hosts(run_file: Path, tmp_path: Path) -> tuple[dict[str, object], lis
         done = subprocess.run(
             on(
                 names[0],
-                *("coordinator", str(run_file), "--bind", "tcp://0.0.0.0:7000"),
+                *("coordinator", str(run_file), "--bind", f"tcp://0.0.0.0:{port}"),
                 *("--keys", str(folder), "--json", "--out", str(tmp_path / "out")),
             ),
             env=environment,
@@ -141,38 +149,39 @@ def across_hosts(run_file: Path, tmp_path: Path) -> tuple[dict[str, object], lis
             timeout=100,
             check=False,
         )
-        logs = [agent.communicate(timeout=30)[1] for agent in agents]
+        logs = [agent.communicate(timeout=PATIENCE)[1] for agent in agents]
         assert done.returncode == 0, done.stderr + "".join(logs)
     finally:
         for agent in agents:
             agent.kill()
             agent.wait()
     trips = [float(t) for log in logs for t in re.findall(r"round trip ([\d.]+) ms", log)]
-    assert sorted(trip > 38 for trip in trips) == [False] + [True] * 7
-    result: dict[str, object] = json.loads(done.stdout)
+    assert len(trips) == 8
+    assert sorted(trips)[1] > NEAR * 2 * 1e3 * DELAY  # agent 0 is beside the coordinator
+    result: dict[str, Any] = json.loads(done.stdout)
     assert result["links"] == "keys"
-    return result, logs
+    return result, logs, NEAR * (DELAY - (1e-3 * max(trips) - 2 * DELAY))
 
 
-def in_the_lab(run_file: Path, tmp_path: Path) -> dict[str, object]:
+def in_the_lab(run_file: Path, tmp_path: Path) -> dict[str, Any]:
     command = [*POSSE, "run", str(run_file), "--json", "--engine", "memory"]
     out = subprocess.check_output([*command, "--out", str(tmp_path / "lab")], text=True)
-    result: dict[str, object] = json.loads(out)
+    result: dict[str, Any] = json.loads(out)
     return result
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "text"), [("dp-mase", DP_MASE), ("ddp-mab", DDP_MAB)])
 def test_eight_agents_on_three_hosts(name: str, text: str, tmp_path: Path) -> None:
-    """Delays within 10 % of what was laid out, and the answer of the lab."""
+    """Half of all messages or more took what was laid out at least; the answer is the lab's."""
     run_file = tmp_path / f"{name}.toml"
     run_file.write_text(text)
-    there = across_hosts(run_file, tmp_path)[0]["runs"][0]  # type: ignore[index]
-    here = in_the_lab(run_file, tmp_path)["runs"][0]  # type: ignore[index]
+    result, _, least = across_hosts(run_file, tmp_path)
+    (there,) = result["runs"]
+    (here,) = in_the_lab(run_file, tmp_path)["runs"]
     assert there["best_arm"] == here["best_arm"] == 0
     # all but agent 0's messages cross hosts (on the ring those too), so the median did
-    delay = there["delay"]
-    assert abs(delay["p50"] - DELAY) < 0.1 * DELAY, delay
+    assert least < there["delay"]["p50"] < there["elapsed_seconds"], there["delay"]
     if name == "ddp-mab":
         for metric in ("regret", "slots", "pulls"):
             assert there[metric] == here[metric]
@@ -191,14 +200,14 @@ def test_eight_agents_on_three_hosts_with_rewards_of_their_own(tmp_path: Path) -
         (tmp_path / f"rewards-{rank}.csv").write_text("\n".join(["arm,reward", *rows]))
     run_file = tmp_path / "field.toml"
     run_file.write_text(FIELD)
-    result, logs = across_hosts(run_file, tmp_path)
-    (there,) = result["runs"]  # type: ignore[misc]
+    result, logs, least = across_hosts(run_file, tmp_path)
+    (there,) = result["runs"]
     assert there["best_arm"] == 0
     assert there["answers"] == [0] * 8
     assert there["delay"] is None
     delays = [float(t) for log in logs for t in re.findall(r"took ([\d.]+) ms \(median\)", log)]
     assert len(delays) == 8
-    assert abs(statistics.median(delays) - 1e3 * DELAY) < 0.1 * 1e3 * DELAY, delays
+    assert min(delays) > 1e3 * least, delays
 
 
 @pytest.mark.slow
@@ -221,7 +230,7 @@ def test_a_slurm_job_on_two_nodes(tmp_path: Path) -> None:
     deadline = time.monotonic() + 100
     while not result.exists():
         said = output.read_text() if output.exists() else ""
-        assert time.monotonic() < deadline, f"the job did not end in time: {said}"
+        assert time.monotonic() < deadline, f"the job's result is not there: {said}"
         time.sleep(0.5)
     assert json.loads(result.read_text())["runs"][0]["best_arm"] == 0
 

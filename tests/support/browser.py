@@ -98,7 +98,7 @@ class Browser:
         return message
 
     def open(self, path, *, width=1280, height=900, dark=False):
-        """Open a file; returns seconds until it was laid out and painted."""
+        """Open a file and wait until it is laid out and painted."""
         self.call(
             "Emulation.setDeviceMetricsOverride",
             width=width,
@@ -108,12 +108,10 @@ class Browser:
         )
         scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         self.call("Emulation.setEmulatedMedia", features=scheme)
-        start = time.monotonic()
         self.call("Page.navigate", url=Path(path).resolve().as_uri())
         while self.evaluate("document.readyState") != "complete":
             time.sleep(0.01)
         self.evaluate("new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))")
-        return time.monotonic() - start
 
     def evaluate(self, expression):
         answer = self.call(
