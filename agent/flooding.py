@@ -64,7 +64,7 @@ class Flood:
         self.delays = np.zeros(self.gamma + 1, dtype=np.int64)
         self.latest = np.zeros(self.agents, dtype=np.int64)
         self.passed = np.zeros(len(self.neighbours) * self.agents, dtype=np.int64)
-        self.first = np.zeros(len(self.neighbours) * self.agents, dtype=np.int64)
+        self.first = np.zeros(max(len(self.neighbours), self.gamma) * self.agents, dtype=np.int64)
         self.relayed = np.zeros(0, dtype=self.record)
 
     @property
@@ -126,11 +126,12 @@ class Flood:
         self.passed[link] = created
         new = (created > self.latest[origin]).nonzero()[0]
         if self.gamma > 1:
-            new = new[self._first_of(origin[new])]
+            # by the shortest path an honest agent's messages never meet; a liar's may
+            new = new[self._first_of(origin[new] * self.gamma + self.slot - created[new])]
         if len(new) < len(records):
             self.duplicates += len(records) - len(new)
             records, origin, created = records[new], origin[new], created[new]
-        self.latest[origin] = created
+        np.maximum.at(self.latest, origin, created)
         travelled = self.gamma + 1 - records["life"].astype(np.int64)
         self.arrivals += np.bincount(travelled, minlength=self.gamma + 1)
         np.add.at(self.delays, travelled, self.slot + 1 - created)

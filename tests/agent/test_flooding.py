@@ -271,11 +271,11 @@ class SlowFlood:
                     self.refused[reason] += 1
                 else:
                     good.append((sender, message))
-        fresh = []
+        fresh, known = [], dict(self.latest)
         for sender, (origin, created, life) in good:
             self.passed[sender, origin] = created
-            if created > self.latest[origin]:
-                self.latest[origin] = created
+            if created > known[origin] and (origin, created, life) not in fresh:
+                self.latest[origin] = max(self.latest[origin], created)
                 fresh.append((origin, created, life))
         return fresh
 
@@ -297,6 +297,7 @@ BUNDLES = st.lists(
 @given(st.integers(1, 3), BUNDLES)
 @example(1, [{1: [(1, 0, 1), (1, 0, 1)], 2: []}] * SLOTS)
 @example(1, [{1: [], 2: []}, {1: [(3, -1, 0)], 2: []}] * 2)
+@example(3, [{1: [], 2: []}] * 3 + [{1: [(2, -1, 2)], 2: [(2, 0, 3)]}])
 def test_a_merge_is_that_of_one_message_after_the_other(gamma, bundles) -> None:
     record = means_record(1)
     flood, slow = Flood(0, 5, (1, 2), gamma, record), SlowFlood(5, gamma)
