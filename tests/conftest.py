@@ -6,9 +6,16 @@ from pathlib import Path
 
 import psutil
 import pytest
+from hypothesis import settings
 
 PROBLEM_1 = [0.7, 0.5, 0.3] + [0.1] * 7
 """Problem 1 of Rio et al. 2023."""
+
+# the same examples each time: a test that fails one day in ten keeps all work from landing;
+# to search further: pytest --hypothesis-profile=search
+settings.register_profile("fixed", derandomize=True)
+settings.register_profile("search", max_examples=5_000)
+settings.load_profile("fixed")
 
 
 @pytest.fixture(autouse=True, scope="session")
