@@ -38,13 +38,8 @@ from protocol.keystream import keystream, keystream_bytes, keystreams
 _SEAL_NONCE = struct.Struct("<QI")
 
 
-def new_private_key() -> bytes:
-    """A private key from the operating system's source, for field use."""
-    return X25519PrivateKey.generate().private_bytes_raw()
-
-
 def private_key(secret: bytes) -> bytes:
-    """A private key from 32 secret bytes: in the lab they come from the run's seed."""
+    """A private key from 32 secret bytes."""
     return X25519PrivateKey.from_private_bytes(secret).private_bytes_raw()
 
 

@@ -275,6 +275,7 @@ class PatientMachine(AgentMachine, Protocol):
         ...
 
 
+@runtime_checkable
 class ExploringMachine(AgentMachine, Protocol):
     """A machine that may order `Explore`."""
 

@@ -1,75 +1,93 @@
-"""An agent's arms as tapes of rewards: looked at before they are used."""
+"""Rewards that were drawn and not used yet: looked at before they are used."""
 
 import numpy as np
 
 from posse.arms import Arms
 from posse.arms.base import FloatArray
+from protocol.machine import Pull, Pulled
 
 _EMPTY = np.zeros(0)
 _READ_AHEAD = 256
 
 
-class Tape:
-    """Rewards that were drawn and not used yet, per arm, in front of the arms themselves.
+class RewardBuffer:
+    """A queue of rewards for each arm, in front of the arms themselves.
 
     An exploring agent decides by rewards up to the activation at which it acts; looking ahead
-    finds that activation at once, and what lies behind it stays on the tape for later.
+    finds that activation at once, and what lies behind it stays here for later.
     """
 
     def __init__(self, arms: Arms, count: int) -> None:
         self._arms = arms
-        self._tapes: list[FloatArray] = [_EMPTY] * count
+        # of arm k, rewards from self._next[k] on are not used yet
+        self._drawn: list[FloatArray] = [_EMPTY] * count
+        self._next = [0] * count
         self.simulated = arms.simulated
+
+    def held(self, arm: int) -> int:
+        """How many rewards of an arm were drawn and not used yet."""
+        return len(self._drawn[arm]) - self._next[arm]
 
     def peek(self, arms: tuple[int, ...], times: int) -> FloatArray:
         """The next `times` rewards of each arm, shape (len(arms), times or what is left)."""
         for k in arms:
-            missing = times - len(self._tapes[k])
+            missing = times - self.held(k)
             if missing > 0:
-                self._tapes[k] = np.concatenate([self._tapes[k], self._arms.draw(k, missing)])
-        width = min(times, min(len(self._tapes[k]) for k in arms))
-        return np.stack([self._tapes[k][:width] for k in arms])
+                left = self._drawn[k][self._next[k] :]
+                self._drawn[k] = np.concatenate([left, self._arms.draw(k, missing)])
+                self._next[k] = 0
+        width = min(times, min(self.held(k) for k in arms))
+        return np.stack([self._drawn[k][self._next[k] : self._next[k] + width] for k in arms])
 
     def take(self, arms: tuple[int, ...], times: int) -> FloatArray:
         """Use the next `times` rewards of each arm, shape (len(arms), times)."""
         rewards = self.peek(arms, times)
         for k in arms:
-            self._tapes[k] = self._tapes[k][times:]
+            self._next[k] += rewards.shape[1]
         return rewards
 
     def one(self, arm: int) -> float:
         """Use one reward of one arm."""
-        tape = self._tapes[arm]
-        if not len(tape):
-            tape = self._arms.draw(arm, _READ_AHEAD if self.simulated else 1)
-        self._tapes[arm] = tape[1:]
-        return float(tape[0])
+        drawn, at = self._drawn[arm], self._next[arm]
+        if at == len(drawn):
+            drawn = self._drawn[arm] = self._arms.draw(arm, _READ_AHEAD if self.simulated else 1)
+            at = 0
+        self._next[arm] = at + 1
+        return drawn.item(at)
 
     def sums(self, arms: tuple[int, ...], times: int) -> FloatArray:
         """Use `times` rewards of each arm; only their sums, shape (len(arms),)."""
         if times == 1 and len(arms) == 1:
             return np.array([self.one(arms[0])])
-        if all(not len(self._tapes[k]) for k in arms):
+        if not any(self.held(k) for k in arms):
             return self._arms.totals(arms, times)
         return self._partly_held(arms, times)
 
     def _partly_held(self, arms: tuple[int, ...], times: int) -> FloatArray:
-        """What lies on the tapes first, then the arms' own sums: never `times` single rewards."""
-        fresh = tuple(k for k in arms if not len(self._tapes[k]))
+        """What is held first, then the arms' own sums: never `times` single rewards."""
+        fresh = tuple(k for k in arms if not self.held(k))
         sums = dict(zip(fresh, self._arms.totals(fresh, times), strict=True)) if fresh else {}
         for k in arms:
             if k not in sums:
-                held = self._tapes[k][:times]
-                self._tapes[k] = self._tapes[k][times:]
+                at = self._next[k]
+                held = self._drawn[k][at : at + times]
+                self._next[k] += len(held)
                 rest = times - len(held)
                 sums[k] = held.sum() + (self._arms.totals((k,), rest)[0] if rest else 0.0)
         return np.array([sums[k] for k in arms])
+
+    def pull(self, order: Pull) -> Pulled:
+        """Carry out an order that the arms have enough rewards for."""
+        if order.each:
+            rewards = self.take(order.arms, order.times)
+            return Pulled(order.arms, order.times, rewards.sum(axis=1), rewards)
+        return Pulled(order.arms, order.times, self.sums(order.arms, order.times))
 
     def shortage(self, arms: tuple[int, ...], times: int) -> str:
         """Empty if each arm has `times` rewards left, else a sentence about the one that lacks."""
         for k in arms:
             remaining = self._arms.remaining(k)
-            if remaining is not None and remaining + len(self._tapes[k]) < times:
-                left = remaining + len(self._tapes[k])
+            if remaining is not None and remaining + self.held(k) < times:
+                left = remaining + self.held(k)
                 return f"arm {k} has {left} rewards left and {times} are needed"
         return ""

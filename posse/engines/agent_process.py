@@ -12,8 +12,12 @@ import zmq
 
 from posse.engines.links import LINK_DEADLINE, EachLink, Links, OneToAll, listen
 from posse.engines.sockets import configure, heartbeat
+from posse.engines.sources import of_this_machine
 from posse.errors import PosseError, RunFailed
-from posse.hosts.agent import NEIGHBOURS, AgentHost, AgentSetup, ResourceMeter
+from posse.hosts.agent import AgentHost
+from posse.hosts.agent_setup import AgentSetup
+from posse.hosts.endpoint import NEIGHBOURS
+from posse.hosts.sources import ResourceMeter
 from posse.systems import get_system
 from protocol import control
 from protocol.control import Resources
@@ -293,7 +297,9 @@ class AgentProcess:
         deaf = self._links.deaf() if self._links is not None else []
         if not deaf:
             self._pending = None
-            self._host = AgentHost(setup, self._rank, self.stamp, ProcessResources())
+            self._host = AgentHost(
+                setup, self._rank, of_this_machine(self.stamp, ProcessResources())
+            )
             self._flush(self._host)
         elif time.monotonic() > deadline:
             raise RunFailed(
@@ -329,7 +335,7 @@ class AgentProcess:
     def _say(self, message: Message) -> None:
         """Outside a run: joining and failing."""
         if self._host is not None:
-            self._host.send(COORDINATOR, message)
+            self._host.say(message)
             self._flush(self._host)
             return
         frame = encode(message, run=0, source=self._rank, sequence=0, now=0.0, sent=0)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from posse.hosts.agent import AgentSetup
+from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
 from posse.results.record import RunRecord
 from posse.spec.runfile import RunSpec

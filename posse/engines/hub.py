@@ -26,7 +26,7 @@ from posse.engines.roster import Peer, Roster
 from posse.engines.router import Router
 from posse.engines.snapshot import Snapshot
 from posse.errors import PosseError, RunFailed
-from posse.hosts.agent import AgentSetup
+from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
 from posse.log import LOG
 from posse.results.record import RunRecord

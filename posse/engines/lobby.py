@@ -41,7 +41,7 @@ from posse.engines.events import (
     Tell,
 )
 from posse.engines.roster import SUPERSEDED, Member, NotAdmitted, Peer, Roster
-from posse.hosts.agent import AgentSetup
+from posse.hosts.agent_setup import AgentSetup
 from protocol import control
 from protocol.errors import RemoteProtocolError
 from protocol.wire import Codec, Message, read_header

@@ -8,9 +8,12 @@ from time import monotonic_ns
 import msgspec
 
 from posse.engines.base import Observer, agent_setups, silent
+from posse.engines.sources import of_this_machine
 from posse.errors import RunFailed
-from posse.hosts.agent import NEIGHBOURS, AgentHost, AgentSetup
+from posse.hosts.agent import AgentHost
+from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
+from posse.hosts.endpoint import NEIGHBOURS
 from posse.results.record import RunRecord
 from posse.spec.runfile import RunSpec
 from protocol.machine import COORDINATOR
@@ -37,7 +40,7 @@ def run(
     agents = []
     for rank, setup in enumerate(agent_setups(spec, network)):
         carried = msgspec.msgpack.decode(msgspec.msgpack.encode(setup), type=AgentSetup)
-        agents.append(AgentHost(carried, rank, stamp))
+        agents.append(AgentHost(carried, rank, of_this_machine(stamp)))
         agents[-1].outbox.clear()  # Ready: there is no joining here
     wire: deque[tuple[int, int, bytes]] = deque()
 

@@ -26,7 +26,7 @@ from posse.engines.agent_process import AgentProcess
 from posse.engines.links import listen
 from posse.engines.sockets import HANDSHAKE_FAILURES, why_failed
 from posse.errors import PosseError, RunFailed
-from posse.hosts.agent import AgentSetup
+from posse.hosts.agent_setup import AgentSetup
 from posse.log import LOG
 from posse.measure.traffic import quantile
 from posse.security.keys import AgentKeys
@@ -369,8 +369,7 @@ class RemoteAgent(AgentProcess):
         """See `AgentProcess`; in the field, what this agent did is said here, and only here."""
         going_on = super()._take(frame)
         host = self._host
-        if host is not None and host.ledger is not None:
-            ledger, host.ledger = host.ledger, None
+        if host is not None and (ledger := host.take_ledger()) is not None:
             if (median := quantile(host.delays.histogram(), 0.5)) is not None:
                 LOG.info("what this agent was sent took %.1f ms (median)", 1e3 * median)
             LOG.info(

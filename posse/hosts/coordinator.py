@@ -10,9 +10,9 @@ from collections.abc import Callable
 from time import monotonic, monotonic_ns
 
 from posse.arms.shared import SharedArms
-from posse.clocks.coarse import coarse
 from posse.clocks.conductor import Conductor
 from posse.errors import RunFailed
+from posse.hosts.sources import in_milliseconds
 from posse.measure.traffic import Delays, Meter
 from posse.results.assembly import Seen, outcome
 from posse.results.record import RunRecord
@@ -76,7 +76,7 @@ class CoordinatorHost:
         self._codec = Codec(self._system.to_coordinator + control.TO_COORDINATOR)
         self._agents = spec.agents.count
         self._field = spec.mode == "field"
-        self._stamp = coarse(stamp) if self._field else stamp
+        self._stamp = in_milliseconds(stamp) if self._field else stamp
         self._observe = observe
         self._meter = Meter()
         self._delays = Delays()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from agent.anonymous import AnonymousPlayer, Earnings, ParallelUcb
-from agent.masking import Masker, new_private_key, private_key
+from agent.masking import Masker, private_key
 from coordinator.anonymous import AnonymousServer
 from coordinator.decomposition import blocks
 from coordinator.learners import BatchedElimination, ExploreThenCommit, Learner, effective_horizon
@@ -151,10 +151,7 @@ def _advise_anonymous(spec: RunSpec, parameters: AnonymousParameters) -> list[st
 
 def _player(context: AgentContext) -> AgentMachine:
     p = context.parameters
-    if context.field:
-        private = new_private_key()
-    else:  # seeded, so that a run of the lab repeats to the byte
-        private = private_key(context.generator(Purpose.PROTOCOL).bytes(32))
+    private = private_key(context.secret(Purpose.PROTOCOL))
     return AnonymousPlayer(
         rank=context.rank,
         arms=context.arms,

@@ -28,8 +28,8 @@ class AgentContext:
     """What an agent's machine is built from.
 
     `neighbours` are names, never the graph; `knowledge` is what the system's `know` gave this
-    agent of the topology (its next hop to a sink, the delay to wait). In the `field` noise and
-    `generator` are the operating system's; what is random there and secret takes a vetted source.
+    agent of the topology (its next hop to a sink, the delay to wait). `secret` gives 32 bytes for a
+    key. In the `field` it is the operating system's, and so are noise and `generator`.
     """
 
     rank: int
@@ -41,6 +41,7 @@ class AgentContext:
     knowledge: dict[str, Any]
     noise: Noise
     generator: Callable[[Purpose], np.random.Generator]
+    secret: Callable[[Purpose], bytes]
     field: bool = False
 
 

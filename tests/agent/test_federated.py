@@ -66,19 +66,17 @@ def test_printed_ddp_shares_the_latest_means_only() -> None:
 def test_bad_decisions_are_refused_by_agents(bad: Any) -> None:
     run = named("cdp")
     from posse.engines.base import agent_setups  # noqa: PLC0415
-    from protocol import control  # noqa: PLC0415
-    from protocol.wire import encode  # noqa: PLC0415
+    from tests.support.hosts import begin, frame, sources  # noqa: PLC0415
 
     setup = agent_setups(run, run.definition().network(run, 0))[0]
-    host = AgentHost(setup, 0, lambda: 0)
-    begin = encode(control.Begin(5, 0), run=0, source=COORDINATOR, sequence=0, now=0.0, sent=0)
-    host.receive(COORDINATOR, begin)
+    host = AgentHost(setup, 0, sources())
+    host.receive(COORDINATOR, begin(seed=5))
     host.step()
     host.outbox.clear()
-    host.receive(COORDINATOR, encode(bad, run=0, source=COORDINATOR, sequence=1, now=0.0, sent=0))
+    host.receive(COORDINATOR, frame(bad, COORDINATOR, 1))
     assert sum(host.refused.values()) == 1
     good = Active(2, (0, 1))
-    host.receive(COORDINATOR, encode(good, run=0, source=COORDINATOR, sequence=2, now=0.0, sent=0))
+    host.receive(COORDINATOR, frame(good, COORDINATOR, 2))
     assert host.busy
 
 

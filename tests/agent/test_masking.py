@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.masking import Masker, new_private_key, private_key, public_key
+from agent.masking import Masker, private_key, public_key
 from coordinator.groups import Group
 from protocol.anonymous import Words, removed_in, schedule_length
 from protocol.errors import RemoteProtocolError
@@ -61,11 +61,6 @@ def test_both_ends_of_a_pair_agree_and_no_two_pairs_do() -> None:
     assert all(seeds[i, j] == seeds[j, i] for i, j in seeds)
     assert len(set(seeds.values())) == 10
     assert all(len(seed) == 64 and seed[:32] != seed[32:] for seed in seeds.values())
-
-
-def test_keys_of_the_lab_repeat_and_those_of_the_field_do_not() -> None:
-    assert private_key(bytes(32)) == private_key(bytes(32))
-    assert new_private_key() != new_private_key()
 
 
 # --- sums ----------------------------------------------------------------------------------------

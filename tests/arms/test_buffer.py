@@ -1,4 +1,4 @@
-"""Tapes: looking ahead never changes what is drawn."""
+"""Looking ahead never changes what is drawn, nor its order."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posse.arms.buffer import Tape
+from posse.arms.buffer import RewardBuffer
 
 
 class Counting:
@@ -41,67 +41,67 @@ OPERATIONS = st.lists(
 def test_rewards_are_used_in_order_whatever_was_peeked_at(
     operations: list[tuple[str, int]],
 ) -> None:
-    tape = Tape(Counting(), 2)
+    buffer = RewardBuffer(Counting(), 2)
     used = 0
     for what, times in operations:
         following = np.arange(used, used + times, dtype=float)
         match what:
             case "peek":
-                assert tape.peek((0, 1), times).tolist() == [
+                assert buffer.peek((0, 1), times).tolist() == [
                     following.tolist(),
                     (100 + following).tolist(),
                 ]
             case "take":
-                assert tape.take((0, 1), times)[1].tolist() == (100 + following).tolist()
+                assert buffer.take((0, 1), times)[1].tolist() == (100 + following).tolist()
                 used += times
             case "sums":
-                assert tape.sums((0, 1), times).tolist() == [
+                assert buffer.sums((0, 1), times).tolist() == [
                     following.sum(),
                     (100 + following).sum(),
                 ]
                 used += times
             case _:
-                assert (tape.one(0), tape.one(1)) == (used, 100 + used)
+                assert (buffer.one(0), buffer.one(1)) == (used, 100 + used)
                 used += 1
 
 
-def test_sums_beyond_the_tape_are_the_arms_own() -> None:
-    """A few rewards left on a tape do not make a sum of many cost one draw each."""
+def test_sums_beyond_the_buffer_are_the_arms_own() -> None:
+    """A few rewards left in a buffer do not make a sum of many cost one draw each."""
     arms = Counting()
-    tape = Tape(arms, 2)
-    tape.sums((0, 1), 5)
+    buffer = RewardBuffer(arms, 2)
+    buffer.sums((0, 1), 5)
     assert arms.totalled == 1
-    tape.peek((0,), 3)
-    assert tape.sums((0, 1), 5).tolist() == [5 + 6 + 7 + 8 + 9, 500 + 35]
+    buffer.peek((0,), 3)
+    assert buffer.sums((0, 1), 5).tolist() == [5 + 6 + 7 + 8 + 9, 500 + 35]
     assert arms.totalled == 3  # arm 1 whole, arm 0 but for three
-    tape.peek((0,), 7)
-    assert tape.sums((0,), 5).tolist() == [10 + 11 + 12 + 13 + 14]
+    buffer.peek((0,), 7)
+    assert buffer.sums((0,), 5).tolist() == [10 + 11 + 12 + 13 + 14]
     assert arms.totalled == 3
-    assert tape.one(0) == 15
+    assert buffer.one(0) == 15
 
 
 def test_the_world_is_not_pulled_ahead() -> None:
     arms = Counting(simulated=False)
-    Tape(arms, 1).one(0)
+    RewardBuffer(arms, 1).one(0)
     assert arms.drawn == {0: 1}
     ahead = Counting()
-    tape = Tape(ahead, 1)
-    assert [tape.one(0) for _ in range(3)] == [0.0, 1.0, 2.0]
+    buffer = RewardBuffer(ahead, 1)
+    assert [buffer.one(0) for _ in range(3)] == [0.0, 1.0, 2.0]
     assert ahead.drawn[0] > 3
 
 
 def test_a_peek_is_as_wide_as_the_shortest_arm() -> None:
-    tape = Tape(Counting(limit=4), 2)
-    tape.take((1,), 3)
-    assert tape.peek((0, 1), 10).shape == (2, 1)
-    assert tape.take((0,), 10).tolist() == [[0.0, 1.0, 2.0, 3.0]]
+    buffer = RewardBuffer(Counting(limit=4), 2)
+    buffer.take((1,), 3)
+    assert buffer.peek((0, 1), 10).shape == (2, 1)
+    assert buffer.take((0,), 10).tolist() == [[0.0, 1.0, 2.0, 3.0]]
 
 
-def test_shortage_counts_what_is_on_the_tape() -> None:
-    tape = Tape(Counting(limit=4), 2)
-    tape.peek((0,), 3)
-    assert tape.shortage((0, 1), 4) == ""
-    assert tape.shortage((0, 1), 5) == "arm 0 has 4 rewards left and 5 are needed"
-    tape.take((0,), 2)
-    assert tape.shortage((0,), 3) == "arm 0 has 2 rewards left and 3 are needed"
-    assert Tape(Counting(), 1).shortage((0,), 10**9) == ""
+def test_shortage_counts_what_is_on_the_buffer() -> None:
+    buffer = RewardBuffer(Counting(limit=4), 2)
+    buffer.peek((0,), 3)
+    assert buffer.shortage((0, 1), 4) == ""
+    assert buffer.shortage((0, 1), 5) == "arm 0 has 4 rewards left and 5 are needed"
+    buffer.take((0,), 2)
+    assert buffer.shortage((0,), 3) == "arm 0 has 2 rewards left and 3 are needed"
+    assert RewardBuffer(Counting(), 1).shortage((0,), 10**9) == ""

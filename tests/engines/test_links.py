@@ -9,14 +9,10 @@ import zmq
 
 from posse.engines import agent_process
 from posse.engines.agent_process import AgentProcess
-from posse.engines.base import agent_setups
 from posse.engines.links import EachLink, Links, OneToAll, listen
 from posse.engines.processes import ProcessEngine
 from posse.errors import RunFailed
-from posse.hosts.agent import AgentHost
 from posse.spec.runfile import RunSpec, parse
-from protocol.cooperative import Bundle
-from protocol.errors import LocalProtocolError
 from protocol.wire import MAGIC
 
 KINDS = [EachLink, OneToAll]
@@ -149,15 +145,6 @@ def mesh_run(agents: int) -> RunSpec:
             "engine": {"deadline": 3.0},
         }
     )
-
-
-def test_who_says_the_same_to_all_cannot_address_one() -> None:
-    """In either engine: the machine is wrong, not the way that its frames are carried."""
-    run = mesh_run(2)
-    setup = agent_setups(run, run.definition().network(run, 0))[0]
-    host = AgentHost(setup, 0, lambda: 0)
-    with pytest.raises(LocalProtocolError, match="says the same to all, not one to 1"):
-        host.send(1, Bundle(1, b""))
 
 
 class HardOfHearing(AgentProcess):

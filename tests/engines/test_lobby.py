@@ -21,7 +21,7 @@ from posse.engines.events import (
 )
 from posse.engines.lobby import Lobby
 from posse.engines.roster import SUPERSEDED, Peer, Roster
-from posse.hosts.agent import AgentSetup
+from posse.hosts.agent_setup import AgentSetup
 from posse.security.keys import CoordinatorKeys, Pair
 from protocol import control
 from protocol.wire import VERSION, Message, encode, kind_of

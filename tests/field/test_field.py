@@ -9,7 +9,8 @@ import pytest
 
 from posse import api
 from posse.errors import PosseError, RunFailed, SpecError
-from posse.hosts.agent import AgentHost, AgentSetup
+from posse.hosts.agent import AgentHost
+from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
 from posse.spec.runfile import RunSpec, parse
 from protocol import control
@@ -18,6 +19,7 @@ from protocol.machine import COORDINATOR
 from protocol.mase import Vote
 from protocol.wire import encode
 from tests.support.field import Tap, documented, kinds
+from tests.support.hosts import begin, sources
 from tests.support.remote import Agent, Coordinator
 
 pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
@@ -202,13 +204,11 @@ def host_of(run: RunSpec, rank: int = 0) -> AgentHost:
         base=run.base,
         mode=run.mode,
     )
-    return AgentHost(setup, rank, lambda: 123_456_789)
+    return AgentHost(setup, rank, sources(lambda: 123_456_789))
 
 
 def begun(host: AgentHost) -> list[bytes]:
-    host.receive(
-        COORDINATOR, encode(control.Begin(0, 0), run=0, source=-1, sequence=0, now=0, sent=0)
-    )
+    host.receive(COORDINATOR, begin())
     while host.busy:
         host.step()
     return [frame for _, frame in host.outbox]

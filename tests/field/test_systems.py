@@ -24,7 +24,6 @@ from posse.seeds import Purpose, generator
 from posse.systems import get_system, names
 from posse.theory import anonymity
 from protocol.anonymous import PublicKey
-from protocol.control import Begin
 from protocol.cooperative import means_record, reward_record
 from protocol.federated import Adv
 from protocol.machine import COORDINATOR
@@ -44,6 +43,7 @@ from tests.support.field import (
     message,
     sent,
 )
+from tests.support.hosts import begin, sources
 
 pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
 
@@ -292,9 +292,8 @@ def test_a_sign_of_life_follows_from_time_alone(system: str, rewards: Path) -> N
     spec = field(system, rewards)
     network = spec.definition().network(spec, 0)
     clock = [0]
-    host = AgentHost(agent_setups(spec, network)[0], 0, lambda: clock[0])
-    begin = encode(Begin(0, 0), run=0, source=COORDINATOR, sequence=0, now=0.0, sent=0)
-    host.receive(COORDINATOR, begin)
+    host = AgentHost(agent_setups(spec, network)[0], 0, sources(lambda: clock[0]))
+    host.receive(COORDINATOR, begin())
     seconds = []
     for _ in range(20):
         clock[0] += 1_300_000_000
@@ -353,9 +352,8 @@ def test_nobody_lies_in_the_field_whatever_it_is_told(mode: str, lied: bool, rew
     assert not any("contamination" in told for told in network.knowledge)
     network.knowledge[0]["contamination"] = {"rate": 1.0, "value": 0.25}
     setup = msgspec.structs.replace(agent_setups(spec, network)[0], mode=mode)
-    host = AgentHost(setup, 0, lambda: 0)
-    begin = encode(Begin(0, 0), run=0, source=COORDINATOR, sequence=0, now=0.0, sent=0)
-    host.receive(COORDINATOR, begin)
+    host = AgentHost(setup, 0, sources())
+    host.receive(COORDINATOR, begin())
     host.step()
     said = [message(frame) for _, frame in host.outbox]
     (bundle,) = {text[2] for text in said if text[0] == "Bundle"}

@@ -174,16 +174,17 @@ def test_hostile_orders_are_refused_and_the_run_goes_on(monkeypatch: pytest.Monk
 
     def receive(self: AgentHost, sender: int | None, frame: bytes) -> None:
         honest(self, sender, frame)
-        if self.rank == 0 and self._run >= 0 and self.machine.playing:
-            last = self._last[COORDINATOR]
+        run, seen = self._run, self._endpoint._last
+        if self.rank == 0 and run is not None and run._machine.playing:  # type: ignore[attr-defined]
+            last = seen[COORDINATOR]
             for message in hostile:
-                sequence = self._last[COORDINATOR] + 1
+                sequence = seen[COORDINATOR] + 1
                 honest(
                     self,
                     COORDINATOR,
                     encode(message, run=0, source=COORDINATOR, sequence=sequence, now=0.0, sent=0),
                 )
-            self._last[COORDINATOR] = last
+            seen[COORDINATOR] = last
 
     one = spec(agents=10, parameters={"horizon": 300})
     undisturbed = run(one)

@@ -12,6 +12,7 @@ from posse.engines.agent_process import AgentProcess
 from posse.engines.processes import ProcessEngine
 from posse.errors import RunFailed
 from posse.hosts.agent import AgentHost
+from posse.hosts.endpoint import Endpoint
 from protocol.federated import Adv, Data, Means
 from protocol.machine import COORDINATOR
 from protocol.wire import HEADER
@@ -21,13 +22,13 @@ from tests.support.federated import named, row, spec
 def tampered(run: Any, change: Any) -> str:
     """The sentence with which a run in memory ends when agent 2's messages are changed."""
 
-    send = AgentHost.send
+    send = Endpoint.send
 
-    def sends(self: AgentHost, to: int, message: Any) -> None:
-        send(self, to, change(self.rank, to, message) if self.rank == 2 else message)
+    def sends(self: Endpoint, to: int, message: Any, now: float) -> None:
+        send(self, to, change(self.name, to, message) if self.name == 2 else message, now)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(AgentHost, "send", sends)
+        patch.setattr(Endpoint, "send", sends)
         with pytest.raises(RunFailed) as error:
             memory.run(run, 0)
     return str(error.value)

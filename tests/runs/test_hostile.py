@@ -113,7 +113,7 @@ class Saboteur(AgentProcess):
 
 def a_second_vote(self: Saboteur, host: Any, frame: bytes) -> None:
     (arm, *_), *_ = msgspec.msgpack.decode(frame[HEADER.size :])[1:]
-    host.send(COORDINATOR, Vote((arm,)))
+    host.say(Vote((arm,)))
 
 
 def the_same_frame_again(self: Saboteur, host: Any, frame: bytes) -> None:
@@ -121,7 +121,7 @@ def the_same_frame_again(self: Saboteur, host: Any, frame: bytes) -> None:
 
 
 def a_vote_for_no_arm(self: Saboteur, host: Any, frame: bytes) -> None:
-    host.send(COORDINATOR, Vote((99,)))
+    host.say(Vote((99,)))
 
 
 def a_vote_in_anothers_name(self: Saboteur, host: Any, frame: bytes) -> None:
@@ -130,7 +130,7 @@ def a_vote_in_anothers_name(self: Saboteur, host: Any, frame: bytes) -> None:
 
 
 def a_report_before_the_end(self: Saboteur, host: Any, frame: bytes) -> None:
-    host.send(COORDINATOR, control.Due(-1.0))
+    host.say(control.Due(-1.0))
 
 
 @pytest.mark.parametrize(

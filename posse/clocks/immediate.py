@@ -1,0 +1,95 @@
+"""Orders that are carried out at once: what the clocks `slots` and `wall` have in common."""
+
+from posse.arms.buffer import RewardBuffer
+from posse.clocks.pace import Order, Paced
+from protocol.errors import RemoteProtocolError
+from protocol.machine import Explore, Finish, Observed, Pull, Received, Started
+
+_BLOCK = 64
+"""Simulated rewards that are looked at together; real ones are pulled one by one."""
+
+
+class ImmediatePace:
+    """An order under way is carried out at the next `step`; subclasses say what time it took."""
+
+    def __init__(self, run: Paced, rewards: RewardBuffer) -> None:
+        self.now = 0.0
+        self._run = run
+        self._rewards = rewards
+        self._order: Order | None = None
+        self._over = False
+
+    @property
+    def ready(self) -> bool:
+        """Whether an order is under way."""
+        return self._order is not None
+
+    @property
+    def under_way(self) -> bool:
+        """See `Pace`."""
+        return not self._over
+
+    def start(self) -> None:
+        """See `Pace`."""
+        self._take(self._run.tell(Started(), 0.0))
+
+    def message(self, event: Received, now: float) -> None:
+        """See `Pace`."""
+        if self._over:
+            return
+        self._tick(0)
+        order = self._run.tell(event, self.now)
+        if order is not None:
+            self._take(order)
+
+    def advance(self, now: float) -> None:
+        """Only the virtual clock is advanced from outside."""
+        raise RemoteProtocolError("out-of-turn", "Advance")
+
+    def step(self) -> None:
+        """See `Pace`."""
+        order = self._order
+        if order is None:
+            return
+        if isinstance(order, Pull):
+            if shortage := self._rewards.shortage(order.arms, order.times):
+                self._exhaust(shortage)
+                return
+            self._order = None
+            pulled = self._rewards.pull(order)
+            self._tick(order.times * len(order.arms))
+            self._run.account.pulled(order.arms, order.times, self.now)
+            self._take(self._run.tell(pulled, self.now))
+        else:
+            self._explore(order)
+
+    def _explore(self, order: Explore) -> None:
+        ahead = _BLOCK if self._rewards.simulated else 1
+        rewards = self._rewards.peek(order.arms, ahead)
+        if rewards.shape[1] == 0:
+            self._exhaust(self._rewards.shortage(order.arms, 1))
+            return
+        count = min(self._run.silent(rewards) + 1, rewards.shape[1])
+        self._tick(count * len(order.arms))
+        self._run.account.pulled(order.arms, count, self.now)
+        rewards = self._rewards.take(order.arms, count)
+        self._take(self._run.tell(Observed(order.arms, rewards), self.now))
+
+    def stop(self, now: float) -> None:
+        """See `Pace`."""
+        self._order = None
+        self._over = True
+
+    def _exhaust(self, shortage: str) -> None:
+        self.stop(self.now)
+        self._run.exhausted(shortage)
+
+    def _take(self, order: Order | Finish | None) -> None:
+        if isinstance(order, Finish):
+            self.stop(self.now)
+        elif order is not None:
+            self._order = order
+
+    def _tick(self, pulls: int) -> None:
+        """So many pulls were made, or none: what time is it now?"""
+        raise NotImplementedError

@@ -1,0 +1,146 @@
+"""The virtual clock: an agent says when it will act, and acts when it is told to."""
+
+import math
+from dataclasses import dataclass
+
+from posse.arms.buffer import RewardBuffer
+from posse.clocks.activity import Activity
+from posse.clocks.pace import Order, Paced
+from protocol import control
+from protocol.errors import LocalProtocolError, RemoteProtocolError
+from protocol.machine import Explore, Finish, Observed, Pull, Received, Started
+
+_LOOK_AHEAD = (512, 1 << 16)
+
+
+@dataclass(slots=True)
+class _Plan:
+    """`count` activations for an order, the last of them at `due`."""
+
+    order: Order
+    start: float
+    due: float
+    count: int
+
+
+class VirtualPace:
+    """The pace of the clock `virtual`; see `posse.clocks.conductor` for the other end.
+
+    An `Explore` is read ahead in the buffer to the activation that makes the machine act. A message
+    that comes before cuts it: how many activations lie before the message is drawn from their
+    exact law (`Activity.elapsed`), these are committed, and the rest is planned anew.
+    """
+
+    ready = False
+    """Everything happens when it is told to."""
+
+    def __init__(self, run: Paced, rewards: RewardBuffer, activity: Activity) -> None:
+        self.now = 0.0
+        self._run = run
+        self._rewards = rewards
+        self._activity = activity
+        self._plan: _Plan | None = None
+        self._over = False
+
+    @property
+    def under_way(self) -> bool:
+        """See `Pace`."""
+        return not self._over
+
+    def start(self) -> None:
+        """See `Pace`."""
+        self._take(self._run.tell(Started(), 0.0))
+        self._say_due()
+
+    def advance(self, now: float) -> None:
+        """See `Pace`."""
+        plan = self._plan
+        if plan is None or now < plan.due:
+            raise RemoteProtocolError("out-of-turn", "Advance before the time that was asked for")
+        self.now = now
+        self._plan = None
+        self._take(self._commit(plan, plan.count))
+        if self._plan is None and not self._over:
+            self._take(plan.order if isinstance(plan.order, Explore) else None)
+        self._say_due()
+
+    def message(self, event: Received, now: float) -> None:
+        """See `Pace`."""
+        self.now = now
+        if self._over:
+            self._say_due()
+            return
+        plan = self._plan
+        if plan is not None and isinstance(plan.order, Explore):
+            self._plan = None
+            done = self._activity.elapsed(plan.start, plan.due, plan.count, now)
+            if done:
+                self._take(self._commit(plan, done))
+            if self._plan is None and not self._over:
+                self._plan = _Plan(plan.order, now, plan.due, plan.count - done)
+        try:
+            self._take(self._run.tell(event, now))
+        finally:
+            self._say_due()
+
+    def step(self) -> None:
+        """Nothing happens of the agent's own accord."""
+
+    def stop(self, now: float) -> None:
+        """See `Pace`: activations of the order under way up to `now` count as pulls."""
+        self.now = now
+        self._over = True
+        if self._plan is not None:
+            plan, self._plan = self._plan, None
+            done = self._activity.elapsed(plan.start, plan.due, plan.count, now)
+            if done:
+                self._run.account.pulled(plan.order.arms, done, now)
+
+    def _commit(self, plan: _Plan, count: int) -> Order | Finish | None:
+        """`count` activations of the plan took place by now."""
+        order = plan.order
+        self._run.account.pulled(order.arms, count, self.now)
+        if isinstance(order, Explore):
+            rewards = self._rewards.take(order.arms, count)
+            return self._run.tell(Observed(order.arms, rewards), self.now)
+        return self._run.tell(self._rewards.pull(order), self.now)
+
+    def _take(self, order: Order | Finish | None) -> None:
+        """Replace what is under way by a new order."""
+        if order is None:
+            return
+        if self._plan is not None and isinstance(self._plan.order, Pull):
+            plan = self._plan
+            if self._activity.elapsed(plan.start, plan.due, plan.count, self.now):
+                raise LocalProtocolError("a Pull that was begun must not be replaced")
+        self._plan = None
+        if isinstance(order, Finish):
+            self._over = True
+            return
+        count, shortage = self._length(order)
+        if shortage:
+            self._over = True
+            self._run.exhausted(shortage)
+            return
+        self._plan = _Plan(order, self.now, self._activity.due(self.now, count), count)
+
+    def _length(self, order: Order) -> tuple[int, str]:
+        """After how many activations the order is next heard of, or why it cannot be begun."""
+        if isinstance(order, Pull):
+            return order.times, self._rewards.shortage(order.arms, order.times)
+        ahead, most = _LOOK_AHEAD
+        while True:
+            rewards = self._rewards.peek(order.arms, ahead)
+            width = rewards.shape[1]
+            if width == 0:
+                return 0, self._rewards.shortage(order.arms, 1)
+            silent = self._run.silent(rewards)
+            if silent < width:
+                return silent + 1, ""
+            if width < ahead or ahead >= most:
+                return width, ""
+            ahead *= 2
+
+    def _say_due(self) -> None:
+        due = self._plan.due if self._plan is not None else math.inf
+        self._run.say(control.Due(due))

@@ -1,0 +1,282 @@
+"""One run of one agent: its machine, its arms, its pace and what it measured."""
+
+import numpy as np
+
+from agent.noise import SeededNoise
+from posse.arms import ArmsContext, ArmsSpec, LabMeans
+from posse.arms.base import FloatArray
+from posse.arms.buffer import RewardBuffer
+from posse.clocks.activity import Activity
+from posse.clocks.lockstep import SlotPace
+from posse.clocks.pace import Order, Pace, Paced
+from posse.clocks.shared import SharedPace
+from posse.clocks.virtual import VirtualPace
+from posse.clocks.wall import WallPace
+from posse.hosts.agent_setup import AgentSetup
+from posse.hosts.endpoint import Endpoint
+from posse.hosts.sources import Chance
+from posse.measure.account import Account
+from posse.seeds import Purpose
+from posse.systems import AgentContext, System
+from protocol import control
+from protocol.errors import LocalProtocolError, RemoteProtocolError
+from protocol.machine import (
+    COORDINATOR,
+    Abort,
+    AgentEffect,
+    AgentEffects,
+    AgentEvent,
+    AgentMachine,
+    Attest,
+    Broadcast,
+    Disclose,
+    Explore,
+    ExploringMachine,
+    Finish,
+    Note,
+    Parameters,
+    PatientMachine,
+    Pull,
+    Received,
+    Refuse,
+    Send,
+    Stopwatch,
+    assert_never_effect,
+)
+from protocol.wire import Header, Message
+
+_MOST_COMPLAINTS = 10
+
+
+class AgentRun:
+    """Carries out what an agent's machine asks for, from `Begin` to `Stop`.
+
+    `endpoint` is this run's. What an agent did is in `account`, and leaves it only in the lab.
+    """
+
+    def __init__(
+        self,
+        setup: AgentSetup,
+        system: System,
+        parameters: Parameters,
+        endpoint: Endpoint,
+        chance: Chance,
+    ) -> None:
+        self.rank = chance.rank
+        self.field = chance.field
+        self.over = False
+        self._setup = setup
+        self._system = system
+        self._endpoint = endpoint
+        self._stamp = chance.sources.stamp
+        self._resources = chance.sources.resources
+        self._resources.begin()
+        self._complaints = 0
+        self._stopwatches: dict[str, int] = {}
+        self._seconds: dict[str, list[float]] = {}
+        self._machine = _machine(setup, system, parameters, chance)
+        self._explorer = self._machine if isinstance(self._machine, ExploringMachine) else None
+        self._patient = self._machine if isinstance(self._machine, PatientMachine) else None
+        self.account = _account(setup, system, chance)
+        self.pace = _pace(self, setup, system, chance)
+
+    @property
+    def awaited(self) -> int:
+        """How many more of the neighbours' messages must be here before this agent acts."""
+        return self._patient.awaited if self._patient is not None else 1
+
+    def receive(self, header: Header, message: Message, arrived: int) -> None:
+        """Take a message of this run; see `AgentHost.receive`."""
+        if not isinstance(
+            message, control.Control
+        ):  # a system may count some of its own as control
+            if not self.over:
+                self._endpoint.arrived(header, arrived)
+                self.pace.message(Received(header.source, message), header.now)
+        elif header.source != COORDINATOR:
+            raise RemoteProtocolError("control-from-agent", str(header.source))
+        elif self.over:
+            raise RemoteProtocolError("out-of-turn", type(message).__name__)
+        elif isinstance(message, control.Advance):
+            self.pace.advance(header.now)
+        elif isinstance(message, control.Stop):
+            self._stop(header.now)
+        else:
+            raise RemoteProtocolError("out-of-turn", type(message).__name__)
+
+    def refuse(self, reason: str, blamed: int | None, count: int = 1) -> None:
+        """Count what a peer did wrong; name a neighbour to the coordinator, some times."""
+        self._endpoint.refused[reason] += count
+        named = blamed if blamed in self._setup.neighbours else None
+        if named is not None and not self.over and self._complaints < _MOST_COMPLAINTS:
+            self._complaints += 1
+            self.say(control.Complaint(named, reason))
+
+    def say(self, message: Message) -> None:
+        """Send the coordinator a message of the host's or of the clock's."""
+        self._endpoint.send(COORDINATOR, message, self.pace.now)
+
+    def tell(self, event: AgentEvent, now: float) -> Order | Finish | None:
+        """Hand an event to the machine and carry out its effects; return its order, if any."""
+        effects = self._machine.handle(event, now)
+        return self._carry_out(effects) if effects else None
+
+    def silent(self, rewards: FloatArray) -> int:
+        """See `protocol.machine.ExploringMachine`."""
+        if self._explorer is None:
+            kind = type(self._machine).__name__
+            raise LocalProtocolError(f"{kind} orders Explore, and so must have the method `silent`")
+        return self._explorer.silent(rewards)
+
+    def exhausted(self, what: str) -> None:
+        """The agent's rewards are used up: it stops and says so, see `System.end`."""
+        self.account.exhausted = what
+        if not self.field:
+            self.say(control.Finished(None, what))
+        elif self._system.end == "answer":
+            self.say(control.Finished(None, "its rewards are used up"))
+        elif self._system.end == "bare":
+            self.say(control.Finished(None))
+
+    def _carry_out(self, effects: AgentEffects) -> Order | Finish | None:  # noqa: PLR0912
+        order: Order | Finish | None = None
+        for effect in effects:
+            match effect:
+                case Send(to, message):
+                    if self._system.broadcasts and to != COORDINATOR:
+                        raise LocalProtocolError(
+                            f"{self._system.name} says the same to all, not one to {to}"
+                        )
+                    self._endpoint.send(to, message, self.pace.now)
+                case Pull() | Explore():
+                    order = effect
+                case Broadcast(message):
+                    self._endpoint.send_to_all(self._setup.neighbours, message, self.pace.now)
+                case Disclose(release):
+                    self.account.disclosed(release)
+                case Note(name, row):
+                    self.account.log.setdefault(name, []).append([self.pace.now, *row])
+                case Stopwatch(name, running):
+                    self._time(name, running)
+                case Attest(step, value):
+                    # what agents hold among themselves is not the coordinator's in the field
+                    if not self.field:
+                        self.say(control.Attested(step, value))
+                case Refuse(reason, sender, count):
+                    self.refuse(reason, sender, count)
+                case Abort(reason):
+                    # reasons name rounds and agents, never a reward
+                    self.say(control.Failed(f"agent {self.rank}: {reason}"))
+                case Finish(_, arm):
+                    order = effect
+                    self._finished(arm)
+                case _:
+                    assert_never_effect(effect, self._machine, f"agent {self.rank}'s", AgentEffect)
+        return order
+
+    def _finished(self, arm: int | None) -> None:
+        """In the field an end that tells more than was sent is kept back, see `System.end`."""
+        self.account.answer = arm
+        if not self.field or self._system.end == "answer":
+            self.say(control.Finished(arm))
+        elif self._system.end == "bare":
+            self.say(control.Finished(None))
+
+    def _time(self, name: str, running: bool) -> None:
+        now = self._stamp()
+        if running:
+            self._stopwatches[name] = now
+        elif began := self._stopwatches.pop(name, 0):
+            self._seconds.setdefault(name, []).append((now - began) * 1e-9)
+
+    def _stop(self, now: float) -> None:
+        self.pace.stop(now)
+        self.over = True
+        # in the field what this agent did stays with it
+        self.say(control.Stopped() if self.field else self._report())
+
+    def _report(self) -> control.Report:
+        account = self.account
+        return control.Report(
+            pulls=account.pulls.astype("<i8").tobytes(),
+            activations=account.activations,
+            slots=account.slots,
+            regret={name: r.total for name, r in account.regret.items()},
+            curve={name: r.curve().tobytes() for name, r in account.regret.items()},
+            links=self._endpoint.meter.links(),
+            delays=dict(self._endpoint.delays.histogram()),
+            refused=dict(self._endpoint.refused),
+            releases=account.releases,
+            log=account.log,
+            seconds=self._seconds,
+            resources=self._resources.used(),
+        )
+
+
+def _machine(
+    setup: AgentSetup, system: System, parameters: Parameters, chance: Chance
+) -> AgentMachine:
+    field = chance.field
+    return system.agent(
+        AgentContext(
+            rank=chance.rank,
+            agents=setup.agents,
+            arms=setup.arm_count,
+            parameters=parameters,
+            variant=setup.variant,
+            neighbours=setup.neighbours,
+            knowledge=setup.knowledge,
+            noise=(
+                chance.sources.noise() if field else SeededNoise(chance.generator(Purpose.NOISE))
+            ),
+            generator=chance.generator,
+            secret=chance.secret,
+            field=field,
+        )
+    )
+
+
+def _account(setup: AgentSetup, system: System, chance: Chance) -> Account:
+    """With the means that regret is measured against, where they are known to this agent's host."""
+    references: dict[str, np.ndarray] = {}
+    if isinstance(setup.arms, LabMeans):
+        table = setup.arms.table(setup.agents, chance.common(Purpose.INSTANCE))
+        if system.regret_against == "own":
+            references["regret"] = table[chance.rank]
+        else:
+            references["regret"] = table.mean(axis=0)
+            if (table != table[0]).any():
+                references["regret_local"] = table[chance.rank]
+    return Account(setup.arm_count, references)
+
+
+def _rewards(setup: AgentSetup, arms: ArmsSpec, chance: Chance) -> RewardBuffer:
+    """The agent's own arms."""
+    context = ArmsContext(
+        rank=chance.rank,
+        agents=setup.agents,
+        run=chance.run,
+        seed=chance.seed,
+        base=setup.base,
+        rewards=chance.generator(Purpose.REWARDS),
+        instance=chance.common(Purpose.INSTANCE),
+    )
+    return RewardBuffer(chance.sources.arms(arms, context), setup.arm_count)
+
+
+def _pace(run: Paced, setup: AgentSetup, system: System, chance: Chance) -> Pace:
+    """The pace of the run's clock."""
+    if isinstance(setup.arms, int):
+        return SharedPace(run)
+    rewards = _rewards(setup, setup.arms, chance)
+    match setup.clock:
+        case "virtual":
+            return VirtualPace(
+                run, rewards, Activity(setup.rate, chance.generator(Purpose.ACTIVITY))
+            )
+        case "slots":
+            return SlotPace(run, rewards)
+        case _:
+            # in lockstep without a server nothing else tells the coordinator that an agent goes on
+            says = system.coordinator is None and "slots" in system.clocks
+            return WallPace(run, rewards, chance.sources.clock, says)

@@ -1,0 +1,34 @@
+"""What an agent is told before its runs."""
+
+from typing import Any
+
+import msgspec
+
+from posse.arms import ArmsSpec
+
+
+class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
+    """All that an agent is told about a series of runs; the payload of `control.Configure`.
+
+    `arms` is only their number where all agents share them. `neighbours` are names, `inboxes` their
+    addresses and `keys` their public keys where agents talk to each other. `mode`: lab or field.
+    """
+
+    system: str
+    variant: str
+    parameters: dict[str, Any]
+    agents: int
+    arms: ArmsSpec | int
+    rate: float
+    clock: str
+    base: str
+    neighbours: tuple[int, ...] = ()
+    inboxes: dict[int, str] = {}
+    keys: dict[int, str] = {}
+    mode: str = "lab"
+    knowledge: dict[str, Any] = {}
+
+    @property
+    def arm_count(self) -> int:
+        """K."""
+        return self.arms if isinstance(self.arms, int) else self.arms.arm_count()

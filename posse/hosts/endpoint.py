@@ -1,0 +1,125 @@
+"""One end of a run's links, the same for both hosts: what comes in is checked, what goes out is
+numbered and counted.
+"""
+
+import struct
+from collections import Counter
+from collections.abc import Callable, Collection
+
+from posse.measure.traffic import Delays, Meter
+from protocol.errors import LocalProtocolError, RemoteProtocolError
+from protocol.machine import COORDINATOR
+from protocol.wire import Codec, Header, Message, encode, read_header
+
+NEIGHBOURS = -2
+"""As a frame's target: every neighbour."""
+
+BETWEEN_RUNS = -1
+"""The number of no run; what is sent then says 0."""
+
+_SOURCE, _SOURCE_AT = struct.Struct("<i"), 8
+
+
+class Endpoint:
+    """The ends of all links of one host in one run.
+
+    `name` is the host's rank, or `COORDINATOR`; `peers` are those it has a link to. `stamp` is the
+    clock for delays, in nanoseconds, and 0 where there is none. An agent numbers all its frames in
+    one row, so that a broadcast is one frame; `per_link` gives each link its own numbers. `outbox`
+    takes the frames to be carried, as (target, frame), oldest first.
+
+    What a peer did wrong raises `RemoteProtocolError` and changes nothing here. A peer is who the
+    transport says it is; only where the transport does not know is a frame's header believed.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: int,
+        run: int,
+        peers: Collection[int],
+        codec: Codec,
+        stamp: Callable[[], int],
+        outbox: list[tuple[int, bytes]],
+        per_link: bool = False,
+    ) -> None:
+        self.run = run
+        self._stated = max(run, 0)
+        self.meter = Meter()
+        self.delays = Delays()
+        self.refused: Counter[str] = Counter()
+        self.name = name
+        self._peers = peers
+        self._codec = codec
+        self._stamp = stamp
+        self._outbox = outbox
+        self._per_link = per_link
+        self._numbers: dict[int, int] = {}
+        self._last: dict[int, int] = {}
+
+    def read(self, sender: int | None, frame: bytes) -> Header:
+        """The header of a frame from `sender` (None: the transport does not know from whom)."""
+        header = read_header(frame)
+        source = header.source
+        if sender is not None and source != sender:
+            raise RemoteProtocolError("wrong-source", f"{source} on the link of {sender}")
+        if source not in self._peers:
+            raise RemoteProtocolError("stranger", str(source))
+        return header
+
+    def decode(self, header: Header, frame: bytes) -> Message:
+        """The message of a frame of this run whose header was read; each is taken once."""
+        message = self._codec.decode(header, frame)
+        if header.sequence <= self._last.get(header.source, -1):
+            raise RemoteProtocolError("replayed", f"sequence {header.sequence}")
+        self._last[header.source] = header.sequence
+        return message
+
+    def arrived(self, header: Header, at: int = 0) -> None:
+        """Note how long a frame was under way; it came when `stamp` showed `at`, or just now."""
+        if header.sent:
+            self.delays.add((at or self._stamp()) - header.sent)
+
+    def send(self, to: int, message: Message, now: float) -> None:
+        """Encode, number and count a message to one peer."""
+        if to not in self._peers:
+            raise LocalProtocolError(f"{who(self.name)} has no link to {to}")
+        frame = self._frame(to if self._per_link else NEIGHBOURS, message, now)
+        self.count(self.name, to, message, frame)
+        self._outbox.append((to, frame))
+
+    def send_to_all(self, neighbours: tuple[int, ...], message: Message, now: float) -> None:
+        """Encode, number and count a message that all neighbours are sent as one frame."""
+        frame = self._frame(NEIGHBOURS, message, now)
+        kind = type(message).__name__
+        self.meter.count_each(self.name, neighbours, message.plane, kind, frame)
+        self._outbox.append((NEIGHBOURS, frame))
+
+    def count(self, source: int, target: int, message: Message, frame: bytes) -> None:
+        """Count a frame; the sender does, unless it cannot or must not say what it sent."""
+        self.meter.count(source, target, message.plane, type(message).__name__, frame)
+
+    def _frame(self, lane: int, message: Message, now: float) -> bytes:
+        number = self._numbers.get(lane, 0)
+        self._numbers[lane] = number + 1
+        return encode(
+            message,
+            run=self._stated,
+            source=self.name,
+            sequence=number,
+            now=now,
+            sent=self._stamp(),
+        )
+
+
+def to_blame(sender: int | None, frame: bytes) -> int | None:
+    """Who sent a bad frame: who the transport says, else who its header says, if it has one."""
+    if sender is None and len(frame) >= _SOURCE_AT + _SOURCE.size:
+        (source,) = _SOURCE.unpack_from(frame, _SOURCE_AT)
+        return int(source)
+    return sender
+
+
+def who(name: int) -> str:
+    """A host for a sentence."""
+    return "the coordinator" if name == COORDINATOR else f"agent {name}"

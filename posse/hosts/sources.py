@@ -1,0 +1,99 @@
+"""What reaches a host and does not follow from the frames that it is handed.
+
+A host is deterministic. The same inputs in the same order (frames with their senders, steps, timers
+that fired) and the same answers of its `Sources` give the same state and the same frames, byte for
+byte, so that whoever writes both down can bring a host back to where it was. Nothing else in
+`posse/hosts`, `posse/clocks` and the machines' rooms reads a clock, the operating system's
+randomness, a file or a user's arms.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from agent.noise import Noise
+from posse.arms import Arms, ArmsContext, ArmsSpec
+from posse.seeds import Purpose, generator
+from protocol.control import Resources
+from protocol.machine import COORDINATOR
+
+
+class ResourceMeter:
+    """What this agent's process uses; nothing here, where agents share one."""
+
+    def begin(self) -> None:
+        """A run begins."""
+
+    def used(self) -> Resources:
+        """Since `begin`."""
+        return Resources(0.0, 0, 0)
+
+
+NO_RESOURCES = ResourceMeter()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sources:
+    """Time, chance and rewards, as an engine hands them to a host.
+
+    `clock`     nanoseconds that pass as time does
+    `stamp`     what frames are stamped with to measure delays, nanoseconds; 0 where nobody does
+    `randbits`  so many bits from the operating system, in the field
+    `noise`     makes the field's noise; the lab's follows from the seed
+    `arms`      builds an agent's arms, or those that all share
+    `resources` what the agent's process uses
+    """
+
+    clock: Callable[[], int]
+    stamp: Callable[[], int]
+    randbits: Callable[[int], int]
+    noise: Callable[[], Noise]
+    arms: Callable[[ArmsSpec, ArmsContext], Arms]
+    resources: ResourceMeter = NO_RESOURCES
+
+    def coarse(self) -> "Sources":
+        """The same, by clocks in whole milliseconds: no duration of a computation can be read off.
+
+        For the field.
+        """
+        return replace(self, clock=in_milliseconds(self.clock), stamp=in_milliseconds(self.stamp))
+
+
+def in_milliseconds(clock: Callable[[], int]) -> Callable[[], int]:
+    """A clock in nanoseconds that moves once in a millisecond."""
+    return lambda: clock() // 1_000_000 * 1_000_000
+
+
+@dataclass(frozen=True)
+class Chance:
+    """The randomness of one host in one run.
+
+    In the lab it follows from `seed`, `run` and `rank`. In the `field` nothing repeats: whatever
+    these say, it is seeded by the operating system.
+    """
+
+    sources: Sources
+    field: bool
+    seed: int
+    run: int
+    rank: int
+
+    def generator(self, purpose: Purpose) -> np.random.Generator:
+        """The host's own stream for one purpose."""
+        return self._generator(self.rank, purpose)
+
+    def common(self, purpose: Purpose) -> np.random.Generator:
+        """The same stream for all hosts of a run of the lab."""
+        return self._generator(COORDINATOR, purpose)
+
+    def secret(self, purpose: Purpose) -> bytes:
+        """32 bytes for a key."""
+        if self.field:
+            return self.sources.randbits(256).to_bytes(32, "little")
+        return self.generator(purpose).bytes(32)
+
+    def _generator(self, rank: int, purpose: Purpose) -> np.random.Generator:
+        if self.field:
+            return np.random.default_rng(self.sources.randbits(128))
+        return generator(self.seed, self.run, rank, purpose)

@@ -1,0 +1,255 @@
+"""An agent's host: between runs, in a run, and what strangers and neighbours do to it."""
+
+import dataclasses
+import itertools
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from posse.engines.base import agent_setups
+from posse.hosts.agent import AgentHost
+from posse.hosts.sources import Sources
+from posse.spec.runfile import parse
+from protocol import control
+from protocol.cooperative import Bundle
+from protocol.errors import LocalProtocolError
+from protocol.machine import COORDINATOR, Explore, Send
+from protocol.mase import Eliminated, Vote
+from protocol.wire import HEADER, kind_of, read_header
+from tests.support.hosts import begin, frame, sources
+from tests.support.runs import spec
+
+
+def voter(system: str = "mase", given: Sources | None = None, **changes: Any) -> AgentHost:
+    run = spec(system, agents=12, **changes)
+    setup = agent_setups(run, run.definition().network(run, 0))[0]
+    host = AgentHost(setup, 0, sources() if given is None else given)
+    assert [kind_of(data) for _, data in host.outbox] == ["Ready"]
+    host.outbox.clear()
+    return host
+
+
+def neighbour(rank: int = 0) -> AgentHost:
+    """An agent of three that all are neighbours."""
+    run = parse(
+        {
+            "system": "cooperative-ucb",
+            "agents": {"count": 3},
+            "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
+            "topology": {"kind": "complete"},
+            "parameters": {"horizon": 5, "gamma": 1},
+        }
+    )
+    host = AgentHost(agent_setups(run, run.definition().network(run, 0))[rank], rank, sources())
+    host.outbox.clear()
+    return host
+
+
+def bundle(rank: int) -> bytes:
+    """What an agent says in the first slot, by its own host."""
+    host = neighbour(rank)
+    host.receive(COORDINATOR, begin())
+    host.step()
+    return next(data for _, data in host.outbox if kind_of(data) == "Bundle")
+
+
+def kinds(host: AgentHost) -> list[str]:
+    return [kind_of(data) for _, data in host.outbox]
+
+
+def test_a_run_begins_acts_and_ends_when_it_is_told_to() -> None:
+    host = voter()
+    host.receive(COORDINATOR, begin())
+    assert kinds(host) == ["Due"]
+    due = 1e9
+    host.receive(COORDINATOR, frame(control.Advance(), COORDINATOR, 1, now=due))
+    assert kinds(host)[1:] == ["Vote", "Due"]
+    host.receive(COORDINATOR, frame(control.Stop(), COORDINATOR, 2, now=due))
+    assert kinds(host)[-1] == "Report"
+    assert [read_header(data).sequence for _, data in host.outbox] == [0, 1, 2, 3]
+    assert not host.refused
+
+
+@pytest.mark.parametrize(
+    ("message", "run", "sequence", "reason"),
+    [
+        (control.Advance(), 0, 1, "out-of-turn"),  # before its time
+        (control.Begin(0, 0), 0, 1, "out-of-turn"),  # a run begins once
+        (control.Advance(), 0, 0, "out-of-turn"),
+        (control.Stop(), 1, 0, "out-of-turn"),  # of a run that has not begun
+        (Eliminated((99,)), 0, 1, "no-such-arm"),
+        (Vote((1,)), 0, 1, "unknown-kind"),
+    ],
+)
+def test_what_a_coordinator_says_out_of_turn_is_refused_and_changes_nothing(
+    message: Any, run: int, sequence: int, reason: str
+) -> None:
+    host, undisturbed = voter(), voter()
+    for one in (host, undisturbed):
+        one.receive(COORDINATOR, begin())
+        one.outbox.clear()
+    host.receive(COORDINATOR, frame(message, COORDINATOR, sequence, run))
+    assert host.refused == {reason: 1}
+    host.outbox.clear()
+    for one in (host, undisturbed):
+        one.receive(COORDINATOR, frame(control.Advance(), COORDINATOR, 7, now=1e9))
+    votes = [[data[32:] for _, data in one.outbox] for one in (host, undisturbed)]
+    assert votes[0] == votes[1]
+
+
+def test_nothing_of_a_run_before_is_taken_for_this_one() -> None:
+    host = voter()
+    host.receive(COORDINATOR, begin(run=4))
+    host.receive(COORDINATOR, frame(Eliminated((1,)), COORDINATOR, 1, run=3))
+    assert kinds(host) == ["Due"]
+    host.receive(COORDINATOR, begin(run=4))
+    host.receive(COORDINATOR, begin(run=3))
+    assert kinds(host) == ["Due"]
+    assert host.refused == {"out-of-turn": 2}
+
+
+def test_each_run_begins_anew() -> None:
+    host = voter()
+    said = []
+    for run in (0, 1):
+        host.receive(COORDINATOR, begin(run=run))
+        host.receive(COORDINATOR, frame(control.Stop(), COORDINATOR, 1, run=run))
+        host.receive(COORDINATOR, b"po")
+        said.append([(kind_of(d), read_header(d).sequence) for _, d in host.outbox])
+        host.outbox.clear()
+    assert said == [[("Due", 0), ("Report", 1)]] * 2
+    assert host.refused == {"short": 1}
+
+
+def test_what_a_neighbour_sends_before_the_run_is_kept_for_it() -> None:
+    host, punctual = neighbour(), neighbour()
+    host.receive(None, bundle(1))
+    assert not host.refused
+    assert host.outbox == []
+    for one in (host, punctual):
+        one.receive(COORDINATOR, begin())
+    punctual.receive(None, bundle(1))
+    for one in (host, punctual):
+        one.step()
+        one.receive(None, bundle(2))
+        assert one.busy  # both neighbours' first slot is here
+        one.step()
+    assert host.outbox == punctual.outbox
+
+
+def test_a_neighbour_is_named_to_the_coordinator_ten_times_at_most() -> None:
+    host = neighbour()
+    host.receive(COORDINATOR, begin())
+    for sequence in range(15):
+        host.receive(None, frame(Bundle(1, b"x"), 2, sequence))
+    complaints = [data for _, data in host.outbox if kind_of(data) == "Complaint"]
+    assert len(complaints) == 10
+    assert all(data.endswith(b"wrong-length") for data in complaints)
+    assert host.refused == {"wrong-length": 15}
+
+
+def test_who_lies_about_its_name_is_named_itself() -> None:
+    """Agent 2 sends in agent 1's name over its own link; agent 1 is not to blame."""
+    host = neighbour()
+    host.receive(COORDINATOR, begin())
+    host.receive(2, bundle(1))
+    assert host.refused == {"wrong-source": 1}
+    (said,) = [data for _, data in host.outbox if kind_of(data) == "Complaint"]
+    assert msgspec.msgpack.decode(said[HEADER.size :]) == ["Complaint", 2, "wrong-source"]
+
+
+def test_a_neighbour_does_not_speak_for_the_coordinator() -> None:
+    host = neighbour()
+    host.receive(COORDINATOR, begin())
+    host.receive(1, frame(control.Stop(), 1, 0))
+    host.receive(None, frame(control.Stop(), 2, 0))
+    host.receive(2, frame(control.Stop(), COORDINATOR, 5))
+    assert host.refused == {"control-from-agent": 2, "wrong-source": 1}
+    assert host.busy
+
+
+def test_what_comes_after_the_end_is_dropped() -> None:
+    host = neighbour()
+    host.receive(COORDINATOR, begin())
+    host.receive(COORDINATOR, frame(control.Stop(), COORDINATOR, 1))
+    host.outbox.clear()
+    host.receive(None, bundle(1))
+    host.receive(None, frame(Bundle(1, b"x"), 2, 0))
+    host.receive(COORDINATOR, frame(control.Stop(), COORDINATOR, 2))
+    assert not host.busy
+    assert host.outbox == []
+    assert host.refused == {"out-of-turn": 1}
+
+
+class Asks:
+    """A machine without types and without `silent`."""
+
+    def __init__(self, effect: Any) -> None:
+        self.effect = effect
+
+    def handle(self, event: Any, now: float) -> Any:
+        return [self.effect]
+
+
+@pytest.mark.parametrize(
+    ("host", "effect", "words"),
+    [
+        (neighbour, Send(1, Bundle(1, b"")), "cooperative-ucb says the same to all, not one to 1"),
+        (voter, Send(1, Vote((0,))), "agent 0 has no link to 1"),
+        (voter, Explore((0, 1)), "Asks orders Explore, and so must have the method `silent`"),
+    ],
+)
+def test_a_machine_that_asks_for_what_cannot_be_is_told_so(
+    host: Any, effect: Any, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = host()
+    own = dataclasses.replace(made._system, agent=lambda context: Asks(effect))
+    monkeypatch.setattr(made, "_system", own)
+    with pytest.raises(LocalProtocolError, match=words):
+        made.receive(COORDINATOR, begin())
+
+
+def test_all_that_does_not_follow_from_frames_is_handed_in(tmp_path: Path) -> None:
+    """The same frames and the same answers of the sources give the same frames, to the byte."""
+    for rank in range(8):
+        rows = [f"{arm},{int(arm == 0)}" for _ in range(2_000) for arm in range(3)]
+        (tmp_path / f"{rank}.csv").write_text("\n".join(["arm,reward", *rows]))
+    run = parse(
+        {
+            "system": "dp-mase",
+            "mode": "field",
+            "agents": {"count": 8},
+            "arms": {"kind": "csv", "path": "{rank}.csv", "count": 3},
+            "parameters": {"epsilon": 2.0},
+            "base": str(tmp_path),
+        }
+    )
+    setup = agent_setups(run, run.definition().network(run, 0))[0]
+
+    def said(given: Sources) -> list[tuple[int, bytes]]:
+        host = AgentHost(setup, 0, given)
+        host.receive(COORDINATOR, begin())
+        while host.busy:
+            host.step()
+        return host.outbox
+
+    class Told:
+        """Noise from a list."""
+
+        def __init__(self) -> None:
+            self.drawn = iter(range(1, 1000))
+
+        def noisy(self, values: Any, sensitivity: float, scale: float) -> Any:
+            return values + next(self.drawn) * 1e-3
+
+    def repeated() -> Sources:
+        ticks = itertools.count(10**12, 10**9)
+        return dataclasses.replace(
+            sources(lambda: next(ticks)), randbits=lambda bits: 7, noise=Told
+        )
+
+    once = said(repeated())
+    assert {kind_of(data) for _, data in once} == {"Ready", "Vote", "Finished"}
+    assert said(repeated()) == once

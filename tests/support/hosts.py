@@ -1,0 +1,25 @@
+"""Hosts without an engine: what they are handed, and a hand on their frames."""
+
+import dataclasses
+from collections.abc import Callable
+
+from posse.engines.sources import of_this_machine
+from posse.hosts.sources import Sources
+from protocol import control
+from protocol.machine import COORDINATOR
+from protocol.wire import Message, encode
+
+
+def sources(clock: Callable[[], int] = lambda: 0) -> Sources:
+    """What a host is handed of this machine, with one clock for everything."""
+    return dataclasses.replace(of_this_machine(clock), clock=clock)
+
+
+def frame(message: Message, source: int, sequence: int, run: int = 0, now: float = 0.0) -> bytes:
+    """A frame that nobody stamped."""
+    return encode(message, run=run, source=source, sequence=sequence, now=now, sent=0)
+
+
+def begin(seed: int = 0, run: int = 0) -> bytes:
+    """The coordinator's first frame of a run."""
+    return frame(control.Begin(seed, run), COORDINATOR, 0, run)
