@@ -44,12 +44,12 @@ def mesh(agents: int, p: float, slots: int, rounds: int) -> None:
             record = engine.run(spec, 0)
             assert record.elapsed_seconds is not None
             assert record.resources is not None
-            data = record.communication["data"]
-            size = data["frame_bytes"] // data["messages"]
-            ours.append(data["messages"] / record.elapsed_seconds)
-            cpu = sum(record.resources["cpu_seconds_per_agent"]) / data["messages"]
+            data = record.communication.data
+            size = data.frame_bytes // data.messages
+            ours.append(data.messages / record.elapsed_seconds)
+            cpu = sum(record.resources.cpu_seconds_per_agent) / data.messages
             frames, seconds, used = bare_mesh(spec.graph(0), slots, size)
-            assert frames == data["messages"]
+            assert frames == data.messages
             bare.append(frames / seconds)
             cpus.append((1e6 * cpu, 1e6 * used / frames))
     show(

@@ -90,13 +90,13 @@ class OurMesh:
     def run(self) -> tuple[float, float]:
         """Slots per second, and processor microseconds per message."""
         record = self._engine.run(self._spec, 0)
-        data = record.communication["data"]
-        self.frame = data["frame_bytes"] // data["messages"]
+        data = record.communication.data
+        self.frame = data.frame_bytes // data.messages
         assert record.elapsed_seconds is not None
         assert record.resources is not None
-        cpu = sum(record.resources["cpu_seconds_per_agent"])
+        cpu = sum(record.resources.cpu_seconds_per_agent)
         slots = self._spec.parameters["slots"]
-        return slots / record.elapsed_seconds, 1e6 * cpu / data["messages"]
+        return slots / record.elapsed_seconds, 1e6 * cpu / data.messages
 
     def close(self) -> None:
         self._engine.close()

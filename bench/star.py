@@ -99,12 +99,12 @@ class OurStar:
         record = self._engine.run(self._spec, self._number)
         own = time.process_time() - began
         self._number += 1
-        data = record.communication["data"]
-        self.frame = data["kinds"]["EchoRequest"]["frame_bytes"] // (data["messages"] // 2)
+        data = record.communication.data
+        self.frame = data.kinds["EchoRequest"].frame_bytes // (data.messages // 2)
         assert record.resources is not None
         assert record.elapsed_seconds is not None
-        agents = sum(record.resources["cpu_seconds_per_agent"])
-        return Figure(data["messages"], record.elapsed_seconds, own + agents)
+        agents = sum(record.resources.cpu_seconds_per_agent)
+        return Figure(data.messages, record.elapsed_seconds, own + agents)
 
     def close(self) -> None:
         self._engine.close()

@@ -35,7 +35,7 @@ def measure(agents: int) -> list[str]:
         again = time.perf_counter()
     down = time.perf_counter()
     assert first.resources is not None
-    memory = first.resources["proportional_bytes_per_agent"]
+    memory = first.resources.proportional_bytes_per_agent
     return [
         f"{agents:,}",
         f"{up - began:.2f}",
@@ -45,7 +45,7 @@ def measure(agents: int) -> list[str]:
         f"{down - again:.2f}",
         f"{sum(memory) / agents / 1e6:.2f}",
         f"{max(memory) / 1e6:.2f}",
-        f"{1e3 * sum(first.resources['cpu_seconds_per_agent']) / agents:.1f}",
+        f"{1e3 * sum(first.resources.cpu_seconds_per_agent) / agents:.1f}",
         first.status,
     ]
 

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from posse.api import run
     from posse.cluster import Cluster
     from posse.errors import ArmsError, PosseError, RunFailed, SpecError
-    from posse.results.record import Result, RunRecord
+    from posse.results.record import RunRecord
+    from posse.results.result import Result
     from posse.spec.runfile import RunSpec, load, parse
 
 __version__ = "0.1.0"
@@ -33,7 +34,7 @@ __all__ = [
 _HOMES = {
     "run": "posse.api",
     "Cluster": "posse.cluster",
-    "Result": "posse.results.record",
+    "Result": "posse.results.result",
     "RunRecord": "posse.results.record",
     "RunSpec": "posse.spec.runfile",
     "load": "posse.spec.runfile",

@@ -11,7 +11,8 @@ from posse.engines import memory
 from posse.engines.base import Observer, silent
 from posse.engines.platform import require_processes
 from posse.engines.pool import on_all_cores
-from posse.results.record import Result, RunRecord
+from posse.results.record import RunRecord
+from posse.results.result import Result
 from posse.spec.runfile import RunSpec, load, parse
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ import msgspec
 from posse import api
 from posse.engines import memory
 from posse.errors import PosseError
-from posse.results.record import Result, RunRecord
+from posse.results.record import RunRecord
+from posse.results.result import Result
 from posse.security import address
 from posse.spec.runfile import RunSpec
 

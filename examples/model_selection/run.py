@@ -32,16 +32,19 @@ def found(run: posse.RunRecord, agents: int) -> None:
 def cost(run: posse.RunRecord) -> None:
     """What crossed the wire."""
     print("\nOn the wire")
-    for plane, meaning in (("data", "what the paper sends"), ("control", "the lab's own")):
-        total = run.communication[plane]
+    sent = run.communication
+    for plane, total, meaning in (
+        ("data", sent.data, "what the paper sends"),
+        ("control", sent.control, "the lab's own"),
+    ):
         print(
-            f"  {plane:<8}{total['messages']:>6,} messages {total['payload_bytes']:>9,} bytes "
-            f"of payload {total['frame_bytes']:>9,} with headers   ({meaning})"
+            f"  {plane:<8}{total.messages:>6,} messages {total.payload_bytes:>9,} bytes "
+            f"of payload {total.frame_bytes:>9,} with headers   ({meaning})"
         )
         if plane == "data":
-            for kind, part in total["kinds"].items():
+            for kind, part in total.kinds.items():
                 print(
-                    f"    {kind:<12}{part['messages']:>4,} messages {part['payload_bytes']:>6,} "
+                    f"    {kind:<12}{part.messages:>4,} messages {part.payload_bytes:>6,} "
                     "bytes of payload"
                 )
 
@@ -49,24 +52,24 @@ def cost(run: posse.RunRecord) -> None:
 def disclosed(run: posse.RunRecord, agents: int) -> None:
     """What was claimed and what it means for a record: no more than it does."""
     assert run.privacy is not None
-    claim = run.privacy["claim"]
+    claim = run.privacy.claim
     shards = split(agents)[1]
-    spent = max(run.privacy["spent_per_agent"])
+    spent = max(run.privacy.spent_per_agent)
     draws = [
         # each arm goes round the shard in turn, so K arms exceed the even share by one draw each
         pulls // len(shard) + len(NAMES)
         for pulls, shard in zip(run.pulls_per_agent, shards, strict=True)
     ]
     most = max(draws)
-    bound = most * claim["epsilon"]
+    bound = most * claim.epsilon
     print("\nDisclosed")
-    print(f"  claimed: {claim['epsilon']:g}-differential privacy of {claim['unit']},")
-    print(f"    against {claim['adversary']}")
-    print(f"    {claim['note']}")
+    print(f"  claimed: {claim.epsilon:g}-differential privacy of {claim.unit},")
+    print(f"    against {claim.adversary}")
+    print(f"    {claim.note}")
     print(f"  spent, by the ledger of noisy releases: {spent:g} per reward")
     print(
         f"  A reward is one scoring of one record. A record was scored at most {most:,} times, so\n"
-        f"  by group privacy the messages are {most:,} x {claim['epsilon']:g} = {bound:.1f}-"
+        f"  by group privacy the messages are {most:,} x {claim.epsilon:g} = {bound:.1f}-"
         "differentially private per record."
     )
     if bound > 3:

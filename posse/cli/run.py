@@ -13,7 +13,8 @@ from posse.cli import summary as closing
 from posse.cli.progress import Progress
 from posse.errors import PosseError
 from posse.results.directory import RunDirectory
-from posse.results.record import Result, RunRecord
+from posse.results.record import RunRecord
+from posse.results.result import Result
 from posse.spec.runfile import RunSpec
 
 

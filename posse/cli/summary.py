@@ -2,13 +2,13 @@
 
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from posse.results.record import Result
+from posse.results.record import Privacy
+from posse.results.result import Mean, Result
 
 
 def show(result: Result, directory: Path, console: Console) -> None:
@@ -23,23 +23,23 @@ def show(result: Result, directory: Path, console: Console) -> None:
         if name in summary:
             table.add_row(name, _mean(summary[name]))
     table.add_row("on the wire", _traffic(summary))
-    if world := runs[-1].communication["world"]["messages"]:
+    last = runs[-1]
+    traffic = last.communication
+    if world := traffic.world.messages:
         table.add_row("the arms", f"{world:,} messages between agents and shared arms (last run)")
-    measured = runs[-1].communication["cost"]
-    if (closed := runs[-1].communication.get("closed_form")) and measured is not None:
+    if (closed := traffic.closed_form) and traffic.cost is not None:
         table.add_row(
             "cost",
-            f"{measured:,.10g} in links; {closed['cost']:,.10g} by {closed['formula']} (last run)",
+            f"{traffic.cost:,.10g} in links; {closed.cost:,.10g} by {closed.formula} (last run)",
         )
-    if runs[-1].delay and "p50" in runs[-1].delay:
-        delay = runs[-1].delay
+    if (delay := last.delay) is not None and delay.p50 and delay.p99:
         table.add_row(
-            "delay",
-            f"median {1e3 * delay['p50']:.2f} ms, 99 % {1e3 * delay['p99']:.2f} ms (last run)",
+            "delay", f"median {1e3 * delay.p50:.2f} ms, 99 % {1e3 * delay.p99:.2f} ms (last run)"
         )
-    if runs[-1].delay and (slots := runs[-1].delay.get("t_delay")):
-        table.add_row("delay in slots", f"{', '.join(map(str, slots))} by round (last run)")
-    table.add_row("privacy", _privacy(runs[-1].privacy))
+    if delay is not None and delay.t_delay:
+        slots = ", ".join(map(str, delay.t_delay))
+        table.add_row("delay in slots", f"{slots} by round (last run)")
+    table.add_row("privacy", _privacy(last.privacy))
     if refused := sum((Counter(run.refused) for run in runs), Counter()):
         table.add_row("refused", ", ".join(f"{n} {reason}" for reason, n in refused.items()))
     if exhausted := {agent for run in runs for agent in run.exhausted}:
@@ -61,7 +61,7 @@ def _found(result: Result) -> str:
     return f"{found or 'no arm'} ({status})"
 
 
-def _traffic(summary: dict[str, Any]) -> str:
+def _traffic(summary: dict[str, Mean]) -> str:
     if "data_messages" not in summary:
         return "not known here: in the field nobody reports what agents send each other"
     return (
@@ -71,25 +71,25 @@ def _traffic(summary: dict[str, Any]) -> str:
     )
 
 
-def _mean(metric: dict[str, Any], digits: int = 0) -> str:
-    spread = f" ± {metric['ci95']:,.{digits}f}" if metric["ci95"] is not None else ""
-    return f"{metric['mean']:,.{digits}f}{spread}"
+def _mean(metric: Mean, digits: int = 0) -> str:
+    spread = f" ± {metric.ci95:,.{digits}f}" if metric.ci95 is not None else ""
+    return f"{metric.mean:,.{digits}f}{spread}"
 
 
-def _privacy(privacy: dict[str, Any] | None) -> str:
+def _privacy(privacy: Privacy | None) -> str:
     if privacy is None:
         return "no claim"
-    claim = privacy["claim"]
+    claim = privacy.claim
     parts = []
-    if claim["epsilon"] is not None and claim["mechanism"] != "none":
-        spent = privacy["spent_per_agent"]
+    if claim.epsilon is not None and claim.mechanism != "none":
+        spent = privacy.spent_per_agent
         parts.append(
-            f"ε = {claim['epsilon']:g} for {claim['unit']}, against {claim['adversary']}"
+            f"ε = {claim.epsilon:g} for {claim.unit}, against {claim.adversary}"
             + (f"; spent at most {max(spent):g}." if spent else "; each agent's log has its own.")
         )
-    if not claim["holds"]:
+    if not claim.holds:
         parts.append("The paper's claim does not hold.")
-    parts.append(claim["note"])
-    if claim["epsilon"] is not None and privacy["records"]:
-        parts.append(privacy["records"])
+    parts.append(claim.note)
+    if claim.epsilon is not None and privacy.records:
+        parts.append(privacy.records)
     return " ".join(part for part in parts if part)

@@ -35,7 +35,7 @@ def one(document: dict[str, Any]) -> dict[str, Any]:
     """Run one specification; plain data in and out, for any process that has posse."""
     found = api.run(msgspec.convert(document, RunSpec))
     return {
-        "summary": found.summary(),
+        "summary": msgspec.to_builtins(found.summary()),
         "statuses": [run.status for run in found.runs],
         "best_arms": [run.best_arm for run in found.runs],
     }

@@ -116,7 +116,7 @@ class Hub:
         assert record is not None
         record.refused = dict(self.lobby.refused + host.refused)
         self.lobby.refused.clear()
-        record.communication["socket_bytes"] = self._router.socket_bytes.counted()
+        record.communication.socket_bytes = self._router.socket_bytes.counted()
         return record
 
     def close(self) -> None:

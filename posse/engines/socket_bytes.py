@@ -5,6 +5,8 @@ import os
 import socket
 import struct
 
+from posse.results.traffic import KernelBytes
+
 _BYTES = struct.Struct("=QQ")
 _OFFSET = 120
 """Where `struct tcp_info` has tcpi_bytes_acked and tcpi_bytes_received (linux/tcp.h, since 4.1)."""
@@ -35,12 +37,12 @@ class SocketBytes:
         """Count from here on."""
         self._before = self._totals()
 
-    def counted(self) -> dict[str, int] | None:
+    def counted(self) -> KernelBytes | None:
         """Bytes sent (and acknowledged) and received since `begin`; None where nobody tells."""
         sent, received = self._totals()
         if not received:
             return None
-        return {"sent": sent - self._before[0], "received": received - self._before[1]}
+        return KernelBytes(sent - self._before[0], received - self._before[1])
 
     def close(self) -> None:
         """Give the file descriptors back."""

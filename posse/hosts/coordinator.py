@@ -14,7 +14,8 @@ from posse.clocks.conductor import Conductor
 from posse.errors import RunFailed
 from posse.hosts.sources import in_milliseconds
 from posse.measure.traffic import Delays, Meter
-from posse.results.assembly import Seen, outcome
+from posse.results import field, lab
+from posse.results.assembly import Seen
 from posse.results.record import RunRecord
 from posse.seeds import generator
 from posse.spec.runfile import RunSpec
@@ -378,7 +379,7 @@ class CoordinatorHost:
         self.outbox.append((to, frame))
 
     def _close(self) -> RunRecord:
-        """Put the agents' reports together."""
+        """What the run turned out to be."""
         assert self._verdict is not None
         seen = Seen(
             verdict=self._verdict,
@@ -393,32 +394,9 @@ class CoordinatorHost:
             network=self._network.facts,
             world=self._world,
         )
-        spec = self.spec
-        record = outcome(spec, self.run, seen, self._reports)
         if self._field:
-            self._forget(record)
-        self._system.summarise(spec, record)
+            record = field.record(self.spec, self.run, seen)
+        else:
+            record = lab.record(self.spec, self.run, seen, self._reports)
+        self._system.results.complete(self.spec, record)
         return record
-
-    def _forget(self, record: RunRecord) -> None:
-        """In the field a coordinator knows none of what agents report in the lab: say so, not 0.
-
-        The arms that all share are its own. What agents send each other it does not see.
-        """
-        record.rounds = None
-        record.slots = None if self._world is None else self._world.slots
-        if self._world is None:
-            record.pulls = None
-            record.pulls_per_arm = []
-            record.pulls_per_agent = []
-            record.activations_per_agent = []
-        record.agent_logs = []
-        record.ledgers = []
-        if record.privacy is not None:
-            record.privacy["spent_per_agent"] = record.privacy["releases_per_agent"] = None
-        if self._system.has_topology:
-            traffic = record.communication
-            traffic["links"]["agent-agent"] = traffic["cost"] = None
-            for plane in (Plane.DATA, Plane.CONTROL):
-                unknown = dict.fromkeys(("messages", "payload_bytes", "frame_bytes"))
-                traffic[plane.name.lower()] |= unknown

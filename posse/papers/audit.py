@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from posse.papers.base import Computation, Finding, Measured, Point, Statement
+from posse.papers.base import Computation, Finding, Measured, Point, Statement, numbers
 from posse.report.page import number
 
 ERROR = 0.001
@@ -74,7 +74,7 @@ def spends(text: str, line: str) -> Statement:
     """A mechanism spends no more than was claimed."""
 
     def check(measured: Measured) -> Finding:
-        detail = measured.runs[line, 0.0][0].detail
+        detail = numbers(measured.runs[line, 0.0][0])
         hits, others, trials = detail["hits"]
         over = detail["found"] > detail["claimed"]
         return Finding(

@@ -13,8 +13,19 @@ from agent.noise import SeededNoise
 from posse.errors import PosseError
 from posse.papers import dubey, li, rio, tossou
 from posse.papers.audit import ERROR, audit, counted, numpy_adds, points, seed, spends
-from posse.papers.base import Experiment, Finding, Measured, Point, Statement, cannot, value
+from posse.papers.base import (
+    Experiment,
+    Finding,
+    Measured,
+    Point,
+    Statement,
+    cannot,
+    numbers,
+    value,
+)
 from posse.report.page import number
+from posse.results.cooperative import CooperativeDetail
+from posse.results.record import RunRecord
 from protocol.cooperative import privacy_bound, release_counts
 from protocol.federated import Means, Schedule
 from protocol.machine import Pull, Pulled, Send, Started
@@ -147,7 +158,7 @@ def field_noise(
 
 
 def _field_spends(measured: Measured) -> Finding:
-    detail = measured.runs["python-dp", 0.0][0].detail
+    detail = numbers(measured.runs["python-dp", 0.0][0])
     if "missing" in detail:
         return Finding(answer="cannot be", evidence=detail["missing"])
     return spends("", "python-dp").check(measured)
@@ -156,10 +167,7 @@ def _field_spends(measured: Measured) -> Finding:
 def _ledger(measured: Measured) -> Finding:
     """What DP-UCB-INT's releases cost, composed, against its claim."""
     record = measured.runs["DP-UCB-INT", 0.0][0]
-    privacy = record.privacy
-    assert privacy is not None
-    claimed = float(privacy["claim"]["epsilon"])
-    spent = max(map(float, record.detail["epsilon_prime_per_agent"]))
+    spent, claimed = _composed(record)
     return Finding(
         answer="not borne out" if spent > claimed else "borne out",
         evidence=f"The ledger of the agent that spent most adds up to ε' = {number(spent)} at "
@@ -167,11 +175,20 @@ def _ledger(measured: Measured) -> Finding:
     )
 
 
-def _spent(record: Any) -> float | None:
+def _composed(record: RunRecord) -> tuple[float, float]:
+    """ε' of the agent that spent most, and ε as claimed."""
+    assert isinstance(record.detail, CooperativeDetail)
+    assert record.detail.epsilon_prime_per_agent
+    assert record.privacy is not None
+    assert record.privacy.claim.epsilon is not None
+    return max(record.detail.epsilon_prime_per_agent), record.privacy.claim.epsilon
+
+
+def _spent(record: RunRecord) -> float | None:
     if record.status == "computed":
         return value(record)
-    spent = max(map(float, record.detail["epsilon_prime_per_agent"]))
-    return spent / float(record.privacy["claim"]["epsilon"])
+    spent, claimed = _composed(record)
+    return spent / claimed
 
 
 _CDP = (4, 0.5)

@@ -12,7 +12,7 @@ import numpy as np
 
 from posse.measure.confidence import mean_ci, wilson
 from posse.report.page import number
-from posse.results.record import RunRecord
+from posse.results.record import Detail, RunRecord
 
 SEED = 1
 """The seed of every experiment; repetitions differ by their number."""
@@ -21,11 +21,24 @@ Answer = Literal["borne out", "not borne out", "undecided", "cannot be"]
 VARIANTS = ("corrected", "printed")
 
 
+class Computed(Detail):
+    """What a computation gave."""
+
+    numbers: dict[str, Any]
+
+
+def numbers(record: RunRecord) -> dict[str, Any]:
+    """What a computation gave, by name."""
+    assert isinstance(record.detail, Computed)
+    return record.detail.numbers
+
+
 class Computation:
     """A point that is no run of a system: `of(variant, generator, *arguments)` gives its numbers.
 
-    `of` is a function of a module, so that other processes can call it; what it returns is the
-    record's `detail`. Repetition n of every computation has the n-th generator of the seed.
+    `of` is a function of a module, so that other processes can call it; what it returns is
+    in the record's detail, see `numbers`. Repetition n of every computation has the n-th generator
+    of the seed.
     """
 
     def __init__(self, of: Callable[..., dict[str, Any]], *arguments: Any) -> None:
@@ -146,7 +159,7 @@ def regret(record: RunRecord) -> float | None:
 
 def value(record: RunRecord) -> float | None:
     """The number "value" of a computation."""
-    found: float | None = record.detail["value"]
+    found: float | None = numbers(record)["value"]
     return found
 
 

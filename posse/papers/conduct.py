@@ -9,9 +9,12 @@ from typing import Any
 from posse import api
 from posse.papers.base import SEED, Experiment, Finding, Measured, Point
 from posse.papers.repetitions import Repetition, run
+from posse.results.measures import DATA_BYTES, DATA_MESSAGES, PULLS, REGRET, ROUNDS, SLOTS
 from posse.results.record import RunRecord
 from posse.spec.runfile import parse
 from posse.systems import get_system
+
+BOTH_ENGINES = (ROUNDS, SLOTS, PULLS, REGRET, DATA_MESSAGES, DATA_BYTES)
 
 
 @dataclass
@@ -213,11 +216,6 @@ def both_engines(experiment: Experiment, points: list[Point]) -> list[tuple[str,
     told: list[tuple[str, Callable[[RunRecord], Any]]] = [
         ("status", lambda r: r.status),
         ("answer", lambda r: r.best_arm),
-        ("rounds", lambda r: r.rounds),
-        ("slots", lambda r: r.slots),
-        ("pulls", lambda r: r.pulls),
-        ("regret", lambda r: r.regret),
-        ("data messages", lambda r: r.communication["data"]["messages"]),
-        ("data payload bytes", lambda r: r.communication["data"]["payload_bytes"]),
+        *((m.name.replace("_", " "), m.of) for m in BOTH_ENGINES),
     ]
     return [(name, of(runs[0]), of(runs[1])) for name, of in told]

@@ -77,10 +77,9 @@ def _figure_1c(quick: bool) -> list[Point]:
 def _claim_of_printed(measured: Measured) -> Finding:
     """What the result itself says about the printed form's privacy."""
     records = measured.runs["Private ε=1", 0]
-    claim = (records[0].privacy or {})["claim"]
-    return Finding(
-        answer="borne out" if claim["holds"] else "not borne out", evidence=str(claim["note"])
-    )
+    assert records[0].privacy is not None
+    claim = records[0].privacy.claim
+    return Finding(answer="borne out" if claim.holds else "not borne out", evidence=claim.note)
 
 
 _ASSUMED = "T = 1000, M = 200, p = .1, v = 1.1, γ = diameter/2 rounded up; quick: M = 30, p = .25, "

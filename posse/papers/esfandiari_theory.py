@@ -14,6 +14,7 @@ from posse.papers.base import (
     Point,
     Statement,
     bounded,
+    numbers,
     slope,
     value,
 )
@@ -115,7 +116,7 @@ def _decompose_points(quick: bool) -> list[Point]:
 def _informs(*lines: str) -> Any:
     def check(measured: Measured) -> Finding:
         least = {
-            line: min(r.detail["informed"] for x in measured.places(line)
+            line: min(numbers(r)["informed"] for x in measured.places(line)
                       for r in measured.runs[line, x])
             for line in lines
         }  # fmt: skip

@@ -150,7 +150,7 @@ def _figure_11(quick: bool) -> list[Point]:
 
 
 def _cost_per_round(record: RunRecord) -> float:
-    return float(record.communication["cost"]) / float(record.communication["rounds"] or 1)
+    return float(record.communication.cost or 0) / float(record.communication.rounds or 1)
 
 
 def _about_m(measured: Measured) -> Finding:

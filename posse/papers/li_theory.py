@@ -22,6 +22,7 @@ from posse.papers.base import (
     Statement,
     below_theory,
     bounded,
+    numbers,
     value,
 )
 from posse.papers.li import PAPER
@@ -51,7 +52,7 @@ _NOISES = ("printed", "per_agent")
 
 def rounds(record: RunRecord) -> float:
     """Rounds of communication."""
-    return float(record.communication["rounds"])
+    return float(record.communication.rounds or 0)
 
 
 def _rounds_points(quick: bool) -> list[Point]:
@@ -79,7 +80,7 @@ def _few_rounds(measured: Measured) -> Finding:
 
 def _costs(measured: Measured) -> Finding:
     records = [record for noise in _NOISES for record in measured.runs[noise, 0]]
-    fits = sum(record.communication["cost"] == 25.0 * _M * rounds(record) for record in records)
+    fits = sum(record.communication.cost == 25.0 * _M * rounds(record) for record in records)
     return Finding(
         answer="borne out" if fits == len(records) else "not borne out",
         evidence=f"Exactly so in {fits} of {len(records)} runs",
@@ -150,14 +151,14 @@ def _as_told(measured: Measured) -> Finding:
 
 def _never_far(measured: Measured) -> Finding:
     records = [record for r in _ROUNDS for record in measured.runs["event", r]]
-    far = sum(int(record.detail["hits"]) for record in records)
-    low, high = wilson(far, sum(int(record.detail["of"]) for record in records))
+    far = sum(int(numbers(record)["hits"]) for record in records)
+    low, high = wilson(far, sum(int(numbers(record)["of"]) for record in records))
     answer: Answer = "borne out" if high <= 0.001 else "undecided"
     if low > 0.001:
         answer = "not borne out"
     return Finding(
         answer=answer,
-        evidence=f"{far} of {sum(r.detail['of'] for r in records):,} averages were farther: "
+        evidence=f"{far} of {sum(numbers(r)['of'] for r in records):,} averages were farther: "
         f"probability {low:.3%} to {high:.3%}; below .1% is wanted",
     )
 
@@ -215,7 +216,7 @@ def _table(measured: Measured) -> Finding:
         for kind in _KINDS
         for m in _SIZES
         if measured.values(kind, m)[0] != _LINKS[kind](m)
-        or measured.runs[kind, m][0].detail["delay"] != _DELAYS[kind](m)
+        or numbers(measured.runs[kind, m][0])["delay"] != _DELAYS[kind](m)
     ]
     return Finding(
         answer="not borne out" if wrong else "borne out",

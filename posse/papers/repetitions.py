@@ -11,7 +11,7 @@ import importlib
 import json
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,10 @@ import msgspec
 from posse import api
 from posse.engines import memory
 from posse.engines.pool import on_all_cores
-from posse.papers.base import SEED, Computation
-from posse.results.record import RunRecord
+from posse.papers.base import SEED, Computation, Computed
+from posse.results.record import Detail, RunRecord
 from posse.spec.runfile import parse
+from posse.systems import get_system
 
 _ROOT = Path(__file__).resolve().parents[2]
 _ROOMS = ("agent", "coordinator", "protocol", "topologies", "posse")
@@ -99,23 +100,30 @@ def kept(task: Repetition) -> Done | None:
     if task.path is None or not task.path.is_file():
         return None
     try:
-        return msgspec.msgpack.decode(task.path.read_bytes(), type=Done)
+        found = msgspec.msgpack.decode(task.path.read_bytes())
     except msgspec.DecodeError:
         return None
+    if isinstance(task.run, Computation):
+        detail: type[Detail] = Computed
+    else:
+        detail = get_system(task.run["system"]).results.detail
+    return Done(record=RunRecord.read(found["record"], detail), seconds=found["seconds"])
 
 
 def _keep(task: Repetition, done: Done) -> Done:
     if task.path is not None:
         task.path.parent.mkdir(parents=True, exist_ok=True)
         half = task.path.with_suffix(f".{task.number}.half")
-        half.write_bytes(msgspec.msgpack.encode(done))
+        half.write_bytes(
+            msgspec.msgpack.encode({"record": done.record.document(), "seconds": done.seconds})
+        )
         half.replace(task.path)
     return done
 
 
 def _slim(record: RunRecord, keep_log: bool) -> RunRecord:
     """Without what no figure needs: a thousand agents' links are large."""
-    return replace(
+    return msgspec.structs.replace(
         record,
         links=[],
         agent_logs=[],
@@ -133,7 +141,7 @@ def one(task: Repetition) -> Done:
             run=task.number,
             seed=SEED,
             status="computed",
-            detail=task.run(task.variant, task.number),
+            detail=Computed(task.run(task.variant, task.number)),
         )
     else:
         record = memory.run(parse(task.specification), task.number)

@@ -108,7 +108,7 @@ def _figure_6(quick: bool) -> list[Point]:
 
 
 def _messages(record: RunRecord) -> float:
-    return float(record.communication["links"]["agent-coordinator"])
+    return float(record.communication.links.agent_coordinator)
 
 
 def _refused_without_bounds(measured: Measured) -> Finding:

@@ -18,6 +18,7 @@ from posse.papers.base import (
     Point,
     Statement,
     cannot,
+    numbers,
     value,
 )
 from posse.papers.tossou import ARMS, PAPER
@@ -70,7 +71,7 @@ def _covers(line: str) -> Any:
         said, inside, outside = [], 0, 0
         for n in _PLACES:
             records = measured.runs[line, n]
-            hits = sum(int(record.detail["hits"]) for record in records)
+            hits = sum(int(numbers(record)["hits"]) for record in records)
             low, high = wilson(hits, len(records) * _STREAMS)
             inside += high <= _DELTA
             outside += low > _DELTA

@@ -2,7 +2,6 @@
 
 import csv
 import json
-from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,9 @@ from typing import Any
 import msgspec
 import tomli_w
 
-from posse.results.record import Result, RunRecord
+from posse.results.record import RunRecord
+from posse.results.result import Result
+from posse.results.tables import tables
 from posse.spec.runfile import RunSpec
 
 SPECIFICATION = "spec.toml"
@@ -56,69 +57,11 @@ class RunDirectory:
         self._tables(records)
 
     def _tables(self, records: list[RunRecord]) -> None:
-        flat = ("run", "seed", "status", "best_arm", "rounds", "slots", "pulls", "regret")
-        self._write(
-            "runs",
-            [*flat, "data_messages", "data_payload_bytes", "control_messages", "elapsed_seconds"],
-            (
-                [
-                    *(getattr(record, name) for name in flat),
-                    record.communication["data"]["messages"],
-                    record.communication["data"]["payload_bytes"],
-                    record.communication["control"]["messages"],
-                    record.elapsed_seconds,
-                ]
-                for record in records
-            ),
-        )
-        self._write(
-            "agents",
-            ["run", "agent", "answer", "activations", "pulls", "epsilon_spent"],
-            (
-                [record.run, agent, answer, activations, pulls, epsilon]
-                for record in records
-                for unknown in [[None] * len(record.answers)]
-                for agent, (answer, activations, pulls, epsilon) in enumerate(
-                    zip(
-                        record.answers,
-                        record.activations_per_agent or unknown,
-                        record.pulls_per_agent or unknown,
-                        (record.privacy or {}).get("spent_per_agent") or unknown,
-                        strict=True,
-                    )
-                )
-            ),
-        )
-        names = ["source", "target", "plane", "kind", "messages", "payload_bytes", "frame_bytes"]
-        self._write(
-            "links",
-            ["run", *names],
-            (
-                [record.run, *(getattr(link, name) for name in names)]
-                for record in records
-                for link in record.links
-            ),
-        )
-        self._write(
-            "regret",
-            ["run", "t", "regret"],
-            ([record.run, *point] for record in records for point in record.regret_curve or ()),
-        )
-        for name in sorted({name for record in records for name in record.log}):
-            self._write(
-                name,
-                ["run", "now", *_COLUMNS.get(name, ())],
-                ([record.run, *row] for record in records for row in record.log.get(name, ())),
-            )
-
-    def _write(self, name: str, header: Iterable[str], rows: Iterable[list[Any]]) -> None:
-        with (self.path / f"{name}.csv").open("w", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(header)
-            writer.writerows(rows)
-
-
-_COLUMNS = {"votes": ("agent", "arm"), "eliminations": ("arm",)}
+        for table in tables(records):
+            with (self.path / f"{table.name}.csv").open("w", newline="") as file:
+                writer = csv.writer(file)
+                writer.writerow(table.header)
+                writer.writerows(table.rows)
 
 
 def _without_none(data: Any) -> Any:

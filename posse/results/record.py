@@ -1,25 +1,78 @@
-"""What one run and a series of runs turned out to be; the documents that `--json` prints."""
+"""What one run turned out to be; the document that `--json` prints of it."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from collections import Counter
+from typing import Any, Self
 
-from posse.measure.confidence import mean_ci
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from posse.results.traffic import Traffic
 from protocol.control import LinkCount
-from protocol.machine import COORDINATOR
-from protocol.privacy import Release
-from protocol.wire import Plane
+from protocol.privacy import Claim, Release
+
+Log = dict[str, list[list[float]]]
+"""What a machine noted: by table the rows, each with its time first."""
 
 
-@dataclass(kw_only=True)
-class RunRecord:
+class Quantiles(msgspec.Struct):
+    """Half of `count` values lie within `p50`, and so on; all within `p100`."""
+
+    count: int
+    p50: float
+    p90: float
+    p99: float
+    p100: float
+
+
+class Delay(msgspec.Struct, kw_only=True):
+    """How long messages took, in seconds (quantiles, and [seconds, messages] by bucket) and slots.
+
+    `exchange_slots`: the slots of each round's exchange; `t_delay`: those in which nothing else was
+    done. `taken`: what the agents took the time of, by name.
+    """
+
+    messages: int | UnsetType = UNSET
+    p50: float | UnsetType | None = UNSET
+    p90: float | UnsetType | None = UNSET
+    p99: float | UnsetType | None = UNSET
+    p100: float | UnsetType | None = UNSET
+    histogram: list[tuple[float, int]] | UnsetType = UNSET
+    exchange_slots: list[int] | UnsetType = UNSET
+    t_delay: list[int] | UnsetType = UNSET
+    taken: dict[str, Quantiles] = {}
+
+
+class Privacy(msgspec.Struct, kw_only=True):
+    """What was claimed, and what each agent spent of it: None in the field, where it says nothing.
+
+    `records`: what a claim about rewards means for the records that they come from.
+    """
+
+    claim: Claim
+    records: str | None
+    variant: str
+    spent_per_agent: list[float] | None
+    releases_per_agent: list[int] | None
+
+
+class Resources(msgspec.Struct, kw_only=True):
+    """What each agent's process used."""
+
+    cpu_seconds_per_agent: list[float]
+    peak_bytes_per_agent: list[int]
+    proportional_bytes_per_agent: list[int]
+
+
+class Detail(msgspec.Struct):
+    """What only one family of systems has to tell of a run; each has a subclass of its own."""
+
+
+class RunRecord(msgspec.Struct, kw_only=True):
     """One run. Times are in the unit of the run's clock; what does not apply is None.
 
     `rounds` counts activations in the sense of Rio et al. (one agent pulls each of its arms), or
     communication rounds where the paper counts those; `slots` the slots of a lockstep system.
-    `network` says what the graph was. `log` has what the coordinator's machine noted, each row with
-    its time first: for votes
-    [[now, agent, arm], …] in the order they were counted, for eliminations [[now, arm], …];
+    `network` says what the graph was. `log` has what the coordinator's machine noted,
     `agent_logs` what each agent's machine noted. `answers` has each agent's own arm,
     `pulls_per_arm` is summed over agents. `exhausted` says whose arms ran out (-1: those that all
     share), `dismissed` which agents the run went on without, and why.
@@ -36,112 +89,58 @@ class RunRecord:
     regret_local: float | None = None
     regret_per_agent: list[float] | None = None
     regret_curve: list[list[float]] | None = None
-    pulls_per_arm: list[int] = field(default_factory=list)
-    pulls_per_agent: list[int] = field(default_factory=list)
-    activations_per_agent: list[int] = field(default_factory=list)
-    answers: list[int | None] = field(default_factory=list)
-    exhausted: dict[int, str] = field(default_factory=dict)
-    dismissed: dict[int, str] = field(default_factory=dict)
-    log: dict[str, list[list[float]]] = field(default_factory=dict)
-    agent_logs: list[dict[str, list[list[float]]]] = field(default_factory=list)
-    network: dict[str, Any] = field(default_factory=dict)
-    communication: dict[str, Any] = field(default_factory=dict)
-    delay: dict[str, Any] | None = None
-    privacy: dict[str, Any] | None = None
-    refused: dict[str, int] = field(default_factory=dict)
-    resources: dict[str, Any] | None = None
+    pulls_per_arm: list[int] = []
+    pulls_per_agent: list[int] = []
+    activations_per_agent: list[int] = []
+    answers: list[int | None] = []
+    exhausted: dict[int, str] = {}
+    dismissed: dict[int, str] = {}
+    log: Log = {}
+    agent_logs: list[Log] = []
+    network: dict[str, Any] = {}
+    communication: Traffic = msgspec.field(default_factory=Traffic)
+    delay: Delay | None = None
+    privacy: Privacy | None = None
+    refused: dict[str, int] = {}
+    resources: Resources | None = None
     elapsed_seconds: float | None = None
-    detail: dict[str, Any] = field(default_factory=dict)
-    links: list[LinkCount] = field(default_factory=list)
-    ledgers: list[list[Release]] = field(default_factory=list)
+    detail: Detail = msgspec.field(default_factory=Detail)
+    links: list[LinkCount] = []
+    ledgers: list[list[Release]] = []
+
+    def commonest_answer(self) -> int | None:
+        """The arm that most agents answered, the first of them; None if none did."""
+        answers = Counter(arm for arm in self.answers if arm is not None)
+        return min(answers, key=lambda arm: (-answers[arm], arm), default=None)
 
     def document(self) -> dict[str, Any]:
         """The run as plain data, without the tables of single links and of single releases."""
-        tables = ("links", "ledgers")
-        return {name: value for name, value in vars(self).items() if name not in tables}
+        slim = msgspec.structs.replace(self, links=[], ledgers=[])
+        plain: dict[str, Any] = msgspec.to_builtins(slim, enc_hook=_number)
+        del plain["links"], plain["ledgers"]
+        if plain["delay"] is not None:
+            taken = plain["delay"].pop("taken")
+            plain["delay"] |= {f"{name}_seconds": found for name, found in taken.items()}
+        return plain
 
+    @classmethod
+    def read(cls, document: dict[str, Any], detail: type[Detail] = Detail) -> Self:
+        """What `document` gave, of a family with this `detail`.
 
-def communication(links: list[LinkCount]) -> dict[str, Any]:
-    """Totals of a run's links: by plane, and data messages by the papers' kinds of link."""
-    planes = {
-        plane: {"messages": 0, "payload_bytes": 0, "frame_bytes": 0, "kinds": {}} for plane in Plane
-    }
-    kinds_of_link = {"agent-coordinator": 0, "coordinator-agent": 0, "agent-agent": 0}
-    for link in links:
-        total: dict[str, Any] = planes[Plane(link.plane)]
-        kind = total["kinds"].setdefault(
-            link.kind, {"messages": 0, "payload_bytes": 0, "frame_bytes": 0}
-        )
-        for counts in (total, kind):
-            counts["messages"] += link.messages
-            counts["payload_bytes"] += link.payload_bytes
-            counts["frame_bytes"] += link.frame_bytes
-        if link.plane == Plane.DATA:
-            if link.target == COORDINATOR:
-                kinds_of_link["agent-coordinator"] += link.messages
-            elif link.source == COORDINATOR:
-                kinds_of_link["coordinator-agent"] += link.messages
-            else:
-                kinds_of_link["agent-agent"] += link.messages
-    return {
-        "rounds": None,
-        "links": kinds_of_link,
-        "cost": kinds_of_link["agent-coordinator"] + kinds_of_link["agent-agent"],
-        "socket_bytes": None,
-        **{plane.name.lower(): planes[plane] for plane in Plane},
-    }
-
-
-@dataclass(kw_only=True)
-class Result:
-    """A series of runs of one specification; `network` tells of the first run's.
-
-    `links`: "local" (all on this machine), "keys" (CURVE on every link) or "insecure".
-    """
-
-    system: str
-    variant: str
-    engine: str
-    seed: int
-    runs: list[RunRecord]
-    specification: dict[str, Any]
-    links: str = "local"
-    network: dict[str, Any] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
-
-    def summary(self) -> dict[str, Any]:
-        """`{metric: {mean, ci95, n}}` over the runs.
-
-        ci95 is half the width of Student's 95 % interval; None for a single run.
+        Raises `msgspec.ValidationError` where it is something else.
         """
-        out: dict[str, Any] = {}
-        metrics: dict[str, Callable[[RunRecord], float | None]] = {
-            "rounds": lambda r: r.rounds,
-            "slots": lambda r: r.slots,
-            "pulls": lambda r: r.pulls,
-            "regret": lambda r: r.regret,
-            "data_messages": lambda r: r.communication["data"]["messages"],
-            "data_payload_bytes": lambda r: r.communication["data"]["payload_bytes"],
-            "control_messages": lambda r: r.communication["control"]["messages"],
-            "elapsed_seconds": lambda r: r.elapsed_seconds,
-        }
-        for name, metric in metrics.items():
-            values = [float(v) for run in self.runs if (v := metric(run)) is not None]
-            if values:
-                mean, half = mean_ci(values)
-                out[name] = {"mean": mean, "ci95": half, "n": len(values)}
-        return out
+        delay = document.get("delay")
+        if isinstance(delay, dict):
+            taken = {name: delay[name] for name in delay if name.endswith("_seconds")}
+            delay = {
+                **{name: value for name, value in delay.items() if name not in taken},
+                "taken": {name.removesuffix("_seconds"): value for name, value in taken.items()},
+            }
+        record = msgspec.convert({**document, "delay": delay}, cls, strict=False)
+        record.detail = msgspec.convert(document.get("detail", {}), detail, strict=False)
+        return record
 
-    def document(self) -> dict[str, Any]:
-        """The one document that `posse run --json` prints."""
-        return {
-            "system": self.system,
-            "variant": self.variant,
-            "engine": self.engine,
-            "links": self.links,
-            "seed": self.seed,
-            "runs": [run.document() for run in self.runs],
-            "summary": self.summary(),
-            "network": self.network,
-            "warnings": self.warnings,
-        }
+
+def _number(value: Any) -> Any:
+    """A number of numpy's as Python's."""
+    return value.item()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
-from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from coordinator.anonymous import AnonymousServer
 from coordinator.decomposition import blocks
 from coordinator.learners import BatchedElimination, ExploreThenCommit, Learner, effective_horizon
 from posse.errors import SpecError
+from posse.results.anonymous import ANONYMOUS, PARALLEL, TRUST
 from posse.seeds import Purpose
 from posse.systems.base import AgentContext, CoordinatorContext, System
 from posse.theory.bounds import UNKNOWN_MEANS, Bound, run_gaps, ucb1_regret
@@ -36,12 +36,9 @@ from protocol.machine import AgentMachine, FloatArray, ServerMachine
 from protocol.privacy import Claim
 
 if TYPE_CHECKING:
-    from posse.results.record import RunRecord
     from posse.spec.runfile import RunSpec
 
 PAPER = "Esfandiari et al. 2022"
-
-_CURVE_POINTS = 200
 
 _BOTH = (
     "Syntactic and per round, not differential privacy: a sum of 0 or of the group's size reveals "
@@ -49,18 +46,6 @@ _BOTH = (
     "and across rounds the coordinator learns every user's best arm. The lab's closing report, "
     "which measures every user apart, is not part of the protocol."
 )
-_TRUST = {
-    "masked": (
-        "No single report can be read, by the coordinator or by other users, unless all other "
-        "members of its sum, at least C - 1, collude. The coordinator passes on the public keys: "
-        "it is trusted not to replace them."
-    ),
-    "sink": (
-        "The first member of each group sees every report of its group in the clear, so it is "
-        "trusted with them and to add up honestly. The coordinator, which carries the reports "
-        "sealed, sees sums only, and is trusted not to replace the public keys."
-    ),
-}
 
 
 def _ratio(parameters: AnonymousParameters, users: int, arms: int) -> int:
@@ -226,7 +211,7 @@ def _claim(
         mechanism="aggregation",
         unit=f"sums over at least {c} users",
         adversary="the coordinator, which follows the protocol",
-        note=f"Every observation adds up at least {c} users. {_TRUST[parameters.aggregation]} "
+        note=f"Every observation adds up at least {c} users. {TRUST[parameters.aggregation]} "
         f"{_BOTH}",
     )
 
@@ -265,49 +250,6 @@ def _bound_ucb(spec: RunSpec, parameters: ParallelUcbParameters, run: int) -> Bo
     )
 
 
-def _rewards_over_time(record: RunRecord, horizon: int) -> list[list[float]]:
-    """[[t, rewards of all users up to t], …], from what the users noted."""
-    t = np.linspace(0.0, horizon, _CURVE_POINTS + 1)
-    total = np.zeros(len(t))
-    for log in record.agent_logs:
-        rows = np.array([[0.0, 0.0, 0.0], *log.pop("reward", [])])
-        total += np.interp(t, rows[:, 1], rows[:, 2])
-    return [[float(at), float(earned)] for at, earned in zip(t, total, strict=True)]
-
-
-def _summarise(spec: RunSpec, record: RunRecord) -> None:
-    log = record.log
-    parameters: Any = spec.model()
-    without: defaultdict[int, list[int]] = defaultdict(list)
-    for _, batch, arm in log.get("no-feedback", []):
-        without[int(batch)].append(int(arm))
-    names = ("batch", "demand", "assignments", "distinct", "ratio", "alive_pairs")
-    # nobody commits where all ran out of rewards before
-    committed = [int(value) for value in log["commit"][0][1:]] if "commit" in log else [None] * 3
-    assignments, explored, used = committed
-    record.detail = {
-        "batches": [
-            dict(zip(names, map(int, row[1:]), strict=True)) for row in log.get("batch", [])
-        ],
-        "assignments_sent": assignments,
-        "explored_rounds": explored,
-        "group_sizes": {int(row[1]): int(row[2]) for row in log.get("group-size", [])},
-        "feedback_used": used,
-        "no_feedback": dict(without),
-        "vanished": [int(row[1]) for row in log.get("vanished", [])],
-        "expelled": [int(row[1]) for row in log.get("expelled", [])],
-        "rewards": None if spec.mode == "field" else _rewards_over_time(record, parameters.horizon),
-        "trust": _TRUST[parameters.aggregation],
-    }
-
-
-def _summarise_ucb(spec: RunSpec, record: RunRecord) -> None:
-    record.status = "horizon"
-    parameters: Any = spec.model()
-    if spec.mode == "lab":
-        record.detail = {"rewards": _rewards_over_time(record, parameters.horizon)}
-
-
 SYSTEMS = {
     system.name: system
     for system in (
@@ -329,7 +271,7 @@ SYSTEMS = {
             regret_against="own",
             check=_check_anonymous,
             advise=_advise_anonymous,
-            summarise=_summarise,
+            results=ANONYMOUS,
         ),
         System(
             name="explore-then-commit",
@@ -349,7 +291,7 @@ SYSTEMS = {
             needs_unit_interval=True,
             regret_against="own",
             check=_check_sweeps,
-            summarise=_summarise,
+            results=ANONYMOUS,
         ),
         System(
             name="parallel-ucb",
@@ -367,7 +309,7 @@ SYSTEMS = {
             to_coordinator=(),
             claim=_ucb_claim,
             regret_against="own",
-            summarise=_summarise_ucb,
+            results=PARALLEL,
         ),
     )
 }

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from agent.noise import Noise
+from posse.results.base import PLAIN, Results
 from posse.seeds import Purpose
 from posse.theory.bounds import Bound
 from protocol.machine import AgentMachine, Parameters, ServerMachine
@@ -19,7 +20,6 @@ Clock = Literal["virtual", "slots", "wall"]
 End = Literal["answer", "bare", "nothing"]
 
 if TYPE_CHECKING:
-    from posse.results.record import RunRecord
     from posse.spec.runfile import RunSpec
 
 
@@ -91,10 +91,6 @@ def no_bound(spec: RunSpec, parameters: Any, run: int) -> Bound:
     return Bound(note="")
 
 
-def no_summary(spec: RunSpec, record: RunRecord) -> None:
-    """Nothing to add to the record."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class System:
     """One algorithm by name.
@@ -121,7 +117,7 @@ class System:
                   (`regret_local` then is against each agent's own), or each agent's "own"
     `untold`      parameters that agents are not sent; what one of them must know of these is in
                   the `knowledge` that `network` gives it
-    `summarise`   completes a run's record (status and answer where no server decides, cost, …)
+    `results`     how a run's record is completed and said
     """
 
     name: str
@@ -149,5 +145,5 @@ class System:
     advise: Callable[[RunSpec, Any], list[str]] = no_advice
     network: Callable[[RunSpec, int], Network] = no_network
     untold: tuple[str, ...] = ()
-    summarise: Callable[[RunSpec, RunRecord], None] = no_summary
+    results: Results = PLAIN
     bound: Callable[[RunSpec, Any, int], Bound] = no_bound

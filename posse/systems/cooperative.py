@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,6 +14,7 @@ from agent.destination import NoiseAtDestination
 from agent.flooding import Flood
 from agent.lone import AdapUcb, LoneUcb, PrivateLoneUcb
 from posse.errors import SpecError
+from posse.results import cooperative as results
 from posse.seeds import Purpose, generator
 from posse.spec.topology import network as told
 from posse.systems.base import AgentContext, Network, System
@@ -37,7 +37,6 @@ from protocol.cooperative import (
     PrivateAloneParameters,
     PrivateParameters,
     Variant,
-    composed,
     doubling_counts,
     hops,
     means_record,
@@ -47,10 +46,9 @@ from protocol.cooperative import (
     reward_record,
 )
 from protocol.machine import COORDINATOR, AgentMachine
-from protocol.privacy import Claim, Release
+from protocol.privacy import Claim
 
 if TYPE_CHECKING:
-    from posse.results.record import RunRecord
     from posse.spec.runfile import RunSpec
 
 PAPER = "Dubey and Pentland 2020"
@@ -445,81 +443,6 @@ def _bound_adap(spec: RunSpec, parameters: AdapParameters, run: int) -> Bound:
     )
 
 
-def _summarise(spec: RunSpec, record: RunRecord) -> None:
-    """Every agent has its own answer, the run's is the commonest; what the agents noted, in sum."""
-    answers = Counter(arm for arm in record.answers if arm is not None)
-    if answers:
-        record.best_arm = min(answers, key=lambda arm: (-answers[arm], arm))
-    record.status = "horizon" if not record.exhausted else "exhausted"
-    record.detail["answers"] = {str(arm): n for arm, n in sorted(answers.items())}
-
-
-def _noted(spec: RunSpec) -> bool:
-    """Whether agents report what they noted and released; in the field it stays with them."""
-    return spec.mode == "lab"
-
-
-def _summarise_cooperation(spec: RunSpec, record: RunRecord) -> None:
-    """Duplicates, and the delay in slots by distance in hops."""
-    _summarise(spec, record)
-    if not _noted(spec):
-        return
-    counted: Counter[int] = Counter()
-    slots: Counter[int] = Counter()
-    duplicates = []
-    for log in record.agent_logs:
-        duplicates.append(int(sum(row[1] for row in log.get("duplicates", []))))
-        for _, distance, messages, delay in log.get("hops", []):
-            counted[int(distance)] += int(messages)
-            slots[int(distance)] += int(delay)
-    record.detail["duplicates"] = sum(duplicates)
-    record.detail["duplicates_per_agent"] = duplicates
-    record.detail["delay_by_hops"] = {
-        str(d): {"messages": counted[d], "mean_slots": slots[d] / counted[d]}
-        for d in sorted(counted)
-    }
-
-
-def _summarise_private(spec: RunSpec, record: RunRecord) -> None:
-    """ε' of each agent by its own ledger: the most exposed arm, composed up to δ'."""
-    parameters: Any = spec.model()
-    if getattr(parameters, "releases", "") == "doubling":
-        return
-    record.detail["delta_prime"] = parameters.delta_prime
-    if not _noted(spec):
-        return
-    record.detail["epsilon_prime_per_agent"] = [
-        _most_exposed(ledger, parameters.delta_prime) for ledger in record.ledgers
-    ]
-
-
-def _most_exposed(ledger: list[Release], delta_prime: float) -> float:
-    by_block: dict[str, list[Release]] = {}
-    for release in ledger:
-        by_block.setdefault(release.block, []).append(release)
-    return max(
-        (
-            composed(
-                np.array([r.epsilon for r in releases]),
-                np.array([r.times for r in releases]),
-                delta_prime,
-            )
-            for releases in by_block.values()
-        ),
-        default=0.0,
-    )
-
-
-def _summarise_private_cooperation(spec: RunSpec, record: RunRecord) -> None:
-    _summarise_cooperation(spec, record)
-    _summarise_private(spec, record)
-
-
-def _summarise_private_lone(spec: RunSpec, record: RunRecord) -> None:
-    _summarise(spec, record)
-    _summarise_private(spec, record)
-
-
 SYSTEMS = {
     system.name: system
     for system in (
@@ -541,7 +464,7 @@ SYSTEMS = {
             check=_check_source,
             network=_network,
             bound=_bound_private,
-            summarise=_summarise_private_cooperation,
+            results=results.PRIVATE_COOPERATION,
         ),
         System(
             name="byzantine-ucb",
@@ -561,7 +484,7 @@ SYSTEMS = {
             bound=_bound_byzantine,
             network=_network,
             untold=("contamination",),
-            summarise=_summarise_cooperation,
+            results=results.COOPERATION,
         ),
         System(
             name="cooperative-ucb",
@@ -581,7 +504,7 @@ SYSTEMS = {
             bound=_bound_shared,
             one_form=True,
             network=_network,
-            summarise=_summarise_cooperation,
+            results=results.COOPERATION,
         ),
         System(
             name="ucb1",
@@ -599,7 +522,7 @@ SYSTEMS = {
             check=_check_horizon,
             bound=_bound_alone,
             one_form=True,
-            summarise=_summarise,
+            results=results.ALONE,
         ),
         System(
             name="dp-ucb-int",
@@ -616,7 +539,7 @@ SYSTEMS = {
             bound=_bound_private_alone,
             needs_unit_interval=True,
             check=_check_private,
-            summarise=_summarise_private_lone,
+            results=results.PRIVATE_ALONE,
         ),
         System(
             name="adap-ucb",
@@ -634,7 +557,7 @@ SYSTEMS = {
             one_form=True,
             needs_unit_interval=True,
             check=_check_horizon,
-            summarise=_summarise,
+            results=results.ALONE,
         ),
     )
 }

@@ -10,6 +10,7 @@ from agent.push import Flooding, Gossip
 from agent.sac import Relay
 from coordinator.federated import CdpServer, HdpServer
 from posse.errors import SpecError
+from posse.results.federated import FEDERATED
 from posse.seeds import Purpose
 from posse.spec import topology
 from posse.systems.base import AgentContext, CoordinatorContext, Network, System
@@ -22,7 +23,6 @@ from posse.theory.bounds import (
     positive,
     run_gaps,
 )
-from posse.theory.federated import summarise
 from protocol.federated import (
     Active,
     Adv,
@@ -276,7 +276,7 @@ SYSTEMS = {
             claim=_agents_claim,
             needs_unit_interval=True,
             check=_check_rounds,
-            summarise=summarise,
+            results=FEDERATED,
         ),
         System(
             name="ddp-mab",
@@ -295,7 +295,7 @@ SYSTEMS = {
             has_topology=True,
             check=_check_rounds,
             network=_ddp_network,
-            summarise=summarise,
+            results=FEDERATED,
         ),
         System(
             name="hdp-mab",
@@ -315,7 +315,7 @@ SYSTEMS = {
             components=True,
             check=_check_rounds,
             network=_hdp_network,
-            summarise=summarise,
+            results=FEDERATED,
         ),
         System(
             name="single-mab",
@@ -332,7 +332,7 @@ SYSTEMS = {
             to_coordinator=(),
             claim=_lone_claim,
             needs_unit_interval=True,
-            summarise=summarise,
+            results=FEDERATED,
         ),
     )
 }

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from agent.mase import DpMaseVoter, MaseVoter, RawSender
 from coordinator.mase import CentralEliminator, MaseTally
 from posse.errors import SpecError
+from posse.results.mase import INDEPENDENT
 from posse.seeds import Purpose
 from posse.systems.base import AgentContext, CoordinatorContext, System
 from posse.theory.bounds import (
@@ -38,7 +38,6 @@ from protocol.mase import (
 from protocol.privacy import Claim
 
 if TYPE_CHECKING:
-    from posse.results.record import RunRecord
     from posse.spec.runfile import RunSpec
 
 PAPER = "Rio et al. 2023"
@@ -219,14 +218,6 @@ def _bound_independent(spec: RunSpec, parameters: BaselineParameters, run: int) 
     )
 
 
-def _summarise_independent(spec: RunSpec, record: RunRecord) -> None:
-    """Every agent has its own answer; the run's is the commonest."""
-    answers = Counter(arm for arm in record.answers if arm is not None)
-    if answers:
-        record.best_arm = min(answers, key=lambda arm: (-answers[arm], arm))
-        record.status = "identified" if len(answers) == 1 else "no_consensus"
-
-
 SYSTEMS = {
     system.name: system
     for system in (
@@ -307,7 +298,7 @@ SYSTEMS = {
             to_agent=(),
             to_coordinator=(),
             claim=_silent_claim,
-            summarise=_summarise_independent,
+            results=INDEPENDENT,
         ),
     )
 }

@@ -22,6 +22,7 @@ from coordinator.players import Medium
 from posse.arms import LabMeans
 from posse.arms.csv import CsvArms
 from posse.errors import SpecError
+from posse.results.players import PLAYERS
 from posse.seeds import Purpose
 from posse.systems.base import AgentContext, CoordinatorContext, System
 from posse.theory.bounds import Bound
@@ -34,13 +35,11 @@ from protocol.players import (
     TdfsParameters,
     Variant,
     deviation_factor,
-    jain,
     privacy_factor,
 )
 from protocol.privacy import Claim
 
 if TYPE_CHECKING:
-    from posse.results.record import RunRecord
     from posse.spec.runfile import RunSpec
 
 PAPER = "Tossou & Dimitrakakis 2015"
@@ -225,23 +224,6 @@ def _bound_random(spec: RunSpec, parameters: PlayerParameters, run: int) -> Boun
     return Bound(note="No bound is drawn: a random player's regret grows with time for ever.")
 
 
-def _summarise(spec: RunSpec, record: RunRecord) -> None:
-    """Rewards, collisions and fairness, from what the medium noted."""
-    rewards = record.log.get("rewards", [])
-    collisions = record.log.get("collisions", [])
-    if not rewards:
-        return
-    final = rewards[-1][1:]
-    record.detail["players"] = {
-        "reward_per_player": final,
-        "jain_index": jain(final),
-        "collisions_per_player": [int(c) for c in collisions[-1][1:]],
-        "collisions": int(sum(collisions[-1][1:])),
-        "collision_curve": [[row[0], sum(row[1:])] for row in collisions],
-        "fairness_curve": [[row[0], jain(row[1:])] for row in rewards],
-    }
-
-
 def _system(name: str, title: str, parameters: type[PlayerParameters], **given: Any) -> System:
     return System(
         name=name,
@@ -256,7 +238,7 @@ def _system(name: str, title: str, parameters: type[PlayerParameters], **given: 
         shared_arms=True,
         outlives_agents=True,
         check=_check,
-        summarise=_summarise,
+        results=PLAYERS,
         **given,
     )
 

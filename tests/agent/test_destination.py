@@ -96,8 +96,8 @@ def run(**changes):
 
 def test_nothing_is_claimed_and_nothing_enters_the_ledger() -> None:
     record = memory.run(run(), 0)
-    assert record.privacy["claim"]["mechanism"] == "none"
-    assert record.privacy["spent_per_agent"] == [0.0] * 8
+    assert record.privacy.claim.mechanism == "none"
+    assert record.privacy.spent_per_agent == [0.0] * 8
     assert record.best_arm == 0
 
 

@@ -147,7 +147,7 @@ def test_what_leaves_a_process_is_what_the_page_lists(
     c = Coordinator(run, "tcp://127.0.0.1:*")
     with Tap(c.endpoint) as tap:
         agents = [Agent(tap.endpoint, spec=run), Agent(tap.endpoint, spec=run)]
-        record = c.ended()
+        record = c.ended(60)
         assert c.error is None
         assert [agent.ended() for agent in agents] == [0, 0]
     assert (record.status, record.best_arm) == ("identified", 0)
@@ -160,8 +160,8 @@ def test_what_leaves_a_process_is_what_the_page_lists(
     assert page["agent"] - kinds(tap.to_coordinator) <= {"Finished"}
     assert {"Due", "Report"}.isdisjoint(kinds(tap.to_coordinator))
     assert record.pulls is None
-    assert record.privacy["spent_per_agent"] is None
-    assert record.communication["data"]["messages"] >= 3
+    assert record.privacy.spent_per_agent is None
+    assert record.communication.data.messages >= 3
     assert "spent epsilon = 2 in" in caplog.text
 
 

@@ -81,7 +81,7 @@ def test_a_system_sends_what_the_page_lists_and_ends(system: str, rewards: Path)
         assert record.status in ("identified", "horizon")
         assert not record.refused
         assert record.privacy is not None
-        assert record.privacy["spent_per_agent"] is None
+        assert record.privacy.spent_per_agent is None
 
 
 def test_the_page_lists_nothing_that_nobody_sends(rewards: Path) -> None:

@@ -14,7 +14,8 @@ from posse.cli import report as command_report
 from posse.measure.confidence import mean_ci, wilson
 from posse.report import figures, ledger, network, read, run_page, several
 from posse.results.directory import RunDirectory
-from posse.results.record import RunRecord, communication
+from posse.results.record import RunRecord
+from posse.results.traffic import traffic
 from posse.spec.runfile import parse
 from protocol.control import LinkCount
 from protocol.machine import COORDINATOR
@@ -289,7 +290,7 @@ def large(path, agents=200, points=100_000):
             activations_per_agent=[1] * agents,
             answers=[0] * agents,
             log={"votes": [[float(t), t % agents, 1 + t % 9] for t in range(per_run)]},
-            communication=communication(links),
+            communication=traffic(links),
             links=links if run == 0 else [],
             elapsed_seconds=0.1,
         )

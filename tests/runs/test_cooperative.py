@@ -56,9 +56,9 @@ def test_doubling_releases_cost_epsilon_and_are_refused_in_the_printed_form() ->
     with ProcessEngine(run) as engine:
         one = memory.run(run, 0)
         assert_same_run(one, engine.run(run, 0))
-    assert one.privacy["claim"]["epsilon"] == 0.5
-    assert one.privacy["claim"]["delta"] is None
-    assert one.privacy["spent_per_agent"] == [0.5] * 9
+    assert one.privacy.claim.epsilon == 0.5
+    assert one.privacy.claim.delta is None
+    assert one.privacy.spent_per_agent == [0.5] * 9
     with pytest.raises(SpecError, match=r"parameters.releases: .*variant"):
         spec("private-ucb", "printed", parameters={"releases": "doubling"})
     with pytest.raises(SpecError, match=r"parameters.noise_at: .*intervals"):
@@ -76,21 +76,19 @@ def test_the_record() -> None:
     assert (record.status, record.best_arm) == ("horizon", 0)
     assert (record.slots, record.pulls, record.rounds) == (60, 9 * 60, None)
     edges = record.network["edges"]
-    data = record.communication["data"]
-    assert data["messages"] == 60 * 2 * edges
-    assert record.communication["links"]["agent-agent"] == data["messages"]
+    data = record.communication.data
+    assert data.messages == 60 * 2 * edges
+    assert record.communication.links.agent_agent == data.messages
     assert record.regret_per_agent is not None
     assert sum(record.regret_per_agent) == pytest.approx(record.regret)
     pulls = np.array(record.pulls_per_arm)
     assert record.regret == pytest.approx(pulls @ [0.0, 0.3, 0.5])
     assert record.regret_curve is not None
     assert record.regret_curve[-1] == pytest.approx([60.0, record.regret])
-    by_hops = record.detail["delay_by_hops"]
-    assert [by_hops[d]["mean_slots"] for d in sorted(by_hops)] == [
-        float(d) for d in sorted(by_hops)
-    ]
-    assert by_hops["1"]["messages"] == 59 * 2 * edges
-    assert record.detail["duplicates"] == sum(record.detail["duplicates_per_agent"]) > 0
+    by_hops = record.detail.delay_by_hops
+    assert [by_hops[d].mean_slots for d in sorted(by_hops)] == [float(d) for d in sorted(by_hops)]
+    assert by_hops["1"].messages == 59 * 2 * edges
+    assert record.detail.duplicates == sum(record.detail.duplicates_per_agent) > 0
 
 
 def test_the_ledger_and_what_follows_from_it() -> None:
@@ -98,8 +96,8 @@ def test_the_ledger_and_what_follows_from_it() -> None:
     assert record.privacy is not None
     for ledger, spent, prime in zip(
         record.ledgers,
-        record.privacy["spent_per_agent"],
-        record.detail["epsilon_prime_per_agent"],
+        record.privacy.spent_per_agent,
+        record.detail.epsilon_prime_per_agent,
         strict=True,
     ):
         costs: dict[str, float] = {}
@@ -107,9 +105,9 @@ def test_the_ledger_and_what_follows_from_it() -> None:
             costs[release.block] = costs.get(release.block, 0.0) + release.epsilon
         assert spent == pytest.approx(max(costs.values()))
         assert prime <= spent + 1e-9
-        assert prime <= record.privacy["claim"]["epsilon"] + 1e-9
-    assert record.privacy["claim"]["holds"]
-    assert not memory.run(spec("private-ucb", "printed"), 0).privacy["claim"]["holds"]
+        assert prime <= record.privacy.claim.epsilon + 1e-9
+    assert record.privacy.claim.holds
+    assert not memory.run(spec("private-ucb", "printed"), 0).privacy.claim.holds
 
 
 def test_half_a_diameter_is_said_in_the_result() -> None:
@@ -122,8 +120,8 @@ def test_half_a_diameter_is_said_in_the_result() -> None:
 
 def test_alone_nothing_is_sent() -> None:
     record = memory.run(spec("cooperative-ucb", parameters={"gamma": 0}), 0)
-    assert record.communication["data"]["messages"] == 0
-    assert record.detail["duplicates"] == 0
+    assert record.communication.data.messages == 0
+    assert record.detail.duplicates == 0
 
 
 def test_hearing_further_helps() -> None:

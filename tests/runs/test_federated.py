@@ -23,7 +23,7 @@ def test_memory_and_processes_give_the_same_run(name: str) -> None:
         for number in (0, 1):
             one, other = memory.run(run, number), engine.run(run, number)
             assert_same_run(one, other)
-            assert one.communication["cost"] == other.communication["cost"]
+            assert one.communication.cost == other.communication.cost
             assert (one.status, one.best_arm, one.refused) == ("identified", 0, {})
 
 
@@ -40,13 +40,13 @@ def agents_log(record: RunRecord, name: str) -> list[list[float]]:
 @pytest.mark.parametrize("name", RUNS)
 def test_measured_cost_is_the_closed_form(name: str) -> None:
     record = memory.run(named(name), 0)
-    closed = record.communication.get("closed_form")
-    if closed is None:
+    closed = record.communication.closed_form
+    if not closed:
         assert name in ("ddp gossip", "single")
         return
-    assert closed["exact"]
-    assert record.communication["cost"] == closed["cost"]
-    assert record.communication["rounds"] == record.rounds
+    assert closed.exact
+    assert record.communication.cost == closed.cost
+    assert record.communication.rounds == record.rounds
     assert (record.rounds > 0) == (name != "ddp one")
 
 
@@ -87,12 +87,12 @@ def test_ring_of_gis_pays_the_delay_in_pulls_of_one_arm() -> None:
     same = memory.run(spec("ddp-mab", 8, {"kind": "complete"}), 0)
     assert same.pulls_per_arm == cdp.pulls_per_arm
     assert same.regret == cdp.regret
-    assert same.delay["t_delay"] == [0] * same.rounds
+    assert same.delay.t_delay == [0] * same.rounds
     ring = memory.run(spec("ddp-mab", 8, {"kind": "ring"}), 0)
-    assert ring.delay["t_delay"] == [3] * ring.rounds
+    assert ring.delay.t_delay == [3] * ring.rounds
     longer = memory.run(spec("ddp-mab", 8, {"kind": "ring"}, parameters={"t_delay": "diameter"}), 0)
-    assert longer.delay["t_delay"] == [4] * longer.rounds
-    assert longer.delay["exchange_slots"] == ring.delay["exchange_slots"] == [4] * ring.rounds
+    assert longer.delay.t_delay == [4] * longer.rounds
+    assert longer.delay.exchange_slots == ring.delay.exchange_slots == [4] * ring.rounds
 
 
 def test_a_horizon_inside_a_delay_delivers_and_counts_nothing() -> None:
@@ -111,16 +111,16 @@ def test_a_horizon_inside_a_delay_delivers_and_counts_nothing() -> None:
 
 def test_partial_participation_asks_other_agents_in_each_round() -> None:
     record = memory.run(named("cdp partial"), 0)
-    assert record.communication["links"]["agent-coordinator"] == 4 * record.rounds  # ceil(.4 * 8)
-    assert record.communication["cost"] == 25 * 4 * record.rounds
-    assert max(record.privacy["spent_per_agent"]) == pytest.approx(4.0)  # n ε
+    assert record.communication.links.agent_coordinator == 4 * record.rounds  # ceil(.4 * 8)
+    assert record.communication.cost == 25 * 4 * record.rounds
+    assert max(record.privacy.spent_per_agent) == pytest.approx(4.0)  # n ε
 
 
 def test_privacy_ledger_is_m_epsilon_as_printed_and_epsilon_per_agent() -> None:
     printed = memory.run(named("cdp"), 0)
-    assert printed.privacy["spent_per_agent"] == pytest.approx([8.0] * 8)
+    assert printed.privacy.spent_per_agent == pytest.approx([8.0] * 8)
     honest = memory.run(named("cdp per agent"), 0)
-    assert honest.privacy["spent_per_agent"] == pytest.approx([1.0] * 8)
+    assert honest.privacy.spent_per_agent == pytest.approx([1.0] * 8)
     assert honest.regret > printed.regret
 
 
@@ -137,12 +137,12 @@ def test_the_three_structures_aim_at_the_same_gaps_in_r_rounds(name: str) -> Non
     record = memory.run(named(name), 0)
     assert record.rounds <= 2
     wanted = []
-    for row in record.detail["explored"]:
-        r, aim = row["round"], 0.2 ** (row["round"] / 2)
-        statistical = 8 * math.log(8 * row["active"] * r**2 * 20_000) / (m * aim**2)
+    for row in record.detail.explored:
+        r, aim = row.round, 0.2 ** (row.round / 2)
+        statistical = 8 * math.log(8 * row.active * r**2 * 20_000) / (m * aim**2)
         private = 8 * r * math.sqrt(2 * math.log(8 * 5 * r**2 * 20_000)) / (m**1.5 * aim)
         wanted.append(math.ceil(max(statistical, private)))
-    assert [row["observations"] for row in record.detail["explored"]] == wanted
+    assert [row.observations for row in record.detail.explored] == wanted
 
 
 def test_heterogeneous_arms_have_global_and_local_regret() -> None:
@@ -172,8 +172,8 @@ def test_every_example_is_a_run(path: Path) -> None:
     run = load(path, ["parameters.horizon=12_000"])
     record = memory.run(run, 0)
     assert record.slots == 12_000
-    closed = record.communication["closed_form"]
-    assert record.communication["cost"] == closed["cost"]
+    closed = record.communication.closed_form
+    assert record.communication.cost == closed.cost
 
 
 def test_the_examples_are_all_there() -> None:

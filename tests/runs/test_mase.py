@@ -371,16 +371,16 @@ def test_the_log_adds_up() -> None:
     assert record.regret == pytest.approx(float(gaps @ record.pulls_per_arm))
     assert record.regret_curve is not None
     assert record.regret_curve[-1] == [record.rounds, pytest.approx(record.regret)]
-    data = record.communication["data"]["kinds"]
-    assert data["Eliminated"]["messages"] % 32 == 0
+    data = record.communication.data.kinds
+    assert data["Eliminated"].messages % 32 == 0
 
 
 def test_privacy_spent_is_epsilon_however_many_epochs() -> None:
     close = {"kind": "bernoulli", "means": [0.6, 0.5, 0.1]}
     record = memory.run(spec("dp-mase", agents=16, arms=close, parameters={"epsilon": 0.05}), 0)
     assert record.privacy is not None
-    assert max(record.privacy["releases_per_agent"]) >= 2
-    assert max(record.privacy["spent_per_agent"]) == pytest.approx(0.05)
+    assert max(record.privacy.releases_per_agent) >= 2
+    assert max(record.privacy.spent_per_agent) == pytest.approx(0.05)
 
 
 def test_agents_without_rewards_end_as_no_consensus(tmp_path: Any) -> None:
@@ -411,16 +411,16 @@ def test_the_result_says_what_a_guarantee_means_per_record(
     record = memory.run(run, 0)
     assert record.best_arm == 0
     assert record.privacy is not None
-    assert words in record.privacy["records"]
+    assert words in record.privacy.records
 
 
 def test_control_traffic_does_not_grow_with_pulls() -> None:
     for epsilon in (0.02, 0.5):
         record = memory.run(spec("dp-mase", agents=64, parameters={"epsilon": epsilon}), 0)
         assert record.privacy is not None
-        epochs = sum(record.privacy["releases_per_agent"])
+        epochs = sum(record.privacy.releases_per_agent)
         votes, gone = len(record.log["votes"]), len(record.log["eliminations"])
-        control = record.communication["control"]["messages"]
+        control = record.communication.control.messages
         assert control <= 3 * (votes + epochs + 64 * gone) + 10 * 64
 
 

@@ -68,7 +68,7 @@ def run(spec: RunSpec, number: int = 0) -> RunRecord:
     assert not seen.violations
     if spec.system == "parallel-ucb":
         assert not capture.frames
-    elif record.detail["group_sizes"]:
+    elif record.detail.group_sizes:
         parameters: Any = spec.model()
         assert seen.smallest is not None
         assert seen.smallest >= parameters.group_size

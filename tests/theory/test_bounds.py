@@ -226,4 +226,4 @@ def test_systems_of_one_form_run_alike_in_both_variants(system):
     )
     assert one.regret_curve == other.regret_curve
     assert one.communication == other.communication
-    assert one.privacy["claim"] == other.privacy["claim"]
+    assert one.privacy.claim == other.privacy.claim

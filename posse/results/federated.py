@@ -1,0 +1,167 @@
+"""What runs of federated elimination turned out to be, and cost: counted, and by closed forms.
+
+Li and Song 2022 count links: c1 for one between an agent and the server, c2 for one between two
+agents. `cost` is counted from what was sent; `closed_form` is computed from the graph and the
+number of rounds alone (`posse.theory.federated`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from posse.results.base import Results
+from posse.results.record import Delay, Detail, RunRecord
+from posse.results.traffic import ClosedForm, RoundCost
+from posse.theory.federated import gis_links, gis_links_paper, sac_links
+from protocol.federated import CdpParameters, DdpParameters, HdpParameters, uploaders
+
+if TYPE_CHECKING:
+    from posse.spec.runfile import RunSpec
+
+
+class Explored(msgspec.Struct):
+    """Round r: |I^(r)| arms active, S(r) observations of each so far, of which d are new."""
+
+    round: int
+    active: int
+    observations: int
+    new: int
+
+
+class FederatedDetail(Detail):
+    """The rounds as the first agent explored them; not in the field."""
+
+    explored: list[Explored] | UnsetType = UNSET
+
+
+def _complete(spec: RunSpec, record: RunRecord) -> None:
+    """Complete a record: status and answer where no server decides, rounds, delay and cost.
+
+    In the field what agents noted and sent each other is theirs, and stays unknown here.
+    """
+    parameters = spec.model()
+    decided = len(record.log.get("rounds", []))
+    rounds: int | None = decided
+    match parameters:
+        case CdpParameters():
+            _cdp(spec, parameters, record, decided)
+        case HdpParameters() if spec.mode == "lab":
+            _hdp(spec, parameters, record, decided)
+        case HdpParameters():
+            pass
+        case DdpParameters():
+            rounds = _ddp(spec, parameters, record) if spec.mode == "lab" else None
+            _agree(record)
+        case _:
+            record.communication.cost = 0.0
+            _agree(record)
+    record.rounds = record.communication.rounds = rounds
+    record.detail = FederatedDetail()
+    if spec.mode == "field":
+        return
+    record.communication.cost_per_slot = (record.communication.cost or 0.0) / (record.slots or 1)
+    record.detail = FederatedDetail(
+        [
+            Explored(int(r), int(active), int(s), int(d))
+            for _, r, active, s, d in record.agent_logs[0].get("explored", [])
+        ]
+    )
+
+
+def _cdp(spec: RunSpec, p: CdpParameters, record: RunRecord, rounds: int) -> None:
+    n = uploaders(spec.agents.count, p.participation)
+    traffic = record.communication
+    traffic.cost = p.c1 * traffic.links.agent_coordinator
+    traffic.closed_form = ClosedForm("c1 ceil(pM) rounds", p.c1 * n * rounds, exact=True)
+    traffic.per_round = [RoundCost(r + 1, n, p.c1 * n) for r in range(rounds)]
+
+
+def _ddp(spec: RunSpec, p: DdpParameters, record: RunRecord) -> int:
+    """Returns the number of rounds."""
+    graph = spec.graph(record.run)
+    traffic = record.communication
+    logs = [log.get("exchanged", []) for log in record.agent_logs]
+    per_round = []
+    slots = []
+    for rows in zip(*logs, strict=True):
+        links = sum(int(row[3]) for row in rows)
+        slots.append(int(rows[0][2]))
+        per_round.append(RoundCost(int(rows[0][1]), links, p.c2 * links, slots=slots[-1]))
+    _delay(record, slots, p.t_delay)
+    rounds = len(per_round)
+    traffic.cost = sum(row.cost for row in per_round)
+    traffic.per_round = per_round
+    traffic.closed_form = None
+    if p.exchange != "gossip":
+        exact = gis_links(graph)
+        traffic.closed_form = ClosedForm(
+            "c2 rounds sum over edges of min(d_G, 1 + larger eccentricity)",
+            p.c2 * rounds * exact,
+            exact=True,
+        )
+        traffic.closed_form_paper = ClosedForm(
+            "c2 rounds d_G sum d_i / 2",
+            p.c2 * rounds * gis_links_paper(graph),
+            exact=gis_links_paper(graph) == exact,
+        )
+    return rounds
+
+
+def _hdp(spec: RunSpec, p: HdpParameters, record: RunRecord, rounds: int) -> None:
+    graph = spec.graph(record.run)
+    q = len(graph.components)
+    hops: Counter[int] = Counter()
+    slots: dict[int, int] = {}
+    for log in record.agent_logs:
+        for _, r, used, links in log.get("exchanged", []):
+            hops[int(r)] += int(links)
+            slots[int(r)] = int(used)
+    numbers = range(1, rounds + 1)
+    traffic = record.communication
+    traffic.per_round = [
+        RoundCost(r, hops[r] + q, p.c2 * hops[r] + p.c1 * q, slots=slots.get(r, 0)) for r in numbers
+    ]
+    _delay(record, [slots.get(r, 0) for r in numbers], p.t_delay)
+    traffic.cost = p.c2 * sum(hops[r] for r in numbers) + p.c1 * traffic.links.agent_coordinator
+    traffic.closed_form = ClosedForm(
+        "rounds (c2 sum sd(i, SA_q) + c1 Q)",
+        rounds * (p.c2 * sac_links(graph) + p.c1 * q),
+        exact=True,
+    )
+    traffic.closed_form_by_edges = ClosedForm(
+        "rounds (c2 |E| + c1 Q), every edge of a component once",
+        rounds * (p.c2 * graph.size + p.c1 * q),
+        exact=False,
+    )
+
+
+def _delay(record: RunRecord, slots: list[int], t_delay: str) -> None:
+    """The slots of each round's exchange, and how many of them the exchange alone took."""
+    delay = record.delay or Delay()
+    delay.exchange_slots = slots
+    delay.t_delay = [max(0, s - (t_delay == "diameter-1")) for s in slots]
+    record.delay = delay
+
+
+def _agree(record: RunRecord) -> None:
+    """Where no server decides the answer is the commonest of the agents' own.
+
+    What is left for each is only known in the lab.
+    """
+    record.best_arm = record.commonest_answer()
+    left = {tuple(log["left"][-1][1:]) for log in record.agent_logs if "left" in log}
+    if not left:
+        record.status = "horizon"
+    elif len(left) == 1 and len(next(iter(left))) == 1 and None not in record.answers:
+        record.status = "identified"
+    elif all(len(arms) == 1 for arms in left):
+        record.status = "no_consensus"
+    else:
+        record.status = "horizon"
+
+
+FEDERATED = Results(detail=FederatedDetail, complete=_complete)

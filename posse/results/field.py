@@ -1,0 +1,20 @@
+"""A run of the field: what a coordinator may know of it, and nothing that agents keep.
+
+They report neither pulls nor regret nor what they released or sent each other. The arms that all
+share, and the messages on its own links, are the coordinator's own.
+"""
+
+from posse.results.assembly import Seen, begun, claimed, delay
+from posse.results.record import RunRecord
+from posse.results.traffic import traffic
+from posse.spec.runfile import RunSpec
+
+
+def record(spec: RunSpec, run: int, seen: Seen) -> RunRecord:
+    """The record of run `run`."""
+    found = begun(spec, run, seen)
+    found.links = seen.meter.links()
+    found.communication = traffic(found.links, between_agents=not spec.definition().has_topology)
+    found.delay = delay(seen.delays.histogram())
+    found.privacy = claimed(spec)
+    return found

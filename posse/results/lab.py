@@ -1,0 +1,110 @@
+"""A run of the lab: what the coordinator saw, and what every agent reports at its end."""
+
+import numpy as np
+
+from posse.arms.shared import SharedArms
+from posse.measure import regret
+from posse.results.assembly import QUANTILES, Seen, add_pulls, begun, claimed, delay
+from posse.results.record import Delay, Quantiles, Resources, RunRecord
+from posse.results.traffic import traffic
+from posse.spec.runfile import RunSpec
+from protocol import control
+from protocol.machine import FloatArray
+from protocol.privacy import spent
+
+
+def record(spec: RunSpec, run: int, seen: Seen, reported: dict[int, control.Report]) -> RunRecord:
+    """The record of run `run`. An agent that was dismissed pulled and sent nothing we know of.
+
+    The reports' links and refusals are added to the meter and to `refused` of `seen`.
+    """
+    silence = _no_report(spec.arms.arm_count())
+    reports = [reported.get(n, silence) for n in range(spec.agents.count)]
+    delays = seen.delays.histogram()
+    for report in reports:
+        seen.meter.add(report.links)
+        seen.refused.update(report.refused)
+        delays.update(report.delays)
+    found = begun(spec, run, seen)
+    in_slots = spec.clock() == "slots"
+    if seen.world is None:
+        pulls = np.array([np.frombuffer(report.pulls, dtype="<i8") for report in reports])
+        add_pulls(found, pulls, [report.activations for report in reports])
+        found.slots = max(report.slots for report in reports) if in_slots else None
+    if not in_slots:
+        found.rounds = sum(found.activations_per_agent)
+    _add_regret(found, reports, seen.world, in_slots=in_slots)
+    found.links = seen.meter.links()
+    found.communication = traffic(found.links)
+    found.delay = _delay(delay(delays), reports)
+    if (privacy := claimed(spec)) is not None:
+        privacy.spent_per_agent = [spent(report.releases) for report in reports]
+        privacy.releases_per_agent = [
+            sum(release.times for release in report.releases) for report in reports
+        ]
+    found.privacy = privacy
+    found.resources = _resources([report.resources for report in reports])
+    found.agent_logs = [report.log for report in reports]
+    found.ledgers = [report.releases for report in reports]
+    return found
+
+
+def _no_report(arms: int) -> control.Report:
+    """What stands for the report of an agent that was dismissed."""
+    return control.Report(
+        pulls=bytes(8 * arms),
+        activations=0,
+        slots=0,
+        regret={},
+        curve={},
+        links=[],
+        delays={},
+        refused={},
+        releases=[],
+        log={},
+        seconds={},
+        resources=control.Resources(0.0, 0, 0),
+    )
+
+
+def _add_regret(
+    record: RunRecord, reports: list[control.Report], world: SharedArms | None, *, in_slots: bool
+) -> None:
+    """Totals by reference, and the curve of the whole group, where means are known."""
+    if world is not None and world.regret is not None:
+        record.regret = world.regret.total
+        record.regret_curve = regret.merge([world.regret.curve()], by_time=in_slots)
+        return
+    measured = [report for report in reports if report.curve]
+    if measured:
+        totals = {
+            name: sum(report.regret[name] for report in measured) for name in measured[0].curve
+        }
+        record.regret = totals.get("regret")
+        record.regret_local = totals.get("regret_local")
+        curves = [np.frombuffer(report.curve["regret"]).reshape(-1, 3) for report in measured]
+        record.regret_curve = regret.merge(curves, by_time=in_slots)
+    if all("regret" in report.regret for report in reports):
+        record.regret_per_agent = [report.regret["regret"] for report in reports]
+
+
+def _delay(found: Delay | None, reports: list[control.Report]) -> Delay | None:
+    """With what the agents took the time of, where delays were measured."""
+    if found is None:
+        return None
+    for name in sorted({name for report in reports for name in report.seconds}):
+        values: FloatArray = np.concatenate([report.seconds.get(name, []) for report in reports])
+        p50, p90, p99, p100 = np.quantile(values, QUANTILES).tolist()
+        found.taken[name] = Quantiles(len(values), p50, p90, p99, p100)
+    return found
+
+
+def _resources(used: list[control.Resources]) -> Resources | None:
+    """What each agent's process used, where each has one."""
+    if not any(one.peak_bytes for one in used):
+        return None
+    return Resources(
+        cpu_seconds_per_agent=[one.cpu_seconds for one in used],
+        peak_bytes_per_agent=[one.peak_bytes for one in used],
+        proportional_bytes_per_agent=[one.proportional_bytes for one in used],
+    )

@@ -1,0 +1,22 @@
+"""What runs of best-arm identification turned out to be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from posse.results.base import Results
+from posse.results.record import RunRecord
+
+if TYPE_CHECKING:
+    from posse.spec.runfile import RunSpec
+
+
+def _complete_independent(spec: RunSpec, record: RunRecord) -> None:
+    """Every agent has its own answer; the run's is the commonest."""
+    answers = set(record.answers) - {None}
+    if answers:
+        record.best_arm = record.commonest_answer()
+        record.status = "identified" if len(answers) == 1 else "no_consensus"
+
+
+INDEPENDENT = Results(complete=_complete_independent)

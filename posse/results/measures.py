@@ -1,0 +1,36 @@
+"""The numbers of a run, each with the name it has in every table, figure and summary."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from posse.results.record import RunRecord
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One number of a run; `of` gives None where it does not apply or is not known."""
+
+    name: str
+    of: Callable[[RunRecord], float | None]
+
+
+ROUNDS = Measure("rounds", lambda run: run.rounds)
+SLOTS = Measure("slots", lambda run: run.slots)
+PULLS = Measure("pulls", lambda run: run.pulls)
+REGRET = Measure("regret", lambda run: run.regret)
+DATA_MESSAGES = Measure("data_messages", lambda run: run.communication.data.messages)
+DATA_BYTES = Measure("data_payload_bytes", lambda run: run.communication.data.payload_bytes)
+CONTROL_MESSAGES = Measure("control_messages", lambda run: run.communication.control.messages)
+ELAPSED = Measure("elapsed_seconds", lambda run: run.elapsed_seconds)
+
+MEASURES = (
+    ROUNDS,
+    SLOTS,
+    PULLS,
+    REGRET,
+    DATA_MESSAGES,
+    DATA_BYTES,
+    CONTROL_MESSAGES,
+    ELAPSED,
+)
+"""Those of every system; `summary` has their means."""

@@ -1,0 +1,55 @@
+"""What runs of players on shared arms turned out to be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from posse.results.base import Results
+from posse.results.record import Detail, RunRecord
+from protocol.players import jain
+
+if TYPE_CHECKING:
+    from posse.spec.runfile import RunSpec
+
+
+class Players(msgspec.Struct, kw_only=True):
+    """Rewards, collisions and fairness; curves are [[slot, so far], …]."""
+
+    reward_per_player: list[float]
+    jain_index: float | None
+    collisions_per_player: list[int]
+    collisions: int
+    collision_curve: list[list[float]]
+    fairness_curve: list[list[float | None]]
+
+
+class PlayersDetail(Detail):
+    """`players` is there if any slot was played to its end."""
+
+    players: Players | UnsetType = UNSET
+
+
+def _complete(spec: RunSpec, record: RunRecord) -> None:
+    """From what the medium noted."""
+    rewards = record.log.get("rewards", [])
+    collisions = record.log.get("collisions", [])
+    record.detail = PlayersDetail()
+    if not rewards:
+        return
+    final = rewards[-1][1:]
+    record.detail = PlayersDetail(
+        Players(
+            reward_per_player=final,
+            jain_index=jain(final),
+            collisions_per_player=[int(c) for c in collisions[-1][1:]],
+            collisions=int(sum(collisions[-1][1:])),
+            collision_curve=[[row[0], sum(row[1:])] for row in collisions],
+            fairness_curve=[[row[0], jain(row[1:])] for row in rewards],
+        )
+    )
+
+
+PLAYERS = Results(detail=PlayersDetail, complete=_complete)

@@ -1,0 +1,71 @@
+"""The tables of a series of runs, as they stand in its directory."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from posse.results.measures import MEASURES
+from posse.results.record import RunRecord
+
+_LINK = ("source", "target", "plane", "kind", "messages", "payload_bytes", "frame_bytes")
+_COLUMNS = {"votes": ("agent", "arm"), "eliminations": ("arm",)}
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table by name; each row has a value per column of the header."""
+
+    name: str
+    header: Sequence[str]
+    rows: Iterable[Sequence[Any]]
+
+
+def tables(records: list[RunRecord]) -> Iterator[Table]:
+    """Runs, agents, links, regret, and one table per name in the log."""
+    yield Table(
+        "runs",
+        ("run", "seed", "status", "best_arm", *(measure.name for measure in MEASURES)),
+        (
+            (run.run, run.seed, run.status, run.best_arm, *(m.of(run) for m in MEASURES))
+            for run in records
+        ),
+    )
+    yield Table(
+        "agents",
+        ("run", "agent", "answer", "activations", "pulls", "epsilon_spent"),
+        (row for run in records for row in _agents(run)),
+    )
+    yield Table(
+        "links",
+        ("run", *_LINK),
+        (
+            (run.run, *(getattr(link, name) for name in _LINK))
+            for run in records
+            for link in run.links
+        ),
+    )
+    yield Table(
+        "regret",
+        ("run", "t", "regret"),
+        ((run.run, *point) for run in records for point in run.regret_curve or ()),
+    )
+    for name in sorted({name for run in records for name in run.log}):
+        yield Table(
+            name,
+            ("run", "now", *_COLUMNS.get(name, ())),
+            ((run.run, *row) for run in records for row in run.log.get(name, ())),
+        )
+
+
+def _agents(run: RunRecord) -> Iterator[tuple[Any, ...]]:
+    """A row per agent; empty where it is not known."""
+    unknown = [None] * len(run.answers)
+    spent = run.privacy.spent_per_agent if run.privacy is not None else None
+    columns = (
+        run.answers,
+        run.activations_per_agent or unknown,
+        run.pulls_per_agent or unknown,
+        spent or unknown,
+    )
+    for agent, values in enumerate(zip(*columns, strict=True)):
+        yield run.run, agent, *values

@@ -1,0 +1,119 @@
+"""What went over the links of a run: totals by plane, by kind of message and by kind of link."""
+
+from collections.abc import Iterable
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from protocol.control import LinkCount
+from protocol.machine import COORDINATOR
+from protocol.wire import Plane
+
+
+class Amount(msgspec.Struct):
+    """Messages, and their bytes as the codec made them (payload) and as ZeroMQ had them (frame).
+
+    None where nobody can know: in the field no agent reports what it sent its neighbours.
+    """
+
+    messages: int | None = 0
+    payload_bytes: int | None = 0
+    frame_bytes: int | None = 0
+
+
+class PlaneTraffic(Amount):
+    """The total of one plane, and of each kind of message in it."""
+
+    kinds: dict[str, Amount] = {}
+
+
+class MessagesByLink(msgspec.Struct, rename="kebab"):
+    """Messages of the plane `data` by the papers' kinds of link; None as in `Amount`."""
+
+    agent_coordinator: int = 0
+    coordinator_agent: int = 0
+    agent_agent: int | None = 0
+
+
+class RoundCost(msgspec.Struct):
+    """One round of communication: its links, their cost, the slots that its exchange took."""
+
+    round: int
+    links: int
+    cost: float
+    slots: int | UnsetType = UNSET
+
+
+class KernelBytes(msgspec.Struct):
+    """What the kernel counted on the coordinator's connections."""
+
+    sent: int
+    received: int
+
+
+class ClosedForm(msgspec.Struct):
+    """What a paper's formula says that a run costs; `exact`: it must be what was counted."""
+
+    formula: str
+    cost: float
+    exact: bool
+
+
+class Traffic(msgspec.Struct, kw_only=True):
+    """All that was sent in a run.
+
+    `rounds`: rounds of communication, where the paper counts them. `cost`: the links that the paper
+    counts, at its prices. `socket_bytes`: only on TCP. What stands after the
+    planes is there only where the paper has a formula for the cost.
+    """
+
+    rounds: int | None = None
+    links: MessagesByLink = msgspec.field(default_factory=MessagesByLink)
+    cost: float | None = 0
+    socket_bytes: KernelBytes | None = None
+    data: PlaneTraffic = msgspec.field(default_factory=PlaneTraffic)
+    control: PlaneTraffic = msgspec.field(default_factory=PlaneTraffic)
+    world: PlaneTraffic = msgspec.field(default_factory=PlaneTraffic)
+    per_round: list[RoundCost] | UnsetType = UNSET
+    closed_form: ClosedForm | UnsetType | None = UNSET
+    closed_form_paper: ClosedForm | UnsetType = UNSET
+    closed_form_by_edges: ClosedForm | UnsetType = UNSET
+    cost_per_slot: float | UnsetType = UNSET
+
+    @property
+    def planes(self) -> dict[Plane, PlaneTraffic]:
+        """The traffic by plane."""
+        return {Plane.DATA: self.data, Plane.CONTROL: self.control, Plane.WORLD: self.world}
+
+
+def traffic(links: Iterable[LinkCount], *, between_agents: bool = True) -> Traffic:
+    """The totals of these links; `between_agents`: whether those among neighbours are with them."""
+    planes: dict[int, list[int]] = {plane: [0, 0, 0] for plane in Plane}
+    kinds: dict[int, dict[str, list[int]]] = {plane: {} for plane in Plane}
+    up = down = across = 0
+    for link in links:
+        kind = kinds[link.plane].setdefault(link.kind, [0, 0, 0])
+        for amount in (planes[link.plane], kind):
+            amount[0] += link.messages
+            amount[1] += link.payload_bytes
+            amount[2] += link.frame_bytes
+        if link.plane == Plane.DATA:
+            if link.target == COORDINATOR:
+                up += link.messages
+            elif link.source == COORDINATOR:
+                down += link.messages
+            else:
+                across += link.messages
+
+    def total(plane: Plane, known: bool) -> PlaneTraffic:
+        messages, payload, frame = planes[plane] if known else (None, None, None)
+        by_kind = {kind: Amount(*amount) for kind, amount in kinds[plane].items()}
+        return PlaneTraffic(messages, payload, frame, by_kind)
+
+    return Traffic(
+        links=MessagesByLink(up, down, across if between_agents else None),
+        cost=up + across if between_agents else None,
+        data=total(Plane.DATA, between_agents),
+        control=total(Plane.CONTROL, between_agents),
+        world=total(Plane.WORLD, True),
+    )
