@@ -1,6 +1,6 @@
 # One image for coordinator and agents.
 # Another base: docker build --build-arg BASE_IMAGE=... .
-# More inside:  --build-arg EXTRAS=field,metrics,anonymous   (SciPy, for decomposition = "lp")
+# Other extras: docker build --build-arg EXTRAS=field,metrics,report .
 ARG BASE_IMAGE=python:3.12-slim
 FROM ${BASE_IMAGE}
 ARG EXTRAS=field,metrics

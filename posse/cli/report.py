@@ -6,7 +6,7 @@ from pathlib import Path
 
 from posse.errors import PosseError
 
-_NEEDED = ("jinja2", "matplotlib", "scipy")
+_NEEDED = ("jinja2", "matplotlib")
 
 
 def require_extra() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 from typing import TYPE_CHECKING
 
@@ -90,12 +89,6 @@ def _check_groups(
 def _check_anonymous(spec: RunSpec, parameters: AnonymousParameters) -> None:
     _check_groups(spec, parameters)
     p, users, arms = parameters, spec.agents.count, spec.arms.arm_count()
-    if p.decomposition == "lp" and importlib.util.find_spec("scipy") is None:
-        raise SpecError(
-            "parameters.decomposition",
-            """is 'lp', which needs SciPy: pip install "posse[anonymous]", or take 'greedy' or """
-            "'random'",
-        )
     if p.cluster_size is not None and not p.group_size + 1 <= p.cluster_size <= users:
         raise SpecError(
             "parameters.cluster_size",

@@ -1,0 +1,131 @@
+"""What `pip install posse` brings is enough: for every system by its defaults, and to import."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+from posse.systems import names
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+ROOMS = ("posse", "agent", "coordinator", "topologies", "protocol")
+
+
+def distributions(requirements: list[str]) -> set[str]:
+    """The names in requirements, extras left out, and of all that these require in turn."""
+    found: set[str] = set()
+    todo = [r for r in requirements if "extra ==" not in r]
+    while todo:
+        match = re.match(r"[\w.-]+", todo.pop())
+        assert match
+        name = re.sub(r"[-_.]+", "-", match[0]).lower()
+        if name not in found:
+            found.add(name)
+            try:
+                required = metadata.requires(name) or []
+            except metadata.PackageNotFoundError:
+                continue  # for another Python or another system
+            todo += [r for r in required if "extra ==" not in r]
+    return found
+
+
+def modules(requirements: list[str]) -> set[str]:
+    """The top-level modules that these requirements bring."""
+    wanted = distributions(requirements)
+    brought = metadata.packages_distributions()
+    return {
+        module
+        for module, by in brought.items()
+        if any(re.sub(r"[-_.]+", "-", name).lower() in wanted for name in by)
+    }
+
+
+DEFAULT = modules(PROJECT["dependencies"])
+
+RUN_ALL = """
+import sys
+from importlib import metadata
+from importlib.abc import MetaPathFinder
+
+allowed = set(sys.argv[1].split(","))
+known = set(metadata.packages_distributions()) - allowed
+
+class Absent(MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in known:
+            raise ModuleNotFoundError(f"{name} is not among the dependencies", name=name)
+
+sys.meta_path.insert(0, Absent())
+
+import posse
+from posse.systems import names
+AGENTS = {"corrupted-elimination": 32} | {s: 2 for s in names() if "tdfs" in s or "player" in s}
+LONG = ("anonymous", "explore-then-commit", "cdp-mab", "ddp-mab", "hdp-mab", "single-mab")
+MESHES = ("private-ucb", "byzantine-ucb", "cooperative-ucb", "ddp-mab", "hdp-mab")
+for system in names():
+    run = {
+        "system": system,
+        "agents": {"count": AGENTS.get(system, 8)},
+        "arms": {"kind": "bernoulli", "means": [0.9, 0.5, 0.1]},
+        "engine": {"kind": "memory"},
+        "parameters": {"epsilon": 1.0, "horizon": 2000 if system in LONG else 60},
+    }
+    if system in MESHES:
+        run["topology"] = {"kind": "ring"}
+    while True:
+        try:
+            print(system, posse.run(run).runs[0].status)
+            break
+        except posse.SpecError as error:
+            assert "unknown key" in str(error), error
+            del run["parameters"][error.path.rpartition(".")[2]]
+"""
+
+
+def test_every_system_runs_by_its_defaults_on_the_default_dependencies() -> None:
+    allowed = ",".join(DEFAULT | set(ROOMS))
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", RUN_ALL, allowed],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert [line.split()[0] for line in done.stdout.splitlines()] == names()
+
+
+def test_what_is_imported_is_a_dependency_or_an_extra_that_is_loaded_when_asked_for() -> None:
+    """At the top of a file, a dependency; in functions, and in what draws pages, an extra."""
+    draws = (
+        ROOT / "posse/report",
+        ROOT / "posse/papers/page.py",
+    )
+    extras = [r for name in PROJECT["optional-dependencies"].values() for r in name]
+    optional = modules(extras)
+    wrong = []
+    for room in ROOMS:
+        for path in sorted((ROOT / room).rglob("*.py")):
+            tree = ast.parse(path.read_text())
+            draws_pages = any(path.is_relative_to(place) for place in draws)
+            at_the_top = set() if draws_pages else {id(node) for node in tree.body}
+            for node in ast.walk(tree):
+                match node:
+                    case ast.Import():
+                        imported = [alias.name for alias in node.names]
+                    case ast.ImportFrom(module=str(module), level=0):
+                        imported = [module]
+                    case _:
+                        continue
+                for name in imported:
+                    top = name.partition(".")[0]
+                    enough = DEFAULT if id(node) in at_the_top else DEFAULT | optional
+                    if top not in enough | sys.stdlib_module_names | set(ROOMS):
+                        wrong.append(f"{path.relative_to(ROOT)}:{node.lineno} imports {top}")
+    assert wrong == []
