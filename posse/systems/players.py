@@ -25,7 +25,8 @@ from posse.errors import SpecError
 from posse.results.players import PLAYERS
 from posse.seeds import Purpose
 from posse.systems.base import AgentContext, CoordinatorContext, System
-from posse.theory.bounds import Bound
+from posse.theory.bounds import UNKNOWN_MEANS, Bound, run_means
+from posse.theory.players import fair_sharing_regret, plays_with_bound, plays_without_bound
 from protocol.machine import AgentMachine, ServerMachine
 from protocol.players import (
     TO_MEDIUM,
@@ -42,7 +43,7 @@ from protocol.privacy import Claim
 if TYPE_CHECKING:
     from posse.spec.runfile import RunSpec
 
-PAPER = "Tossou & Dimitrakakis 2015"
+PAPER = "Tossou and Dimitrakakis 2015"
 _SHARE = 1.0 + 1.0 / float(np.log(2.0))
 
 
@@ -216,8 +217,29 @@ def _hybrid_claim(parameters: PrivateTdfsParameters, variant: Variant) -> Claim:
     )
 
 
-def _bound_players(spec: RunSpec, parameters: PlayerParameters, run: int) -> Bound:
-    return Bound(note="No bound is drawn: the paper's theorem on regret is an O(.) in T and ε.")
+def _bound_open(spec: RunSpec, parameters: PlayerParameters, run: int) -> Bound:
+    return Bound(note="No bound is drawn: Theorem 6 is about the private forms.")
+
+
+def _bound_private(spec: RunSpec, parameters: PrivateTdfsParameters, run: int) -> Bound:
+    """Theorem 6, with the plays of Lemma 4 or of Lemma 7."""
+    p, players, means = parameters, spec.agents.count, run_means(spec, run)
+    if means is None:
+        return UNKNOWN_MEANS
+    if p.counter != "hybrid":
+        return Bound(note="No bound is drawn: Theorem 6 is about the hybrid mechanism.")
+    if spec.system == "tdfs-private":
+        lemma, plays = "Lemma 7", plays_without_bound(epsilon=p.epsilon, players=players)
+    else:
+        printed = spec.variant == "printed"
+        lemma = "Lemma 4"
+        plays = plays_with_bound(epsilon=p.epsilon, players=players, as_printed=printed)
+    return Bound(
+        label="Theorem 6",
+        regret=lambda t: fair_sharing_regret(means, t, players=players, plays=plays),
+        note=f"{PAPER}, Theorem 6 with the constants of {lemma}. It says something only where it "
+        "is below T times the sum of the M largest means.",
+    )
 
 
 def _bound_random(spec: RunSpec, parameters: PlayerParameters, run: int) -> Bound:
@@ -252,7 +274,7 @@ SYSTEMS = {
             TdfsParameters,
             agent=_ucb,
             claim=_no_claim,
-            bound=_bound_players,
+            bound=_bound_open,
             one_form=True,
         ),
         _system(
@@ -260,7 +282,7 @@ SYSTEMS = {
             "noisy sums, and a term for the noise in the index",
             PrivateTdfsParameters,
             agent=_private_bound,
-            bound=_bound_players,
+            bound=_bound_private,
             claim=_hybrid_claim,
             needs_unit_interval=True,
         ),
@@ -269,7 +291,7 @@ SYSTEMS = {
             "noisy sums that all move in every slot",
             PrivateTdfsParameters,
             agent=_private,
-            bound=_bound_players,
+            bound=_bound_private,
             one_form=True,
             claim=_hybrid_claim,
             needs_unit_interval=True,

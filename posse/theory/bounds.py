@@ -47,22 +47,27 @@ UNKNOWN_MEANS = Bound(note="No bound is drawn: the arms' true means are not know
 
 def run_gaps(spec: RunSpec, run: int) -> FloatArray | None:
     """Each agent's Δ_k in run `run`, shape (M, K); None where means are not known."""
-    if not isinstance(spec.arms, LabMeans):
-        return None
-    instance = generator(spec.seed, run, COORDINATOR, Purpose.INSTANCE)
-    means = spec.arms.table(spec.agents.count, instance)
-    gaps: FloatArray = means.max(axis=1, keepdims=True) - means
-    return gaps
+    means = _table(spec, run)
+    return None if means is None else means.max(axis=1, keepdims=True) - means
+
+
+def run_means(spec: RunSpec, run: int) -> FloatArray | None:
+    """μ_k averaged over the agents in run `run`, shape (K,); None where they are not known."""
+    means = _table(spec, run)
+    return None if means is None else means.mean(axis=0)
 
 
 def mean_gaps(spec: RunSpec, run: int) -> FloatArray | None:
     """Δ_k of the means averaged over the agents, shape (K,); None where means are not known."""
+    means = run_means(spec, run)
+    return None if means is None else means.max() - means
+
+
+def _table(spec: RunSpec, run: int) -> FloatArray | None:
     if not isinstance(spec.arms, LabMeans):
         return None
     instance = generator(spec.seed, run, COORDINATOR, Purpose.INSTANCE)
-    means = spec.arms.table(spec.agents.count, instance).mean(axis=0)
-    gaps: FloatArray = means.max() - means
-    return gaps
+    return spec.arms.table(spec.agents.count, instance)
 
 
 def positive(gaps: FloatArray) -> FloatArray:
@@ -108,6 +113,35 @@ def private_cooperation_regret(
     logs = np.log(np.maximum(t, 1.0))
     once = cliques * (agents * gamma + 2) + agents * (1 / epsilon + zeta(1.5))
     regret: FloatArray = cliques * 8 * (1 / found).sum() * logs + found.sum() * once
+    return regret
+
+
+def byzantine_cooperation_regret(
+    gaps: FloatArray,
+    t: FloatArray,
+    *,
+    cliques: int,
+    agents: int,
+    gamma: int,
+    sigma: float,
+    epsilon: float,
+) -> FloatArray:
+    """Regret of all agents of Byzantine-Proof Multi-Agent UCB after t slots.
+
+    Dubey and Pentland 2020, Theorem 4.3, with χ̄ = `cliques` the clique cover of G_γ:
+
+        χ̄ Σ_k 4σ² log t / (Δ_k - 2σ sqrt ε)² + (3M + γ χ̄ (M - 1)) Σ_k Δ_k.
+
+    `ValueError` unless 2σ sqrt ε < Δ_k for all k, which event (C) of the proof needs; the theorem
+    prints the condition ε < Δ_min / 2σ. Equation 51 has the factor Δ_k in the first sum.
+    """
+    found = positive(gaps)
+    room = found - 2 * sigma * math.sqrt(epsilon)
+    if (room <= 0).any():
+        raise ValueError("2σ sqrt ε is not below every gap")
+    logs = np.log(np.maximum(t, 1.0))
+    once = 3 * agents + gamma * cliques * (agents - 1)
+    regret: FloatArray = cliques * (4 * sigma**2 / room**2).sum() * logs + once * found.sum()
     return regret
 
 

@@ -31,6 +31,19 @@ def test_private_cooperation_by_hand():
     assert found == pytest.approx([96 + 0.75 * (24 + 10 * (2 + 2.6123753486854883))])
 
 
+def test_byzantine_cooperation_by_hand():
+    # χ̄ = 2, M = 10, γ = 3, σ = .5, ε = .01, so 2σ sqrt ε = .1: 4σ² / .4² + 4σ² / .15²
+    leading = 2 * (1 / 0.4**2 + 1 / 0.15**2)
+    found = bounds.byzantine_cooperation_regret(
+        GAPS, np.array([math.e]), cliques=2, agents=10, gamma=3, sigma=0.5, epsilon=0.01
+    )
+    assert found == pytest.approx([leading + (30 + 3 * 2 * 9) * 0.75])
+    with pytest.raises(ValueError, match="every gap"):
+        bounds.byzantine_cooperation_regret(
+            GAPS, np.array([2.0]), cliques=2, agents=10, gamma=3, sigma=0.5, epsilon=0.0625
+        )
+
+
 @pytest.mark.parametrize(
     ("graph", "gamma", "cliques"),
     [
@@ -159,10 +172,11 @@ def test_every_system_has_a_bound_or_says_why_not():
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"system": "byzantine-ucb", "topology": {"kind": "ring"}}, "drops the factor"),
+        ({"system": "byzantine-ucb", "topology": {"kind": "ring"},
+          "parameters": {"horizon": 100, "assumed_contamination": 0.4}}, "every gap"),
         ({"system": "anonymous", "agents": {"count": 12}}, "without constants"),
-        ({"system": "tdfs-private", "parameters": {"horizon": 100, "epsilon": 1.0},
-          "agents": {"count": 2}}, "O(.)"),
+        ({"system": "tdfs-private", "agents": {"count": 2},
+          "parameters": {"horizon": 100, "epsilon": 1.0, "counter": "tree"}}, "hybrid"),
         ({"system": "corrupted-elimination", "parameters": {"xi": 0.1}, "agents": {"count": 32}},
          "withheld"),
         ({"system": "mase", "agents": {"count": 6, "activity": {"kind": "power", "gamma": 0.8}}},

@@ -1,0 +1,68 @@
+"""Theorem 6 of Tossou and Dimitrakakis 2015 with the constants of its Lemmas 4 and 7.
+
+Symbols: M players, σ(p) the p-th best arm, Δ_{a,σ(p)} = μ_σ(p) - μ_a, τ^D_{a,σ(p)} the plays of arm
+a by player p in the dominant mini-sequence of the first subsequence.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from protocol.machine import FloatArray
+
+Plays = Callable[[float, FloatArray], FloatArray]
+"""τ^D for a gap Δ, up to each of the times t."""
+
+
+def plays_with_bound(*, epsilon: float, players: int, as_printed: bool) -> Plays:
+    """Lemma 4, of UCB-Private-Bound, at the best λ_0 in (0, 1):
+
+        1 + max((8 log t / (Δ λ_0 ε))^2.25, 8 log t / (λ_0² Δ²)) / M + 2π² / (3 M²).
+
+    The print has λ_0 in both terms, so that the best is 1; equation 24 of its own proof gives
+    1 - λ_0 in the first.
+    """
+    lots = np.array([1.0]) if as_printed else np.linspace(0.01, 0.99, 99)
+    rest = lots if as_printed else 1 - lots
+
+    def plays(gap: float, t: FloatArray) -> FloatArray:
+        logs = np.log(np.maximum(t, 1.0))[..., None]
+        noise = (8 * logs / (gap * rest * epsilon)) ** 2.25
+        chance = 8 * logs / (lots * gap) ** 2
+        most: FloatArray = np.maximum(noise, chance).min(axis=-1)
+        found: FloatArray = 1 + most / players + 2 * np.pi**2 / (3 * players**2)
+        return found
+
+    return plays
+
+
+def plays_without_bound(*, epsilon: float, players: int) -> Plays:
+    """Lemma 7, of UCB-Private:
+
+    1 + max(18 (7 + 4 sqrt 3) log⁴ t / ε², 8 log t / Δ²) / M + 4 (1 + log t) / M².
+    """
+
+    def plays(gap: float, t: FloatArray) -> FloatArray:
+        logs = np.log(np.maximum(t, 1.0))
+        noise = 18 * (7 + 4 * np.sqrt(3)) / epsilon**2 * logs**4
+        found: FloatArray = (
+            1 + np.maximum(noise, 8 * logs / gap**2) / players + 4 * (1 + logs) / players**2
+        )
+        return found
+
+    return plays
+
+
+def fair_sharing_regret(
+    means: FloatArray, t: FloatArray, *, players: int, plays: Plays
+) -> FloatArray:
+    """Theorem 6: M Σ_p Σ_{j <= p} Σ_{a: μ_a < μ_σ(j)} τ^D_{a,σ(j)} μ_σ(p), p and j from 1 to M."""
+    order = np.sort(means)[::-1]
+    t = np.asarray(t, dtype=float)
+    total = np.zeros(t.shape)
+    missed = np.zeros(t.shape)
+    for p in range(players):
+        for mean in order[order < order[p]]:
+            missed = missed + plays(float(order[p] - mean), t)
+        total = total + missed * order[p]
+    return players * total
