@@ -230,6 +230,7 @@ def test_systems_of_one_form_run_alike_in_both_variants(system):
         "tdfs-ucb": {"parameters": {"horizon": 200}, "agents": {"count": 2}},
         "tdfs-private": {"parameters": {"horizon": 200, "epsilon": 1.0}, "agents": {"count": 2}},
         "random-player": {"parameters": {"horizon": 200}, "agents": {"count": 2}},
+        "adap-ucb": {"parameters": {"horizon": 200, "epsilon": 1.0}},
         "explore-then-commit": {
             "parameters": {"horizon": 300, "group_size": 3}, "agents": {"count": 9},
         },
