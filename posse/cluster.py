@@ -14,7 +14,7 @@ import msgspec
 
 from posse import api
 from posse.engines import memory
-from posse.errors import PosseError
+from posse.errors import InputError
 from posse.results.record import RunRecord
 from posse.results.result import Result
 from posse.security import address
@@ -45,7 +45,7 @@ class Cluster:
         if bind is not None:
             address.check("bind", bind, bind=True)
             if not address.is_local(bind):
-                raise PosseError(
+                raise InputError(
                     f"bind {bind}: is reached from other machines, and a cluster has no keys; use "
                     "posse coordinator --keys there, or an address of this machine only"
                 )

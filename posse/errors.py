@@ -7,10 +7,14 @@ class PosseError(Exception):
     exit_code = 1
 
 
-class SpecError(PosseError):
-    """The run file is wrong at `path`; nothing was started."""
+class InputError(PosseError):
+    """What was typed, or a file or folder that was named, is wrong; nothing was started."""
 
     exit_code = 2
+
+
+class SpecError(InputError):
+    """The run file is wrong at `path`."""
 
     def __init__(self, path: str, problem: str) -> None:
         super().__init__(f"{path}: {problem}" if path else problem)

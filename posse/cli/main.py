@@ -1,8 +1,8 @@
 """The command line. Heavy imports wait until a command needs them.
 
 Exit codes: 0 the command did what it says (a run that ended without consensus is a result);
-2 the input was wrong and nothing was started; 3 a run failed; 1 another error of use;
-130 interrupted.
+2 the input was wrong and nothing was started; 3 a run failed; 1 this machine cannot do it (an extra
+is missing, a port is taken, nobody answers); 130 interrupted.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from posse.errors import PosseError
+from posse.errors import InputError, PosseError
 
 INTERRUPTED = 130
 
@@ -77,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
 
     graph = commands.add_parser("topology", help="describe and draw a run file's graph")
     _run_file(graph)
-    graph.add_argument("--run", type=int, default=0, metavar="N", help="the graph of run N")
+    graph.add_argument("--run", type=_number, default=0, metavar="N", help="the graph of run N")
     graph.add_argument("--draw", type=Path, metavar="OUT", help="draw to OUT.png or OUT.svg")
     graph.add_argument("--json", action="store_true", help="print one JSON document")
     graph.set_defaults(command=_topology)
@@ -106,7 +106,7 @@ def _elsewhere(commands: Any) -> None:
 
     keys = commands.add_parser("keys", help="make key pairs for a coordinator and its agents")
     keys.add_argument("folder", type=Path, metavar="DIR", help="where to; adds what is missing")
-    keys.add_argument("--agents", type=int, required=True, metavar="N", help="how many agents")
+    keys.add_argument("--agents", type=_count, required=True, metavar="N", help="how many agents")
     keys.set_defaults(command=_keys)
 
     status = commands.add_parser("status", help="who is up, what was heard, what is waited for")
@@ -191,6 +191,13 @@ def _evidence(commands: Any) -> None:
     paper.set_defaults(command=_paper)
 
 
+def _number(text: str) -> int:
+    """The number of one of several; they begin at 0."""
+    if not text.isdigit():
+        raise argparse.ArgumentTypeError(f"is {text}; it must be a whole number from 0")
+    return int(text)
+
+
 def _count(text: str) -> int:
     """A number of something of which there must be one."""
     if not text.isdigit() or int(text) < 1:
@@ -257,7 +264,7 @@ def _coordinator(options: argparse.Namespace) -> int:
 
     checked = spec.load(options.file, [*_overrides(options), "engine.kind=processes"])
     if checked.mode == "field" and not options.keys:
-        raise PosseError("the field needs keys: make them by posse keys DIR and add --keys DIR")
+        raise InputError("the field needs keys: make them by posse keys DIR and add --keys DIR")
     _refuse_open_address("--bind", options.bind, options)
     log.begin("coordinator", insecure=options.keys is None)
     if options.keys:
@@ -321,7 +328,7 @@ def _rank(said: str) -> int:
     sources = {"--rank": said} if said != "auto" else {n: os.environ.get(n, "") for n in names}
     for name, value in sources.items():
         if value and not value.isdigit():
-            raise PosseError(f"{name} {value}: must be a number from 0, or auto")
+            raise InputError(f"{name} {value}: must be a number from 0, or auto")
         if value:
             return int(value)
     return -1
@@ -359,9 +366,9 @@ def _refuse_open_address(option: str, address: str, options: argparse.Namespace)
 
     addresses.check(option, address, bind=option != "--join")
     if options.keys and options.insecure:
-        raise PosseError("--keys and --insecure contradict each other; choose one")
+        raise InputError("--keys and --insecure contradict each other; choose one")
     if not options.keys and not options.insecure and not addresses.is_local(address):
-        raise PosseError(
+        raise InputError(
             f"{address} is reached from other machines and there are no keys; make them by "
             "posse keys DIR and add --keys DIR, or add --insecure if everybody who reaches it may "
             "join"

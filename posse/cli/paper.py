@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from posse.cli import paths
 from posse.cli.report import require_extra
 from posse.errors import PosseError
 
@@ -37,6 +38,9 @@ def run(names: list[str], *, quick: bool, engine: str, out: Path, document: Path
     from posse.papers import conduct, page, reproduction  # noqa: PLC0415
 
     chosen = [papers.named(name) for name in names] or list(papers.experiments().values())
+    paths.folder(out)
+    if document is not None:
+        paths.file(document)
     failed = []
     say = _Speaker()
     for experiment in chosen:
@@ -86,6 +90,7 @@ def estimate(names: list[str], *, quick: bool, engine: str, out: Path) -> int:
     from posse.papers import conduct  # noqa: PLC0415
 
     chosen = [papers.named(name) for name in names] or list(papers.experiments().values())
+    paths.folder(out)
     say = _Speaker()
     for experiment in chosen:
         cost = conduct.estimate(

@@ -4,7 +4,8 @@ import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 
-from posse.errors import PosseError
+from posse.cli import paths
+from posse.errors import InputError, PosseError
 
 _NEEDED = ("jinja2", "matplotlib")
 
@@ -25,12 +26,12 @@ def report(directory: Path, out: Path | None) -> int:
     from posse.report import read, run_page, several  # noqa: PLC0415  (matplotlib takes half a second)
 
     found = read.find(directory)
+    path = paths.file(out or directory / "report.html")
     if read.is_run(directory):
         made = run_page.run_page(found[0])
     else:
         name = directory.resolve().name
         made = several.several_page(found, f"{name}: {len(found)} series", "posse report")
-    path = out or directory / "report.html"
     made.write(path)
     print(path)
     return 0
@@ -43,8 +44,9 @@ def compare(directories: Sequence[Path], out: Path) -> int:
 
     found = [series for directory in directories for series in read.find(directory)]
     if len(found) < 2:
-        raise PosseError("posse compare needs at least two runs; for one there is posse report")
+        raise InputError("posse compare needs at least two runs; for one there is posse report")
     several.fit(found)
+    paths.file(out)
     systems = list(dict.fromkeys(series.system for series in found))
     title = " · ".join(systems) if len(systems) > 1 else f"{systems[0]}, {len(found)} series"
     several.several_page(found, title, "posse compare · the same arms").write(out)

@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
+from posse.cli import paths
 from posse.cli import summary as closing
 from posse.cli.progress import Progress
 from posse.errors import PosseError
@@ -24,6 +25,7 @@ def run(
     runner: Callable[..., AbstractContextManager[Result]],
 ) -> int:
     """Run a checked specification by `runner` and, before leaving it, write what came of it."""
+    paths.folder(options.out or paths.RUNS)
     name = options.file.stem
     directory = RunDirectory(options.out, spec) if options.out else RunDirectory.fresh(name, spec)
     console = Console(stderr=True)

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from posse import api
+from posse.cli import paths
 from posse.engines.pool import on_all_cores
 from posse.errors import PosseError, SpecError
 from posse.spec import runfile as spec
@@ -48,6 +49,7 @@ def run(options: argparse.Namespace, overrides: list[str]) -> int:
     for point in grid:
         values = [f"{path}={value}" for path, value in point.items()]
         specs.append(spec.load(options.file, [*overrides, "engine.kind=memory", *values]))
+    paths.folder(options.out or paths.RUNS)
     documents = [msgspec.to_builtins(checked) for checked in specs]
     if options.dask:
         results = _on_dask(options.dask, documents)
@@ -55,7 +57,7 @@ def run(options: argparse.Namespace, overrides: list[str]) -> int:
         results = list(on_all_cores(one, documents, options.jobs))
     rows = [{"at": point, **result} for point, result in zip(grid, results, strict=True)]
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
-    folder = options.out or Path("runs") / f"sweep-{options.file.stem}-{stamp}"
+    folder = options.out or paths.RUNS / f"sweep-{options.file.stem}-{stamp}"
     _write(folder, rows)
     if options.json:
         json.dump(rows, sys.stdout)

@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from posse.errors import PosseError, SpecError
+from posse.cli import paths
+from posse.errors import InputError, PosseError, SpecError
 from posse.spec.runfile import convert, read
 from posse.spec.topology import TopologySpec, lay_out
 from topologies.graphs import Graph, GraphError
@@ -28,7 +29,9 @@ def run(
     Raises `SpecError` as `posse run` would.
     """
     if draw is not None and draw.suffix.lower() not in _PICTURES:
-        raise PosseError(f"--draw {draw}: the name must end in {' or '.join(_PICTURES)}")
+        raise InputError(f"--draw {draw}: the name must end in {' or '.join(_PICTURES)}")
+    if draw is not None:
+        paths.file(draw)
     graph = load(path, overrides, number)
     facts = describe(graph)
     if as_json:
@@ -108,7 +111,7 @@ def _some(values: list[int]) -> str:
 def picture(graph: Graph, path: Path) -> None:
     """Draw a graph as PNG or SVG: sinks are large and orange, every agent has its rank.
 
-    Raises `PosseError` without matplotlib, and if the file cannot be written.
+    Raises `PosseError` without matplotlib.
     """
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
@@ -141,10 +144,7 @@ def picture(graph: Graph, path: Path) -> None:
             str(i), (x, y), ha="center", va="center", fontsize=max(3, min(9, size / 30)), zorder=3
         )
     axes.legend(loc="lower right", frameon=False)
-    try:
-        figure.savefig(path, dpi=150)
-    except OSError as error:
-        raise PosseError(f"{path} cannot be written: {error.strerror}") from None
+    figure.savefig(path, dpi=150)
 
 
 def _places(graph: Graph) -> list[tuple[float, float]]:

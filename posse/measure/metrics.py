@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from posse.errors import PosseError
+from posse.errors import InputError, PosseError
 
 
 def publish(status: Callable[[], dict[str, Any]], address: str) -> Any:
@@ -17,7 +17,7 @@ def publish(status: Callable[[], dict[str, Any]], address: str) -> Any:
         raise PosseError('--metrics needs: pip install "posse[metrics]"') from None
     host, _, port = address.rpartition(":")
     if not port.isdigit() or int(port) > 0xFFFF:
-        raise PosseError(
+        raise InputError(
             f"--metrics {address}: must be [HOST]:PORT, as in :9100, with a number up to 65535"
         )
     registry = CollectorRegistry()

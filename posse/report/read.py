@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from posse.errors import PosseError
+from posse.errors import InputError
 from posse.results.directory import FAILURE, RESULT, SPECIFICATION
 from protocol.wire import Plane
 
@@ -130,14 +130,14 @@ def is_run(path: Path) -> bool:
 def find(path: Path) -> list[Series]:
     """The series in `path`: itself, or, for a sweep, each of its sub-directories in order."""
     if not path.exists():
-        raise PosseError(f"{path}: does not exist")
+        raise InputError(f"{path}: does not exist")
     if not path.is_dir():
-        raise PosseError(f"{path}: is a file; give the directory that posse run wrote")
+        raise InputError(f"{path}: is a file; give the directory that posse run wrote")
     if is_run(path):
         return [read(path)]
     runs = sorted(child for child in path.iterdir() if child.is_dir() and is_run(child))
     if not runs:
-        raise PosseError(
+        raise InputError(
             f"{path}: is not a run: it has no {SPECIFICATION}, and no directory in it has one; "
             "posse run FILE --out DIR makes a run directory"
         )
@@ -145,7 +145,7 @@ def find(path: Path) -> list[Series]:
 
 
 def read(path: Path) -> Series:
-    """One run directory; raises `PosseError` if a file in it is not what posse wrote."""
+    """One run directory; raises `InputError` if a file in it is not what posse wrote."""
     try:
         specification = tomllib.loads((path / SPECIFICATION).read_text())
         document, failure = _document(path)
@@ -163,7 +163,7 @@ def read(path: Path) -> Series:
         for run in series.runs:
             _ = (run["status"], run["communication"]["data"], run["answers"])
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise PosseError(
+        raise InputError(
             f"{path}: is not what posse run wrote ({type(error).__name__}: {error})"
         ) from None
     return series

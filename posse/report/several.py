@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Any
 
-from posse.errors import PosseError
+from posse.errors import InputError
 from posse.measure.confidence import mean_ci
 from posse.report import figures, ledger
 from posse.report.drawing import (
@@ -29,12 +29,12 @@ _METRICS = {
 
 
 def fit(series: list[Series]) -> None:
-    """Raise `PosseError` unless all had the same arms, with a sentence on what differs."""
+    """Raise `InputError` unless all had the same arms, with a sentence on what differs."""
     first = series[0]
     for other in series[1:]:
         mine, theirs = first.specification["arms"], other.specification["arms"]
         if mine != theirs:
-            raise PosseError(
+            raise InputError(
                 f"{first.path} and {other.path} do not fit together: their arms differ "
                 f"({_difference(mine, theirs)}); compare runs on the same [arms]"
             )

@@ -22,7 +22,7 @@ from typing import TextIO
 import zmq.auth
 from zmq.utils import z85
 
-from posse.errors import PosseError
+from posse.errors import InputError, PosseError
 
 ALLOWLIST = "allowlist.toml"
 OPERATOR = -2
@@ -73,8 +73,6 @@ def create(folder: Path, agents: int) -> int:
 
     Secret files are never readable by others, not even while they are written.
     """
-    if agents < 1:
-        raise PosseError(f"--agents {agents}: must be at least 1")
     mask = os.umask(0o077)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -89,7 +87,7 @@ def create(folder: Path, agents: int) -> int:
         draft.write_text(_HEADER + "\n".join([*lines, "]", ""]))
         draft.rename(folder / ALLOWLIST)
     except OSError as error:
-        raise PosseError(f"{folder} cannot be written: {error.strerror}") from None
+        raise InputError(f"{folder} cannot be written: {error.strerror}") from None
     finally:
         os.umask(mask)
     return len(missing)
@@ -113,18 +111,18 @@ def for_coordinator(folder: Path, agents: int) -> CoordinatorKeys:
         raw = tomllib.loads(path.read_text())
         allowed = tuple(str(key) for key in raw["agents"])
     except OSError as error:
-        raise PosseError(
+        raise InputError(
             f"{path} cannot be read: {error.strerror}; make it by posse keys"
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
-        raise PosseError(f"{path} is not an allowlist: {error}; make it by posse keys") from None
+        raise InputError(f"{path} is not an allowlist: {error}; make it by posse keys") from None
     for rank, key in enumerate(allowed):
         if not _is_key(key):
-            raise PosseError(f"{path}: the key of agent {rank} is not a public key of ZeroMQ")
+            raise InputError(f"{path}: the key of agent {rank} is not a public key of ZeroMQ")
         if key in allowed[:rank]:
-            raise PosseError(f"{path}: agents {allowed.index(key)} and {rank} have the same key")
+            raise InputError(f"{path}: agents {allowed.index(key)} and {rank} have the same key")
     if len(allowed) < agents:
-        raise PosseError(
+        raise InputError(
             f"{path} has the keys of {len(allowed)} agents and the run file asks for {agents}; "
             f"run: posse keys {folder} --agents {agents}"
         )
@@ -148,7 +146,7 @@ def for_agent(folder: Path, rank: int) -> AgentKeys:
         if (match := re.fullmatch(r"agent-(\d+)\.key_secret", path.name))
     }
     if not found:
-        raise PosseError(f"{folder} has no secret key of an agent (agent-RANK.key_secret)")
+        raise InputError(f"{folder} has no secret key of an agent (agent-RANK.key_secret)")
     for free, path in sorted(found.items()):
         pair = _secret(path)
         claim = path.open()
@@ -173,9 +171,9 @@ def _secret(path: Path) -> Pair:
     """A secret key, which others must not be able to read."""
     pair = _load(path)
     if not pair.secret:
-        raise PosseError(f"{path} has no secret key in it")
+        raise InputError(f"{path} has no secret key in it")
     if path.stat().st_mode & (stat.S_IROTH | stat.S_IWOTH):
-        raise PosseError(f"{path} is readable by everybody; run: chmod 600 {path}")
+        raise InputError(f"{path} is readable by everybody; run: chmod 600 {path}")
     return pair
 
 
@@ -184,11 +182,11 @@ def _load(path: Path) -> Pair:
         public, secret = zmq.auth.load_certificate(path)
     except OSError as error:
         reason = error.strerror or "no such file"
-        raise PosseError(f"{path} cannot be read: {reason}; make it by posse keys") from None
+        raise InputError(f"{path} cannot be read: {reason}; make it by posse keys") from None
     except ValueError as error:
-        raise PosseError(f"{path} is not a key of posse: {error}") from None
+        raise InputError(f"{path} is not a key of posse: {error}") from None
     if not _is_key(public.decode()):
-        raise PosseError(f"{path} is not a key of posse: its public key is malformed")
+        raise InputError(f"{path} is not a key of posse: its public key is malformed")
     return Pair(public.decode(), secret.decode() if secret else "")
 
 

@@ -82,9 +82,9 @@ def test_json_is_one_document_and_nothing_else(
         (["run", "ride.toml", "--set", "parameters.epsilon=-1"], 2, "parameters.epsilon: is -1"),
         (["check", "ride.toml", "--set", "agents.count=2"], 2, "agents.count: is 2"),
         (["list", "dp-mse"], 2, "did you mean 'dp-mase'"),
-        (["coordinator", "ride.toml", "--bind", "tcp://0.0.0.0:0"], 1, "add --insecure"),
-        (["agent", "--join", "tcp://10.0.0.1:7000"], 1, "add --insecure"),
-        (["agent", "--join", "tcp://127.0.0.1:1", "--rank", "x"], 1, "--rank x"),
+        (["coordinator", "ride.toml", "--bind", "tcp://0.0.0.0:0"], 2, "add --insecure"),
+        (["agent", "--join", "tcp://10.0.0.1:7000"], 2, "add --insecure"),
+        (["agent", "--join", "tcp://127.0.0.1:1", "--rank", "x"], 2, "--rank x"),
     ],
 )
 def test_mistakes_cost_one_sentence_and_their_exit_code(

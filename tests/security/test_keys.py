@@ -82,9 +82,9 @@ def test_what_is_wrong_with_a_folder_is_said(tmp_path: Path) -> None:
 def test_an_open_address_needs_keys_or_the_word(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["agent", "--join", "tcp://10.1.2.3:7000"]) == 1
+    assert main(["agent", "--join", "tcp://10.1.2.3:7000"]) == 2
     assert "make them by posse keys" in capsys.readouterr().err
-    assert main(["agent", "--join", "tcp://h:1", "--insecure", "--keys", str(tmp_path)]) == 1
+    assert main(["agent", "--join", "tcp://h:1", "--insecure", "--keys", str(tmp_path)]) == 2
     assert "contradict" in capsys.readouterr().err
 
 
@@ -97,7 +97,7 @@ def test_a_name_that_begins_like_loopback_is_not_local(
     ] == [True, True, True, False, False, False, False]
     assert address.is_local("ipc:///tmp/x")
     for command in ("status", "agent"):
-        assert main([command, "--join", "tcp://127.example.org:7000"]) == 1
+        assert main([command, "--join", "tcp://127.example.org:7000"]) == 2
         assert "there are no keys; make them by posse keys" in capsys.readouterr().err
 
 
@@ -108,7 +108,7 @@ def test_a_name_that_begins_like_loopback_is_not_local(
 def test_what_is_no_address_is_said_before_anything_starts(
     wrong: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["agent", "--insecure", "--join", wrong]) == 1
+    assert main(["agent", "--insecure", "--join", wrong]) == 2
     assert f"--join {wrong}: must be tcp://HOST:PORT, as in" in capsys.readouterr().err
     with pytest.raises(PosseError, match="^--bind "):
         address.check("--bind", wrong, bind=True)

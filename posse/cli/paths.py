@@ -1,0 +1,32 @@
+"""Places to write to, looked at before anything starts."""
+
+import os
+from pathlib import Path
+
+from posse.errors import InputError
+
+RUNS = Path("runs")
+"""Where directories go that nobody named."""
+
+
+def folder(path: Path) -> Path:
+    """Make a folder, with those above it; `InputError` where nothing can be written into it."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise InputError(f"{path} is a file; name a folder") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from None
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise InputError(f"{path} cannot be written: Permission denied")
+    return path
+
+
+def file(path: Path) -> Path:
+    """A file to write, in a folder that is made; `InputError` where it cannot be."""
+    folder(path.parent)
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; name a file")
+    if path.exists() and not os.access(path, os.W_OK):
+        raise InputError(f"{path} cannot be written: Permission denied")
+    return path

@@ -1,0 +1,94 @@
+"""Wrong input ends with exit code 2 and one sentence, in every command, before anything starts."""
+
+import argparse
+
+import pytest
+
+from posse.cli import main as cli
+
+WRONG = [
+    "run absent.toml",
+    "run .",
+    "run ride.toml --set nonsense",
+    "run ride.toml --set parameters.epsilon=-1",
+    "run ride.toml --seed -1",
+    "run ride.toml --repeat 0",
+    "run ride.toml --jobs 0",
+    "run ride.toml --out ride.toml",
+    "run ride.toml --out /proc/none",
+    "list dp-mse",
+    "check absent.toml",
+    "topology ride.toml",
+    "topology graph.toml --run -1",
+    "topology graph.toml --draw graph.pdf",
+    "topology graph.toml --draw /proc/none/graph.svg",
+    "sweep absent.toml --over seed=1",
+    "sweep ride.toml --over seed",
+    "sweep ride.toml --over parameters.epsilon=x",
+    "sweep ride.toml --over seed=1 --out /proc/none",
+    "report absent",
+    "report ride.toml",
+    "report .",
+    "compare absent absent",
+    "paper rio-0",
+    "paper rio-1 --out /proc/none",
+    "paper rio-1 --estimate --out /proc/none",
+    "paper rio-1 --document /proc/none/document.md",
+    "coordinator absent.toml --bind tcp://127.0.0.1:0",
+    "coordinator ride.toml --bind nonsense",
+    "coordinator ride.toml --bind tcp://0.0.0.0:0",
+    "coordinator ride.toml --bind tcp://127.0.0.1:0 --keys absent",
+    "coordinator ride.toml --bind tcp://127.0.0.1:0 --keys absent --insecure",
+    "coordinator ride.toml --bind tcp://127.0.0.1:0 --out /proc/none",
+    "coordinator ride.toml --bind tcp://127.0.0.1:0 --metrics nonsense",
+    "coordinator field.toml --bind tcp://127.0.0.1:0",
+    "agent --join nonsense",
+    "agent --join tcp://10.0.0.1:7000",
+    "agent --join tcp://127.0.0.1:1 --rank x",
+    "agent --join tcp://127.0.0.1:1 --keys absent",
+    "agent --join tcp://127.0.0.1:1 --run absent.toml",
+    "status --join nonsense",
+    "status --join tcp://127.0.0.1:1 --keys absent",
+    "keys folder --agents 0",
+    "keys folder --agents x",
+    "keys ride.toml --agents 1",
+    "keys /proc/none --agents 1",
+]
+
+RIDE = """
+system = "dp-mase"
+agents.count = 8
+arms = { kind = "bernoulli", means = [0.9, 0.1] }
+parameters.epsilon = 0.5
+"""
+FIELD = """
+system = "dp-mase"
+mode = "field"
+agents.count = 8
+arms = { kind = "csv", path = "rewards-{rank}.csv", count = 2 }
+parameters.epsilon = 0.5
+"""
+
+
+@pytest.mark.parametrize("line", WRONG)
+def test_wrong_input_is_a_sentence_and_exit_code_2(line, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ride.toml").write_text(RIDE)
+    (tmp_path / "field.toml").write_text(FIELD)
+    (tmp_path / "graph.toml").write_text('topology = { kind = "ring" }\nagents.count = 4\n')
+    try:
+        code = cli.main(line.split())
+    except SystemExit as usage:
+        code = usage.code
+    said = capsys.readouterr()
+    assert code == 2
+    assert said.out == ""
+    sentences = [row for row in said.err.splitlines() if row.startswith("posse")]
+    assert len(sentences) == 1, said.err
+    assert "Traceback" not in said.err
+
+
+def test_every_command_is_among_them():
+    parser = cli._parser()
+    commands = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
+    assert {line.split()[0] for line in WRONG} == set(commands.choices)
