@@ -13,7 +13,7 @@ from agent.trimmed import TrimmedMeans
 from bench.bare_mesh import bare_mesh
 from bench.tables import show, spread
 from posse.engines.processes import ProcessEngine
-from posse.spec.runfile import parse
+from posse.plan import prepare
 
 MESHES = ((200, 0.1, 60, 3), (64, 0.15, 200, 5))
 """Agents, p of the Erdős–Rényi graph, slots, rounds; the first is the one that the bar is for."""
@@ -24,7 +24,7 @@ ARMS = 5
 
 
 def mesh(agents: int, p: float, slots: int, rounds: int) -> None:
-    spec = parse(
+    plan = prepare(
         {
             "system": "cooperative-ucb",
             "seed": 1,
@@ -38,17 +38,17 @@ def mesh(agents: int, p: float, slots: int, rounds: int) -> None:
     bare: list[float] = []
     cpus: list[tuple[float, float]] = []
     size = 0
-    with ProcessEngine(spec) as engine:
-        engine.run(spec, 0)  # warm
+    with ProcessEngine(plan) as engine:
+        engine.run(plan, 0)  # warm
         for _ in range(rounds):
-            record = engine.run(spec, 0)
+            record = engine.run(plan, 0)
             assert record.elapsed_seconds is not None
             assert record.resources is not None
             data = record.communication.data
             size = data.frame_bytes // data.messages
             ours.append(data.messages / record.elapsed_seconds)
             cpu = sum(record.resources.cpu_seconds_per_agent) / data.messages
-            frames, seconds, used = bare_mesh(spec.graph(0), slots, size)
+            frames, seconds, used = bare_mesh(plan.spec.graph(0), slots, size)
             assert frames == data.messages
             bare.append(frames / seconds)
             cpus.append((1e6 * cpu, 1e6 * used / frames))

@@ -16,13 +16,13 @@ from pathlib import Path
 
 from bench.tables import show
 from posse.engines.processes import ProcessEngine
+from posse.plan import prepare
 from posse.security import keys
-from posse.spec.runfile import parse
 
 
 def messages_per_second(agents: int, folder: Path | None, seconds: float) -> float:
     """Frames that the coordinator takes per second of a run that does not end by itself."""
-    spec = parse(
+    spec = prepare(
         {
             "system": "central",
             "agents": {"count": agents},

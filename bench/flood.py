@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from posse.spec.runfile import RunSpec, topology
-from posse.systems.base import Network, System
+from posse.spec.runfile import RunSpec
+from posse.systems.base import System
+from posse.systems.network import Network, along
 from protocol.errors import RemoteProtocolError
 from protocol.machine import AgentEffects, AgentEvent, Finish, Parameters, Received, Send, Started
 from protocol.privacy import Claim
@@ -54,8 +55,8 @@ class MeshAgent:
         return [Send(n, frame) for n in self.neighbours]
 
 
-def _network(spec: RunSpec, run: int) -> Network:
-    return topology.network(spec.graph(run))
+def _network(spec: RunSpec, parameters: MeshParameters, run: int) -> Network:
+    return along(spec.graph(run))
 
 
 MESH = System(

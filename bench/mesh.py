@@ -24,7 +24,7 @@ from bench.flood import MESH
 from bench.tables import show, spread
 from posse.engines.agent_process import AgentProcess
 from posse.engines.processes import ProcessEngine
-from posse.spec.runfile import RunSpec, parse
+from posse.plan import Plan, prepare
 from posse.systems import register
 from protocol.wire import HEADER
 from topologies.graphs import Graph
@@ -56,8 +56,8 @@ def _fork(body: Callable[..., object], *arguments: object) -> int:
     return pid
 
 
-def _spec(agents: int, topology: dict[str, Any], slots: int) -> RunSpec:
-    return parse(
+def _spec(agents: int, topology: dict[str, Any], slots: int) -> Plan:
+    return prepare(
         {
             "system": MESH.name,
             "agents": {"count": agents},
@@ -71,10 +71,10 @@ def _spec(agents: int, topology: dict[str, Any], slots: int) -> RunSpec:
 class OurMesh:
     """Real hosts and agent processes, up until closed."""
 
-    def __init__(self, spec: RunSpec) -> None:
-        self._spec = spec
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
         self._folder = tempfile.TemporaryDirectory(prefix="bench-")
-        self._engine = ProcessEngine(spec, spawn=0)
+        self._engine = ProcessEngine(plan, spawn=0)
         endpoint, token = self._engine.endpoint, self._engine.token
         inbox = f"ipc://{self._folder.name}/"
         self._pids = [
@@ -82,20 +82,20 @@ class OurMesh:
                 lambda r: AgentProcess(endpoint, r, token, f"{inbox}{r}", system=MESH.name).serve(),
                 rank,
             )
-            for rank in range(spec.agents.count)
+            for rank in range(plan.spec.agents.count)
         ]
         self._engine.__enter__()
         self.frame = 0
 
     def run(self) -> tuple[float, float]:
         """Slots per second, and processor microseconds per message."""
-        record = self._engine.run(self._spec, 0)
+        record = self._engine.run(self._plan, 0)
         data = record.communication.data
         self.frame = data.frame_bytes // data.messages
         assert record.elapsed_seconds is not None
         assert record.resources is not None
         cpu = sum(record.resources.cpu_seconds_per_agent)
-        slots = self._spec.parameters["slots"]
+        slots = self._plan.spec.parameters["slots"]
         return slots / record.elapsed_seconds, 1e6 * cpu / data.messages
 
     def close(self) -> None:
@@ -170,13 +170,13 @@ def main() -> None:
     register(MESH)
     rows: list[list[object]] = []
     for name, agents, topology, slots in GRAPHS:
-        spec = _spec(agents, topology, slots)
-        graph = spec.graph(0)
+        plan = _spec(agents, topology, slots)
+        graph = plan.spec.graph(0)
         gc.collect()
         gc.freeze()  # as the nursery does before it forks
         ours: list[tuple[float, float]] = []
         theirs: list[tuple[float, float]] = []
-        mesh = OurMesh(spec)
+        mesh = OurMesh(plan)
         try:
             mesh.run()  # warm
             for _ in range(ROUNDS):

@@ -20,7 +20,7 @@ from agent.hybrid import HybridSums
 from agent.noise import SeededNoise
 from posse.engines import memory
 from posse.engines.processes import ProcessEngine
-from posse.spec.runfile import RunSpec, parse
+from posse.plan import Plan, prepare
 from protocol.machine import COORDINATOR
 from protocol.players import Choice, Outcome
 from protocol.wire import Message, encode
@@ -34,8 +34,8 @@ INSERTIONS = 1_000_000
 BAR_INSERTION = 3.0
 
 
-def _spec(system: str, slots: int, **parameters: float) -> RunSpec:
-    return parse(
+def _spec(system: str, slots: int, **parameters: float) -> Plan:
+    return prepare(
         {
             "system": system,
             "agents": {"count": PLAYERS},
@@ -94,7 +94,7 @@ def bare_slot(slots: int) -> float:
     return spent / (slots - 1)
 
 
-def our_slot(engine: ProcessEngine, spec: RunSpec, number: int) -> float:
+def our_slot(engine: ProcessEngine, spec: Plan, number: int) -> float:
     """Seconds per slot of a run whose agents are up."""
     began = time.perf_counter()
     record = engine.run(spec, number)

@@ -22,7 +22,7 @@ from bench.echo import ECHO
 from bench.tables import show, spread
 from posse.engines.agent_process import AgentProcess
 from posse.engines.processes import ProcessEngine
-from posse.spec.runfile import RunSpec, parse
+from posse.plan import Plan, prepare
 from posse.systems import register
 from protocol.wire import HEADER
 
@@ -68,8 +68,8 @@ def _children_cpu() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def _spec(agents: int, messages: int, size: int) -> RunSpec:
-    return parse(
+def _spec(agents: int, messages: int, size: int) -> Plan:
+    return prepare(
         {
             "system": ECHO.name,
             "agents": {"count": agents},

@@ -9,7 +9,7 @@ import time
 
 from bench.tables import show
 from posse.engines.processes import ProcessEngine
-from posse.spec.runfile import parse
+from posse.plan import prepare
 
 COUNTS = (64, 256, 1_024)
 BAR_SECONDS = 15.0
@@ -17,7 +17,7 @@ BAR_MB = 6.0
 
 
 def measure(agents: int) -> list[str]:
-    spec = parse(
+    spec = prepare(
         {
             "system": "dp-mase",
             "seed": 1,

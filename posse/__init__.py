@@ -8,12 +8,12 @@ async with posse.Cluster("run.toml") as cluster:
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from posse.api import run
+    from posse.api import load, parse, run
     from posse.cluster import Cluster
     from posse.errors import ArmsError, PosseError, RunFailed, SpecError
     from posse.results.record import RunRecord
     from posse.results.result import Result
-    from posse.spec.runfile import RunSpec, load, parse
+    from posse.spec.runfile import RunSpec
 
 __version__ = "0.1.0"
 
@@ -37,8 +37,8 @@ _HOMES = {
     "Result": "posse.results.result",
     "RunRecord": "posse.results.record",
     "RunSpec": "posse.spec.runfile",
-    "load": "posse.spec.runfile",
-    "parse": "posse.spec.runfile",
+    "load": "posse.api",
+    "parse": "posse.api",
     "PosseError": "posse.errors",
     "SpecError": "posse.errors",
     "ArmsError": "posse.errors",

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +12,10 @@ from posse.engines import memory
 from posse.engines.base import Observer, silent
 from posse.engines.platform import require_processes
 from posse.engines.pool import on_all_cores
+from posse.plan import Plan, Source, prepare
 from posse.results.record import RunRecord
 from posse.results.result import Result
-from posse.spec.runfile import RunSpec, load, parse
+from posse.spec.runfile import RunSpec, read
 
 if TYPE_CHECKING:
     from posse.engines.hub import Hub
@@ -24,18 +26,15 @@ NO_KEYS = (
     "insecure: the links had no keys; whoever reached them could join, read and change messages"
 )
 
-Source = str | Path | dict[str, Any] | RunSpec
+
+def load(path: str | Path, overrides: list[str] | None = None) -> RunSpec:
+    """Read and check a run file; `overrides` are "path=value" as on the command line."""
+    return prepare(read(path, overrides)).spec
 
 
-def specification(source: Source) -> RunSpec:
-    """A checked specification from a run file's path, from plain data, or as it is."""
-    match source:
-        case RunSpec():
-            return source
-        case dict():
-            return parse(source)
-        case _:
-            return load(source)
+def parse(raw: dict[str, Any]) -> RunSpec:
+    """Check a run specification given as plain data."""
+    return prepare(raw).spec
 
 
 def run(
@@ -53,39 +52,44 @@ def run(
     is the same. (Engine `processes` is on all cores anyway.)
     Raises `SpecError` before anything is started, `RunFailed` or `ArmsError` if a run fails.
     """
-    spec = specification(source)
+    plan = prepare(source)
     records: list[RunRecord] = []
 
     def keep(record: RunRecord) -> None:
         records.append(record)
         on_record(record)
 
-    if spec.engine.kind == "memory":
-        if jobs > 1 and spec.repeat > 1:
-            documents = [(msgspec.to_builtins(spec), number) for number in range(spec.repeat)]
-            for record in on_all_cores(_one, documents, jobs):
-                keep(record)
-        else:
-            for number in range(spec.repeat):
-                keep(memory.run(spec, number, observe))
+    numbers = range(plan.spec.repeat)
+    if plan.spec.engine.kind == "processes":
+        with processes(plan, on_join=on_join) as engine:
+            for number in numbers:
+                keep(engine.run(plan, number, observe))
+    elif jobs > 1 and len(numbers) > 1:
+        document = msgspec.msgpack.encode(plan.spec)
+        for record in on_all_cores(_one, [(document, number) for number in numbers], jobs):
+            keep(record)
     else:
-        with processes(spec, on_join=on_join) as engine:
-            for number in range(spec.repeat):
-                keep(engine.run(spec, number, observe))
-    return result(spec, records)
+        for number in numbers:
+            keep(memory.run(plan, number, observe))
+    return result(plan, records)
 
 
-def _one(item: tuple[dict[str, Any], int]) -> RunRecord:
+def _one(item: tuple[bytes, int]) -> RunRecord:
     document, number = item
-    return memory.run(msgspec.convert(document, RunSpec), number)
+    return memory.run(_plan_of(document), number)
 
 
-def processes(spec: RunSpec, **options: Any) -> "ProcessEngine":
+@lru_cache(maxsize=1)
+def _plan_of(document: bytes) -> Plan:
+    return prepare(msgspec.msgpack.decode(document, type=RunSpec))
+
+
+def processes(plan: Plan, **options: Any) -> "ProcessEngine":
     """Engine `processes`, not yet up; `SpecError` where the operating system cannot have it."""
     require_processes()
     from posse.engines.processes import ProcessEngine  # noqa: PLC0415
 
-    return ProcessEngine(spec, **options)
+    return ProcessEngine(plan, **options)
 
 
 @contextmanager
@@ -106,27 +110,28 @@ def serve(
     the hub before anybody joins. Without `keys` whoever reaches the address may join, and the
     result says so.
     """
-    spec = specification(source)
+    plan = prepare(source)
     records: list[RunRecord] = []
-    engine = processes(spec, bind=bind, token="", spawn=0, keys=keys, on_join=on_join)
+    engine = processes(plan, bind=bind, token="", spawn=0, keys=keys, on_join=on_join)
     try:
         on_hub(engine.hub)
     except BaseException:
         engine.close()
         raise
     with engine:
-        for number in range(spec.repeat):
-            records.append(engine.run(spec, number, observe))
+        for number in range(plan.spec.repeat):
+            records.append(engine.run(plan, number, observe))
             on_record(records[-1])
-        found = result(spec, records)
+        found = result(plan, records)
         found.links = "keys" if keys is not None else "insecure"
         if keys is None:
             found.warnings.insert(0, NO_KEYS)
         yield found
 
 
-def result(spec: RunSpec, records: list[RunRecord]) -> Result:
-    """The result that these runs of a specification make."""
+def result(plan: Plan, records: list[RunRecord]) -> Result:
+    """The result that these runs of a plan make."""
+    spec = plan.spec
     return Result(
         system=spec.system,
         variant=spec.variant,
@@ -134,6 +139,6 @@ def result(spec: RunSpec, records: list[RunRecord]) -> Result:
         seed=spec.seed,
         runs=records,
         specification=msgspec.to_builtins(spec),
-        network=dict(spec.definition().network(spec, 0).facts),
-        warnings=spec.advice(),
+        network=dict(plan.network(0).facts),
+        warnings=plan.advice(),
     )

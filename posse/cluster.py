@@ -7,6 +7,7 @@ outside is asynchronous.
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -15,6 +16,7 @@ import msgspec
 from posse import api
 from posse.engines import memory
 from posse.errors import InputError
+from posse.plan import Plan, Source, prepare
 from posse.results.record import RunRecord
 from posse.results.result import Result
 from posse.security import address
@@ -39,9 +41,9 @@ class Cluster:
     """
 
     def __init__(
-        self, source: api.Source, *, spawn: int | None = None, bind: str | None = None
+        self, source: Source, *, spawn: int | None = None, bind: str | None = None
     ) -> None:
-        self.spec = api.specification(source)
+        self._plan = prepare(source)
         if bind is not None:
             address.check("bind", bind, bind=True)
             if not address.is_local(bind):
@@ -51,8 +53,13 @@ class Cluster:
                 )
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="posse")
         self._engine: ProcessEngine | None = None
-        if self.spec.engine.kind == "processes":
-            self._engine = api.processes(self.spec, spawn=spawn, bind=bind)
+        if self._plan.spec.engine.kind == "processes":
+            self._engine = api.processes(self._plan, spawn=spawn, bind=bind)
+
+    @property
+    def spec(self) -> RunSpec:
+        """What is run, unless `run` is told otherwise."""
+        return self._plan.spec
 
     @property
     def endpoint(self) -> str:
@@ -81,18 +88,19 @@ class Cluster:
 
     async def run(self, *, seed: int | None = None, repeat: int | None = None) -> Result:
         """Run the specification, with another seed or number of repeats if given."""
-        spec = msgspec.structs.replace(
-            self.spec,
-            seed=self.spec.seed if seed is None else seed,
-            repeat=self.spec.repeat if repeat is None else repeat,
-        )
-        records = [await self._await(lambda n=n: self._one(spec, n)) for n in range(spec.repeat)]  # type: ignore[misc]
-        return api.result(spec, records)
+        asked = {"seed": seed, "repeat": repeat}
+        given = {name: value for name, value in asked.items() if value is not None}
+        plan = prepare(msgspec.structs.replace(self._plan.spec, **given)) if given else self._plan
+        records = [
+            await self._await(partial(self._one, plan, number))
+            for number in range(plan.spec.repeat)
+        ]
+        return api.result(plan, records)
 
-    def _one(self, spec: RunSpec, number: int) -> RunRecord:
+    def _one(self, plan: Plan, number: int) -> RunRecord:
         if self._engine is not None:
-            return self._engine.run(spec, number)
-        return memory.run(spec, number)
+            return self._engine.run(plan, number)
+        return memory.run(plan, number)
 
     async def _await(self, call: Callable[[], T]) -> T:
         future = asyncio.get_running_loop().run_in_executor(self._thread, call)

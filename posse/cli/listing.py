@@ -9,9 +9,9 @@ from msgspec import inspect as mi
 
 from posse import systems
 from posse.arms import KINDS
-from posse.clocks.activity import ActivitySpec
 from posse.errors import SpecError
-from posse.spec.runfile import RunSpec
+from posse.plan import Plan
+from posse.spec.activity import ActivitySpec
 from posse.spec.topology import KINDS as KINDS_OF_TOPOLOGY
 
 _SECTIONS = ("all", "systems", "arms", "topologies")
@@ -109,22 +109,21 @@ def _type(info: Any) -> tuple[str, str]:
     return "any", ""
 
 
-def describe(spec: RunSpec, path: Path) -> None:
+def describe(plan: Plan, path: Path) -> None:
     """Print what a checked run file means."""
-    system = spec.definition()
+    spec, system = plan.spec, plan.system
     print(f"{path}: {system.name}, {system.title} ({system.paper})")
     print(
         f"  variant {spec.variant}; {spec.agents.count} agents; {spec.arms.arm_count()} arms; "
         f"{spec.repeat} run(s) from seed {spec.seed}"
     )
-    engine = f"  engine {spec.engine.kind}, clock {spec.clock()}"
+    engine = f"  engine {spec.engine.kind}, clock {plan.clock}"
     print(f"{engine}, {spec.engine.transport}" if spec.engine.kind == "processes" else engine)
-    for name, value in msgspec.to_builtins(spec.model()).items():
+    for name, value in msgspec.to_builtins(plan.parameters).items():
         print(f"  parameters.{name} = {value}")
-    claim = system.claim(spec.model(), spec.variant)
-    if claim is not None:
+    if (claim := plan.claim) is not None:
         print(f"  claim: {claim.mechanism}, unit {claim.unit}, against {claim.adversary}")
         if claim.note:
             print(f"         {claim.note}")
-    for advice in spec.advice():
+    for advice in plan.advice():
         print(f"  warning: {advice}")

@@ -245,33 +245,35 @@ def _overrides(options: argparse.Namespace) -> list[str]:
 def _run(options: argparse.Namespace) -> int:
     from posse import api  # noqa: PLC0415
     from posse.cli import run as command_run  # noqa: PLC0415
-    from posse.spec import runfile as spec  # noqa: PLC0415
+    from posse.plan import prepare  # noqa: PLC0415
+    from posse.spec.runfile import read  # noqa: PLC0415
 
-    checked = spec.load(options.file, _overrides(options))
+    plan = prepare(read(options.file, _overrides(options)))
     jobs = options.jobs or os.cpu_count() or 1
 
     def run(source: Any, **callbacks: Any) -> Any:
         return nullcontext(api.run(source, jobs=jobs, **callbacks))
 
-    return command_run.run(checked, options, run)
+    return command_run.run(plan, options, run)
 
 
 def _coordinator(options: argparse.Namespace) -> int:
     from posse import api, log  # noqa: PLC0415
     from posse.cli import run as command_run  # noqa: PLC0415
+    from posse.plan import prepare  # noqa: PLC0415
     from posse.security import keys  # noqa: PLC0415
-    from posse.spec import runfile as spec  # noqa: PLC0415
+    from posse.spec.runfile import read  # noqa: PLC0415
 
-    checked = spec.load(options.file, [*_overrides(options), "engine.kind=processes"])
-    if checked.mode == "field" and not options.keys:
+    plan = prepare(read(options.file, [*_overrides(options), "engine.kind=processes"]))
+    if plan.spec.mode == "field" and not options.keys:
         raise InputError("the field needs keys: make them by posse keys DIR and add --keys DIR")
     _refuse_open_address("--bind", options.bind, options)
     log.begin("coordinator", insecure=options.keys is None)
     if options.keys:
         if options.make_keys:
-            keys.create(options.keys, checked.agents.count)
+            keys.create(options.keys, plan.spec.agents.count)
         keys.wait_for(options.keys, options.wait_for_keys)
-    pairs = keys.for_coordinator(options.keys, checked.agents.count) if options.keys else None
+    pairs = keys.for_coordinator(options.keys, plan.spec.agents.count) if options.keys else None
     _say_insecure(options)
 
     def publish(hub: Any) -> None:
@@ -288,7 +290,7 @@ def _coordinator(options: argparse.Namespace) -> int:
             # it is written: who ends everybody when the first agent leaves does not spoil it
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
-    return command_run.run(checked, options, serve)
+    return command_run.run(plan, options, serve)
 
 
 def _agent(options: argparse.Namespace) -> int:
@@ -297,8 +299,9 @@ def _agent(options: argparse.Namespace) -> int:
     require_processes()
     from posse import log  # noqa: PLC0415
     from posse.engines.remote_agent import RemoteAgent  # noqa: PLC0415
+    from posse.plan import prepare  # noqa: PLC0415
     from posse.security import keys  # noqa: PLC0415
-    from posse.spec import runfile as spec  # noqa: PLC0415
+    from posse.spec.runfile import read  # noqa: PLC0415
 
     _refuse_open_address("--join", options.join, options)
     if options.inbox:
@@ -310,13 +313,13 @@ def _agent(options: argparse.Namespace) -> int:
     rank = pair.rank if pair is not None and pair.rank is not None else rank
     log.begin(f"agent {rank}" if rank >= 0 else "agent", insecure=pair is None)
     _say_insecure(options)
-    own = spec.load(options.run, options.set) if options.run else None
+    own = prepare(read(options.run, options.set)) if options.run else None
     return RemoteAgent(
         options.join,
         rank,
         keys=pair,
         inbox=options.inbox,
-        spec=own,
+        plan=own,
         wait=options.wait,
         lab=options.lab,
     ).serve()
@@ -384,9 +387,10 @@ def _say_insecure(options: argparse.Namespace) -> None:
 
 def _check(options: argparse.Namespace) -> int:
     from posse.cli import listing as command_list  # noqa: PLC0415
-    from posse.spec import runfile as spec  # noqa: PLC0415
+    from posse.plan import prepare  # noqa: PLC0415
+    from posse.spec.runfile import read  # noqa: PLC0415
 
-    command_list.describe(spec.load(options.file, _overrides(options)), options.file)
+    command_list.describe(prepare(read(options.file, _overrides(options))), options.file)
     return 0
 
 

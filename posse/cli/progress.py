@@ -10,8 +10,8 @@ from rich.live import Live
 from rich.text import Text
 
 from posse.hosts.coordinator import CoordinatorHost
+from posse.plan import Plan
 from posse.results.record import RunRecord
-from posse.spec.runfile import RunSpec
 
 _REFRESH = 0.1
 _LOG_EVERY = 5.0
@@ -20,9 +20,10 @@ _LOG_EVERY = 5.0
 class Progress:
     """One line that moves on a terminal; elsewhere a plain line now and then, on standard error."""
 
-    def __init__(self, spec: RunSpec, console: Console) -> None:
-        self._spec = spec
-        self._agents = spec.agents.count if spec.engine.kind == "memory" else 0
+    def __init__(self, plan: Plan, console: Console) -> None:
+        self._spec = plan.spec
+        self._clock = plan.clock
+        self._agents = plan.spec.agents.count if plan.spec.engine.kind == "memory" else 0
         self._done = 0
         self._terminal = console.is_terminal
         self._live = Live(console=console, auto_refresh=False, transient=True)
@@ -60,7 +61,7 @@ class Progress:
             log = host.log
             arms = self._spec.arms.arm_count() - len(log.get("eliminations", ()))
             parts = [f"arms left {arms}", f"votes {len(log.get('votes', ())):,}"]
-            if self._spec.clock() == "virtual":
+            if self._clock == "virtual":
                 parts.append(f"rounds {host.expected_rounds():,.0f}")
             else:
                 parts.append(f"t {host.now:,.0f}")

@@ -13,20 +13,20 @@ from posse.cli import paths
 from posse.cli import summary as closing
 from posse.cli.progress import Progress
 from posse.errors import PosseError
+from posse.plan import Plan
 from posse.results.directory import RunDirectory
 from posse.results.record import RunRecord
 from posse.results.result import Result
-from posse.spec.runfile import RunSpec
 
 
 def run(
-    spec: RunSpec,
+    plan: Plan,
     options: argparse.Namespace,
     runner: Callable[..., AbstractContextManager[Result]],
 ) -> int:
-    """Run a checked specification by `runner` and, before leaving it, write what came of it."""
+    """Run a plan by `runner` and, before leaving it, write what came of it."""
     paths.folder(options.out or paths.RUNS)
-    name = options.file.stem
+    name, spec = options.file.stem, plan.spec
     directory = RunDirectory(options.out, spec) if options.out else RunDirectory.fresh(name, spec)
     console = Console(stderr=True)
     records: list[RunRecord] = []
@@ -34,9 +34,9 @@ def run(
     with ExitStack() as running:
         try:
             if options.json:
-                result = running.enter_context(runner(spec, **callbacks))
+                result = running.enter_context(runner(plan, **callbacks))
             else:
-                with Progress(spec, console) as progress:
+                with Progress(plan, console) as progress:
 
                     def on_record(record: RunRecord) -> None:
                         records.append(record)
@@ -44,7 +44,7 @@ def run(
 
                     callbacks["on_record"] = on_record
                     result = running.enter_context(
-                        runner(spec, observe=progress.observe, on_join=progress.joined, **callbacks)
+                        runner(plan, observe=progress.observe, on_join=progress.joined, **callbacks)
                     )
         except PosseError as error:
             directory.fail(str(error), records)

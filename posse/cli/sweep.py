@@ -15,8 +15,8 @@ from posse import api
 from posse.cli import paths
 from posse.engines.pool import on_all_cores
 from posse.errors import PosseError, SpecError
-from posse.spec import runfile as spec
-from posse.spec.runfile import RunSpec
+from posse.plan import prepare
+from posse.spec.runfile import RunSpec, read
 
 Point = dict[str, str]
 
@@ -45,12 +45,12 @@ def one(document: dict[str, Any]) -> dict[str, Any]:
 def run(options: argparse.Namespace, overrides: list[str]) -> int:
     """Check every point first, run all, write and print what came of each."""
     grid = points(options.over)
-    specs = []
+    plans = []
     for point in grid:
         values = [f"{path}={value}" for path, value in point.items()]
-        specs.append(spec.load(options.file, [*overrides, "engine.kind=memory", *values]))
+        plans.append(prepare(read(options.file, [*overrides, "engine.kind=memory", *values])))
     paths.folder(options.out or paths.RUNS)
-    documents = [msgspec.to_builtins(checked) for checked in specs]
+    documents = [msgspec.to_builtins(plan.spec) for plan in plans]
     if options.dask:
         results = _on_dask(options.dask, documents)
     else:

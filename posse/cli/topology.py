@@ -6,7 +6,8 @@ from typing import Any
 
 from posse.cli import paths
 from posse.errors import InputError, PosseError, SpecError
-from posse.spec.runfile import convert, read
+from posse.spec.explain import convert
+from posse.spec.runfile import read
 from posse.spec.topology import TopologySpec, lay_out
 from topologies.graphs import Graph, GraphError
 from topologies.sinks import find_sinks

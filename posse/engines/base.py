@@ -4,23 +4,23 @@ from collections.abc import Callable, Sequence
 
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
+from posse.plan import Plan
 from posse.results.record import RunRecord
-from posse.spec.runfile import RunSpec
-from posse.systems.base import Network
+from posse.systems.network import Network
 
 Observer = Callable[[CoordinatorHost], None]
 
 
 def agent_setups(
-    spec: RunSpec,
+    plan: Plan,
     network: Network,
     inboxes: dict[int, str] | None = None,
     keys: Sequence[str] = (),
 ) -> list[AgentSetup]:
     """What each agent is told."""
-    untold = spec.definition().untold
+    spec, untold = plan.spec, plan.system.untold
     parameters = {name: p for name, p in spec.parameters.items() if name not in untold}
-    arms = spec.arms.arm_count() if spec.definition().shared_arms else spec.arms
+    arms = spec.arms.arm_count() if plan.system.shared_arms else spec.arms
     rates = spec.agents.activity.rates(spec.agents.count)
     return [
         AgentSetup(
@@ -30,7 +30,7 @@ def agent_setups(
             agents=spec.agents.count,
             arms=arms,
             rate=float(rates[rank]),
-            clock=spec.clock(),
+            clock=plan.clock,
             base=spec.base,
             neighbours=network.neighbours[rank],
             inboxes={n: inboxes[n] for n in network.neighbours[rank]} if inboxes else {},

@@ -14,8 +14,8 @@ from posse.hosts.agent import AgentHost
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
 from posse.hosts.endpoint import NEIGHBOURS
+from posse.plan import Plan
 from posse.results.record import RunRecord
-from posse.spec.runfile import RunSpec
 from protocol.machine import COORDINATOR
 
 
@@ -28,17 +28,17 @@ def _no_tap(source: int, target: int, frame: bytes) -> None:
 
 
 def run(
-    spec: RunSpec,
+    plan: Plan,
     number: int,
     observe: Observer = silent,
     tap: Callable[[int, int, bytes], None] = _no_tap,
 ) -> RunRecord:
-    """Run number `number` of the specification's series; `tap` hears every frame on the wire."""
-    network = spec.definition().network(spec, number)
-    stamp = monotonic_ns if spec.clock() == "wall" else _no_clock
-    coordinator = CoordinatorHost(spec, network, number, _no_clock, observe)
+    """Run number `number` of the plan's series; `tap` hears every frame on the wire."""
+    network = plan.network(number)
+    stamp = monotonic_ns if plan.clock == "wall" else _no_clock
+    coordinator = CoordinatorHost(plan, network, number, _no_clock, observe)
     agents = []
-    for rank, setup in enumerate(agent_setups(spec, network)):
+    for rank, setup in enumerate(agent_setups(plan, network)):
         carried = msgspec.msgpack.decode(msgspec.msgpack.encode(setup), type=AgentSetup)
         agents.append(AgentHost(carried, rank, of_this_machine(stamp)))
         agents[-1].outbox.clear()  # Ready: there is no joining here

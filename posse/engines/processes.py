@@ -19,10 +19,10 @@ from posse.engines.events import Died
 from posse.engines.forkserver import Brood, pack
 from posse.engines.hub import Hub
 from posse.hosts.coordinator import CoordinatorHost
+from posse.plan import Plan
 from posse.results.record import RunRecord
 from posse.security.keys import CoordinatorKeys
 from posse.spec.fingerprint import fingerprint
-from posse.spec.runfile import RunSpec
 
 _LONGEST_IPC_PATH = 90
 
@@ -36,7 +36,7 @@ class ProcessEngine:
 
     def __init__(
         self,
-        spec: RunSpec,
+        plan: Plan,
         *,
         bind: str | None = None,
         token: str | None = None,
@@ -44,13 +44,14 @@ class ProcessEngine:
         keys: CoordinatorKeys | None = None,
         on_join: Callable[[int], None] = lambda joined: None,
     ) -> None:
-        self._spec = spec
+        spec = plan.spec
+        self._system = spec.system
         self._spawn = spec.agents.count if spawn is None else spawn
         self._configured: object = None
         self._serial = 0
         self._nursery: subprocess.Popen[bytes] | None = None
         self._keys = keys
-        self._mesh = spec.definition().has_topology
+        self._mesh = plan.system.has_topology
         self._folder = _folder() if spec.engine.transport == "ipc" and bind is None else None
         if bind is None:
             bind = f"ipc://{self._folder}/hub" if self._folder else "tcp://127.0.0.1:*"
@@ -99,12 +100,12 @@ class ProcessEngine:
     ) -> None:
         self.close()
 
-    def run(self, spec: RunSpec, number: int, observe: Observer = silent) -> RunRecord:
+    def run(self, plan: Plan, number: int, observe: Observer = silent) -> RunRecord:
         """Run number `number` of a series; agents that are up are told only what is new."""
-        network = spec.definition().network(spec, number)
+        network = plan.network(number)
         self.hub.gather()
         setups = agent_setups(
-            spec,
+            plan,
             network,
             self.hub.lobby.roster.inboxes if self._mesh else None,
             self._keys.agents if self._keys is not None and self._mesh else (),
@@ -113,7 +114,7 @@ class ProcessEngine:
             self.hub.configure(setups)
             self._configured = setups
         host = CoordinatorHost(
-            spec, network, number, time.monotonic_ns, observe, serial=self._serial
+            plan, network, number, time.monotonic_ns, observe, serial=self._serial
         )
         self._serial += 1
         return self.hub.carry(host)
@@ -143,9 +144,7 @@ class ProcessEngine:
         inbox = ""
         if self._mesh:
             inbox = f"ipc://{self._folder}/agent-{{rank}}" if self._folder else "tcp://127.0.0.1:*"
-        brood = Brood(
-            self.hub.endpoint, self._token, list(range(self._spawn)), self._spec.system, inbox
-        )
+        brood = Brood(self.hub.endpoint, self._token, list(range(self._spawn)), self._system, inbox)
         environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         self._nursery = subprocess.Popen(
             [sys.executable, "-P", "-m", "posse.engines.forkserver"],

@@ -29,10 +29,10 @@ from posse.errors import PosseError, RunFailed
 from posse.hosts.agent_setup import AgentSetup
 from posse.log import LOG
 from posse.measure.traffic import quantile
+from posse.plan import Plan
 from posse.security.keys import AgentKeys
 from posse.security.zap import Authenticator, Verdict, connect_with, key_of, serve_with
 from posse.spec.fingerprint import fingerprint
-from posse.spec.runfile import RunSpec
 from posse.systems import get_system
 from protocol import control
 from protocol.privacy import spent
@@ -55,7 +55,7 @@ class RemoteAgent(AgentProcess):
 
     `rank` -1 lets key or coordinator choose. `inbox`: where neighbours reach this agent, a ZeroMQ
     address; "" takes any free port of the address by which this machine reaches the coordinator.
-    `spec` is this machine's own run file: its arms are used, and the rest must be as the
+    `plan` is this machine's own run file's: its arms are used, and the rest must be as the
     coordinator has it. `wait`: seconds without a coordinator after which the agent gives up.
     `lab` lets real rewards (arms csv, python) be protected by the lab's noise, which is none
     against whoever knows the seed.
@@ -68,14 +68,14 @@ class RemoteAgent(AgentProcess):
         *,
         keys: AgentKeys | None = None,
         inbox: str = "",
-        spec: RunSpec | None = None,
+        plan: Plan | None = None,
         wait: float = 300.0,
         lab: bool = False,
     ) -> None:
         self._lab = lab
         self._endpoint = endpoint
         self._keys = keys
-        self._spec = spec
+        self._plan = plan
         self._wait = wait
         self._inbox_wanted = inbox
         self._inbox_address = ""
@@ -207,7 +207,7 @@ class RemoteAgent(AgentProcess):
                 0,
                 self._incarnation,
                 time.time(),
-                fingerprint(self._spec) if self._spec is not None else {},
+                fingerprint(self._plan.spec) if self._plan is not None else {},
             )
         )
 
@@ -268,8 +268,8 @@ class RemoteAgent(AgentProcess):
         super()._begin(setup, rank)
 
     def _own(self, setup: AgentSetup) -> AgentSetup:
-        spec = self._spec
-        if spec is None:
+        plan = self._plan
+        if plan is None:
             if isinstance(setup.arms, PythonArms):
                 raise PosseError(
                     "the coordinator's run file has arms of kind python, and code is not taken "
@@ -277,15 +277,15 @@ class RemoteAgent(AgentProcess):
                 )
             self._refuse_lab(setup, setup.arms)
             return msgspec.structs.replace(setup, base=str(Path.cwd()))
+        spec, untold = plan.spec, plan.system.untold
         self._refuse_lab(setup, spec.arms)
-        untold = spec.definition().untold
         here = {
             "system": spec.system,
             "variant": spec.variant,
             "parameters": {k: v for k, v in spec.parameters.items() if k not in untold},
             "mode": spec.mode,
             "agents": spec.agents.count,
-            "clock": spec.clock(),
+            "clock": plan.clock,
         }
         different = [name for name, value in here.items() if getattr(setup, name) != value]
         if different:

@@ -14,12 +14,13 @@ from posse.clocks.conductor import Conductor
 from posse.errors import RunFailed
 from posse.hosts.sources import in_milliseconds
 from posse.measure.traffic import Delays, Meter
+from posse.plan import Plan
 from posse.results import field, lab
 from posse.results.assembly import Seen
 from posse.results.record import RunRecord
 from posse.seeds import generator
-from posse.spec.runfile import RunSpec
-from posse.systems.base import CoordinatorContext, Network
+from posse.systems.base import CoordinatorContext
+from posse.systems.network import Network
 from protocol import control
 from protocol.errors import LocalProtocolError, RemoteProtocolError
 from protocol.machine import (
@@ -59,21 +60,22 @@ class CoordinatorHost:
 
     def __init__(
         self,
-        spec: RunSpec,
+        plan: Plan,
         network: Network,
         run: int,
         stamp: Callable[[], int],
         observe: Callable[["CoordinatorHost"], None] = lambda host: None,
         serial: int | None = None,
     ) -> None:
-        self.spec = spec
+        spec = plan.spec
+        self.plan = plan
         self.run = run
         self._serial = run if serial is None else serial
         self.outbox: list[tuple[int, bytes]] = []
         self.record: RunRecord | None = None
         self.refused: Counter[str] = Counter()
         self.log: defaultdict[str, list[list[float]]] = defaultdict(list)
-        self._system = spec.definition()
+        self._system = plan.system
         self._codec = Codec(self._system.to_coordinator + control.TO_COORDINATOR)
         self._agents = spec.agents.count
         self._field = spec.mode == "field"
@@ -101,7 +103,7 @@ class CoordinatorHost:
         self._reached = [0.0] * self._agents
         self._elapsed = 0.0
         self._network = network
-        self._clock = spec.clock()
+        self._clock = plan.clock
         self._conductor = Conductor(self._agents) if self._clock == "virtual" else None
         self._world = SharedArms(spec, run) if self._system.shared_arms else None
         self._machine: ServerMachine | None = None
@@ -110,7 +112,7 @@ class CoordinatorHost:
                 CoordinatorContext(
                     agents=self._agents,
                     arms=spec.arms.arm_count(),
-                    parameters=spec.model(),
+                    parameters=plan.parameters,
                     variant=spec.variant,
                     knowledge=network.server,
                     generator=lambda purpose: generator(
@@ -143,7 +145,7 @@ class CoordinatorHost:
         if self._machine is not None:
             self._tell(Started())
         for rank in range(self._agents):
-            self._send(rank, control.Begin(self.spec.seed, self.run))
+            self._send(rank, control.Begin(self.plan.spec.seed, self.run))
 
     def fire(self) -> None:
         """The time of `timer` has come."""
@@ -395,8 +397,8 @@ class CoordinatorHost:
             world=self._world,
         )
         if self._field:
-            record = field.record(self.spec, self.run, seen)
+            record = field.record(self.plan, self.run, seen)
         else:
-            record = lab.record(self.spec, self.run, seen, self._reports)
-        self._system.results.complete(self.spec, record)
+            record = lab.record(self.plan, self.run, seen, self._reports)
+        self._system.results.complete(self.plan.spec, self.plan.parameters, record)
         return record

@@ -316,13 +316,13 @@ def below_theory(text: str, line: str, x: float, run: dict[str, Any]) -> Stateme
     """The regret of every run of a point is at most its system's bound, at all times."""
 
     def check(measured: Measured) -> Finding:
-        from posse.spec.runfile import parse  # noqa: PLC0415
+        from posse.plan import prepare  # noqa: PLC0415
 
         worst, over = 0.0, 0
         records = measured.runs[line, x]
-        spec = parse({**run, "seed": SEED, "variant": measured.variant})
+        plan = prepare({**run, "seed": SEED, "variant": measured.variant})
         for record in records:
-            promised = spec.definition().bound(spec, spec.model(), record.run).regret
+            promised = plan.bound(record.run).regret
             assert promised is not None
             assert record.regret_curve is not None
             times, found = np.array(record.regret_curve[1:]).T

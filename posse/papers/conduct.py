@@ -11,7 +11,6 @@ from posse.papers.base import SEED, Experiment, Finding, Measured, Point
 from posse.papers.repetitions import Repetition, run
 from posse.results.measures import DATA_BYTES, DATA_MESSAGES, PULLS, REGRET, ROUNDS, SLOTS
 from posse.results.record import RunRecord
-from posse.spec.runfile import parse
 from posse.systems import get_system
 
 BOTH_ENGINES = (ROUNDS, SLOTS, PULLS, REGRET, DATA_MESSAGES, DATA_BYTES)
@@ -209,10 +208,7 @@ def both_engines(experiment: Experiment, points: list[Point]) -> list[tuple[str,
         runs_ = [point.run for point in points if isinstance(point.run, dict)]
         raw = min(runs_, key=lambda run_: int(run_["agents"]["count"]))
     raw = {**raw, "seed": SEED, "variant": experiment.variants[0]}
-    runs = [
-        api.run(parse({**raw, "engine": {"kind": kind}})).runs[0]
-        for kind in ("memory", "processes")
-    ]
+    runs = [api.run({**raw, "engine": {"kind": kind}}).runs[0] for kind in ("memory", "processes")]
     told: list[tuple[str, Callable[[RunRecord], Any]]] = [
         ("status", lambda r: r.status),
         ("answer", lambda r: r.best_arm),

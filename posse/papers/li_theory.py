@@ -26,8 +26,8 @@ from posse.papers.base import (
     value,
 )
 from posse.papers.li import PAPER
+from posse.plan import prepare
 from posse.results.record import RunRecord
-from posse.spec.runfile import parse
 from posse.systems import get_system
 from posse.systems.base import CoordinatorContext
 from posse.theory.bounds import elimination_rounds, mean_gaps, positive
@@ -62,10 +62,10 @@ def _rounds_points(quick: bool) -> list[Point]:
 def _few_rounds(measured: Measured) -> Finding:
     said, over, total = [], 0, 0
     for noise in _NOISES:
-        spec = parse({**_cdp(noise), "seed": SEED, "variant": measured.variant})
+        plan = prepare({**_cdp(noise), "seed": SEED, "variant": measured.variant})
         closest = math.inf
         for record in measured.runs[noise, 0]:
-            gaps = mean_gaps(spec, record.run)
+            gaps = mean_gaps(plan.spec, record.run)
             assert gaps is not None
             limit = elimination_rounds(float(positive(gaps).min()))
             over += rounds(record) > limit

@@ -21,8 +21,8 @@ from posse import api
 from posse.engines import memory
 from posse.engines.pool import on_all_cores
 from posse.papers.base import SEED, Computation, Computed
+from posse.plan import prepare
 from posse.results.record import Detail, RunRecord
-from posse.spec.runfile import parse
 from posse.systems import get_system
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -144,7 +144,7 @@ def one(task: Repetition) -> Done:
             detail=Computed(task.run(task.variant, task.number)),
         )
     else:
-        record = memory.run(parse(task.specification), task.number)
+        record = memory.run(prepare(task.specification), task.number)
     seconds = time.process_time() - began
     return _keep(task, Done(record=_slim(record, task.keep_log), seconds=seconds))
 
@@ -181,8 +181,7 @@ def _over_wires(tasks: list[Repetition], wanted: list[int]) -> Iterator[tuple[in
         by_run.setdefault(json.dumps(tasks[index].specification, sort_keys=True), []).append(index)
     for indices in by_run.values():
         last = max(tasks[i].number for i in indices)
-        spec = parse({**tasks[indices[0]].specification, "repeat": last + 1})
-        records = api.run(spec).runs
+        records = api.run({**tasks[indices[0]].specification, "repeat": last + 1}).runs
         for index in indices:
             task, record = tasks[index], records[tasks[index].number]
             seconds = record.elapsed_seconds or 0.0

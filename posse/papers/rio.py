@@ -114,10 +114,10 @@ def _messages(record: RunRecord) -> float:
 def _refused_without_bounds(measured: Measured) -> Finding:
     """Whether DP-MASE would run on rewards without a bound."""
     from posse.errors import SpecError  # noqa: PLC0415
-    from posse.spec.runfile import parse  # noqa: PLC0415
+    from posse.plan import prepare  # noqa: PLC0415
 
     try:
-        parse(_run("dp-mase", 64, PROBLEM_2, epsilon=0.1))
+        prepare(_run("dp-mase", 64, PROBLEM_2, epsilon=0.1))
     except SpecError as error:
         return Finding(
             answer="cannot be",

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from posse.errors import PosseError
+from posse.plan import prepare
 from posse.report.read import Series
-from posse.spec.runfile import parse
 from posse.theory.bounds import Bound
 from protocol.machine import FloatArray
 
@@ -24,12 +24,11 @@ FAR = 100.0
 def bound(series: Series) -> Bound | None:
     """The bound of the series, averaged over its runs where each has its own instance."""
     try:
-        spec = parse(series.specification)
+        plan = prepare(series.specification)
     except PosseError:
         return None  # a file of arms, or of a graph, that is no longer there
     runs = [int(run["run"]) for run in series.runs[:MOST_RUNS]]
-    system, parameters = spec.definition(), spec.model()
-    each = [system.bound(spec, parameters, run) for run in runs]
+    each = [plan.bound(run) for run in runs]
     if not each:
         return None
     curves = [b.regret for b in each if b.regret is not None]

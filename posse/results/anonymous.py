@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -11,9 +11,7 @@ from msgspec import UNSET, UnsetType
 
 from posse.results.base import Results
 from posse.results.record import Detail, RunRecord
-
-if TYPE_CHECKING:
-    from posse.spec.runfile import RunSpec
+from posse.spec.runfile import RunSpec
 
 _CURVE_POINTS = 200
 
@@ -68,10 +66,9 @@ class ParallelDetail(Detail):
     rewards: list[list[float]] | UnsetType = UNSET
 
 
-def _complete(spec: RunSpec, record: RunRecord) -> None:
+def _complete(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
     """From what the server noted, and the users of the lab."""
     log = record.log
-    parameters: Any = spec.model()
     without: defaultdict[int, list[int]] = defaultdict(list)
     for _, batch, arm in log.get("no-feedback", []):
         without[int(batch)].append(int(arm))
@@ -90,10 +87,9 @@ def _complete(spec: RunSpec, record: RunRecord) -> None:
     )
 
 
-def _complete_parallel(spec: RunSpec, record: RunRecord) -> None:
+def _complete_parallel(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
     """Of users alone."""
     record.status = "horizon"
-    parameters: Any = spec.model()
     record.detail = ParallelDetail()
     if spec.mode == "lab":
         record.detail = ParallelDetail(_earned(record, parameters.horizon))

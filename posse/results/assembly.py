@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from posse.arms.shared import SharedArms
 from posse.measure.traffic import Delays, Meter, quantile, seconds
+from posse.plan import Plan
 from posse.results.record import Delay, Log, Privacy, RunRecord
 from posse.spec.runfile import RunSpec
 from protocol.machine import Finish
@@ -73,9 +74,9 @@ def add_pulls(record: RunRecord, pulls: IntArray, activations: list[int]) -> Non
     record.activations_per_agent = activations
 
 
-def claimed(spec: RunSpec) -> Privacy | None:
+def claimed(plan: Plan) -> Privacy | None:
     """What the run claims; what was spent of it is not known yet."""
-    claim = spec.definition().claim(spec.model(), spec.variant)
+    claim, spec = plan.claim, plan.spec
     if claim is None:
         return None
     return Privacy(

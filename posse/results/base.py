@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 from posse.results.record import Detail, RunRecord
-
-if TYPE_CHECKING:
-    from posse.spec.runfile import RunSpec
+from posse.spec.runfile import RunSpec
 
 
-def nothing_to_add(spec: RunSpec, record: RunRecord) -> None:
+def nothing_to_add(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
     """The record is complete."""
 
 
@@ -24,7 +22,7 @@ class Results:
     `detail`    the struct that is filled in
     """
 
-    complete: Callable[[RunSpec, RunRecord], None] = nothing_to_add
+    complete: Callable[[RunSpec, Any, RunRecord], None] = nothing_to_add
     detail: type[Detail] = Detail
 
 

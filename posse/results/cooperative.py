@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -11,11 +11,9 @@ from msgspec import UNSET, UnsetType
 
 from posse.results.base import Results
 from posse.results.record import Detail, RunRecord
+from posse.spec.runfile import RunSpec
 from protocol.cooperative import composed
 from protocol.privacy import Release
-
-if TYPE_CHECKING:
-    from posse.spec.runfile import RunSpec
 
 
 class HopDelay(msgspec.Struct):
@@ -40,24 +38,24 @@ class CooperativeDetail(Detail):
     epsilon_prime_per_agent: list[float] | UnsetType = UNSET
 
 
-def _complete_alone(spec: RunSpec, record: RunRecord) -> None:
+def _complete_alone(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
     """Of agents alone, without privacy."""
     record.detail = _detail(record)
 
 
-def _complete_cooperation(spec: RunSpec, record: RunRecord) -> None:
+def _complete_cooperation(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
     """Of agents that talk to each other."""
     record.detail = _cooperation(spec, _detail(record), record)
 
 
-def _complete_private(spec: RunSpec, record: RunRecord) -> None:
+def _complete_private(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
     """Of private agents alone."""
-    record.detail = _private(spec, _detail(record), record)
+    record.detail = _private(spec, parameters, _detail(record), record)
 
 
-def _complete_private_cooperation(spec: RunSpec, record: RunRecord) -> None:
+def _complete_private_cooperation(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
     """Of private agents that talk to each other."""
-    record.detail = _private(spec, _cooperation(spec, _detail(record), record), record)
+    record.detail = _private(spec, parameters, _cooperation(spec, _detail(record), record), record)
 
 
 def _detail(record: RunRecord) -> CooperativeDetail:
@@ -93,9 +91,10 @@ def _cooperation(spec: RunSpec, detail: CooperativeDetail, record: RunRecord) ->
     return detail
 
 
-def _private(spec: RunSpec, detail: CooperativeDetail, record: RunRecord) -> CooperativeDetail:
+def _private(
+    spec: RunSpec, parameters: Any, detail: CooperativeDetail, record: RunRecord
+) -> CooperativeDetail:
     """ε' of each agent by its own ledger: the most exposed arm, composed up to δ'."""
-    parameters: Any = spec.model()
     if getattr(parameters, "releases", "") == "doubling":
         return detail
     detail.delta_prime = parameters.delta_prime

@@ -8,7 +8,7 @@ number of rounds alone (`posse.theory.federated`).
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -16,11 +16,9 @@ from msgspec import UNSET, UnsetType
 from posse.results.base import Results
 from posse.results.record import Delay, Detail, RunRecord
 from posse.results.traffic import ClosedForm, RoundCost
+from posse.spec.runfile import RunSpec
 from posse.theory.federated import gis_links, gis_links_paper, sac_links
 from protocol.federated import CdpParameters, DdpParameters, HdpParameters, uploaders
-
-if TYPE_CHECKING:
-    from posse.spec.runfile import RunSpec
 
 
 class Explored(msgspec.Struct):
@@ -38,12 +36,11 @@ class FederatedDetail(Detail):
     explored: list[Explored] | UnsetType = UNSET
 
 
-def _complete(spec: RunSpec, record: RunRecord) -> None:
+def _complete(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
     """Complete a record: status and answer where no server decides, rounds, delay and cost.
 
     In the field what agents noted and sent each other is theirs, and stays unknown here.
     """
-    parameters = spec.model()
     decided = len(record.log.get("rounds", []))
     rounds: int | None = decided
     match parameters:

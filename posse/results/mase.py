@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from posse.results.base import Results
 from posse.results.record import RunRecord
-
-if TYPE_CHECKING:
-    from posse.spec.runfile import RunSpec
+from posse.spec.runfile import RunSpec
 
 
-def _complete_independent(spec: RunSpec, record: RunRecord) -> None:
+def _complete_independent(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
     """Every agent has its own answer; the run's is the commonest."""
     answers = set(record.answers) - {None}
     if answers:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from posse.results.base import Results
 from posse.results.record import Detail, RunRecord
+from posse.spec.runfile import RunSpec
 from protocol.players import jain
-
-if TYPE_CHECKING:
-    from posse.spec.runfile import RunSpec
 
 
 class Players(msgspec.Struct, kw_only=True):
@@ -32,7 +30,7 @@ class PlayersDetail(Detail):
     players: Players | UnsetType = UNSET
 
 
-def _complete(spec: RunSpec, record: RunRecord) -> None:
+def _complete(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
     """From what the medium noted."""
     rewards = record.log.get("rewards", [])
     collisions = record.log.get("collisions", [])

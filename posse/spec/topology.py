@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 import numpy as np
@@ -12,7 +12,6 @@ from msgspec import Meta
 
 from posse.errors import SpecError
 from posse.seeds import Purpose, generator
-from posse.systems.base import Network
 from protocol.machine import COORDINATOR
 from topologies import components, graphs
 from topologies.graphs import Graph, GraphError
@@ -233,28 +232,6 @@ def require_connected(graph: Graph) -> None:
     """Raise `SpecError` if some agents cannot reach others."""
     if not graph.connected:
         raise SpecError("topology", _apart(graph))
-
-
-def network(
-    graph: Graph,
-    knowledge: list[dict[str, Any]] | None = None,
-    server: dict[str, Any] | None = None,
-    facts: dict[str, Any] | None = None,
-) -> Network:
-    """What the hosts are told of a graph; `facts` gains its sizes."""
-    sizes = {
-        "agents": graph.agents,
-        "edges": graph.size,
-        "components": [len(c) for c in graph.components],
-        "diameter": graph.diameter,
-        "resamples": graph.resamples,
-    }
-    return Network(
-        list(graph.neighbours),
-        knowledge or [{} for _ in range(graph.agents)],
-        server or {},
-        sizes | (facts or {}),
-    )
 
 
 def _apart(graph: Graph) -> str:

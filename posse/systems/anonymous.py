@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from coordinator.learners import BatchedElimination, ExploreThenCommit, Learner,
 from posse.errors import SpecError
 from posse.results.anonymous import ANONYMOUS, PARALLEL, TRUST
 from posse.seeds import Purpose
+from posse.spec.runfile import RunSpec
 from posse.systems.base import AgentContext, CoordinatorContext, System
 from posse.theory.bounds import UNKNOWN_MEANS, Bound, run_gaps, ucb1_regret
 from protocol.anonymous import (
@@ -33,9 +33,6 @@ from protocol.anonymous import (
 )
 from protocol.machine import AgentMachine, FloatArray, ServerMachine
 from protocol.privacy import Claim
-
-if TYPE_CHECKING:
-    from posse.spec.runfile import RunSpec
 
 PAPER = "Esfandiari et al. 2022"
 

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 
 from agent.noise import Noise
 from posse.results.base import PLAIN, Results
 from posse.seeds import Purpose
+from posse.spec.runfile import Clock, RunSpec
+from posse.systems.network import Network, no_network
 from posse.theory.bounds import Bound
 from protocol.machine import AgentMachine, Parameters, ServerMachine
 from protocol.privacy import Claim
 from protocol.wire import Message
 
-Clock = Literal["virtual", "slots", "wall"]
 End = Literal["answer", "bare", "nothing"]
-
-if TYPE_CHECKING:
-    from posse.spec.runfile import RunSpec
 
 
 @dataclass(frozen=True)
@@ -55,26 +53,6 @@ class CoordinatorContext:
     variant: Any
     knowledge: dict[str, Any]
     generator: Callable[[Purpose], np.random.Generator]
-
-
-@dataclass(frozen=True)
-class Network:
-    """What the coordinator's host knows of the topology, and what each agent is told of it.
-
-    `neighbours[n]` are the names agent n is given, `knowledge[n]` what else it may know;
-    `server` is what a coordinator's machine is told; `facts` go into the result.
-    """
-
-    neighbours: list[tuple[int, ...]]
-    knowledge: list[dict[str, Any]]
-    server: dict[str, Any] = field(default_factory=dict)
-    facts: dict[str, Any] = field(default_factory=dict)
-
-
-def no_network(spec: RunSpec, run: int) -> Network:
-    """Agents that only know the coordinator."""
-    count = spec.agents.count
-    return Network([()] * count, [{}] * count)
 
 
 def no_check(spec: RunSpec, parameters: Any) -> None:
@@ -143,7 +121,7 @@ class System:
     regret_against: Literal["average", "own"] = "average"
     check: Callable[[RunSpec, Any], None] = no_check
     advise: Callable[[RunSpec, Any], list[str]] = no_advice
-    network: Callable[[RunSpec, int], Network] = no_network
+    network: Callable[[RunSpec, Any, int], Network] = no_network
     untold: tuple[str, ...] = ()
     results: Results = PLAIN
     bound: Callable[[RunSpec, Any, int], Bound] = no_bound

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -17,8 +17,9 @@ from agent.lone import AdapUcb, LoneUcb, PrivateLoneUcb
 from posse.errors import SpecError
 from posse.results import cooperative as results
 from posse.seeds import Purpose, generator
-from posse.spec.topology import network as told
-from posse.systems.base import AgentContext, Network, System
+from posse.spec.runfile import RunSpec
+from posse.systems.base import AgentContext, System
+from posse.systems.network import Network, along
 from posse.theory.bounds import (
     UNKNOWN_MEANS,
     Bound,
@@ -50,9 +51,6 @@ from protocol.cooperative import (
 )
 from protocol.machine import COORDINATOR, AgentMachine
 from protocol.privacy import Claim
-
-if TYPE_CHECKING:
-    from posse.spec.runfile import RunSpec
 
 PAPER = "Dubey and Pentland 2020"
 
@@ -151,9 +149,8 @@ def _adap(context: AgentContext) -> AgentMachine:
     )
 
 
-def _network(spec: RunSpec, run: int) -> Network:
+def _network(spec: RunSpec, parameters: Any, run: int) -> Network:
     """Links to the neighbours, unless γ = 0; γ as a number."""
-    parameters: Any = spec.model()
     graph = spec.graph(run)
     gamma = hops(parameters.gamma, graph.diameter)
     if gamma and max(graph.degrees) == 0:
@@ -175,7 +172,7 @@ def _network(spec: RunSpec, run: int) -> Network:
             told_to["assumed"] = facts["assumed_contamination"]
         for rank in liars:
             knowledge[rank]["contamination"] = _without_names(parameters.contamination)
-    laid = told(graph, knowledge, facts=facts)
+    laid = along(graph, knowledge, facts=facts)
     if gamma == 0:
         return Network([()] * spec.agents.count, knowledge, facts=laid.facts)
     return laid

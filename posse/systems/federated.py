@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent.federated import CdpAgent, DdpAgent, Exchange, HdpAgent, LoneEliminator
 from agent.gis import Gis
@@ -12,8 +12,10 @@ from coordinator.federated import CdpServer, HdpServer
 from posse.errors import SpecError
 from posse.results.federated import FEDERATED
 from posse.seeds import Purpose
-from posse.spec import topology
-from posse.systems.base import AgentContext, CoordinatorContext, Network, System
+from posse.spec.runfile import RunSpec
+from posse.spec.topology import require_connected
+from posse.systems.base import AgentContext, CoordinatorContext, System
+from posse.systems.network import Network, along
 from posse.theory.bounds import (
     UNKNOWN_MEANS,
     Bound,
@@ -44,9 +46,6 @@ from protocol.federated import (
 from protocol.machine import AgentMachine, ServerMachine
 from protocol.privacy import Claim
 from topologies.sinks import find_sinks
-
-if TYPE_CHECKING:
-    from posse.spec.runfile import RunSpec
 
 PAPER = "Li and Song 2022"
 
@@ -154,14 +153,14 @@ def _hdp_server(context: CoordinatorContext) -> ServerMachine:
     return HdpServer(context.arms, context.agents, schedule, weights=weights)
 
 
-def _ddp_network(spec: RunSpec, run: int) -> Network:
+def _ddp_network(spec: RunSpec, parameters: DdpParameters, run: int) -> Network:
     graph = spec.graph(run)
-    topology.require_connected(graph)
+    require_connected(graph)
     told: list[dict[str, Any]] = [{"diameter": graph.diameter} for _ in range(graph.agents)]
-    return topology.network(graph, told)
+    return along(graph, told)
 
 
-def _hdp_network(spec: RunSpec, run: int) -> Network:
+def _hdp_network(spec: RunSpec, parameters: HdpParameters, run: int) -> Network:
     """Every agent is told its next hop, its children and how long each has something to send.
 
     A sink is told its component, the server the sinks and how many agents each speaks for.
@@ -187,7 +186,7 @@ def _hdp_network(spec: RunSpec, run: int) -> Network:
         for i in range(graph.agents)
     ]
     server = {"sinks": [(sink, len(component_of[sink])) for sink in sinks.sink]}
-    return topology.network(graph, told, server, {"sinks": list(sinks.sink)})
+    return along(graph, told, server, {"sinks": list(sinks.sink)})
 
 
 def _delay(spec: RunSpec, parameters: SingleParameters, run: int) -> int:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from agent.mase import DpMaseVoter, MaseVoter, RawSender
 from coordinator.mase import CentralEliminator, MaseTally
 from posse.errors import SpecError
 from posse.results.mase import INDEPENDENT
 from posse.seeds import Purpose
+from posse.spec.runfile import RunSpec
 from posse.systems.base import AgentContext, CoordinatorContext, System
 from posse.theory.bounds import (
     UNKNOWN_MEANS,
@@ -36,9 +36,6 @@ from protocol.mase import (
     votes_needed,
 )
 from protocol.privacy import Claim
-
-if TYPE_CHECKING:
-    from posse.spec.runfile import RunSpec
 
 PAPER = "Rio et al. 2023"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from posse.arms.csv import CsvArms
 from posse.errors import SpecError
 from posse.results.players import PLAYERS
 from posse.seeds import Purpose
+from posse.spec.runfile import RunSpec
 from posse.systems.base import AgentContext, CoordinatorContext, System
 from posse.theory.bounds import UNKNOWN_MEANS, Bound, run_means
 from posse.theory.players import fair_sharing_regret, plays_with_bound, plays_without_bound
@@ -39,9 +40,6 @@ from protocol.players import (
     privacy_factor,
 )
 from protocol.privacy import Claim
-
-if TYPE_CHECKING:
-    from posse.spec.runfile import RunSpec
 
 PAPER = "Tossou and Dimitrakakis 2015"
 _SHARE = 1.0 + 1.0 / float(np.log(2.0))

@@ -6,7 +6,7 @@ import pytest
 from agent.destination import NoiseAtDestination
 from posse.engines import memory
 from posse.errors import SpecError
-from posse.spec.runfile import parse
+from posse.plan import prepare
 from protocol.cooperative import means_record, release_counts
 
 
@@ -81,7 +81,7 @@ def test_own_rewards_are_used_as_they_are(variant: str) -> None:
 
 
 def run(**changes):
-    return parse(
+    return prepare(
         {
             "system": "private-ucb",
             "seed": 1,

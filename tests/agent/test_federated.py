@@ -68,7 +68,7 @@ def test_bad_decisions_are_refused_by_agents(bad: Any) -> None:
     from posse.engines.base import agent_setups  # noqa: PLC0415
     from tests.support.hosts import begin, frame, sources  # noqa: PLC0415
 
-    setup = agent_setups(run, run.definition().network(run, 0))[0]
+    setup = agent_setups(run, run.network(0))[0]
     host = AgentHost(setup, 0, sources())
     host.receive(COORDINATOR, begin(seed=5))
     host.step()

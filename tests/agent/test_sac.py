@@ -4,7 +4,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.sac import Relay
-from posse.systems.federated import _hdp_network
 from posse.theory.federated import sac_links
 from tests.support.federated import connected, deliver, spec
 from topologies import graphs
@@ -14,14 +13,11 @@ from topologies.sinks import find_sinks
 
 
 def relays(graph: Graph) -> list[Relay]:
-    network = _hdp_network(
-        spec(
-            "hdp-mab",
-            graph.agents,
-            {"kind": "edges", "edges": [list(edge) for edge in graph.edges()]},
-        ),
-        0,
-    )
+    network = spec(
+        "hdp-mab",
+        graph.agents,
+        {"kind": "edges", "edges": [list(edge) for edge in graph.edges()]},
+    ).network(0)
     return [
         Relay(n, graph.agents, told["towards"], dict(told["children"]), told["slots"])
         for n, told in enumerate(network.knowledge)

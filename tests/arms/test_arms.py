@@ -22,7 +22,7 @@ from posse.arms import KINDS, ArmsContext, ArmsSpec
 from posse.arms.base import RandomMeans, rescale
 from posse.engines import memory
 from posse.errors import ArmsError, PosseError, SpecError
-from posse.spec.runfile import parse
+from posse.plan import prepare
 
 ERROR_RATE = 1e-4
 
@@ -213,10 +213,10 @@ def test_private_systems_refuse_gaussian_arms_without_clip() -> None:
         "parameters": {"epsilon": 0.5},
     }
     with pytest.raises(SpecError) as caught:
-        parse(raw)
+        prepare(raw)
     assert caught.value.path == "arms.clip"
     raw["arms"]["clip"] = [0.0, 3.0]
-    parse(raw)
+    prepare(raw)
 
 
 # csv
@@ -294,7 +294,7 @@ def test_an_agent_whose_rows_are_used_up_says_so_and_stops(tmp_path: Path) -> No
         rows = [(arm, float(arm == 0)) for _ in range(3 if rank == 2 else 400) for arm in (0, 1)]
         raw = log(tmp_path, rows, rank)
     record = memory.run(
-        parse(
+        prepare(
             {
                 "system": "mase",
                 "agents": {"count": 5},
@@ -404,4 +404,4 @@ def test_a_run_ends_with_the_agents_error(module: Any) -> None:
     module.arms = arms
     raw = {"system": "mase", "agents": {"count": 5}, "arms": PYTHON}
     with pytest.raises(PosseError, match=r"agent 1, arm 0, call 1: .* NaN"):
-        memory.run(parse(raw), 0)
+        memory.run(prepare(raw), 0)

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from posse.cli.main import main
-from posse.spec.runfile import load
+from posse.plan import prepare
+from posse.spec.runfile import read
 
 RUN_FILE = """
 system = "dp-mase"
@@ -56,7 +57,7 @@ def test_the_resolved_specification_runs_again_alike(run_file: Path) -> None:
     assert main(["run", "first/spec.toml", "--out", "second"]) == 0
     first, second = (json.loads(Path(d, "result.json").read_text()) for d in ("first", "second"))
     assert [run["log"] for run in first["runs"]] == [run["log"] for run in second["runs"]]
-    assert load("first/spec.toml") == load("second/spec.toml")
+    assert prepare(read("first/spec.toml")) == prepare(read("second/spec.toml"))
 
 
 def test_json_is_one_document_and_nothing_else(

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from posse.clocks.activity import Activity, ActivitySpec
+from posse.clocks.activity import Activity
 from posse.errors import SpecError
+from posse.spec.activity import ActivitySpec
 
 ERROR_RATE = 1e-4
 """With which a right program fails a test of a law on a newly chosen seed."""

@@ -6,7 +6,7 @@ import psutil
 import pytest
 
 from posse.engines.processes import ProcessEngine
-from posse.spec.runfile import parse
+from posse.plan import prepare
 
 NURSERY = "posse.engines.forkserver"
 CORES = os.cpu_count() or 1
@@ -17,7 +17,7 @@ CORES = os.cpu_count() or 1
     ("agents", "crowd"), [(6, False), (8 * CORES, False), (8 * CORES + 1, True)]
 )
 def test_agents_take_turns_where_they_are_many(agents: int, crowd: bool) -> None:
-    spec = parse(
+    spec = prepare(
         {
             "system": "mase",
             "agents": {"count": agents},

@@ -17,15 +17,15 @@ import zmq
 from posse.engines import remote_agent
 from posse.engines.processes import ProcessEngine
 from posse.errors import PosseError, RunFailed
+from posse.plan import Plan, prepare
 from posse.security import keys
 from posse.security import zap as gate
 from posse.security.zap import Verdict
-from posse.spec.runfile import RunSpec
 from tests.support.remote import Agent, Coordinator
 from tests.support.runs import spec
 
 
-def small(agents: int = 2, deadline: float = 15.0, **changes: object) -> RunSpec:
+def small(agents: int = 2, deadline: float = 15.0, **changes: object) -> Plan:
     return spec("central", agents, engine={"deadline": deadline, "clock": "wall"}, **changes)
 
 
@@ -171,8 +171,8 @@ def test_a_run_file_that_differs_is_refused_and_the_keys_are_named(
 ) -> None:
     ours = small()
     c = Coordinator(ours, "tcp://127.0.0.1:*")
-    theirs = msgspec.structs.replace(ours, parameters={"delta": 0.01}, repeat=3)
-    assert Agent(c.endpoint, spec=theirs).ended() == 1
+    theirs = prepare(msgspec.structs.replace(ours.spec, parameters={"delta": 0.01}, repeat=3))
+    assert Agent(c.endpoint, plan=theirs).ended() == 1
     sentence = "its run file differs from the coordinator's in parameters.delta, repeat; give both"
     assert said.text.count(sentence) == 2
     c.stop()
@@ -181,7 +181,7 @@ def test_a_run_file_that_differs_is_refused_and_the_keys_are_named(
 def test_the_same_run_file_with_another_folder_is_let_in() -> None:
     ours = small(agents=1)
     c = Coordinator(ours, "tcp://127.0.0.1:*")
-    agent = Agent(c.endpoint, spec=msgspec.structs.replace(ours, base="/elsewhere"))
+    agent = Agent(c.endpoint, plan=prepare(msgspec.structs.replace(ours.spec, base="/elsewhere")))
     assert c.ended().status == "identified"
     assert agent.ended() == 0
 
@@ -190,14 +190,14 @@ def test_a_coordinator_that_lies_about_the_configuration_is_left() -> None:
     ours = small(agents=1)
     c = Coordinator(ours, "tcp://127.0.0.1:*")
     c.engine.hub.lobby.roster._configuration = {}
-    own = msgspec.structs.replace(ours, parameters={"delta": 0.01})
-    agent = remote_agent.RemoteAgent(c.endpoint, spec=own)
+    own = prepare(msgspec.structs.replace(ours.spec, parameters={"delta": 0.01}))
+    agent = remote_agent.RemoteAgent(c.endpoint, plan=own)
     setup = remote_agent.AgentSetup(
-        system=ours.system,
-        variant=ours.variant,
-        parameters=ours.parameters,
+        system=ours.spec.system,
+        variant=ours.spec.variant,
+        parameters=ours.spec.parameters,
         agents=1,
-        arms=ours.arms,
+        arms=ours.spec.arms,
         rate=1.0,
         clock="wall",
         base=".",
@@ -323,7 +323,7 @@ def test_agents_that_do_not_come_are_named() -> None:
     assert "nothing was heard for 0.5 s; waiting for agents 0, 1 to join" in str(c.error)
 
 
-def mesh(deadline: float) -> RunSpec:
+def mesh(deadline: float) -> Plan:
     return spec(
         "cooperative-ucb",
         2,

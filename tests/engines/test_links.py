@@ -12,7 +12,7 @@ from posse.engines.agent_process import AgentProcess
 from posse.engines.links import EachLink, Links, OneToAll, listen
 from posse.engines.processes import ProcessEngine
 from posse.errors import RunFailed
-from posse.spec.runfile import RunSpec, parse
+from posse.plan import Plan, prepare
 from protocol.wire import MAGIC
 
 KINDS = [EachLink, OneToAll]
@@ -134,8 +134,8 @@ def test_an_agent_that_got_another_rank_listens_in_its_name(wire: Wire, tmp_path
     assert socket.recv() == MAGIC
 
 
-def mesh_run(agents: int) -> RunSpec:
-    return parse(
+def mesh_run(agents: int) -> Plan:
+    return prepare(
         {
             "system": "cooperative-ucb",
             "agents": {"count": agents},
@@ -162,8 +162,9 @@ def test_neighbours_that_never_listen_end_the_run_by_name(
     monkeypatch.setattr(agent_process, "LINK_DEADLINE", 0.5)
     run = mesh_run(2)
     engine = ProcessEngine(run, spawn=0)
+    system = run.spec.system
     agents = [
-        kind(engine.endpoint, rank, engine.token, f"ipc://{tmp_path}/{rank}", system=run.system)
+        kind(engine.endpoint, rank, engine.token, f"ipc://{tmp_path}/{rank}", system=system)
         for rank, kind in enumerate((AgentProcess, HardOfHearing))
     ]
     threads = [threading.Thread(target=agent.serve) for agent in agents]

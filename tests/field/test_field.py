@@ -12,7 +12,7 @@ from posse.errors import PosseError, RunFailed, SpecError
 from posse.hosts.agent import AgentHost
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
-from posse.spec.runfile import RunSpec, parse
+from posse.plan import Plan, prepare
 from protocol import control
 from protocol.errors import LocalProtocolError
 from protocol.machine import COORDINATOR
@@ -27,7 +27,7 @@ pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
 MEANS = (0.95, 0.5, 0.3, 0.1)
 
 
-def field_spec(folder: Path, agents: int = 2, system: str = "dp-mase", **changes: Any) -> RunSpec:
+def field_spec(folder: Path, agents: int = 2, system: str = "dp-mase", **changes: Any) -> Plan:
     parameters = {"dp-mase": {"epsilon": 2.0, "delta": 0.3}, "corrupted-elimination": {"xi": 0.3}}
     raw: dict[str, Any] = {
         "system": system,
@@ -39,7 +39,7 @@ def field_spec(folder: Path, agents: int = 2, system: str = "dp-mase", **changes
         "base": str(folder),
     }
     raw.update(changes)
-    return parse(raw)
+    return prepare(raw)
 
 
 @pytest.fixture
@@ -146,7 +146,7 @@ def test_what_leaves_a_process_is_what_the_page_lists(
     run = field_spec(rewards)
     c = Coordinator(run, "tcp://127.0.0.1:*")
     with Tap(c.endpoint) as tap:
-        agents = [Agent(tap.endpoint, spec=run), Agent(tap.endpoint, spec=run)]
+        agents = [Agent(tap.endpoint, plan=run), Agent(tap.endpoint, plan=run)]
         record = c.ended(60)
         assert c.error is None
         assert [agent.ended() for agent in agents] == [0, 0]
@@ -192,17 +192,17 @@ def test_the_page_names_what_goes_wrong_too() -> None:
     assert everything - lab_only == known | {"Ask", "SlotReached"}
 
 
-def host_of(run: RunSpec, rank: int = 0) -> AgentHost:
+def host_of(run: Plan, rank: int = 0) -> AgentHost:
     setup = AgentSetup(
-        system=run.system,
-        variant=run.variant,
-        parameters=run.parameters,
-        agents=run.agents.count,
-        arms=run.arms,
+        system=run.spec.system,
+        variant=run.spec.variant,
+        parameters=run.spec.parameters,
+        agents=run.spec.agents.count,
+        arms=run.spec.arms,
         rate=1.0,
         clock="wall",
-        base=run.base,
-        mode=run.mode,
+        base=run.spec.base,
+        mode=run.spec.mode,
     )
     return AgentHost(setup, rank, sources(lambda: 123_456_789))
 
@@ -230,7 +230,7 @@ def test_an_end_that_tells_of_withheld_votes_is_kept_back(rewards: Path) -> None
 
 def test_where_ends_are_kept_back_silence_ends_the_run(rewards: Path) -> None:
     run = field_spec(rewards, agents=40, system="corrupted-elimination")
-    host = CoordinatorHost(run, run.definition().network(run, 0), 0, lambda: 0)
+    host = CoordinatorHost(run, run.network(0), 0, lambda: 0)
     host.begin()
     vote = encode(Vote((1,)), run=0, source=3, sequence=0, now=0.0, sent=0)
     host.receive(3, vote)
@@ -241,9 +241,7 @@ def test_where_ends_are_kept_back_silence_ends_the_run(rewards: Path) -> None:
     assert host.record is not None
     assert host.record.status == "no_consensus"
     public = field_spec(rewards)
-    assert not CoordinatorHost(
-        public, public.definition().network(public, 0), 0, lambda: 0
-    ).fall_silent()
+    assert not CoordinatorHost(public, public.network(0), 0, lambda: 0).fall_silent()
 
 
 def test_times_are_whole_milliseconds_in_the_field(rewards: Path) -> None:
@@ -262,7 +260,7 @@ def test_a_failure_in_the_field_quotes_nothing(rewards: Path) -> None:
     (rewards / "rewards-1.csv").write_text("arm,reward\n0,17.25\n")
     run = field_spec(rewards)
     c = Coordinator(run, "tcp://127.0.0.1:*")
-    agents = [Agent(c.endpoint, spec=run), Agent(c.endpoint, spec=run)]
+    agents = [Agent(c.endpoint, plan=run), Agent(c.endpoint, plan=run)]
     c.ended()
     assert "agent 1 cannot go on; its own log says why" in str(c.error)
     assert sorted(agent.ended() or 0 for agent in agents) == [0, 3]

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 from posse.cli.main import main
+from posse.plan import Plan
 from posse.security import keys
-from posse.spec.runfile import RunSpec
 from tests.runs import test_anonymous
 from tests.support.remote import Agent, Coordinator
 from tests.support.runs import spec
 
 
-def two(means: list[float], **engine: Any) -> RunSpec:
+def two(means: list[float], **engine: Any) -> Plan:
     arms = {"kind": "bernoulli", "means": means}
     return spec("central", 2, arms=arms, engine={"clock": "wall", "deadline": 30.0, **engine})
 

@@ -54,7 +54,7 @@ def test_over_keys_the_same_leaves_and_the_wire_shows_none_of_it(
     c = Coordinator(spec, "tcp://127.0.0.1:*", folder)
     with Tap(c.endpoint) as tap:
         agents = [
-            Agent(tap.endpoint, rank, keys=keys.for_agent(folder, rank), spec=spec)
+            Agent(tap.endpoint, rank, keys=keys.for_agent(folder, rank), plan=spec)
             for rank in range(4)
         ]
         record = c.ended(60)
@@ -79,7 +79,7 @@ def test_an_agent_says_what_it_gives_away_before_it_uses_a_reward(
     caplog.set_level(logging.INFO, "posse")
     spec = field("cooperative-ucb", rewards)
     c = Coordinator(spec, "tcp://127.0.0.1:*")
-    agents = [Agent(c.endpoint, spec=spec) for _ in range(4)]
+    agents = [Agent(c.endpoint, plan=spec) for _ in range(4)]
     record = c.ended(60)
     assert c.error is None
     assert [agent.ended() for agent in agents] == [0] * 4
@@ -157,12 +157,12 @@ def test_an_agent_that_is_started_again_has_no_part_in_the_run(system: str, rewa
     spec = field(system, rewards, arms=arms)
     c = Coordinator(spec, "tcp://127.0.0.1:*", folder)
     pairs = [keys.for_agent(folder, rank) for rank in range(4)]
-    agents = [Agent(c.endpoint, rank, keys=pairs[rank], spec=spec, wait=5.0) for rank in range(4)]
+    agents = [Agent(c.endpoint, rank, keys=pairs[rank], plan=spec, wait=5.0) for rank in range(4)]
     deadline = time.monotonic() + 20
     while not c.engine.hub.lobby.running:
         assert time.monotonic() < deadline, "the run did not begin"
         time.sleep(0.01)
-    again = Agent(c.endpoint, 1, keys=pairs[1], spec=spec, wait=5.0)
+    again = Agent(c.endpoint, 1, keys=pairs[1], plan=spec, wait=5.0)
     record = c.ended()
     if system == "cdp-mab":
         assert "agent 1 was started again in the middle of a run" in str(c.error)

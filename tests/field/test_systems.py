@@ -219,7 +219,7 @@ def test_masks_hide_every_user_and_keys_are_new_in_every_run(rewards: Path) -> N
     for _ in range(2):
         capture = anonymity.Capture()
         memory.run(spec, 0, tap=capture.hear)
-        verdict = anonymity.check(capture, group_size=2, precision=spec.model().precision)
+        verdict = anonymity.check(capture, group_size=2, precision=spec.parameters.precision)
         assert verdict.observations > 0
         assert verdict.violations == []
         said = [message(frame) for _, _, frame in capture.frames]
@@ -290,7 +290,7 @@ def test_who_uploads_and_who_wins_is_drawn_anew(rewards: Path) -> None:
 def test_a_sign_of_life_follows_from_time_alone(system: str, rewards: Path) -> None:
     """It is said once in five seconds of the clock, whatever the agent does in them."""
     spec = field(system, rewards)
-    network = spec.definition().network(spec, 0)
+    network = spec.network(0)
     clock = [0]
     host = AgentHost(agent_setups(spec, network)[0], 0, sources(lambda: clock[0]))
     host.receive(COORDINATOR, begin())
@@ -322,7 +322,7 @@ def test_a_result_of_the_field_is_written_and_reported(
     spec = field(system, rewards)
     result = api.result(spec, [captured(spec)[0]])
     where = tmp_path / "out"
-    RunDirectory(where, spec).complete(result)
+    RunDirectory(where, spec.spec).complete(result)
     written = json.loads((where / "result.json").read_text())
     assert written["warnings"] == spec.advice()
     console = Console(file=io.StringIO(), width=200)
@@ -348,7 +348,7 @@ def page_of(where: Path) -> str:
 def test_nobody_lies_in_the_field_whatever_it_is_told(mode: str, lied: bool, rewards: Path) -> None:
     """Rewards are 0 or 1; an agent that obeys would send 0.25."""
     spec = field("byzantine-ucb", rewards)
-    network = spec.definition().network(spec, 0)
+    network = spec.network(0)
     assert not any("contamination" in told for told in network.knowledge)
     network.knowledge[0]["contamination"] = {"rate": 1.0, "value": 0.25}
     setup = msgspec.structs.replace(agent_setups(spec, network)[0], mode=mode)

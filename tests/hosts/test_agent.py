@@ -11,7 +11,7 @@ import pytest
 from posse.engines.base import agent_setups
 from posse.hosts.agent import AgentHost
 from posse.hosts.sources import Sources
-from posse.spec.runfile import parse
+from posse.plan import prepare
 from protocol import control
 from protocol.cooperative import Bundle
 from protocol.errors import LocalProtocolError
@@ -24,7 +24,7 @@ from tests.support.runs import spec
 
 def voter(system: str = "mase", given: Sources | None = None, **changes: Any) -> AgentHost:
     run = spec(system, agents=12, **changes)
-    setup = agent_setups(run, run.definition().network(run, 0))[0]
+    setup = agent_setups(run, run.network(0))[0]
     host = AgentHost(setup, 0, sources() if given is None else given)
     assert [kind_of(data) for _, data in host.outbox] == ["Ready"]
     host.outbox.clear()
@@ -33,7 +33,7 @@ def voter(system: str = "mase", given: Sources | None = None, **changes: Any) ->
 
 def neighbour(rank: int = 0) -> AgentHost:
     """An agent of three that all are neighbours."""
-    run = parse(
+    run = prepare(
         {
             "system": "cooperative-ucb",
             "agents": {"count": 3},
@@ -42,7 +42,7 @@ def neighbour(rank: int = 0) -> AgentHost:
             "parameters": {"horizon": 5, "gamma": 1},
         }
     )
-    host = AgentHost(agent_setups(run, run.definition().network(run, 0))[rank], rank, sources())
+    host = AgentHost(agent_setups(run, run.network(0))[rank], rank, sources())
     host.outbox.clear()
     return host
 
@@ -216,7 +216,7 @@ def test_all_that_does_not_follow_from_frames_is_handed_in(tmp_path: Path) -> No
     for rank in range(8):
         rows = [f"{arm},{int(arm == 0)}" for _ in range(2_000) for arm in range(3)]
         (tmp_path / f"{rank}.csv").write_text("\n".join(["arm,reward", *rows]))
-    run = parse(
+    run = prepare(
         {
             "system": "dp-mase",
             "mode": "field",
@@ -226,7 +226,7 @@ def test_all_that_does_not_follow_from_frames_is_handed_in(tmp_path: Path) -> No
             "base": str(tmp_path),
         }
     )
-    setup = agent_setups(run, run.definition().network(run, 0))[0]
+    setup = agent_setups(run, run.network(0))[0]
 
     def said(given: Sources) -> list[tuple[int, bytes]]:
         host = AgentHost(setup, 0, given)

@@ -16,8 +16,8 @@ from posse import papers
 from posse.cli import main as cli
 from posse.papers import base, conduct, page, repetitions, reproduction
 from posse.papers.base import Computation, Experiment, Measured, Point
+from posse.plan import prepare
 from posse.results.record import RunRecord
-from posse.spec.runfile import parse
 
 
 def measured(**lines):
@@ -113,9 +113,9 @@ def test_every_experiment_can_be_run(name):
                 json.dumps(point.run.identity())
                 continue
             for variant in experiment.variants:
-                parse({**point.run, "seed": 1, "variant": variant})
+                prepare({**point.run, "seed": 1, "variant": variant})
     if experiment.agreement is not None:
-        parse({**experiment.agreement, "seed": 1})
+        prepare({**experiment.agreement, "seed": 1})
     assert experiment.statements
     assert experiment.repeat[0] <= experiment.repeat[1]
 

@@ -12,11 +12,11 @@ from posse import api
 from posse.cli import main as cli
 from posse.cli import report as command_report
 from posse.measure.confidence import mean_ci, wilson
+from posse.plan import prepare
 from posse.report import figures, ledger, network, read, run_page, several
 from posse.results.directory import RunDirectory
 from posse.results.record import RunRecord
 from posse.results.traffic import traffic
-from posse.spec.runfile import parse
 from protocol.control import LinkCount
 from protocol.machine import COORDINATOR
 from protocol.wire import Plane
@@ -37,8 +37,8 @@ def _raw(**changes):
 
 
 def make(path, **changes):
-    checked = parse(_raw(**changes))
-    RunDirectory(path, checked).complete(api.run(checked))
+    checked = prepare(_raw(**changes))
+    RunDirectory(path, checked.spec).complete(api.run(checked))
     return path
 
 
@@ -199,10 +199,10 @@ def test_a_result_that_posse_did_not_write(capsys, tmp_path, run_directory, brok
 
 
 def test_an_unfinished_run_shows_what_there_is(tmp_path):
-    checked = parse(_raw())
+    checked = prepare(_raw())
     records = []
     api.run(checked, on_record=records.append)
-    directory = RunDirectory(tmp_path / "part", checked)
+    directory = RunDirectory(tmp_path / "part", checked.spec)
     directory.fail("agent 3 fell silent", records[:2])
     assert cli.main(["report", str(tmp_path / "part")]) == 0
     text = (tmp_path / "part" / "report.html").read_text()
@@ -213,7 +213,7 @@ def test_an_unfinished_run_shows_what_there_is(tmp_path):
 
 @pytest.mark.parametrize("reason", [None, "interrupted"])
 def test_a_run_without_any_complete_run(tmp_path, reason):
-    directory = RunDirectory(tmp_path / "none", parse(_raw()))
+    directory = RunDirectory(tmp_path / "none", prepare(_raw()).spec)
     if reason:
         directory.fail(reason, [])
     assert cli.main(["report", str(tmp_path / "none")]) == 0
@@ -296,7 +296,7 @@ def large(path, agents=200, points=100_000):
         )
         for run in range(runs)
     ]
-    RunDirectory(path, checked).complete(api.result(checked, records))
+    RunDirectory(path, checked.spec).complete(api.result(checked, records))
     return path
 
 
@@ -337,7 +337,7 @@ def test_the_network_is_that_of_the_first_run(tmp_path):
         parameters={"epsilon": 1.0, "horizon": 2000},
     )
     series = read.read(tmp_path / "ddp")
-    graph = parse(json.loads(json.dumps(series.specification))).graph(0)
+    graph = prepare(json.loads(json.dumps(series.specification))).graph(0)
     edges = {tuple(sorted(edge)) for edge in graph.edges()}
     pairs = {(source, target) for source, target, *_ in network.draw(series).rows}
     assert {pair for pair in pairs if -1 not in pair} == edges

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from posse.engines import memory
+from posse.plan import prepare
 from posse.results.players import PlayersDetail
 from posse.results.record import Delay, Detail, Quantiles, RunRecord
 from posse.results.traffic import Traffic
-from posse.spec.runfile import parse
 from posse.systems import get_system
 from tests.support import field as support
 
@@ -23,7 +23,7 @@ def lab(system: str) -> RunRecord:
     case = support.CASES.get(system, {})
     means = {"kind": "bernoulli", "means": list(support.MEANS)}
     return memory.run(
-        parse({"system": system, "agents": {"count": 4}, "arms": means, "seed": 5, **case}), 0
+        prepare({"system": system, "agents": {"count": 4}, "arms": means, "seed": 5, **case}), 0
     )
 
 

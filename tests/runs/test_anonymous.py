@@ -11,6 +11,7 @@ from posse.engines import memory
 from posse.engines.processes import ProcessEngine
 from posse.hosts.agent import AgentHost
 from posse.hosts.coordinator import CoordinatorHost
+from posse.plan import prepare
 from protocol.anonymous import Assign, Commit, Forwarded, Unmask
 from protocol.machine import COORDINATOR
 from protocol.wire import encode
@@ -36,7 +37,7 @@ def test_runs_are_anonymous_and_account_for_every_round(
 ) -> None:
     one = spec(system, parameters=parameters)
     record = run(one, number)
-    horizon = one.parameters["horizon"]
+    horizon = one.spec.parameters["horizon"]
     assert record.status == "horizon"
     assert record.best_arm is None
     assert record.slots == horizon
@@ -210,8 +211,8 @@ def test_a_run_whose_rewards_end_before_the_commitment_is_a_result(tmp_path: Pat
 @pytest.mark.parametrize("system", ["anonymous", "explore-then-commit"])
 def test_a_killed_process_vanishes_and_the_others_go_on(system: str) -> None:
     started = spec(system, agents=24)
-    parameters = {**started.parameters, "horizon": 200_000}
-    started = msgspec.structs.replace(started, parameters=parameters)
+    parameters = {**started.spec.parameters, "horizon": 200_000}
+    started = prepare(msgspec.structs.replace(started.spec, parameters=parameters))
     heard = 0
 
     with ProcessEngine(started) as engine:

@@ -11,7 +11,8 @@ from posse.engines import memory
 from posse.engines.base import agent_setups
 from posse.engines.processes import ProcessEngine
 from posse.errors import SpecError
-from posse.spec.runfile import RunSpec, load, parse
+from posse.plan import Plan, prepare
+from posse.spec.runfile import read
 from tests.support.runs import assert_same_run
 
 SYSTEMS: dict[str, dict[str, Any]] = {
@@ -25,7 +26,7 @@ SYSTEMS: dict[str, dict[str, Any]] = {
 MESHES = ("private-ucb", "byzantine-ucb", "cooperative-ucb")
 
 
-def spec(system: str, variant: str = "corrected", M: int = 9, **changes: Any) -> RunSpec:
+def spec(system: str, variant: str = "corrected", M: int = 9, **changes: Any) -> Plan:
     raw: dict[str, Any] = {
         "system": system,
         "variant": variant,
@@ -37,7 +38,7 @@ def spec(system: str, variant: str = "corrected", M: int = 9, **changes: Any) ->
     }
     if system in MESHES:
         raw["topology"] = {"kind": "erdos-renyi", "p": 0.35}
-    return parse(raw | changes)
+    return prepare(raw | changes)
 
 
 @pytest.mark.parametrize("variant", ["corrected", "printed"])
@@ -141,7 +142,7 @@ def test_hearing_further_helps() -> None:
 
 def test_who_is_byzantine_is_told_to_nobody_else() -> None:
     run = spec("byzantine-ucb", parameters={"contamination": {"agents": [2, 4], "law": "opposite"}})
-    network = run.definition().network(run, 0)
+    network = run.network(0)
     assert network.facts["byzantine"] == [2, 4]
     setups = agent_setups(run, network)
     for rank, setup in enumerate(setups):
@@ -152,7 +153,7 @@ def test_who_is_byzantine_is_told_to_nobody_else() -> None:
 
 def test_a_number_of_byzantine_agents_is_drawn_by_the_seed() -> None:
     run = spec("byzantine-ucb")
-    drawn = [run.definition().network(run, n).facts["byzantine"] for n in range(6)]
+    drawn = [run.network(n).facts["byzantine"] for n in range(6)]
     assert all(len(set(liars)) == 3 for liars in drawn)
     assert len({tuple(liars) for liars in drawn}) > 1
 
@@ -205,7 +206,8 @@ def test_a_graph_that_falls_apart_is_refused() -> None:
 
 @pytest.mark.parametrize("path", sorted(Path("examples/cooperative").glob("*.toml")), ids=str)
 def test_the_examples_are_sound_and_run_when_made_small(path) -> None:
-    run = load(path)
-    small = load(path, ["agents.count=12", "topology.p=0.4", "parameters.horizon=60", "repeat=1"])
-    assert run.agents.count == 200
+    run = prepare(read(path))
+    changes = ["agents.count=12", "topology.p=0.4", "parameters.horizon=60", "repeat=1"]
+    small = prepare(read(path, changes))
+    assert run.spec.agents.count == 200
     assert memory.run(small, 0).status == "horizon"

@@ -9,8 +9,9 @@ import pytest
 from posse.arms.bernoulli import Bernoulli
 from posse.engines import memory
 from posse.engines.processes import ProcessEngine
+from posse.plan import prepare
 from posse.results.record import RunRecord
-from posse.spec.runfile import load
+from posse.spec.runfile import read
 from protocol.federated import Schedule
 from tests.support.federated import RUNS, named, spec
 from tests.support.runs import assert_same_run
@@ -169,7 +170,7 @@ EXAMPLES = sorted((Path(__file__).parents[2] / "examples" / "federated").glob("*
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_every_example_is_a_run(path: Path) -> None:
-    run = load(path, ["parameters.horizon=12_000"])
+    run = prepare(read(path, ["parameters.horizon=12_000"]))
     record = memory.run(run, 0)
     assert record.slots == 12_000
     closed = record.communication.closed_form

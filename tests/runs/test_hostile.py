@@ -167,7 +167,7 @@ def test_a_bad_agent_is_refused_and_counted_and_the_run_goes_on(
 
 def test_bad_frames_leave_the_coordinator_as_it_was() -> None:
     run = spec("mase", agents=8)
-    network = run.definition().network(run, 0)
+    network = run.network(0)
     host = CoordinatorHost(run, network, 0, lambda: 0)
     host.begin()
     host.outbox.clear()

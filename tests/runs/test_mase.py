@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from agent.mase import DpMaseVoter, MaseVoter, RawSender
 from agent.noise import SeededNoise
 from coordinator.mase import CentralEliminator, MaseTally
-from posse.clocks.activity import ActivitySpec
 from posse.engines import memory
 from posse.errors import SpecError
+from posse.plan import prepare
+from posse.spec.activity import ActivitySpec
 from posse.spec.runfile import AgentsSpec
 from protocol.errors import RemoteProtocolError
 from protocol.machine import (
@@ -427,7 +428,7 @@ def test_control_traffic_does_not_grow_with_pulls() -> None:
 def test_a_power_law_makes_the_first_agents_busiest() -> None:
     run = spec("central")  # nobody is done before the end
     activity = ActivitySpec(kind="power", gamma=0.8)
-    run = msgspec.structs.replace(run, agents=AgentsSpec(count=32, activity=activity))
+    run = prepare(msgspec.structs.replace(run.spec, agents=AgentsSpec(count=32, activity=activity)))
     record = memory.run(run, 0)
     activations = np.array(record.activations_per_agent, dtype=float)
     expected = np.arange(1, 33) ** -0.8

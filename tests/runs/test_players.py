@@ -11,10 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import posse
 from agent.players import RandomPlayer
 from posse.engines import memory
 from posse.engines.processes import ProcessEngine
-from posse.spec.runfile import load, parse
+from posse.plan import prepare
+from posse.spec.runfile import read
 from posse.systems import players as family
 from protocol.machine import COORDINATOR, Send, Started
 from protocol.players import Choice, jain
@@ -212,23 +214,23 @@ def test_a_killed_process_has_left(on_missing):
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.stem)
 def test_run_files_run(path):
-    run = load(path, ["parameters.horizon=60", "repeat=1"])
+    run = prepare(read(path, ["parameters.horizon=60", "repeat=1"]))
     record = memory.run(run, 0)
     assert (record.status, record.slots) == ("horizon", 60)
-    assert record.pulls == 60 * run.agents.count
+    assert record.pulls == 60 * run.spec.agents.count
 
 
 def test_figure_2_has_four_panels():
     panels = {
         (run.agents.count, run.parameters["epsilon"])
-        for run in map(load, EXAMPLES.glob("figure2_*_epsilon_*.toml"))
+        for run in map(posse.load, EXAMPLES.glob("figure2_*_epsilon_*.toml"))
     }
     assert panels == {(1, 1.0), (1, 0.1), (3, 1.0), (3, 0.1)}
 
 
 def test_arms_that_run_out_end_the_run(tmp_path):
     (tmp_path / "arms.csv").write_text("arm,reward\n" + "0,1\n1,0\n" * 30)
-    run = parse(
+    run = prepare(
         {
             "system": "random-player",
             "agents": {"count": 2},

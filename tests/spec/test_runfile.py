@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from posse.errors import SpecError
-from posse.spec.runfile import load, parse
+from posse.plan import prepare
+from posse.spec.runfile import read
 
 GOOD: dict[str, Any] = {
     "system": "dp-mase",
@@ -56,31 +57,31 @@ def changed(path: str, value: Any) -> dict[str, Any]:
 )
 def test_a_mistake_is_named(path: str, value: Any, sentence: str) -> None:
     with pytest.raises(SpecError, match=sentence):
-        parse(changed(path, value))
+        prepare(changed(path, value))
 
 
 @pytest.mark.parametrize("missing", ["system", "agents", "arms"])
 def test_a_missing_table_is_named(missing: str) -> None:
     raw = {key: value for key, value in GOOD.items() if key != missing}
     with pytest.raises(SpecError, match=f"{missing}: is required and missing"):
-        parse(raw)
+        prepare(raw)
 
 
 def test_a_missing_parameter_is_named() -> None:
     with pytest.raises(SpecError, match=r"parameters\.epsilon: is required and missing"):
-        parse({**GOOD, "parameters": {}})
+        prepare({**GOOD, "parameters": {}})
 
 
 def test_xi_of_one_is_refused() -> None:
     raw = {**GOOD, "system": "corrupted-elimination", "parameters": {"xi": 1.0}}
     with pytest.raises(SpecError, match=r"parameters\.xi: is 1\.0; it must be a number < 1"):
-        parse(raw)
+        prepare(raw)
 
 
 def test_gaussian_arms_are_allowed_with_clip_and_where_nothing_is_protected() -> None:
     arms = {"kind": "gaussian", "means": [1.0, 2.0], "clip": [0.0, 3.0]}
-    assert parse({**GOOD, "arms": arms}).arms.unit_interval
-    parse({**GOOD, "system": "mase", "parameters": {}, "arms": {**arms, "clip": None}})
+    assert prepare({**GOOD, "arms": arms}).spec.arms.unit_interval
+    prepare({**GOOD, "system": "mase", "parameters": {}, "arms": {**arms, "clip": None}})
 
 
 def test_overrides_are_toml_values_or_strings(tmp_path: Path) -> None:
@@ -89,23 +90,24 @@ def test_overrides_are_toml_values_or_strings(tmp_path: Path) -> None:
         'system="dp-mase"\nagents.count=8\narms={kind="bernoulli",means=[0.7,0.5]}\n'
         "parameters.epsilon=0.1\n"
     )
-    spec = load(path, ["parameters.epsilon=0.5", "engine.kind=memory", "arms.means=[0.9, 0.1, 0]"])
+    overrides = ["parameters.epsilon=0.5", "engine.kind=memory", "arms.means=[0.9, 0.1, 0]"]
+    spec = prepare(read(path, overrides)).spec
     assert spec.parameters["epsilon"] == 0.5
     assert spec.engine.kind == "memory"
     assert spec.arms.arm_count() == 3
     assert spec.base == str(tmp_path)
     with pytest.raises(SpecError, match="--set: 'epsilon' is not path=value"):
-        load(path, ["epsilon"])
+        prepare(read(path, ["epsilon"]))
     with pytest.raises(SpecError, match="'count' is not a table"):
-        load(path, ["agents.count.x=1"])
+        prepare(read(path, ["agents.count.x=1"]))
 
 
 def test_files_that_are_no_run_file(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="cannot be read: No such file"):
-        load(tmp_path / "absent.toml")
+        prepare(read(tmp_path / "absent.toml"))
     (tmp_path / "bad.toml").write_text("system = ")
     with pytest.raises(SpecError, match="is not TOML"):
-        load(tmp_path / "bad.toml")
+        prepare(read(tmp_path / "bad.toml"))
 
 
 JUNK = st.recursive(
@@ -123,6 +125,6 @@ JUNK = st.recursive(
 )
 def test_junk_is_a_spec_error_or_a_specification(path: str, value: Any) -> None:
     try:
-        parse(changed(path, value))
+        prepare(changed(path, value))
     except SpecError as error:
         assert "\n" not in str(error) or "\n" in repr(value)

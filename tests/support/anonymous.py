@@ -11,8 +11,8 @@ from agent.masking import Masker, private_key
 from coordinator.anonymous import AnonymousServer
 from coordinator.decomposition import Assignment
 from posse.engines import memory
+from posse.plan import Plan, prepare
 from posse.results.record import RunRecord
-from posse.spec.runfile import RunSpec, parse
 from posse.theory.anonymity import Capture, Verdict, check
 from protocol.anonymous import Keys, PublicKey
 from protocol.errors import RemoteProtocolError
@@ -32,7 +32,7 @@ from protocol.wire import Message, encode
 SYSTEMS = ("anonymous", "explore-then-commit", "parallel-ucb")
 
 
-def spec(system: str = "anonymous", agents: int = 20, **changes: Any) -> RunSpec:
+def spec(system: str = "anonymous", agents: int = 20, **changes: Any) -> Plan:
     """Each agent with its own means; C = 3, T = 1,200."""
     parameters: dict[str, Any] = {"horizon": 1_200}
     if system != "parallel-ucb":
@@ -49,27 +49,27 @@ def spec(system: str = "anonymous", agents: int = 20, **changes: Any) -> RunSpec
     }
     raw.update(changes)
     raw["parameters"] = parameters | changes.get("parameters", {})
-    return parse(raw)
+    return prepare(raw)
 
 
-def verdict(spec: RunSpec, capture: Capture) -> Verdict:
+def verdict(spec: Plan, capture: Capture) -> Verdict:
     """What the server of this run could see."""
-    parameters: Any = spec.model()
-    if spec.system == "parallel-ucb":
+    parameters: Any = spec.parameters
+    if spec.spec.system == "parallel-ucb":
         return check(capture, 2, 16)
     return check(capture, parameters.group_size, parameters.precision)
 
 
-def run(spec: RunSpec, number: int = 0) -> RunRecord:
+def run(spec: Plan, number: int = 0) -> RunRecord:
     """A run in memory, checked: every observation covers at least C users."""
     capture = Capture()
     record = memory.run(spec, number, tap=capture.hear)
     seen = verdict(spec, capture)
     assert not seen.violations
-    if spec.system == "parallel-ucb":
+    if spec.spec.system == "parallel-ucb":
         assert not capture.frames
     elif record.detail.group_sizes:
-        parameters: Any = spec.model()
+        parameters: Any = spec.parameters
         assert seen.smallest is not None
         assert seen.smallest >= parameters.group_size
     return record

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agent.gis import Gis
 from agent.push import Flooding
-from posse.spec.runfile import parse
+from posse.plan import prepare
 from protocol.machine import Received, Send
 from protocol.wire import pack_floats
 from topologies import graphs
@@ -35,7 +35,7 @@ def spec(system: str, agents: int, topology: dict[str, Any] | None = None, **cha
     }
     if topology is not None:
         raw["topology"] = topology
-    return parse(raw | changes)
+    return prepare(raw | changes)
 
 
 RUNS: dict[str, tuple[Any, ...]] = {

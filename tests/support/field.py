@@ -10,8 +10,8 @@ import msgspec
 import numpy as np
 
 from posse.engines import memory
+from posse.plan import Plan, prepare
 from posse.results.record import RunRecord
-from posse.spec.runfile import RunSpec, parse
 from posse.systems import get_system
 from protocol.machine import COORDINATOR
 from protocol.wire import HEADER
@@ -88,11 +88,11 @@ def logs(folder: Path, means: tuple[float, ...], seed: int, rows: int = 400) -> 
     return folder
 
 
-def field(system: str, folder: Path, **changes: Any) -> RunSpec:
+def field(system: str, folder: Path, **changes: Any) -> Plan:
     """A small field run of the system on the folder's logs."""
     shared = get_system(system).shared_arms
     case = CASES[system]
-    return parse(
+    return prepare(
         {
             "system": system,
             "mode": "field",
@@ -115,7 +115,7 @@ def field(system: str, folder: Path, **changes: Any) -> RunSpec:
 Frames = list[tuple[int, int, bytes]]
 
 
-def captured(spec: RunSpec) -> tuple[RunRecord, Frames]:
+def captured(spec: Plan) -> tuple[RunRecord, Frames]:
     """A run's record, and every frame between its hosts as (source, target, frame)."""
     frames: Frames = []
     record = memory.run(spec, 0, tap=lambda *frame: frames.append(frame))

@@ -14,7 +14,7 @@ import pytest
 
 from posse import api
 from posse.engines import memory
-from posse.spec.runfile import parse
+from posse.plan import prepare
 
 Golden = dict[str, Any]
 
@@ -68,7 +68,7 @@ def arithmetic() -> str:
 
 def taken(run: dict[str, Any]) -> dict[str, Any]:
     """The hashes of run 0 of a specification: of its frames in order, and of its document."""
-    spec = parse(run)
+    spec = prepare(run)
     wire = hashlib.sha256()
     frames = 0
 

@@ -1,6 +1,6 @@
 """Run specifications of players for tests."""
 
-from posse.spec.runfile import parse
+from posse.plan import prepare
 
 SYSTEMS = {
     "tdfs-ucb": {},
@@ -15,7 +15,7 @@ FIGURE_2 = [0.1, 0.1, 0.1, 0.1, 0.2, 0.55, 0.1, 0.1, 0.1, 0.1]
 
 def spec(system="tdfs-ucb", players=3, horizon=300, means=FIGURE_2, engine=None, **parameters):
     changes = {name: parameters.pop(name) for name in ("variant", "seed") if name in parameters}
-    return parse(
+    return prepare(
         {
             "system": system,
             "seed": 4,

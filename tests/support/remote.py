@@ -9,8 +9,8 @@ from typing import Any
 
 from posse.engines.processes import ProcessEngine
 from posse.engines.remote_agent import RemoteAgent
+from posse.plan import Plan
 from posse.security import keys
-from posse.spec.runfile import RunSpec
 
 LOGS = logging.getLogger("posse")
 
@@ -36,11 +36,11 @@ class Agent:
 
 @contextmanager
 def coordinator(
-    spec: RunSpec, bind: str = "tcp://127.0.0.1:*", folder: Path | None = None
+    plan: Plan, bind: str = "tcp://127.0.0.1:*", folder: Path | None = None
 ) -> Iterator[ProcessEngine]:
     """A coordinator that is bound; entering it as a context waits for its agents."""
-    pairs = keys.for_coordinator(folder, spec.agents.count) if folder else None
-    engine = ProcessEngine(spec, bind=bind, token="", spawn=0, keys=pairs)
+    pairs = keys.for_coordinator(folder, plan.spec.agents.count) if folder else None
+    engine = ProcessEngine(plan, bind=bind, token="", spawn=0, keys=pairs)
     try:
         yield engine
     finally:
@@ -50,20 +50,20 @@ def coordinator(
 class Coordinator:
     """A coordinator whose run goes on in a thread; what it raised is in `error`."""
 
-    def __init__(self, spec: RunSpec, endpoint: str, folder: Path | None = None) -> None:
-        pairs = keys.for_coordinator(folder, spec.agents.count) if folder else None
-        self.engine = ProcessEngine(spec, bind=endpoint, token="", spawn=0, keys=pairs)
+    def __init__(self, plan: Plan, endpoint: str, folder: Path | None = None) -> None:
+        pairs = keys.for_coordinator(folder, plan.spec.agents.count) if folder else None
+        self.engine = ProcessEngine(plan, bind=endpoint, token="", spawn=0, keys=pairs)
         self.endpoint = self.engine.endpoint
         self.error: Exception | None = None
         self.record: Any = None
-        self._spec = spec
+        self._plan = plan
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
         try:
             with self.engine:
-                self.record = self.engine.run(self._spec, 0)
+                self.record = self.engine.run(self._plan, 0)
         except Exception as error:
             self.error = error
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import psutil
 
+from posse.plan import Plan, prepare
 from posse.results.record import RunRecord
-from posse.spec.runfile import RunSpec, parse
 from protocol.control import LinkCount
 from protocol.wire import Plane
 from tests.conftest import PROBLEM_1
@@ -19,7 +19,7 @@ BEST_ARM_SYSTEMS: dict[str, dict[str, Any]] = {
 }
 
 
-def spec(system: str, agents: int = 16, **changes: Any) -> RunSpec:
+def spec(system: str, agents: int = 16, **changes: Any) -> Plan:
     """A specification on Problem 1, with changes."""
     raw: dict[str, Any] = {
         "system": system,
@@ -30,7 +30,7 @@ def spec(system: str, agents: int = 16, **changes: Any) -> RunSpec:
         "engine": {"deadline": 20.0},
     }
     raw.update(changes)
-    return parse(raw)
+    return prepare(raw)
 
 
 def agent_processes() -> list[psutil.Process]:

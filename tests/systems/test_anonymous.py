@@ -46,7 +46,7 @@ def test_the_named_precision_and_horizon_are_accepted() -> None:
 
 def test_the_provable_constant_is_advised_against() -> None:
     one = spec(parameters={"learning_rate": 12.0})
-    (advice,) = one.definition().advise(one, one.model())
+    (advice,) = one.system.advise(one.spec, one.parameters)
     assert "nothing will be eliminated" in advice
     default = spec(parameters={"horizon": 100_000})
-    assert default.definition().advise(default, default.model()) == []
+    assert default.system.advise(default.spec, default.parameters) == []

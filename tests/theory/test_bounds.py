@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from posse import api, systems
+from posse.plan import prepare
 from posse.report import figures, read
 from posse.results.directory import RunDirectory
-from posse.spec.runfile import parse
 from posse.theory import bounds
 from protocol.federated import Schedule
 from protocol.mase import epoch_length
@@ -153,9 +153,9 @@ def _raw(system, **changes):
 
 @pytest.mark.parametrize("system", SMALL)
 def test_runs_stay_below_the_bound(system):
-    spec = parse(_raw(system))
+    spec = prepare(_raw(system))
     for record in api.run(spec).runs:
-        bound = spec.definition().bound(spec, spec.model(), record.run)
+        bound = spec.bound(record.run)
         assert bound.label
         if bound.regret is not None:
             times, regret = np.array(record.regret_curve).T
@@ -186,16 +186,16 @@ def test_every_system_has_a_bound_or_says_why_not():
 def test_no_constant_is_made_up(changes, words):
     raw = {**_raw(changes["system"]), **changes}
     raw.setdefault("parameters", {"horizon": 5000})
-    spec = parse(raw)
-    bound = spec.definition().bound(spec, spec.model(), 0)
+    spec = prepare(raw)
+    bound = spec.bound(0)
     assert bound.regret is None
     assert bound.rounds is None
     assert words in bound.note
 
 
 def _report(tmp_path, **changes):
-    spec = parse(_raw(**changes))
-    RunDirectory(tmp_path, spec).complete(api.run(spec))
+    spec = prepare(_raw(**changes))
+    RunDirectory(tmp_path, spec.spec).complete(api.run(spec))
     return figures.regret([read.read(tmp_path)])
 
 
@@ -204,8 +204,8 @@ def test_the_bound_is_drawn_dashed_and_kept_in_the_table(tmp_path):
     assert "Dashed: theory, on the event E_R, " in chart.caption
     assert "stroke-dasharray" in chart.svg
     told = [row for row in chart.rows if row[0] == "theory, on the event E_R"]
-    spec = parse(_raw("cdp-mab"))
-    bound = spec.definition().bound(spec, spec.model(), 0)
+    spec = prepare(_raw("cdp-mab"))
+    bound = spec.bound(0)
     assert told[-1][2] == pytest.approx(float(bound.regret(np.array([told[-1][1]]))[0]))
 
 
@@ -219,8 +219,8 @@ def test_a_bound_far_away_is_said_and_not_drawn(tmp_path):
 
 
 def test_the_proofs_condition_is_said():
-    spec = parse(_raw("private-ucb", parameters={"horizon": 300, "epsilon": 1.0, "gamma": 1}))
-    assert "γ < 1/ε (here γ = 1, 1/ε = 1)" in spec.definition().bound(spec, spec.model(), 0).note
+    spec = prepare(_raw("private-ucb", parameters={"horizon": 300, "epsilon": 1.0, "gamma": 1}))
+    assert "γ < 1/ε (here γ = 1, 1/ε = 1)" in spec.bound(0).note
 
 
 @pytest.mark.parametrize("system", [n for n in systems.names() if systems.get_system(n).one_form])
@@ -236,7 +236,7 @@ def test_systems_of_one_form_run_alike_in_both_variants(system):
         },
     }.get(system, {})  # fmt: skip
     one, other = (
-        api.run(parse(_raw(system, repeat=1, variant=variant, **extra))).runs[0]
+        api.run(prepare(_raw(system, repeat=1, variant=variant, **extra))).runs[0]
         for variant in ("corrected", "printed")
     )
     assert one.regret_curve == other.regret_curve

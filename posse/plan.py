@@ -1,0 +1,138 @@
+"""A plan: a run file together with the system that it names, checked once, before anything starts.
+
+Everything that runs, measures, shows or writes a run is given a plan.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from posse.arms.csv import CsvArms
+from posse.arms.python import PythonArms
+from posse.errors import SpecError
+from posse.spec.explain import convert
+from posse.spec.runfile import Clock, RunSpec, read
+from posse.spec.topology import require_connected
+from posse.systems import System, get_system
+from posse.systems.network import Network
+from posse.theory.bounds import Bound
+from protocol.machine import Parameters
+from protocol.privacy import Claim
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be run; made by `prepare`, which checks that its parts fit each other.
+
+    `parameters` are the run file's as the system's own model, `clock` is what the run goes by: the
+    run file's choice, else the wall's in the field, else the system's first.
+    """
+
+    spec: RunSpec
+    system: System
+    parameters: Parameters
+    clock: Clock
+
+    @property
+    def field(self) -> bool:
+        """Whether rewards are real."""
+        return self.spec.mode == "field"
+
+    @cached_property
+    def claim(self) -> Claim | None:
+        """What the system claims to protect, with these parameters."""
+        return self.system.claim(self.parameters, self.spec.variant)
+
+    def network(self, run: int) -> Network:
+        """Who hears whom in run `run`, and what each is told of it."""
+        return self.system.network(self.spec, self.parameters, run)
+
+    def bound(self, run: int) -> Bound:
+        """What theory says about run `run`."""
+        return self.system.bound(self.spec, self.parameters, run)
+
+    def advice(self) -> list[str]:
+        """Sentences about what is allowed and probably not meant."""
+        claim, said = self.claim, []
+        if self.field and (claim is None or not claim.holds or claim.mechanism == "none"):
+            bare = f"{self.spec.system} protects no real rewards"
+            said = [f"{bare}: {claim.note}" if claim is not None and claim.note else f"{bare}."]
+        return [*said, *self.system.advise(self.spec, self.parameters)]
+
+
+Source = str | Path | dict[str, Any] | RunSpec | Plan
+"""A run file by its path or as plain data, its specification, or the plan itself."""
+
+
+def prepare(source: Source) -> Plan:
+    """The plan that a run file makes; `SpecError` where its parts do not fit each other."""
+    match source:
+        case Plan():
+            return source
+        case RunSpec():
+            spec = source
+        case dict():
+            if isinstance(name := source.get("system"), str):
+                get_system(name)  # of several mistakes the first to be told
+            spec = convert(source, RunSpec, "")
+        case _:
+            return prepare(read(source))
+    system = get_system(spec.system)
+    plan = Plan(
+        spec=spec,
+        system=system,
+        parameters=convert(spec.parameters, system.parameters, "parameters"),
+        clock=spec.engine.clock or ("wall" if spec.mode == "field" else system.clocks[0]),
+    )
+    _check(plan)
+    return plan
+
+
+def _check(plan: Plan) -> None:
+    """What the types of the tables cannot say."""
+    spec, system = plan.spec, plan.system
+    if not plan.field and plan.clock not in system.clocks:
+        raise SpecError(
+            "engine.clock",
+            f"'{plan.clock}' does not fit {system.name}; known: {', '.join(system.clocks)}",
+        )
+    try:
+        if not system.shared_arms:
+            spec.arms.check_agents(spec.agents.count)
+    except ValueError as error:
+        raise SpecError("arms", str(error)) from None
+    if system.needs_unit_interval and not spec.arms.unit_interval:
+        raise SpecError(
+            "arms.clip",
+            f"{system.name} protects rewards in [0, 1] only, and these arms have no bound; set "
+            "clip = [lo, hi]",
+        )
+    if plan.field:
+        _check_field(plan)
+    if spec.topology is not None and not system.has_topology:
+        raise SpecError("topology", f"{system.name} has none; delete the table")
+    if system.has_topology:
+        graph = spec.graph(run=0)
+        if not system.components:
+            require_connected(graph)
+    spec.agents.activity.rates(spec.agents.count)
+    system.check(spec, plan.parameters)
+
+
+def _check_field(plan: Plan) -> None:
+    """What a run with real rewards must not have."""
+    spec, system = plan.spec, plan.system
+    if not system.field:
+        why = system.lab_only or "has noise or messages that are not made for real rewards"
+        raise SpecError("mode", f"'field' is not for {system.name}: it {why}; use it in the lab")
+    if spec.seed:
+        raise SpecError("seed", "is the lab's; in the field noise cannot be repeated. Delete it")
+    if spec.repeat != 1:
+        raise SpecError("repeat", "must be 1 in the field: every repetition spends epsilon again")
+    if spec.engine.kind == "memory":
+        raise SpecError("engine.kind", "is the lab's; in the field every agent is a process")
+    if plan.clock != "wall":
+        raise SpecError("engine.clock", f"'{plan.clock}' is the lab's; delete it")
+    if not isinstance(spec.arms, CsvArms | PythonArms):
+        raise SpecError("arms.kind", "must be csv or python in the field: rewards are real there")

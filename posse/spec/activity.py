@@ -1,0 +1,38 @@
+"""`[agents] activity`: how often each agent is active."""
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from posse.errors import SpecError
+
+
+class ActivitySpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[agents] activity`: "uniform", "power" (P(n) ∝ (n + offset)^-gamma, n from 1), "weights"."""
+
+    kind: str = "uniform"
+    gamma: float = 0.8
+    offset: float = 0.0
+    weights: list[float] | None = None
+
+    def rates(self, agents: int) -> NDArray[np.float64]:
+        """P_N, shape (agents,), summing to 1."""
+        match self.kind:
+            case "uniform":
+                weights = np.ones(agents, dtype=np.float64)
+            case "power":
+                if self.offset <= -1:
+                    raise SpecError("agents.activity.offset", "must be greater than -1")
+                weights = np.power(np.arange(1, agents + 1) + self.offset, -self.gamma)
+            case "weights":
+                weights = np.asarray(self.weights or [], dtype=float)
+                if len(weights) != agents or not (weights > 0).all():
+                    raise SpecError(
+                        "agents.activity.weights", f"needs {agents} positive numbers, one per agent"
+                    )
+            case other:
+                raise SpecError(
+                    "agents.activity.kind", f"'{other}' is not one of uniform, power, weights"
+                )
+        rates: NDArray[np.float64] = weights / weights.sum()
+        return rates

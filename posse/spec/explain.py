@@ -1,0 +1,114 @@
+"""What is wrong with plain data, in one sentence: the key, its value, and what it may be."""
+
+import difflib
+import re
+from typing import Any
+
+import msgspec
+from msgspec import inspect as mi
+
+from posse.errors import SpecError
+
+_PLAIN = {
+    "float": "a number",
+    "int": "an integer",
+    "str": "a string",
+    "bool": "true or false",
+    "object": "a table",
+    "array": "a list",
+    "null": "absent",
+}
+"""msgspec's words for types, in a run file's."""
+
+
+def convert(raw: Any, kind: Any, prefix: str) -> Any:
+    """Plain data as `kind`; `SpecError` names the key below `prefix` that does not fit."""
+    try:
+        return msgspec.convert(raw, kind)
+    except msgspec.ValidationError as error:
+        raise _explain(str(error), raw, kind, prefix) from None
+
+
+def nearest(name: str, known: list[str]) -> str:
+    """A hint after an unknown name: the nearest one, and all there are."""
+    close = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean '{close[0]}'? " if close else ""
+    return f"{hint}known: {', '.join(sorted(known))}"
+
+
+def _explain(message: str, raw: Any, kind: Any, prefix: str) -> SpecError:
+    """Turn msgspec's message into one that names the key, the value and what is allowed."""
+    text, _, where = message.partition(" - at `")
+    steps = re.findall(r"\.([^.\[\]`]+)|\[(\d+|\.\.\.)\]", where)
+    path = prefix
+    value, allowed = raw, kind
+    for name, index in steps:
+        path += f".{name}" if name and path else name or f"[{index}]"
+        allowed = _field_type(allowed, name, value) if name else _item_type(allowed)
+        try:
+            value = value[name] if name else value[int(index)]
+        except (KeyError, IndexError, TypeError, ValueError):
+            value = None
+    if match := re.match(r"Object contains unknown field `(.*)`", text):
+        key = match[1]
+        known = _field_names(allowed, value)
+        return SpecError(f"{path}.{key}" if path else key, f"unknown key; {nearest(key, known)}")
+    if match := re.match(r"Object missing required field `(.*)`", text):
+        return SpecError(f"{path}.{match[1]}" if path else match[1], "is required and missing")
+    if match := re.match(r"Invalid (?:enum )?value '?([^']*)'?$", text):
+        return SpecError(path, f"'{match[1]}' is not known; {nearest(match[1], _choices(allowed))}")
+    text = text.replace("`", "")
+    if text.startswith("Expected"):
+        shown = repr(value) if not isinstance(value, dict | list) else type(value).__name__
+        wanted = text.partition(", got")[0].removeprefix("Expected ")
+        for name, plain in _PLAIN.items():
+            wanted = re.sub(rf"\b{name}\b", plain, wanted)
+        return SpecError(path, f"is {shown}; it must be {wanted}")
+    return SpecError(path, text)
+
+
+def _structs(kind: Any, value: Any) -> list[Any]:
+    """The struct types that `kind` admits, only the one whose tag `value` carries if it has one."""
+    info = mi.type_info(kind) if not isinstance(kind, mi.Type) else kind
+    if isinstance(info, mi.Metadata):
+        info = info.type
+    candidates = list(info.types) if isinstance(info, mi.UnionType) else [info]
+    structs = [c for c in candidates if isinstance(c, mi.StructType)]
+    if isinstance(value, dict):
+        tagged = [s for s in structs if s.tag_field and value.get(s.tag_field) == s.tag]
+        structs = tagged or structs
+    return structs
+
+
+def _field_names(kind: Any, value: Any) -> list[str]:
+    return [field.encode_name for struct in _structs(kind, value) for field in struct.fields]
+
+
+def _field_type(kind: Any, name: str, value: Any) -> Any:
+    for struct in _structs(kind, value):
+        if name and name == struct.tag_field:
+            return kind
+        for field in struct.fields:
+            if field.encode_name == name:
+                return field.type
+    return mi.AnyType()
+
+
+def _item_type(kind: Any) -> Any:
+    """The type of the items of a list."""
+    info = mi.type_info(kind) if not isinstance(kind, mi.Type) else kind
+    return getattr(info, "item_type", mi.AnyType())
+
+
+def _choices(kind: Any) -> list[str]:
+    info = mi.type_info(kind) if not isinstance(kind, mi.Type) else kind
+    if isinstance(info, mi.Metadata):
+        info = info.type
+    parts = info.types if isinstance(info, mi.UnionType) else [info]
+    out: list[str] = []
+    for part in parts:
+        if isinstance(part, mi.LiteralType):
+            out += [str(v) for v in part.values]
+        elif isinstance(part, mi.StructType) and part.tag is not None:
+            out.append(str(part.tag))
+    return out

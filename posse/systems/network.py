@@ -1,0 +1,49 @@
+"""Who hears whom in one run, and what each is told of it."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from posse.spec.runfile import RunSpec
+from topologies.graphs import Graph
+
+
+@dataclass(frozen=True)
+class Network:
+    """What the coordinator's host knows of the topology, and what each agent is told of it.
+
+    `neighbours[n]` are the names agent n is given, `knowledge[n]` what else it may know;
+    `server` is what a coordinator's machine is told; `facts` go into the result.
+    """
+
+    neighbours: list[tuple[int, ...]]
+    knowledge: list[dict[str, Any]]
+    server: dict[str, Any] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+def no_network(spec: RunSpec, parameters: Any, run: int) -> Network:
+    """Agents that only know the coordinator."""
+    count = spec.agents.count
+    return Network([()] * count, [{}] * count)
+
+
+def along(
+    graph: Graph,
+    knowledge: list[dict[str, Any]] | None = None,
+    server: dict[str, Any] | None = None,
+    facts: dict[str, Any] | None = None,
+) -> Network:
+    """Links along the edges of a graph; `facts` gains its sizes."""
+    sizes = {
+        "agents": graph.agents,
+        "edges": graph.size,
+        "components": [len(c) for c in graph.components],
+        "diameter": graph.diameter,
+        "resamples": graph.resamples,
+    }
+    return Network(
+        list(graph.neighbours),
+        knowledge or [{} for _ in range(graph.agents)],
+        server or {},
+        sizes | (facts or {}),
+    )
