@@ -16,7 +16,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 def _helps() -> str:
     os.environ["COLUMNS"] = "80"
-    parser = cli._parser()
+    parser = cli.parser()
     commands = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
     return "\n".join(
         f"## posse {name}\n\n```text\n{command.format_help()}```\n"

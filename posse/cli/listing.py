@@ -17,16 +17,20 @@ from posse.spec.topology import KINDS as KINDS_OF_TOPOLOGY
 _SECTIONS = ("all", "systems", "arms", "topologies")
 
 
+def names() -> list[str]:
+    """What `posse list` may be asked for."""
+    return [*_SECTIONS, *systems.names()]
+
+
 def show(what: str) -> None:
     """Print systems, arms and topologies, or one system."""
     if what in systems.names():
         _system(what)
         return
     if what not in _SECTIONS:
-        known = [*_SECTIONS, *systems.names()]
-        close = difflib.get_close_matches(what, known, n=1)
+        close = difflib.get_close_matches(what, names(), n=1)
         hint = f"did you mean '{close[0]}'? " if close else ""
-        raise SpecError(f"posse list {what}", f"not known; {hint}known: {', '.join(known)}")
+        raise SpecError(f"posse list {what}", f"not known; {hint}known: {', '.join(names())}")
     if what in {"all", "systems"}:
         print("SYSTEMS  (system = …; [parameters])")
         for name in systems.names():

@@ -14,6 +14,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
+from posse import __version__
 from posse.errors import InputError, PosseError
 
 INTERRUPTED = 130
@@ -21,11 +22,11 @@ INTERRUPTED = 130
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
-    options = _parser().parse_args(arguments)
+    options = parser().parse_args(arguments)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        code: int = options.command(options)
-        return code
+        code: int | None = options.command(options)
+        return code or 0
     except PosseError as error:
         print(f"posse: {error}", file=sys.stderr)
         return error.exit_code
@@ -37,15 +38,18 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def parser() -> argparse.ArgumentParser:
+    """Every command with its options."""
+    whole = argparse.ArgumentParser(
         prog="posse",
         description="Private multi-agent bandits, run for real: agents are processes, messages "
         "cross real sockets, costs and disclosure are measured on the wire.",
         epilog="Exit codes: 0 done, 1 cannot be done, 2 wrong input (nothing started), 3 a run "
         "failed, 130 interrupted.",
     )
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    whole.add_argument("--version", action="version", version=f"posse {__version__}")
+    whole.set_defaults(command=lambda options: whole.print_help())
+    commands = whole.add_subparsers(title="commands", metavar="COMMAND")
 
     run = commands.add_parser("run", help="run a run file: every agent, all repeats, one result")
     _run_file(run)
@@ -85,7 +89,11 @@ def _parser() -> argparse.ArgumentParser:
     _elsewhere(commands)
     _many(commands)
     _evidence(commands)
-    return parser
+
+    completion = commands.add_parser("completion", help="what a shell needs to complete commands")
+    completion.add_argument("shell", choices=("bash", "zsh", "fish", "tcsh", "powershell"))
+    completion.set_defaults(command=_completion)
+    return whole
 
 
 def _elsewhere(commands: Any) -> None:
@@ -430,6 +438,13 @@ def _paper(options: argparse.Namespace) -> int:
         out=options.out,
         document=options.document,
     )
+
+
+def _completion(options: argparse.Namespace) -> int:
+    from posse.cli import completion as command_completion  # noqa: PLC0415
+
+    print(command_completion.script(parser(), options.shell))
+    return 0
 
 
 def _list(options: argparse.Namespace) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import posse
 from posse.cli.main import main
 from posse.plan import prepare
 from posse.spec.runfile import read
@@ -158,3 +159,17 @@ def test_a_coordinator_and_agents_started_by_hand(run_file: Path) -> None:
     assert coordinator.returncode == 0, coordinator.stderr
     assert [run["best_arm"] for run in json.loads(coordinator.stdout)["runs"]] == [0, 0]
     assert [agent.wait(timeout=30) for agent in agents] == [0] * 8
+
+
+def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["--version"])
+    assert left.value.code == 0
+    assert capsys.readouterr().out == f"posse {posse.__version__}\n"
+
+
+def test_alone_it_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("usage: posse")
+    assert "sweep" in said

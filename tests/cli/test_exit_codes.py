@@ -49,6 +49,7 @@ WRONG = [
     "agent --join tcp://127.0.0.1:1 --run absent.toml",
     "status --join nonsense",
     "status --join tcp://127.0.0.1:1 --keys absent",
+    "completion csh",
     "keys folder --agents 0",
     "keys folder --agents x",
     "keys ride.toml --agents 1",
@@ -89,6 +90,6 @@ def test_wrong_input_is_a_sentence_and_exit_code_2(line, tmp_path, monkeypatch, 
 
 
 def test_every_command_is_among_them():
-    parser = cli._parser()
+    parser = cli.parser()
     commands = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
     assert {line.split()[0] for line in WRONG} == set(commands.choices)

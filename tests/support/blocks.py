@@ -143,6 +143,7 @@ class Page:
                 "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
                 "PYTHONPATH": str(ROOT),
                 "COLUMNS": "80",
+                "HOME": str(self.folder),
             },
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -183,6 +184,6 @@ def parse(command: str) -> None:
     """See that the command line knows a command and its options; nothing is run."""
     words = shlex.split(command, comments=True)
     try:
-        cli._parser().parse_args([word for word in words[1:] if word != "&"])
+        cli.parser().parse_args([word for word in words[1:] if word != "&"])
     except SystemExit:
         raise AssertionError(f"{command}: the command line does not know it") from None
