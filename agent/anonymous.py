@@ -8,27 +8,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from agent.masking import Masker, public_key
+from agent.masking import Masker
 from protocol.anonymous import (
-    WORD_BITS,
     Aggregation,
     Assign,
     Commit,
     Forwarded,
-    Keys,
-    Masked,
     Played,
-    PublicKey,
     Sealed,
     Sums,
-    Unmask,
-    Unmasked,
-    Words,
     largest_sum,
-    pack_words,
     schedule_length,
     to_words,
-    unpack_words,
 )
 from protocol.errors import LocalProtocolError, RemoteProtocolError
 from protocol.machine import (
@@ -46,6 +37,17 @@ from protocol.machine import (
     Received,
     Send,
     Started,
+)
+from protocol.masking import (
+    WORD_BITS,
+    Keys,
+    Masked,
+    PublicKey,
+    Unmask,
+    Unmasked,
+    Words,
+    pack_words,
+    unpack_words,
 )
 
 _REWARD_POINTS = 200
@@ -95,13 +97,14 @@ class AnonymousPlayer:
         """See `protocol.machine.AgentMachine`."""
         match event:
             case Started():
-                return [Send(COORDINATOR, PublicKey(public_key(self.masker.private)))]
+                return [Send(COORDINATOR, PublicKey(self.masker.public))]
             case Pulled(_, times, sums, rewards):
                 return self._played(times, sums, rewards)
             case Received(sender, message) if sender == COORDINATOR:
                 match message:
                     case Keys(keys) if not self.masker.keys:
-                        return self._meet(keys)
+                        self.masker.meet(keys)
+                        return []
                     case Assign() if not self.playing:
                         return self._begin(message)
                     case Unmask(number) if self.aggregation == "masked":
@@ -119,12 +122,6 @@ class AnonymousPlayer:
     @property
     def _width(self) -> int:
         return schedule_length(self.masker.group_size)
-
-    def _meet(self, keys: dict[int, bytes]) -> AgentEffects:
-        if keys.get(self.rank) != public_key(self.masker.private):
-            raise RemoteProtocolError("wrong-keys", "our own public key is not among them")
-        self.masker.keys = keys
-        return []
 
     def _begin(self, order: Assign) -> AgentEffects:
         if order.arm >= self.arms:

@@ -3,15 +3,18 @@
 After Bonawitz et al., "Practical secure aggregation for privacy-preserving machine learning", CCS
 2017, without its secret sharing: who drops out makes its group's round worthless instead.
 
-Every pair of agents agrees on a seed once (X25519, HKDF with SHA-256). For assignment n agent i of
-group G sends, for each round s of the schedule in which it takes part,
+Every pair of agents agrees on a seed once (X25519, HKDF with SHA-256). For round n agent i of group
+G sends
 
-    y_i = x_i + b_i + Σ_{j in roster(s), j ≠ i} ±PRG(seed_ij, n)      modulo 2^64,
+    y_i = x_i + b_i + Σ_{j in G, j ≠ i} ±PRG(seed_ij, n)      modulo 2^64,
 
-with + for i < j and - for i > j, so that the pairs' masks cancel in the sum over the roster. b_i is
-the self-mask, a stream from a seed of its own for each n. Only when the reports of all members are
+with + for i < j and - for i > j, so that the pairs' masks cancel in the sum over G. b_i is the
+self-mask, a stream from a seed of its own for each n. Only when the reports of all members are
 there does the coordinator ask for these seeds. A member that is gone by then takes its b_i along:
 the round has no sum, and the others' reports stay hidden behind their masks with it.
+
+`SumMasker` does this. `Masker` does it for each round s of the anonymous family's schedule, in
+which the s-th member is left out: there a pair's mask stands only where both take part.
 
 The agent trusts nobody to choose groups. It refuses
 
@@ -30,10 +33,12 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from numpy.typing import NDArray
 
-from protocol.anonymous import Words, schedule_length
+from protocol.anonymous import schedule_length
 from protocol.errors import RemoteProtocolError
 from protocol.keystream import keystream, keystream_bytes, keystreams
+from protocol.masking import Words
 
 _SEAL_NONCE = struct.Struct("<QI")
 
@@ -54,11 +59,11 @@ def _derive(secret: bytes, info: bytes) -> bytes:
 
 
 @dataclass(slots=True)
-class Masker:
-    """Agent `rank`'s keys and the assignments that it has taken part in.
+class SumMasker:
+    """Agent `rank`'s keys and the rounds that it has taken part in.
 
-    `group_size` is C. `keys` are the public keys by rank, `seeds` what it agreed on with those it
-    has met: 32 bytes for masks and 32 for sealed reports.
+    `group_size` is the fewest agents that a sum may cover. `keys` are the public keys by rank,
+    `seeds` what it agreed on with those it has met: 32 bytes for masks and 32 for sealed reports.
     """
 
     rank: int
@@ -74,6 +79,21 @@ class Masker:
     def __post_init__(self) -> None:
         self.self_key = _derive(self.private, b"posse self-mask")[:32]
 
+    @property
+    def public(self) -> bytes:
+        """The agent's own public key."""
+        return public_key(self.private)
+
+    def meet(self, keys: dict[int, bytes]) -> None:
+        """Take everybody's public keys, by rank, or raise RemoteProtocolError."""
+        if keys.get(self.rank) != self.public:
+            raise RemoteProtocolError("wrong-keys", "our own public key is not among them")
+        self.keys = keys
+
+    def smallest_sum(self, group: tuple[int, ...]) -> int:
+        """How many agents the smallest sum over such a group covers."""
+        return len(group)
+
     def check(self, number: int, group: tuple[int, ...]) -> None:
         """Raise RemoteProtocolError unless this agent may take part in such a group."""
         if number <= self.last:
@@ -82,13 +102,10 @@ class Masker:
             return
         if len(set(group)) != len(group):
             raise RemoteProtocolError("repeated-names", f"group {group}")
-        # every roster but the whole group's lacks one member
-        if len(group) - 1 < self.group_size:
+        if (covered := self.smallest_sum(group)) < self.group_size:
             raise RemoteProtocolError(
-                "small-roster", f"{len(group) - 1} users where C = {self.group_size}"
+                "small-roster", f"{covered} users where C = {self.group_size}"
             )
-        if len(group) > 2 * self.group_size + 1:
-            raise RemoteProtocolError("large-group", f"{len(group)} users")
         if self.rank not in group:
             raise RemoteProtocolError("wrong-group", f"agent {self.rank} is not in {group}")
         if missing := [user for user in group if user not in self.keys]:
@@ -98,30 +115,21 @@ class Masker:
                 self._agree(peer)
 
     def begin(self, number: int, group: tuple[int, ...]) -> None:
-        """Take part in assignment `number`; see `check`."""
+        """Take part in round `number`; see `check`."""
         self.check(number, group)
         self.last = number
 
     def mask(self, number: int, group: tuple[int, ...], words: Words) -> Words:
-        """Hide a report of 2C + 2 words, once per assignment that was begun."""
-        if number != self.last or number == self.reported:
-            raise RemoteProtocolError("second-report", f"assignment {number}")
-        self.reported = number
-        width = schedule_length(self.group_size)
-        masked = words + keystream(self.own_seed(number), number, width)
-        peers = [peer for peer in group if peer != self.rank]
-        streams = keystreams([self.seeds[peer][:32] for peer in peers], number, width)
-        # a pair's mask only where both take part: not where the peer is left out
-        steps = [step for step, peer in enumerate(group, start=1) if peer != self.rank]
-        streams[np.arange(len(peers)), steps] = 0
-        below = np.array(peers) < self.rank
+        """Hide a report, once per round that was begun."""
+        self._report(number)
+        masked = words + keystream(self.own_seed(number), number, len(words))
+        streams, below = self._streams(number, group, len(words))
         masked += streams[~below].sum(axis=0, dtype=np.uint64)
         masked -= streams[below].sum(axis=0, dtype=np.uint64)
-        masked[1 + group.index(self.rank)] = 0
         return masked
 
     def own_seed(self, number: int) -> bytes:
-        """The seed of the self-mask b_i of one assignment."""
+        """The seed of the self-mask b_i of one round."""
         return keystream_bytes(self.self_key, number, 32)
 
     def reveal(self, number: int) -> bytes:
@@ -133,21 +141,19 @@ class Masker:
         self.revealed = number
         return self.own_seed(number)
 
-    def seal(self, number: int, group: tuple[int, ...], report: bytes) -> bytes:
-        """A report for the group's first member alone, bound to the assignment and the group."""
+    def _report(self, number: int) -> None:
+        """A report leaves, once per round and only for the last that was begun."""
         if number != self.last or number == self.reported:
             raise RemoteProtocolError("second-report", f"assignment {number}")
         self.reported = number
-        nonce = _SEAL_NONCE.pack(number, self.rank)
-        return ChaCha20Poly1305(self.seeds[group[0]][32:]).encrypt(nonce, report, _names(group))
 
-    def open(self, number: int, group: tuple[int, ...], sender: int, box: bytes) -> bytes:
-        """What `sender` sealed, or RemoteProtocolError."""
-        nonce = _SEAL_NONCE.pack(number, sender)
-        try:
-            return ChaCha20Poly1305(self.seeds[sender][32:]).decrypt(nonce, box, _names(group))
-        except InvalidTag:
-            raise RemoteProtocolError("bad-seal", f"from agent {sender}") from None
+    def _streams(
+        self, number: int, group: tuple[int, ...], width: int
+    ) -> tuple[Words, NDArray[np.bool_]]:
+        """A row of masks per other member, in the group's order, and whose rank is below ours."""
+        peers = [peer for peer in group if peer != self.rank]
+        streams = keystreams([self.seeds[peer][:32] for peer in peers], number, width)
+        return streams, np.array(peers) < self.rank
 
     def _agree(self, peer: int) -> None:
         """Agree with `peer` on seeds, when they first meet."""
@@ -160,6 +166,49 @@ class Masker:
             raise RemoteProtocolError("bad-key", f"agent {peer}'s public key") from None
         pair = struct.pack("<II", *sorted((self.rank, peer)))
         self.seeds[peer] = _derive(secret, b"posse pair" + pair)
+
+
+@dataclass(slots=True)
+class Masker(SumMasker):
+    """Masks over the anonymous family's schedule of 2C + 2 rounds; `group_size` is C."""
+
+    def smallest_sum(self, group: tuple[int, ...]) -> int:
+        """See `SumMasker.smallest_sum`: every roster but the whole group's lacks one member."""
+        return len(group) - 1
+
+    def check(self, number: int, group: tuple[int, ...]) -> None:
+        """See `SumMasker.check`."""
+        if len(group) > 2 * self.group_size + 1:
+            raise RemoteProtocolError("large-group", f"{len(group)} users")
+        SumMasker.check(self, number, group)
+
+    def mask(self, number: int, group: tuple[int, ...], words: Words) -> Words:
+        """Hide a report of 2C + 2 words, once per assignment that was begun."""
+        self._report(number)
+        width = schedule_length(self.group_size)
+        masked = words + keystream(self.own_seed(number), number, width)
+        streams, below = self._streams(number, group, width)
+        # a pair's mask only where both take part: not where the peer is left out
+        steps = [step for step, peer in enumerate(group, start=1) if peer != self.rank]
+        streams[np.arange(len(steps)), steps] = 0
+        masked += streams[~below].sum(axis=0, dtype=np.uint64)
+        masked -= streams[below].sum(axis=0, dtype=np.uint64)
+        masked[1 + group.index(self.rank)] = 0
+        return masked
+
+    def seal(self, number: int, group: tuple[int, ...], report: bytes) -> bytes:
+        """A report for the group's first member alone, bound to the assignment and the group."""
+        self._report(number)
+        nonce = _SEAL_NONCE.pack(number, self.rank)
+        return ChaCha20Poly1305(self.seeds[group[0]][32:]).encrypt(nonce, report, _names(group))
+
+    def open(self, number: int, group: tuple[int, ...], sender: int, box: bytes) -> bytes:
+        """What `sender` sealed, or RemoteProtocolError."""
+        nonce = _SEAL_NONCE.pack(number, sender)
+        try:
+            return ChaCha20Poly1305(self.seeds[sender][32:]).decrypt(nonce, box, _names(group))
+        except InvalidTag:
+            raise RemoteProtocolError("bad-seal", f"from agent {sender}") from None
 
 
 def _names(group: tuple[int, ...]) -> bytes:

@@ -19,17 +19,11 @@ from protocol.anonymous import (
     Assign,
     Commit,
     Forwarded,
-    Keys,
-    Masked,
     Played,
-    PublicKey,
     Sealed,
     Sums,
-    Unmask,
-    Unmasked,
     estimates,
     schedule_length,
-    unpack_words,
 )
 from protocol.errors import RemoteProtocolError
 from protocol.machine import (
@@ -43,6 +37,7 @@ from protocol.machine import (
     ServerEvent,
     Started,
 )
+from protocol.masking import Keys, Masked, PublicKey, Unmask, Unmasked, unpack_words
 from protocol.wire import Message
 
 

@@ -6,15 +6,10 @@ import numpy as np
 
 from coordinator.decomposition import Assignment
 from coordinator.flow import IntArray
-from protocol.anonymous import (
-    Words,
-    from_words,
-    group_counts,
-    roster,
-    schedule_length,
-)
+from protocol.anonymous import from_words, group_counts, roster, schedule_length
 from protocol.keystream import keystream
 from protocol.machine import FloatArray
+from protocol.masking import Words
 
 
 @dataclass(slots=True)

@@ -20,41 +20,31 @@ from typing import Annotated, Literal
 
 import numpy as np
 from msgspec import Meta
-from numpy.typing import NDArray
 
-from protocol.errors import RemoteProtocolError
 from protocol.machine import FloatArray, Parameters
+from protocol.masking import (
+    MAX_WORDS,
+    Count,
+    Index,
+    Keys,
+    Masked,
+    PublicKey,
+    Report,
+    Unmask,
+    Unmasked,
+    Words,
+)
 from protocol.wire import Message
 
 Variant = Literal["corrected", "printed"]
-Words = NDArray[np.uint64]
 
-MAX_GROUP_SIZE = 1_000
-"""C. A report has 2C + 2 words of 8 bytes, far below the limit of a payload."""
-
-WORD_BITS = 64
-"""Sums are taken modulo 2^64."""
+MAX_GROUP_SIZE = (MAX_WORDS - 2) // 2
+"""C. A report has 2C + 2 words."""
 
 TAG_BYTES = 16
 """By how much a sealed report is longer."""
 
-Index = Annotated[int, Meta(ge=0, le=1 << 32)]
-Count = Annotated[int, Meta(ge=0, le=1 << 48)]
-Key = Annotated[bytes, Meta(min_length=32, max_length=32)]
-Report = Annotated[bytes, Meta(max_length=8 * (2 * MAX_GROUP_SIZE + 2))]
-Box = Annotated[bytes, Meta(max_length=8 * (2 * MAX_GROUP_SIZE + 2) + TAG_BYTES)]
-
-
-class PublicKey(Message, frozen=True):
-    """Agent to coordinator, once: its X25519 public key."""
-
-    key: Key
-
-
-class Keys(Message, frozen=True):
-    """Coordinator to agents, once: everybody's public key, by rank."""
-
-    keys: dict[Index, Key]
+Box = Annotated[bytes, Meta(max_length=8 * MAX_WORDS + TAG_BYTES)]
 
 
 class Assign(Message, frozen=True):
@@ -74,26 +64,6 @@ class Played(Message, frozen=True):
     """Agent to coordinator: an assignment was played outside any group."""
 
     number: Count
-
-
-class Masked(Message, frozen=True):
-    """Agent to coordinator: one masked word per round of the schedule, little-endian."""
-
-    number: Count
-    words: Report
-
-
-class Unmask(Message, frozen=True):
-    """Coordinator to the members of a group whose masked reports are all there."""
-
-    number: Count
-
-
-class Unmasked(Message, frozen=True):
-    """Agent to coordinator: the seed of its self-mask for this assignment."""
-
-    number: Count
-    seed: Key
 
 
 class Sealed(Message, frozen=True):
@@ -210,18 +180,6 @@ def to_words(rewards: FloatArray, precision: int) -> Words:
 def from_words(words: Words, precision: int) -> FloatArray:
     """The sums that words stand for."""
     return words.astype(np.float64) / float(1 << precision)
-
-
-def pack_words(words: Words) -> bytes:
-    """Words as eight little-endian bytes each."""
-    return np.ascontiguousarray(words, dtype="<u8").tobytes()
-
-
-def unpack_words(data: bytes, count: int) -> Words:
-    """`count` words from a peer's bytes, or `RemoteProtocolError`."""
-    if len(data) != 8 * count:
-        raise RemoteProtocolError("wrong-length", f"{len(data)} bytes for {count} words")
-    return np.frombuffer(data, dtype="<u8").astype(np.uint64)
 
 
 def largest_sum(group_size: int, copies: int, precision: int) -> int:

@@ -20,7 +20,6 @@ from posse.theory.bounds import UNKNOWN_MEANS, Bound, run_gaps, ucb1_regret
 from protocol.anonymous import (
     TO_AGENT,
     TO_COORDINATOR,
-    WORD_BITS,
     AnonymousParameters,
     ExploreThenCommitParameters,
     ParallelUcbParameters,
@@ -32,6 +31,7 @@ from protocol.anonymous import (
     sweeps,
 )
 from protocol.machine import AgentMachine, FloatArray, ServerMachine
+from protocol.masking import WORD_BITS
 from protocol.privacy import Claim
 
 PAPER = "Esfandiari et al. 2022"

@@ -21,15 +21,10 @@ import numpy as np
 from protocol.anonymous import (
     TO_AGENT,
     TO_COORDINATOR,
-    WORD_BITS,
     Assign,
-    Masked,
     Played,
-    PublicKey,
     Sealed,
     Sums,
-    Unmasked,
-    Words,
     removed_in,
     roster,
     schedule_length,
@@ -37,6 +32,7 @@ from protocol.anonymous import (
 from protocol.errors import RemoteProtocolError
 from protocol.keystream import keystream
 from protocol.machine import COORDINATOR
+from protocol.masking import WORD_BITS, Masked, PublicKey, Unmasked, Words
 from protocol.wire import Codec, Message, Plane, read_header
 
 

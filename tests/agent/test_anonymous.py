@@ -8,21 +8,10 @@ import pytest
 
 from agent.anonymous import AnonymousPlayer, Earnings, ParallelUcb
 from coordinator.groups import Group
-from protocol.anonymous import (
-    Assign,
-    Commit,
-    Forwarded,
-    Keys,
-    Played,
-    Sealed,
-    Sums,
-    Unmask,
-    Unmasked,
-    from_words,
-    unpack_words,
-)
+from protocol.anonymous import Assign, Commit, Forwarded, Played, Sealed, Sums, from_words
 from protocol.errors import RemoteProtocolError
 from protocol.machine import COORDINATOR, Explore, Finish, Observed, Pull, Pulled, Send, Started
+from protocol.masking import Keys, Unmask, Unmasked, unpack_words
 from protocol.wire import Message
 from tests.support.anonymous import players, ready, report, told
 

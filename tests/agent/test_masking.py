@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from agent.masking import Masker, private_key, public_key
 from coordinator.groups import Group
-from protocol.anonymous import Words, removed_in, schedule_length
+from protocol.anonymous import removed_in, schedule_length
 from protocol.errors import RemoteProtocolError
 from protocol.keystream import keystream, keystream_bytes
+from protocol.masking import Words
 
 
 def maskers(users: int, group_size: int, seed: int = 1) -> list[Masker]:

@@ -2,9 +2,10 @@
 
 import pytest
 
-from protocol.anonymous import Masked, Played, PublicKey, Sealed, Sums, Unmasked
+from protocol.anonymous import Played, Sealed, Sums
 from protocol.errors import RemoteProtocolError
 from protocol.machine import Received, Started
+from protocol.masking import Masked, PublicKey, Unmasked
 from protocol.wire import Message
 from tests.support.anonymous import FIVE_FIVE, FOUR_SIX, Link, assign
 

@@ -23,10 +23,10 @@ from posse.results.directory import RunDirectory
 from posse.seeds import Purpose, generator
 from posse.systems import get_system, names
 from posse.theory import anonymity
-from protocol.anonymous import PublicKey
 from protocol.cooperative import means_record, reward_record
 from protocol.federated import Adv
 from protocol.machine import COORDINATOR
+from protocol.masking import PublicKey
 from protocol.wire import encode, read_header
 from tests.support.field import (
     CASES,

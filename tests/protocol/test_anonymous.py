@@ -12,13 +12,12 @@ from protocol.anonymous import (
     from_words,
     grid,
     group_counts,
-    pack_words,
     roster,
     sweeps,
     to_words,
-    unpack_words,
 )
 from protocol.errors import RemoteProtocolError
+from protocol.masking import pack_words, unpack_words
 
 
 def test_groups_have_c_plus_1_to_2c_plus_1_users() -> None:

@@ -12,8 +12,9 @@ from posse.engines.processes import ProcessEngine
 from posse.hosts.agent import AgentHost
 from posse.hosts.coordinator import CoordinatorHost
 from posse.plan import prepare
-from protocol.anonymous import Assign, Commit, Forwarded, Unmask
+from protocol.anonymous import Assign, Commit, Forwarded
 from protocol.machine import COORDINATOR
+from protocol.masking import Unmask
 from protocol.wire import encode
 from tests.support.anonymous import SYSTEMS, run, spec
 from tests.support.runs import agent_processes, assert_same_run

@@ -14,7 +14,6 @@ from posse.engines import memory
 from posse.plan import Plan, prepare
 from posse.results.record import RunRecord
 from posse.theory.anonymity import Capture, Verdict, check
-from protocol.anonymous import Keys, PublicKey
 from protocol.errors import RemoteProtocolError
 from protocol.machine import (
     COORDINATOR,
@@ -27,6 +26,7 @@ from protocol.machine import (
     Send,
     Started,
 )
+from protocol.masking import Keys, PublicKey
 from protocol.wire import Message, encode
 
 SYSTEMS = ("anonymous", "explore-then-commit", "parallel-ucb")

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from posse.theory.anonymity import Verdict, check
-from protocol.anonymous import Commit, Masked, Sealed, pack_words, unpack_words
+from protocol.anonymous import Commit, Sealed
 from protocol.keystream import keystream
 from protocol.machine import COORDINATOR
+from protocol.masking import Masked, pack_words, unpack_words
 from protocol.wire import Message, encode
 from tests.support.anonymous import FIVE_FIVE, Link, assign
 
