@@ -4,11 +4,15 @@ The machines only know this interface. The lab gives them `SeededNoise`, whose r
 seed is known and its low bits give the input away (Mironov 2012), so that it is wrong in the field.
 """
 
+import math
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from protocol.machine import FloatArray
+
+Integers = NDArray[np.int64]
 
 
 class Noise(Protocol):
@@ -25,6 +29,10 @@ class Noise(Protocol):
 
     def laplace(self, scale: float, size: int) -> FloatArray:
         """`size` draws of the Laplace law, to be added later: for the lab alone."""
+        ...
+
+    def discrete_gaussian(self, values: Integers, deviation: float) -> Integers:
+        """Each whole number with discrete Gaussian noise, N_Z(0, deviation²)."""
         ...
 
     def bernoulli(self, probability: float, size: int) -> list[bool]:
@@ -45,6 +53,23 @@ class SeededNoise:
     def laplace(self, scale: float, size: int) -> FloatArray:
         """See `Noise.laplace`."""
         return self._generator.laplace(0.0, scale, size)
+
+    def discrete_gaussian(self, values: Integers, deviation: float) -> Integers:
+        """See `Noise.discrete_gaussian`.
+
+        Canonne, Kamath and Steinke 2020, Algorithm 3, in floating point: a discrete Laplace number
+        Y of scale t = ⌊σ⌋ + 1 is kept with probability e^(-(|Y| - σ²/t)² / (2 σ²)).
+        """
+        variance, scale = deviation**2, math.floor(deviation) + 1
+        stay = -math.expm1(-1 / scale)
+        noise = np.zeros(0, dtype=np.int64)
+        while len(noise) < len(values):
+            size = 2 * (len(values) - len(noise)) + 8
+            # the difference of two geometric numbers is a discrete Laplace number
+            y = self._generator.geometric(stay, size) - self._generator.geometric(stay, size)
+            keep = np.exp(-((np.abs(y) - variance / scale) ** 2) / (2 * variance))
+            noise = np.concatenate([noise, y[self._generator.random(size) < keep]])
+        return values + noise[: len(values)]
 
     def bernoulli(self, probability: float, size: int) -> list[bool]:
         """See `Noise.bernoulli`."""

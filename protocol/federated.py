@@ -20,6 +20,7 @@ from protocol.wire import Message, Plane
 
 Variant = Literal["corrected", "printed"]
 NoiseReading = Literal["printed", "per_agent"]
+CdpNoise = Literal["printed", "per_agent", "shared"]
 Exchange = Literal["gis", "flooding", "gossip"]
 Delay = Literal["diameter-1", "diameter"]
 
@@ -119,28 +120,53 @@ class FederatedParameters(SingleParameters, frozen=True, kw_only=True):
     That form is section IV-B's for CDP-MAB, and that of Corollaries 1 and 2 for the others.
     """
 
-    noise: Annotated[
-        NoiseReading,
-        Meta(
-            description="printed: Lap(1/(M ε d)), an agent's message is Mε-private; "
-            "per_agent: Lap(1/(ε d)), it is ε-private"
-        ),
-    ] = "printed"
+    noise: CdpNoise = "printed"
     max_rounds: Annotated[int, Meta(ge=1, description="R, the rounds allowed")] | None = None
     gap: Annotated[float, Meta(gt=0, lt=1, description="Δ, the smallest gap")] | None = None
 
 
 class CdpParameters(FederatedParameters, frozen=True, kw_only=True):
-    """`cdp-mab`: with `participation` < 1 the partial form (section IV-B)."""
+    """`cdp-mab`: with `participation` < 1 the partial form (section IV-B).
 
+    `delta_prime`, `honest` and `precision` are for shared noise alone, see protocol/shared.py.
+    """
+
+    noise: Annotated[
+        CdpNoise,
+        Meta(
+            description="printed: Lap(1/(M ε d)), an agent's message is Mε-private; per_agent: "
+            "Lap(1/(ε d)), it is ε-private; shared: discrete Gaussian shares behind masks, the sum "
+            "over all agents is (ε, δ')-private"
+        ),
+    ] = "printed"
+    delta_prime: Annotated[
+        float, Meta(gt=0, lt=1, description="δ', slack of the shared noise's guarantee")
+    ] = 1e-6
+    honest: Annotated[
+        float,
+        Meta(gt=0, le=1, description="the share of agents whose noise alone must be enough"),
+    ] = 0.5
+    precision: Annotated[int, Meta(ge=0, le=32, description="fractional bits of a shared sum")] = 16
     participation: Annotated[
         float, Meta(gt=0, le=1, description="p, the fraction of agents that upload per round")
     ] = 1.0
     c1: Annotated[float, Meta(ge=0, description="cost of a link agent to server")] = 25.0
 
 
+_OnTheWay = Annotated[
+    NoiseReading,
+    Meta(
+        description="printed: Lap(1/(M ε d)), an agent's message is Mε-private; "
+        "per_agent: Lap(1/(ε d)), it is ε-private"
+    ),
+]
+"""Where means travel between agents, each reads the others'."""
+
+
 class DdpParameters(FederatedParameters, frozen=True, kw_only=True):
     """`ddp-mab`: no server, means travel between neighbours."""
+
+    noise: _OnTheWay = "printed"
 
     exchange: Annotated[Exchange, Meta(description="how means travel")] = "gis"
     t_delay: Annotated[Delay, Meta(description="slots of a round spent on the exchange alone")] = (
@@ -151,6 +177,8 @@ class DdpParameters(FederatedParameters, frozen=True, kw_only=True):
 
 class HdpParameters(FederatedParameters, frozen=True, kw_only=True):
     """`hdp-mab`: means travel to the sink of their component, sinks talk to the server."""
+
+    noise: _OnTheWay = "printed"
 
     t_delay: Annotated[
         Delay, Meta(description="diameter-1: max_q (ecc(SA_q) - 1) slots; diameter: max_q ecc")
@@ -209,18 +237,21 @@ class Schedule:
         S(r) = ⌈max(8 L_r / (M Δ̃_r²), 8 r sqrt(2 P_r) / (M^1.5 ε Δ̃_r))⌉.
         """
         log_active, log_all = self.logs(r, active)
-        aim, m = self.aim(r), float(self.senders)
-        statistical = 8 * log_active / (m * aim**2)
-        private = 8 * r * math.sqrt(2 * log_all) / (m * math.sqrt(m) * self.epsilon * aim)
+        aim = self.aim(r)
+        statistical = 8 * log_active / (self.senders * aim**2)
+        private = 4 * self.private(r, log_all) / aim
         return max(math.ceil(max(statistical, private)), before + 1)
 
     def radius(self, r: int, active: int, observations: int) -> float:
         """C(r) = sqrt(L_r / (2 M S(r))) + r sqrt(8 P_r) / (M^1.5 ε S(r))."""
         log_active, log_all = self.logs(r, active)
+        statistical = math.sqrt(log_active / (2 * self.senders * observations))
+        return statistical + self.private(r, log_all) / observations
+
+    def private(self, r: int, log_all: float) -> float:
+        """What S(r) times the noise's part of C(r) is: r sqrt(8 P_r) / (M^1.5 ε)."""
         m = float(self.senders)
-        return math.sqrt(log_active / (2 * m * observations)) + r * math.sqrt(8 * log_all) / (
-            m * math.sqrt(m) * self.epsilon * observations
-        )
+        return r * math.sqrt(8 * log_all) / (m * math.sqrt(m) * self.epsilon)
 
     def scale(self, new: int) -> float:
         """1 / (M ε d): the scale of the Laplace noise on a mean of d = `new` rewards."""

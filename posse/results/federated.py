@@ -73,8 +73,12 @@ def _cdp(spec: RunSpec, p: CdpParameters, record: RunRecord, rounds: int) -> Non
     n = uploaders(spec.agents.count, p.participation)
     traffic = record.communication
     traffic.cost = p.c1 * traffic.links.agent_coordinator
-    traffic.closed_form = ClosedForm("c1 ceil(pM) rounds", p.c1 * n * rounds, exact=True)
-    traffic.per_round = [RoundCost(r + 1, n, p.c1 * n) for r in range(rounds)]
+    once, each, formula = 0, n, "c1 ceil(pM) rounds"
+    if p.noise == "shared":
+        # a key each; then the masked sums and a seed in every round
+        once, each, formula = n, 2 * n, "c1 M (2 rounds + 1)"
+    traffic.closed_form = ClosedForm(formula, p.c1 * (once + each * rounds), exact=True)
+    traffic.per_round = [RoundCost(r + 1, each, p.c1 * each) for r in range(rounds)]
 
 
 def _ddp(spec: RunSpec, p: DdpParameters, record: RunRecord) -> int:

@@ -1,15 +1,19 @@
-"""The field's noise: Google's differential privacy library, by `python-dp`.
+"""The field's noise: from Google's differential privacy library, `python-dp`, and from OpenDP.
 
 Its Laplace mechanism rounds the value to a power of two far below the scale, draws from a discrete
 law on that grid with the operating system's cryptographic randomness, and accounts for the rounding
 in the scale. So every output lies on one grid, whatever the input was. Adding a draw of numpy's to
 a number does not have this property: which outputs are possible then depends on the number.
+
+Whole numbers with discrete Gaussian noise, which masked sums take, are OpenDP's: its sampler is
+exact (Canonne, Kamath and Steinke 2020) and draws from the operating system too.
 """
 
 import secrets
 
 import numpy as np
 
+from agent.noise import Integers
 from posse.errors import PosseError
 from protocol.errors import LocalProtocolError
 from protocol.machine import FloatArray
@@ -36,6 +40,19 @@ class FieldNoise:
     def laplace(self, scale: float, size: int) -> FloatArray:
         """Refused: a bare draw that is added to a number later gives the number away."""
         raise LocalProtocolError("in the field noise is added by `noisy`, never drawn by itself")
+
+    def discrete_gaussian(self, values: Integers, deviation: float) -> Integers:
+        """See `agent.noise.Noise.discrete_gaussian`."""
+        try:
+            import opendp.prelude as dp  # noqa: PLC0415
+        except ImportError:
+            raise PosseError(
+                'noise = "shared" in the field needs OpenDP; run: pip install "posse[shared]"'
+            ) from None
+        dp.enable_features("contrib")
+        domain = dp.vector_domain(dp.atom_domain(T="i64"))
+        mechanism = dp.m.make_gaussian(domain, dp.l2_distance(T="f64"), scale=deviation)
+        return np.array(mechanism(values.tolist()), dtype=np.int64)
 
     def bernoulli(self, probability: float, size: int) -> list[bool]:
         """See `agent.noise.Noise.bernoulli`."""

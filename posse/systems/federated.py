@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import importlib.util
 from typing import Any
+
+import numpy as np
 
 from agent.federated import CdpAgent, DdpAgent, Exchange, HdpAgent, LoneEliminator
 from agent.gis import Gis
+from agent.masking import SumMasker, private_key
 from agent.push import Flooding, Gossip
 from agent.sac import Relay
+from agent.shared import SharedNoiseAgent
 from coordinator.federated import CdpServer, HdpServer
+from coordinator.shared import SharedNoiseServer
 from posse.errors import SpecError
 from posse.results.federated import FEDERATED
 from posse.seeds import Purpose
@@ -44,7 +50,9 @@ from protocol.federated import (
     uploaders,
 )
 from protocol.machine import AgentMachine, ServerMachine
+from protocol.masking import MAX_WORDS, WORD_BITS, Keys, Masked, PublicKey, Unmask, Unmasked
 from protocol.privacy import Claim
+from protocol.shared import LEAST_SHARE, SharedNoise, SharedSchedule
 from topologies.sinks import find_sinks
 
 PAPER = "Li and Song 2022"
@@ -58,15 +66,22 @@ def _schedule(parameters: SingleParameters, agents: int, arms: int) -> Schedule:
         max_rounds, gap = p.max_rounds, p.gap
     if isinstance(p, CdpParameters):
         senders = uploaders(agents, p.participation)
-    return Schedule(
-        arms=arms,
-        senders=senders,
-        horizon=p.horizon,
-        epsilon=p.epsilon,
-        noise="per_agent" if noise == "per_agent" else "printed",
-        max_rounds=max_rounds,
-        gap=gap,
-    )
+    given: dict[str, Any] = {
+        "arms": arms,
+        "senders": senders,
+        "horizon": p.horizon,
+        "epsilon": p.epsilon,
+        "max_rounds": max_rounds,
+        "gap": gap,
+    }
+    if isinstance(p, CdpParameters) and noise == "shared":
+        return SharedSchedule(_shared(p, agents).total, **given)
+    return Schedule(noise="per_agent" if noise == "per_agent" else "printed", **given)
+
+
+def _shared(parameters: CdpParameters, agents: int) -> SharedNoise:
+    p = parameters
+    return SharedNoise(agents, p.epsilon, p.delta_prime, p.honest, p.precision)
 
 
 def _check_rounds(spec: RunSpec, parameters: FederatedParameters) -> None:
@@ -80,13 +95,63 @@ def _check_rounds(spec: RunSpec, parameters: FederatedParameters) -> None:
         raise SpecError("parameters.max_rounds", "is required with gap; or delete gap")
 
 
+def _check_cdp(spec: RunSpec, parameters: CdpParameters) -> None:
+    _check_rounds(spec, parameters)
+    if parameters.noise == "shared":
+        _check_shared(spec, parameters)
+
+
+def _check_shared(spec: RunSpec, parameters: CdpParameters) -> None:
+    p, agents, arms = parameters, spec.agents.count, spec.arms.arm_count()
+    shared = _shared(p, agents)
+    if p.participation < 1:
+        raise SpecError(
+            "parameters.participation",
+            f"is {p.participation:g}, but shared noise is enough only if all agents add theirs in "
+            "every round; delete it",
+        )
+    if agents < 2:
+        raise SpecError("agents.count", "is 1: noise is shared among at least two agents")
+    if arms > MAX_WORDS:
+        raise SpecError("arms", f"are {arms}: a masked report holds at most {MAX_WORDS} sums")
+    if shared.share < LEAST_SHARE:
+        raise SpecError(
+            "parameters.precision",
+            f"is {p.precision}: a share of the noise has a deviation of {shared.share:.3g} words "
+            f"and needs {LEAST_SHARE:g}; take more bits",
+        )
+    if not shared.fits(p.horizon):
+        raise SpecError(
+            "parameters.precision",
+            f"is {p.precision}: the sum over {agents} agents of {p.horizon} rewards does not fit "
+            f"into {WORD_BITS} bits; take fewer",
+        )
+    if spec.mode == "field" and importlib.util.find_spec("opendp") is None:
+        raise SpecError(
+            "parameters.noise",
+            "is 'shared', whose noise is OpenDP's in the field; run: pip install \"posse[shared]\"",
+        )
+
+
 def _lone(context: AgentContext) -> AgentMachine:
     schedule = _schedule(context.parameters, 1, context.arms)
     return LoneEliminator(context.arms, schedule, context.noise)
 
 
 def _cdp(context: AgentContext) -> AgentMachine:
-    schedule = _schedule(context.parameters, context.agents, context.arms)
+    p: CdpParameters = context.parameters
+    schedule = _schedule(p, context.agents, context.arms)
+    if p.noise == "shared":
+        # a source that lacks is found out here, before a reward is used
+        context.noise.discrete_gaussian(np.zeros(1, dtype=np.int64), LEAST_SHARE)
+        private = private_key(context.secret(Purpose.PROTOCOL))
+        return SharedNoiseAgent(
+            context.arms,
+            schedule,
+            context.noise,
+            masker=SumMasker(context.rank, context.agents, private),
+            shared=_shared(p, context.agents),
+        )
     partial = schedule.senders < context.agents
     return CdpAgent(context.arms, schedule, context.noise, partial=partial)
 
@@ -135,10 +200,15 @@ def _hdp(context: AgentContext) -> AgentMachine:
 
 
 def _cdp_server(context: CoordinatorContext) -> ServerMachine:
+    p: CdpParameters = context.parameters
+    schedule = _schedule(p, context.agents, context.arms)
+    if p.noise == "shared":
+        shared = _shared(p, context.agents)
+        return SharedNoiseServer(context.arms, context.agents, schedule, shared=shared)
     return CdpServer(
         context.arms,
         context.agents,
-        _schedule(context.parameters, context.agents, context.arms),
+        schedule,
         choice=context.generator(Purpose.PROTOCOL),
     )
 
@@ -220,7 +290,7 @@ def _bound(spec: RunSpec, parameters: SingleParameters, run: int) -> Bound:
         notes.append("It does not hold here: agents differ, and those that upload are a sample.")
     elif isinstance(p, FederatedParameters) and (least := positive(gaps)).size:
         p_r = schedule.logs(elimination_rounds(float(least.min())), arms)[1]
-        if p_r >= schedule.senders:
+        if p_r >= schedule.senders and not isinstance(schedule, SharedSchedule):
             notes.append(
                 f"That E_R is likely is proved where P_r = log(8 K r² T) < M (Fact 2); here it is "
                 f"{p_r:.1f}, and M = {schedule.senders}."
@@ -238,6 +308,19 @@ _WHO = "whoever reads all messages of all agents"
 
 
 def _agents_claim(parameters: FederatedParameters, variant: Variant) -> Claim:
+    p = parameters
+    if isinstance(p, CdpParameters) and p.noise == "shared":
+        return Claim(
+            mechanism="discrete-gaussian",
+            epsilon=p.epsilon,
+            delta=p.delta_prime,
+            unit="one reward of one agent",
+            adversary="the server, which follows the protocol, together with all agents but a "
+            f"share of {p.honest:g}",
+            note="It reads sums over all agents alone. An agent that drops out leaves the round "
+            "without a sum, never with less noise. The server passes on the public keys, and is "
+            "trusted not to replace them.",
+        )
     if parameters.noise == "per_agent":
         note = "Of one agent's messages; rewards of different agents are disjoint."
         return Claim(mechanism="laplace", epsilon=parameters.epsilon, adversary=_WHO, note=note)
@@ -270,11 +353,11 @@ SYSTEMS = {
             bound=_bound,
             one_form=True,
             coordinator=_cdp_server,
-            to_agent=(Active,),
-            to_coordinator=(Means,),
+            to_agent=(Active, Keys, Unmask),
+            to_coordinator=(Means, PublicKey, Masked, Unmasked),
             claim=_agents_claim,
             needs_unit_interval=True,
-            check=_check_rounds,
+            check=_check_cdp,
             results=FEDERATED,
         ),
         System(

@@ -53,7 +53,7 @@ CASES: dict[str, dict[str, Any]] = {
 VARIATIONS = {
     "ddp-mab": [{"exchange": "flooding"}, {"exchange": "gossip"}],
     "anonymous": [{"aggregation": "sink"}],
-    "cdp-mab": [{"participation": 0.5}],
+    "cdp-mab": [{"participation": 0.5}, {"noise": "shared"}],
     "private-ucb": [{"releases": "doubling"}],
     "tdfs-private": [{"counter": "tree"}, {"counter": "honaker"}],
     "tdfs-private-bound": [{"counter": "tree"}, {"counter": "honaker"}],

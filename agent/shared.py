@@ -1,0 +1,80 @@
+"""CDP-MAB's agent with noise that all agents share (see protocol/shared.py)."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from agent.federated import CdpAgent
+from agent.masking import SumMasker
+from protocol.errors import LocalProtocolError, RemoteProtocolError
+from protocol.machine import (
+    COORDINATOR,
+    AgentEffects,
+    Disclose,
+    FloatArray,
+    Note,
+    Received,
+    Send,
+)
+from protocol.masking import Keys, Masked, PublicKey, Unmask, Unmasked, pack_words
+from protocol.privacy import Release
+from protocol.shared import SharedNoise
+
+
+@dataclass(slots=True, kw_only=True)
+class SharedNoiseAgent(CdpAgent):
+    """The rounds of `CdpAgent`, whose sums leave with a share of the noise and behind masks.
+
+    An agent's own noisy sums are worth nothing, and too little noised to be used by itself: it has
+    no ȳ of its own, decides by the server's word alone and names no arm until one is left.
+    """
+
+    masker: SumMasker
+    shared: SharedNoise
+    everybody: tuple[int, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.everybody = tuple(range(self.shared.agents))
+
+    def _started(self) -> AgentEffects:
+        return [Send(COORDINATOR, PublicKey(self.masker.public))]
+
+    def _received(self, event: Received) -> AgentEffects:
+        if event.sender == COORDINATOR:
+            match event.message:
+                case Keys(keys) if not self.masker.keys:
+                    if sorted(keys) != list(self.everybody):
+                        raise RemoteProtocolError("wrong-keys", f"{len(keys)} keys")
+                    self.masker.meet(keys)
+                    return self._begin_round()
+                case Unmask(number):
+                    return [Send(COORDINATOR, Unmasked(number, self.masker.reveal(number)))]
+                case _:
+                    pass
+        return CdpAgent._received(self, event)
+
+    def _explored(self, sums: FloatArray) -> AgentEffects:
+        if (sums < 0).any() or (sums > self.new).any():
+            raise LocalProtocolError("a shared reward must lie in [0, 1]")
+        shared = self.shared
+        noisy = self.noise.discrete_gaussian(shared.to_integers(sums), shared.share)
+        self.masker.begin(self.round, self.everybody)
+        hidden = self.masker.mask(self.round, self.everybody, noisy.view(np.uint64))
+        row = (self.round, len(self.active), self.observed, self.new)
+        return [
+            Disclose(self._release()),
+            Note("explored", row),
+            Send(COORDINATOR, Masked(self.round, pack_words(hidden))),
+            *self._go_on(),
+        ]
+
+    def _release(self) -> Release:
+        """What the sum over the honest agents costs a reward, in units of an agent's mean."""
+        shared, grid = self.shared, float(1 << self.shared.precision)
+        return Release(
+            "discrete-gaussian",
+            shared.sensitivity / grid / self.new,
+            shared.deviation / grid / self.new,
+            shared.epsilon,
+            f"round {self.round}",
+        )

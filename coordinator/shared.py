@@ -1,0 +1,99 @@
+"""CDP-MAB's server where the agents share the noise: it reads sums over all of them alone."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from coordinator.federated import CdpServer
+from protocol.errors import RemoteProtocolError
+from protocol.keystream import keystream
+from protocol.machine import Broadcast, FloatArray, Received, ServerEffects, ServerEvent
+from protocol.masking import Keys, Masked, PublicKey, Unmask, Unmasked, Words, unpack_words
+from protocol.shared import SharedNoise
+
+
+@dataclass(slots=True, kw_only=True)
+class SharedNoiseServer(CdpServer):
+    """Collects every agent's key; then in each round its masked sums, and the seeds to read them.
+
+    No sum is read that lacks a report: who drops out takes its masks along. `average` is ȳ over all
+    agents, from `counted` observations of each arm.
+    """
+
+    shared: SharedNoise
+    keys: dict[int, bytes] = field(default_factory=dict)
+    reports: dict[int, Words] = field(default_factory=dict)
+    seeds: dict[int, bytes] = field(default_factory=dict)
+    counted: int = 0
+    average: FloatArray = field(default_factory=lambda: np.zeros(0))
+    latest: FloatArray = field(default_factory=lambda: np.zeros(0))
+
+    def handle(self, event: ServerEvent, now: float) -> ServerEffects:
+        """See `protocol.machine.ServerMachine`."""
+        match event:
+            case Received(sender, PublicKey(key)):
+                return self._meet(sender, key)
+            case Received(sender, Masked(number, words)):
+                return self._masked(sender, number, words)
+            case Received(sender, Unmasked(number, seed)):
+                return self._unmasked(sender, number, seed)
+            case _:
+                return CdpServer.handle(self, event, now)
+
+    def missing(self) -> list[int]:
+        """The agents whose message the round still needs."""
+        waiting: dict[int, bytes] | dict[int, Words] = self.reports
+        if len(self.keys) < self.agents:
+            waiting = self.keys
+        elif len(self.reports) == self.agents:
+            waiting = self.seeds
+        return [n for n in range(self.agents) if n not in waiting]
+
+    def _started(self) -> ServerEffects:
+        self.average = np.zeros(self.arms)
+        return CdpServer._started(self)
+
+    def _meet(self, sender: int, key: bytes) -> ServerEffects:
+        if sender in self.keys:
+            raise RemoteProtocolError("duplicate-key", f"agent {sender}")
+        self.keys[sender] = key
+        return [Broadcast(Keys(self.keys))] if len(self.keys) == self.agents else []
+
+    def _masked(self, sender: int, number: int, words: bytes) -> ServerEffects:
+        if number != self.round or len(self.active) == 1 or len(self.keys) < self.agents:
+            raise RemoteProtocolError("out-of-turn", f"sums of round {number}")
+        if sender in self.reports:
+            raise RemoteProtocolError("duplicate", f"agent {sender} sent its sums twice")
+        self.reports[sender] = unpack_words(words, len(self.active))
+        return [Broadcast(Unmask(number))] if len(self.reports) == self.agents else []
+
+    def _unmasked(self, sender: int, number: int, seed: bytes) -> ServerEffects:
+        if number != self.round or len(self.reports) < self.agents:
+            raise RemoteProtocolError("out-of-turn", f"a seed of round {number}")
+        if sender in self.seeds:
+            raise RemoteProtocolError("duplicate", f"agent {sender} sent its seed twice")
+        self.seeds[sender] = seed
+        if len(self.seeds) < self.agents:
+            return []
+        self.latest = self.shared.from_words(self._add_up())
+        self.reports, self.seeds = {}, {}
+        return self._decide()
+
+    def _add_up(self) -> Words:
+        """The sum of all reports without the self-masks; the pairs' masks cancel."""
+        total = np.zeros(len(self.active), dtype=np.uint64)
+        for agent, report in self.reports.items():
+            total += report - keystream(self.seeds[agent], self.round, len(report))
+        return total
+
+    def _decide(self) -> ServerEffects:
+        before = self.active
+        effects = CdpServer._decide(self)
+        self.counted = self.observed
+        self.average = self.average[[before.index(arm) for arm in self.active]]
+        return effects
+
+    def _average(self) -> FloatArray:
+        """ȳ = (S(r-1) ȳ + the round's sum / M) / S(r)."""
+        self.average = (self.counted * self.average + self.latest / self.agents) / self.observed
+        return self.average

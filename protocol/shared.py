@@ -1,0 +1,103 @@
+"""CDP-MAB with noise that the agents share: each adds a part, and the server sees the sum alone.
+
+As printed, an agent of CDP-MAB adds Lap(1/(M ε d)) to its own mean, so that its message costs M ε;
+only the *average* needs noise. Here each agent adds a share of discrete Gaussian noise to its sums,
+which are whole numbers, and the sums leave behind masks (Kairouz, Liu and Steinke, "The distributed
+discrete Gaussian mechanism for federated learning with secure aggregation", ICML 2021). The server
+reads the sum over all M agents and nothing else.
+
+What it protects. One reward in [0, 1] moves one sum of one round by at most Δ = 2^b + 1 words: b
+bits behind the point, one for rounding. The shares of the `honest` agents alone have the deviation
+σ with which Δ costs (ε, δ'); rewards of different rounds and arms are disjoint. So it holds against
+the server together with all other agents, who may add nothing and tell it all they know. The sum of
+n discrete Gaussians is not quite one: it costs what N_Z(0, n σ_i²) costs and a term of at most
+10 Σ_k e^(-2 π² σ_i² k/(k+1)), k < n (their Theorem 1), which for σ_i >= 10 words is nothing.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protocol.accounting import gaussian_deviation
+from protocol.federated import Schedule
+from protocol.machine import FloatArray
+from protocol.masking import WORD_BITS, Words
+
+Integers = NDArray[np.int64]
+
+LEAST_SHARE = 10.0
+"""σ_i in words: above it the sum of shares is as private as one discrete Gaussian."""
+
+
+@dataclass(frozen=True)
+class SharedNoise:
+    """M agents' shares of the noise of one sum; `precision` is b, `honest` h, a share of M."""
+
+    agents: int
+    epsilon: float
+    delta: float
+    honest: float
+    precision: int
+
+    @property
+    def honest_agents(self) -> int:
+        """How many shares are enough: ⌈h M⌉."""
+        return max(1, math.ceil(self.honest * self.agents - 1e-9))
+
+    @property
+    def sensitivity(self) -> int:
+        """Δ, by how many words one reward may move a sum."""
+        return (1 << self.precision) + 1
+
+    @property
+    def deviation(self) -> float:
+        """σ of the honest agents' noise in a sum, in words."""
+        return gaussian_deviation(self.sensitivity, self.epsilon, self.delta)
+
+    @property
+    def share(self) -> float:
+        """σ_i of one agent's noise in its sum, in words."""
+        return self.deviation / math.sqrt(self.honest_agents)
+
+    @property
+    def total(self) -> float:
+        """The deviation of the noise of all M agents in a sum of rewards."""
+        return self.share * math.sqrt(self.agents) / (1 << self.precision)
+
+    def fits(self, horizon: int) -> bool:
+        """Whether the largest sum, and forty deviations of noise, stay below half of 2^64."""
+        largest = self.agents * horizon + 40 * self.total
+        return largest * (1 << self.precision) < 2.0 ** (WORD_BITS - 1)
+
+    def to_integers(self, sums: FloatArray) -> Integers:
+        """Sums of rewards in words, rounded to the nearest."""
+        return np.rint(sums * float(1 << self.precision)).astype(np.int64)
+
+    def from_words(self, words: Words) -> FloatArray:
+        """The sums of rewards that words stand for; noise may make them negative."""
+        sums: FloatArray = words.view(np.int64) / float(1 << self.precision)
+        return sums
+
+
+class SharedSchedule(Schedule):
+    """S(r) and C(r) where the sum over the M agents has noise of deviation σ = `deviation`.
+
+    After r rounds the average ȳ has r independent numbers of deviation σ / (M S(r)). They are
+    Gaussian, so that they exceed their part of the radius,
+
+        σ sqrt(2 r P_r) / (M S(r)),
+
+    with probability 2 e^(-P_r), as the paper asks of its Laplace noise, but for every M and P_r
+    (its Fact 2 needs P_r < M). S(r) makes this part at most Δ̃_r / 4, as the paper's does.
+    """
+
+    def __init__(self, deviation: float, **given: Any) -> None:
+        Schedule.__init__(self, noise="per_agent", **given)
+        self.deviation = deviation
+
+    def private(self, r: int, log_all: float) -> float:
+        """See `Schedule.private`."""
+        return self.deviation * math.sqrt(2 * r * log_all) / self.senders

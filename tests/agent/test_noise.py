@@ -1,0 +1,32 @@
+"""The lab's discrete Gaussian noise against its law."""
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from agent.noise import SeededNoise
+
+
+@pytest.mark.parametrize("sigma", [0.7, 3.3, 40.0])
+def test_discrete_gaussian_noise_has_its_law(sigma):
+    """Chi-square over the numbers with at least 50 expected; false alarm 1e-4, seed fixed."""
+    n = 40_000
+    values = np.full(n, 17, dtype=np.int64)
+    drawn = SeededNoise(np.random.default_rng(1)).discrete_gaussian(values, sigma) - 17
+    x = np.arange(-400, 401)
+    expected = np.exp(-(x**2) / (2 * sigma**2))
+    expected *= n / expected.sum()
+    likely = expected >= 50
+    seen = np.array([(drawn == k).sum() for k in x[likely]])
+    rest = [n - seen.sum()], [n - expected[likely].sum()]
+    found = chisquare(np.append(seen, rest[0]), np.append(expected[likely], rest[1]))
+    assert found.pvalue > 1e-4
+
+
+def test_the_same_seed_draws_the_same():
+    one, other = (
+        SeededNoise(np.random.default_rng(2)).discrete_gaussian(np.zeros(9, np.int64), 1e5)
+        for _ in range(2)
+    )
+    assert one.tolist() == other.tolist()
+    assert len(set(one.tolist())) == 9

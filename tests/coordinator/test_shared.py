@@ -1,0 +1,213 @@
+"""CDP-MAB with shared noise, agents and server over a fake link: what the server can read."""
+
+import numpy as np
+import pytest
+
+from agent.masking import SumMasker, private_key
+from agent.shared import SharedNoiseAgent
+from coordinator.shared import SharedNoiseServer
+from protocol.errors import LocalProtocolError, RemoteProtocolError
+from protocol.keystream import keystream
+from protocol.machine import COORDINATOR, Broadcast, Disclose, Pull, Pulled, Received, Send, Started
+from protocol.masking import Keys, Masked, PublicKey, Unmask, Unmasked, unpack_words
+from protocol.shared import SharedNoise, SharedSchedule
+
+AGENTS, ARMS = 4, 3
+SHARED = SharedNoise(AGENTS, epsilon=1.0, delta=1e-6, honest=0.5, precision=16)
+
+
+class Known:
+    """Noise that is known: `value` words on every sum."""
+
+    def __init__(self, value):
+        self.value, self.asked = value, []
+
+    def discrete_gaussian(self, values, deviation):
+        self.asked.append((values.copy(), deviation))
+        return values + self.value
+
+
+def schedule():
+    return SharedSchedule(SHARED.total, arms=ARMS, senders=AGENTS, horizon=10**5, epsilon=1.0)
+
+
+def agents(noise):
+    return [
+        SharedNoiseAgent(
+            ARMS, schedule(), noise[n],
+            masker=SumMasker(n, AGENTS, private_key(bytes([n + 1] * 32))), shared=SHARED,
+        )
+        for n in range(AGENTS)
+    ]  # fmt: skip
+
+
+def server():
+    return SharedNoiseServer(ARMS, AGENTS, schedule(), shared=SHARED)
+
+
+def sent(effects):
+    return [effect.message for effect in effects if isinstance(effect, Send)]
+
+
+def started(noise):
+    """Agents and a server that have exchanged keys; the agents' first orders."""
+    machines, machine = agents(noise), server()
+    machine.handle(Started(), 0.0)
+    said = []
+    for n, one in enumerate(machines):
+        (key,) = sent(one.handle(Started(), 0.0))
+        said = machine.handle(Received(n, key), 0.0)
+    (keys,) = [effect.message for effect in said if isinstance(effect, Broadcast)]
+    orders = [one.handle(Received(COORDINATOR, keys), 0.0)[0] for one in machines]
+    return machines, machine, orders
+
+
+def explored(machines, orders, means):
+    """Each agent's masked sums of the first round, of rewards that are all `means`."""
+    out = []
+    for one, order in zip(machines, orders, strict=True):
+        assert isinstance(order, Pull)
+        effects = one.handle(Pulled(order.arms, order.times, order.times * np.array(means)), 0.0)
+        out += sent(effects)
+    return out
+
+
+def test_the_server_reads_the_sum_over_all_agents_and_its_noise_exactly():
+    noise = [Known(100 * n) for n in range(AGENTS)]
+    machines, machine, orders = started(noise)
+    masked = explored(machines, orders, [0.5, 0.25, 0.0])
+    said = []
+    for n, message in enumerate(masked):
+        said = machine.handle(Received(n, message), 0.0)
+    assert said == [Broadcast(Unmask(1))]
+    for n, one in enumerate(machines):
+        (seed,) = sent(one.handle(Received(COORDINATOR, Unmask(1)), 0.0))
+        machine.handle(Received(n, seed), 0.0)
+    times = orders[0].times
+    words = AGENTS * times * np.array([0.5, 0.25, 0.0]) * 2**16 + 600
+    np.testing.assert_allclose(machine.latest, words / 2**16, atol=AGENTS * 2**-16)
+    mean = machine.latest / AGENTS / times
+    np.testing.assert_allclose(machine.average, mean[list(machine.active)], atol=1e-12)
+    assert [known.asked[0][1] for known in noise] == [SHARED.share] * AGENTS
+    assert machine.round == 2
+
+
+def test_two_rounds_are_averaged_by_their_observations():
+    machines, machine, orders = started([Known(0)] * AGENTS)
+    total = np.zeros(ARMS)
+    for round_, means in ((1, [0.50, 0.45, 0.4]), (2, [0.6, 0.5, 0.4])):
+        active = machine.active
+        for n, message in enumerate(explored(machines, orders, [means[k] for k in active])):
+            machine.handle(Received(n, message), 0.0)
+        decided = []
+        for n, one in enumerate(machines):
+            (seed,) = sent(one.handle(Received(COORDINATOR, Unmask(round_)), 0.0))
+            decided = machine.handle(Received(n, seed), 0.0)
+        total[list(active)] += orders[0].times * np.array([means[k] for k in active])
+        (announced,) = [effect.message for effect in decided if isinstance(effect, Broadcast)]
+        orders = [one.handle(Received(COORDINATOR, announced), 0.0)[0] for one in machines]
+        expected = total[list(machine.active)] / machine.observed
+        np.testing.assert_allclose(machine.average, expected, atol=1e-4)
+
+
+def test_without_one_seed_nothing_can_be_read_and_the_server_names_who_is_missing():
+    """The others' seeds taken off, what is left of two runs that differ in one reward is noise of
+    the masks: unlike in every bit, and the server still waits."""
+    left = []
+    for reward in (0.0, 1.0):
+        machines, machine, orders = started([Known(0)] * AGENTS)
+        masked = explored(machines, orders, [reward, 0.5, 0.5])
+        for n, message in enumerate(masked):
+            machine.handle(Received(n, message), 0.0)
+        total = np.zeros(ARMS, dtype=np.uint64)
+        for n, one in enumerate(machines):
+            total += unpack_words(masked[n].words, ARMS)
+            if n != 2:
+                (seed,) = sent(one.handle(Received(COORDINATOR, Unmask(1)), 0.0))
+                machine.handle(Received(n, seed), 0.0)
+                total -= keystream(seed.seed, 1, ARMS)
+        assert machine.missing() == [2]
+        assert machine.round == 1
+        left.append(total)
+    assert SHARED.from_words(left[0]).tolist() != SHARED.from_words(left[1]).tolist()
+    for total in left:
+        assert (np.abs(SHARED.from_words(total)) > 10**6).all()
+
+
+def test_a_report_is_missing_before_its_seed():
+    machines, machine, orders = started([Known(0)] * AGENTS)
+    masked = explored(machines, orders, [0.5] * ARMS)
+    assert machine.missing() == [0, 1, 2, 3]
+    for n in (0, 1, 3):
+        assert machine.handle(Received(n, masked[n]), 0.0) == []
+    assert machine.missing() == [2]
+    fresh = server()
+    fresh.handle(Received(1, PublicKey(bytes(32))), 0.0)
+    assert fresh.missing() == [0, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (Masked(1, bytes(8 * ARMS)), "duplicate"),
+        (Masked(2, bytes(8 * ARMS)), "out-of-turn"),
+        (Unmasked(1, bytes(32)), "out-of-turn"),
+        (PublicKey(bytes(32)), "duplicate-key"),
+    ],
+)
+def test_the_server_refuses_what_is_out_of_turn(bad, reason):
+    machines, machine, orders = started([Known(0)] * AGENTS)
+    machine.handle(Received(0, explored(machines, orders, [0.5] * ARMS)[0]), 0.0)
+    with pytest.raises(RemoteProtocolError) as error:
+        machine.handle(Received(0, bad), 0.0)
+    assert error.value.reason == reason
+    assert machine.missing() == [1, 2, 3]
+
+
+def test_a_report_of_the_wrong_length_is_refused():
+    machine = started([Known(0)] * AGENTS)[1]
+    with pytest.raises(RemoteProtocolError) as error:
+        machine.handle(Received(0, Masked(1, bytes(8))), 0.0)
+    assert error.value.reason == "wrong-length"
+
+
+def test_an_agent_refuses_keys_that_are_not_everybodys_and_reveals_once():
+    machines, _, orders = started([Known(0)] * AGENTS)
+    fresh = agents([Known(0)] * AGENTS)[0]
+    fresh.handle(Started(), 0.0)
+    for keys in ({0: fresh.masker.public}, {n: bytes(32) for n in range(AGENTS)}):
+        with pytest.raises(RemoteProtocolError) as error:
+            fresh.handle(Received(COORDINATOR, Keys(keys)), 0.0)
+        assert error.value.reason == "wrong-keys"
+    one = machines[0]
+    with pytest.raises(RemoteProtocolError):  # nothing was reported yet
+        one.handle(Received(COORDINATOR, Unmask(1)), 0.0)
+    explored(machines, orders, [0.5] * ARMS)
+    one.handle(Received(COORDINATOR, Unmask(1)), 0.0)
+    with pytest.raises(RemoteProtocolError) as error:
+        one.handle(Received(COORDINATOR, Unmask(1)), 0.0)
+    assert error.value.reason == "second-unmask"
+    with pytest.raises(RemoteProtocolError):
+        one.handle(Received(COORDINATOR, Keys({})), 0.0)
+
+
+def test_the_ledger_has_what_the_sum_costs_and_no_arm_is_named_from_own_sums():
+    machines, _, orders = started([Known(0)] * AGENTS)
+    order = orders[0]
+    effects = machines[0].handle(
+        Pulled(order.arms, order.times, np.full(ARMS, 0.5 * order.times)), 0.0
+    )
+    (release,) = [effect.release for effect in effects if isinstance(effect, Disclose)]
+    assert release.mechanism == "discrete-gaussian"
+    assert release.epsilon == 1.0
+    assert release.scale / release.sensitivity == pytest.approx(
+        SHARED.deviation / SHARED.sensitivity
+    )
+    assert machines[0].answer is None
+
+
+def test_a_reward_outside_0_and_1_does_not_leave():
+    machines, _, orders = started([Known(0)] * AGENTS)
+    order = orders[0]
+    with pytest.raises(LocalProtocolError):
+        machines[0].handle(Pulled(order.arms, order.times, np.full(ARMS, order.times + 1.0)), 0.0)
