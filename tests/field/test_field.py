@@ -147,7 +147,7 @@ def test_what_leaves_a_process_is_what_the_page_lists(
     c = Coordinator(run, "tcp://127.0.0.1:*")
     with Tap(c.endpoint) as tap:
         agents = [Agent(tap.endpoint, plan=run), Agent(tap.endpoint, plan=run)]
-        record = c.ended(60)
+        record = c.ended()
         assert c.error is None
         assert [agent.ended() for agent in agents] == [0, 0]
     assert (record.status, record.best_arm) == ("identified", 0)

@@ -3,8 +3,7 @@
 import json
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,8 @@ import pytest
 from posse.cli.main import main
 from posse.plan import Plan
 from posse.security import keys
-from tests.runs import test_anonymous
-from tests.support.remote import Agent, Coordinator
+from tests.support import anonymous
+from tests.support.remote import Agent, Coordinator, until
 from tests.support.runs import spec
 
 
@@ -40,13 +39,6 @@ def process(endpoint: str, rank: int, *security: str) -> Iterator[subprocess.Pop
     finally:
         agent.kill()
         agent.wait()
-
-
-def until(done: Callable[[], bool], what: str, within: float = 20.0) -> None:
-    deadline = time.monotonic() + within
-    while not done():
-        assert time.monotonic() < deadline, f"not in time: {what}"
-        time.sleep(0.01)
 
 
 def test_an_agent_that_is_killed_in_a_run_is_named_at_once(folder: Path) -> None:
@@ -86,7 +78,7 @@ def test_an_agent_that_is_killed_before_the_run_is_waited_for_and_replaced(
 
 
 def test_where_the_server_can_do_without_it_the_run_goes_on() -> None:
-    started = test_anonymous.spec("explore-then-commit", 8, parameters={"horizon": 200_000})
+    started = anonymous.spec("explore-then-commit", 8, parameters={"horizon": 200_000})
     c = Coordinator(started, "tcp://127.0.0.1:*")
     others = [Agent(c.endpoint, rank) for rank in range(7)]
     with process(c.endpoint, 7) as victim:

@@ -3,10 +3,8 @@
 import json
 import logging
 import os
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +16,7 @@ import zmq
 from posse.security import keys
 from protocol.wire import HEADER, MAGIC, read_header
 from tests.support.field import MEANS, Frames, Tap, allowed, documented, field, kinds, logs, sent
-from tests.support.remote import Agent, Coordinator
+from tests.support.remote import PATIENCE, Agent, Coordinator, free_port, until
 
 pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
 
@@ -57,7 +55,7 @@ def test_over_keys_the_same_leaves_and_the_wire_shows_none_of_it(
             Agent(tap.endpoint, rank, keys=keys.for_agent(folder, rank), plan=spec)
             for rank in range(4)
         ]
-        record = c.ended(60)
+        record = c.ended()
         assert c.error is None
         assert [agent.ended() for agent in agents] == [0] * 4
     assert record.status == "horizon"
@@ -80,7 +78,7 @@ def test_an_agent_says_what_it_gives_away_before_it_uses_a_reward(
     spec = field("cooperative-ucb", rewards)
     c = Coordinator(spec, "tcp://127.0.0.1:*")
     agents = [Agent(c.endpoint, plan=spec) for _ in range(4)]
-    record = c.ended(60)
+    record = c.ended()
     assert c.error is None
     assert [agent.ended() for agent in agents] == [0] * 4
     assert record.answers == [0] * 4
@@ -158,10 +156,7 @@ def test_an_agent_that_is_started_again_has_no_part_in_the_run(system: str, rewa
     c = Coordinator(spec, "tcp://127.0.0.1:*", folder)
     pairs = [keys.for_agent(folder, rank) for rank in range(4)]
     agents = [Agent(c.endpoint, rank, keys=pairs[rank], plan=spec, wait=5.0) for rank in range(4)]
-    deadline = time.monotonic() + 20
-    while not c.engine.hub.lobby.running:
-        assert time.monotonic() < deadline, "the run did not begin"
-        time.sleep(0.01)
+    until(lambda: c.engine.hub.lobby.running, "the beginning of the run")
     again = Agent(c.endpoint, 1, keys=pairs[1], plan=spec, wait=5.0)
     record = c.ended()
     if system == "cdp-mab":
@@ -170,8 +165,8 @@ def test_an_agent_that_is_started_again_has_no_part_in_the_run(system: str, rewa
         assert record.status == ("missing" if system == "tdfs-private" else "horizon")
         assert record.dismissed.keys() == {1}
     assert again.process._host is None
-    assert again.ended(30) in (0, 3)
-    assert {agent.ended(30) for agent in agents} <= {0, 1, 3}
+    assert again.ended() in (0, 3)
+    assert {agent.ended() for agent in agents} <= {0, 1, 3}
 
 
 @contextmanager
@@ -181,8 +176,7 @@ def as_a_user(folder: Path, text: str) -> Iterator[tuple[Started, list[Started]]
     (folder / "run.toml").write_text(text)
     pairs = str(folder / "keys")
     subprocess.check_call([*POSSE, "keys", pairs, "--agents", "4"], stdout=subprocess.DEVNULL)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        endpoint = f"tcp://127.0.0.1:{free.getsockname()[1]}"
+    endpoint = f"tcp://127.0.0.1:{free_port()}"
 
     def started(*arguments: str) -> Started:
         return subprocess.Popen(
@@ -213,8 +207,8 @@ def test_real_processes_with_keys_find_an_answer(
 ) -> None:
     text = RUN.format(system=system, arms=arms, more=more, parameters=parameters)
     with as_a_user(rewards, text) as (coordinator, agents):
-        out, trouble = coordinator.communicate(timeout=90)
-        texts = [agent.communicate(timeout=30)[1] for agent in agents]
+        out, trouble = coordinator.communicate(timeout=PATIENCE)
+        texts = [agent.communicate(timeout=PATIENCE)[1] for agent in agents]
         assert coordinator.returncode == 0, trouble + "".join(texts)
         assert [agent.returncode for agent in agents] == [0] * 4
     result = json.loads(out)
@@ -247,9 +241,9 @@ def test_a_killed_agent_ends_a_run_of_the_field_and_nobody_resumes_it(rewards: P
             if "laplace" in line:  # it is configured
                 break
         agents[1].kill()
-        out, trouble = coordinator.communicate(timeout=90)
+        out, trouble = coordinator.communicate(timeout=PATIENCE)
         assert coordinator.returncode == 3, out + trouble
         assert out == ""
         assert "waiting for agent" in trouble or "agent 1 is gone" in trouble
         for agent in (agents[0], agents[2], agents[3]):
-            agent.communicate(timeout=90)
+            agent.communicate(timeout=PATIENCE)

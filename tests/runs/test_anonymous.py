@@ -10,14 +10,13 @@ import pytest
 from posse.engines import memory
 from posse.engines.processes import ProcessEngine
 from posse.hosts.agent import AgentHost
-from posse.hosts.coordinator import CoordinatorHost
 from posse.plan import prepare
 from protocol.anonymous import Assign, Commit, Forwarded
 from protocol.machine import COORDINATOR
 from protocol.masking import Unmask
 from protocol.wire import encode
 from tests.support.anonymous import SYSTEMS, run, spec
-from tests.support.runs import agent_processes, assert_same_run
+from tests.support.runs import after, agent_processes, assert_same_run
 
 
 @pytest.mark.parametrize("number", [0, 1])
@@ -214,18 +213,9 @@ def test_a_killed_process_vanishes_and_the_others_go_on(system: str) -> None:
     started = spec(system, agents=24)
     parameters = {**started.spec.parameters, "horizon": 200_000}
     started = prepare(msgspec.structs.replace(started.spec, parameters=parameters))
-    heard = 0
-
     with ProcessEngine(started) as engine:
-        victim = agent_processes()[3]
-
-        def kill_in_a_round(host: CoordinatorHost) -> None:
-            nonlocal heard
-            heard += 1
-            if heard == 30:  # 24 public keys, and the first assignment is under way
-                victim.kill()
-
-        record = engine.run(started, 0, kill_in_a_round)
+        # 24 public keys, and the first assignment is under way
+        record = engine.run(started, 0, after(30, agent_processes()[3].kill))
     # one of them: process ids begin again at 1 in time, and do not say the rank
     assert list(record.dismissed.values()) == ["lost"]
     assert record.detail.vanished

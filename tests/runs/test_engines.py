@@ -43,7 +43,9 @@ def test_every_agent_is_its_own_process_and_its_memory_is_reported() -> None:
     assert all(0 < used < 200e6 for used in record.resources.proportional_bytes_per_agent)
     assert all(used >= 0 for used in record.resources.cpu_seconds_per_agent)
     assert record.delay is not None
-    assert 0 < record.delay.p50 <= record.delay.p99 < 10
+    assert record.elapsed_seconds is not None
+    # a delay is known to a sixteenth of an octave
+    assert 0 < record.delay.p50 <= record.delay.p99 < 1.05 * record.elapsed_seconds
 
 
 def test_the_kernel_counts_at_least_the_frames() -> None:
@@ -93,7 +95,7 @@ def test_a_folder_named_agent_in_the_working_directory_is_not_imported(tmp_path)
 def test_missing_agents_are_named_within_the_deadline() -> None:
     run = spec("dp-mase", agents=6, engine={"deadline": 4.0})
     with (
-        pytest.raises(RunFailed, match=r"waiting for agents 4, 5 to join"),
+        pytest.raises(RunFailed, match=r"waiting for agents .*4, 5 to join"),
         ProcessEngine(run, spawn=4),
     ):
         pass

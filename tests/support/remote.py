@@ -1,8 +1,11 @@
 """Coordinators and remote agents in this process, each in a thread."""
 
 import logging
+import random
+import socket
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,6 +16,31 @@ from posse.plan import Plan
 from posse.security import keys
 
 LOGS = logging.getLogger("posse")
+
+PATIENCE = 60.0
+"""Seconds that a test waits for what must happen; only a broken program needs them all."""
+
+
+def free_port() -> int:
+    """A port that nobody has, from below the range out of which outgoing connections take theirs.
+
+    So it stays free until a process that the test starts binds it.
+    """
+    while True:
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", random.randrange(15_000, 32_000)))
+            except OSError:
+                continue
+            return int(probe.getsockname()[1])
+
+
+def until(done: Callable[[], object], what: str) -> None:
+    """Wait until something has happened, that must."""
+    deadline = time.monotonic() + PATIENCE
+    while not done():
+        assert time.monotonic() < deadline, f"not in time: {what}"
+        time.sleep(0.01)
 
 
 class Agent:
@@ -28,8 +56,8 @@ class Agent:
     def _serve(self) -> None:
         self.code = self.process.serve()
 
-    def ended(self, within: float = 15.0) -> int | None:
-        self._thread.join(within)
+    def ended(self) -> int | None:
+        self._thread.join(PATIENCE)
         assert not self._thread.is_alive(), "the agent did not end in time"
         return self.code
 
@@ -67,8 +95,8 @@ class Coordinator:
         except Exception as error:
             self.error = error
 
-    def ended(self, within: float = 30.0) -> Any:
-        self._thread.join(within)
+    def ended(self) -> Any:
+        self._thread.join(PATIENCE)
         assert not self._thread.is_alive(), "the coordinator did not end in time"
         return self.record
 

@@ -1,5 +1,6 @@
 """Specifications for tests, and what two runs must agree in."""
 
+from collections.abc import Callable
 from typing import Any
 
 import psutil
@@ -40,6 +41,19 @@ def agent_processes() -> list[psutil.Process]:
         if "posse.engines.forkserver" in child.cmdline():
             found += child.children()
     return sorted(found, key=lambda process: process.pid)
+
+
+def after(messages: int, act: Callable[[], None]) -> Callable[[object], None]:
+    """An observer that acts once, when the coordinator has heard so many messages of a run."""
+    heard = 0
+
+    def observe(host: object) -> None:
+        nonlocal heard
+        heard += 1
+        if heard == messages:
+            act()
+
+    return observe
 
 
 def data_links(record: RunRecord) -> list[LinkCount]:
