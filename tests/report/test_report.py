@@ -337,7 +337,7 @@ def test_the_network_is_that_of_the_first_run(tmp_path):
         parameters={"epsilon": 1.0, "horizon": 2000},
     )
     series = read.read(tmp_path / "ddp")
-    graph = prepare(json.loads(json.dumps(series.specification))).graph(0)
+    graph = prepare(json.loads(json.dumps(series.specification))).spec.graph(0)
     edges = {tuple(sorted(edge)) for edge in graph.edges()}
     pairs = {(source, target) for source, target, *_ in network.draw(series).rows}
     assert {pair for pair in pairs if -1 not in pair} == edges
