@@ -15,6 +15,7 @@ from protocol.anonymous import (
     Commit,
     Forwarded,
     Played,
+    RewardRow,
     Sealed,
     Sums,
     largest_sum,
@@ -68,7 +69,7 @@ class Earnings:
         if mark == self.noted:
             return []
         self.noted = mark
-        return [Note("reward", (played, self.total))]
+        return [Note(RewardRow(played, self.total))]
 
 
 @dataclass(slots=True)

@@ -23,6 +23,8 @@ from agent.noise import Noise
 from protocol.cooperative import (
     OPTIMISM,
     Bundle,
+    DuplicatesRow,
+    HopsRow,
     Variant,
     confidence_bonus,
     exploration_slots,
@@ -143,8 +145,8 @@ class CooperativeAgent:
         flood = self.flood
         rows = zip(flood.arrivals.tolist(), flood.delays.tolist(), strict=True)
         return [
-            Note("duplicates", (flood.duplicates,)),
-            *(Note("hops", (d, n, slots)) for d, (n, slots) in enumerate(rows) if n),
+            Note(DuplicatesRow(flood.duplicates)),
+            *(Note(HopsRow(d, n, slots)) for d, (n, slots) in enumerate(rows) if n),
         ]
 
 

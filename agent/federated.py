@@ -14,7 +14,18 @@ import numpy as np
 
 from agent.noise import Noise
 from protocol.errors import RemoteProtocolError
-from protocol.federated import Active, Delay, Means, Schedule, SinkMeans, Variant, survivors
+from protocol.federated import (
+    Active,
+    Delay,
+    ExchangedRow,
+    ExploredRow,
+    LeftRow,
+    Means,
+    Schedule,
+    SinkMeans,
+    Variant,
+    survivors,
+)
 from protocol.machine import (
     COORDINATOR,
     Abort,
@@ -147,8 +158,8 @@ class Eliminator:
         release = Release(
             "laplace", 1 / self.new, scale, 1 / (self.new * scale), f"round {self.round}"
         )
-        row = (self.round, len(self.active), self.observed, self.new)
-        return [Disclose(release), Note("explored", row), *self._share()]
+        row = ExploredRow(self.round, len(self.active), self.observed, self.new)
+        return [Disclose(release), Note(row), *self._share()]
 
     def _share(self) -> AgentEffects:
         exchange = self.exchange
@@ -197,8 +208,8 @@ class Eliminator:
         assert exchange is not None
         if not exchange.over:
             return self._delay()
-        row = (self.round, exchange.slot, exchange.links)
-        return [Stopwatch("exchange", False), Note("exchanged", row), *self._shared()]
+        row = ExchangedRow(self.round, exchange.slot, exchange.links)
+        return [Stopwatch("exchange", False), Note(row), *self._shared()]
 
     def _shared(self) -> AgentEffects:
         """The round's means are where they should be."""
@@ -233,7 +244,7 @@ class Eliminator:
         self.stage = "tail"
         if self.tail:
             return [self.tail.pop(0)]
-        return [Note("left", self.active), Finish("done", self.answer)]
+        return [Note(LeftRow(self.active)), Finish("done", self.answer)]
 
 
 class LoneEliminator(Eliminator):

@@ -28,13 +28,7 @@ from protocol.machine import (
     Send,
     Started,
 )
-from protocol.players import (
-    Choice,
-    Outcome,
-    first_arm,
-    privacy_weight,
-    target_rank,
-)
+from protocol.players import Choice, OffsetRow, Outcome, first_arm, privacy_weight, target_rank
 from protocol.privacy import Release
 
 _AHEAD = 1024
@@ -259,7 +253,7 @@ class TdfsPlayer:
     def _draw_offset(self) -> Note:
         assert self.draws is not None
         self.offset = int(self.draws.integers(1, self.players + 1))
-        return Note("offsets", (self.offset,))
+        return Note(OffsetRow(self.offset))
 
 
 @dataclass(slots=True)

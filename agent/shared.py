@@ -7,6 +7,7 @@ import numpy as np
 from agent.federated import CdpAgent
 from agent.masking import SumMasker
 from protocol.errors import LocalProtocolError, RemoteProtocolError
+from protocol.federated import ExploredRow
 from protocol.machine import (
     COORDINATOR,
     AgentEffects,
@@ -60,10 +61,10 @@ class SharedNoiseAgent(CdpAgent):
         noisy = self.noise.discrete_gaussian(shared.to_integers(sums), shared.share)
         self.masker.begin(self.round, self.everybody)
         hidden = self.masker.mask(self.round, self.everybody, noisy.view(np.uint64))
-        row = (self.round, len(self.active), self.observed, self.new)
+        row = ExploredRow(self.round, len(self.active), self.observed, self.new)
         return [
             Disclose(self._release()),
-            Note("explored", row),
+            Note(row),
             Send(COORDINATOR, Masked(self.round, pack_words(hidden))),
             *self._go_on(),
         ]

@@ -18,10 +18,17 @@ from protocol.anonymous import (
     Aggregation,
     Assign,
     Commit,
+    CommitRow,
+    ExpelledRow,
     Forwarded,
+    GroupSizeRow,
+    ImplausibleRow,
+    LostRow,
     Played,
+    RepeatedRow,
     Sealed,
     Sums,
+    VanishedRow,
     estimates,
     schedule_length,
 )
@@ -150,9 +157,9 @@ class AnonymousServer:
         self.planned.clear()
         best = self.learner.best()
         effects: list[ServerEffect] = [
-            Note("group-size", (size, count)) for size, count in sorted(self.group_sizes.items())
+            Note(GroupSizeRow(size, count)) for size, count in sorted(self.group_sizes.items())
         ]
-        effects.append(Note("commit", (self.number, self.horizon - self.left, self.used)))
+        effects.append(Note(CommitRow(self.number, self.horizon - self.left, self.used)))
         return [
             *effects,
             *(Send(int(n), Commit(int(best[n]), self.left)) for n in np.flatnonzero(self.active)),
@@ -223,11 +230,12 @@ class AnonymousServer:
                 means = estimates(sums, len(users))
                 self.used += self.learner.learn(users, group.arm, means, current.copies)
             elif not group.broken:
-                effects.append(Note("implausible", (current.number, group.arm)))
+                effects.append(Note(ImplausibleRow(current.number, group.arm)))
         broken = {group.arm for group in current.groups if group.broken}
         if broken:
             again = self._again(current, broken)
-            effects.append(Note("repeated" if again else "lost", (current.number, *sorted(broken))))
+            kind = RepeatedRow if again else LostRow
+            effects.append(Note(kind(current.number, tuple(sorted(broken)))))
             if again:
                 self.planned.appendleft(again)
         return [*effects, *self._next()]
@@ -240,7 +248,7 @@ class AnonymousServer:
             return [Finish("horizon" if self.committed else "exhausted")]
         if self.committed or not self.active[sender]:
             return []
-        vanished = Note("vanished", (sender,), at=now)
+        vanished = Note(VanishedRow(sender), at=now)
         self._drop(self.current, sender)
         if self.current is None:
             return [vanished, *self._begin()]
@@ -251,7 +259,7 @@ class AnonymousServer:
         self._drop(current, sender)
         arm = int(self.learner.best()[sender])
         return self._go_on(
-            current, [Note("expelled", (sender,)), Send(sender, Commit(arm, self.left))]
+            current, [Note(ExpelledRow(sender)), Send(sender, Commit(arm, self.left))]
         )
 
     def _drop(self, current: Round | None, user: int) -> None:

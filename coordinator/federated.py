@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from protocol.errors import RemoteProtocolError
-from protocol.federated import Active, Means, Schedule, SinkMeans, survivors
+from protocol.federated import Active, Means, RoundRow, Schedule, SinkMeans, survivors
 from protocol.machine import (
     Broadcast,
     Finish,
@@ -92,7 +92,7 @@ class _Server:
         self.best = self.active[int(average.argmax())]
         self.active = survivors(self.active, average, radius, self.schedule.last(self.round))
         self.means = {}
-        note = Note("rounds", (self.round, len(self.active), self.observed, len(self.asked)))
+        note = Note(RoundRow(self.round, len(self.active), self.observed, len(self.asked)))
         self.round += 1
         return [note, *self._announce()]
 

@@ -19,7 +19,9 @@ from coordinator.decomposition import (
 )
 from coordinator.flow import IntArray
 from protocol.anonymous import (
+    BatchRow,
     DecompositionKind,
+    NoFeedbackRow,
     Variant,
     elimination_width,
     grid,
@@ -123,21 +125,20 @@ class BatchedElimination:
         if self.feedback == "demand":
             self.room = np.ceil(demand / self.alive.sum(axis=1, keepdims=True)) * self.alive
         found = self._decompose(self.alive[active], demand)
-        notes = [Note("no-feedback", (self.batch, j)) for j in found.unserved]
+        notes = [Note(NoFeedbackRow(self.batch, j)) for j in found.unserved]
         if found.unserved and self.variant == "printed":
             self.batch = len(self.ends)
             return [], notes
         notes.append(
             Note(
-                "batch",
-                (
+                BatchRow(
                     self.batch,
                     demand,
                     found.length,
                     len(found.assignments),
                     found.ratio,
                     int(self.alive[active].sum()),
-                ),
+                )
             )
         )
         whole = []

@@ -21,7 +21,15 @@ from protocol.machine import (
     ServerEvent,
     Started,
 )
-from protocol.mase import Eliminated, Sample, Vote, eliminable, successive_elimination_radius
+from protocol.mase import (
+    Eliminated,
+    EliminationRow,
+    Sample,
+    Vote,
+    VoteRow,
+    eliminable,
+    successive_elimination_radius,
+)
 from protocol.wire import unpack_floats
 
 
@@ -70,7 +78,7 @@ class MaseTally:
 
     def _count(self, sender: int, arms: tuple[int, ...]) -> ServerEffects:
         out: list[int] = []
-        effects: list[ServerEffect] = [Note("votes", (sender, k)) for k in arms]
+        effects: list[ServerEffect] = [Note(VoteRow(sender, k)) for k in arms]
         for k in arms:
             self.voters[k].add(sender)
             self.votes[k] += 1
@@ -78,7 +86,7 @@ class MaseTally:
                 self.alive = tuple(a for a in self.alive if a != k)
                 out.append(k)
         if out:
-            effects += [Note("eliminations", (k,)) for k in out]
+            effects += [Note(EliminationRow(k)) for k in out]
             effects.append(Broadcast(Eliminated(tuple(out))))
         if out and len(self.alive) == 1:
             effects.append(Finish("identified", self.alive[0]))
@@ -133,7 +141,7 @@ class CentralEliminator:
         if not losers:
             return []
         self.alive = tuple(k for k in self.alive if k not in losers)
-        effects: list[ServerEffect] = [Note("eliminations", (k,)) for k in losers]
+        effects: list[ServerEffect] = [Note(EliminationRow(k)) for k in losers]
         effects.append(Broadcast(Eliminated(losers)))
         if len(self.alive) == 1:
             effects.append(Finish("identified", self.alive[0]))

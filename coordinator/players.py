@@ -23,7 +23,7 @@ from protocol.machine import (
     Timer,
     TimerFired,
 )
-from protocol.players import Choice, OnMissing, Outcome
+from protocol.players import Choice, CollisionsRow, DismissedRow, OnMissing, Outcome, RewardsRow
 
 CURVE_POINTS = 200
 
@@ -115,8 +115,8 @@ class Medium:
             self.rewards[i] += payoffs[i]
             effects.append(Send(i, Outcome(slot, samples[i], payoffs[i], i in meeting)))
         if slot % self.every == 0 or slot == self.horizon:
-            effects.append(Note("collisions", tuple(self.collisions)))
-            effects.append(Note("rewards", tuple(self.rewards)))
+            effects.append(Note(CollisionsRow(tuple(self.collisions))))
+            effects.append(Note(RewardsRow(tuple(self.rewards))))
         self.slot = slot + 1
         self.choices = [-1] * self.players
         self.waiting = set(self.present)
@@ -154,7 +154,7 @@ class Medium:
     def _dismiss(self, players: list[int], reason: str) -> ServerEffects:
         effects: list[ServerEffect] = []
         for i in players:
-            effects += [Note("dismissed", (i, self.slot)), Dismiss(i, reason)]
+            effects += [Note(DismissedRow(i, self.slot)), Dismiss(i, reason)]
             self.present.remove(i)
             self.waiting.discard(i)
             self.choices[i] = -1

@@ -16,11 +16,12 @@ over the copies, round by round of the schedule, before anything leaves the agen
 """
 
 import math
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from msgspec import Meta
 
+from protocol.log import Row
 from protocol.machine import FloatArray, Parameters
 from protocol.masking import (
     MAX_WORDS,
@@ -218,3 +219,86 @@ def sweeps(horizon: int, arms: int, users: int, group_size: int, rate: float) ->
     spread = math.sqrt(group_size * math.log(users * arms * horizon))
     wanted = math.ceil(rate * math.pow(horizon * spread / (arms * group_size), 2.0 / 3.0))
     return min(wanted, horizon // (arms * schedule_length(group_size)))
+
+
+class BatchRow(Row, frozen=True):
+    """A batch was planned. `ratio` is α; `alive_pairs` counts arms alive over all users."""
+
+    table: ClassVar[str] = "batch"
+    batch: int
+    demand: int
+    assignments: int
+    distinct: int
+    ratio: int
+    alive_pairs: int
+
+
+class NoFeedbackRow(Row, frozen=True):
+    """No group could be formed for an arm in a batch."""
+
+    table: ClassVar[str] = "no-feedback"
+    batch: int
+    arm: int
+
+
+class GroupSizeRow(Row, frozen=True):
+    """How many groups had this size, by the end of exploration."""
+
+    table: ClassVar[str] = "group-size"
+    size: int
+    groups: int
+
+
+class CommitRow(Row, frozen=True):
+    """Exploration ended, after so many assignments and rounds, with so many estimates used."""
+
+    table: ClassVar[str] = "commit"
+    assignments: int
+    explored_rounds: int
+    feedback_used: int
+
+
+class ImplausibleRow(Row, frozen=True):
+    """A sum over a group was not one that rewards in [0, 1] give."""
+
+    table: ClassVar[str] = "implausible"
+    assignment: int
+    arm: int
+
+
+class RepeatedRow(Row, frozen=True):
+    """Groups for these arms were broken, and are formed again."""
+
+    table: ClassVar[str] = "repeated"
+    assignment: int
+    arm: tuple[int, ...]
+
+
+class LostRow(Row, frozen=True):
+    """Groups for these arms were broken, and there is no time to form them again."""
+
+    table: ClassVar[str] = "lost"
+    assignment: int
+    arm: tuple[int, ...]
+
+
+class VanishedRow(Row, frozen=True):
+    """A user is gone."""
+
+    table: ClassVar[str] = "vanished"
+    user: int
+
+
+class ExpelledRow(Row, frozen=True):
+    """A user answered with a wrong length and takes no further part."""
+
+    table: ClassVar[str] = "expelled"
+    user: int
+
+
+class RewardRow(Row, frozen=True):
+    """What a user had earned by this round."""
+
+    table: ClassVar[str] = "reward"
+    round: int
+    total: float

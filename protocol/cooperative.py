@@ -8,13 +8,14 @@ slack of composition.
 
 import math
 from functools import lru_cache
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
+from protocol.log import Row
 from protocol.machine import FloatArray, Parameters
 from protocol.wire import Message
 
@@ -249,3 +250,19 @@ def exploration_slots(arms: int, epsilon: float) -> int:
 def pulls_per_release(epsilon: float) -> int:
     """⌈1/ε⌉, called f with DP-UCB-INT."""
     return math.ceil(1 / epsilon - _TOLERANCE)
+
+
+class DuplicatesRow(Row, frozen=True):
+    """How many messages came to an agent twice."""
+
+    table: ClassVar[str] = "duplicates"
+    messages: int
+
+
+class HopsRow(Row, frozen=True):
+    """What came to an agent over this distance, and the slots it took in sum."""
+
+    table: ClassVar[str] = "hops"
+    distance: int
+    messages: int
+    slots: int

@@ -15,6 +15,7 @@ import numpy as np
 from msgspec import Meta
 
 from protocol.errors import RemoteProtocolError
+from protocol.log import Row
 from protocol.machine import FloatArray, Parameters
 from protocol.wire import Message, Plane
 
@@ -285,3 +286,39 @@ def unpack_rows(data: bytes, rows: int, columns: int) -> FloatArray:
     if not np.isfinite(values).all():
         raise RemoteProtocolError("not-finite", "a mean is NaN or infinite")
     return values
+
+
+class RoundRow(Row, frozen=True):
+    """The server decided round r: the arms left, S(r), how many agents it had asked."""
+
+    table: ClassVar[str] = "rounds"
+    round: int
+    arms_left: int
+    observations: int
+    asked: int
+
+
+class ExploredRow(Row, frozen=True):
+    """An agent explored in round r: |I^(r)|, S(r), and how many observations were new."""
+
+    table: ClassVar[str] = "explored"
+    round: int
+    active: int
+    observations: int
+    new: int
+
+
+class ExchangedRow(Row, frozen=True):
+    """An agent shared its means of round r."""
+
+    table: ClassVar[str] = "exchanged"
+    round: int
+    slots: int
+    links: int
+
+
+class LeftRow(Row, frozen=True):
+    """The arms that an agent had left at its end."""
+
+    table: ClassVar[str] = "left"
+    arm: tuple[int, ...]

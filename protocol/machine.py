@@ -36,6 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protocol.errors import LocalProtocolError
+from protocol.log import Row
 from protocol.privacy import Release
 from protocol.wire import Message
 
@@ -131,13 +132,12 @@ class Disclose(msgspec.Struct, frozen=True):
 
 
 class Note(msgspec.Struct, frozen=True):
-    """Enter a row into the lab's log of the run under `name`; nothing is sent by it.
+    """Enter a row into the log of the run; nothing is sent by it.
 
     `at`: when it happened, if not just now.
     """
 
-    name: str
-    row: tuple[float, ...]
+    row: Row
     at: float | None = None
 
 

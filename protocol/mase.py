@@ -7,11 +7,12 @@ one agent's local test, ξ the probability that a vote is withheld, ε the priva
 """
 
 import math
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from msgspec import Meta
 
+from protocol.log import Row
 from protocol.machine import FloatArray, Parameters
 from protocol.wire import Message
 
@@ -137,3 +138,18 @@ def epoch_radius(arms: int, epoch: int, beta: float, epsilon: float, pulls: int)
     h = math.sqrt(math.log(8 * arms * epoch**2 / beta) / (2 * pulls))
     c = math.log(4 * arms * epoch**2 / beta) / (epsilon * pulls)
     return h + c
+
+
+class VoteRow(Row, frozen=True):
+    """The coordinator counted a vote."""
+
+    table: ClassVar[str] = "votes"
+    agent: int
+    arm: int
+
+
+class EliminationRow(Row, frozen=True):
+    """An arm left, for everybody."""
+
+    table: ClassVar[str] = "eliminations"
+    arm: int

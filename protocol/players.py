@@ -15,6 +15,7 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
+from protocol.log import Row
 from protocol.machine import Parameters
 from protocol.wire import Message, Plane
 
@@ -133,3 +134,32 @@ def jain(rewards: list[float]) -> float | None:
     """Jain's index (Σx)² / (M Σx²): 1 if all have the same, 1/M if one has all."""
     squares = sum(x * x for x in rewards)
     return sum(rewards) ** 2 / (len(rewards) * squares) if squares else None
+
+
+class CollisionsRow(Row, frozen=True):
+    """Collisions of each player so far."""
+
+    table: ClassVar[str] = "collisions"
+    player: tuple[int, ...]
+
+
+class RewardsRow(Row, frozen=True):
+    """Rewards of each player so far."""
+
+    table: ClassVar[str] = "rewards"
+    player: tuple[float, ...]
+
+
+class DismissedRow(Row, frozen=True):
+    """The medium went on without a player, from this slot on."""
+
+    table: ClassVar[str] = "dismissed"
+    player: int
+    slot: int
+
+
+class OffsetRow(Row, frozen=True):
+    """A player drew its offset."""
+
+    table: ClassVar[str] = "offsets"
+    offset: int

@@ -2,9 +2,11 @@
 
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import posse
+from protocol.mase import EliminationRow, VoteRow
 
 HERE = Path(__file__).parent
 sys.path.append(str(HERE))
@@ -18,13 +20,13 @@ def found(run: posse.RunRecord, agents: int) -> None:
     truth = [correct(shard, public) for shard in shards]
     records = sum(len(shard) for shard in shards)
     accuracy = sum(table.sum(axis=1) for table in truth) / records
-    gone = {int(arm): (number, now) for number, (now, arm) in enumerate(run.log["eliminations"], 1)}
-    votes = [sum(1 for _, _, arm in run.log["votes"] if arm == k) for k in range(len(NAMES))]
+    gone = {row.arm: number for number, (_, row) in enumerate(EliminationRow.of(run.log), 1)}
+    votes = Counter(row.arm for _, row in VoteRow.of(run.log))
     print(f"\nFound: {run.status}", end="")
     print("" if run.best_arm is None else f", arm {run.best_arm}: {NAMES[run.best_arm]}")
     print(f"  {'':4}{'candidate':<30}{'votes against':>14}{'left as':>9}{'accuracy*':>11}")
     for k, name in enumerate(NAMES):
-        left = f"no. {gone[k][0]}" if k in gone else "stays"
+        left = f"no. {gone[k]}" if k in gone else "stays"
         print(f"  {k:<4}{name:<30}{votes[k]:>14}{left:>9}{accuracy[k]:>11.3f}")
     print(f"  * on all {records:,} private records together, which no participant can compute")
 

@@ -26,8 +26,8 @@ def run(
 ) -> int:
     """Run a plan by `runner` and, before leaving it, write what came of it."""
     paths.folder(options.out or paths.RUNS)
-    name, spec = options.file.stem, plan.spec
-    directory = RunDirectory(options.out, spec) if options.out else RunDirectory.fresh(name, spec)
+    name = options.file.stem
+    directory = RunDirectory(options.out, plan) if options.out else RunDirectory.fresh(name, plan)
     console = Console(stderr=True)
     records: list[RunRecord] = []
     callbacks: dict[str, Any] = {"on_record": records.append}

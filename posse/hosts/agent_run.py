@@ -154,8 +154,9 @@ class AgentRun:
                     self._endpoint.send_to_all(self._setup.neighbours, message, self.pace.now)
                 case Disclose(release):
                     self.account.disclosed(release)
-                case Note(name, row):
-                    self.account.log.setdefault(name, []).append([self.pace.now, *row])
+                case Note(row):
+                    self._system.results.check(row)
+                    self.account.log.setdefault(row.table, []).append([self.pace.now, *row.cells()])
                 case Stopwatch(name, running):
                     self._time(name, running)
                 case Attest(step, value):

@@ -330,8 +330,9 @@ class CoordinatorHost:
                 case Dismiss(agent, reason):
                     self.dismissed[agent] = reason
                     self.refused[reason] += 1
-                case Note(name, row, at):
-                    self.log[name].append([self.now if at is None else at, *row])
+                case Note(row, at):
+                    self._system.results.check(row)
+                    self.log[row.table].append([self.now if at is None else at, *row.cells()])
                 case Finish():
                     self._end(effect)
                 case _:

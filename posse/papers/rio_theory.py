@@ -22,7 +22,7 @@ from posse.papers.rio import PAPER, PROBLEM_1, PROBLEM_2
 from posse.report.page import number
 from posse.results.record import RunRecord
 from posse.theory.bounds import rounds_of_votes, samples_of_epochs
-from protocol.mase import threshold
+from protocol.mase import VoteRow, threshold
 
 _ARMS = 10
 
@@ -47,8 +47,8 @@ def success(record: RunRecord) -> float:
     It guesses evenly among the arms that the agent has not voted against; arm 0 is the best.
     """
     voted: dict[int, set[int]] = {agent: set() for agent in range(len(record.answers))}
-    for _, agent, arm in record.log.get("votes", []):
-        voted[int(agent)].add(int(arm))
+    for _, vote in VoteRow.of(record.log):
+        voted[vote.agent].add(vote.arm)
     chances = [0.0 if 0 in arms else 1 / (_ARMS - len(arms)) for arms in voted.values()]
     return sum(chances) / len(chances)
 
@@ -70,7 +70,7 @@ def _at_most(limit: float, line: str, x: float, text: str) -> Statement:
 
 def wrong_votes(record: RunRecord) -> float:
     """Agents that voted against the best arm, arm 0."""
-    return float(len({int(a) for _, a, arm in record.log.get("votes", []) if int(arm) == 0}))
+    return float(len({vote.agent for _, vote in VoteRow.of(record.log) if vote.arm == 0}))
 
 
 def majority(variant: Any, generator: Any, agents: int, beta: float, delta: float) -> Any:

@@ -5,13 +5,24 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-import msgspec
 import numpy as np
 from msgspec import UNSET, UnsetType
 
 from posse.results.base import Results
 from posse.results.record import Detail, RunRecord
 from posse.spec.runfile import RunSpec
+from protocol.anonymous import (
+    BatchRow,
+    CommitRow,
+    ExpelledRow,
+    GroupSizeRow,
+    ImplausibleRow,
+    LostRow,
+    NoFeedbackRow,
+    RepeatedRow,
+    RewardRow,
+    VanishedRow,
+)
 
 _CURVE_POINTS = 200
 
@@ -29,17 +40,6 @@ TRUST = {
 }
 
 
-class Batch(msgspec.Struct):
-    """A batch of assignments; `ratio` is α, `alive_pairs` counts arms alive over all users."""
-
-    batch: int
-    demand: int
-    assignments: int
-    distinct: int
-    ratio: int
-    alive_pairs: int
-
-
 class AnonymousDetail(Detail, kw_only=True):
     """What the server planned and got, and what all users earned: [[round, rewards so far], …].
 
@@ -48,7 +48,7 @@ class AnonymousDetail(Detail, kw_only=True):
     arms without any; `vanished` and `expelled` are ranks. `rewards` are None in the field.
     """
 
-    batches: list[Batch]
+    batches: list[BatchRow]
     assignments_sent: int | None
     explored_rounds: int | None
     group_sizes: dict[int, int]
@@ -70,18 +70,21 @@ def _complete(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
     """From what the server noted, and the users of the lab."""
     log = record.log
     without: defaultdict[int, list[int]] = defaultdict(list)
-    for _, batch, arm in log.get("no-feedback", []):
-        without[int(batch)].append(int(arm))
-    sent, explored, used = map(int, log["commit"][0][1:]) if "commit" in log else [None] * 3
+    for _, row in NoFeedbackRow.of(log):
+        without[row.batch].append(row.arm)
+    committed = [
+        (row.assignments, row.explored_rounds, row.feedback_used) for _, row in CommitRow.of(log)
+    ]
+    sent, explored, used = committed[0] if committed else (None, None, None)
     record.detail = AnonymousDetail(
-        batches=[Batch(*map(int, row[1:])) for row in log.get("batch", [])],
+        batches=[row for _, row in BatchRow.of(log)],
         assignments_sent=sent,
         explored_rounds=explored,
         feedback_used=used,
-        group_sizes={int(row[1]): int(row[2]) for row in log.get("group-size", [])},
+        group_sizes={row.size: row.groups for _, row in GroupSizeRow.of(log)},
         no_feedback=dict(without),
-        vanished=[int(row[1]) for row in log.get("vanished", [])],
-        expelled=[int(row[1]) for row in log.get("expelled", [])],
+        vanished=[row.user for _, row in VanishedRow.of(log)],
+        expelled=[row.user for _, row in ExpelledRow.of(log)],
         rewards=None if spec.mode == "field" else _earned(record, parameters.horizon),
         trust=TRUST[parameters.aggregation],
     )
@@ -100,10 +103,28 @@ def _earned(record: RunRecord, horizon: int) -> list[list[float]]:
     t = np.linspace(0.0, horizon, _CURVE_POINTS + 1)
     total = np.zeros(len(t))
     for log in record.agent_logs:
-        rows = np.array([[0.0, 0.0, 0.0], *log.pop("reward", [])])
-        total += np.interp(t, rows[:, 1], rows[:, 2])
-    return [[float(at), float(earned)] for at, earned in zip(t, total, strict=True)]
+        earned = [row for _, row in RewardRow.of(log)]
+        log.pop(RewardRow.table, None)
+        total += np.interp(
+            t, [0.0, *(row.round for row in earned)], [0.0, *(row.total for row in earned)]
+        )
+    return [[float(at), float(sum_)] for at, sum_ in zip(t, total, strict=True)]
 
 
-ANONYMOUS = Results(detail=AnonymousDetail, complete=_complete)
-PARALLEL = Results(detail=ParallelDetail, complete=_complete_parallel)
+ANONYMOUS = Results(
+    log=(
+        BatchRow,
+        NoFeedbackRow,
+        GroupSizeRow,
+        CommitRow,
+        ImplausibleRow,
+        RepeatedRow,
+        LostRow,
+        VanishedRow,
+        ExpelledRow,
+        RewardRow,
+    ),
+    detail=AnonymousDetail,
+    complete=_complete,
+)
+PARALLEL = Results(log=(RewardRow,), detail=ParallelDetail, complete=_complete_parallel)

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from posse.arms.shared import SharedArms
 from posse.measure.traffic import Delays, Meter, quantile, seconds
 from posse.plan import Plan
-from posse.results.record import Delay, Log, Privacy, RunRecord
+from posse.results.record import Delay, Privacy, RunRecord
 from posse.spec.runfile import RunSpec
+from protocol.log import Log
 from protocol.machine import Finish
 
 IntArray = NDArray[np.int64]

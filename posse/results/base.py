@@ -8,6 +8,8 @@ from typing import Any
 
 from posse.results.record import Detail, RunRecord
 from posse.spec.runfile import RunSpec
+from protocol.errors import LocalProtocolError
+from protocol.log import Row
 
 
 def nothing_to_add(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
@@ -18,12 +20,22 @@ def nothing_to_add(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
 class Results:
     """What a system adds to the record of a run.
 
+    `log`       the tables that its machines note
     `complete`  fills in status and answer where no server decides, the cost, and the `detail`
     `detail`    the struct that is filled in
     """
 
+    log: tuple[type[Row], ...] = ()
     complete: Callable[[RunSpec, Any, RunRecord], None] = nothing_to_add
     detail: type[Detail] = Detail
+
+    def check(self, row: Row) -> None:
+        """Raise `LocalProtocolError` if a machine notes a row of another table."""
+        if type(row) not in self.log:
+            raise LocalProtocolError(
+                f"a machine notes a row of the table {row.table!r} ({type(row).__name__}), which "
+                "its system does not name among the tables of its results"
+            )
 
 
 PLAIN = Results()

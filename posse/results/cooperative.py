@@ -12,7 +12,7 @@ from msgspec import UNSET, UnsetType
 from posse.results.base import Results
 from posse.results.record import Detail, RunRecord
 from posse.spec.runfile import RunSpec
-from protocol.cooperative import composed
+from protocol.cooperative import DuplicatesRow, HopsRow, composed
 from protocol.privacy import Release
 
 
@@ -79,10 +79,10 @@ def _cooperation(spec: RunSpec, detail: CooperativeDetail, record: RunRecord) ->
     slots: Counter[int] = Counter()
     duplicates = []
     for log in record.agent_logs:
-        duplicates.append(int(sum(row[1] for row in log.get("duplicates", []))))
-        for _, distance, messages, delay in log.get("hops", []):
-            counted[int(distance)] += int(messages)
-            slots[int(distance)] += int(delay)
+        duplicates.append(sum(row.messages for _, row in DuplicatesRow.of(log)))
+        for _, row in HopsRow.of(log):
+            counted[row.distance] += row.messages
+            slots[row.distance] += row.slots
     detail.duplicates = sum(duplicates)
     detail.duplicates_per_agent = duplicates
     detail.delay_by_hops = {
@@ -122,7 +122,11 @@ def _most_exposed(ledger: list[Release], delta_prime: float) -> float:
     )
 
 
+_LOG = (DuplicatesRow, HopsRow)
+
 ALONE = Results(detail=CooperativeDetail, complete=_complete_alone)
-COOPERATION = Results(detail=CooperativeDetail, complete=_complete_cooperation)
+COOPERATION = Results(log=_LOG, detail=CooperativeDetail, complete=_complete_cooperation)
 PRIVATE_ALONE = Results(detail=CooperativeDetail, complete=_complete_private)
-PRIVATE_COOPERATION = Results(detail=CooperativeDetail, complete=_complete_private_cooperation)
+PRIVATE_COOPERATION = Results(
+    log=_LOG, detail=CooperativeDetail, complete=_complete_private_cooperation
+)

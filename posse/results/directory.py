@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 import tomli_w
 
+from posse.plan import Plan
 from posse.results.record import RunRecord
 from posse.results.result import Result
 from posse.results.tables import tables
-from posse.spec.runfile import RunSpec
 
 SPECIFICATION = "spec.toml"
 RESULT = "result.json"
@@ -28,22 +28,25 @@ class RunDirectory:
     `runs.csv`, `agents.csv`, `links.csv`, `regret.csv`, and one table per name in the log
     """
 
-    def __init__(self, path: Path, spec: RunSpec) -> None:
+    def __init__(self, path: Path, plan: Plan) -> None:
         self.path = path
+        self._log = plan.system.results.log
         path.mkdir(parents=True, exist_ok=True)
-        (path / SPECIFICATION).write_text(tomli_w.dumps(_without_none(msgspec.to_builtins(spec))))
+        (path / SPECIFICATION).write_text(
+            tomli_w.dumps(_without_none(msgspec.to_builtins(plan.spec)))
+        )
         for stale in (RESULT, FAILURE):
             (path / stale).unlink(missing_ok=True)
 
     @classmethod
-    def fresh(cls, name: str, spec: RunSpec) -> "RunDirectory":
+    def fresh(cls, name: str, plan: Plan) -> "RunDirectory":
         """A new directory below `runs/`, named by run file and time."""
         stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
         path, number = Path("runs") / f"{name}-{stamp}", 1
         while path.exists():
             number += 1
             path = Path("runs") / f"{name}-{stamp}-{number}"
-        return cls(path, spec)
+        return cls(path, plan)
 
     def complete(self, result: Result) -> None:
         """The series is complete."""
@@ -57,7 +60,7 @@ class RunDirectory:
         self._tables(records)
 
     def _tables(self, records: list[RunRecord]) -> None:
-        for table in tables(records):
+        for table in tables(records, self._log):
             with (self.path / f"{table.name}.csv").open("w", newline="") as file:
                 writer = csv.writer(file)
                 writer.writerow(table.header)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-import msgspec
 from msgspec import UNSET, UnsetType
 
 from posse.results.base import Results
@@ -18,22 +17,22 @@ from posse.results.record import Delay, Detail, RunRecord
 from posse.results.traffic import ClosedForm, RoundCost
 from posse.spec.runfile import RunSpec
 from posse.theory.federated import gis_links, gis_links_paper, sac_links
-from protocol.federated import CdpParameters, DdpParameters, HdpParameters, uploaders
-
-
-class Explored(msgspec.Struct):
-    """Round r: |I^(r)| arms active, S(r) observations of each so far, of which d are new."""
-
-    round: int
-    active: int
-    observations: int
-    new: int
+from protocol.federated import (
+    CdpParameters,
+    DdpParameters,
+    ExchangedRow,
+    ExploredRow,
+    HdpParameters,
+    LeftRow,
+    RoundRow,
+    uploaders,
+)
 
 
 class FederatedDetail(Detail):
     """The rounds as the first agent explored them; not in the field."""
 
-    explored: list[Explored] | UnsetType = UNSET
+    explored: list[ExploredRow] | UnsetType = UNSET
 
 
 def _complete(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
@@ -41,7 +40,7 @@ def _complete(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
 
     In the field what agents noted and sent each other is theirs, and stays unknown here.
     """
-    decided = len(record.log.get("rounds", []))
+    decided = len(RoundRow.of(record.log))
     rounds: int | None = decided
     match parameters:
         case CdpParameters():
@@ -61,12 +60,7 @@ def _complete(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
     if spec.mode == "field":
         return
     record.communication.cost_per_slot = (record.communication.cost or 0.0) / (record.slots or 1)
-    record.detail = FederatedDetail(
-        [
-            Explored(int(r), int(active), int(s), int(d))
-            for _, r, active, s, d in record.agent_logs[0].get("explored", [])
-        ]
-    )
+    record.detail = FederatedDetail([row for _, row in ExploredRow.of(record.agent_logs[0])])
 
 
 def _cdp(spec: RunSpec, p: CdpParameters, record: RunRecord, rounds: int) -> None:
@@ -85,13 +79,13 @@ def _ddp(spec: RunSpec, p: DdpParameters, record: RunRecord) -> int:
     """Returns the number of rounds."""
     graph = spec.graph(record.run)
     traffic = record.communication
-    logs = [log.get("exchanged", []) for log in record.agent_logs]
+    logs = [[row for _, row in ExchangedRow.of(log)] for log in record.agent_logs]
     per_round = []
     slots = []
     for rows in zip(*logs, strict=True):
-        links = sum(int(row[3]) for row in rows)
-        slots.append(int(rows[0][2]))
-        per_round.append(RoundCost(int(rows[0][1]), links, p.c2 * links, slots=slots[-1]))
+        links = sum(row.links for row in rows)
+        slots.append(rows[0].slots)
+        per_round.append(RoundCost(rows[0].round, links, p.c2 * links, slots=rows[0].slots))
     _delay(record, slots, p.t_delay)
     rounds = len(per_round)
     traffic.cost = sum(row.cost for row in per_round)
@@ -118,9 +112,9 @@ def _hdp(spec: RunSpec, p: HdpParameters, record: RunRecord, rounds: int) -> Non
     hops: Counter[int] = Counter()
     slots: dict[int, int] = {}
     for log in record.agent_logs:
-        for _, r, used, links in log.get("exchanged", []):
-            hops[int(r)] += int(links)
-            slots[int(r)] = int(used)
+        for _, row in ExchangedRow.of(log):
+            hops[row.round] += row.links
+            slots[row.round] = row.slots
     numbers = range(1, rounds + 1)
     traffic = record.communication
     traffic.per_round = [
@@ -154,7 +148,7 @@ def _agree(record: RunRecord) -> None:
     What is left for each is only known in the lab.
     """
     record.best_arm = record.commonest_answer()
-    left = {tuple(log["left"][-1][1:]) for log in record.agent_logs if "left" in log}
+    left = {rows[-1][1].arm for log in record.agent_logs if (rows := LeftRow.of(log))}
     if not left:
         record.status = "horizon"
     elif len(left) == 1 and len(next(iter(left))) == 1 and None not in record.answers:
@@ -165,4 +159,6 @@ def _agree(record: RunRecord) -> None:
         record.status = "horizon"
 
 
-FEDERATED = Results(detail=FederatedDetail, complete=_complete)
+FEDERATED = Results(
+    log=(RoundRow, ExploredRow, ExchangedRow, LeftRow), detail=FederatedDetail, complete=_complete
+)

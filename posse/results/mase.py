@@ -7,6 +7,7 @@ from typing import Any
 from posse.results.base import Results
 from posse.results.record import RunRecord
 from posse.spec.runfile import RunSpec
+from protocol.mase import EliminationRow, VoteRow
 
 
 def _complete_independent(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
@@ -17,4 +18,6 @@ def _complete_independent(spec: RunSpec, parameters: Any, record: RunRecord) -> 
         record.status = "identified" if len(answers) == 1 else "no_consensus"
 
 
+VOTES = Results(log=(VoteRow, EliminationRow))
+CENTRAL = Results(log=(EliminationRow,))
 INDEPENDENT = Results(complete=_complete_independent)

@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType
 from posse.results.base import Results
 from posse.results.record import Detail, RunRecord
 from posse.spec.runfile import RunSpec
-from protocol.players import jain
+from protocol.players import CollisionsRow, DismissedRow, OffsetRow, RewardsRow, jain
 
 
 class Players(msgspec.Struct, kw_only=True):
@@ -32,22 +32,27 @@ class PlayersDetail(Detail):
 
 def _complete(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
     """From what the medium noted."""
-    rewards = record.log.get("rewards", [])
-    collisions = record.log.get("collisions", [])
+    rewards = RewardsRow.of(record.log)
+    collisions = CollisionsRow.of(record.log)
     record.detail = PlayersDetail()
     if not rewards:
         return
-    final = rewards[-1][1:]
+    final = list(rewards[-1][1].player)
+    met = list(collisions[-1][1].player)
     record.detail = PlayersDetail(
         Players(
             reward_per_player=final,
             jain_index=jain(final),
-            collisions_per_player=[int(c) for c in collisions[-1][1:]],
-            collisions=int(sum(collisions[-1][1:])),
-            collision_curve=[[row[0], sum(row[1:])] for row in collisions],
-            fairness_curve=[[row[0], jain(row[1:])] for row in rewards],
+            collisions_per_player=met,
+            collisions=sum(met),
+            collision_curve=[[slot, sum(row.player)] for slot, row in collisions],
+            fairness_curve=[[slot, jain(list(row.player))] for slot, row in rewards],
         )
     )
 
 
-PLAYERS = Results(detail=PlayersDetail, complete=_complete)
+PLAYERS = Results(
+    log=(RewardsRow, CollisionsRow, DismissedRow, OffsetRow),
+    detail=PlayersDetail,
+    complete=_complete,
+)

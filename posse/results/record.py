@@ -8,10 +8,8 @@ from msgspec import UNSET, UnsetType
 
 from posse.results.traffic import Traffic
 from protocol.control import LinkCount
+from protocol.log import Log
 from protocol.privacy import Claim, Release
-
-Log = dict[str, list[list[float]]]
-"""What a machine noted: by table the rows, each with its time first."""
 
 
 class Quantiles(msgspec.Struct):

@@ -6,9 +6,9 @@ from typing import Any
 
 from posse.results.measures import MEASURES
 from posse.results.record import RunRecord
+from protocol.log import Row
 
 _LINK = ("source", "target", "plane", "kind", "messages", "payload_bytes", "frame_bytes")
-_COLUMNS = {"votes": ("agent", "arm"), "eliminations": ("arm",)}
 
 
 @dataclass(frozen=True)
@@ -20,8 +20,8 @@ class Table:
     rows: Iterable[Sequence[Any]]
 
 
-def tables(records: list[RunRecord]) -> Iterator[Table]:
-    """Runs, agents, links, regret, and one table per name in the log."""
+def tables(records: list[RunRecord], log: Iterable[type[Row]]) -> Iterator[Table]:
+    """Runs, agents, links, regret, and the tables of the coordinator's `log` that have rows."""
     yield Table(
         "runs",
         ("run", "seed", "status", "best_arm", *(measure.name for measure in MEASURES)),
@@ -49,12 +49,14 @@ def tables(records: list[RunRecord]) -> Iterator[Table]:
         ("run", "t", "regret"),
         ((run.run, *point) for run in records for point in run.regret_curve or ()),
     )
-    for name in sorted({name for run in records for name in run.log}):
-        yield Table(
-            name,
-            ("run", "now", *_COLUMNS.get(name, ())),
-            ((run.run, *row) for run in records for row in run.log.get(name, ())),
-        )
+    for kind in log:
+        rows = {kind.table: [row for run in records for row in run.log.get(kind.table, ())]}
+        if rows[kind.table]:
+            yield Table(
+                kind.table,
+                ("run", "now", *kind.columns(rows)),
+                ((run.run, *row) for run in records for row in run.log.get(kind.table, ())),
+            )
 
 
 def _agents(run: RunRecord) -> Iterator[tuple[Any, ...]]:

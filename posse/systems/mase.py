@@ -7,7 +7,7 @@ import math
 from agent.mase import DpMaseVoter, MaseVoter, RawSender
 from coordinator.mase import CentralEliminator, MaseTally
 from posse.errors import SpecError
-from posse.results.mase import INDEPENDENT
+from posse.results.mase import CENTRAL, INDEPENDENT, VOTES
 from posse.seeds import Purpose
 from posse.spec.runfile import RunSpec
 from posse.systems.base import AgentContext, CoordinatorContext, System
@@ -232,6 +232,7 @@ SYSTEMS = {
             to_coordinator=(Vote,),
             claim=_no_claim,
             check=_check_votes,
+            results=VOTES,
         ),
         System(
             name="dp-mase",
@@ -248,6 +249,7 @@ SYSTEMS = {
             claim=_dp_claim,
             needs_unit_interval=True,
             check=_check_votes,
+            results=VOTES,
         ),
         System(
             name="corrupted-elimination",
@@ -265,6 +267,7 @@ SYSTEMS = {
             claim=_corrupted_claim,
             check=_check_votes,
             advise=_advise_corrupted,
+            results=VOTES,
         ),
         System(
             name="central",
@@ -280,6 +283,7 @@ SYSTEMS = {
             to_agent=(Eliminated,),
             to_coordinator=(Sample,),
             claim=_raw_claim,
+            results=CENTRAL,
         ),
         System(
             name="independent",

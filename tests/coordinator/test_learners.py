@@ -8,7 +8,7 @@ import pytest
 
 from coordinator.groups import form_groups
 from coordinator.learners import BatchedElimination, ExploreThenCommit
-from protocol.anonymous import elimination_width
+from protocol.anonymous import NoFeedbackRow, elimination_width
 from protocol.machine import Note
 
 
@@ -78,11 +78,11 @@ def test_an_arm_that_too_few_want_stops_only_the_printed_form(variant: str) -> N
     learner.alive[2:, 1] = False
     planned = learner.plan(np.ones(8, dtype=bool))
     if variant == "printed":
-        assert planned == ([], [Note("no-feedback", (2, 1))])
+        assert planned == ([], [Note(NoFeedbackRow(2, 1))])
         assert learner.plan(np.ones(8, dtype=bool)) is None
     else:
         assert planned is not None
-        assert Note("no-feedback", (2, 1)) in planned[1]
+        assert Note(NoFeedbackRow(2, 1)) in planned[1]
         assert planned[0]
 
 

@@ -21,7 +21,7 @@ from protocol.machine import (
     Timer,
     TimerFired,
 )
-from protocol.players import Choice, Outcome
+from protocol.players import Choice, DismissedRow, Outcome, RewardsRow
 
 
 def medium(players=3, arms=4, horizon=10, collision=1, shared=True, on_missing="end", seed=0):
@@ -99,7 +99,7 @@ def test_the_last_slot_ends_the_run():
     choose(machine, 0)
     effects = machine.handle(Pulled((0,), 1, np.array([1.0])), 0.0)
     assert effects[-1] == Finish("horizon")
-    assert Note("rewards", (1.0,)) in effects
+    assert Note(RewardsRow((1.0,))) in effects
 
 
 FAULTS = {
@@ -117,7 +117,7 @@ def test_faults_are_named_and_decided_by_on_missing(reason, on_missing):
     machine.handle(Received(0, Choice(1, 3)), 0.0)
     effects = FAULTS[reason](machine)
     culprit = 0 if reason == "answered-twice" else 1
-    assert effects[:2] == [Note("dismissed", (culprit, 1)), Dismiss(culprit, reason)]
+    assert effects[:2] == [Note(DismissedRow(culprit, 1)), Dismiss(culprit, reason)]
     if on_missing == "end":
         assert effects[2:] == [Finish("missing")]
     elif culprit == 1:  # the others have answered: the slot goes on at once

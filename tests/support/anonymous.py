@@ -204,7 +204,7 @@ class Link:
         return check(self.capture, 3, 8)
 
     def named(self, name: str) -> list[tuple[float, ...]]:
-        return [note.row for note in self.notes if note.name == name]
+        return [tuple(note.row.cells()) for note in self.notes if note.row.table == name]
 
 
 class Script:

@@ -1,0 +1,90 @@
+"""The tables of a directory: a header over every column, for every family."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from posse.engines import memory
+from posse.plan import Plan, prepare
+from posse.results.base import PLAIN
+from posse.results.directory import RunDirectory
+from posse.systems import get_system, names
+from protocol.errors import LocalProtocolError
+from protocol.mase import VoteRow
+from tests.support import field as support
+
+MEANS = {"kind": "bernoulli", "means": list(support.MEANS)}
+
+
+def lab(system: str, **changes: Any) -> Plan:
+    case = support.CASES.get(system, {})
+    raw = {"system": system, "agents": {"count": 4}, "arms": MEANS, "seed": 5, **case, **changes}
+    return prepare(raw)
+
+
+def written(path: Path, plan: Plan) -> dict[str, list[list[str]]]:
+    """Each table's rows, its header first."""
+    directory = RunDirectory(path, plan)
+    directory.fail("to see the tables", [memory.run(plan, number) for number in (0, 1)])
+    tables = {}
+    for file in path.glob("*.csv"):
+        with file.open(newline="") as opened:
+            tables[file.stem] = list(csv.reader(opened))
+    return tables
+
+
+@pytest.mark.parametrize("system", names())
+def test_every_column_has_a_name(system: str, tmp_path: Path) -> None:
+    tables = written(tmp_path, lab(system))
+    for name, (header, *rows) in tables.items():
+        assert len(set(header)) == len(header), name
+        assert all(len(row) == len(header) for row in rows), name
+        assert all(header), name
+
+
+@pytest.mark.parametrize("system", names())
+def test_every_table_of_the_log_is_written(system: str, tmp_path: Path) -> None:
+    spec = lab(system)
+    noted = set(memory.run(spec, 0).log)
+    assert noted <= set(written(tmp_path, spec)) - {"runs", "agents", "links", "regret"}
+
+
+@pytest.mark.parametrize(
+    ("system", "table", "header"),
+    [
+        ("mase", "votes", "run,now,agent,arm"),
+        ("cdp-mab", "rounds", "run,now,round,arms_left,observations,asked"),
+        ("tdfs-ucb", "rewards", "run,now,player_0,player_1,player_2,player_3"),
+        ("anonymous", "group-size", "run,now,size,groups"),
+    ],
+)
+def test_the_columns_are_what_the_rows_say(
+    system: str, table: str, header: str, tmp_path: Path
+) -> None:
+    assert ",".join(written(tmp_path, lab(system))[table][0]) == header
+
+
+def test_a_row_of_a_table_that_the_system_does_not_name_is_a_defect() -> None:
+    get_system("mase").results.check(VoteRow(0, 1))
+    with pytest.raises(LocalProtocolError, match="'votes'"):
+        PLAIN.check(VoteRow(0, 1))
+
+
+def test_what_is_not_known_in_the_field_is_empty(tmp_path: Path) -> None:
+    spec = support.field("mase", support.logs(tmp_path, support.MEANS, 1))
+    header, first, *_ = written(tmp_path / "out", spec)["agents"]
+    row = dict(zip(header, first, strict=True))
+    assert row["answer"] == "0"
+    assert row["activations"] == row["pulls"] == row["epsilon_spent"] == ""
+    header, first, *_ = written(tmp_path / "out", spec)["runs"]
+    row = dict(zip(header, first, strict=True))
+    assert row["pulls"] == row["regret"] == ""
+    assert int(row["data_messages"]) > 0
+
+
+def test_ranks_of_agents_are_in_every_row_of_agents(tmp_path: Path) -> None:
+    header, *rows = written(tmp_path, lab("ucb1"))["agents"]
+    assert header[:2] == ["run", "agent"]
+    assert [row[:2] for row in rows] == [[str(r), str(n)] for r in (0, 1) for n in range(4)]
