@@ -8,6 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from posse.arms.csv import CsvArms
 from posse.arms.python import PythonArms
 from posse.errors import SpecError
@@ -41,8 +43,15 @@ class Plan:
 
     @cached_property
     def claim(self) -> Claim | None:
-        """What the system claims to protect, with these parameters."""
-        return self.system.claim(self.parameters, self.spec.variant)
+        """What the system claims to protect, with these parameters.
+
+        Rewards without a bound are protected by none that needs one.
+        """
+        claim = self.system.claim(self.parameters, self.spec.variant)
+        if claim is None or not self.system.needs_unit_interval or self.spec.arms.unit_interval:
+            return claim
+        why = "Not satisfied here: its proof needs rewards in [0, 1], and these have no bound."
+        return msgspec.structs.replace(claim, holds=False, note=f"{why} {claim.note}".rstrip())
 
     def network(self, run: int) -> Network:
         """Who hears whom in run `run`, and what each is told of it."""
@@ -103,11 +112,14 @@ def _check(plan: Plan) -> None:
     except ValueError as error:
         raise SpecError("arms", str(error)) from None
     if system.needs_unit_interval and not spec.arms.unit_interval:
-        raise SpecError(
-            "arms.clip",
-            f"{system.name} protects rewards in [0, 1] only, and these arms have no bound; set "
-            "clip = [lo, hi]",
-        )
+        printed = system.unbounded_as_printed and not plan.field
+        if not (printed and spec.variant == "printed"):
+            way = ', or variant = "printed", whose claim then does not hold' if printed else ""
+            raise SpecError(
+                "arms.clip",
+                f"{system.name} protects rewards in [0, 1] only, and these arms have no bound; set "
+                f"clip = [lo, hi]{way}",
+            )
     if plan.field:
         _check_field(plan)
     if spec.topology is not None and not system.has_topology:

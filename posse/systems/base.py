@@ -84,6 +84,8 @@ class System:
     `field`       whether it has a form for real rewards: all its noise is by `Noise.noisy`, and
                   what it sends is all that its rewards decide
     `lab_only`    where it has none: why, for a sentence that begins with its name
+    `unbounded_as_printed`  in the lab the printed form also runs on rewards without a bound, as in
+                  the paper's own experiments; what it claims does not hold then
     `end`         what an agent in the field says of its end: its "answer", where that follows from
                   what it sent or is covered by the claim; that it ended but not what it found
                   ("bare"); "nothing" where the time alone would tell
@@ -109,6 +111,7 @@ class System:
     to_coordinator: tuple[type[Message], ...]
     claim: Callable[[Any, Any], Claim | None]
     needs_unit_interval: bool = False
+    unbounded_as_printed: bool = False
     has_topology: bool = False
     components: bool = False
     broadcasts: bool = False

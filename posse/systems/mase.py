@@ -248,6 +248,7 @@ SYSTEMS = {
             to_coordinator=(Vote,),
             claim=_dp_claim,
             needs_unit_interval=True,
+            unbounded_as_printed=True,
             check=_check_votes,
             results=VOTES,
         ),

@@ -84,6 +84,30 @@ def test_gaussian_arms_are_allowed_with_clip_and_where_nothing_is_protected() ->
     prepare({**GOOD, "system": "mase", "parameters": {}, "arms": {**arms, "clip": None}})
 
 
+def test_what_the_paper_ran_on_gaussian_arms_runs_as_printed_with_a_claim_that_does_not_hold() -> (
+    None
+):
+    arms = {"kind": "gaussian", "means": [1.0, 2.0], "sd": 0.5}
+    plan = prepare({**GOOD, "variant": "printed", "arms": arms})
+    assert plan.claim is not None
+    assert not plan.claim.holds
+    assert "no bound" in plan.claim.note
+    clipped = prepare({**GOOD, "variant": "printed", "arms": {**arms, "clip": [0.0, 3.0]}})
+    assert clipped.claim is not None
+    assert clipped.claim.holds
+    with pytest.raises(SpecError, match='or variant = "printed"'):
+        prepare({**GOOD, "variant": "corrected", "arms": arms})
+
+
+def test_no_other_system_gives_up_its_bound() -> None:
+    arms = {"kind": "gaussian", "means": [1.0, 2.0]}
+    parameters = {"horizon": 100, "epsilon": 1.0}
+    for system in ("cdp-mab", "dp-ucb-int", "tdfs-private"):
+        raw = {**GOOD, "system": system, "variant": "printed", "parameters": parameters}
+        with pytest.raises(SpecError, match=r"arms\.clip"):
+            prepare({**raw, "arms": arms})
+
+
 def test_overrides_are_toml_values_or_strings(tmp_path: Path) -> None:
     path = tmp_path / "run.toml"
     path.write_text(
