@@ -53,6 +53,7 @@ def run(
     Raises `SpecError` before anything is started, `RunFailed` or `ArmsError` if a run fails.
     """
     plan = prepare(source)
+    plan.require()
     records: list[RunRecord] = []
 
     def keep(record: RunRecord) -> None:
@@ -111,6 +112,7 @@ def serve(
     result says so.
     """
     plan = prepare(source)
+    plan.require(0)
     records: list[RunRecord] = []
     engine = processes(plan, bind=bind, token="", spawn=0, keys=keys, on_join=on_join)
     try:

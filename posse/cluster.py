@@ -44,6 +44,7 @@ class Cluster:
         self, source: Source, *, spawn: int | None = None, bind: str | None = None
     ) -> None:
         self._plan = prepare(source)
+        self._plan.require(spawn)
         if bind is not None:
             address.check("bind", bind, bind=True)
             if not address.is_local(bind):

@@ -13,13 +13,14 @@ import msgspec
 from posse.arms.csv import CsvArms
 from posse.arms.python import PythonArms
 from posse.errors import SpecError
+from posse.security import noise
 from posse.spec.explain import convert
 from posse.spec.runfile import Clock, RunSpec, read
 from posse.spec.topology import require_connected
 from posse.systems import System, get_system
 from posse.systems.network import Network
 from posse.theory.bounds import Bound
-from protocol.machine import Parameters
+from protocol.machine import COORDINATOR, Parameters
 from protocol.privacy import Claim
 
 
@@ -60,6 +61,25 @@ class Plan:
     def bound(self, run: int) -> Bound:
         """What theory says about run `run`."""
         return self.system.bound(self.spec, self.parameters, run)
+
+    def missing(self, spawn: int | None = None) -> str:
+        """What agents 0 to `spawn` (default: all) would lack on this machine; "" if nothing.
+
+        Reward logs, the module of the user's own arms, the field's noise. With `spawn` 0 what the
+        coordinator lacks where it keeps the arms.
+        """
+        count = self.spec.agents.count if spawn is None else spawn
+        ranks = (COORDINATOR,) if self.system.shared_arms else range(count)
+        if said := self.spec.arms.missing(self.spec.base, ranks):
+            return f"arms.{said}"
+        if self.field and count and not noise.is_here():
+            return f"mode: {noise.NEEDED}"
+        return ""
+
+    def require(self, spawn: int | None = None) -> None:
+        """`SpecError` if agents 0 to `spawn` (default: all) would lack anything on this machine."""
+        if said := self.missing(spawn):
+            raise SpecError(*said.split(": ", 1))
 
     def advice(self) -> list[str]:
         """Sentences about what is allowed and probably not meant."""

@@ -1,5 +1,6 @@
 """What every kind of arms offers, and how the lab states their means."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Protocol
 
@@ -158,6 +159,10 @@ class LabMeans(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             return self.means.table(agents, instance)
         table = np.asarray(self.means, dtype=float)
         return np.broadcast_to(table, (agents, table.shape[-1])) if table.ndim == 1 else table
+
+    def missing(self, base: str, ranks: Sequence[int]) -> str:
+        """What these agents would lack on this machine, as a sentence; means need nothing."""
+        return ""
 
     def check_agents(self, agents: int) -> None:
         """Raise ValueError if there is not one row per agent."""

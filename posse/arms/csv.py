@@ -2,6 +2,7 @@
 
 import csv
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -61,9 +62,20 @@ class CsvArms(
         if agents > 1 and "{rank}" not in self.path:
             raise ValueError("path must contain {rank}: every agent has its own log")
 
+    def missing(self, base: str, ranks: Sequence[int]) -> str:
+        """Which of these agents' logs are not on this machine; "" if all are."""
+        absent = [path for path in (self._log(base, rank) for rank in ranks) if not path.is_file()]
+        if not absent:
+            return ""
+        more = f", nor are those of {len(absent) - 1} more agents" if len(absent) > 1 else ""
+        return f"path: {absent[0]} is not there{more}"
+
+    def _log(self, base: str, rank: int) -> Path:
+        return Path(base) / self.path.replace("{rank}", str(rank))
+
     def build(self, context: ArmsContext) -> "Csv":
         """The arms of one agent."""
-        path = Path(context.base) / self.path.replace("{rank}", str(context.rank))
+        path = self._log(context.base, context.rank)
         rows = _read(path, self.count, context.who)
         bounded = self.clip is None
         logs = []

@@ -2,6 +2,8 @@
 
 import importlib
 import sys
+from collections.abc import Sequence
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -57,13 +59,25 @@ class PythonArms(
     def check_agents(self, agents: int) -> None:
         """Any number of agents."""
 
+    def missing(self, base: str, ranks: Sequence[int]) -> str:
+        """Whether the target's module is on this machine; it is looked for, not imported."""
+        package = self.target.partition(":")[0].partition(".")[0]
+        folders = self._folders(base)
+        if not ranks or package in sys.modules:
+            return ""
+        if PathFinder.find_spec(package, [*folders, *sys.path]):
+            return ""
+        return f"target: there is no module '{package}' in {', '.join(folders)}, nor installed"
+
+    def _folders(self, base: str) -> list[str]:
+        return [str((Path(base) / folder).resolve()) for folder in self.path]
+
     def build(self, context: ArmsContext) -> "Python":
         """The arms of one agent."""
-        for folder in self.path:
+        for folder in self._folders(context.base):
             # at the end: a user's folder must not hide a package of ours
-            entry = str((Path(context.base) / folder).resolve())
-            if entry not in sys.path:
-                sys.path.append(entry)
+            if folder not in sys.path:
+                sys.path.append(folder)
         module, _, name = self.target.partition(":")
         try:
             found: Any = importlib.import_module(module)

@@ -131,3 +131,5 @@ def describe(plan: Plan, path: Path) -> None:
             print(f"         {claim.note}")
     for advice in plan.advice():
         print(f"  warning: {advice}")
+    if absent := plan.missing():
+        print(f"  not on this machine: {absent}")

@@ -257,6 +257,7 @@ def _run(options: argparse.Namespace) -> int:
     from posse.spec.runfile import read  # noqa: PLC0415
 
     plan = prepare(read(options.file, _overrides(options)))
+    plan.require()
     jobs = options.jobs or os.cpu_count() or 1
 
     def run(source: Any, **callbacks: Any) -> Any:
@@ -268,14 +269,18 @@ def _run(options: argparse.Namespace) -> int:
 def _coordinator(options: argparse.Namespace) -> int:
     from posse import api, log  # noqa: PLC0415
     from posse.cli import run as command_run  # noqa: PLC0415
+    from posse.measure import metrics  # noqa: PLC0415
     from posse.plan import prepare  # noqa: PLC0415
     from posse.security import keys  # noqa: PLC0415
     from posse.spec.runfile import read  # noqa: PLC0415
 
     plan = prepare(read(options.file, [*_overrides(options), "engine.kind=processes"]))
+    plan.require(0)
     if plan.spec.mode == "field" and not options.keys:
         raise InputError("the field needs keys: make them by posse keys DIR and add --keys DIR")
     _refuse_open_address("--bind", options.bind, options)
+    if options.metrics:
+        metrics.place(options.metrics)
     log.begin("coordinator", insecure=options.keys is None)
     if options.keys:
         if options.make_keys:
@@ -286,9 +291,7 @@ def _coordinator(options: argparse.Namespace) -> int:
 
     def publish(hub: Any) -> None:
         if options.metrics:
-            from posse.measure.metrics import publish  # noqa: PLC0415
-
-            publish(hub.status, options.metrics)
+            metrics.publish(hub.status, options.metrics)
 
     @contextmanager
     def serve(source: Any, **callbacks: Any) -> Iterator[Any]:

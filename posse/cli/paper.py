@@ -38,9 +38,9 @@ def run(names: list[str], *, quick: bool, engine: str, out: Path, document: Path
     from posse.papers import conduct, page, reproduction  # noqa: PLC0415
 
     chosen = [papers.named(name) for name in names] or list(papers.experiments().values())
-    paths.folder(out)
     if document is not None:
         paths.file(document)
+    paths.folder(out)
     failed = []
     say = _Speaker()
     for experiment in chosen:

@@ -49,6 +49,7 @@ def run(options: argparse.Namespace, overrides: list[str]) -> int:
     for point in grid:
         values = [f"{path}={value}" for path, value in point.items()]
         plans.append(prepare(read(options.file, [*overrides, "engine.kind=memory", *values])))
+        plans[-1].require()
     paths.folder(options.out or paths.RUNS)
     documents = [msgspec.to_builtins(plan.spec) for plan in plans]
     if options.dask:

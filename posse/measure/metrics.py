@@ -1,9 +1,22 @@
 """Metrics for Prometheus: what the coordinator itself sees, nothing that agents keep."""
 
+import importlib.util
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from posse.errors import InputError, PosseError
+
+
+def place(address: str) -> tuple[str, int]:
+    """Host and port of `[HOST]:PORT`; raises where metrics cannot be served at all."""
+    if importlib.util.find_spec("prometheus_client") is None:
+        raise PosseError('--metrics needs: pip install "posse[metrics]"')
+    host, _, port = address.rpartition(":")
+    if not port.isdigit() or int(port) > 0xFFFF:
+        raise InputError(
+            f"--metrics {address}: must be [HOST]:PORT, as in :9100, with a number up to 65535"
+        )
+    return host or "0.0.0.0", int(port)
 
 
 def publish(status: Callable[[], dict[str, Any]], address: str) -> Any:
@@ -11,19 +24,13 @@ def publish(status: Callable[[], dict[str, Any]], address: str) -> Any:
 
     `status` is called in the server's threads.
     """
-    try:
-        from prometheus_client import CollectorRegistry, start_http_server  # noqa: PLC0415
-    except ImportError:
-        raise PosseError('--metrics needs: pip install "posse[metrics]"') from None
-    host, _, port = address.rpartition(":")
-    if not port.isdigit() or int(port) > 0xFFFF:
-        raise InputError(
-            f"--metrics {address}: must be [HOST]:PORT, as in :9100, with a number up to 65535"
-        )
+    host, port = place(address)
+    from prometheus_client import CollectorRegistry, start_http_server  # noqa: PLC0415
+
     registry = CollectorRegistry()
     registry.register(_StatusCollector(status))
     try:
-        server, _ = start_http_server(int(port), host or "0.0.0.0", registry)
+        server, _ = start_http_server(port, host, registry)
     except OSError as error:
         raise PosseError(
             f"--metrics {address} cannot be bound: {error.strerror}; choose another"

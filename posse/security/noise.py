@@ -9,6 +9,7 @@ Whole numbers with discrete Gaussian noise, which masked sums take, are OpenDP's
 exact (Canonne, Kamath and Steinke 2020) and draws from the operating system too.
 """
 
+import importlib.util
 import secrets
 
 import numpy as np
@@ -18,6 +19,13 @@ from posse.errors import PosseError
 from protocol.errors import LocalProtocolError
 from protocol.machine import FloatArray
 
+NEEDED = '"field" needs a vetted source of noise; run: pip install "posse[field]"'
+
+
+def is_here() -> bool:
+    """Whether the library is installed."""
+    return importlib.util.find_spec("pydp") is not None
+
 
 class FieldNoise:
     """Noise for real rewards: not repeatable, not predictable."""
@@ -26,9 +34,7 @@ class FieldNoise:
         try:
             from pydp.algorithms.numerical_mechanisms import LaplaceMechanism  # noqa: PLC0415
         except ImportError:
-            raise PosseError(
-                'mode = "field" needs a vetted source of noise; run: pip install "posse[field]"'
-            ) from None
+            raise PosseError(f"mode = {NEEDED}") from None
         self._mechanism = LaplaceMechanism
         self._uniform = secrets.SystemRandom().random
 

@@ -16,6 +16,12 @@ WRONG = [
     "run ride.toml --jobs 0",
     "run ride.toml --out ride.toml",
     "run ride.toml --out /proc/none",
+    "run logs.toml",
+    "run logs.toml --engine memory",
+    "run module.toml",
+    "run field.toml",
+    "sweep logs.toml --over seed=1",
+    "coordinator players.toml --bind tcp://127.0.0.1:0",
     "list dp-mse",
     "check absent.toml",
     "topology ride.toml",
@@ -70,12 +76,27 @@ arms = { kind = "csv", path = "rewards-{rank}.csv", count = 2 }
 parameters.epsilon = 0.5
 """
 
+PLAYERS = """
+system = "random-player"
+agents.count = 2
+arms = { kind = "csv", path = "rewards.csv", count = 2 }
+parameters.horizon = 100
+"""
+MODULE = """
+system = "mase"
+agents.count = 8
+arms = { kind = "python", target = "nowhere.deep:Arms", count = 2 }
+"""
+
 
 @pytest.mark.parametrize("line", WRONG)
 def test_wrong_input_is_a_sentence_and_exit_code_2(line, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "ride.toml").write_text(RIDE)
     (tmp_path / "field.toml").write_text(FIELD)
+    (tmp_path / "logs.toml").write_text(FIELD.replace("field", "lab"))
+    (tmp_path / "players.toml").write_text(PLAYERS)
+    (tmp_path / "module.toml").write_text(MODULE)
     (tmp_path / "graph.toml").write_text('topology = { kind = "ring" }\nagents.count = 4\n')
     try:
         code = cli.main(line.split())
@@ -87,6 +108,7 @@ def test_wrong_input_is_a_sentence_and_exit_code_2(line, tmp_path, monkeypatch, 
     sentences = [row for row in said.err.splitlines() if row.startswith("posse")]
     assert len(sentences) == 1, said.err
     assert "Traceback" not in said.err
+    assert not (tmp_path / "runs").exists()
 
 
 def test_every_command_is_among_them():
