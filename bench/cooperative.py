@@ -6,6 +6,7 @@ The estimator: one decision of Algorithm 3 with 10³ and with 10⁶ samples of e
 """
 
 import time
+from collections.abc import Callable
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from bench.bare_mesh import bare_mesh
 from bench.tables import show, spread
 from posse.engines.processes import ProcessEngine
 from posse.plan import prepare
+from protocol.machine import FloatArray
 
 MESHES = ((200, 0.1, 60, 3), (64, 0.15, 200, 5))
 """Agents, p of the Erdős–Rényi graph, slots, rounds; the first is the one that the bar is for."""
@@ -81,11 +83,14 @@ def _decision_us(samples: int, rewards: np.ndarray) -> float:
 def estimator() -> None:
     random = np.random.default_rng(0)
     rows = []
-    for name, draw in (
-        ("0 or 1, some lies", lambda n: (random.random(n) < 0.6) + 9.0 * (random.random(n) < 1e-3)),
-        ("continuous", lambda n: random.normal(0.5, 0.2, n)),
-    ):
-        costs = [_decision_us(n, draw(n).astype(float)) for n in SAMPLES]
+    draws: dict[str, Callable[[int], FloatArray]] = {
+        "0 or 1, some lies": lambda n: (
+            random.binomial(1, 0.6, n) + 9.0 * random.binomial(1, 1e-3, n)
+        ),
+        "continuous": lambda n: random.normal(0.5, 0.2, n),
+    }
+    for name, draw in draws.items():
+        costs = [_decision_us(n, draw(n)) for n in SAMPLES]
         rows.append([name, *(f"{cost:.0f}" for cost in costs), f"{costs[1] / costs[0]:.2f}"])
     show(
         f"trimmed estimator: one decision over {ARMS} arms, microseconds, best of 5",

@@ -74,4 +74,5 @@ class PrivateShard:
         scores = self._scores[arm]
         places = (self._used[arm] + np.arange(count)) % len(scores)
         self._used[arm] += count
-        return scores[places]
+        rewards: NDArray[np.float64] = scores[places]
+        return rewards

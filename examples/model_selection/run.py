@@ -54,7 +54,9 @@ def cost(run: posse.RunRecord) -> None:
 def disclosed(run: posse.RunRecord, agents: int) -> None:
     """What was claimed and what it means for a record: no more than it does."""
     assert run.privacy is not None
+    assert run.privacy.spent_per_agent is not None
     claim = run.privacy.claim
+    assert claim.epsilon is not None
     shards = split(agents)[1]
     spent = max(run.privacy.spent_per_agent)
     draws = [

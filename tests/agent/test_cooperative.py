@@ -19,20 +19,19 @@ from agent.noise import SeededNoise
 from protocol.cooperative import doubling_counts, means_record, noise_scale, release_counts
 from protocol.machine import Disclose
 from protocol.privacy import spent
+from tests.support.noise import NoNoise
 
 
-class Fixed:
+class Fixed(NoNoise):
     """Noise that is known."""
 
     def __init__(self, value: float) -> None:
-        self.value, self.scales = value, []
+        self.value = value
+        self.scales: list[float] = []
 
     def noisy(self, values, sensitivity, scale):
         self.scales.append(scale)
         return values + self.value
-
-    def bernoulli(self, probability, size):
-        raise NotImplementedError
 
 
 def private(variant, noise, epsilon=0.5, arms=2, v=1.1):
@@ -57,7 +56,8 @@ def test_a_release_by_hand() -> None:
     assert isinstance(disclosed, Disclose)
     release = disclosed.release
     assert noise.scales == [pytest.approx(2**-0.45)]
-    assert (release.sensitivity, release.scale) == (0.5, pytest.approx(2**-0.45))
+    assert release.sensitivity == 0.5
+    assert release.scale == pytest.approx(2**-0.45)
     assert release.epsilon == pytest.approx(2**-0.55)
     assert release.epsilon == pytest.approx(release.sensitivity / release.scale)
     assert learner.says()["means"][0, 0] == 0.75

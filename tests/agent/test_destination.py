@@ -7,10 +7,11 @@ from agent.destination import NoiseAtDestination
 from posse.engines import memory
 from posse.errors import SpecError
 from posse.plan import prepare
-from protocol.cooperative import means_record, release_counts
+from protocol.cooperative import Variant, means_record, release_counts
+from tests.support.noise import NoNoise
 
 
-class Counted:
+class Counted(NoNoise):
     """Noise of value .25, with a note of the means and scales it was asked for."""
 
     def __init__(self) -> None:
@@ -21,7 +22,7 @@ class Counted:
         return values + 0.25
 
 
-def learner(noise: Counted, variant: str = "corrected") -> NoiseAtDestination:
+def learner(noise: Counted, variant: Variant = "corrected") -> NoiseAtDestination:
     return NoiseAtDestination(
         2,
         4,
@@ -57,7 +58,7 @@ def test_all_that_is_heard_of_an_arm_gets_one_sample_of_noise_when_it_changes() 
     one = learner(noise)
     one.hear(heard((1, [1.0, np.nan], [4, 3]), (2, [0.5, np.nan], [4, 0])))
     # (4 * 1 + 4 * .5) / 8, sensitivity 1/8, scale 8^-.45; arm 1 has no mean yet
-    assert noise.asked == [(0.75, 1 / 8, pytest.approx(8**-0.45))]
+    assert [pytest.approx(row) for row in noise.asked] == [(0.75, 1 / 8, 8**-0.45)]
     theirs, counts = one.others()
     assert counts.tolist() == [8, 0]
     assert theirs.tolist() == [8.0, 0.0]  # 8 (.75 + .25)
@@ -71,7 +72,7 @@ def test_all_that_is_heard_of_an_arm_gets_one_sample_of_noise_when_it_changes() 
 
 
 @pytest.mark.parametrize("variant", ["corrected", "printed"])
-def test_own_rewards_are_used_as_they_are(variant: str) -> None:
+def test_own_rewards_are_used_as_they_are(variant: Variant) -> None:
     one = learner(Counted(), variant)
     for reward in (1.0, 0.0, 1.0):
         one.learn(0, reward)

@@ -46,7 +46,7 @@ def test_printed_ddp_shares_the_latest_means_only() -> None:
             SeededNoise(np.random.default_rng(0)),
             Gis(0, 2, (1,), 1),
             agents=2,
-            variant=variant,  # type: ignore[arg-type]
+            variant=variant,
         )
         pull = agent.handle(Started(), 0.0)[0]
         for r, mean in ((1, 0.4), (2, 0.6)):

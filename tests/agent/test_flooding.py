@@ -70,13 +70,14 @@ def test_what_is_known_at_a_decision_is_what_the_distances_say(graph, seed) -> N
     horizon = 8
     for gamma in range(int(d.max()) + 1):
         agents = means_agents(graph, gamma, 2, horizon)
-        for agent in agents:
-            agent.learner = Echo(2)
+        echoes = [Echo(2) for _ in agents]
+        for agent, echo in zip(agents, echoes, strict=True):
+            agent.learner = echo
         mesh = Mesh(graph, agents, [0.5, 0.5], np.random.default_rng(seed))
         assert all(not counts for counts in mesh.refused)
-        for m, agent in enumerate(agents):
-            assert len(agent.learner.known) == horizon
-            for t, known in enumerate(agent.learner.known, start=1):
+        for m, echo in enumerate(echoes):
+            assert len(echo.known) == horizon
+            for t, known in enumerate(echo.known, start=1):
                 expected = {
                     o: list(range(1, t - int(d[m, o]) + 1))
                     for o in range(graph.agents)
@@ -259,7 +260,8 @@ class SlowFlood:
         return next((reason for reason, wrong in faults.items() if wrong), "")
 
     def merge(self, slot: int, bundles: dict[int, list[tuple]]) -> list[tuple]:
-        good, seen = [], set()
+        good: list[tuple] = []
+        seen: set[tuple] = set()
         for sender, messages in sorted(bundles.items()):
             for message in messages:
                 if message[0] >= self.agents:

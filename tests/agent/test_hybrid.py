@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from agent.hybrid import HybridNodes, HybridSums
 from agent.noise import SeededNoise
 from protocol.privacy import spent
+from tests.support.noise import NoNoise
 
 SPLITS = ("half", "tossou")
 
@@ -23,13 +24,17 @@ def algorithm_4(stream, epsilon, split, generator):
         log = math.log
     beta = 0.0
     released, T0, t = 0.0, 0, 0
+    alpha: dict[int, float] = {}
+    noisy: dict[int, float] = {}
+    items: dict[int, list[int]] = {}
     out = []
     for x in stream:
         t += 1
         if t & (t - 1) == 0:
             beta += x + generator.laplace(0, 1 / epsilon_l)
             released, T0 = beta, t
-            alpha, noisy, items = {}, {}, {}
+            for table in (alpha, noisy, items):
+                table.clear()
             out.append(released)
             continue
         beta += x
@@ -59,7 +64,7 @@ def test_releases_are_those_of_algorithm_4(mechanism, split, stream, seed):
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-7)
 
 
-class Watched:
+class Watched(NoNoise):
     """Noise of 0 that keeps what it was asked to hide."""
 
     def __init__(self):
@@ -104,7 +109,7 @@ def test_streams_share_the_clock_and_nothing_else(mechanism):
     np.testing.assert_allclose(released, expected)  # ε = ∞: no noise
 
 
-class Labels:
+class Labels(NoNoise):
     """Noise whose d-th number is the d-th unit vector, so that a release shows what is in it."""
 
     def __init__(self, streams):

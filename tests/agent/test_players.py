@@ -15,21 +15,16 @@ from agent.tree import TreeSums
 from protocol.errors import RemoteProtocolError
 from protocol.machine import COORDINATOR, Note, Received, Send, Started, TimerFired
 from protocol.players import Choice, Outcome, deviation_factor, privacy_factor
-
-
-class Zero:
-    """No noise at all."""
-
-    def laplace(self, scale, size):
-        return np.zeros(size)
+from tests.support.noise import NoNoise
 
 
 def play(player, samples, collisions=None):
     """The arms that a player chooses when its t-th choice of arm a shows samples[t, a]."""
     effects = player.handle(Started(), 0.0)
-    arms = []
+    arms: list[int] = []
     for t in range(len(samples)):
         (choice,) = [e.message for e in effects if isinstance(e, Send)]
+        assert isinstance(choice, Choice)
         assert choice.slot == t + 1
         arms.append(choice.arm)
         hit = bool(collisions is not None and collisions[t])
@@ -41,7 +36,7 @@ def play(player, samples, collisions=None):
 
 def naive(samples, players, offset, term=lambda t, n: 0.0):
     T, N = samples.shape
-    seen = [[] for _ in range(N)]
+    seen: list[list[float]] = [[] for _ in range(N)]
     arms = []
     for t in range(1, T + 1):
         if t <= N:
@@ -75,7 +70,7 @@ def test_players_choose_as_the_paper_says(players, more, offset, seed):
         return TdfsPlayer(players, N, T, index, offset)
 
     assert play(machine(Ucb(N)), samples) == naive(samples, players, offset)
-    counter = partial(HybridSums, epsilon=0.5, split="half", noise=Zero())
+    counter = partial(HybridSums, epsilon=0.5, split="half", noise=NoNoise())
     private = UcbPrivate(N, counter)
     assert play(machine(private), samples) == naive(samples, players, offset)
     for variant, least in (("printed", 1), ("corrected", 2)):
@@ -101,6 +96,7 @@ def test_mechanisms_run_on_the_clocks_of_the_paper():
     assert [m.t for m in bound.sums] == [1, 3, 1]  # own pulls
     assert private.sums.t == 5  # the slot, for all arms
     assert private.n == [1, 3, 1]
+    assert isinstance(private.sums, HybridSums)
     assert private.sums.sums.tolist() == [1, 3, 1]
 
 
@@ -154,7 +150,7 @@ def test_players_refuse_what_is_wrong_and_keep_their_state(event, reason):
 def test_offsets_are_drawn_again_at_the_end_of_a_round_with_a_collision():
     players, T = 3, 12
     player = TdfsPlayer(players, 3, T, Ucb(3), draws=np.random.default_rng(1))
-    effects = list(player.handle(Started(), 0.0))
+    effects = player.handle(Started(), 0.0)
     collided_in = {5, 7}  # rounds of 3: the second and the third
     notes = {0: [e for e in effects if isinstance(e, Note)]}
     for t in range(1, T + 1):

@@ -12,11 +12,12 @@ from agent.hybrid import HybridSums
 from agent.noise import SeededNoise
 from agent.tree import HonakerSums, TreeSums
 from protocol.privacy import spent
+from tests.support.noise import NoNoise
 
 TREES = (TreeSums, HonakerSums)
 
 
-class Watched:
+class Watched(NoNoise):
     """Noise by item: the d-th number hidden is given the d-th draw; what it hid is kept."""
 
     def __init__(self, draws):

@@ -98,6 +98,7 @@ def test_wrong_input_is_a_sentence_and_exit_code_2(line, tmp_path, monkeypatch, 
     (tmp_path / "players.toml").write_text(PLAYERS)
     (tmp_path / "module.toml").write_text(MODULE)
     (tmp_path / "graph.toml").write_text('topology = { kind = "ring" }\nagents.count = 4\n')
+    code: object
     try:
         code = cli.main(line.split())
     except SystemExit as usage:

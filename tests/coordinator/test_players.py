@@ -85,7 +85,7 @@ def test_collisions(collision, shared):
 def test_the_winner_of_a_collision_is_uniform():
     """3,000 collisions of three; chi-square with 2 degrees stays below 18.4 but 1 time in 10^4."""
     machine = medium(players=3, horizon=4000)
-    wins = Counter()
+    wins: Counter[int] = Counter()
     for slot in range(1, 3001):
         choose(machine, 1, 1, 1, slot=slot)
         told = outcomes(machine.handle(Pulled((1,), 1, np.array([1.0])), 0.0))

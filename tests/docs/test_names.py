@@ -1,6 +1,7 @@
 """What the documents name exists: files, commands with their options, names of Python."""
 
 import re
+from typing import Any
 
 import pytest
 
@@ -37,7 +38,7 @@ def test_every_test_that_is_named_exists(name):
 
 @pytest.mark.parametrize("name", OF_PAGES)
 def test_every_command_that_is_named_exists(name):
-    commands = next(a.choices for a in cli.parser()._actions if hasattr(a.choices, "keys"))
+    commands: Any = next(a.choices for a in cli.parser()._actions if hasattr(a.choices, "keys"))
     for span in spans(OF_PAGES[name]):
         if not (said := re.match(r"posse ([a-z]+)(.*)", span)):
             continue

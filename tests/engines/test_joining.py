@@ -17,6 +17,7 @@ import zmq
 from posse.engines import remote_agent
 from posse.engines.processes import ProcessEngine
 from posse.errors import PosseError, RunFailed
+from posse.hosts.agent_setup import AgentSetup
 from posse.plan import Plan, prepare
 from posse.security import keys
 from posse.security import zap as gate
@@ -183,7 +184,7 @@ def test_a_coordinator_that_lies_about_the_configuration_is_left() -> None:
     c.engine.hub.lobby.roster._configuration = {}
     own = prepare(msgspec.structs.replace(ours.spec, parameters={"delta": 0.01}))
     agent = remote_agent.RemoteAgent(c.endpoint, plan=own)
-    setup = remote_agent.AgentSetup(
+    setup = AgentSetup(
         system=ours.spec.system,
         variant=ours.spec.variant,
         parameters=ours.spec.parameters,

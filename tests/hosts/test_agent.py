@@ -19,6 +19,7 @@ from protocol.machine import COORDINATOR, Explore, Send
 from protocol.mase import Eliminated, Vote
 from protocol.wire import HEADER, kind_of, read_header
 from tests.support.hosts import begin, frame, sources
+from tests.support.noise import NoNoise
 from tests.support.runs import spec
 
 
@@ -235,7 +236,7 @@ def test_all_that_does_not_follow_from_frames_is_handed_in(tmp_path: Path) -> No
             host.step()
         return host.outbox
 
-    class Told:
+    class Told(NoNoise):
         """Noise from a list."""
 
         def __init__(self) -> None:

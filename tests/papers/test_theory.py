@@ -84,7 +84,8 @@ def test_the_hybrid_mechanism_spends_all_of_its_epsilon():
 def test_the_adversary_by_hand():
     record = RunRecord(run=0, seed=1, answers=[None] * 4)
     # agent 0: nine arms gone, one left; 1: none; 2: against the best; 3: five arms gone
-    votes = [[1, 0, k] for k in range(1, 10)] + [[2, 2, 0]] + [[3, 3, k] for k in range(1, 6)]
+    votes: list[list[float]] = [[1, 0, k] for k in range(1, 10)]
+    votes += [[2, 2, 0], *[[3.0, 3.0, k] for k in range(1, 6)]]
     record.log = {"votes": votes}
     assert rio_theory.success(record) == pytest.approx((1 + 0.1 + 0 + 0.2) / 4)
     assert rio_theory.wrong_votes(record) == 1

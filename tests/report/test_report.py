@@ -200,7 +200,7 @@ def test_a_result_that_posse_did_not_write(capsys, tmp_path, run_directory, brok
 
 def test_an_unfinished_run_shows_what_there_is(tmp_path):
     checked = prepare(_raw())
-    records = []
+    records: list[RunRecord] = []
     api.run(checked, on_record=records.append)
     directory = RunDirectory(tmp_path / "part", checked)
     directory.fail("agent 3 fell silent", records[:2])

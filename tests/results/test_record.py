@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -68,7 +69,8 @@ def test_a_delay_is_written_flat() -> None:
 
 
 def test_numbers_of_numpy_are_written_as_numbers() -> None:
-    record = RunRecord(run=0, seed=0, regret=np.float64(1.5), log={"t": [[np.int64(2)]]})
+    noted: Any = np.int64(2)
+    record = RunRecord(run=0, seed=0, regret=np.float64(1.5), log={"t": [[noted]]})
     assert json.dumps(record.document()["regret"]) == "1.5"
     assert record.document()["log"] == {"t": [[2]]}
 

@@ -81,9 +81,9 @@ def test_data_is_counted_by_the_papers_kinds_of_link(links: list[LinkCount]) -> 
 @given(LINKS)
 def test_what_neighbours_sent_is_unknown_where_they_do_not_say(links: list[LinkCount]) -> None:
     known, found = traffic(links), traffic(links, between_agents=False)
-    assert found.cost is found.links.agent_agent is None
+    assert [found.cost, found.links.agent_agent] == [None, None]
     assert found.links.agent_coordinator == known.links.agent_coordinator
     for plane in (found.data, found.control):
-        assert plane.messages is plane.payload_bytes is plane.frame_bytes is None
+        assert [plane.messages, plane.payload_bytes, plane.frame_bytes] == [None] * 3
     assert found.data.kinds == known.data.kinds
     assert found.world == known.world

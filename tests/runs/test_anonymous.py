@@ -16,7 +16,7 @@ from protocol.machine import COORDINATOR
 from protocol.masking import Unmask
 from protocol.wire import encode
 from tests.support.anonymous import SYSTEMS, run, spec
-from tests.support.runs import after, agent_processes, assert_same_run
+from tests.support.runs import after, agent_processes, assert_same_run, detail
 
 
 @pytest.mark.parametrize("number", [0, 1])
@@ -46,7 +46,7 @@ def test_runs_are_anonymous_and_account_for_every_round(
     assert not record.refused
     assert record.regret == pytest.approx(sum(record.regret_per_agent))
     assert record.regret_local is None
-    assert record.detail.rewards[-1][0] == horizon
+    assert detail(record).rewards[-1][0] == horizon
 
 
 @pytest.mark.parametrize("variant", ["corrected", "printed"])
@@ -82,7 +82,7 @@ def test_wall_clock(system: str, kind: str) -> None:
             record = engine.run(one, 0)
     assert record.status == "horizon"
     assert record.pulls == 8 * 300
-    assert record.detail.rewards[-1][0] == 300
+    assert detail(record).rewards[-1][0] == 300
 
 
 @pytest.mark.parametrize("system", ["anonymous", "explore-then-commit"])
@@ -102,7 +102,7 @@ def test_regret_is_against_each_users_own_best_arm() -> None:
     means = [[0.9, 0.2, 0.5] if n % 2 else [0.1, 0.7, 0.4] for n in range(16)]
     one = spec("explore-then-commit", agents=16, arms={"kind": "bernoulli", "means": means})
     record = run(one)
-    explored = record.detail.explored_rounds
+    explored = detail(record).explored_rounds
     assert 0 < explored < 1_200
     for n, regret in enumerate(record.regret_per_agent):
         gaps = max(means[n]) - np.array(means[n])
@@ -113,20 +113,20 @@ def test_regret_is_against_each_users_own_best_arm() -> None:
 
 def test_rewards_over_time_are_those_that_were_earned() -> None:
     one = spec("anonymous", arms={"kind": "bernoulli", "means": [1.0, 1.0, 1.0]})
-    for t, earned in run(one).detail.rewards:
+    for t, earned in detail(run(one)).rewards:
         assert earned == pytest.approx(20 * t)
 
 
 def test_the_record_says_what_was_assigned() -> None:
-    detail = run(spec()).detail
-    assert [row.batch for row in detail.batches] == [1, 2]
-    for row in detail.batches:
+    told = detail(run(spec()))
+    assert [row.batch for row in told.batches] == [1, 2]
+    for row in told.batches:
         assert row.demand <= row.assignments <= row.demand + 61
         assert row.distinct <= row.assignments
-    assert all(4 <= size <= 7 for size in detail.group_sizes)
-    assert detail.feedback_used > 0
-    assert "passes on the public keys" in detail.trust
-    assert "first member" in run(spec(parameters={"aggregation": "sink"})).detail.trust
+    assert all(4 <= size <= 7 for size in told.group_sizes)
+    assert told.feedback_used > 0
+    assert "passes on the public keys" in told.trust
+    assert "first member" in detail(run(spec(parameters={"aggregation": "sink"}))).trust
 
 
 def test_a_broken_cluster_assumption_is_named_and_the_run_goes_on() -> None:
@@ -138,11 +138,11 @@ def test_a_broken_cluster_assumption_is_named_and_the_run_goes_on() -> None:
         "parameters": {"horizon": 8_000, "cluster_size": 4},
     }
     record = run(spec(**changes))
-    assert 2 in {arm for arms in record.detail.no_feedback.values() for arm in arms}
+    assert 2 in {arm for arms in detail(record).no_feedback.values() for arm in arms}
     assert record.answers[:2] == [2, 2]
     printed = run(spec(**changes, variant="printed"))
-    assert printed.detail.explored_rounds < record.detail.explored_rounds
-    assert printed.detail.no_feedback
+    assert detail(printed).explored_rounds < detail(record).explored_rounds
+    assert detail(printed).no_feedback
 
 
 def test_agents_whose_rewards_run_out_vanish_from_a_run_that_goes_on(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_agents_whose_rewards_run_out_vanish_from_a_run_that_goes_on(tmp_path: P
         parameters={"horizon": 400},
     )
     record = run(one)
-    assert record.detail.vanished == [4]
+    assert detail(record).vanished == [4]
     # its own time, whoever was heard before: one pull a slot
     assert record.log["vanished"] == [[record.pulls_per_agent[4], 4]]
     assert list(record.exhausted) == [4]
@@ -205,7 +205,7 @@ def test_a_run_whose_rewards_end_before_the_commitment_is_a_result(tmp_path: Pat
     record = memory.run(spec("explore-then-commit", 4, arms=arms, base=str(tmp_path)), 0)
     assert record.status == "exhausted"
     assert record.best_arm is None
-    assert record.detail.assignments_sent is None
+    assert detail(record).assignments_sent is None
 
 
 @pytest.mark.parametrize("system", ["anonymous", "explore-then-commit"])
@@ -218,6 +218,6 @@ def test_a_killed_process_vanishes_and_the_others_go_on(system: str) -> None:
         record = engine.run(started, 0, after(30, agent_processes()[3].kill))
     # one of them: process ids begin again at 1 in time, and do not say the rank
     assert list(record.dismissed.values()) == ["lost"]
-    assert record.detail.vanished
+    assert detail(record).vanished
     assert record.status == "horizon"
     assert sum(pulls > 0 for pulls in record.pulls_per_agent) == 23

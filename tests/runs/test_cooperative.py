@@ -13,7 +13,7 @@ from posse.engines.processes import ProcessEngine
 from posse.errors import SpecError
 from posse.plan import Plan, prepare
 from posse.spec.runfile import read
-from tests.support.runs import assert_same_run
+from tests.support.runs import assert_same_run, detail
 
 SYSTEMS: dict[str, dict[str, Any]] = {
     "private-ucb": {"epsilon": 0.5},
@@ -86,10 +86,10 @@ def test_the_record() -> None:
     assert record.regret == pytest.approx(pulls @ [0.0, 0.3, 0.5])
     assert record.regret_curve is not None
     assert record.regret_curve[-1] == pytest.approx([60.0, record.regret])
-    by_hops = record.detail.delay_by_hops
+    by_hops = detail(record).delay_by_hops
     assert [by_hops[d].mean_slots for d in sorted(by_hops)] == [float(d) for d in sorted(by_hops)]
     assert by_hops["1"].messages == 59 * 2 * edges
-    assert record.detail.duplicates == sum(record.detail.duplicates_per_agent) > 0
+    assert detail(record).duplicates == sum(detail(record).duplicates_per_agent) > 0
 
 
 def test_the_ledger_and_what_follows_from_it() -> None:
@@ -98,7 +98,7 @@ def test_the_ledger_and_what_follows_from_it() -> None:
     for ledger, spent, prime in zip(
         record.ledgers,
         record.privacy.spent_per_agent,
-        record.detail.epsilon_prime_per_agent,
+        detail(record).epsilon_prime_per_agent,
         strict=True,
     ):
         costs: dict[str, float] = {}
@@ -122,7 +122,7 @@ def test_half_a_diameter_is_said_in_the_result() -> None:
 def test_alone_nothing_is_sent() -> None:
     record = memory.run(spec("cooperative-ucb", parameters={"gamma": 0}), 0)
     assert record.communication.data.messages == 0
-    assert record.detail.duplicates == 0
+    assert detail(record).duplicates == 0
 
 
 def test_hearing_further_helps() -> None:

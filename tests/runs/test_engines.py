@@ -43,6 +43,8 @@ def test_every_agent_is_its_own_process_and_its_memory_is_reported() -> None:
     assert all(0 < used < 200e6 for used in record.resources.proportional_bytes_per_agent)
     assert all(used >= 0 for used in record.resources.cpu_seconds_per_agent)
     assert record.delay is not None
+    assert isinstance(record.delay.p50, float)
+    assert isinstance(record.delay.p99, float)
     assert record.elapsed_seconds is not None
     # a delay is known to a sixteenth of an octave
     assert 0 < record.delay.p50 <= record.delay.p99 < 1.05 * record.elapsed_seconds

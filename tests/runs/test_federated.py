@@ -14,7 +14,7 @@ from posse.results.record import RunRecord
 from posse.spec.runfile import read
 from protocol.federated import Schedule
 from tests.support.federated import RUNS, named, spec
-from tests.support.runs import assert_same_run
+from tests.support.runs import assert_same_run, detail
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -138,12 +138,12 @@ def test_the_three_structures_aim_at_the_same_gaps_in_r_rounds(name: str) -> Non
     record = memory.run(named(name), 0)
     assert record.rounds <= 2
     wanted = []
-    for row in record.detail.explored:
+    for row in detail(record).explored:
         r, aim = row.round, 0.2 ** (row.round / 2)
         statistical = 8 * math.log(8 * row.active * r**2 * 20_000) / (m * aim**2)
         private = 8 * r * math.sqrt(2 * math.log(8 * 5 * r**2 * 20_000)) / (m**1.5 * aim)
         wanted.append(math.ceil(max(statistical, private)))
-    assert [row.observations for row in record.detail.explored] == wanted
+    assert [row.observations for row in detail(record).explored] == wanted
 
 
 def test_heterogeneous_arms_have_global_and_local_regret() -> None:

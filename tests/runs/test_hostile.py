@@ -102,12 +102,12 @@ def test_a_stranger_is_refused_and_counted_and_the_run_goes_on(name: str) -> Non
 class Saboteur(AgentProcess):
     """An agent that joined honestly and sends a bad message after each honest vote."""
 
-    bad: Callable[[Any], None]
+    bad: Callable[[Any, bytes], None]
 
     def _flush(self, host: Any) -> None:
         votes = [frame for _, frame in host.outbox if frame[HEADER.size + 2 :][:4] == b"Vote"]
         for frame in votes:
-            type(self).bad(self, host, frame)
+            self.bad(host, frame)
         super()._flush(host)
 
 
@@ -152,7 +152,7 @@ def test_a_bad_agent_is_refused_and_counted_and_the_run_goes_on(
     class Bad(Saboteur):
         pass
 
-    Bad.bad = bad  # type: ignore[method-assign, assignment]
+    Bad.bad = bad
     agent = Bad(engine.endpoint, 7, engine.token)
     thread = threading.Thread(target=agent.serve)
     thread.start()

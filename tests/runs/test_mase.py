@@ -35,6 +35,7 @@ from protocol.machine import (
 from protocol.mase import (
     Eliminated,
     Sample,
+    Variant,
     Vote,
     corrupted_failure,
     epoch_length,
@@ -43,20 +44,15 @@ from protocol.mase import (
     votes_needed,
 )
 from protocol.wire import pack_floats
+from tests.support.noise import NoNoise
 from tests.support.runs import BEST_ARM_SYSTEMS, spec
 
 
-class NoNoise:
-    """Laplace noise of value zero; votes are withheld as told."""
+class Told(NoNoise):
+    """Votes are withheld as told."""
 
     def __init__(self, kept: list[bool] | None = None) -> None:
         self.kept = kept or []
-
-    def noisy(self, values: Any, sensitivity: float, scale: float) -> Any:
-        return values
-
-    def laplace(self, scale: float, size: int) -> Any:
-        return np.zeros(size)
 
     def bernoulli(self, probability: float, size: int) -> list[bool]:
         return [self.kept.pop(0) for _ in range(size)]
@@ -137,7 +133,7 @@ def test_local_test_equals_the_slow_form(seed: int) -> None:
     rewards = (
         np.random.default_rng(seed).random((3, 400)) < np.array([[0.9], [0.5], [0.1]])
     ).astype(float)
-    voter = MaseVoter(3, 0.5, NoNoise())
+    voter = MaseVoter(3, 0.5, Told())
     assert voter.handle(Started(), 0.0) == [Explore((0, 1, 2))]
     when, losers = slow_elimination(rewards, 0.5)
     assert losers
@@ -150,7 +146,7 @@ def test_local_test_equals_the_slow_form(seed: int) -> None:
 
 
 def test_a_withheld_vote_still_leaves_the_local_set() -> None:
-    voter = MaseVoter(3, 0.5, NoNoise(kept=[False, True]), xi=0.5)
+    voter = MaseVoter(3, 0.5, Told(kept=[False, True]), xi=0.5)
     voter.handle(Started(), 0.0)
     rewards = np.array([[1.0] * 60, [0.0] * 60, [0.0] * 60])
     fires = voter.silent(rewards) + 1
@@ -160,7 +156,7 @@ def test_a_withheld_vote_still_leaves_the_local_set() -> None:
 
 
 def test_a_voter_follows_the_coordinator_at_once() -> None:
-    voter = MaseVoter(3, 0.5, NoNoise())
+    voter = MaseVoter(3, 0.5, Told())
     voter.handle(Started(), 0.0)
     assert voter.handle(Received(COORDINATOR, Eliminated((1,))), 1.0) == [Explore((0, 2))]
     assert voter.handle(Received(COORDINATOR, Eliminated((1,))), 1.0) == []
@@ -168,7 +164,7 @@ def test_a_voter_follows_the_coordinator_at_once() -> None:
 
 
 def test_to_the_letter_of_algorithm_3_an_agent_follows_at_its_own_next_activation() -> None:
-    voter = MaseVoter(3, 0.5, NoNoise(), eager=False)
+    voter = MaseVoter(3, 0.5, Told(), eager=False)
     voter.handle(Started(), 0.0)
     same = np.ones((3, 8))
     assert voter.silent(same) == 8
@@ -185,13 +181,13 @@ def test_to_the_letter_of_algorithm_3_an_agent_follows_at_its_own_next_activatio
 
 
 def test_to_the_letter_of_algorithm_3_an_agent_may_be_left_without_an_arm() -> None:
-    voter = MaseVoter(2, 0.5, NoNoise(), eager=False)
+    voter = MaseVoter(2, 0.5, Told(), eager=False)
     voter.handle(Started(), 0.0)
     voter.handle(Received(COORDINATOR, Eliminated((0, 1))), 1.0)
     assert voter.handle(Observed((0, 1), np.ones((2, 1))), 2.0) == [Finish("done", None)]
 
 
-@pytest.mark.parametrize("voter", [MaseVoter(3, 0.5, NoNoise()), RawSender(3)])
+@pytest.mark.parametrize("voter", [MaseVoter(3, 0.5, Told()), RawSender(3)])
 def test_an_agent_refuses_what_no_coordinator_says(voter: Any) -> None:
     voter.handle(Started(), 0.0)
     with pytest.raises(RemoteProtocolError, match="no-such-arm"):
@@ -205,8 +201,8 @@ def test_an_agent_refuses_what_no_coordinator_says(voter: Any) -> None:
 # --- DP-MASE -------------------------------------------------------------------------------------
 
 
-def dp_voter(variant: str = "corrected") -> DpMaseVoter:
-    return DpMaseVoter(4, 0.5, 1.0, variant, NoNoise())
+def dp_voter(variant: Variant = "corrected") -> DpMaseVoter:
+    return DpMaseVoter(4, 0.5, 1.0, variant, Told())
 
 
 def test_dp_epoch_votes_by_the_printed_inequality() -> None:
@@ -225,7 +221,7 @@ def test_dp_epoch_votes_by_the_printed_inequality() -> None:
 
 
 @pytest.mark.parametrize(("variant", "arms_for_length"), [("corrected", 2), ("printed", 4)])
-def test_dp_synchronises_only_at_an_epochs_end(variant: str, arms_for_length: int) -> None:
+def test_dp_synchronises_only_at_an_epochs_end(variant: Variant, arms_for_length: int) -> None:
     """Printed computes R before the arms that G lost are dropped, corrected after."""
     voter = dp_voter(variant)
     voter.handle(Started(), 0.0)

@@ -28,6 +28,7 @@ from protocol.machine import (
 )
 from protocol.masking import Keys, PublicKey
 from protocol.wire import Message, encode
+from tests.support.runs import detail
 
 SYSTEMS = ("anonymous", "explore-then-commit", "parallel-ucb")
 
@@ -68,7 +69,7 @@ def run(spec: Plan, number: int = 0) -> RunRecord:
     assert not seen.violations
     if spec.spec.system == "parallel-ucb":
         assert not capture.frames
-    elif record.detail.group_sizes:
+    elif detail(record).group_sizes:
         parameters: Any = spec.parameters
         assert seen.smallest is not None
         assert seen.smallest >= parameters.group_size

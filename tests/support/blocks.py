@@ -61,7 +61,7 @@ def blocks(page: Path) -> list[Block]:
     for token in MarkdownIt("commonmark").parse(page.read_text()):
         if token.type in ("fence", "code_block"):
             assert token.map is not None
-            said = {mark[1]: mark[2]} if mark else {}
+            said: dict[str, str] = {mark[1]: mark[2]} if mark else {}
             found.append(
                 Block(
                     page=str(page.relative_to(ROOT)),

@@ -89,18 +89,16 @@ def deliver(machines: list[Any], graph: Graph, rounds: int = 1, order: int = 0) 
                 wires[i, effect.to].append(effect.message)
 
         while waiting or any(wires.values()):
-            ready = [("open", n) for n in sorted(waiting)]
-            ready += [link for link, queue in wires.items() if queue]  # type: ignore[misc]
-            first, second = ready[int(generator.integers(len(ready)))]
-            if first == "open":
-                waiting.discard(second)
-                carry(second, machines[second].open())
-                n = second
+            ready: list[tuple[int | None, int]] = [(None, n) for n in sorted(waiting)]
+            ready += [link for link, queue in wires.items() if queue]
+            sender, n = ready[int(generator.integers(len(ready)))]
+            if sender is None:
+                waiting.discard(n)
+                carry(n, machines[n].open())
             else:
-                n = second
                 closed = machines[n].idle
-                message = wires[first, second].popleft()
-                carry(n, machines[n].receive(Received(first, message)))
+                message = wires[sender, n].popleft()
+                carry(n, machines[n].receive(Received(sender, message)))
                 if closed:
                     continue
             if machines[n].idle:

@@ -50,7 +50,7 @@ CASES: dict[str, dict[str, Any]] = {
     "tdfs-private": {"parameters": {"horizon": 150, "epsilon": 1.0}},
     "random-player": {"parameters": {"horizon": 150}},
 }
-VARIATIONS = {
+VARIATIONS: dict[str, list[dict[str, Any]]] = {
     "ddp-mab": [{"exchange": "flooding"}, {"exchange": "gossip"}],
     "anonymous": [{"aggregation": "sink"}],
     "cdp-mab": [{"participation": 0.5}, {"noise": "shared"}],

@@ -53,15 +53,15 @@ class Mesh:
         for rank, agent in enumerate(agents):
             self._do(rank, agent.handle(Started(), 0.0))
         while True:
-            ready = [("pull", rank) for rank in self._orders]
-            ready += [("link", link) for link, queue in self._links.items() if queue]
+            ready: list[tuple[int, ...]] = [(rank,) for rank in self._orders]
+            ready += [link for link, queue in self._links.items() if queue]
             if not ready:
                 break
-            kind, what = ready[int(order.integers(len(ready)))]
-            if kind == "pull":
-                self._pull(what)
-            else:
-                self._deliver(*what)
+            match ready[int(order.integers(len(ready)))]:
+                case (rank,):
+                    self._pull(rank)
+                case (sender, to):
+                    self._deliver(sender, to)
 
     def _pull(self, rank: int) -> None:
         arm = self._orders.pop(rank)
@@ -83,7 +83,7 @@ class Mesh:
             match effect:
                 case Pull(arms, _):
                     self._orders[rank] = arms[0]
-                case Broadcast(message):
+                case Broadcast(Bundle() as message):
                     for to in self._graph.neighbours[rank]:
                         self.bundles.append((rank, to, message))
                         sent = self._tamper(rank, to, message)

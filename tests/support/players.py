@@ -1,6 +1,8 @@
 """Run specifications of players for tests."""
 
-from posse.plan import prepare
+from typing import Any
+
+from posse.plan import Plan, prepare
 
 SYSTEMS = {
     "tdfs-ucb": {},
@@ -13,8 +15,17 @@ SYSTEMS = {
 FIGURE_2 = [0.1, 0.1, 0.1, 0.1, 0.2, 0.55, 0.1, 0.1, 0.1, 0.1]
 
 
-def spec(system="tdfs-ucb", players=3, horizon=300, means=FIGURE_2, engine=None, **parameters):
-    changes = {name: parameters.pop(name) for name in ("variant", "seed") if name in parameters}
+def spec(
+    system: str = "tdfs-ucb",
+    players: int = 3,
+    horizon: int = 300,
+    means: Any = FIGURE_2,
+    engine: Any = None,
+    **parameters: Any,
+) -> Plan:
+    changes: dict[str, Any] = {
+        name: parameters.pop(name) for name in ("variant", "seed") if name in parameters
+    }
     return prepare(
         {
             "system": system,

@@ -56,6 +56,11 @@ def after(messages: int, act: Callable[[], None]) -> Callable[[object], None]:
     return observe
 
 
+def detail(record: RunRecord) -> Any:
+    """What a record says in the words of its family, which a test knows."""
+    return record.detail
+
+
 def data_links(record: RunRecord) -> list[LinkCount]:
     """Messages and bytes of the paper's own messages, per link and kind."""
     return [link for link in record.links if link.plane != Plane.CONTROL]

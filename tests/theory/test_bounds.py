@@ -1,6 +1,7 @@
 """The theory's bounds: exact values by hand, and the runs of small systems below them."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -119,7 +120,7 @@ def test_rounds_of_votes_against_a_simulation():
     assert done == pytest.approx(confidence, abs=0.02)
 
 
-SMALL = {
+SMALL: dict[str, dict[str, Any]] = {
     "mase": {"parameters": {"beta": 0.3}},
     "dp-mase": {"parameters": {"epsilon": 0.5}},
     "corrupted-elimination": {"parameters": {}, "agents": {"count": 32}},
@@ -225,7 +226,7 @@ def test_the_proofs_condition_is_said():
 
 @pytest.mark.parametrize("system", [n for n in systems.names() if systems.get_system(n).one_form])
 def test_systems_of_one_form_run_alike_in_both_variants(system):
-    extra = {
+    extras: dict[str, dict[str, Any]] = {
         "cooperative-ucb": {"parameters": {"horizon": 60}, "topology": {"kind": "ring"}},
         "tdfs-ucb": {"parameters": {"horizon": 200}, "agents": {"count": 2}},
         "tdfs-private": {"parameters": {"horizon": 200, "epsilon": 1.0}, "agents": {"count": 2}},
@@ -234,9 +235,9 @@ def test_systems_of_one_form_run_alike_in_both_variants(system):
         "explore-then-commit": {
             "parameters": {"horizon": 300, "group_size": 3}, "agents": {"count": 9},
         },
-    }.get(system, {})  # fmt: skip
+    }  # fmt: skip
     one, other = (
-        api.run(prepare(_raw(system, repeat=1, variant=variant, **extra))).runs[0]
+        api.run(prepare(_raw(system, repeat=1, variant=variant, **extras.get(system, {})))).runs[0]
         for variant in ("corrected", "printed")
     )
     assert one.regret_curve == other.regret_curve
