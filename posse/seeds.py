@@ -1,6 +1,5 @@
 """One numpy generator per (seed, run, agent, purpose)."""
 
-import secrets
 from enum import IntEnum
 
 import numpy as np
@@ -19,14 +18,7 @@ class Purpose(IntEnum):
     PROTOCOL = 7
 
 
-def generator(
-    seed: int, run: int, rank: int, purpose: Purpose, *, field: bool = False
-) -> np.random.Generator:
-    """The generator of agent `rank` (-1: the coordinator) for one purpose in one run.
-
-    In the `field` nothing repeats: it is seeded by the operating system, whatever the rest says.
-    """
-    if field:
-        return np.random.default_rng(secrets.randbits(128))
+def generator(seed: int, run: int, rank: int, purpose: Purpose) -> np.random.Generator:
+    """The lab's generator of agent `rank` (-1: the coordinator) for one purpose in one run."""
     key = (run, rank + 1, int(purpose))
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))

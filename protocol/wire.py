@@ -70,9 +70,7 @@ class Header(NamedTuple):
 _encode = msgspec.msgpack.Encoder().encode
 
 
-def encode(
-    message: Message, *, run: int, source: int, sequence: int, now: float, sent: int
-) -> bytes:
+def encode(message: Message, run: int, source: int, sequence: int, now: float, sent: int) -> bytes:
     """The frame that carries `message`."""
     return HEADER.pack(MAGIC, VERSION, message.plane, run, source, sequence, now, sent) + _encode(
         message

@@ -22,6 +22,7 @@ class RewardBuffer:
         # of arm k, rewards from self._next[k] on are not used yet
         self._drawn: list[FloatArray] = [_EMPTY] * count
         self._next = [0] * count
+        self._finite = frozenset(k for k in range(count) if arms.remaining(k) is not None)
         self.simulated = arms.simulated
 
     def held(self, arm: int) -> int:
@@ -84,10 +85,14 @@ class RewardBuffer:
         return Pulled(order.arms, order.times, self.sums(order.arms, order.times))
 
     def shortage(self, arms: tuple[int, ...], times: int) -> str:
-        """Empty if each arm has `times` rewards left, else a sentence about the one that lacks."""
-        for k in arms:
-            remaining = self._arms.remaining(k)
-            if remaining is not None and remaining + self.held(k) < times:
-                left = remaining + self.held(k)
-                return f"arm {k} has {left} rewards left and {times} are needed"
+        """Empty if each arm has `times` rewards left, else a sentence about the one that lacks.
+
+        An arm that is named twice needs twice as many.
+        """
+        if self._finite:
+            for k in arms:
+                left = (self._arms.remaining(k) or 0) + self.held(k)
+                needed = times * arms.count(k)
+                if k in self._finite and left < needed:
+                    return f"arm {k} has {left} rewards left and {needed} are needed"
         return ""

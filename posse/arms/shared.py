@@ -3,13 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from posse.arms import ArmsContext, LabMeans
+from posse.arms.base import FloatArray
+from posse.arms.buffer import RewardBuffer
 from posse.measure.regret import Regret
-from posse.seeds import Purpose, generator
-from posse.spec.runfile import RunSpec
-from protocol.machine import COORDINATOR, Pull, Pulled
-
-_READ_AHEAD = 256
+from protocol.machine import Pull, Pulled
 
 
 class SharedArms:
@@ -17,33 +14,16 @@ class SharedArms:
 
     Regret is the group's (Tossou and Dimitrakakis 2015, equation 2): a slot with M agents costs
     the M largest means less the payoffs of the slot. It is measured on payoffs, not on means,
-    because what a collision destroys is a payoff.
+    because what a collision destroys is a payoff. Without `means`, shape (arms,), it is unknown.
     """
 
-    def __init__(self, spec: RunSpec, run: int) -> None:
-        def seeded(purpose: Purpose) -> np.random.Generator:
-            return generator(spec.seed, run, COORDINATOR, purpose, field=spec.mode == "field")
-
-        agents, arms = spec.agents.count, spec.arms.arm_count()
-        context = ArmsContext(
-            rank=COORDINATOR,
-            agents=agents,
-            run=run,
-            seed=spec.seed,
-            base=spec.base,
-            rewards=seeded(Purpose.REWARDS),
-            instance=seeded(Purpose.INSTANCE),
-        )
-        built = spec.arms.build(context)
-        self._arms = built
-        self._read = _READ_AHEAD if built.simulated else 1
-        # rewards drawn and not used yet, the next one last: one of an arm per slot is wanted
-        self._ahead: list[list[float]] = [[] for _ in range(arms)]
-        self._finite = [k for k in range(arms) if built.remaining(k) is not None]
+    def __init__(
+        self, rewards: RewardBuffer, agents: int, arms: int, means: FloatArray | None
+    ) -> None:
+        self._rewards = rewards
         self.regret: Regret | None = None
         self._optimum = 0.0
-        if isinstance(spec.arms, LabMeans):
-            means = spec.arms.table(agents, seeded(Purpose.INSTANCE))[0]
+        if means is not None:
             self.regret = Regret(means)
             self._optimum = float(np.sort(means)[::-1][:agents].sum())
         self.slots = 0
@@ -56,25 +36,15 @@ class SharedArms:
 
     def shortage(self, order: Pull) -> str:
         """Empty if the arms have what is ordered, else a sentence about the one that lacks."""
-        for k in self._finite:
-            left = (self._arms.remaining(k) or 0) + len(self._ahead[k])
-            needed = order.times * order.arms.count(k)
-            if left < needed:
-                return f"arm {k} has {left} rewards left and {needed} are needed"
-        return ""
+        return self._rewards.shortage(order.arms, order.times)
 
     def pull(self, order: Pull) -> Pulled:
         """Carry out an order; an arm that it names twice is pulled twice."""
+        one = self._rewards.one
         if order.times == 1 and not order.each:
-            return Pulled(order.arms, 1, np.array([self._one(k) for k in order.arms]))
-        rewards = np.array([[self._one(k) for _ in range(order.times)] for k in order.arms])
+            return Pulled(order.arms, 1, np.array([one(k) for k in order.arms]))
+        rewards = np.array([[one(k) for _ in range(order.times)] for k in order.arms])
         return Pulled(order.arms, order.times, rewards.sum(axis=1), rewards if order.each else None)
-
-    def _one(self, arm: int) -> float:
-        ahead = self._ahead[arm]
-        if not ahead:
-            ahead += self._arms.draw(arm, self._read)[::-1].tolist()
-        return ahead.pop()
 
     def played(self, arms: tuple[int, ...], payoffs: tuple[float, ...]) -> None:
         """A slot is over; see `protocol.machine.Played`."""

@@ -16,6 +16,9 @@ class Conductor:
         self._owed: Counter[int] = Counter(range(agents))
         self.now = 0.0
 
+    def reached(self, now: float) -> None:
+        """Agents act at the times that are kept here, and at no other."""
+
     def owes(self, agent: int) -> None:
         """The agent was sent something that it answers with its next time."""
         self._owed[agent] += 1

@@ -36,11 +36,12 @@ def run(
     """Run number `number` of the plan's series; `tap` hears every frame on the wire."""
     network = plan.network(number)
     stamp = monotonic_ns if plan.clock == "wall" else _no_clock
-    coordinator = CoordinatorHost(plan, network, number, _no_clock, observe)
+    sources = of_this_machine(stamp)
+    coordinator = CoordinatorHost(plan, network, number, sources, observe)
     agents = []
     for rank, setup in enumerate(agent_setups(plan, network)):
         carried = msgspec.msgpack.decode(msgspec.msgpack.encode(setup), type=AgentSetup)
-        agents.append(AgentHost(carried, rank, of_this_machine(stamp)))
+        agents.append(AgentHost(carried, rank, sources))
         agents[-1].outbox.clear()  # Ready: there is no joining here
     wire: deque[tuple[int, int, bytes]] = deque()
 

@@ -8,9 +8,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
+from time import monotonic_ns
 from types import TracebackType
 from typing import Self
 
@@ -18,6 +18,7 @@ from posse.engines.base import Observer, agent_setups, silent
 from posse.engines.events import Died
 from posse.engines.forkserver import Brood, pack
 from posse.engines.hub import Hub
+from posse.engines.sources import of_this_machine
 from posse.hosts.coordinator import CoordinatorHost
 from posse.plan import Plan
 from posse.results.record import RunRecord
@@ -114,7 +115,7 @@ class ProcessEngine:
             self.hub.configure(setups)
             self._configured = setups
         host = CoordinatorHost(
-            plan, network, number, time.monotonic_ns, observe, serial=self._serial
+            plan, network, number, of_this_machine(monotonic_ns), observe, serial=self._serial
         )
         self._serial += 1
         return self.hub.carry(host)

@@ -1,11 +1,7 @@
 """One run of one agent: its machine, its arms, its pace and what it measured."""
 
-import numpy as np
-
 from agent.noise import SeededNoise
-from posse.arms import ArmsContext, ArmsSpec, LabMeans
 from posse.arms.base import FloatArray
-from posse.arms.buffer import RewardBuffer
 from posse.clocks.activity import Activity
 from posse.clocks.lockstep import SlotPace
 from posse.clocks.pace import Order, Pace, Paced
@@ -14,6 +10,7 @@ from posse.clocks.virtual import VirtualPace
 from posse.clocks.wall import WallPace
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.endpoint import Endpoint
+from posse.hosts.rewards import means_of, rewards_of
 from posse.hosts.sources import Chance
 from posse.measure.account import Account
 from posse.seeds import Purpose
@@ -238,38 +235,25 @@ def _machine(
 
 
 def _account(setup: AgentSetup, system: System, chance: Chance) -> Account:
-    """With the means that regret is measured against, where they are known to this agent's host."""
-    references: dict[str, np.ndarray] = {}
-    if isinstance(setup.arms, LabMeans):
-        table = setup.arms.table(setup.agents, chance.common(Purpose.INSTANCE))
-        if system.regret_against == "own":
-            references["regret"] = table[chance.rank]
-        else:
-            references["regret"] = table.mean(axis=0)
-            if (table != table[0]).any():
-                references["regret_local"] = table[chance.rank]
+    """With the means that regret is measured against, where they are known."""
+    references: dict[str, FloatArray] = {}
+    table = None
+    if not isinstance(setup.arms, int):
+        table = means_of(setup.arms, setup.agents, chance)
+    if table is not None and system.regret_against == "own":
+        references["regret"] = table[chance.rank]
+    elif table is not None:
+        references["regret"] = table.mean(axis=0)
+        if (table != table[0]).any():
+            references["regret_local"] = table[chance.rank]
     return Account(setup.arm_count, references)
-
-
-def _rewards(setup: AgentSetup, arms: ArmsSpec, chance: Chance) -> RewardBuffer:
-    """The agent's own arms."""
-    context = ArmsContext(
-        rank=chance.rank,
-        agents=setup.agents,
-        run=chance.run,
-        seed=chance.seed,
-        base=setup.base,
-        rewards=chance.generator(Purpose.REWARDS),
-        instance=chance.common(Purpose.INSTANCE),
-    )
-    return RewardBuffer(chance.sources.arms(arms, context), setup.arm_count)
 
 
 def _pace(run: Paced, setup: AgentSetup, system: System, chance: Chance) -> Pace:
     """The pace of the run's clock."""
     if isinstance(setup.arms, int):
         return SharedPace(run)
-    rewards = _rewards(setup, setup.arms, chance)
+    rewards = rewards_of(setup.arms, setup.agents, setup.base, chance)
     match setup.clock:
         case "virtual":
             return VirtualPace(

@@ -1,24 +1,27 @@
 """The coordinator's side of the wire, without the wire: frames in, frames out.
 
-Both engines run this same object. It runs the server's machine where the system has one, the
-virtual clock where the run has one, and gathers the closing reports.
+Both engines run this same object, one for each run. It runs the server's machine where the system
+has one, the virtual clock where the run has one, and gathers the closing reports. It reads no clock
+and no randomness but what it is handed; see `posse.hosts.sources`.
 """
 
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from time import monotonic, monotonic_ns
 
 from posse.arms.shared import SharedArms
-from posse.clocks.conductor import Conductor
+from posse.clocks.run_clock import run_clock
 from posse.errors import RunFailed
-from posse.hosts.sources import in_milliseconds
-from posse.measure.traffic import Delays, Meter
+from posse.hosts.agreement import Agreement, Complaints
+from posse.hosts.attendance import Attendance
+from posse.hosts.ending import Ending
+from posse.hosts.endpoint import Endpoint
+from posse.hosts.rewards import means_of, rewards_of
+from posse.hosts.sources import Chance, Sources
 from posse.plan import Plan
 from posse.results import field, lab
 from posse.results.assembly import Seen
 from posse.results.record import RunRecord
-from posse.seeds import generator
 from posse.systems.base import CoordinatorContext
 from posse.systems.network import Network
 from protocol import control
@@ -44,9 +47,8 @@ from protocol.machine import (
     TimerFired,
     assert_never_effect,
 )
-from protocol.wire import Codec, Header, Message, Plane, encode, read_header
+from protocol.wire import Codec, Header, Message, Plane
 
-_NAMED = 10
 _CONTROL = int(Plane.CONTROL)  # an enum's member costs a call to look up, once or more per frame
 
 
@@ -54,8 +56,8 @@ class CoordinatorHost:
     """Runs one run: decodes what agents send, carries out what the server's machine wants.
 
     `outbox` holds frames to be carried, as (rank, frame), oldest first. `record` is there when the
-    run is complete. `observe` is called after each data message with this host, for progress.
-    `timer` is when `fire` is to be called, in seconds of `time.monotonic` (infinite: never).
+    run is complete. `observe` is called after each frame with this host, for progress. `timer` is
+    when `fire` is to be called, in seconds of the clock that was handed in (infinite: never).
     """
 
     def __init__(
@@ -63,255 +65,202 @@ class CoordinatorHost:
         plan: Plan,
         network: Network,
         run: int,
-        stamp: Callable[[], int],
+        sources: Sources,
         observe: Callable[["CoordinatorHost"], None] = lambda host: None,
         serial: int | None = None,
     ) -> None:
-        spec = plan.spec
         self.plan = plan
         self.run = run
-        self._serial = run if serial is None else serial
+        spec, system = plan.spec, plan.system
         self.outbox: list[tuple[int, bytes]] = []
         self.record: RunRecord | None = None
-        self.refused: Counter[str] = Counter()
         self.log: defaultdict[str, list[list[float]]] = defaultdict(list)
-        self._system = plan.system
-        self._codec = Codec(self._system.to_coordinator + control.TO_COORDINATOR)
-        self._agents = spec.agents.count
-        self._field = spec.mode == "field"
-        self._stamp = in_milliseconds(stamp) if self._field else stamp
-        self._observe = observe
-        self._meter = Meter()
-        self._delays = Delays()
-        self._sequence: Counter[int] = Counter()
-        self._last: dict[int, int] = {}
         self.timer = math.inf
-        self.dismissed: dict[int, str] = {}
-        self._answers: list[int | None] = [None] * self._agents
-        self._finished: set[int] = set()
-        self._rates = spec.agents.activity.rates(self._agents)
-        self._rate_of_active = 1.0
-        self._rounds_of_finished = 0.0
-        self._exhausted: dict[int, str] = {}
-        self._attested: dict[int, tuple[int, bytes, set[int]]] = {}
-        self._complaints: dict[tuple[str, int, str], None] = {}
-        self._reports: dict[int, control.Report] = {}
-        self._stopped: set[int] = set()
-        self._verdict: Finish | None = None
-        self._began = monotonic_ns()
-        self._slot = 0.0
-        self._reached = [0.0] * self._agents
-        self._elapsed = 0.0
+        self._system = plan.system
         self._network = network
-        self._clock = plan.clock
-        self._conductor = Conductor(self._agents) if self._clock == "virtual" else None
-        self._world = SharedArms(spec, run) if self._system.shared_arms else None
+        self._observe = observe
+        self._field = plan.field
+        sources = sources.coarse() if self._field else sources
+        self._wall = sources.clock
+        chance = Chance(sources, self._field, spec.seed, run, COORDINATOR)
+        agents = spec.agents.count
+        self._endpoint = Endpoint(
+            name=COORDINATOR,
+            run=run if serial is None else serial,
+            peers=range(agents),
+            codec=Codec(system.to_coordinator + control.TO_COORDINATOR),
+            stamp=sources.stamp,
+            outbox=self.outbox,
+            per_link=True,
+        )
+        self._attendance = Attendance(spec.agents.activity.rates(agents))
+        self._ending = Ending(self._attendance, sources.clock)
+        self._agreement = Agreement(agents)
+        self._complaints = Complaints()
+        self._shared = _shared_arms(plan, chance) if plan.system.shared_arms else None
+        self._clock = run_clock(plan.clock, agents, self._shared, sources.clock)
         self._machine: ServerMachine | None = None
-        if self._system.coordinator is not None:
-            self._machine = self._system.coordinator(
+        if system.coordinator is not None:
+            self._machine = system.coordinator(
                 CoordinatorContext(
-                    agents=self._agents,
+                    agents=agents,
                     arms=spec.arms.arm_count(),
                     parameters=plan.parameters,
                     variant=spec.variant,
                     knowledge=network.server,
-                    generator=lambda purpose: generator(
-                        spec.seed, run, COORDINATOR, purpose, field=self._field
-                    ),
+                    generator=chance.generator,
                 )
             )
+
+    # --- what an engine asks ---------------------------------------------------------------------
 
     @property
     def now(self) -> float:
         """The time, in the unit of the run's clock."""
-        if self._conductor is not None:
-            return self._conductor.now
-        if self._world is not None:
-            return float(self._world.slots)
-        if self._clock == "slots":
-            return self._slot
-        since = monotonic_ns() - self._began
-        return (since // 1_000_000 * 1e-3) if self._field else since * 1e-9
+        return self._clock.now
 
-    def expected_rounds(self) -> float:
-        """The activations to be expected by now: those of each agent until it finished.
-
-        Exact counts are the agents' own and come with their reports; this is for progress.
-        """
-        return self._rounds_of_finished + self._rate_of_active * self.now
-
-    def begin(self) -> None:
-        """Start the run."""
-        if self._machine is not None:
-            self._tell(Started())
-        for rank in range(self._agents):
-            self._send(rank, control.Begin(self.plan.spec.seed, self.run))
-
-    def fire(self) -> None:
-        """The time of `timer` has come."""
-        self.timer = math.inf
-        if self._verdict is None:
-            self._tell(TimerFired())
+    @property
+    def refused(self) -> Counter[str]:
+        """What was refused so far, by reason."""
+        return self._endpoint.refused
 
     @property
     def outlives_agents(self) -> bool:
         """Whether the loss of an agent is for the server's machine to deal with."""
         return self._system.outlives_agents
 
-    def lose(self, rank: int) -> None:
-        """The process of agent `rank` is gone; only where `outlives_agents`."""
-        if rank in self.dismissed:
-            return
-        self.dismissed[rank] = "lost"
-        if self._verdict is not None:
-            self._close_if_complete()
-        elif rank not in self._finished:
-            self._finished.add(rank)
-            self._tell(PeerFinished(rank))
+    @property
+    def trouble(self) -> str:
+        """Who refused what whom sent, for the sentence that ends a run; empty if nobody did."""
+        return str(self._complaints)
+
+    def expected_rounds(self) -> float:
+        """The activations to be expected by now."""
+        return self._attendance.expected_rounds(self.now)
 
     def waiting_for(self) -> list[int]:
         """The agents without whose message the run cannot go on, as far as that is known."""
-        if self._verdict is not None:
-            return [n for n in self._present() if n not in self._done_with]
-        if self._conductor is not None and self._conductor.waiting():
-            return self._conductor.waiting()
+        if self._ending.verdict is not None:
+            return self._ending.missing()
+        if waiting := self._clock.waiting():
+            return waiting
         if isinstance(self._machine, GatheringMachine) and (missing := self._machine.missing()):
             return missing
-        left = [n for n in self._present() if n not in self._finished]
-        slowest = min((self._reached[n] for n in left), default=0.0)
-        return [n for n in left if self._reached[n] == slowest]
+        return self._attendance.slowest()
 
-    @property
-    def _done_with(self) -> set[int]:
-        """Who has said the last word of this run: a report, or in the field only that."""
-        return self._stopped if self._field else set(self._reports)
+    # --- what happens ----------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Start the run."""
+        if self._machine is not None:
+            self._tell(Started())
+        for rank in range(self._attendance.agents):
+            self._send(rank, control.Begin(self.plan.spec.seed, self.run))
+
+    def fire(self) -> None:
+        """The time of `timer` has come."""
+        self.timer = math.inf
+        if self._ending.verdict is None:
+            self._tell(TimerFired())
+
+    def lose(self, rank: int) -> None:
+        """The process of agent `rank` is gone; only where `outlives_agents`."""
+        attendance = self._attendance
+        if rank in attendance.dismissed:
+            return
+        attendance.dismissed[rank] = "lost"
+        if self._ending.verdict is not None:
+            self._close_if_complete()
+        elif rank not in attendance.finished:
+            attendance.finished.add(rank)
+            self._tell(PeerFinished(rank))
 
     def fall_silent(self) -> bool:
         """Nothing was heard for the deadline; whether that ends the run as a result.
 
         Where an agent's end would tell of its rewards, silence is how a run ends without consensus.
         """
-        if not self._field or self._system.end != "nothing" or self._verdict is not None:
+        if not self._field or self._system.end != "nothing" or self._ending.verdict is not None:
             return False
-        for rank in self._present():
-            if self._verdict is None:
+        for rank in self._attendance.present():
+            if self._ending.verdict is None:
                 self._tell(PeerFinished(rank))
-        return self._verdict is not None
-
-    def _present(self) -> list[int]:
-        return [n for n in range(self._agents) if n not in self.dismissed]
-
-    @property
-    def trouble(self) -> str:
-        """Who refused what whom sent, for the sentence that ends a run; empty if nobody did."""
-        shown = list(self._complaints)[:_NAMED]
-        return "".join(
-            f"; {by} refused what agent {about} sent: {reason}" for by, about, reason in shown
-        )
+        return self._ending.verdict is not None
 
     def receive(self, rank: int, frame: bytes) -> None:
         """Take one frame from a joined agent. What it did wrong is refused and counted."""
+        endpoint = self._endpoint
         try:
-            header = read_header(frame)
-            if header.source != rank:
-                raise RemoteProtocolError("wrong-source", f"{header.source} from agent {rank}")
-            message = self._codec.decode(header, frame)
-            if header.run != self._serial:
+            header = endpoint.read(rank, frame)
+            if header.run != endpoint.run:
                 raise RemoteProtocolError("stale-run", f"run {header.run}")
-            if rank in self.dismissed:
+            if rank in self._attendance.dismissed:
                 raise RemoteProtocolError("dismissed", f"agent {rank}")
-            if header.sequence <= self._last.get(rank, -1):
-                raise RemoteProtocolError("replayed", f"sequence {header.sequence}")
-            self._last[rank] = header.sequence
+            message = endpoint.decode(header, frame)
             if self._field:
                 # nobody reports what it sent
-                kind = type(message).__name__
-                self._meter.count(rank, COORDINATOR, header.plane, kind, frame)
+                endpoint.count(rank, message, frame)
             if header.plane == _CONTROL:
                 self._control(rank, message, header, frame)
             else:
                 self._data(rank, message, header)
         except RemoteProtocolError as error:
-            self.refused[error.reason] += 1
-            self._complaints[("the coordinator", rank, error.reason)] = None
-        if self._conductor is not None:
-            self._advance(self._conductor)
+            endpoint.refused[error.reason] += 1
+            self._complaints.add("the coordinator", rank, error.reason)
+        if self._ending.verdict is None and (turn := self._clock.next()) is not None:
+            self._clock.owes(turn)
+            self._send(turn, control.Advance())
         self._observe(self)
 
     def _data(self, rank: int, message: Message, header: Header) -> None:
         if self._machine is None:
             raise RemoteProtocolError("out-of-turn", type(message).__name__)
-        if self._verdict is not None:
+        if self._ending.verdict is not None:
             return
-        if header.sent:
-            self._delays.add(self._stamp() - header.sent)
-        self._slot = max(self._slot, header.now)
-        effects = self._machine.handle(Received(rank, message), self.now)
-        self._carry_out(effects)
+        self._endpoint.arrived(header)
+        self._clock.reached(header.now)
+        self._carry_out(self._machine.handle(Received(rank, message), self._clock.now))
 
     def _control(self, rank: int, message: Message, header: Header, frame: bytes) -> None:
+        field, attendance = self._field, self._attendance
         match message:
-            case control.Due(due) if self._conductor is not None:
-                if not self._conductor.heard(rank, due):
+            case control.Due(due):
+                if not self._clock.heard(rank, due):
                     raise RemoteProtocolError("out-of-turn", "Due was not asked for")
-            case control.SlotReached() if self._clock in ("slots", "wall"):
-                self._reached[rank] = header.now
-                self._slot = max(self._slot, header.now)
-                self._observe(self)
-            case control.Finished(arm, exhausted) if rank not in self._finished:
-                self._finished.add(rank)
-                self._rate_of_active -= self._rates[rank]
-                self._rounds_of_finished += self._rates[rank] * self.now
-                self._answers[rank] = arm
-                if exhausted:
-                    self._exhausted[rank] = exhausted
-                if self._verdict is None:
+            case control.SlotReached():
+                attendance.reached(rank, header.now)
+                self._clock.reached(header.now)
+            case control.Finished(arm, exhausted) if rank not in attendance.finished:
+                attendance.finish(rank, arm, exhausted, self.now)
+                if self._ending.verdict is None:
                     self._agent_finished(rank, header.now)
             case control.Attested(step, value):
-                self._compare(rank, step, value)
+                if differ := self._agreement.attest(rank, step, value):
+                    raise RunFailed(differ + self.trouble)
             case control.Complaint(about, reason):
-                self._complaints[(f"agent {rank}", about, reason)] = None
+                self._complaints.add(f"agent {rank}", about, reason)
             case control.Failed(reason):
                 raise RunFailed(reason + self.trouble)
-            case control.Stopped() if self._field and self._verdict is not None:
-                self._stopped.add(rank)
+            case control.Stopped() if field and self._ending.last_word(rank, message):
                 self._close_if_complete()
-            case control.Report() if (
-                not self._field and self._verdict is not None and rank not in self._reports
-            ):
-                self._reports[rank] = message
+            case control.Report() if not field and self._ending.last_word(rank, message):
                 # an agent cannot count its own report in it
-                self._meter.count(rank, COORDINATOR, _CONTROL, "Report", frame)
+                self._endpoint.count(rank, message, frame)
                 self._close_if_complete()
             case _:
                 raise RemoteProtocolError("out-of-turn", type(message).__name__)
 
-    def _compare(self, rank: int, step: int, value: bytes) -> None:
-        """All agents must hold the same after a step."""
-        first, held, said = self._attested.setdefault(step, (rank, value, set()))
-        if held != value:
-            raise RunFailed(
-                f"agents {first} and {rank} hold different results after step {step}, where all "
-                f"must hold the same{self.trouble}"
-            )
-        said.add(rank)
-        if len(said) == self._agents:
-            del self._attested[step]
-
     def _agent_finished(self, rank: int, sent_at: float) -> None:
         if self._machine is not None:
             self._carry_out(self._machine.handle(PeerFinished(rank), sent_at))
-        elif len(self._finished) == self._agents:
+        elif self._attendance.all_finished:
             self._end(Finish("finished"))
 
-    def _advance(self, conductor: Conductor) -> None:
-        if self._verdict is None and (turn := conductor.next()) is not None:
-            conductor.owes(turn)
-            self._send(turn, control.Advance())
+    # --- what the machine asks for ---------------------------------------------------------------
 
     def _tell(self, event: ServerEvent) -> None:
         assert self._machine is not None
-        self._carry_out(self._machine.handle(event, self.now))
+        self._carry_out(self._machine.handle(event, self._clock.now))
 
     def _carry_out(self, effects: ServerEffects) -> None:
         for effect in effects:
@@ -319,87 +268,87 @@ class CoordinatorHost:
                 case Send(to, message):
                     self._send(to, message)
                 case Played(arms, payoffs):
-                    self._shared().played(arms, payoffs)
+                    self._arms().played(arms, payoffs)
                 case Pull():
                     self._pull(effect)
                 case Timer(after):
-                    self.timer = monotonic() + after
+                    self.timer = self._wall() / 1e9 + after
                 case Broadcast(message):
-                    for rank in self._present():
+                    for rank in self._attendance.present():
                         self._send(rank, message)
                 case Dismiss(agent, reason):
-                    self.dismissed[agent] = reason
-                    self.refused[reason] += 1
+                    self._attendance.dismissed[agent] = reason
+                    self._endpoint.refused[reason] += 1
                 case Note(row, at):
                     self._system.results.check(row)
-                    self.log[row.table].append([self.now if at is None else at, *row.cells()])
+                    now = self._clock.now if at is None else at
+                    self.log[row.table].append([now, *row.cells()])
                 case Finish():
                     self._end(effect)
                 case _:
                     assert_never_effect(effect, self._machine, "the coordinator's", ServerEffect)
 
-    def _shared(self) -> SharedArms:
-        if self._world is None:
+    def _arms(self) -> SharedArms:
+        if self._shared is None:
             raise LocalProtocolError(
                 f"{self._system.name} has no arms that all agents share: each agent pulls its own"
             )
-        return self._world
+        return self._shared
 
     def _pull(self, order: Pull) -> None:
-        world = self._shared()
-        if shortage := world.shortage(order):
-            self._exhausted[COORDINATOR] = shortage
+        arms = self._arms()
+        if shortage := arms.shortage(order):
+            self._attendance.exhausted[COORDINATOR] = shortage
             self._end(Finish("exhausted"))
         else:
-            self._tell(world.pull(order))
+            self._tell(arms.pull(order))
+
+    def _send(self, to: int, message: Message) -> None:
+        self._endpoint.send(to, message, self._clock.now)
+        if message.plane != _CONTROL:
+            self._clock.owes(to)
+
+    # --- the end ---------------------------------------------------------------------------------
 
     def _end(self, verdict: Finish) -> None:
-        if self._verdict is None:
-            self._verdict = verdict
+        if self._ending.verdict is None:
+            self._ending.decide(verdict)
             self.timer = math.inf
-            self._elapsed = (monotonic_ns() - self._began) * 1e-9
-            for rank in self._present():
+            for rank in self._attendance.present():
                 self._send(rank, control.Stop())
             self._close_if_complete()
 
     def _close_if_complete(self) -> None:
-        if all(rank in self._done_with for rank in self._present()):
+        if self._ending.complete:
             self.record = self._close()
-
-    def _send(self, to: int, message: Message) -> None:
-        frame = encode(
-            message,
-            run=self._serial,
-            source=COORDINATOR,
-            sequence=self._sequence[to],
-            now=self.now,
-            sent=self._stamp(),
-        )
-        self._sequence[to] += 1
-        self._meter.count(COORDINATOR, to, message.plane, type(message).__name__, frame)
-        if message.plane != _CONTROL and self._conductor is not None:
-            self._conductor.owes(to)
-        self.outbox.append((to, frame))
 
     def _close(self) -> RunRecord:
         """What the run turned out to be."""
-        assert self._verdict is not None
+        assert self._ending.verdict is not None
         seen = Seen(
-            verdict=self._verdict,
-            answers=self._answers,
-            exhausted=self._exhausted,
-            dismissed=self.dismissed,
+            verdict=self._ending.verdict,
+            answers=self._attendance.answers,
+            exhausted=self._attendance.exhausted,
+            dismissed=self._attendance.dismissed,
             log=dict(self.log),
             refused=self.refused,
-            meter=self._meter,
-            delays=self._delays,
-            elapsed=self._elapsed,
+            meter=self._endpoint.meter,
+            delays=self._endpoint.delays,
+            elapsed=self._ending.elapsed,
             network=self._network.facts,
-            world=self._world,
+            shared=self._shared,
         )
         if self._field:
             record = field.record(self.plan, self.run, seen)
         else:
-            record = lab.record(self.plan, self.run, seen, self._reports)
+            record = lab.record(self.plan, self.run, seen, self._ending.reports)
         self._system.results.complete(self.plan.spec, self.plan.parameters, record)
         return record
+
+
+def _shared_arms(plan: Plan, chance: Chance) -> SharedArms:
+    """The arms that all agents of a run share."""
+    arms, agents, base = plan.spec.arms, plan.spec.agents.count, plan.spec.base
+    table = means_of(arms, agents, chance)
+    means = None if table is None else table[0]
+    return SharedArms(rewards_of(arms, agents, base, chance), agents, arms.arm_count(), means)

@@ -84,32 +84,25 @@ class Endpoint:
         """Encode, number and count a message to one peer."""
         if to not in self._peers:
             raise LocalProtocolError(f"{who(self.name)} has no link to {to}")
-        frame = self._frame(to if self._per_link else NEIGHBOURS, message, now)
-        self.count(self.name, to, message, frame)
+        frame = self._frame(message, to if self._per_link else NEIGHBOURS, now)
+        self.meter.count(self.name, to, message.plane, type(message).__name__, frame)
         self._outbox.append((to, frame))
 
     def send_to_all(self, neighbours: tuple[int, ...], message: Message, now: float) -> None:
         """Encode, number and count a message that all neighbours are sent as one frame."""
-        frame = self._frame(NEIGHBOURS, message, now)
+        frame = self._frame(message, NEIGHBOURS, now)
         kind = type(message).__name__
         self.meter.count_each(self.name, neighbours, message.plane, kind, frame)
         self._outbox.append((NEIGHBOURS, frame))
 
-    def count(self, source: int, target: int, message: Message, frame: bytes) -> None:
-        """Count a frame; the sender does, unless it cannot or must not say what it sent."""
-        self.meter.count(source, target, message.plane, type(message).__name__, frame)
+    def count(self, source: int, message: Message, frame: bytes) -> None:
+        """Count a frame that came in, where its sender cannot or must not say what it sent."""
+        self.meter.count(source, self.name, message.plane, type(message).__name__, frame)
 
-    def _frame(self, lane: int, message: Message, now: float) -> bytes:
-        number = self._numbers.get(lane, 0)
-        self._numbers[lane] = number + 1
-        return encode(
-            message,
-            run=self._stated,
-            source=self.name,
-            sequence=number,
-            now=now,
-            sent=self._stamp(),
-        )
+    def _frame(self, message: Message, row: int, now: float) -> bytes:
+        numbers = self._numbers
+        numbers[row] = number = numbers.get(row, -1) + 1
+        return encode(message, self._stated, self.name, number, now, self._stamp())
 
 
 def to_blame(sender: int | None, frame: bytes) -> int | None:

@@ -28,7 +28,7 @@ QUANTILES = (0.5, 0.9, 0.99, 1.0)
 class Seen:
     """What the coordinator itself knows of a run that has ended.
 
-    `world`: the arms, where all agents share them. `elapsed` is in seconds. The rest is as in
+    `shared`: the arms, where all agents share them. `elapsed` is in seconds. The rest is as in
     `RunRecord`.
     """
 
@@ -42,7 +42,7 @@ class Seen:
     delays: Delays
     elapsed: float
     network: dict[str, Any]
-    world: SharedArms | None
+    shared: SharedArms | None
 
 
 def begun(spec: RunSpec, run: int, seen: Seen) -> RunRecord:
@@ -61,9 +61,9 @@ def begun(spec: RunSpec, run: int, seen: Seen) -> RunRecord:
         refused=dict(seen.refused),
         elapsed_seconds=seen.elapsed,
     )
-    if seen.world is not None:
-        record.slots = seen.world.slots
-        add_pulls(record, seen.world.pulls, seen.world.pulls.sum(axis=1).tolist())
+    if seen.shared is not None:
+        record.slots = seen.shared.slots
+        add_pulls(record, seen.shared.pulls, seen.shared.pulls.sum(axis=1).tolist())
     return record
 
 

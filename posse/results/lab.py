@@ -28,13 +28,13 @@ def record(plan: Plan, run: int, seen: Seen, reported: dict[int, control.Report]
         delays.update(report.delays)
     found = begun(spec, run, seen)
     in_slots = plan.clock == "slots"
-    if seen.world is None:
+    if seen.shared is None:
         pulls = np.array([np.frombuffer(report.pulls, dtype="<i8") for report in reports])
         add_pulls(found, pulls, [report.activations for report in reports])
         found.slots = max(report.slots for report in reports) if in_slots else None
     if not in_slots:
         found.rounds = sum(found.activations_per_agent)
-    _add_regret(found, reports, seen.world, in_slots=in_slots)
+    _add_regret(found, reports, seen.shared, in_slots=in_slots)
     found.links = seen.meter.links()
     found.communication = traffic(found.links)
     found.delay = _delay(delay(delays), reports)
@@ -69,12 +69,12 @@ def _no_report(arms: int) -> control.Report:
 
 
 def _add_regret(
-    record: RunRecord, reports: list[control.Report], world: SharedArms | None, *, in_slots: bool
+    record: RunRecord, reports: list[control.Report], shared: SharedArms | None, *, in_slots: bool
 ) -> None:
     """Totals by reference, and the curve of the whole group, where means are known."""
-    if world is not None and world.regret is not None:
-        record.regret = world.regret.total
-        record.regret_curve = regret.merge([world.regret.curve()], by_time=in_slots)
+    if shared is not None and shared.regret is not None:
+        record.regret = shared.regret.total
+        record.regret_curve = regret.merge([shared.regret.curve()], by_time=in_slots)
         return
     measured = [report for report in reports if report.curve]
     if measured:

@@ -230,7 +230,7 @@ def test_an_end_that_tells_of_withheld_votes_is_kept_back(rewards: Path) -> None
 
 def test_where_ends_are_kept_back_silence_ends_the_run(rewards: Path) -> None:
     run = field_spec(rewards, agents=40, system="corrupted-elimination")
-    host = CoordinatorHost(run, run.network(0), 0, lambda: 0)
+    host = CoordinatorHost(run, run.network(0), 0, sources())
     host.begin()
     vote = encode(Vote((1,)), run=0, source=3, sequence=0, now=0.0, sent=0)
     host.receive(3, vote)
@@ -241,7 +241,7 @@ def test_where_ends_are_kept_back_silence_ends_the_run(rewards: Path) -> None:
     assert host.record is not None
     assert host.record.status == "no_consensus"
     public = field_spec(rewards)
-    assert not CoordinatorHost(public, public.network(0), 0, lambda: 0).fall_silent()
+    assert not CoordinatorHost(public, public.network(0), 0, sources()).fall_silent()
 
 
 def test_times_are_whole_milliseconds_in_the_field(rewards: Path) -> None:

@@ -19,8 +19,9 @@ from posse.engines import memory
 from posse.engines.base import agent_setups
 from posse.errors import ArmsError, SpecError
 from posse.hosts.agent import AgentHost
+from posse.hosts.sources import Chance
 from posse.results.directory import RunDirectory
-from posse.seeds import Purpose, generator
+from posse.seeds import Purpose
 from posse.systems import get_system, names
 from posse.theory import anonymity
 from protocol.cooperative import means_record, reward_record
@@ -270,10 +271,12 @@ def test_what_agents_believe_of_lies_must_be_said(rewards: Path) -> None:
 
 def test_everybodys_randomness_is_new_in_every_run_of_the_field() -> None:
     for purpose in Purpose:
-        lab = [generator(0, 0, COORDINATOR, purpose).integers(2**62) for _ in range(2)]
-        real = [generator(0, 0, COORDINATOR, purpose, field=True).integers(2**62) for _ in range(2)]
-        assert lab[0] == lab[1]
-        assert real[0] != real[1]
+        lab, real = (Chance(sources(), field, 0, 0, COORDINATOR) for field in (False, True))
+        for drawn in (lab.generator, lab.common, real.generator, real.common):
+            same = drawn(purpose).integers(2**62) == drawn(purpose).integers(2**62)
+            assert same == (drawn.__self__ is lab)
+        assert lab.secret(purpose) == lab.secret(purpose)
+        assert real.secret(purpose) != real.secret(purpose)
 
 
 def test_who_uploads_and_who_wins_is_drawn_anew(rewards: Path) -> None:

@@ -18,6 +18,7 @@ from protocol import control
 from protocol.machine import COORDINATOR
 from protocol.mase import Vote
 from protocol.wire import HEADER, VERSION, Message, encode
+from tests.support.hosts import sources
 from tests.support.runs import spec
 
 
@@ -168,7 +169,7 @@ def test_a_bad_agent_is_refused_and_counted_and_the_run_goes_on(
 def test_bad_frames_leave_the_coordinator_as_it_was() -> None:
     run = spec("mase", agents=8)
     network = run.network(0)
-    host = CoordinatorHost(run, network, 0, lambda: 0)
+    host = CoordinatorHost(run, network, 0, sources())
     host.begin()
     host.outbox.clear()
     for frame in (b"", b"po", wrong_version(), raw("Vote"), raw("Vote", [-1]), raw("Vote", [[]])):

@@ -1,0 +1,41 @@
+"""What agents hold in common, and what they hold against each other."""
+
+_NAMED = 10
+
+
+class Agreement:
+    """Where all agents must hold the same after a step: what was said of it so far."""
+
+    def __init__(self, agents: int) -> None:
+        self._agents = agents
+        self._steps: dict[int, tuple[int, bytes, set[int]]] = {}
+
+    def attest(self, rank: int, step: int, value: bytes) -> str:
+        """An agent says what it holds; a sentence if another holds something else, else empty."""
+        first, held, said = self._steps.setdefault(step, (rank, value, set()))
+        if held != value:
+            return (
+                f"agents {first} and {rank} hold different results after step {step}, where all "
+                "must hold the same"
+            )
+        said.add(rank)
+        if len(said) == self._agents:
+            del self._steps[step]
+        return ""
+
+
+class Complaints:
+    """Who refused what whom sent: the first few, for the sentence that ends a run."""
+
+    def __init__(self) -> None:
+        self._said: dict[tuple[str, int, str], None] = {}
+
+    def add(self, by: str, about: int, reason: str) -> None:
+        """`by` refused something that agent `about` sent."""
+        if len(self._said) < _NAMED:
+            self._said[by, about, reason] = None
+
+    def __str__(self) -> str:
+        return "".join(
+            f"; {by} refused what agent {about} sent: {reason}" for by, about, reason in self._said
+        )

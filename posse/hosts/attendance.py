@@ -1,0 +1,59 @@
+"""Who takes part in a run, and how far each has come."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Attendance:
+    """The agents of one run, as the coordinator knows them.
+
+    `rates` are how often each acts in relation to the others (P_N), shape (agents,).
+    `answers` has each agent's own arm, `exhausted` whose rewards ran out (-1: those that all
+    share), `dismissed` which agents the run went on without, and why.
+    """
+
+    def __init__(self, rates: NDArray[np.float64]) -> None:
+        self._rates: list[float] = rates.tolist()
+        self.agents = len(self._rates)
+        self.answers: list[int | None] = [None] * self.agents
+        self.exhausted: dict[int, str] = {}
+        self.dismissed: dict[int, str] = {}
+        self.finished: set[int] = set()
+        self._reached = [0.0] * self.agents
+        self._rate_of_active = 1.0
+        self._rounds_of_finished = 0.0
+
+    def present(self) -> list[int]:
+        """The agents that were not dismissed."""
+        return [n for n in range(self.agents) if n not in self.dismissed]
+
+    def finish(self, rank: int, arm: int | None, exhausted: str, now: float) -> None:
+        """An agent said that it is done."""
+        self.finished.add(rank)
+        self._rate_of_active -= self._rates[rank]
+        self._rounds_of_finished += self._rates[rank] * now
+        self.answers[rank] = arm
+        if exhausted:
+            self.exhausted[rank] = exhausted
+
+    @property
+    def all_finished(self) -> bool:
+        """Whether every agent is done."""
+        return len(self.finished) == self.agents
+
+    def reached(self, rank: int, now: float) -> None:
+        """An agent has come to `now`."""
+        self._reached[rank] = now
+
+    def slowest(self) -> list[int]:
+        """Of those that are present and not done, the ones that have come least far."""
+        left = [n for n in self.present() if n not in self.finished]
+        least = min((self._reached[n] for n in left), default=0.0)
+        return [n for n in left if self._reached[n] == least]
+
+    def expected_rounds(self, now: float) -> float:
+        """The activations to be expected by `now`: those of each agent until it finished.
+
+        Exact counts are the agents' own and come with their reports; this is for progress.
+        """
+        return self._rounds_of_finished + self._rate_of_active * now

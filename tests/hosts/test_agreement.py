@@ -1,0 +1,29 @@
+"""What agents hold in common, and what they hold against each other."""
+
+from posse.hosts.agreement import Agreement, Complaints
+
+
+def test_who_holds_something_else_is_named() -> None:
+    agreement = Agreement(3)
+    assert agreement.attest(2, 1, b"x") == ""
+    assert agreement.attest(1, 1, b"x") == ""
+    said = agreement.attest(0, 1, b"y")
+    assert said.startswith("agents 2 and 0 hold different results after step 1")
+
+
+def test_a_step_that_all_agree_on_is_forgotten() -> None:
+    agreement = Agreement(2)
+    for step in range(100):
+        assert agreement.attest(0, step, bytes([step])) == ""
+        assert agreement.attest(1, step, bytes([step])) == ""
+    assert agreement._steps == {}
+
+
+def test_a_few_complaints_are_said_each_once() -> None:
+    complaints = Complaints()
+    assert str(complaints) == ""
+    for about in range(100):
+        complaints.add("agent 7", about // 2, "malformed")
+    said = str(complaints)
+    assert said.startswith("; agent 7 refused what agent 0 sent: malformed; agent 7 refused what")
+    assert said.count(";") == 10

@@ -1,0 +1,72 @@
+"""Who is present, who is done, and who holds a run up."""
+
+import numpy as np
+import pytest
+
+from posse.hosts.attendance import Attendance
+from posse.hosts.ending import Ending
+from protocol import control
+from protocol.machine import Finish
+
+
+def report() -> control.Report:
+    used = control.Resources(0.0, 0, 0)
+    return control.Report(b"", 0, 0, {}, {}, [], {}, {}, [], {}, {}, used)
+
+
+def of(agents: int) -> Attendance:
+    return Attendance(np.full(agents, 1 / agents))
+
+
+def test_everybody_is_present_until_dismissed() -> None:
+    attendance = of(4)
+    attendance.dismissed[2] = "silent"
+    assert attendance.present() == [0, 1, 3]
+
+
+def test_the_slowest_hold_a_run_up() -> None:
+    attendance = of(4)
+    assert attendance.slowest() == [0, 1, 2, 3]
+    for rank, now in ((0, 50.0), (1, 100.0), (2, 50.0)):
+        attendance.reached(rank, now)
+    assert attendance.slowest() == [3]
+    attendance.finish(3, None, "", 10.0)
+    assert attendance.slowest() == [0, 2]
+    attendance.dismissed[0] = "lost"
+    assert attendance.slowest() == [2]
+
+
+def test_what_agents_say_at_their_end_is_kept() -> None:
+    attendance = of(2)
+    attendance.finish(1, 4, "", 1.0)
+    assert not attendance.all_finished
+    attendance.finish(0, None, "arm 2 has 0 rewards left and 1 are needed", 2.0)
+    assert attendance.all_finished
+    assert attendance.answers == [None, 4]
+    assert attendance.exhausted == {0: "arm 2 has 0 rewards left and 1 are needed"}
+
+
+def test_expected_rounds_are_those_of_each_agent_until_it_finished() -> None:
+    """Agents of rates 1/2, 1/4, 1/4; the first is done at 8, and it is 20."""
+    attendance = Attendance(np.array([0.5, 0.25, 0.25]))
+    assert attendance.expected_rounds(8.0) == 8.0
+    attendance.finish(0, None, "", 8.0)
+    assert attendance.expected_rounds(20.0) == pytest.approx(0.5 * 8 + 0.25 * 20 + 0.25 * 20)
+
+
+def test_a_run_is_complete_when_all_who_are_present_had_their_last_word() -> None:
+    clock = iter([1_000_000_000, 3_500_000_000])
+    attendance = of(3)
+    ending = Ending(attendance, lambda: next(clock))
+    assert not ending.last_word(0, control.Stopped())  # nobody said that it is over
+    ending.decide(Finish("horizon"))
+    assert ending.elapsed == 2.5
+    assert ending.missing() == [0, 1, 2]
+    assert ending.last_word(1, control.Stopped())
+    assert not ending.last_word(1, control.Stopped())  # it is the last
+    assert ending.last_word(0, report())
+    assert ending.missing() == [2]
+    assert not ending.complete
+    attendance.dismissed[2] = "lost"
+    assert ending.complete
+    assert list(ending.reports) == [0]

@@ -1,0 +1,198 @@
+"""The coordinator's host without sockets: turns, ends, losses and hostile agents."""
+
+import math
+from typing import Any
+
+import pytest
+
+from posse.errors import RunFailed
+from posse.hosts.coordinator import CoordinatorHost
+from posse.plan import Plan
+from protocol import control
+from protocol.mase import Eliminated, Vote
+from protocol.players import Choice
+from protocol.wire import Message, kind_of, read_header
+from tests.support.hosts import frame, sources
+from tests.support.players import spec as players
+from tests.support.runs import spec
+
+
+class Told:
+    """A coordinator's host, and agents whose frames are written here by hand."""
+
+    def __init__(self, run: Plan, clock: Any = lambda: 0) -> None:
+        network = run.network(0)
+        self.host = CoordinatorHost(run, network, 0, sources(clock))
+        self._numbers: dict[int, int] = {}
+        self.host.begin()
+        self.sent()
+
+    def say(self, rank: int, message: Message, now: float = 0.0) -> None:
+        number = self._numbers[rank] = self._numbers.get(rank, -1) + 1
+        self.host.receive(rank, frame(message, rank, number, now=now))
+
+    def sent(self) -> list[tuple[int, str]]:
+        said = [(to, kind_of(data)) for to, data in self.host.outbox]
+        self.host.outbox.clear()
+        return said
+
+
+def report(arms: int = 10, **changes: Any) -> control.Report:
+    given: dict[str, Any] = {
+        "pulls": bytes(8 * arms),
+        "activations": 0,
+        "slots": 0,
+        "regret": {},
+        "curve": {},
+        "links": [],
+        "delays": {},
+        "refused": {},
+        "releases": [],
+        "log": {},
+        "seconds": {},
+        "resources": control.Resources(0.0, 0, 0),
+    }
+    return control.Report(**(given | changes))
+
+
+def test_the_earliest_acts_when_all_have_said_when() -> None:
+    told = Told(spec("mase", agents=8))
+    for rank in range(8):
+        assert told.sent() == []
+        assert told.host.waiting_for() == list(range(rank, 8))
+        told.say(rank, control.Due(10.0 - rank))
+    assert told.sent() == [(7, "Advance")]
+    assert told.host.now == 3.0
+    assert told.host.waiting_for() == [7]
+    told.say(7, control.Due(math.inf), now=3.0)
+    assert told.sent() == [(6, "Advance")]
+
+
+def test_whoever_was_told_something_says_anew_when_it_acts() -> None:
+    """Five votes eliminate an arm of `mase` here; then nobody's turn is known any more."""
+    told = Told(spec("mase", agents=8))
+    for rank in range(8):
+        told.say(rank, control.Due(rank + 1.0))
+    for rank in range(4):
+        assert told.sent() == [(rank, "Advance")]
+        told.say(rank, Vote((1,)), now=rank + 1.0)
+        told.say(rank, control.Due(math.inf), now=rank + 1.0)
+    told.sent()
+    told.say(4, Vote((1,)), now=5.0)
+    assert told.sent() == [(n, "Eliminated") for n in range(8)]
+    assert told.host.log["eliminations"] == [[5.0, 1]]
+    told.say(4, control.Due(math.inf), now=5.0)
+    assert told.sent() == []
+    assert told.host.waiting_for() == list(range(8))
+
+
+def test_without_a_server_a_run_ends_when_all_have_finished() -> None:
+    told = Told(spec("independent", agents=3))
+    for rank in range(3):
+        told.say(rank, control.Finished(rank))
+    assert told.sent() == [(n, "Stop") for n in range(3)]
+    for rank in range(3):
+        assert told.host.record is None
+        assert told.host.waiting_for() == list(range(rank, 3))
+        told.say(rank, report())
+    assert told.host.record is not None
+    assert told.host.record.answers == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        (control.Due(1.0), "out-of-turn"),  # it was not asked again
+        (control.Stopped(), "out-of-turn"),  # the run goes on
+        (report(), "out-of-turn"),
+        (control.Finished(0), "out-of-turn"),  # it said so before
+        (Vote((99,)), "no-such-arm"),
+        (Eliminated((1,)), "unknown-kind"),
+        (control.Begin(0, 0), "unknown-kind"),
+    ],
+)
+def test_what_an_agent_says_out_of_turn_is_refused_and_named(message: Any, reason: str) -> None:
+    told = Told(spec("mase", agents=8))
+    told.say(2, control.Due(1.0))
+    told.say(2, control.Finished(None))
+    waiting = told.host.waiting_for()
+    told.say(2, message)
+    assert told.host.refused == {reason: 1}
+    assert told.host.trouble == f"; the coordinator refused what agent 2 sent: {reason}"
+    assert told.sent() == []
+    assert told.host.waiting_for() == waiting
+
+
+def test_frames_of_another_run_or_in_anothers_name_are_refused() -> None:
+    host = Told(spec("mase", agents=8)).host
+    host.receive(2, frame(control.Due(1.0), 3, 0))
+    host.receive(2, frame(control.Due(1.0), 2, 0, run=1))
+    host.receive(2, frame(control.Due(1.0), 2, 0))
+    host.receive(2, frame(control.Due(1.0), 2, 0))
+    assert host.refused == {"wrong-source": 1, "stale-run": 1, "replayed": 1}
+    assert host.waiting_for() == [0, 1, 3, 4, 5, 6, 7]
+
+
+def test_nothing_more_is_taken_from_whoever_was_dismissed() -> None:
+    told = Told(players(players=3))
+    assert told.host.outlives_agents
+    told.host.lose(1)
+    told.host.lose(1)
+    told.say(1, Choice(1, 0))
+    assert told.host.refused["dismissed"] == 1
+    assert told.sent() == [(0, "Stop"), (2, "Stop")]  # by default players do not go on
+    for rank in (0, 2):
+        told.say(rank, report())
+    assert told.host.record is not None
+    assert told.host.record.dismissed == {1: "left"}
+
+
+def test_time_passes_with_the_slots_of_arms_that_all_share() -> None:
+    told = Told(players(players=2))
+    for slot in (1, 2):
+        told.say(0, Choice(slot, 0))
+        assert told.sent() == []
+        told.say(1, Choice(slot, 1))
+        times = {read_header(data).now for _, data in told.host.outbox}
+        assert times == {float(slot)} == {told.host.now}
+        assert told.sent() == [(0, "Outcome"), (1, "Outcome")]
+
+
+def test_a_timer_is_set_by_the_clock_that_was_handed_in() -> None:
+    seconds = [1_000.0]
+    run = players(players=2, deadline=7.0)
+    told = Told(run, lambda: int(seconds[0] * 1e9))
+    assert told.host.timer == 1_007.0
+    seconds[0] = 1_003.0
+    for rank in range(2):
+        told.say(rank, Choice(1, rank))
+    assert told.host.timer == 1_010.0
+    told.sent()
+    told.say(0, Choice(2, 0))
+    told.host.fire()
+    assert told.host.refused == {"silent": 1}
+    assert told.host.timer == math.inf
+    assert told.sent() == [(0, "Stop")]
+
+
+def test_how_far_agents_are_says_whom_a_run_waits_for() -> None:
+    told = Told(spec("independent", agents=3, engine={"clock": "wall"}))
+    told.say(0, control.SlotReached(), now=50.0)
+    told.say(2, control.SlotReached(), now=100.0)
+    assert told.host.waiting_for() == [1]
+    told.say(1, control.SlotReached(), now=60.0)
+    assert told.host.waiting_for() == [0]
+
+
+def test_a_failure_ends_the_run_with_what_was_refused() -> None:
+    told = Told(spec("mase", agents=8))
+    told.say(3, control.Complaint(4, "malformed"))
+    with pytest.raises(RunFailed, match="no way on; agent 3 refused what agent 4 sent: malformed"):
+        told.say(5, control.Failed("no way on"))
+
+
+def test_agents_that_hold_different_results_end_the_run() -> None:
+    told = Told(spec("mase", agents=8))
+    told.say(3, control.Attested(1, b"x"))
+    with pytest.raises(RunFailed, match="agents 3 and 4 hold different results after step 1"):
+        told.say(4, control.Attested(1, b"y"))
