@@ -81,14 +81,15 @@ def read_header(frame: bytes) -> Header:
     """The header of a frame, or `RemoteProtocolError` if it is not one of ours."""
     if len(frame) < HEADER.size:
         raise RemoteProtocolError("short", f"{len(frame)} bytes")
-    header = tuple.__new__(Header, HEADER.unpack_from(frame))
-    if header.magic != MAGIC:
+    fields = HEADER.unpack_from(frame)
+    magic, version, _, _, _, _, now, _ = fields
+    if magic != MAGIC:
         raise RemoteProtocolError("garbage", "the frame does not begin with posse's magic")
-    if header.version != VERSION:
-        raise RemoteProtocolError("version", f"version {header.version}, ours is {VERSION}")
-    if not math.isfinite(header.now):
+    if version != VERSION:
+        raise RemoteProtocolError("version", f"version {version}, ours is {VERSION}")
+    if not math.isfinite(now):
         raise RemoteProtocolError("not-finite", "the frame's time is NaN or infinite")
-    return header
+    return tuple.__new__(Header, fields)
 
 
 def kind_of(frame: bytes) -> str:
