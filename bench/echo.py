@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 
-from posse.systems.base import CoordinatorContext, System
+from posse.systems.base import System
+from posse.systems.context import AgentContext, CoordinatorContext
+from posse.systems.shapes import AgentRole, ServerRole, Star
 from protocol.errors import RemoteProtocolError
 from protocol.machine import (
     COORDINATOR,
@@ -80,6 +82,10 @@ class EchoServer:
                 return []
 
 
+def _agent(context: AgentContext) -> EchoAgent:
+    return EchoAgent(context.parameters.size, context.parameters.messages)
+
+
 def _server(context: CoordinatorContext) -> EchoServer:
     return EchoServer(context.agents)
 
@@ -90,9 +96,6 @@ ECHO = System(
     paper="none",
     parameters=EchoParameters,
     clocks=("wall",),
-    agent=lambda context: EchoAgent(context.parameters.size, context.parameters.messages),
-    coordinator=_server,
-    to_agent=(EchoReply,),
-    to_coordinator=(EchoRequest,),
+    shape=Star(AgentRole(_agent, (EchoReply,)), ServerRole(_server, (EchoRequest,))),
     claim=lambda parameters, variant: Claim(mechanism="none"),
 )

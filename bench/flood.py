@@ -4,7 +4,9 @@ from dataclasses import dataclass, field
 
 from posse.spec.runfile import RunSpec
 from posse.systems.base import System
+from posse.systems.context import AgentContext
 from posse.systems.network import Network, along
+from posse.systems.shapes import AgentRole, Mesh, Wiring
 from protocol.errors import RemoteProtocolError
 from protocol.machine import AgentEffects, AgentEvent, Finish, Parameters, Received, Send, Started
 from protocol.privacy import Claim
@@ -59,19 +61,17 @@ def _network(spec: RunSpec, parameters: MeshParameters, run: int) -> Network:
     return along(spec.graph(run))
 
 
+def _agent(context: AgentContext) -> MeshAgent:
+    p: MeshParameters = context.parameters
+    return MeshAgent(context.neighbours, bytes(p.size), p.slots)
+
+
 MESH = System(
     name="bench-mesh",
     title="a frame per link and slot, for benchmarks",
     paper="none",
     parameters=MeshParameters,
     clocks=("slots",),
-    agent=lambda context: MeshAgent(
-        context.neighbours, bytes(context.parameters.size), context.parameters.slots
-    ),
-    coordinator=None,
-    to_agent=(MeshFrame,),
-    to_coordinator=(),
+    shape=Mesh(AgentRole(_agent, (MeshFrame,)), Wiring(_network)),
     claim=lambda parameters, variant: Claim(mechanism="none"),
-    has_topology=True,
-    network=_network,
 )

@@ -18,7 +18,8 @@ from posse.spec.explain import convert
 from posse.spec.runfile import Clock, RunSpec, read
 from posse.spec.topology import require_connected
 from posse.systems import System, get_system
-from posse.systems.network import Network
+from posse.systems.base import LabOnly
+from posse.systems.network import Network, unlinked
 from posse.theory.bounds import Bound
 from protocol.machine import COORDINATOR, Parameters
 from protocol.privacy import Claim
@@ -49,14 +50,17 @@ class Plan:
         Rewards without a bound are protected by none that needs one.
         """
         claim = self.system.claim(self.parameters, self.spec.variant)
-        if claim is None or not self.system.needs_unit_interval or self.spec.arms.unit_interval:
+        if claim is None or not self.system.unit_interval or self.spec.arms.unit_interval:
             return claim
         why = "Not satisfied here: its proof needs rewards in [0, 1], and these have no bound."
         return msgspec.structs.replace(claim, holds=False, note=f"{why} {claim.note}".rstrip())
 
     def network(self, run: int) -> Network:
         """Who hears whom in run `run`, and what each is told of it."""
-        return self.system.network(self.spec, self.parameters, run)
+        wiring = self.system.wiring
+        if wiring is None:
+            return unlinked(self.spec.agents.count)
+        return wiring.network(self.spec, self.parameters, run)
 
     def bound(self, run: int) -> Bound:
         """What theory says about run `run`."""
@@ -69,7 +73,7 @@ class Plan:
         coordinator lacks where it keeps the arms.
         """
         count = self.spec.agents.count if spawn is None else spawn
-        ranks = (COORDINATOR,) if self.system.shared_arms else range(count)
+        ranks = (COORDINATOR,) if self.system.shares_arms else range(count)
         if said := self.spec.arms.missing(self.spec.base, ranks):
             return f"arms.{said}"
         if self.field and count and not noise.is_here():
@@ -127,12 +131,13 @@ def _check(plan: Plan) -> None:
             f"'{plan.clock}' does not fit {system.name}; known: {', '.join(system.clocks)}",
         )
     try:
-        if not system.shared_arms:
+        if not system.shares_arms:
             spec.arms.check_agents(spec.agents.count)
     except ValueError as error:
         raise SpecError("arms", str(error)) from None
-    if system.needs_unit_interval and not spec.arms.unit_interval:
-        printed = system.unbounded_as_printed and not plan.field
+    limits = system.unit_interval
+    if limits is not None and not spec.arms.unit_interval:
+        printed = limits.unless_printed and not plan.field
         if not (printed and spec.variant == "printed"):
             way = ', or variant = "printed", whose claim then does not hold' if printed else ""
             raise SpecError(
@@ -142,11 +147,11 @@ def _check(plan: Plan) -> None:
             )
     if plan.field:
         _check_field(plan)
-    if spec.topology is not None and not system.has_topology:
+    if spec.topology is not None and system.wiring is None:
         raise SpecError("topology", f"{system.name} has none; delete the table")
-    if system.has_topology:
+    if system.wiring is not None:
         graph = spec.graph(run=0)
-        if not system.components:
+        if not system.wiring.components:
             require_connected(graph)
     spec.agents.activity.rates(spec.agents.count)
     system.check(spec, plan.parameters)
@@ -155,9 +160,11 @@ def _check(plan: Plan) -> None:
 def _check_field(plan: Plan) -> None:
     """What a run with real rewards must not have."""
     spec, system = plan.spec, plan.system
-    if not system.field:
-        why = system.lab_only or "has noise or messages that are not made for real rewards"
-        raise SpecError("mode", f"'field' is not for {system.name}: it {why}; use it in the lab")
+    if isinstance(system.field, LabOnly):
+        raise SpecError(
+            "mode",
+            f"'field' is not for {system.name}: it {system.field.why}; use it in the lab",
+        )
     if spec.seed:
         raise SpecError("seed", "is the lab's; in the field noise cannot be repeated. Delete it")
     if spec.repeat != 1:

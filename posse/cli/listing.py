@@ -13,6 +13,7 @@ from posse.errors import SpecError
 from posse.plan import Plan
 from posse.spec.activity import ActivitySpec
 from posse.spec.topology import KINDS as KINDS_OF_TOPOLOGY
+from posse.systems.base import LabOnly
 
 _SECTIONS = ("all", "systems", "arms", "topologies")
 
@@ -56,8 +57,8 @@ def _system(name: str) -> None:
     system = systems.get_system(name)
     print(f"\n  {name}: {system.title}")
     print(f"    {system.paper}; clock: {', '.join(system.clocks)}")
-    if not system.field:
-        print(f"    not for the field: it {system.lab_only or 'needs a lab'}")
+    if isinstance(system.field, LabOnly):
+        print(f"    not for the field: it {system.field.why}")
     _fields(system.parameters)
 
 

@@ -20,7 +20,7 @@ def agent_setups(
     """What each agent is told."""
     spec, untold = plan.spec, plan.system.untold
     parameters = {name: p for name, p in spec.parameters.items() if name not in untold}
-    arms = spec.arms.arm_count() if plan.system.shared_arms else spec.arms
+    arms = spec.arms.arm_count() if plan.system.shares_arms else spec.arms
     rates = spec.agents.activity.rates(spec.agents.count)
     return [
         AgentSetup(

@@ -3,7 +3,7 @@
 There are two kinds, and a system says which it needs:
 
 `EachLink`  one PUSH socket per neighbour. What is said to one is carried to that one alone.
-`OneToAll`  for systems in which an agent says the same to all (`System.broadcasts`): one XPUB
+`OneToAll`  for systems in which an agent says the same to all (`Wiring.broadcasts`): one XPUB
             socket, so that a frame is handed to ZeroMQ once, whatever the number of neighbours.
 
 Topics would let the second kind address one neighbour, but a subscriber chooses its topics, and so

@@ -52,7 +52,7 @@ class ProcessEngine:
         self._serial = 0
         self._nursery: subprocess.Popen[bytes] | None = None
         self._keys = keys
-        self._mesh = plan.system.has_topology
+        self._mesh = plan.system.wiring is not None
         self._folder = _folder() if spec.engine.transport == "ipc" and bind is None else None
         if bind is None:
             bind = f"ipc://{self._folder}/hub" if self._folder else "tcp://127.0.0.1:*"

@@ -237,7 +237,7 @@ class RemoteAgent(AgentProcess):
             return
         quickest = sorted(self._trips)[: _ROUND_TRIPS // 2]
         self._offset = int(statistics.median(offset for _, offset in quickest))
-        if get_system(self._system).has_topology:
+        if get_system(self._system).wiring is not None:
             self._inbox_address = self._inbox_address or self._advertised(self._inbox_wanted)
         self._joined = True
         LOG.info(

@@ -34,7 +34,7 @@ def codec_of(system: str) -> Codec:
 
     Making it costs half a megabyte of fresh memory; made before the fork, all agents share one.
     """
-    return Codec(get_system(system).to_agent + control.TO_AGENT)
+    return Codec(get_system(system).agent.hears + control.TO_AGENT)
 
 
 class AgentHost:
@@ -68,7 +68,7 @@ class AgentHost:
     @property
     def hears_neighbours_only(self) -> bool:
         """Whether nothing is due from the coordinator before a neighbour's message is here."""
-        if self._run is None or self._system.coordinator is not None:
+        if self._run is None or self._system.server is not None:
             return False
         return self._run.pace.under_way and not self._run.pace.ready
 

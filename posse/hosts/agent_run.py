@@ -215,7 +215,7 @@ def _machine(
     setup: AgentSetup, system: System, parameters: Parameters, chance: Chance
 ) -> AgentMachine:
     field = chance.field
-    return system.agent(
+    return system.agent.make(
         AgentContext(
             rank=chance.rank,
             agents=setup.agents,
@@ -263,5 +263,5 @@ def _pace(run: Paced, setup: AgentSetup, system: System, chance: Chance) -> Pace
             return SlotPace(run, rewards)
         case _:
             # in lockstep without a server nothing else tells the coordinator that an agent goes on
-            says = system.coordinator is None and "slots" in system.clocks
+            says = system.server is None and "slots" in system.clocks
             return WallPace(run, rewards, chance.sources.clock, says)

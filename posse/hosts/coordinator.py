@@ -22,7 +22,7 @@ from posse.plan import Plan
 from posse.results import field, lab
 from posse.results.assembly import Seen
 from posse.results.record import RunRecord
-from posse.systems.base import CoordinatorContext
+from posse.systems.context import CoordinatorContext
 from posse.systems.network import Network
 from protocol import control
 from protocol.errors import LocalProtocolError, RemoteProtocolError
@@ -71,7 +71,7 @@ class CoordinatorHost:
     ) -> None:
         self.plan = plan
         self.run = run
-        spec, system = plan.spec, plan.system
+        spec, server = plan.spec, plan.system.server
         self.outbox: list[tuple[int, bytes]] = []
         self.record: RunRecord | None = None
         self.log: defaultdict[str, list[list[float]]] = defaultdict(list)
@@ -88,7 +88,7 @@ class CoordinatorHost:
             name=COORDINATOR,
             run=run if serial is None else serial,
             peers=range(agents),
-            codec=Codec(system.to_coordinator + control.TO_COORDINATOR),
+            codec=Codec((server.hears if server else ()) + control.TO_COORDINATOR),
             stamp=sources.stamp,
             outbox=self.outbox,
             per_link=True,
@@ -97,11 +97,11 @@ class CoordinatorHost:
         self._ending = Ending(self._attendance, sources.clock)
         self._agreement = Agreement(agents)
         self._complaints = Complaints()
-        self._shared = _shared_arms(plan, chance) if plan.system.shared_arms else None
+        self._shared = _shared_arms(plan, chance) if plan.system.shares_arms else None
         self._clock = run_clock(plan.clock, agents, self._shared, sources.clock)
         self._machine: ServerMachine | None = None
-        if system.coordinator is not None:
-            self._machine = system.coordinator(
+        if server is not None:
+            self._machine = server.make(
                 CoordinatorContext(
                     agents=agents,
                     arms=spec.arms.arm_count(),
@@ -127,7 +127,8 @@ class CoordinatorHost:
     @property
     def outlives_agents(self) -> bool:
         """Whether the loss of an agent is for the server's machine to deal with."""
-        return self._system.outlives_agents
+        server = self._system.server
+        return server is not None and server.outlives_agents
 
     @property
     def trouble(self) -> str:

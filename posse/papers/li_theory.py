@@ -29,7 +29,7 @@ from posse.papers.li import PAPER
 from posse.plan import prepare
 from posse.results.record import RunRecord
 from posse.systems import get_system
-from posse.systems.base import CoordinatorContext
+from posse.systems.context import CoordinatorContext
 from posse.theory.bounds import elimination_rounds, mean_gaps, positive
 from protocol.federated import Active, HdpParameters, Means, Schedule
 from protocol.machine import COORDINATOR, Pull, Pulled, Received, Send, Started
@@ -285,9 +285,9 @@ def averaging(variant: Any, generator: Any, case: str) -> Any:
     """Variance of the server's average over that of the mean of all M agents: M Σ w_q² / M_q."""
     sizes = _COMPONENTS[case]
     agents = sum(sizes)
-    system = get_system("hdp-mab")
-    assert system.coordinator is not None
-    server = system.coordinator(
+    role = get_system("hdp-mab").server
+    assert role is not None
+    server = role.make(
         CoordinatorContext(
             agents=agents,
             arms=2,

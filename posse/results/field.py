@@ -14,7 +14,7 @@ def record(plan: Plan, run: int, seen: Seen) -> RunRecord:
     """The record of run `run`."""
     found = begun(plan.spec, run, seen)
     found.links = seen.meter.links()
-    found.communication = traffic(found.links, between_agents=not plan.system.has_topology)
+    found.communication = traffic(found.links, between_agents=plan.system.wiring is None)
     found.delay = delay(seen.delays.histogram())
     found.privacy = claimed(plan)
     return found

@@ -4,7 +4,8 @@ import difflib
 import importlib
 
 from posse.errors import SpecError
-from posse.systems.base import AgentContext, CoordinatorContext, System
+from posse.systems.base import System
+from posse.systems.context import AgentContext, CoordinatorContext
 
 _FAMILIES = {
     "mase": ("mase", "dp-mase", "corrupted-elimination", "central", "independent"),

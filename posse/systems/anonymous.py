@@ -15,7 +15,14 @@ from posse.errors import SpecError
 from posse.results.anonymous import ANONYMOUS, PARALLEL, TRUST
 from posse.seeds import Purpose
 from posse.spec.runfile import RunSpec
-from posse.systems.base import AgentContext, CoordinatorContext, System
+from posse.systems.base import Field, System, UnitInterval
+from posse.systems.context import AgentContext, CoordinatorContext
+from posse.systems.shapes import (
+    AgentRole,
+    Alone,
+    ServerRole,
+    Star,
+)
 from posse.theory.bounds import UNKNOWN_MEANS, Bound, run_gaps, ucb1_regret
 from protocol.anonymous import (
     TO_AGENT,
@@ -248,19 +255,18 @@ SYSTEMS = {
             title="batched elimination per user from sums over groups",
             paper=f"{PAPER}, Algorithm 1",
             parameters=AnonymousParameters,
-            field=True,
             clocks=("slots", "wall"),
-            agent=_player,
-            coordinator=_eliminator,
-            bound=_bound_anonymous,
-            outlives_agents=True,
-            to_agent=TO_AGENT,
-            to_coordinator=TO_COORDINATOR,
+            shape=Star(
+                AgentRole(_player, TO_AGENT),
+                ServerRole(_eliminator, TO_COORDINATOR, outlives_agents=True),
+                regret_against="own",
+            ),
+            field=Field(),
             claim=_claim,
-            needs_unit_interval=True,
-            regret_against="own",
+            unit_interval=UnitInterval(),
             check=_check_anonymous,
             advise=_advise_anonymous,
+            bound=_bound_anonymous,
             results=ANONYMOUS,
         ),
         System(
@@ -268,19 +274,18 @@ SYSTEMS = {
             title="sweeps of sums over groups, then every user's best arm",
             paper=f"{PAPER}, Algorithm 2",
             parameters=ExploreThenCommitParameters,
-            field=True,
             clocks=("slots", "wall"),
-            agent=_player,
-            coordinator=_explorer,
-            bound=_bound_explorer,
-            one_form=True,
-            outlives_agents=True,
-            to_agent=TO_AGENT,
-            to_coordinator=TO_COORDINATOR,
+            shape=Star(
+                AgentRole(_player, TO_AGENT),
+                ServerRole(_explorer, TO_COORDINATOR, outlives_agents=True),
+                regret_against="own",
+            ),
+            field=Field(),
             claim=_claim,
-            needs_unit_interval=True,
-            regret_against="own",
+            unit_interval=UnitInterval(),
+            one_form=True,
             check=_check_sweeps,
+            bound=_bound_explorer,
             results=ANONYMOUS,
         ),
         System(
@@ -288,17 +293,12 @@ SYSTEMS = {
             title="yardstick: UCB1 for every user, without anonymity",
             paper=f"{PAPER}, Appendix B",
             parameters=ParallelUcbParameters,
-            field=True,
-            end="bare",
             clocks=("slots", "wall"),
-            agent=_ucb,
-            bound=_bound_ucb,
-            one_form=True,
-            coordinator=None,
-            to_agent=(),
-            to_coordinator=(),
+            shape=Alone(_ucb, regret_against="own"),
+            field=Field("bare"),
             claim=_ucb_claim,
-            regret_against="own",
+            one_form=True,
+            bound=_bound_ucb,
             results=PARALLEL,
         ),
     )

@@ -1,58 +1,48 @@
-"""What a system is: a pair of machines, their messages and parameters, and what it claims."""
-
-from __future__ import annotations
+"""What a system is: its shape, its parameters, what it claims, and what theory says of it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
-
-from agent.noise import Noise
 from posse.results.base import PLAIN, Results
-from posse.seeds import Purpose
 from posse.spec.runfile import Clock, RunSpec
-from posse.systems.network import Network, no_network
+from posse.systems.shapes import AgentRole, ServerRole, Shape, SharedArms, Wiring
 from posse.theory.bounds import Bound
-from protocol.machine import AgentMachine, Parameters, ServerMachine
+from protocol.machine import Parameters
 from protocol.privacy import Claim
-from protocol.wire import Message
 
 End = Literal["answer", "bare", "nothing"]
 
 
 @dataclass(frozen=True)
-class AgentContext:
-    """What an agent's machine is built from.
+class Field:
+    """A form for real rewards: all noise is by `Noise.noisy`, and what is sent is all that rewards
+    decide.
 
-    `neighbours` are names, never the graph; `knowledge` is what the system's `know` gave this
-    agent of the topology (its next hop to a sink, the delay to wait). `secret` gives 32 bytes for a
-    key. In the `field` it is the operating system's, and so are noise and `generator`.
+    `end` is what an agent says of its end: its "answer", where that follows from what it sent or is
+    covered by the claim; that it ended but not what it found ("bare"); "nothing" where the time
+    alone would tell.
     """
 
-    rank: int
-    agents: int
-    arms: int
-    parameters: Any
-    variant: Any
-    neighbours: tuple[int, ...]
-    knowledge: dict[str, Any]
-    noise: Noise
-    generator: Callable[[Purpose], np.random.Generator]
-    secret: Callable[[Purpose], bytes]
-    field: bool = False
+    end: End = "answer"
 
 
 @dataclass(frozen=True)
-class CoordinatorContext:
-    """What a coordinator's machine is built from."""
+class LabOnly:
+    """No form for real rewards; `why` continues a sentence that begins with the system's name."""
 
-    agents: int
-    arms: int
-    parameters: Any
-    variant: Any
-    knowledge: dict[str, Any]
-    generator: Callable[[Purpose], np.random.Generator]
+    why: str = "has noise or messages that are not made for real rewards"
+
+
+@dataclass(frozen=True)
+class UnitInterval:
+    """Protection of rewards in [0, 1] only.
+
+    `unless_printed`: in the lab the printed form also runs on rewards without a bound, as in the
+    paper's own experiments; what it claims does not hold then.
+    """
+
+    unless_printed: bool = False
 
 
 def no_check(spec: RunSpec, parameters: Any) -> None:
@@ -74,29 +64,14 @@ class System:
     """One algorithm by name.
 
     `clocks`      what it can run by in the lab; the first is the default
-    `agent`, `coordinator`  make the machines; no coordinator where the system has no server
-    `has_topology`  agents talk to each other, along the edges of `[topology]`; `components` says
-                  that its graph may fall apart
-    `broadcasts`  among neighbours an agent says the same to all, never something to one of them
-    `check`       raises `SpecError` for what the types cannot say (N < M, …)
-    `outlives_agents`  its server's machine goes on, or ends in order, when an agent's process dies
-    `shared_arms` all agents share one set of arms, which is the coordinator's machine's to pull
-    `field`       whether it has a form for real rewards: all its noise is by `Noise.noisy`, and
-                  what it sends is all that its rewards decide
-    `lab_only`    where it has none: why, for a sentence that begins with its name
-    `unbounded_as_printed`  in the lab the printed form also runs on rewards without a bound, as in
-                  the paper's own experiments; what it claims does not hold then
-    `end`         what an agent in the field says of its end: its "answer", where that follows from
-                  what it sent or is covered by the claim; that it ended but not what it found
-                  ("bare"); "nothing" where the time alone would tell
-    `bound`       what theory says about run number `run`, for the report
+    `shape`       who is there, who hears whom, and whose the arms are
+    `field`       whether it may be given real rewards
+    `claim`       what it protects, from parameters and variant
+    `unit_interval`  its protection is for rewards in [0, 1] only
     `one_form`    the print needs no correction: both variants are the same
+    `check`       raises `SpecError` for what the types cannot say (N < M, …)
     `advise`      sentences about what is allowed and probably not meant
-    `network`     lays out who hears whom
-    `regret_against`  the means that `regret` is measured against: the "average" over the agents
-                  (`regret_local` then is against each agent's own), or each agent's "own"
-    `untold`      parameters that agents are not sent; what one of them must know of these is in
-                  the `knowledge` that `network` gives it
+    `bound`       what theory says about run number `run`, for the report
     `results`     how a run's record is completed and said
     """
 
@@ -105,26 +80,55 @@ class System:
     paper: str
     parameters: type[Parameters]
     clocks: tuple[Clock, ...]
-    agent: Callable[[AgentContext], AgentMachine]
-    coordinator: Callable[[CoordinatorContext], ServerMachine] | None
-    to_agent: tuple[type[Message], ...]
-    to_coordinator: tuple[type[Message], ...]
+    shape: Shape
     claim: Callable[[Any, Any], Claim | None]
-    needs_unit_interval: bool = False
-    unbounded_as_printed: bool = False
-    has_topology: bool = False
-    components: bool = False
-    broadcasts: bool = False
-    outlives_agents: bool = False
-    shared_arms: bool = False
-    field: bool = False
-    lab_only: str = ""
-    end: End = "answer"
+    field: Field | LabOnly = LabOnly()
+    unit_interval: UnitInterval | None = None
     one_form: bool = False
-    regret_against: Literal["average", "own"] = "average"
     check: Callable[[RunSpec, Any], None] = no_check
     advise: Callable[[RunSpec, Any], list[str]] = no_advice
-    network: Callable[[RunSpec, Any, int], Network] = no_network
-    untold: tuple[str, ...] = ()
-    results: Results = PLAIN
     bound: Callable[[RunSpec, Any, int], Bound] = no_bound
+    results: Results = PLAIN
+
+    @property
+    def agent(self) -> AgentRole:
+        """What an agent is."""
+        return self.shape.agent
+
+    @property
+    def server(self) -> ServerRole | None:
+        """What the server is, where there is one."""
+        return self.shape.server
+
+    @property
+    def wiring(self) -> Wiring | None:
+        """How agents are linked, where they are."""
+        return self.shape.wiring
+
+    @property
+    def shares_arms(self) -> bool:
+        """Whether all agents share one set of arms, which is the server's to pull."""
+        return isinstance(self.shape, SharedArms)
+
+    @property
+    def regret_against(self) -> Literal["average", "own"]:
+        """Against which means regret is measured, those averaged over the agents or each one's own.
+
+        Of arms that all share there is only one answer.
+        """
+        return "average" if isinstance(self.shape, SharedArms) else self.shape.regret_against
+
+    @property
+    def broadcasts(self) -> bool:
+        """Whether an agent says the same to all its neighbours, never something to one."""
+        return self.wiring is not None and self.wiring.broadcasts
+
+    @property
+    def untold(self) -> tuple[str, ...]:
+        """The parameters that agents are not sent."""
+        return () if self.wiring is None else self.wiring.untold
+
+    @property
+    def end(self) -> End:
+        """What an agent in the field says of its end."""
+        return self.field.end if isinstance(self.field, Field) else "answer"

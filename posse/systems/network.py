@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from posse.spec.runfile import RunSpec
 from topologies.graphs import Graph
 
 
@@ -21,10 +20,9 @@ class Network:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-def no_network(spec: RunSpec, parameters: Any, run: int) -> Network:
+def unlinked(agents: int) -> Network:
     """Agents that only know the coordinator."""
-    count = spec.agents.count
-    return Network([()] * count, [{}] * count)
+    return Network([()] * agents, [{}] * agents)
 
 
 def along(

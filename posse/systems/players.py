@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -25,7 +26,9 @@ from posse.errors import SpecError
 from posse.results.players import PLAYERS
 from posse.seeds import Purpose
 from posse.spec.runfile import RunSpec
-from posse.systems.base import AgentContext, CoordinatorContext, System
+from posse.systems.base import Field, System, UnitInterval
+from posse.systems.context import AgentContext, CoordinatorContext
+from posse.systems.shapes import AgentRole, ServerRole, SharedArms
 from posse.theory.bounds import UNKNOWN_MEANS, Bound, run_means
 from posse.theory.players import fair_sharing_regret, plays_with_bound, plays_without_bound
 from protocol.machine import AgentMachine, ServerMachine
@@ -244,19 +247,23 @@ def _bound_random(spec: RunSpec, parameters: PlayerParameters, run: int) -> Boun
     return Bound(note="No bound is drawn: a random player's regret grows with time for ever.")
 
 
-def _system(name: str, title: str, parameters: type[PlayerParameters], **given: Any) -> System:
+def _system(
+    name: str,
+    title: str,
+    parameters: type[PlayerParameters],
+    agent: Callable[[AgentContext], AgentMachine],
+    **given: Any,
+) -> System:
     return System(
         name=name,
         title=title,
         paper=PAPER,
         parameters=parameters,
         clocks=("slots",),
-        field=True,
-        coordinator=_medium,
-        to_agent=TO_PLAYER,
-        to_coordinator=TO_MEDIUM,
-        shared_arms=True,
-        outlives_agents=True,
+        shape=SharedArms(
+            AgentRole(agent, TO_PLAYER), ServerRole(_medium, TO_MEDIUM, outlives_agents=True)
+        ),
+        field=Field(),
         check=_check,
         results=PLAYERS,
         **given,
@@ -270,7 +277,7 @@ SYSTEMS = {
             "tdfs-ucb",
             "players take turns on the best arms, no privacy",
             TdfsParameters,
-            agent=_ucb,
+            _ucb,
             claim=_no_claim,
             bound=_bound_open,
             one_form=True,
@@ -279,26 +286,26 @@ SYSTEMS = {
             "tdfs-private-bound",
             "noisy sums, and a term for the noise in the index",
             PrivateTdfsParameters,
-            agent=_private_bound,
+            _private_bound,
             bound=_bound_private,
             claim=_hybrid_claim,
-            needs_unit_interval=True,
+            unit_interval=UnitInterval(),
         ),
         _system(
             "tdfs-private",
             "noisy sums that all move in every slot",
             PrivateTdfsParameters,
-            agent=_private,
+            _private,
             bound=_bound_private,
             one_form=True,
             claim=_hybrid_claim,
-            needs_unit_interval=True,
+            unit_interval=UnitInterval(),
         ),
         _system(
             "random-player",
             "baseline: a uniform arm in each slot",
             PlayerParameters,
-            agent=_random,
+            _random,
             bound=_bound_random,
             one_form=True,
             claim=_silent_claim,

@@ -20,7 +20,7 @@ from protocol.mase import Eliminated, Vote
 from protocol.wire import HEADER, kind_of, read_header
 from tests.support.hosts import begin, frame, sources
 from tests.support.noise import NoNoise
-from tests.support.runs import spec
+from tests.support.runs import spec, with_machines
 
 
 def voter(system: str = "mase", given: Sources | None = None, **changes: Any) -> AgentHost:
@@ -206,7 +206,7 @@ def test_a_machine_that_asks_for_what_cannot_be_is_told_so(
     host: Any, effect: Any, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = host()
-    own = dataclasses.replace(made._system, agent=lambda context: Asks(effect))
+    own = with_machines(made._system, agent=lambda context: Asks(effect))
     monkeypatch.setattr(made, "_system", own)
     with pytest.raises(LocalProtocolError, match=words):
         made.receive(COORDINATOR, begin())

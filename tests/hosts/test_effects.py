@@ -1,6 +1,5 @@
 """What a machine asks for that is none of its effects ends with a sentence, never in silence."""
 
-import dataclasses
 from collections.abc import Iterator
 from typing import Any, get_args
 
@@ -25,7 +24,7 @@ from protocol.machine import (
     Timer,
 )
 from protocol.privacy import Release
-from tests.support.runs import spec
+from tests.support.runs import spec, with_machines
 
 NEITHER = [None, "Finish", Finish, 7]
 SERVER_ONLY = [Played((0,), (1.0,)), Dismiss(0, "silent"), Timer(1.0)]
@@ -58,8 +57,7 @@ def registered() -> Iterator[None]:
 
 
 def run_with(system: str, **machines: Any) -> None:
-    own = dataclasses.replace(systems.get_system(system), name="own", **machines)
-    systems.register(own)
+    systems.register(with_machines(systems.get_system(system), name="own", **machines))
     memory.run(spec("own", agents=2), 0)
 
 
@@ -78,13 +76,13 @@ def test_an_agents_machine_may_ask_for_its_own_effects_only(effect: Any) -> None
 @pytest.mark.parametrize("effect", AGENT_ONLY + NEITHER, ids=repr)
 def test_a_coordinators_machine_may_ask_for_its_own_effects_only(effect: Any) -> None:
     with pytest.raises(LocalProtocolError, match=r"coordinator's machine Answers asked for .*Pull"):
-        run_with("central", coordinator=lambda context: Answers(effect))
+        run_with("central", server=lambda context: Answers(effect))
 
 
 @pytest.mark.parametrize("effect", [Pull((0,), 1), Played((0,), (1.0,))], ids=repr)
 def test_a_coordinator_pulls_only_arms_that_all_share(effect: Any) -> None:
     with pytest.raises(LocalProtocolError, match="own has no arms that all agents share"):
-        run_with("central", coordinator=lambda context: Answers(effect))
+        run_with("central", server=lambda context: Answers(effect))
 
 
 def test_a_kind_is_not_taken_for_an_effect() -> None:

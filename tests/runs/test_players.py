@@ -18,7 +18,7 @@ from protocol.machine import COORDINATOR, Send, Started
 from protocol.players import Choice, jain
 from protocol.wire import Plane
 from tests.support.players import SYSTEMS, spec
-from tests.support.runs import after, agent_processes, assert_same_run, detail
+from tests.support.runs import after, agent_processes, assert_same_run, detail, with_machines
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "players"
 
@@ -150,9 +150,9 @@ def test_a_faulty_player_is_named_and_counted(monkeypatch, fault, on_missing):
     system = family.SYSTEMS["random-player"]
 
     def faulty(context):
-        return Faulty(system.agent(context), context.rank, fault)
+        return Faulty(system.agent.make(context), context.rank, fault)
 
-    monkeypatch.setitem(family.SYSTEMS, "random-player", dataclasses.replace(system, agent=faulty))
+    monkeypatch.setitem(family.SYSTEMS, "random-player", with_machines(system, agent=faulty))
     record = memory.run(spec("random-player", horizon=50, on_missing=on_missing), 0)
     reason = "silent" if fault == "ahead" else fault
     assert record.dismissed == {1: reason}

@@ -90,7 +90,7 @@ def logs(folder: Path, means: tuple[float, ...], seed: int, rows: int = 400) -> 
 
 def field(system: str, folder: Path, **changes: Any) -> Plan:
     """A small field run of the system on the folder's logs."""
-    shared = get_system(system).shared_arms
+    shared = get_system(system).shares_arms
     case = CASES[system]
     return prepare(
         {
@@ -140,7 +140,7 @@ def allowed(system: str) -> dict[str, set[str]]:
     """What the page lists for a system's runs, by who sends it."""
     headings = ["In every run", family_of(system)]
     definition = get_system(system)
-    if definition.coordinator is None:
+    if definition.server is None:
         headings.append("Systems without a server")
     lists = [documented(heading) for heading in headings]
     return {who: set().union(*(listed[who] for listed in lists)) for who in lists[0]}

@@ -1,12 +1,14 @@
 """Specifications for tests, and what two runs must agree in."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import psutil
 
 from posse.plan import Plan, prepare
 from posse.results.record import RunRecord
+from posse.systems.base import System
 from protocol.control import LinkCount
 from protocol.wire import Plane
 from tests.conftest import PROBLEM_1
@@ -95,3 +97,15 @@ def assert_same_run(one: RunRecord, other: RunRecord) -> None:
         assert getattr(one, name) == getattr(other, name), name
     assert data_links(one) == data_links(other)
     assert control_messages(one) == control_messages(other)
+
+
+def with_machines(
+    system: System, *, agent: Any = None, server: Any = None, name: str | None = None
+) -> System:
+    """The system with an agent's or the server's machine made by somebody else."""
+    shape: Any = system.shape
+    if agent is not None:
+        shape = replace(shape, agent=replace(shape.agent, make=agent))
+    if server is not None:
+        shape = replace(shape, server=replace(shape.server, make=server))
+    return replace(system, shape=shape, name=name or system.name)

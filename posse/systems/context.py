@@ -1,0 +1,44 @@
+"""What machines are built from."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from agent.noise import Noise
+from posse.seeds import Purpose
+
+
+@dataclass(frozen=True)
+class AgentContext:
+    """What an agent's machine is built from.
+
+    `neighbours` are names, never the graph; `knowledge` is what the system's `Wiring` gave this
+    agent of the topology (its next hop to a sink, the delay to wait). `secret` gives 32 bytes for a
+    key. In the `field` it is the operating system's, and so are noise and `generator`.
+    """
+
+    rank: int
+    agents: int
+    arms: int
+    parameters: Any
+    variant: Any
+    neighbours: tuple[int, ...]
+    knowledge: dict[str, Any]
+    noise: Noise
+    generator: Callable[[Purpose], np.random.Generator]
+    secret: Callable[[Purpose], bytes]
+    field: bool = False
+
+
+@dataclass(frozen=True)
+class CoordinatorContext:
+    """What a coordinator's machine is built from."""
+
+    agents: int
+    arms: int
+    parameters: Any
+    variant: Any
+    knowledge: dict[str, Any]
+    generator: Callable[[Purpose], np.random.Generator]

@@ -1,0 +1,120 @@
+"""The five shapes of a system: who is there, who hears whom, and whose the arms are.
+
+    Alone           agents by themselves
+    Star            agents and a server
+    Mesh            agents and their neighbours
+    MeshWithServer  agents, their neighbours and a server
+    SharedArms      agents and a server that pulls the one set of arms they all share
+
+In the first four every agent pulls its own arms.
+"""
+
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Literal
+
+from posse.spec.runfile import RunSpec
+from posse.systems.context import AgentContext, CoordinatorContext
+from posse.systems.network import Network
+from protocol.machine import AgentMachine, ServerMachine
+from protocol.wire import Message
+
+
+@dataclass(frozen=True)
+class AgentRole:
+    """What an agent is: `make` builds its machine, `hears` are the messages it may be sent."""
+
+    make: Callable[[AgentContext], AgentMachine]
+    hears: tuple[type[Message], ...] = ()
+
+
+@dataclass(frozen=True)
+class ServerRole:
+    """What the server is: `make` builds its machine, `hears` are the messages it may be sent.
+
+    `outlives_agents`: it goes on, or ends in order, when an agent's process dies.
+    """
+
+    make: Callable[[CoordinatorContext], ServerMachine]
+    hears: tuple[type[Message], ...]
+    _: KW_ONLY
+    outlives_agents: bool = False
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """How agents are linked along the edges of `[topology]`.
+
+    `network` says who hears whom in one run, and what each is told of it. `components`: the graph
+    may fall apart. `broadcasts`: an agent says the same to all neighbours, never something to one.
+    `untold`: parameters that agents are not sent; what one must know of them is what `network`
+    tells it.
+    """
+
+    network: Callable[[RunSpec, Any, int], Network]
+    _: KW_ONLY
+    components: bool = False
+    broadcasts: bool = False
+    untold: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _OwnArms:
+    """`regret_against`: the means that `regret` is measured against, the "average" over the agents
+    (`regret_local` then is against each agent's own) or each agent's "own".
+    """
+
+    regret_against: Literal["average", "own"] = "average"
+
+
+@dataclass(frozen=True)
+class Alone(_OwnArms):
+    """Agents by themselves; nobody is sent anything."""
+
+    make: Callable[[AgentContext], AgentMachine]
+    server: ClassVar[None] = None
+    wiring: ClassVar[None] = None
+
+    @property
+    def agent(self) -> AgentRole:
+        """An agent that hears nobody."""
+        return AgentRole(self.make)
+
+
+@dataclass(frozen=True)
+class Star(_OwnArms):
+    """Agents and a server."""
+
+    agent: AgentRole
+    server: ServerRole
+    wiring: ClassVar[None] = None
+
+
+@dataclass(frozen=True)
+class Mesh(_OwnArms):
+    """Agents and their neighbours."""
+
+    agent: AgentRole
+    wiring: Wiring
+    server: ClassVar[None] = None
+
+
+@dataclass(frozen=True)
+class MeshWithServer(_OwnArms):
+    """Agents, their neighbours and a server."""
+
+    agent: AgentRole
+    wiring: Wiring
+    server: ServerRole
+
+
+@dataclass(frozen=True)
+class SharedArms:
+    """Agents and a server that pulls the one set of arms they all share."""
+
+    agent: AgentRole
+    server: ServerRole
+    wiring: ClassVar[None] = None
+
+
+Shape = Alone | Star | Mesh | MeshWithServer | SharedArms
