@@ -22,7 +22,7 @@ import zmq
 
 from bench.flood import MESH
 from bench.tables import show, spread
-from posse.engines.agent_process import AgentProcess
+from posse.engines.agent_process import local_agent
 from posse.engines.processes import ProcessEngine
 from posse.plan import Plan, prepare
 from posse.systems import register
@@ -79,7 +79,7 @@ class OurMesh:
         inbox = f"ipc://{self._folder.name}/"
         self._pids = [
             _fork(
-                lambda r: AgentProcess(endpoint, r, token, f"{inbox}{r}", system=MESH.name).serve(),
+                lambda r: local_agent(endpoint, r, token, f"{inbox}{r}", system=MESH.name).serve(),
                 rank,
             )
             for rank in range(plan.spec.agents.count)

@@ -20,7 +20,7 @@ import zmq
 
 from bench.echo import ECHO
 from bench.tables import show, spread
-from posse.engines.agent_process import AgentProcess
+from posse.engines.agent_process import local_agent
 from posse.engines.processes import ProcessEngine
 from posse.plan import Plan, prepare
 from posse.systems import register
@@ -87,8 +87,7 @@ class OurStar:
         self._engine = ProcessEngine(self._spec, spawn=0)
         endpoint, token = self._engine.endpoint, self._engine.token
         self._pids = [
-            _fork(lambda r: AgentProcess(endpoint, r, token).serve(), rank)
-            for rank in range(agents)
+            _fork(lambda r: local_agent(endpoint, r, token).serve(), rank) for rank in range(agents)
         ]
         self._engine.__enter__()
         self._number = 0

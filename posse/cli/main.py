@@ -309,7 +309,7 @@ def _agent(options: argparse.Namespace) -> int:
 
     require_processes()
     from posse import log  # noqa: PLC0415
-    from posse.engines.remote_agent import RemoteAgent  # noqa: PLC0415
+    from posse.engines.remote_agent import remote_agent  # noqa: PLC0415
     from posse.plan import prepare  # noqa: PLC0415
     from posse.security import keys  # noqa: PLC0415
     from posse.spec.runfile import read  # noqa: PLC0415
@@ -325,7 +325,7 @@ def _agent(options: argparse.Namespace) -> int:
     log.begin(f"agent {rank}" if rank >= 0 else "agent", insecure=pair is None)
     _say_insecure(options)
     own = prepare(read(options.run, options.set)) if options.run else None
-    return RemoteAgent(
+    return remote_agent(
         options.join,
         rank,
         keys=pair,

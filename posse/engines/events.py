@@ -1,9 +1,35 @@
-"""What happens to a coordinator outside of its run, and what its lobby then wants done."""
+"""What happens while agents join, and what the two machines then want done.
+
+The coordinator's machine is `Lobby`, an agent's `Joining`. Sockets and their monitors are
+translated into these events, and these effects carried out, by `Hub` and `AgentProcess`.
+"""
 
 from dataclasses import dataclass
+from enum import Enum
 
 from posse.engines.roster import Peer
+from posse.errors import PosseError, RunFailed
+from posse.hosts.agent_setup import AgentSetup
 from protocol.wire import Message
+
+
+@dataclass(frozen=True)
+class Log:
+    """Say something to whoever reads the log; `level` is one of `logging`."""
+
+    level: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Fail:
+    """This cannot go on, for this reason; nothing is done after it."""
+
+    reason: str
+    kind: type[PosseError] = RunFailed
+
+
+# --- the coordinator's events ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -38,7 +64,9 @@ class Died:
     why: str
 
 
-Event = Said | Closed | Rejected | Died
+LobbyEvent = Said | Closed | Rejected | Died
+
+# --- the coordinator's effects --------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -71,19 +99,107 @@ class Joined:
     arrived: int
 
 
+LobbyEffect = Reply | Tell | ShowStatus | Joined | Log | Fail
+
+# --- an agent's events ----------------------------------------------------------------------------
+
+
+class Closure(Enum):
+    """How a connection ended before it was one."""
+
+    UNKNOWN_KEY = 1
+    NOT_UNDERSTOOD = 2
+    WITHOUT_A_WORD = 3
+
+
 @dataclass(frozen=True)
-class Log:
-    """Say something to whoever reads the log."""
+class Connected:
+    """The connection to the coordinator is up; this machine's clock shows `wall`."""
 
-    level: int
-    text: str
+    wall: float
 
 
 @dataclass(frozen=True)
-class Fail:
-    """The run, or the wait for it, ends with this sentence."""
+class NotLetIn:
+    """The connection was closed in its handshake."""
 
-    reason: str
+    how: Closure
+    why: str = ""
 
 
-Effect = Reply | Tell | ShowStatus | Joined | Log | Fail
+@dataclass(frozen=True)
+class Disconnected:
+    """The connection to the coordinator is gone; ZeroMQ tries to make a new one."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """A frame of the coordinator's that is not for a run's host."""
+
+    frame: bytes
+
+
+@dataclass(frozen=True)
+class InboxOpen:
+    """Neighbours reach this agent at `address`; "" where agents have no neighbours."""
+
+    address: str
+
+
+@dataclass(frozen=True)
+class NotListening:
+    """These neighbours would not hear yet what this agent says."""
+
+    ranks: tuple[int, ...]
+
+
+JoiningEvent = Connected | NotLetIn | Disconnected | Told | InboxOpen | NotListening
+
+# --- an agent's effects ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Say:
+    """Say something to the coordinator, outside of runs."""
+
+    message: Message
+
+
+@dataclass(frozen=True)
+class OpenInbox:
+    """Let the neighbours of agent `rank` reach it, if the system has any; then `InboxOpen`."""
+
+    system: str
+    rank: int
+
+
+@dataclass(frozen=True)
+class LinkUp:
+    """Connect to these neighbours' inboxes; then `NotListening`, again and again until it is ()."""
+
+    setup: AgentSetup
+
+
+@dataclass(frozen=True)
+class Start:
+    """Make the host of this agent for the runs to come."""
+
+    setup: AgentSetup
+
+
+@dataclass(frozen=True)
+class Forget:
+    """Drop the host: who ordered its run is gone."""
+
+
+@dataclass(frozen=True)
+class GiveUp:
+    """No coordinator answered in time; this agent ends, and says what is wrong with the address."""
+
+
+@dataclass(frozen=True)
+class Leave:
+    """The coordinator let this agent go."""
+
+
+JoiningEffect = Say | OpenInbox | LinkUp | Start | Forget | GiveUp | Leave | Log | Fail

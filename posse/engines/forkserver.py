@@ -20,7 +20,7 @@ import time
 import msgspec
 import numpy.random  # noqa: F401  (loaded lazily otherwise, once in every agent)
 
-from posse.engines.agent_process import AgentProcess
+from posse.engines.agent_process import local_agent
 from posse.hosts.agent import codec_of
 
 _LENGTH = struct.Struct("<I")
@@ -62,7 +62,7 @@ def _read(count: int) -> bytes:
 
 def _agent(brood: Brood, rank: int) -> int:
     inbox = brood.inbox.replace("{rank}", str(rank))
-    agent = AgentProcess(brood.endpoint, rank, brood.token, inbox, leash=LEASH, system=brood.system)
+    agent = local_agent(brood.endpoint, rank, brood.token, inbox, leash=LEASH, system=brood.system)
     return agent.serve()
 
 

@@ -11,9 +11,10 @@ import zmq
 
 from posse.engines.events import (
     Died,
-    Effect,
     Fail,
     Joined,
+    LobbyEffect,
+    LobbyEvent,
     Log,
     Rejected,
     Reply,
@@ -24,6 +25,7 @@ from posse.engines.events import (
 from posse.engines.lobby import Lobby, gone
 from posse.engines.roster import Peer, Roster
 from posse.engines.router import Router
+from posse.engines.selector import Selector
 from posse.engines.snapshot import Snapshot
 from posse.errors import PosseError, RunFailed
 from posse.hosts.agent_setup import AgentSetup
@@ -67,18 +69,16 @@ class Hub:
         self.frames = 0
         self._publish_at = 0.0
         self._host: CoordinatorHost | None = None
-        self._deaths: tuple[int, Callable[[], Died]] | None = None
         self._router = Router(bind, deadline, _LOOK, keys)
         self.endpoint = self._router.endpoint
         self._woken, self._wake = os.pipe()
-        self._poller = zmq.Poller()
-        self._poller.register(self._router.monitor, zmq.POLLIN)
-        self._poller.register(self._woken, zmq.POLLIN)
+        self._selector = Selector()
+        self._selector.watch(self._woken, self._interrupted)
+        self._selector.watch(self._router.monitor, self._connections)
 
     def watch(self, fd: int, describe: Callable[[], Died]) -> None:
         """When `fd` is readable ask `describe` who died."""
-        self._deaths = (fd, describe)
-        self._poller.register(fd, zmq.POLLIN | zmq.POLLERR)
+        self._selector.watch(fd, lambda: self._happened(describe()))
 
     def interrupt(self) -> None:
         """From another thread: end the wait under way."""
@@ -143,7 +143,7 @@ class Hub:
             if now < look:
                 continue
             look = now + _LOOK
-            self._look(now)
+            self._selector.wait(0)
             if now >= lobby.timer:
                 self._do(lobby.fire(now))
             if now >= self._publish_at:
@@ -158,35 +158,30 @@ class Hub:
         if member is None:
             frame, peer = self._router.frame_and_peer(identity)
             # a connection that is gone may have had this one's file descriptor
-            self._connections(time.monotonic())
+            self._connections()
         else:
             frame, peer = self._router.frame(), Peer(identity, "", member.connection)
-        now = time.monotonic()
         if frame is None:
-            self._do(self.lobby.handle(Rejected("malformed"), now))
+            self._happened(Rejected("malformed"))
         elif self._host is not None and member is not None and member.arrived:
             self.frames += 1
-            self.lobby.heard(member, frame, now)
+            self.lobby.heard(member, frame, time.monotonic())
             self._host.receive(member.rank, frame)
             self._flush()
         else:  # during a run: it comes back, for the next one
-            self._do(self.lobby.handle(Said(peer, frame, time.time()), now))
+            self._happened(Said(peer, frame, time.time()))
 
-    def _look(self, now: float) -> None:
-        """What is not a frame: an interruption, connections, deaths."""
-        ready = dict(self._poller.poll(0))
-        if self._woken in ready:
-            raise RunFailed("the run was interrupted")
-        if self._router.monitor in ready:
-            self._connections(now)
-        if self._deaths is not None and self._deaths[0] in ready:
-            self._do(self.lobby.handle(self._deaths[1](), now))
+    def _interrupted(self) -> None:
+        raise RunFailed("the run was interrupted")
 
-    def _connections(self, now: float) -> None:
+    def _connections(self) -> None:
         for event in self._router.connections():
-            self._do(self.lobby.handle(event, now))
+            self._happened(event)
 
-    def _do(self, effects: Sequence[Effect]) -> None:
+    def _happened(self, event: LobbyEvent) -> None:
+        self._do(self.lobby.handle(event, time.monotonic()))
+
+    def _do(self, effects: Sequence[LobbyEffect]) -> None:
         """Carry out what the lobby wants."""
         for effect in effects:
             match effect:
@@ -250,7 +245,7 @@ class Hub:
     def _reply(self, peer: bytes, message: Message) -> None:
         """An answer to a peer, who may be gone."""
         if not self._router.reply(peer, _frame(message)):
-            self.lobby.handle(Rejected("unreachable"), time.monotonic())
+            self._happened(Rejected("unreachable"))
 
 
 def _frame(message: Message) -> bytes:

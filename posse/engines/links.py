@@ -1,6 +1,12 @@
-"""An agent's links to its neighbours: the inbox that they connect to, and the way out to theirs.
+"""The ways by which frames leave a process: to its coordinator, to an agent, to all neighbours.
 
-There are two kinds, and a system says which it needs:
+A host says to whom a frame goes, by rank or as `COORDINATOR` or `NEIGHBOURS`, and knows nothing of
+what carries it. Whatever carries it is a `Link`: `send` is handed each frame of the link, in order,
+and the process around the host takes what comes from the link's other end at one place
+(`AgentProcess`, `Hub`). So a link may be more than a socket, which forgets what is under way when
+its connection is lost: numbers and confirmations belong between these two places.
+
+Between agents there are two kinds, and a system says which it needs:
 
 `EachLink`  one PUSH socket per neighbour. What is said to one is carried to that one alone.
 `OneToAll`  for systems in which an agent says the same to all (`Wiring.broadcasts`): one XPUB
@@ -10,44 +16,52 @@ Topics would let the second kind address one neighbour, but a subscriber chooses
 could ask for what is meant for another.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import ClassVar, Protocol
 
 import zmq
 
+from posse.engines.joining import LINK_DEADLINE
 from posse.engines.sockets import configure
+from posse.hosts.endpoint import NEIGHBOURS
 from protocol.wire import MAGIC
 
-LINK_DEADLINE = 60.0
-"""Seconds in which a link must take a frame, and in which neighbours must begin to listen."""
+Prepare = Callable[[zmq.Socket[bytes], int], None]
+"""Makes a socket ready for the connection that is made next, to this neighbour."""
 
-Guard = Callable[[zmq.Socket[bytes], int], None]
-"""Prepares a socket for the connection that is made next, to this neighbour."""
+
+class Link(Protocol):
+    """A way to one peer, or to all neighbours at once. A ZeroMQ socket is one."""
+
+    def send(self, data: bytes, /) -> object:
+        """Hand over a frame."""
+        ...
+
+
+Via = Callable[[int, Link], Link]
+"""What frames for this target are handed to instead of to this link."""
+
+
+def directly(target: int, link: Link) -> Link:
+    """Nothing stands between a host and its links."""
+    return link
 
 
 class Links(Protocol):
-    """See the module's text."""
+    """An agent's ways to its neighbours; see the module's text."""
 
     inbox_type: ClassVar[int]
 
-    def connect(self, inboxes: dict[int, str]) -> None:
-        """Open what is missing of the links to these neighbours, and close what is too many."""
+    def connect(self, inboxes: dict[int, str]) -> Mapping[int, Link]:
+        """Open what is missing of the ways to these neighbours, and close what is too many."""
         ...
 
-    def to_one(self, neighbour: int, frame: bytes) -> None:
-        """Hand over a frame for one neighbour."""
-        ...
-
-    def to_all(self, frame: bytes) -> None:
-        """Hand over a frame for all neighbours."""
-        ...
-
-    def deaf(self) -> list[int]:
+    def not_listening(self) -> tuple[int, ...]:
         """The neighbours that would not hear yet what is sent."""
         ...
 
     def close(self) -> None:
-        """Close the way out."""
+        """Close all of them."""
         ...
 
 
@@ -73,57 +87,75 @@ class EachLink:
 
     inbox_type: ClassVar[int] = zmq.PULL
 
-    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], guard: Guard) -> None:
+    def __init__(
+        self,
+        context: zmq.Context[zmq.Socket[bytes]],
+        prepare: Prepare,
+        via: Via = directly,
+    ) -> None:
         self._context = context
-        self._guard = guard
-        self._peers: dict[int, zmq.Socket[bytes]] = {}
+        self._prepare = prepare
+        self._via = via
+        self._sockets: dict[int, zmq.Socket[bytes]] = {}
+        self._ways: dict[int, Link] = {}
         self._addresses: dict[int, str] = {}
 
-    def connect(self, inboxes: dict[int, str]) -> None:
+    def connect(self, inboxes: dict[int, str]) -> Mapping[int, Link]:
         """See `Links`."""
         for rank in [r for r, old in self._addresses.items() if inboxes.get(r) != old]:
-            self._peers.pop(rank).close()
-            del self._addresses[rank]
+            self._sockets.pop(rank).close()
+            del self._ways[rank], self._addresses[rank]
         for rank, address in inboxes.items():
-            if rank not in self._peers:
+            if rank not in self._ways:
                 socket = self._context.socket(zmq.PUSH)
                 configure(socket, deadline=LINK_DEADLINE)
-                self._guard(socket, rank)
+                self._prepare(socket, rank)
                 socket.connect(address)
-                self._peers[rank] = socket
+                self._sockets[rank] = socket
+                self._ways[rank] = self._via(rank, socket)
                 self._addresses[rank] = address
+        return {**self._ways, NEIGHBOURS: _Each(tuple(self._ways.values()))}
 
-    def to_one(self, neighbour: int, frame: bytes) -> None:
-        """See `Links`."""
-        self._peers[neighbour].send(frame)
-
-    def to_all(self, frame: bytes) -> None:
-        """See `Links`."""
-        for peer in self._peers.values():
-            peer.send(frame)
-
-    def deaf(self) -> list[int]:
+    def not_listening(self) -> tuple[int, ...]:
         """See `Links`: what is sent waits for whoever is not there yet."""
-        return []
+        return ()
 
     def close(self) -> None:
         """See `Links`."""
-        for socket in self._peers.values():
+        for socket in self._sockets.values():
             socket.close()
+
+
+class _Each:
+    """All of these links, one after the other."""
+
+    def __init__(self, links: tuple[Link, ...]) -> None:
+        self._links = links
+
+    def send(self, data: bytes, /) -> None:
+        """See `Link`."""
+        for link in self._links:
+            link.send(data)
 
 
 class OneToAll:
     """One XPUB socket, connected to every neighbour's inbox.
 
-    What is published before a neighbour has subscribed is lost to it (`deaf`). After that nothing
-    is: XPUB_NODROP lets a send wait where a publisher would drop.
+    What is published before a neighbour has subscribed is lost to it (`not_listening`). After that
+    nothing is: XPUB_NODROP lets a send wait where a publisher would drop.
     """
 
     inbox_type: ClassVar[int] = zmq.SUB
 
-    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], guard: Guard) -> None:
-        self._guard = guard
+    def __init__(
+        self,
+        context: zmq.Context[zmq.Socket[bytes]],
+        prepare: Prepare,
+        via: Via = directly,
+    ) -> None:
+        self._prepare = prepare
         self.socket: zmq.Socket[bytes] = context.socket(zmq.XPUB)
+        self._ways = {NEIGHBOURS: via(NEIGHBOURS, self.socket)}
         configure(self.socket, deadline=LINK_DEADLINE)
         self.socket.setsockopt(zmq.XPUB_NODROP, 1)
         # a neighbour that was started again repeats the topics of the one before it
@@ -131,7 +163,7 @@ class OneToAll:
         self._addresses: dict[int, str] = {}
         self._listening: set[bytes] = set()
 
-    def connect(self, inboxes: dict[int, str]) -> None:
+    def connect(self, inboxes: dict[int, str]) -> Mapping[int, Link]:
         """See `Links`."""
         self._subscriptions()
         for rank in [r for r, old in self._addresses.items() if inboxes.get(r) != old]:
@@ -139,22 +171,15 @@ class OneToAll:
             self._listening.discard(_NAME % rank)
         for rank, address in inboxes.items():
             if rank not in self._addresses:
-                self._guard(self.socket, rank)
+                self._prepare(self.socket, rank)
                 self.socket.connect(address)
                 self._addresses[rank] = address
+        return self._ways
 
-    def to_one(self, neighbour: int, frame: bytes) -> None:
-        """A neighbour cannot be addressed here."""
-        raise NotImplementedError("a system that broadcasts does not send to one neighbour")
-
-    def to_all(self, frame: bytes) -> None:
-        """See `Links`."""
-        self.socket.send(frame)
-
-    def deaf(self) -> list[int]:
+    def not_listening(self) -> tuple[int, ...]:
         """See `Links`."""
         self._subscriptions()
-        return sorted(r for r in self._addresses if _NAME % r not in self._listening)
+        return tuple(sorted(r for r in self._addresses if _NAME % r not in self._listening))
 
     def _subscriptions(self) -> None:
         """Read who subscribed and who left: a byte 1 or 0, then the topic."""

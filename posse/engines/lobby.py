@@ -29,10 +29,10 @@ import msgspec
 from posse.engines.events import (
     Closed,
     Died,
-    Effect,
-    Event,
     Fail,
     Joined,
+    LobbyEffect,
+    LobbyEvent,
     Log,
     Rejected,
     Reply,
@@ -120,7 +120,7 @@ class Lobby:
         """Begin to wait for every agent to join; see `missing`."""
         self._enter(Phase.GATHERING, now)
 
-    def configure(self, setups: Sequence[AgentSetup], now: float) -> list[Effect]:
+    def configure(self, setups: Sequence[AgentSetup], now: float) -> list[LobbyEffect]:
         """Tell every agent what it may know; each is to say that it is ready, see `missing`."""
         self._enter(Phase.CONFIGURING, now)
         self._ready.clear()
@@ -171,7 +171,7 @@ class Lobby:
             return len(self._ready) == self.roster.agents
         return self.roster.arrived() == self.roster.agents
 
-    def _configuration(self, rank: int) -> Effect:
+    def _configuration(self, rank: int) -> LobbyEffect:
         return Tell(rank, control.Configure(rank, msgspec.msgpack.encode(self._setups[rank])))
 
     # --- time ------------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ class Lobby:
         silence = self._heard + self._deadline
         return silence if self._run is None else min(silence, self._run.timer)
 
-    def fire(self, now: float) -> list[Effect]:
+    def fire(self, now: float) -> list[LobbyEffect]:
         """The time of `timer` has come."""
         run = self._run
         if run is not None and now >= run.timer:
@@ -206,7 +206,7 @@ class Lobby:
 
     # --- events ----------------------------------------------------------------------------------
 
-    def handle(self, event: Event, now: float) -> list[Effect]:
+    def handle(self, event: LobbyEvent, now: float) -> list[LobbyEffect]:
         """Take one event; what is to be done, in order."""
         match event:
             case Said(peer, frame, wall):
@@ -224,7 +224,7 @@ class Lobby:
             case _:
                 assert_never(event)
 
-    def _said(self, peer: Peer, frame: bytes, now: float, wall: float) -> list[Effect]:
+    def _said(self, peer: Peer, frame: bytes, now: float, wall: float) -> list[LobbyEffect]:
         member = self.roster.by_identity.get(peer.identity)
         if member is not None:
             member.heard = now
@@ -239,7 +239,7 @@ class Lobby:
         match message:
             case control.Ready():
                 self._ready.add(member.rank)
-                effects: list[Effect] = []
+                effects: list[LobbyEffect] = []
             case control.Sync(sent):
                 effects = [Reply(peer.identity, control.Synced(sent, round(now * 1e9)))]
             case control.Arrived(inbox):
@@ -252,17 +252,17 @@ class Lobby:
         self._heard = now
         return effects
 
-    def _arrived(self, member: Member, inbox: str) -> list[Effect]:
+    def _arrived(self, member: Member, inbox: str) -> list[LobbyEffect]:
         member.inbox = inbox
         member.arrived = True
         here = self.roster.arrived()
         said = f"agent {member.rank} joined ({here} of {self.roster.agents})"
-        effects: list[Effect] = [Log(logging.INFO, said), Joined(here)]
+        effects: list[LobbyEffect] = [Log(logging.INFO, said), Joined(here)]
         if self.phase is Phase.CONFIGURING:  # it came back while the others were being configured
             effects.append(self._configuration(member.rank))
         return effects
 
-    def _stranger(self, peer: Peer, message: Message, now: float, wall: float) -> list[Effect]:
+    def _stranger(self, peer: Peer, message: Message, now: float, wall: float) -> list[LobbyEffect]:
         """Whoever has not joined may do only that; an operator may ask how we are."""
         if isinstance(message, control.Ask) and self.roster.is_operator(peer.key):
             self._operators.add(peer.connection)
@@ -289,9 +289,9 @@ class Lobby:
             return [*effects, Reply(peer.identity, welcome)]
         return [*effects, Joined(self.roster.arrived())]
 
-    def _replace(self, member: Member, old: Member) -> list[Effect]:
+    def _replace(self, member: Member, old: Member) -> list[LobbyEffect]:
         """A newer incarnation, or a new connection of the same one, takes an agent's place."""
-        effects: list[Effect] = []
+        effects: list[LobbyEffect] = []
         again = member.incarnation == old.incarnation
         if not again and old.connection >= 0:
             said = f"agent {member.rank} was started again; the older one is told to stop"
@@ -309,7 +309,7 @@ class Lobby:
         self._lose(member.rank)
         return effects
 
-    def _closed(self, connection: int) -> list[Effect]:
+    def _closed(self, connection: int) -> list[LobbyEffect]:
         if connection in self._operators:
             self._operators.remove(connection)
             return []

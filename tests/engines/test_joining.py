@@ -14,14 +14,12 @@ import msgspec
 import pytest
 import zmq
 
-from posse.engines import remote_agent
+from posse.engines import guard
 from posse.engines.processes import ProcessEngine
-from posse.errors import PosseError, RunFailed
-from posse.hosts.agent_setup import AgentSetup
+from posse.errors import PosseError
 from posse.plan import Plan, prepare
 from posse.security import keys
-from posse.security import zap as gate
-from posse.security.zap import Verdict
+from posse.security.zap import Authenticator, Verdict
 from tests.support.remote import PATIENCE, Agent, Coordinator, free_port, until
 from tests.support.runs import spec
 
@@ -111,19 +109,6 @@ def test_another_coordinators_key_is_refused_on_both_sides(
     c.stop()
 
 
-def test_the_right_key_for_another_rank_is_refused_on_both_sides(
-    folder: Path, said: pytest.LogCaptureFixture
-) -> None:
-    c = Coordinator(small(), "tcp://127.0.0.1:*", folder)
-    own = keys.for_agent(folder, 0)
-    impostor = keys.AgentKeys(1, own.own, own.coordinator)
-    assert Agent(c.endpoint, keys=impostor).ended() == 1
-    sentence = "the key of agent 0 does not join as agent 1; use --rank 0, or the key of agent 1"
-    assert f"the coordinator refused this agent: {sentence}" in said.text
-    assert f"refused agent 1: {sentence}" in said.text
-    c.stop()
-
-
 def test_of_one_key_twice_the_newer_wins_and_the_older_is_told(
     folder: Path, said: pytest.LogCaptureFixture
 ) -> None:
@@ -139,76 +124,12 @@ def test_of_one_key_twice_the_newer_wins_and_the_older_is_told(
     assert [newer.ended(), other.ended()] == [0, 0]
 
 
-def test_a_clock_that_is_off_is_refused_on_both_sides(
-    said: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    c = Coordinator(small(), "tcp://127.0.0.1:*")
-
-    class Late:
-        def __getattr__(self, name: str) -> object:
-            return getattr(time, name)
-
-        def time(self) -> float:
-            return time.time() - 60.0
-
-    monkeypatch.setattr(remote_agent, "time", Late())
-    assert Agent(c.endpoint).ended() == 1
-    assert "the coordinator refused this agent: its clock is 60 s behind; set it" in said.text
-    assert c.engine.hub.lobby.refused["clock"] == 1
-    c.stop()
-
-
-def test_a_run_file_that_differs_is_refused_and_the_keys_are_named(
-    said: pytest.LogCaptureFixture,
-) -> None:
-    ours = small()
-    c = Coordinator(ours, "tcp://127.0.0.1:*")
-    theirs = prepare(msgspec.structs.replace(ours.spec, parameters={"delta": 0.01}, repeat=3))
-    assert Agent(c.endpoint, plan=theirs).ended() == 1
-    sentence = "its run file differs from the coordinator's in parameters.delta, repeat; give both"
-    assert said.text.count(sentence) == 2
-    c.stop()
-
-
 def test_the_same_run_file_with_another_folder_is_let_in() -> None:
     ours = small(agents=1)
     c = Coordinator(ours, "tcp://127.0.0.1:*")
     agent = Agent(c.endpoint, plan=prepare(msgspec.structs.replace(ours.spec, base="/elsewhere")))
     assert c.ended().status == "identified"
     assert agent.ended() == 0
-
-
-def test_a_coordinator_that_lies_about_the_configuration_is_left() -> None:
-    ours = small(agents=1)
-    c = Coordinator(ours, "tcp://127.0.0.1:*")
-    c.engine.hub.lobby.roster._configuration = {}
-    own = prepare(msgspec.structs.replace(ours.spec, parameters={"delta": 0.01}))
-    agent = remote_agent.RemoteAgent(c.endpoint, plan=own)
-    setup = AgentSetup(
-        system=ours.spec.system,
-        variant=ours.spec.variant,
-        parameters=ours.spec.parameters,
-        agents=1,
-        arms=ours.spec.arms,
-        rate=1.0,
-        clock="wall",
-        base=".",
-    )
-    with pytest.raises(PosseError, match="differs from parameters of this agent's own run file"):
-        agent._own(setup)
-    agent._hub.close(0)
-    agent._close()
-    agent._context.term()
-    c.stop()
-
-
-def test_code_is_not_taken_from_the_network(said: pytest.LogCaptureFixture) -> None:
-    python = {"kind": "python", "target": "os:system", "count": 3}
-    c = Coordinator(small(agents=1, arms=python), "tcp://127.0.0.1:*")
-    assert Agent(c.endpoint).ended() == 1
-    assert "start the agent with --run RUN.toml" in said.text
-    c.ended()
-    assert isinstance(c.error, RunFailed)
 
 
 def test_an_agent_started_before_its_coordinator_waits_and_joins() -> None:
@@ -238,49 +159,6 @@ def test_a_coordinator_started_again_gets_its_agents_back(
     assert [agent.ended() for agent in agents] == [0, 0]
 
 
-class Elsewhere(remote_agent.RemoteAgent):
-    """An agent whose inbox is not where it says."""
-
-    def _open_inbox(self, bind: str, system: str) -> str:
-        super()._open_inbox(bind, system)
-        return f"tcp://127.0.0.1:{free_port()}"
-
-
-def test_what_a_lost_coordinator_ordered_is_not_begun_for_the_next(
-    said: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mesh = spec(
-        "cooperative-ucb",
-        2,
-        topology={"kind": "complete"},
-        parameters={"horizon": 20, "gamma": 1},
-        engine={"deadline": 2.0},
-    )
-    first = ProcessEngine(mesh, bind="tcp://127.0.0.1:*", token="", spawn=0)
-    waiting = Agent(first.endpoint, 0, wait=4.0)
-    monkeypatch.setattr("tests.support.remote.RemoteAgent", Elsewhere)
-    elsewhere = Agent(first.endpoint, 1, wait=4.0)
-    with pytest.raises(RunFailed, match="agent 0 to be ready"):
-        first.run(mesh, 0)
-    assert waiting.process._pending is not None
-    first.hub.lobby.roster.members.clear()  # nobody is told goodbye, as when it is killed
-    first.close()
-    wait_for("lost the coordinator", said)
-    assert (waiting.ended(), elsewhere.ended()) == (3, 3)
-    assert waiting.process._pending is None
-
-
-def test_an_agent_that_restarts_in_a_run_ends_it_with_a_sentence(folder: Path) -> None:
-    endless = small(arms={"kind": "bernoulli", "means": [0.5, 0.5]})
-    c = Coordinator(endless, "tcp://127.0.0.1:*", folder)
-    Agent(c.endpoint, keys=keys.for_agent(folder, 0))
-    Agent(c.endpoint, keys=keys.for_agent(folder, 1))
-    until(lambda: c.engine.hub.lobby.running, "the beginning of the run")
-    Agent(c.endpoint, keys=keys.for_agent(folder, 1))
-    c.ended()
-    assert "agent 1 was started again in the middle of a run" in str(c.error)
-
-
 def test_an_address_that_does_not_resolve_is_named_within_the_deadline(
     said: pytest.LogCaptureFixture,
 ) -> None:
@@ -304,12 +182,6 @@ def test_a_port_in_use_is_said() -> None:
             ProcessEngine(small(), bind=f"tcp://127.0.0.1:{holder.getsockname()[1]}", spawn=0)
 
 
-def test_agents_that_do_not_come_are_named() -> None:
-    c = Coordinator(small(deadline=0.5), "tcp://127.0.0.1:*")
-    c.ended()
-    assert "nothing was heard for 0.5 s; waiting for agents 0, 1 to join" in str(c.error)
-
-
 def mesh(deadline: float) -> Plan:
     return spec(
         "cooperative-ucb",
@@ -323,7 +195,7 @@ def mesh(deadline: float) -> Plan:
 def test_an_agent_lets_in_only_the_keys_that_the_coordinator_named(
     folder: Path, said: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remote_agent, "_HANDSHAKE_MS", 200)
+    monkeypatch.setattr(guard, "HANDSHAKE_MS", 200)
     c = Coordinator(mesh(deadline=3.0), "tcp://127.0.0.1:*", folder)
     pairs = keys.for_coordinator(folder, 2)
     strange = keys.Pair(*(key.decode() for key in zmq.curve_keypair()))
@@ -342,10 +214,10 @@ def test_a_neighbour_that_was_not_told_of_us_yet_is_asked_again(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Well before the half minute that ZeroMQ gives a handshake, and before the deadline."""
-    monkeypatch.setattr(remote_agent, "_HANDSHAKE_MS", 200)
+    monkeypatch.setattr(guard, "HANDSHAKE_MS", 200)
     asked: list[Verdict] = []
 
-    class Slow(gate.Authenticator):
+    class Slow(Authenticator):
         def __init__(self, context: Any, decide: Any, refused: Any) -> None:
             def late(key: str) -> Verdict:
                 asked.append(decide(key) if asked else Verdict.NOT_YET)
@@ -353,7 +225,7 @@ def test_a_neighbour_that_was_not_told_of_us_yet_is_asked_again(
 
             super().__init__(context, late, refused)
 
-    monkeypatch.setattr(remote_agent, "Authenticator", Slow)
+    monkeypatch.setattr(guard, "Authenticator", Slow)
     c = Coordinator(mesh(deadline=10.0), "tcp://127.0.0.1:*", folder)
     agents = [Agent(c.endpoint, keys=keys.for_agent(folder, rank)) for rank in range(2)]
     assert c.ended().status == "horizon"

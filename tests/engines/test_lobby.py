@@ -9,9 +9,9 @@ import pytest
 from posse.engines.events import (
     Closed,
     Died,
-    Effect,
     Fail,
     Joined,
+    LobbyEffect,
     Log,
     Rejected,
     Reply,
@@ -65,16 +65,18 @@ class Script:
         self.now = 100.0
         self.lobby.gather(self.now)
 
-    def says(self, peer: str, message: Message | bytes, key: str = "") -> list[Effect]:
+    def says(self, peer: str, message: Message | bytes, key: str = "") -> list[LobbyEffect]:
         """`peer` names a connection; its number is the name's last character."""
         frame = message if isinstance(message, bytes) else framed(message)
         at = Peer(peer.encode(), key, ord(peer[-1]))
         return self.lobby.handle(Said(at, frame, WALL), self.now)
 
-    def closes(self, peer: str) -> list[Effect]:
+    def closes(self, peer: str) -> list[LobbyEffect]:
         return self.lobby.handle(Closed(ord(peer[-1])), self.now)
 
-    def joins(self, peer: str, rank: int = -1, key: str = "", start: bytes = b"") -> list[Effect]:
+    def joins(
+        self, peer: str, rank: int = -1, key: str = "", start: bytes = b""
+    ) -> list[LobbyEffect]:
         """All that an agent on another machine says until it has arrived."""
         effects = self.says(peer, joining(rank, start or peer.encode()), key)
         return effects + self.says(peer, control.Arrived(f"tcp://{peer}:1"))
@@ -109,11 +111,11 @@ def setup(rank: int) -> AgentSetup:
     )
 
 
-def warned(effects: list[Effect]) -> list[str]:
+def warned(effects: list[LobbyEffect]) -> list[str]:
     return [e.text for e in effects if isinstance(e, Log) and e.level == logging.WARNING]
 
 
-def failed(effects: list[Effect]) -> str:
+def failed(effects: list[LobbyEffect]) -> str:
     (reason,) = [effect.reason for effect in effects if isinstance(effect, Fail)]
     assert effects[-1] == Fail(reason)
     return reason

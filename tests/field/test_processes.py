@@ -164,7 +164,7 @@ def test_an_agent_that_is_started_again_has_no_part_in_the_run(system: str, rewa
     else:
         assert record.status == ("missing" if system == "tdfs-private" else "horizon")
         assert record.dismissed.keys() == {1}
-    assert again.process._host is None
+    assert again.process.host is None
     assert again.ended() in (0, 3)
     assert {agent.ended() for agent in agents} <= {0, 1, 3}
 

@@ -8,14 +8,14 @@ import msgspec
 import pytest
 
 from posse.engines import memory
-from posse.engines.agent_process import AgentProcess
+from posse.engines.agent_process import local_agent
+from posse.engines.links import Link
 from posse.engines.processes import ProcessEngine
 from posse.errors import RunFailed
-from posse.hosts.agent import AgentHost
 from posse.hosts.endpoint import Endpoint
 from protocol.federated import Adv, Data, Means
 from protocol.machine import COORDINATOR
-from protocol.wire import HEADER
+from protocol.wire import HEADER, kind_of
 from tests.support.federated import named, row, spec
 
 
@@ -81,23 +81,32 @@ def test_withheld_means_stop_the_run_by_name() -> None:
     assert "after 3 slots of round 1 the means of 1 agents are missing, of agent 3 first" in said
 
 
-class Truncating(AgentProcess):
-    """An agent that joined honestly and cuts a number off the means it sends to neighbours."""
+class Truncating:
+    """A link that cuts a number off the means that go over it."""
 
-    def _flush(self, host: AgentHost) -> None:
-        for index, (to, frame) in enumerate(host.outbox):
-            if to != COORDINATOR and frame[HEADER.size + 2 :].startswith(b"Data"):
-                kind, round_, slot, origins, means = msgspec.msgpack.decode(frame[HEADER.size :])
-                body = [kind, round_, slot, origins, means[:-8]]
-                host.outbox[index] = (to, frame[: HEADER.size] + msgspec.msgpack.encode(body))
-        super()._flush(host)
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    def send(self, frame: bytes) -> None:
+        if kind_of(frame) == "Data":
+            kind, round_, slot, origins, means = msgspec.msgpack.decode(frame[HEADER.size :])
+            body = [kind, round_, slot, origins, means[:-8]]
+            frame = frame[: HEADER.size] + msgspec.msgpack.encode(body)
+        self._link.send(frame)
 
 
 def test_a_bad_neighbour_on_real_sockets_stops_the_run_by_name() -> None:
     run = spec("ddp-mab", 5, {"kind": "ring"}, engine={"deadline": 2.0})
     engine = ProcessEngine(run, spawn=4)
     with tempfile.TemporaryDirectory(prefix="b-") as folder:
-        agent = Truncating(engine.endpoint, 4, engine.token, f"ipc://{folder}/4", system="ddp-mab")
+        agent = local_agent(
+            engine.endpoint,
+            4,
+            engine.token,
+            f"ipc://{folder}/4",
+            system="ddp-mab",
+            via=lambda target, link: link if target == COORDINATOR else Truncating(link),
+        )
         thread = threading.Thread(target=agent.serve)
         thread.start()
         with engine, pytest.raises(RunFailed) as error:

@@ -10,14 +10,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from posse.engines.agent_process import AgentProcess
+from posse.engines.agent_process import local_agent
+from posse.engines.links import Link
 from posse.engines.processes import ProcessEngine
 from posse.hosts.coordinator import CoordinatorHost
 from posse.results.record import RunRecord
 from protocol import control
 from protocol.machine import COORDINATOR
 from protocol.mase import Vote
-from protocol.wire import HEADER, VERSION, Message, encode
+from protocol.wire import HEADER, VERSION, Message, encode, kind_of
 from tests.support.hosts import sources
 from tests.support.runs import spec
 
@@ -100,37 +101,46 @@ def test_a_stranger_is_refused_and_counted_and_the_run_goes_on(name: str) -> Non
     assert grown < 64 << 20
 
 
-class Saboteur(AgentProcess):
-    """An agent that joined honestly and sends a bad message after each honest vote."""
+class Saboteur:
+    """An agent that joined honestly and does something bad after each honest vote."""
 
-    bad: Callable[[Any, bytes], None]
+    def __init__(self, bad: Callable[[Any, bytes], None], engine: ProcessEngine, rank: int) -> None:
+        self._act = bad
+        self._bad: list[bytes] = []
+        self.process = local_agent(engine.endpoint, rank, engine.token, via=self._tampered)
 
-    def _flush(self, host: Any) -> None:
-        votes = [frame for _, frame in host.outbox if frame[HEADER.size + 2 :][:4] == b"Vote"]
-        for frame in votes:
-            self.bad(host, frame)
-        super()._flush(host)
+    def _tampered(self, target: int, link: Link) -> Link:
+        self._link = link
+        return self
+
+    def send(self, frame: bytes) -> None:
+        self._link.send(frame)
+        host = self.process.host
+        if host is not None and kind_of(frame) == "Vote" and not any(f is frame for f in self._bad):
+            behind = len(host.outbox)
+            self._act(host, frame)
+            self._bad += [added for _, added in host.outbox[behind:]]
 
 
-def a_second_vote(self: Saboteur, host: Any, frame: bytes) -> None:
+def a_second_vote(host: Any, frame: bytes) -> None:
     (arm, *_), *_ = msgspec.msgpack.decode(frame[HEADER.size :])[1:]
     host.say(Vote((arm,)))
 
 
-def the_same_frame_again(self: Saboteur, host: Any, frame: bytes) -> None:
+def the_same_frame_again(host: Any, frame: bytes) -> None:
     host.outbox.append((COORDINATOR, frame))
 
 
-def a_vote_for_no_arm(self: Saboteur, host: Any, frame: bytes) -> None:
+def a_vote_for_no_arm(host: Any, frame: bytes) -> None:
     host.say(Vote((99,)))
 
 
-def a_vote_in_anothers_name(self: Saboteur, host: Any, frame: bytes) -> None:
+def a_vote_in_anothers_name(host: Any, frame: bytes) -> None:
     other = frame_of(Vote((1,)), source=host.rank - 1)
     host.outbox.append((COORDINATOR, other))
 
 
-def a_report_before_the_end(self: Saboteur, host: Any, frame: bytes) -> None:
+def a_report_before_the_end(host: Any, frame: bytes) -> None:
     host.say(control.Due(-1.0))
 
 
@@ -150,12 +160,7 @@ def test_a_bad_agent_is_refused_and_counted_and_the_run_goes_on(
     run = spec("mase", agents=8)
     engine = ProcessEngine(run, spawn=7)
 
-    class Bad(Saboteur):
-        pass
-
-    Bad.bad = bad
-    agent = Bad(engine.endpoint, 7, engine.token)
-    thread = threading.Thread(target=agent.serve)
+    thread = threading.Thread(target=Saboteur(bad, engine, 7).process.serve)
     thread.start()
     with engine:
         record = engine.run(run, 0)

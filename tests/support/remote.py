@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from posse.engines.processes import ProcessEngine
-from posse.engines.remote_agent import RemoteAgent
+from posse.engines.remote_agent import remote_agent
 from posse.plan import Plan
 from posse.security import keys
 
@@ -48,7 +48,7 @@ class Agent:
 
     def __init__(self, endpoint: str, rank: int = -1, **options: Any) -> None:
         options.setdefault("wait", 20.0)
-        self.process = RemoteAgent(endpoint, rank, **options)
+        self.process = remote_agent(endpoint, rank, **options)
         self.code: int | None = None
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()

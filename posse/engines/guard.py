@@ -1,0 +1,142 @@
+"""Who an agent lets into its inbox, and what it shows to get into others'."""
+
+from collections import Counter
+from typing import Protocol
+
+import zmq
+from zmq.utils.monitor import recv_monitor_message
+
+from posse.engines.selector import Selector
+from posse.engines.sockets import HANDSHAKE_FAILURES, why_failed
+from posse.hosts.agent_setup import AgentSetup
+from posse.log import LOG
+from posse.security.keys import Pair
+from posse.security.zap import Authenticator, Verdict, connect_with, serve_with
+
+_FAILED_IN_A_ROW = 3
+"""Handshakes of a link that fail before that is said: a neighbour is told of us at about the time
+at which we are told of it."""
+
+HANDSHAKE_MS = 2_000
+"""How long a neighbour may take to let us in before we knock again. One that was not told of us yet
+is silent (`Authenticator`), and ZeroMQ's own patience is half a minute."""
+
+
+class Guard(Protocol):
+    """See the module's text."""
+
+    def know(self, setup: AgentSetup) -> None:
+        """Learn who the neighbours are."""
+        ...
+
+    def inbox(self, socket: zmq.Socket[bytes]) -> None:
+        """Prepare an inbox, before it is bound."""
+        ...
+
+    def link(self, socket: zmq.Socket[bytes], rank: int) -> None:
+        """Prepare a socket for the connection that is made next, to this neighbour."""
+        ...
+
+    @property
+    def neighbours(self) -> dict[str, int] | None:
+        """Rank by public key; None where neighbours are not known by keys."""
+        ...
+
+    def close(self) -> None:
+        """Free what was made."""
+        ...
+
+
+class NoGuard:
+    """On one machine, in a private folder or on loopback: a neighbour's address is enough."""
+
+    neighbours: dict[str, int] | None = None
+
+    def know(self, setup: AgentSetup) -> None:
+        """See `Guard`."""
+
+    def inbox(self, socket: zmq.Socket[bytes]) -> None:
+        """See `Guard`."""
+
+    def link(self, socket: zmq.Socket[bytes], rank: int) -> None:
+        """See `Guard`."""
+
+    def close(self) -> None:
+        """See `Guard`."""
+
+
+class RemoteGuard:
+    """Between machines: says which neighbour does not let this agent in.
+
+    With keys (`own` is this agent's pair) it lets in only those that the coordinator named.
+    """
+
+    def __init__(
+        self, context: zmq.Context[zmq.Socket[bytes]], selector: Selector, own: Pair | None
+    ) -> None:
+        self._context = context
+        self._selector = selector
+        self._own = own
+        self.neighbours: dict[str, int] | None = None if own is None else {}
+        self._keys: dict[int, str] = {}
+        self._ranks: dict[str, int] = {}
+        self._strangers: set[str] = set()
+        self._failures: Counter[str] = Counter()
+        self._monitors: set[zmq.Socket[bytes]] = set()
+
+    def know(self, setup: AgentSetup) -> None:
+        """See `Guard`."""
+        self._keys = setup.keys
+        self._ranks = {address: rank for rank, address in setup.inboxes.items()}
+        if self.neighbours is not None:
+            self.neighbours = {key: rank for rank, key in setup.keys.items()}
+
+    def inbox(self, socket: zmq.Socket[bytes]) -> None:
+        """See `Guard`."""
+        if self._own is not None:
+            Authenticator(self._context, self._decide, self._refused)
+            serve_with(socket, self._own.secret)
+
+    def _decide(self, key: str) -> Verdict:
+        return Verdict.YES if key in (self.neighbours or {}) else Verdict.NOT_YET
+
+    def _refused(self, address: str, key: str) -> None:
+        if self.neighbours and key not in self._strangers:
+            self._strangers.add(key)
+            LOG.warning(
+                "refused %s at the inbox: its key %s is no neighbour's; only agents that the "
+                "coordinator named may connect",
+                address,
+                key,
+            )
+
+    def link(self, socket: zmq.Socket[bytes], rank: int) -> None:
+        """See `Guard`."""
+        if self._own is not None:
+            connect_with(socket, self._own.public, self._own.secret, self._keys[rank])
+        socket.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
+        monitor = socket.get_monitor_socket(HANDSHAKE_FAILURES)
+        if monitor not in self._monitors:
+            self._monitors.add(monitor)
+            self._selector.watch(monitor, lambda: self._trouble(monitor))
+
+    def _trouble(self, monitor: zmq.Socket[bytes]) -> None:
+        """A neighbour did not let us in; it may not have been told of us yet."""
+        while monitor.poll(0):
+            event = recv_monitor_message(monitor)
+            address = event["endpoint"].decode()
+            self._failures[address] += 1
+            if self._failures[address] == _FAILED_IN_A_ROW:
+                LOG.warning(
+                    "agent %s at %s does not let this agent in: %s",
+                    self._ranks.get(address, "?"),
+                    address,
+                    why_failed(event["value"])
+                    if event["event"] == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
+                    else "it was not told of this agent's key; are both from one posse keys?",
+                )
+
+    def close(self) -> None:
+        """See `Guard`."""
+        for monitor in self._monitors:
+            monitor.close(0)

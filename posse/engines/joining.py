@@ -1,0 +1,294 @@
+"""An agent's side of joining, as a machine without input or output.
+
+    handle(event, now) -> effects
+
+What an agent goes through:
+
+    connecting     until the connection to the coordinator is up; it may be started later
+    joining        `Join`, until `Welcome` or `Refused`
+    synchronising  `Sync` and `Synced` a few times, then `Arrived`
+    joined         until `Configure`
+    linking        until every neighbour listens to it
+    linked         it has a host, which says `Ready`: runs, perhaps another `Configure`, `Goodbye`
+
+An agent that was started beside its coordinator (its `Join` has no incarnation) is connected from
+the start, has the coordinator's clock, and goes from joining to linking; nobody gives it up but who
+started it. On another machine a lost connection leads back to connecting, and what the coordinator
+ordered is forgotten.
+
+Time is an argument, in seconds of the loop's clock. `timer` is when `fire` is to be called.
+"""
+
+import logging
+import math
+import statistics
+from enum import Enum
+from typing import Protocol, assert_never
+
+import msgspec
+
+from posse.engines.events import (
+    Closure,
+    Connected,
+    Disconnected,
+    Fail,
+    Forget,
+    GiveUp,
+    InboxOpen,
+    JoiningEffect,
+    JoiningEvent,
+    Leave,
+    LinkUp,
+    Log,
+    NotLetIn,
+    NotListening,
+    OpenInbox,
+    Say,
+    Start,
+    Told,
+)
+from posse.errors import PosseError
+from posse.hosts.agent_setup import AgentSetup
+from protocol import control
+from protocol.errors import RemoteProtocolError
+from protocol.wire import Codec, read_header
+
+_CODEC = Codec(control.TO_JOINING)
+_SETUP = msgspec.msgpack.Decoder(AgentSetup)
+_ROUND_TRIPS = 8
+_CLOSED_IN_A_ROW = 3
+"""Handshakes that the other side closed without a word before we take it for a wrong key."""
+
+LINK_DEADLINE = 60.0
+"""Seconds in which neighbours must begin to listen, and in which a link must take a frame."""
+
+
+class State(Enum):
+    """See the module's text."""
+
+    CONNECTING = 1
+    JOINING = 2
+    SYNCHRONISING = 3
+    JOINED = 4
+    LINKING = 5
+    LINKED = 6
+
+
+class Orders(Protocol):
+    """What an agent makes of its coordinator's configuration."""
+
+    def accept(self, setup: AgentSetup) -> AgentSetup:
+        """The setup as this agent follows it, or `PosseError` if it does not."""
+        ...
+
+    def remarks(self, setup: AgentSetup) -> list[Log]:
+        """What is to be said before any reward is used."""
+        ...
+
+
+class AnyOrders:
+    """An agent that was started by its coordinator does as it is told."""
+
+    def accept(self, setup: AgentSetup) -> AgentSetup:
+        """See `Orders`."""
+        return setup
+
+    def remarks(self, setup: AgentSetup) -> list[Log]:
+        """See `Orders`."""
+        return []
+
+
+class Joining:
+    """See the module's text.
+
+    `join` is what this agent says of itself. `endpoint` and `key`, its public key ("" without), are
+    for sentences; `system` is known beforehand only beside the coordinator. `wait` and
+    `link_deadline` are seconds: without a coordinator, and for neighbours to listen.
+    """
+
+    def __init__(
+        self,
+        join: control.Join,
+        now: float,
+        *,
+        endpoint: str = "",
+        key: str = "",
+        system: str = "",
+        orders: Orders | None = None,
+        wait: float = math.inf,
+        link_deadline: float = LINK_DEADLINE,
+    ) -> None:
+        self.rank = join.rank
+        self.state = State.CONNECTING
+        self.offset = 0
+        """What the coordinator's clock is ahead of this agent's, in nanoseconds."""
+        self.timer = now + wait
+        self._join = join
+        self._endpoint = endpoint
+        self._key = key
+        self._system = system
+        self._orders: Orders = orders or AnyOrders()
+        self._wait = wait
+        self._link_deadline = link_deadline
+        self._closed_in_a_row = 0
+        self._trips: list[tuple[int, int]] = []
+        self._setup: AgentSetup | None = None
+        self._not_listening: tuple[int, ...] = ()
+
+    @property
+    def remote(self) -> bool:
+        """Whether this agent may be on another machine than its coordinator."""
+        return bool(self._join.incarnation)
+
+    @property
+    def belongs(self) -> bool:
+        """Whether the coordinator counts this agent among its own."""
+        return not self.remote or self.state.value >= State.JOINED.value
+
+    def fire(self, now: float) -> list[JoiningEffect]:
+        """The time of `timer` has come."""
+        if now < self.timer:
+            return []
+        self.timer = math.inf
+        if self.state is not State.LINKING:
+            return [GiveUp()]
+        late = ", ".join(map(str, self._not_listening))
+        return [
+            Fail(
+                f"agent {self.rank} waited {self._link_deadline:g} s for its neighbours {late} to "
+                "listen to it; is the way to their inboxes open?"
+            )
+        ]
+
+    def handle(self, event: JoiningEvent, now: float) -> list[JoiningEffect]:
+        """Take one event; what is to be done, in order."""
+        match event:
+            case Connected(wall):
+                return self._connected(wall, now)
+            case NotLetIn(how, why):
+                return self._not_let_in(how, why)
+            case Disconnected():
+                return self._disconnected(now)
+            case Told(frame):
+                return self._told(frame, now)
+            case InboxOpen(address):
+                return self._inbox_open(address)
+            case NotListening(ranks):
+                return self._heard_by_all_but(ranks)
+            case _:
+                assert_never(event)
+
+    def _connected(self, wall: float, now: float) -> list[JoiningEffect]:
+        self._closed_in_a_row = 0
+        self._setup = None
+        self.state = State.JOINING
+        if not self.remote:
+            return [OpenInbox(self._system, self.rank)]
+        self.timer = now + self._wait
+        join = msgspec.structs.replace(self._join, rank=self.rank, wall=wall)
+        return [Forget(), Say(join)]
+
+    def _not_let_in(self, how: Closure, why: str) -> list[JoiningEffect]:
+        at = f"the coordinator at {self._endpoint}"
+        match how:
+            case Closure.UNKNOWN_KEY:
+                reason = (
+                    f"{at} does not know this agent's key {self._key}: it must be in the "
+                    "coordinator's allowlist.toml"
+                )
+            case Closure.NOT_UNDERSTOOD:
+                reason = f"{at} was not understood: {why}"
+            case Closure.WITHOUT_A_WORD:
+                self._closed_in_a_row += 1
+                if self._closed_in_a_row < _CLOSED_IN_A_ROW:
+                    return []
+                reason = (
+                    f"{at} does not have the key that this agent's coordinator.key expects; start "
+                    "it with --keys, and copy coordinator.key from there"
+                    if self._key
+                    else f"{at} asks for keys and this agent has none; start it with --keys"
+                )
+        return [Fail(reason, PosseError)]
+
+    def _disconnected(self, now: float) -> list[JoiningEffect]:
+        if not self.belongs:
+            return []
+        self.state = State.CONNECTING
+        self.timer = now + self._wait
+        self._setup = None
+        said = f"lost the coordinator at {self._endpoint}; waiting for it for {self._wait:g} s"
+        return [Forget(), Log(logging.WARNING, said)]
+
+    def _told(self, frame: bytes, now: float) -> list[JoiningEffect]:
+        try:
+            message = _CODEC.decode(read_header(frame), frame)
+        except RemoteProtocolError:
+            return []
+        match message:
+            case control.Refused(reason):
+                return [Fail(f"the coordinator refused this agent: {reason}", PosseError)]
+            case control.Welcome(rank, system) if self.state is State.JOINING:
+                self.rank = rank
+                self._system = system
+                self._trips = []
+                self.state = State.SYNCHRONISING
+                return [_ask(now)]
+            case control.Synced(sent, clock) if self.state is State.SYNCHRONISING:
+                return self._synced(sent, clock, now)
+            case control.Configure(rank, setup) if self.belongs:
+                return self._configured(rank, setup, now)
+            case control.Goodbye():
+                said = "the coordinator is done, or gave up, and let this agent go"
+                return [Log(logging.INFO, said), Leave()] if self.remote else [Leave()]
+            case _:
+                return []
+
+    def _synced(self, sent: int, clock: int, now: float) -> list[JoiningEffect]:
+        """The offset of the coordinator's clock, from the quickest round trips.
+
+        Of a round trip of length d the offset is known up to d/2; the quickest tell most.
+        """
+        received = _nanoseconds(now)
+        self._trips.append((received - sent, clock - (sent + received) // 2))
+        if len(self._trips) < _ROUND_TRIPS:
+            return [_ask(now)]
+        quickest = sorted(self._trips)[: _ROUND_TRIPS // 2]
+        self.offset = int(statistics.median(offset for _, offset in quickest))
+        return [OpenInbox(self._system, self.rank)]
+
+    def _inbox_open(self, address: str) -> list[JoiningEffect]:
+        if not self.remote:
+            return [Say(msgspec.structs.replace(self._join, inbox=address))]
+        self.state = State.JOINED
+        self.timer = math.inf
+        trip = min(self._trips)[0] * 1e-6
+        said = f"joined {self._endpoint} as agent {self.rank}; round trip {trip:.1f} ms"
+        return [Log(logging.INFO, said), Say(control.Arrived(address))]
+
+    def _configured(self, rank: int, encoded: bytes, now: float) -> list[JoiningEffect]:
+        try:
+            decoded = _SETUP.decode(encoded)
+        except msgspec.DecodeError as error:
+            reason = f"the coordinator's configuration was not understood: {error}"
+            return [Fail(f"{reason}; are both of the same version of posse?", PosseError)]
+        self.rank = rank
+        self._setup = self._orders.accept(decoded)
+        self.state = State.LINKING
+        self.timer = now + self._link_deadline
+        return [Forget(), *self._orders.remarks(self._setup), LinkUp(self._setup)]
+
+    def _heard_by_all_but(self, ranks: tuple[int, ...]) -> list[JoiningEffect]:
+        self._not_listening = ranks
+        if ranks or self._setup is None or self.state is not State.LINKING:
+            return []
+        self.state = State.LINKED
+        self.timer = math.inf
+        return [Start(self._setup)]
+
+
+def _ask(now: float) -> Say:
+    return Say(control.Sync(_nanoseconds(now)))
+
+
+def _nanoseconds(now: float) -> int:
+    return round(now * 1e9)

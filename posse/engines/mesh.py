@@ -1,0 +1,109 @@
+"""An agent among its neighbours: the inbox that they connect to, and the ways to theirs."""
+
+from collections.abc import Callable, Iterator, Mapping
+
+import zmq
+
+from posse.engines.guard import Guard
+from posse.engines.joining import LINK_DEADLINE
+from posse.engines.links import EachLink, Link, Links, OneToAll, Via, listen
+from posse.engines.sockets import configure
+from posse.hosts.agent_setup import AgentSetup
+from posse.security.zap import key_of
+from protocol.wire import sent_at
+
+MOST_AT_ONCE = 1_024
+"""Frames kept before they are looked at, however many are waited for: a bound on what peers may
+make an agent hold."""
+
+Arrival = tuple[int | None, bytes, int]
+"""Who sent a frame (None where only the frame says so), the frame, and when it came."""
+
+
+class Mesh:
+    """See the module's text. `rank` -1: not known yet. `patience_ms`: how long `listen` waits."""
+
+    def __init__(
+        self,
+        context: zmq.Context[zmq.Socket[bytes]],
+        guard: Guard,
+        *,
+        bind: str,
+        rank: int,
+        broadcasts: bool,
+        patience_ms: int,
+        via: Via,
+    ) -> None:
+        kind: type[OneToAll | EachLink] = OneToAll if broadcasts else EachLink
+        self.broadcasts = broadcasts
+        self._guard = guard
+        self._rank = rank
+        self.inbox: zmq.Socket[bytes] = context.socket(kind.inbox_type)
+        configure(self.inbox, LINK_DEADLINE)
+        self.inbox.setsockopt(zmq.RCVTIMEO, patience_ms)
+        listen(self.inbox, rank)
+        guard.inbox(self.inbox)
+        try:
+            self.inbox.bind(bind)
+        except zmq.ZMQError:
+            self.inbox.close()
+            raise
+        self.address = self.inbox.getsockopt_string(zmq.LAST_ENDPOINT)
+        self._links: Links = kind(context, guard.link, via)
+
+    def rename(self, rank: int) -> None:
+        """This agent has another rank now."""
+        listen(self.inbox, rank, before=self._rank)
+        self._rank = rank
+
+    def connect(self, setup: AgentSetup) -> Mapping[int, Link]:
+        """Connect to the neighbours of this setup; the ways to them, by target."""
+        self._guard.know(setup)
+        return self._links.connect(setup.inboxes)
+
+    def not_listening(self) -> tuple[int, ...]:
+        """The neighbours that would not hear yet what is sent."""
+        return self._links.not_listening()
+
+    def drain(self) -> Iterator[tuple[int | None, bytes]]:
+        """What is here, and who sent it."""
+        while True:
+            try:
+                sender, frame = self._receive(zmq.NOBLOCK)
+            except zmq.Again:
+                return
+            yield sender, frame
+
+    def listen(self, awaited: int, slot: float, stamp: Callable[[], int]) -> list[Arrival]:
+        """As many frames as are awaited, or fewer if no more come.
+
+        What a neighbour sent that is beyond `slot` is not among those awaited.
+        """
+        receive = self._receive
+        frames: list[Arrival] = []
+        awaited = max(awaited, 1)
+        try:
+            while awaited > 0 and len(frames) < MOST_AT_ONCE:
+                sender, frame = receive(0)
+                frames.append((sender, frame, stamp()))
+                if sent_at(frame) <= slot:
+                    awaited -= 1
+        except zmq.Again:
+            pass
+        return frames
+
+    def _receive(self, flags: int) -> tuple[int | None, bytes]:
+        """The next frame of a neighbour; `zmq.Again` if there is none."""
+        neighbours = self._guard.neighbours
+        if neighbours is None:
+            return None, self.inbox.recv(flags)
+        while True:
+            part = self.inbox.recv(flags, copy=False)
+            sender = neighbours.get(key_of(part))
+            if sender is not None:
+                return sender, part.bytes
+
+    def close(self) -> None:
+        """Close inbox and links."""
+        self.inbox.close()
+        self._links.close()

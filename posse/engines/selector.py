@@ -1,0 +1,32 @@
+"""Sockets that a loop listens to."""
+
+from collections.abc import Callable
+
+import zmq
+
+
+class Selector:
+    """Which sockets and file descriptors are listened to, and what is done when one is ready."""
+
+    def __init__(self) -> None:
+        self._poller = zmq.Poller()
+        self._handlers: dict[zmq.Socket[bytes] | int, Callable[[], None]] = {}
+
+    def __len__(self) -> int:
+        return len(self._handlers)
+
+    def watch(self, source: zmq.Socket[bytes] | int, handler: Callable[[], None]) -> None:
+        """Call `handler` from `wait` whenever `source` has something, or is at its end."""
+        self._poller.register(source, zmq.POLLIN | (zmq.POLLERR if isinstance(source, int) else 0))
+        self._handlers[source] = handler
+
+    def forget(self, source: zmq.Socket[bytes] | int) -> None:
+        """Do not listen to `source` any more."""
+        self._poller.unregister(source)
+        del self._handlers[source]
+
+    def wait(self, milliseconds: int | None) -> None:
+        """Handle what is ready, or what is so within this time (None: for ever)."""
+        for source, _ in self._poller.poll(milliseconds):
+            if (handler := self._handlers.get(source)) is not None:
+                handler()

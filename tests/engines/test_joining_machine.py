@@ -1,0 +1,301 @@
+"""An agent's side of joining, over scripted time and without a socket."""
+
+import logging
+import math
+from typing import Any
+
+import msgspec
+import pytest
+
+from posse.engines.events import (
+    Closure,
+    Connected,
+    Disconnected,
+    Fail,
+    Forget,
+    GiveUp,
+    InboxOpen,
+    JoiningEffect,
+    JoiningEvent,
+    Leave,
+    LinkUp,
+    Log,
+    NotLetIn,
+    NotListening,
+    OpenInbox,
+    Say,
+    Start,
+    Told,
+)
+from posse.engines.joining import Joining, State
+from posse.errors import PosseError, RunFailed
+from posse.hosts.agent_setup import AgentSetup
+from protocol import control
+from protocol.machine import COORDINATOR
+from protocol.wire import Message, encode
+
+WALL = 1e9
+WAIT = 300.0
+AHEAD = 7_000_000_000
+"""What the coordinator's clock is ahead, in nanoseconds."""
+
+SETUP = AgentSetup(
+    system="mase", variant="", parameters={}, agents=2, arms=3, rate=1.0, clock="wall", base=""
+)
+CONFIGURE = control.Configure(4, msgspec.msgpack.encode(SETUP))
+
+
+class Script:
+    """A machine and what happens to it; `now` is moved by hand."""
+
+    def __init__(self, rank: int = -1, incarnation: bytes = b"start-1", **options: Any) -> None:
+        self.now = 1000.0
+        join = control.Join(rank, "token", "", 7, incarnation)
+        options.setdefault("wait", WAIT)
+        self.machine = Joining(join, self.now, endpoint="tcp://c:1", system="mase", **options)
+
+    def handle(self, event: JoiningEvent) -> list[JoiningEffect]:
+        return self.machine.handle(event, self.now)
+
+    def told(self, message: Message | bytes) -> list[JoiningEffect]:
+        frame = message if isinstance(message, bytes) else framed(message)
+        return self.handle(Told(frame))
+
+    def synchronises(self, delays: list[float]) -> list[JoiningEffect]:
+        """Answers to `Sync`, each under way so long, with equal ways there and back."""
+        effects = self.told(control.Welcome(4, "mase"))
+        for delay in delays:
+            (ask,) = effects
+            assert isinstance(ask, Say)
+            assert isinstance(ask.message, control.Sync)
+            clock = ask.message.sent + round(delay / 2 * 1e9) + AHEAD
+            self.now += delay
+            effects = self.told(control.Synced(ask.message.sent, clock))
+        return effects
+
+    def joins(self) -> list[JoiningEffect]:
+        self.handle(Connected(WALL))
+        self.synchronises([0.01] * 8)
+        return self.handle(InboxOpen("tcp://a:2"))
+
+    def belongs(self) -> bool:
+        return self.machine.belongs
+
+    def is_linked(self) -> None:
+        self.joins()
+        self.told(CONFIGURE)
+        self.handle(NotListening(()))
+        assert self.machine.state is State.LINKED
+
+
+def framed(message: Message) -> bytes:
+    return encode(message, run=0, source=COORDINATOR, sequence=0, now=0.0, sent=0)
+
+
+def test_an_agent_says_who_it_is_when_it_is_connected() -> None:
+    script = Script(rank=3)
+    assert script.handle(Connected(WALL)) == [
+        Forget(),
+        Say(control.Join(3, "token", "", 7, b"start-1", WALL)),
+    ]
+
+
+def test_it_knows_the_coordinators_clock_before_it_arrives() -> None:
+    script = Script()
+    script.handle(Connected(WALL))
+    assert script.synchronises([0.01] * 8) == [OpenInbox("mase", 4)]
+    assert script.machine.offset == AHEAD
+    assert not script.belongs()
+    assert script.handle(InboxOpen("tcp://a:2")) == [
+        Log(logging.INFO, "joined tcp://c:1 as agent 4; round trip 10.0 ms"),
+        Say(control.Arrived("tcp://a:2")),
+    ]
+    assert script.belongs()
+    assert script.machine.timer == math.inf
+
+
+def test_the_quickest_round_trips_tell_the_time() -> None:
+    """Four answers came late on the way back, by up to a second: they count for nothing."""
+    script = Script()
+    script.handle(Connected(WALL))
+    effects = script.told(control.Welcome(0, "mase"))
+    for late in (0.0, 0.3, 0.0, 1.0, 0.0, 0.4, 0.0, 0.5):
+        (ask,) = effects
+        assert isinstance(ask, Say)
+        assert isinstance(ask.message, control.Sync)
+        clock = ask.message.sent + 5_000_000 + AHEAD
+        script.now += 0.01 + late
+        effects = script.told(control.Synced(ask.message.sent, clock))
+    assert abs(script.machine.offset - AHEAD) < 1_000
+
+
+def test_it_is_ready_when_every_neighbour_listens() -> None:
+    script = Script()
+    script.joins()
+    assert script.told(CONFIGURE) == [Forget(), LinkUp(SETUP)]
+    assert script.handle(NotListening((1, 5))) == []
+    assert script.handle(NotListening(())) == [Start(SETUP)]
+    assert script.handle(NotListening(())) == []
+    assert script.machine.timer == math.inf
+
+
+def test_neighbours_that_never_listen_are_named_at_the_deadline() -> None:
+    script = Script(link_deadline=60.0)
+    script.joins()
+    script.told(CONFIGURE)
+    script.handle(NotListening((1, 2, 5)))
+    script.now += 30.0
+    script.handle(NotListening((1, 5)))
+    assert script.machine.fire(script.now) == []
+    (failure,) = script.machine.fire(script.now + 30.0)
+    assert failure == Fail(
+        "agent 4 waited 60 s for its neighbours 1, 5 to listen to it; is the way to their inboxes "
+        "open?",
+        RunFailed,
+    )
+
+
+def test_a_new_configuration_takes_the_place_of_the_one_before() -> None:
+    script = Script()
+    script.is_linked()
+    other = msgspec.structs.replace(SETUP, agents=3)
+    told = script.told(control.Configure(4, msgspec.msgpack.encode(other)))
+    assert told == [Forget(), LinkUp(other)]
+    assert script.handle(NotListening(())) == [Start(other)]
+
+
+def test_without_a_coordinator_it_gives_up_after_its_patience() -> None:
+    script = Script()
+    assert script.machine.fire(1000.0 + WAIT - 0.1) == []
+    assert script.machine.fire(1000.0 + WAIT) == [GiveUp()]
+
+
+def test_a_coordinator_that_does_not_go_on_is_given_up_too() -> None:
+    script = Script()
+    script.now = 1200.0
+    script.handle(Connected(WALL))
+    script.told(control.Welcome(0, "mase"))
+    assert script.machine.timer == 1200.0 + WAIT
+    assert script.machine.fire(1500.0) == [GiveUp()]
+
+
+@pytest.mark.parametrize("when", [State.JOINED, State.LINKING, State.LINKED])
+def test_what_a_lost_coordinator_ordered_is_forgotten_and_it_is_waited_for(when: State) -> None:
+    script = Script()
+    script.joins()
+    if when is not State.JOINED:
+        script.told(CONFIGURE)
+    if when is State.LINKED:
+        script.handle(NotListening(()))
+    assert script.machine.state is when
+    script.now = 5000.0
+    assert script.handle(Disconnected()) == [
+        Forget(),
+        Log(logging.WARNING, "lost the coordinator at tcp://c:1; waiting for it for 300 s"),
+    ]
+    assert script.handle(NotListening(())) == []
+    assert script.machine.timer == 5000.0 + WAIT
+    # the next one is joined under the rank that it had, and orders anew
+    assert script.handle(Connected(WALL + 1))[1] == Say(
+        control.Join(4, "token", "", 7, b"start-1", WALL + 1)
+    )
+    script.synchronises([0.01] * 8)
+    script.handle(InboxOpen("tcp://a:2"))
+    assert script.handle(NotListening(())) == []
+    assert script.told(CONFIGURE) == [Forget(), LinkUp(SETUP)]
+
+
+def test_a_connection_that_comes_and_goes_before_it_is_let_in_changes_nothing() -> None:
+    script = Script()
+    assert script.handle(Disconnected()) == []
+    assert script.machine.fire(1000.0 + WAIT) == [GiveUp()]
+
+
+def test_who_is_refused_ends_with_the_reason() -> None:
+    script = Script()
+    script.handle(Connected(WALL))
+    assert script.told(control.Refused("its clock is 60 s behind")) == [
+        Fail("the coordinator refused this agent: its clock is 60 s behind", PosseError)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("how", "key", "times", "sentence"),
+    [
+        (Closure.UNKNOWN_KEY, "K", 1, "does not know this agent's key K: it must be in the coord"),
+        (Closure.NOT_UNDERSTOOD, "", 1, "was not understood: why"),
+        (Closure.WITHOUT_A_WORD, "", 3, "asks for keys and this agent has none; start it with"),
+        (Closure.WITHOUT_A_WORD, "K", 3, "does not have the key that this agent's coordinator.key"),
+    ],
+)
+def test_who_is_not_let_in_says_what_is_wrong_with_the_keys(
+    how: Closure, key: str, times: int, sentence: str
+) -> None:
+    script = Script(key=key)
+    for _ in range(times - 1):
+        assert script.handle(NotLetIn(how, "why")) == []
+    (failure,) = script.handle(NotLetIn(how, "why"))
+    assert isinstance(failure, Fail)
+    assert failure.reason.startswith(f"the coordinator at tcp://c:1 {sentence}")
+    assert failure.kind is PosseError
+
+
+def test_handshakes_that_failed_are_forgotten_when_one_succeeds() -> None:
+    script = Script()
+    for _ in range(5):
+        assert script.handle(NotLetIn(Closure.WITHOUT_A_WORD)) == []
+        assert script.handle(NotLetIn(Closure.WITHOUT_A_WORD)) == []
+        script.handle(Connected(WALL))
+
+
+def test_goodbye_is_said_and_obeyed() -> None:
+    script = Script()
+    script.is_linked()
+    assert script.told(control.Goodbye()) == [
+        Log(logging.INFO, "the coordinator is done, or gave up, and let this agent go"),
+        Leave(),
+    ]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        b"\x00" * 60,
+        b"po",
+        framed(control.Ready()),
+        control.Synced(0, 0),
+        control.Welcome(0, "mase"),
+    ],
+)
+def test_what_is_out_of_turn_changes_nothing(message: Message | bytes) -> None:
+    script = Script()
+    script.joins()
+    assert script.told(message) == []
+    assert (script.machine.state, script.machine.rank) == (State.JOINED, 4)
+    assert script.machine.offset == AHEAD
+
+
+def test_a_configuration_before_it_joined_is_not_followed() -> None:
+    script = Script()
+    script.handle(Connected(WALL))
+    assert script.told(CONFIGURE) == []
+
+
+def test_a_configuration_that_is_none_ends_it_with_a_sentence() -> None:
+    script = Script()
+    script.joins()
+    (failure,) = script.told(control.Configure(4, b"\x93\x01\x02\x03"))
+    assert isinstance(failure, Fail)
+    assert failure.reason.startswith("the coordinator's configuration was not understood: ")
+    assert failure.kind is PosseError
+
+
+def test_beside_its_coordinator_an_agent_opens_its_inbox_joins_and_waits_without_end() -> None:
+    script = Script(rank=4, incarnation=b"", wait=math.inf)
+    assert script.belongs()
+    assert script.handle(Connected(WALL)) == [OpenInbox("mase", 4)]
+    assert script.handle(InboxOpen("ipc://4")) == [Say(control.Join(4, "token", "ipc://4", 7))]
+    assert script.machine.timer == math.inf
+    assert script.told(CONFIGURE) == [Forget(), LinkUp(SETUP)]
+    assert script.handle(NotListening(())) == [Start(SETUP)]
+    assert script.told(control.Goodbye()) == [Leave()]
