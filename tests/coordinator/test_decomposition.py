@@ -1,7 +1,5 @@
 """Decompositions: whole assignments that meet a demand, and the flow that finds them."""
 
-import time
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -211,9 +209,8 @@ def test_arms_that_too_few_want_are_named_and_left_out() -> None:
 @pytest.mark.parametrize("keep", [1.0, 0.6])
 def test_three_hundred_users_and_ten_arms(keep: float) -> None:
     alive = random_alive(300, 10, 7, keep)
-    began = time.process_time()
     found = by_flow(alive, 2_000, 5, None, np.random.default_rng(0))
-    assert time.process_time() - began < 10
+    assert len(found.assignments) <= 300 * 10 + 10  # each settles one more share, or one more arm
     assert found.length <= found.ratio * 2_000 + 300 * 10 + 1
     x, unit = shares(alive, tuple(range(10)))
     points = whole_points(x, unit)
