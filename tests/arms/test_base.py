@@ -1,0 +1,94 @@
+"""What all kinds of arms share: their names, their tables of means, rescaling."""
+
+import re
+import tomllib
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from posse.arms import KINDS, ArmsSpec
+from posse.arms.base import RandomMeans, rescale
+from tests.support.arms import DOCS, build
+
+
+def test_each_kind_is_known_by_its_name() -> None:
+    for name, kind in KINDS.items():
+        info = msgspec.inspect.type_info(kind)
+        assert isinstance(info, msgspec.inspect.StructType)
+        assert info.tag == name
+
+
+def test_every_kind_has_a_table_in_the_documents() -> None:
+    blocks = [tomllib.loads(text) for text in re.findall(r"```toml\n(\[arms\].*?)```", DOCS, re.S)]
+    assert {block["arms"]["kind"] for block in blocks} == set(KINDS)
+
+
+def test_each_agent_has_its_own_row_of_means() -> None:
+    raw = {"kind": "bernoulli", "means": [[1.0, 0.0], [0.0, 1.0]]}
+    assert build(raw, rank=0, agents=2).totals((0, 1), 7).tolist() == [7.0, 0.0]
+    assert build(raw, rank=1, agents=2).totals((0, 1), 7).tolist() == [0.0, 7.0]
+
+
+@pytest.mark.parametrize(
+    ("means", "said"),
+    [
+        ([0.5], "at least 2"),
+        ([0.5, 1.2], "must lie in"),
+        ([0.5, [0.1]], "not both"),
+        ([[0.1, 0.2], [0.3]], "same length"),
+    ],
+)
+def test_impossible_means_are_refused(means: Any, said: str) -> None:
+    with pytest.raises(msgspec.ValidationError, match=said):
+        msgspec.convert({"kind": "bernoulli", "means": means}, ArmsSpec)
+
+
+def test_there_must_be_one_row_per_agent() -> None:
+    raw = msgspec.convert({"kind": "bernoulli", "means": [[0.1, 0.2], [0.3, 0.4]]}, ArmsSpec)
+    with pytest.raises(ValueError, match="2 rows for 3 agents"):
+        raw.check_agents(3)
+
+
+def test_random_means_are_one_instance_for_all_agents() -> None:
+    means = RandomMeans(count=6, low=0.2, high=0.4)
+    table = means.table(5, np.random.default_rng(1))
+    assert table.shape == (5, 6)
+    assert (table == table[0]).all()
+    assert ((table >= 0.2) & (table < 0.4)).all()
+    assert not (table == means.table(5, np.random.default_rng(2))).all()
+    fixed = RandomMeans(count=6, seed=9)
+    assert (
+        fixed.table(5, np.random.default_rng(1)) == fixed.table(5, np.random.default_rng(2))
+    ).all()
+
+
+def test_spread_keeps_the_average_of_the_agents() -> None:
+    plain = RandomMeans(count=8, low=0.3, high=0.7).table(4, np.random.default_rng(3))
+    table = RandomMeans(count=8, low=0.3, high=0.7, spread=0.1).table(4, np.random.default_rng(3))
+    assert np.allclose(table.mean(axis=0), plain[0])
+    assert 0 < np.abs(table - plain).max() <= 0.2
+    with pytest.raises(ValueError, match="no instance"):
+        RandomMeans(count=20, low=0.0, high=1.0, spread=5.0).table(4, np.random.default_rng(3))
+
+
+@given(
+    st.lists(st.floats(-1e6, 1e6), min_size=1),
+    st.floats(-1e3, 1e3),
+    st.floats(1e-3, 1e3),
+)
+def test_rescale_maps_onto_the_unit_interval(values: list[float], low: float, width: float) -> None:
+    rewards = np.array(values)
+    scaled = rescale(rewards, (low, low + width))
+    assert ((scaled >= 0) & (scaled <= 1)).all()
+    order = np.argsort(rewards, kind="stable")
+    assert (np.diff(scaled[order]) >= 0).all()
+    assert (rescale(rewards, None) == rewards).all()
+
+
+def test_clip_must_be_an_interval() -> None:
+    with pytest.raises(msgspec.ValidationError, match="lo < hi"):
+        msgspec.convert({"kind": "gaussian", "means": [1, 2], "clip": [1, 1]}, ArmsSpec)

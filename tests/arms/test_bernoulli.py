@@ -1,0 +1,30 @@
+"""Bernoulli arms: their law, one by one and in sums."""
+
+import numpy as np
+from scipy import stats
+
+from tests.support.arms import ERROR_RATE, build, within
+
+
+def test_bernoulli_rewards_have_their_law() -> None:
+    means, n = [0.7, 0.05, 1.0, 0.0], 40_000
+    arms = build({"kind": "bernoulli", "means": means})
+    for k, mean in enumerate(means):
+        rewards = arms.draw(k, n)
+        assert set(np.unique(rewards)) <= {0.0, 1.0}
+        assert within(rewards.mean(), mean, np.sqrt(mean * (1 - mean) / n))
+
+
+def test_bernoulli_totals_are_binomial() -> None:
+    times, n = 20, 5_000
+    arms = build({"kind": "bernoulli", "means": [0.3, 0.6]})
+    totals = np.array([arms.totals((0, 1), times) for _ in range(n)])
+    for k, mean in enumerate((0.3, 0.6)):
+        cells = np.arange(times + 1)
+        expected = stats.binom.pmf(cells, times, mean) * n
+        keep = expected >= 5
+        observed = np.array([(totals[:, k] == c).sum() for c in cells])
+        seen = np.append(observed[keep], observed[~keep].sum())
+        wanted = np.append(expected[keep], expected[~keep].sum())
+        assert stats.chisquare(seen, wanted).pvalue > ERROR_RATE
+    assert within(np.corrcoef(totals.T)[0, 1], 0.0, 1 / np.sqrt(n))

@@ -1,0 +1,124 @@
+"""Reward logs: each row once, or drawn; what is wrong with a file is named."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from scipy import stats
+
+from posse.arms import ArmsSpec
+from posse.engines import memory
+from posse.errors import ArmsError
+from posse.plan import prepare
+from tests.support.arms import ERROR_RATE, PYTHON, build
+
+
+def log(folder: Path, rows: list[tuple[int, float]], rank: int = 0) -> dict[str, Any]:
+    lines = "".join(f"{arm},{reward}\n" for arm, reward in rows)
+    (folder / f"log-{rank}.csv").write_text("arm,reward\n" + lines)
+    return {"kind": "csv", "path": "log-{rank}.csv", "count": 2}
+
+
+def test_csv_rows_are_used_once_in_order(tmp_path: Path) -> None:
+    raw = log(tmp_path, [(0, 0.1), (1, 1.0), (0, 0.2), (0, 0.3)])
+    arms = build(raw, base=str(tmp_path))
+    assert (arms.remaining(0), arms.remaining(1)) == (3, 1)
+    assert arms.draw(0, 2).tolist() == [0.1, 0.2]
+    assert arms.remaining(0) == 1
+    assert arms.draw(0, 5).tolist() == [0.3]
+    assert arms.draw(0, 5).tolist() == []
+    assert arms.totals((1,), 1).tolist() == [1.0]
+
+
+def test_csv_with_replacement_draws_every_row_alike(tmp_path: Path) -> None:
+    rows = [(0, r / 10) for r in range(10)]
+    arms = build({**log(tmp_path, rows), "replace": True}, base=str(tmp_path))
+    assert arms.remaining(0) is None
+    assert arms.remaining(1) == 0
+    assert len(arms.draw(1, 3)) == 0
+    drawn = np.round(arms.draw(0, 10_000) * 10).astype(int)
+    assert stats.chisquare(np.bincount(drawn, minlength=10)).pvalue > ERROR_RATE
+
+
+def test_csv_clip(tmp_path: Path) -> None:
+    rows = [(0, -5.0), (0, 5.0), (0, 99.0)]
+    with pytest.raises(ArmsError, match=r"agent 0: .*outside \[0, 1\] for arm 0; set arms.clip"):
+        build(log(tmp_path, rows), base=str(tmp_path))
+    arms = build({**log(tmp_path, rows), "clip": [0.0, 10.0]}, base=str(tmp_path))
+    assert arms.draw(0, 3).tolist() == [0.0, 0.5, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("arm,value\n0,1\n", "lacks the columns"),
+        ("", "lacks the columns"),
+        ("arm,reward\n0,0.5\n2,0.5\n", "line 3: needs an arm from 0 to 1"),
+        ("arm,reward\nx,0.5\n", "line 2"),
+        ("arm,reward\n0,nan\n", "finite"),
+        ("arm,reward\n0\n", "line 2"),
+    ],
+)
+def test_bad_files_are_named(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "log-4.csv").write_text(text)
+    raw = {"kind": "csv", "path": "log-{rank}.csv", "count": 2}
+    with pytest.raises(ArmsError, match=said) as caught:
+        build(raw, rank=4, agents=5, base=str(tmp_path))
+    assert "agent 4" in str(caught.value)
+    assert "log-4.csv" in str(caught.value)
+
+
+def test_what_a_machine_lacks_is_known_before_anybody_builds(tmp_path: Path) -> None:
+    logs = msgspec.convert({"kind": "csv", "path": "{rank}.csv", "count": 2}, ArmsSpec)
+    for rank in (0, 2):
+        (tmp_path / f"{rank}.csv").touch()
+    assert logs.missing(str(tmp_path), [0, 2]) == ""
+    assert logs.missing(str(tmp_path), []) == ""
+    assert logs.missing(str(tmp_path), range(3)) == f"path: {tmp_path}/1.csv is not there"
+    assert logs.missing(str(tmp_path), range(5)) == (
+        f"path: {tmp_path}/1.csv is not there, nor are those of 2 more agents"
+    )
+    own = msgspec.convert({**PYTHON, "target": "lies_here.deep:Arms"}, ArmsSpec)
+    assert own.missing(str(tmp_path), [0]) == (
+        f"target: there is no module 'lies_here' in {tmp_path}, nor installed"
+    )
+    assert own.missing(str(tmp_path), []) == ""
+    (tmp_path / "lies_here").mkdir()
+    (tmp_path / "lies_here" / "__init__.py").write_text("raise SystemExit('it was imported')")
+    assert own.missing(str(tmp_path), [0]) == ""
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(ArmsError, match="agent 0: .*cannot be read"):
+        build({"kind": "csv", "path": "none.csv", "count": 2}, base=str(tmp_path))
+
+
+def test_agents_do_not_share_a_log() -> None:
+    spec = msgspec.convert({"kind": "csv", "path": "log.csv", "count": 2}, ArmsSpec)
+    spec.check_agents(1)
+    with pytest.raises(ValueError, match=r"\{rank\}"):
+        spec.check_agents(2)
+
+
+def test_an_agent_whose_rows_are_used_up_says_so_and_stops(tmp_path: Path) -> None:
+    for rank in range(5):
+        rows = [(arm, float(arm == 0)) for _ in range(3 if rank == 2 else 400) for arm in (0, 1)]
+        raw = log(tmp_path, rows, rank)
+    record = memory.run(
+        prepare(
+            {
+                "system": "mase",
+                "agents": {"count": 5},
+                "arms": raw,
+                "parameters": {},
+                "base": str(tmp_path),
+            }
+        ),
+        0,
+    )
+    assert set(record.exhausted) == {2}
+    assert "0 rewards left" in record.exhausted[2]
+    assert record.pulls_per_agent[2] == 6
+    assert record.status == "no_consensus"  # five votes are needed and four agents can vote

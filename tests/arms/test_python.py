@@ -1,0 +1,121 @@
+"""The user's own arms: what they are told, and whose mistake is named."""
+
+import re
+import sys
+import types
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from scipy import stats
+
+from posse.arms import ArmsSpec
+from posse.engines import memory
+from posse.errors import ArmsError, PosseError
+from posse.plan import prepare
+from tests.support.arms import DOCS, ERROR_RATE, PYTHON, build, context
+
+
+class Scripted:
+    """Arms that return, or raise, what a test wants."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+
+    def pull(self, arm: int, count: int) -> Any:
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer(arm, count) if callable(self.answer) else self.answer
+
+
+@pytest.fixture
+def module(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
+    made = types.ModuleType("scripted_arms")
+    monkeypatch.setitem(sys.modules, "scripted_arms", made)
+    return made
+
+
+def test_the_documented_code_works(module: Any) -> None:
+    probe, beta = re.findall(r"```python\n(.*?)```", DOCS, re.S)
+    exec(probe, module.__dict__)
+    raw = {**PYTHON, "target": "scripted_arms:Probe", "clip": [0.0, 250.0]}
+    assert build(raw).draw(1, 5_000).mean() == pytest.approx(0.72, abs=0.01)
+
+    exec(beta, module.__dict__)
+    spec = msgspec.convert({"means": [0.2, 0.6], "concentration": 5.0}, module.BetaArms)
+    assert (spec.arm_count(), spec.unit_interval, spec.records) == (2, True, "")
+    arms = spec.build(context())
+    assert stats.kstest(arms.draw(1, 4_000), stats.beta(3.0, 2.0).cdf).pvalue > ERROR_RATE
+    assert arms.totals((0, 1), 1_000)[0] / 1_000 == pytest.approx(0.2, abs=0.03)
+
+
+def test_python_object(module: Any) -> None:
+    module.arms = Scripted(lambda arm, count: [arm / 2] * count)
+    arms = build(PYTHON)
+    assert arms.draw(1, 4).tolist() == [0.5] * 4
+    assert arms.totals((0, 2), 3).tolist() == [0.0, 3.0]
+    assert arms.remaining(0) is None
+    assert not arms.simulated
+
+
+def test_python_factory_is_told_who_asks(module: Any) -> None:
+    def arms(agent: int, agents: int, seed: int) -> Scripted:
+        module.told = (agent, agents, seed)
+        return Scripted(lambda arm, count: np.zeros(count))
+
+    module.arms = arms
+    build(PYTHON, rank=2, agents=7, seed=11)
+    assert module.told == (2, 7, 11)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (RuntimeError("broken probe"), "raised RuntimeError: broken probe"),
+        ([0.5, np.nan], "NaN or infinite"),
+        ([0.5, np.inf], "NaN or infinite"),
+        ([0.5, 1.5], r"outside \[0, 1\]; set arms.clip"),
+        ([-0.1, 0.5], r"outside \[0, 1\]; set arms.clip"),
+        ([0.5], r"gave shape \(1,\); 2 rewards were asked for"),
+        ([[0.5, 0.5]], r"gave shape \(1, 2\)"),
+        (0.5, r"gave shape \(\)"),
+        (["a", "b"], "raised ValueError"),
+        (None, "shape|raised"),
+    ],
+)
+def test_python_errors_name_agent_arm_and_call(module: Any, answer: Any, said: str) -> None:
+    module.arms = Scripted(lambda arm, count: [0.0] * count)
+    arms = build(PYTHON, rank=3, agents=5)
+    arms.draw(0, 1)
+    module.arms.answer = answer
+    with pytest.raises(ArmsError, match=said) as caught:
+        arms.draw(2, 2)
+    assert str(caught.value).startswith("agent 3, arm 2, call 2: scripted_arms:arms.pull(2, 2)")
+
+
+def test_python_clip(module: Any) -> None:
+    module.arms = Scripted([-10.0, 5.0])
+    assert build({**PYTHON, "clip": [0.0, 10.0]}).draw(0, 2).tolist() == [0.0, 0.5]
+
+
+@pytest.mark.parametrize("target", ["nowhere:arms", "scripted_arms:none", "scripted_arms:number"])
+def test_a_target_that_cannot_be_made_is_named(module: Any, target: str) -> None:
+    module.number = 3
+    with pytest.raises(ArmsError, match=f"agent 0: arms.target = '{target}' cannot be made"):
+        build({**PYTHON, "target": target})
+
+
+def test_a_target_needs_a_module_and_a_name() -> None:
+    with pytest.raises(msgspec.ValidationError, match=r"package\.module:object"):
+        msgspec.convert({**PYTHON, "target": "only_a_module"}, ArmsSpec)
+
+
+def test_a_run_ends_with_the_agents_error(module: Any) -> None:
+    def arms(agent: int, agents: int, seed: int) -> Scripted:
+        return Scripted(lambda arm, count: [np.nan if agent == 1 else 0.5] * count)
+
+    module.arms = arms
+    raw = {"system": "mase", "agents": {"count": 5}, "arms": PYTHON}
+    with pytest.raises(PosseError, match=r"agent 1, arm 0, call 1: .* NaN"):
+        memory.run(prepare(raw), 0)

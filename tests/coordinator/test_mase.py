@@ -1,0 +1,96 @@
+"""The tally of votes, and the server that sees every reward."""
+
+import numpy as np
+import pytest
+
+from coordinator.mase import CentralEliminator, MaseTally
+from protocol.errors import RemoteProtocolError
+from protocol.machine import Broadcast, Finish, PeerFinished, Received, Started
+from protocol.mase import Eliminated, Sample, Vote
+from protocol.wire import pack_floats
+from tests.support.mase import of, slow_elimination
+
+
+def tally(arms: int = 3, agents: int = 4, needed: int = 2) -> MaseTally:
+    machine = MaseTally(arms, agents, needed, np.random.default_rng(0))
+    machine.handle(Started(), 0.0)
+    return machine
+
+
+def test_an_arm_leaves_with_its_last_needed_vote() -> None:
+    machine = tally()
+    assert of(Broadcast, machine.handle(Received(0, Vote((2,))), 0.0)) == []
+    effects = machine.handle(Received(1, Vote((2,))), 0.0)
+    assert of(Broadcast, effects) == [Broadcast(Eliminated((2,)))]
+    assert of(Finish, effects) == []
+    machine.handle(Received(2, Vote((0,))), 0.0)
+    effects = machine.handle(Received(3, Vote((0,))), 0.0)
+    assert of(Broadcast, effects) == [Broadcast(Eliminated((0,)))]
+    assert of(Finish, effects) == [Finish("identified", 1)]
+
+
+def test_the_last_arm_of_g_never_leaves() -> None:
+    machine = tally(arms=3, needed=1)
+    effects = machine.handle(Received(0, Vote((0, 1, 2))), 0.0)
+    assert of(Broadcast, effects) == [Broadcast(Eliminated((0, 1)))]
+    assert of(Finish, effects) == [Finish("identified", 2)]
+
+
+def test_no_consensus_gives_the_least_voted_arm_of_g() -> None:
+    machine = tally(arms=3, agents=3, needed=3)
+    machine.handle(Received(0, Vote((0, 2))), 0.0)
+    machine.handle(Received(1, Vote((2,))), 0.0)
+    for rank in (0, 1):
+        assert machine.handle(PeerFinished(rank), 0.0) == []
+    assert machine.handle(PeerFinished(2), 0.0) == [Finish("no_consensus", 1)]
+
+
+@pytest.mark.parametrize(
+    ("arms", "reason"),
+    [((3,), "no-such-arm"), ((1, 1), "duplicate-vote"), ((2, 1), "duplicate-vote")],
+)
+def test_bad_votes_are_refused_and_change_nothing(arms: tuple[int, ...], reason: str) -> None:
+    machine = tally()
+    with pytest.raises(RemoteProtocolError) as refusal:
+        machine.handle(Received(0, Vote(arms)), 0.0)
+    assert refusal.value.reason == reason
+    assert machine.votes.sum() == 0
+
+
+def test_a_second_vote_of_the_same_agent_is_refused() -> None:
+    machine = tally()
+    machine.handle(Received(0, Vote((2,))), 0.0)
+    with pytest.raises(RemoteProtocolError, match="duplicate-vote"):
+        machine.handle(Received(0, Vote((1, 2))), 0.0)
+    assert list(machine.votes) == [0, 0, 1]
+
+
+def test_central_equals_the_slow_form() -> None:
+    rewards = (np.random.default_rng(1).random((3, 900)) < [[0.9], [0.5], [0.1]]).astype(float)
+    when, losers = slow_elimination(rewards, 0.05)
+    machine = CentralEliminator(3, 2, 0.05)
+    machine.handle(Started(), 0.0)
+    for t in range(1, when + 1):
+        sample = Sample((0, 1, 2), pack_floats(rewards[:, t - 1]))
+        effects = machine.handle(Received(t % 2, sample), 0.0)
+        assert bool(effects) == (t == when)
+    assert of(Broadcast, effects) == [Broadcast(Eliminated(tuple(losers)))]
+
+
+@pytest.mark.parametrize(
+    ("sample", "reason"),
+    [
+        (Sample((0, 3), b""), "no-such-arm"),
+        (Sample((0, 1), pack_floats(np.zeros(2))), "wrong-arms"),
+        (Sample((0, 1, 2), pack_floats(np.zeros(2))), "wrong-length"),
+        (Sample((0, 1, 2), pack_floats(np.array([0, np.nan, 0]))), "not-finite"),
+    ],
+)
+def test_central_refuses_bad_samples(sample: Sample, reason: str) -> None:
+    machine = CentralEliminator(3, 2, 0.05)
+    machine.handle(Started(), 0.0)
+    with pytest.raises(RemoteProtocolError) as refusal:
+        machine.handle(Received(0, sample), 0.0)
+    assert refusal.value.reason == reason
+    assert machine.t == 0
+    assert machine.sums.sum() == 0
