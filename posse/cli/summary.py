@@ -58,7 +58,9 @@ def _found(result: Result) -> str:
     arms = Counter(run.best_arm for run in result.runs if run.best_arm is not None)
     found = ", ".join(f"arm {arm} in {n} of {len(result.runs)}" for arm, n in arms.most_common(5))
     status = ", ".join(f"{status} {n}" for status, n in statuses.most_common())
-    return f"{found or 'no arm'} ({status})"
+    known = [run.right for run in result.runs if run.right is not None]
+    right = f", right in {sum(known)} of {len(known)}" if known else ""
+    return f"{found or 'no arm'}{right} ({status})"
 
 
 def _traffic(summary: dict[str, Mean]) -> str:

@@ -22,6 +22,7 @@ from posse.plan import Plan
 from posse.results import field, lab
 from posse.results.assembly import Seen
 from posse.results.record import RunRecord
+from posse.results.truth import right
 from posse.systems.context import CoordinatorContext
 from posse.systems.network import Network
 from protocol import control
@@ -344,6 +345,7 @@ class CoordinatorHost:
         else:
             record = lab.record(self.plan, self.run, seen, self._ending.reports)
         self._system.results.complete(self.plan.spec, self.plan.parameters, record)
+        record.right = right(self.plan.spec, record)
         return record
 
 

@@ -8,12 +8,17 @@ from posse.results.record import RunRecord
 
 @dataclass(frozen=True)
 class Measure:
-    """One number of a run; `of` gives None where it does not apply or is not known."""
+    """One number of a run; `of` gives None where it does not apply or is not known.
+
+    Of a `share` (0 or 1 in each run) no Student's interval is made.
+    """
 
     name: str
     of: Callable[[RunRecord], float | None]
+    share: bool = False
 
 
+RIGHT = Measure("right", lambda run: run.right, share=True)
 ROUNDS = Measure("rounds", lambda run: run.rounds)
 SLOTS = Measure("slots", lambda run: run.slots)
 PULLS = Measure("pulls", lambda run: run.pulls)
@@ -24,6 +29,7 @@ CONTROL_MESSAGES = Measure("control_messages", lambda run: run.communication.con
 ELAPSED = Measure("elapsed_seconds", lambda run: run.elapsed_seconds)
 
 MEASURES = (
+    RIGHT,
     ROUNDS,
     SLOTS,
     PULLS,

@@ -70,6 +70,7 @@ class RunRecord(msgspec.Struct, kw_only=True):
 
     `rounds` counts activations in the sense of Rio et al. (one agent pulls each of its arms), or
     communication rounds where the paper counts those; `slots` the slots of a lockstep system.
+    `right`: whether `best_arm` is the best, where means are known (`posse.results.truth`).
     `network` says what the graph was. `log` has what the coordinator's machine noted,
     `agent_logs` what each agent's machine noted. `answers` has each agent's own arm,
     `pulls_per_arm` is summed over agents. `exhausted` says whose arms ran out (-1: those that all
@@ -80,6 +81,7 @@ class RunRecord(msgspec.Struct, kw_only=True):
     seed: int
     status: str = "unknown"
     best_arm: int | None = None
+    right: bool | None = None
     rounds: int | None = None
     slots: int | None = None
     pulls: int | None = 0

@@ -11,7 +11,10 @@ from posse.results.record import RunRecord
 
 
 class Mean(msgspec.Struct):
-    """A mean over `n` runs; `ci95` is half the width of Student's 95 % interval, None for one."""
+    """A mean over `n` runs; `ci95` is half the width of Student's 95 % interval.
+
+    It is None for one run, and for a share.
+    """
 
     mean: float
     ci95: float | None
@@ -21,7 +24,10 @@ class Mean(msgspec.Struct):
 def mean_of(runs: Iterable[RunRecord], measure: Measure) -> Mean | None:
     """The mean of a measure over the runs that have it; None if none has."""
     values = [float(value) for run in runs if (value := measure.of(run)) is not None]
-    return Mean(*mean_ci(values), len(values)) if values else None
+    if not values:
+        return None
+    mean, ci95 = mean_ci(values)
+    return Mean(mean, None if measure.share else ci95, len(values))
 
 
 class Result(msgspec.Struct, kw_only=True):

@@ -1,0 +1,59 @@
+"""Whether a run was right."""
+
+import pytest
+
+import posse
+from posse.results.record import RunRecord
+from posse.results.truth import right
+
+SPEC = {
+    "system": "mase",
+    "agents": {"count": 3},
+    "arms": {"kind": "bernoulli", "means": [[0.9, 0.1], [0.2, 0.4], [0.2, 0.4]]},
+    "parameters": {"beta": 0.05},
+    "engine": {"kind": "memory"},
+}
+
+
+@pytest.mark.parametrize(
+    ("status", "arm", "said"),
+    [
+        ("identified", 0, True),  # means over the agents are 1.3/3 and 0.9/3
+        ("identified", 1, False),
+        ("no_consensus", None, False),
+        ("horizon", None, None),
+    ],
+)
+def test_the_best_arm_is_that_of_the_greatest_mean_over_agents(status, arm, said):
+    spec = posse.parse(SPEC)
+    assert right(spec, RunRecord(run=0, seed=0, status=status, best_arm=arm)) is said
+
+
+def test_one_of_two_best_arms_is_right():
+    spec = posse.parse(SPEC | {"arms": {"kind": "bernoulli", "means": [0.3, 0.1 + 0.2, 0.1]}})
+    assert right(spec, RunRecord(run=0, seed=0, status="identified", best_arm=1)) is True
+
+
+def test_means_that_nobody_knows_tell_nothing():
+    spec = posse.parse(SPEC | {"arms": {"kind": "csv", "path": "{rank}", "count": 2}})
+    assert right(spec, RunRecord(run=0, seed=0, status="identified", best_arm=1)) is None
+
+
+def test_every_run_is_held_against_its_own_instance():
+    drawn = {"kind": "bernoulli", "means": {"random": "uniform", "count": 4}}
+    spec = posse.parse(SPEC | {"arms": drawn})
+    best = [
+        [arm for arm in range(4) if right(spec, RunRecord(run=run, seed=0, best_arm=arm))]
+        for run in range(8)
+    ]
+    assert [len(arms) for arms in best] == [1] * 8
+    assert len({arms[0] for arms in best}) > 1
+
+
+def test_the_summary_has_the_share_and_no_interval_of_students():
+    result = posse.run(
+        SPEC
+        | {"repeat": 3, "agents": {"count": 8}, "arms": {"kind": "bernoulli", "means": [0.9, 0.1]}}
+    )
+    share = result.summary()["right"]
+    assert (share.mean, share.ci95, share.n) == (1.0, None, 3)
