@@ -32,33 +32,32 @@ def test_several_processes_share_the_repeats_and_change_nothing() -> None:
         assert_same_run(one, other)
 
 
+@pytest.mark.asyncio
 @pytest.mark.parametrize("kind", ["processes", "memory"])
-def test_a_cluster_is_awaited_and_runs_again(kind: str) -> None:
-    async def ride() -> list[posse.Result]:
-        async with posse.Cluster({**SPEC, "engine": {"kind": kind}}) as cluster:
-            ticks = asyncio.create_task(count())
-            first = await cluster.run(seed=4, repeat=2)
-            again = await cluster.run(seed=4)
-            ticks.cancel()
-            return [first, again]
+async def test_a_cluster_is_awaited_and_runs_again_while_others_go_on(kind: str) -> None:
+    ticked = asyncio.Event()
 
-    async def count() -> None:
+    async def tick() -> None:
         while True:
             await asyncio.sleep(0)
+            ticked.set()
 
-    first, again = asyncio.run(ride())
+    async with posse.Cluster({**SPEC, "engine": {"kind": kind}}) as cluster:
+        ticks = asyncio.create_task(tick())
+        first = await cluster.run(seed=4, repeat=2)
+        assert ticked.is_set()
+        again = await cluster.run(seed=4)
+        ticks.cancel()
     assert_same_run(first.runs[0], again.runs[0])
     assert first.runs[1].log != first.runs[0].log
 
 
-def test_a_cancelled_cluster_ends_at_once() -> None:
-    async def ride() -> None:
-        spec = {**SPEC, "engine": {"deadline": 60.0}}
+@pytest.mark.asyncio
+async def test_a_cancelled_cluster_ends_at_once() -> None:
+    spec = {**SPEC, "engine": {"deadline": 60.0}}
+    with pytest.raises(TimeoutError):
         async with asyncio.timeout(1.0), posse.Cluster(spec, spawn=4):
             raise AssertionError("four of eight agents cannot be a posse")
-
-    with pytest.raises(TimeoutError):
-        asyncio.run(ride())
 
 
 def test_a_wrong_specification_starts_nothing() -> None:
