@@ -104,6 +104,29 @@ def corrupted_failure(eta: float, xi: float, arms: int, delta: float, variant: V
     return max(eta_xi, delta) if variant == "corrected" else eta_xi
 
 
+def local_failure(
+    parameters: MaseParameters | CorruptedParameters, arms: int, variant: Variant
+) -> float:
+    """The failure probability of one agent's local test: β, or η_ξ."""
+    if isinstance(parameters, CorruptedParameters):
+        p = parameters
+        return corrupted_failure(p.eta, p.xi, arms, p.delta, variant)
+    return parameters.beta
+
+
+def votes_to_remove(
+    parameters: MaseParameters | CorruptedParameters, arms: int, variant: Variant
+) -> int:
+    """The votes that remove an arm.
+
+    The print takes M from log η; its Proposition 5.3 and the threshold effect need η_ξ.
+    """
+    failure = local_failure(parameters, arms, variant)
+    if isinstance(parameters, CorruptedParameters) and variant == "printed":
+        failure = parameters.eta
+    return votes_needed(threshold(parameters.delta, failure), parameters.vote_rule, variant)
+
+
 def successive_elimination_radius(t: Any, arms: int, failure: float) -> Any:
     """The radius sqrt(log(K t² / δ) / t) of successive elimination after t samples of each arm.
 

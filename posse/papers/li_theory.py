@@ -30,7 +30,8 @@ from posse.plan import prepare
 from posse.results.record import RunRecord
 from posse.systems import get_system
 from posse.systems.context import CoordinatorContext
-from posse.theory.bounds import elimination_rounds, mean_gaps, positive
+from posse.theory.bounds import mean_gaps, positive
+from posse.theory.federated import elimination_rounds
 from protocol.federated import Active, HdpParameters, Means, Schedule
 from protocol.machine import COORDINATOR, Pull, Pulled, Received, Send, Started
 from topologies import graphs

@@ -11,8 +11,9 @@ from agent.masking import Masker, private_key
 from coordinator.anonymous import AnonymousServer
 from coordinator.decomposition import blocks
 from coordinator.learners import BatchedElimination, ExploreThenCommit, Learner, effective_horizon
+from posse.claims import anonymous as claims
 from posse.errors import SpecError
-from posse.results.anonymous import ANONYMOUS, PARALLEL, TRUST
+from posse.results.anonymous import ANONYMOUS, PARALLEL
 from posse.seeds import Purpose
 from posse.spec.runfile import RunSpec
 from posse.systems.base import Field, System, UnitInterval
@@ -23,32 +24,23 @@ from posse.systems.shapes import (
     ServerRole,
     Star,
 )
-from posse.theory.bounds import UNKNOWN_MEANS, Bound, run_gaps, ucb1_regret
+from posse.theory import anonymous as theory
 from protocol.anonymous import (
     TO_AGENT,
     TO_COORDINATOR,
     AnonymousParameters,
     ExploreThenCommitParameters,
     ParallelUcbParameters,
-    Variant,
     batches,
     grid,
     largest_sum,
     schedule_length,
     sweeps,
 )
-from protocol.machine import AgentMachine, FloatArray, ServerMachine
+from protocol.machine import AgentMachine, ServerMachine
 from protocol.masking import WORD_BITS
-from protocol.privacy import Claim
 
 PAPER = "Esfandiari et al. 2022"
-
-_BOTH = (
-    "Syntactic and per round, not differential privacy: a sum of 0 or of the group's size reveals "
-    "every member's reward, the difference of two rounds estimates one member's mean by design, "
-    "and across rounds the coordinator learns every user's best arm. The lab's closing report, "
-    "which measures every user apart, is not part of the protocol."
-)
 
 
 def _ratio(parameters: AnonymousParameters, users: int, arms: int) -> int:
@@ -200,53 +192,6 @@ def _explorer(context: CoordinatorContext) -> ServerMachine:
     return _server(context, learner, generator)
 
 
-def _claim(
-    parameters: AnonymousParameters | ExploreThenCommitParameters, variant: Variant
-) -> Claim:
-    c = parameters.group_size
-    return Claim(
-        mechanism="aggregation",
-        unit=f"sums over at least {c} users",
-        adversary="the coordinator, which follows the protocol",
-        note=f"Every observation adds up at least {c} users. {TRUST[parameters.aggregation]} "
-        f"{_BOTH}",
-    )
-
-
-def _ucb_claim(parameters: ParallelUcbParameters, variant: Variant) -> Claim:
-    return Claim(mechanism="silence", note="Every user learns alone and sends nothing.")
-
-
-def _bound_anonymous(spec: RunSpec, parameters: AnonymousParameters, run: int) -> Bound:
-    return Bound(note="No bound is drawn: the paper's is Õ(N C sqrt(α K T)), without constants.")
-
-
-def _bound_explorer(spec: RunSpec, parameters: ExploreThenCommitParameters, run: int) -> Bound:
-    return Bound(
-        note="No bound is drawn: the paper's is Õ(N C^(2/3) K^(1/3) T^(2/3)), without constants."
-    )
-
-
-def _bound_ucb(spec: RunSpec, parameters: ParallelUcbParameters, run: int) -> Bound:
-    gaps = run_gaps(spec, run)
-    if gaps is None:
-        return UNKNOWN_MEANS
-
-    def regret(t: FloatArray) -> FloatArray:
-        # no gap costs more than itself in every round, however small it is
-        every: FloatArray = np.array(
-            [np.minimum(ucb1_regret(row, t), row.max() * t) for row in gaps]
-        )
-        total: FloatArray = every.sum(axis=0)
-        return total
-
-    return Bound(
-        label="UCB1's bound, each user alone",
-        regret=regret,
-        note="Auer, Cesa-Bianchi and Fischer 2002, Theorem 1, once for each user's own means.",
-    )
-
-
 SYSTEMS = {
     system.name: system
     for system in (
@@ -262,11 +207,11 @@ SYSTEMS = {
                 regret_against="own",
             ),
             field=Field(),
-            claim=_claim,
+            claim=claims.sums_over_groups,
             unit_interval=UnitInterval(),
             check=_check_anonymous,
             advise=_advise_anonymous,
-            bound=_bound_anonymous,
+            bound=theory.BATCHED,
             results=ANONYMOUS,
         ),
         System(
@@ -281,11 +226,11 @@ SYSTEMS = {
                 regret_against="own",
             ),
             field=Field(),
-            claim=_claim,
+            claim=claims.sums_over_groups,
             unit_interval=UnitInterval(),
             one_form=True,
             check=_check_sweeps,
-            bound=_bound_explorer,
+            bound=theory.EXPLORING,
             results=ANONYMOUS,
         ),
         System(
@@ -296,9 +241,9 @@ SYSTEMS = {
             clocks=("slots", "wall"),
             shape=Alone(_ucb, regret_against="own"),
             field=Field("bare"),
-            claim=_ucb_claim,
+            claim=claims.silence,
             one_form=True,
-            bound=_bound_ucb,
+            bound=theory.each_alone,
             results=PARALLEL,
         ),
     )

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from posse.results.base import PLAIN, Results
 from posse.spec.runfile import Clock, RunSpec
 from posse.systems.shapes import AgentRole, ServerRole, Shape, SharedArms, Wiring
-from posse.theory.bounds import Bound
+from posse.theory.bounds import Theory, undrawn
 from protocol.machine import Parameters
 from protocol.privacy import Claim
 
@@ -54,9 +54,8 @@ def no_advice(spec: RunSpec, parameters: Any) -> list[str]:
     return []
 
 
-def no_bound(spec: RunSpec, parameters: Any, run: int) -> Bound:
-    """Nothing is promised."""
-    return Bound(note="")
+NO_THEORY = undrawn("")
+"""Nothing is promised."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +86,7 @@ class System:
     one_form: bool = False
     check: Callable[[RunSpec, Any], None] = no_check
     advise: Callable[[RunSpec, Any], list[str]] = no_advice
-    bound: Callable[[RunSpec, Any, int], Bound] = no_bound
+    bound: Theory = NO_THEORY
     results: Results = PLAIN
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import msgspec
@@ -13,51 +12,37 @@ from agent.cooperative import CooperativeAgent, DoublingMeans, Learner, PrivateM
 from agent.corruption import Corruption
 from agent.destination import NoiseAtDestination
 from agent.flooding import Flood
-from agent.lone import AdapUcb, LoneUcb, PrivateLoneUcb
+from posse.claims import cooperative as claims
 from posse.errors import SpecError
 from posse.results import cooperative as results
 from posse.seeds import Purpose, generator
 from posse.spec.runfile import RunSpec
 from posse.systems.base import Field, System, UnitInterval
 from posse.systems.context import AgentContext
+from posse.systems.lone import check_horizon, check_turns
 from posse.systems.network import Network, along
 from posse.systems.shapes import (
     AgentRole,
-    Alone,
     Mesh,
     Wiring,
 )
+from posse.theory import cooperative as theory
 from posse.theory.bounds import (
-    UNKNOWN_MEANS,
-    Bound,
-    adap_ucb_regret,
-    byzantine_cooperation_regret,
-    clique_cover,
-    mean_gaps,
-    positive,
-    private_cooperation_regret,
-    ucb1_regret,
+    undrawn,
 )
 from protocol.cooperative import (
-    AdapParameters,
-    AloneParameters,
     Bundle,
     ByzantineParameters,
     Contamination,
     CooperativeParameters,
-    PrivateAloneParameters,
     PrivateParameters,
-    Variant,
     doubling_counts,
     hops,
     means_record,
-    privacy_bound,
-    pulls_per_release,
     release_counts,
     reward_record,
 )
 from protocol.machine import COORDINATOR, AgentMachine
-from protocol.privacy import Claim
 
 PAPER = "Dubey and Pentland 2020"
 
@@ -126,36 +111,6 @@ def _byzantine(context: AgentContext) -> AgentMachine:
     return _cooperate(context, learner, reward_record())
 
 
-def _lone(context: AgentContext) -> AgentMachine:
-    ties = context.generator(Purpose.TIES)
-    return LoneUcb(context.arms, context.parameters.horizon, ties)
-
-
-def _private_lone(context: AgentContext) -> AgentMachine:
-    p: PrivateAloneParameters = context.parameters
-    return PrivateLoneUcb(
-        context.arms,
-        p.horizon,
-        context.generator(Purpose.TIES),
-        epsilon=p.epsilon,
-        v=p.v,
-        variant=context.variant,
-        noise=context.noise,
-    )
-
-
-def _adap(context: AgentContext) -> AgentMachine:
-    p: AdapParameters = context.parameters
-    return AdapUcb(
-        context.arms,
-        p.horizon,
-        context.generator(Purpose.TIES),
-        epsilon=p.epsilon,
-        alpha=p.alpha,
-        noise=context.noise,
-    )
-
-
 def _network(spec: RunSpec, parameters: Any, run: int) -> Network:
     """Links to the neighbours, unless γ = 0; γ as a number."""
     graph = spec.graph(run)
@@ -206,18 +161,9 @@ def _liars(contamination: Contamination, spec: RunSpec, run: int) -> list[int]:
             return sorted(set(named))
 
 
-def _check_horizon(spec: RunSpec, parameters: AloneParameters) -> None:
-    arms = spec.arms.arm_count()
-    if parameters.horizon < arms:
-        raise SpecError(
-            "parameters.horizon",
-            f"is {parameters.horizon}, but trying each of {arms} arms once takes {arms} slots",
-        )
-
-
-def _check_private(spec: RunSpec, parameters: PrivateParameters | PrivateAloneParameters) -> None:
-    _check_horizon(spec, parameters)
-    if isinstance(parameters, PrivateParameters) and parameters.releases == "doubling":
+def _check_private(spec: RunSpec, parameters: PrivateParameters) -> None:
+    check_horizon(spec, parameters)
+    if parameters.releases == "doubling":
         if spec.variant == "printed":
             raise SpecError(
                 "parameters.releases",
@@ -229,13 +175,7 @@ def _check_private(spec: RunSpec, parameters: PrivateParameters | PrivateAlonePa
                 "is 'destination', where nothing is released; it goes with releases = "
                 '"intervals" alone',
             )
-    turns = spec.arms.arm_count() * pulls_per_release(parameters.epsilon)
-    if parameters.horizon < turns:
-        raise SpecError(
-            "parameters.horizon",
-            f"is {parameters.horizon}, but with epsilon = {parameters.epsilon} arms are pulled in "
-            f"turn for the first {turns} slots; take at least as many, or a larger epsilon",
-        )
+    check_turns(spec, parameters)
 
 
 def _check_source(spec: RunSpec, parameters: PrivateParameters) -> None:
@@ -248,7 +188,7 @@ def _check_source(spec: RunSpec, parameters: PrivateParameters) -> None:
 
 
 def _check_byzantine(spec: RunSpec, parameters: ByzantineParameters) -> None:
-    _check_horizon(spec, parameters)
+    check_horizon(spec, parameters)
     contamination, count = parameters.contamination, spec.agents.count
     match contamination.agents:
         case int(number) if number > count:
@@ -279,7 +219,7 @@ def _check_range(spec: RunSpec, parameters: CooperativeParameters | ByzantinePar
 
 
 def _check_cooperative(spec: RunSpec, parameters: CooperativeParameters) -> None:
-    _check_horizon(spec, parameters)
+    check_horizon(spec, parameters)
     _check_range(spec, parameters)
 
 
@@ -300,174 +240,6 @@ def _check_byzantine_all(spec: RunSpec, parameters: ByzantineParameters) -> None
     _check_range(spec, parameters)
 
 
-def _means_claim(parameters: CooperativeParameters, variant: Variant) -> Claim:
-    return Claim(
-        mechanism="none",
-        adversary="nobody",
-        note=(
-            "In every slot each agent's mean reward and number of pulls of every arm are sent as "
-            "they are. Two messages of an agent that follow each other give away its reward."
-        ),
-    )
-
-
-def _rewards_claim(parameters: ByzantineParameters, variant: Variant) -> Claim:
-    return Claim(
-        mechanism="none",
-        adversary="nobody",
-        note="Every single reward of every agent is sent as it is, with its arm.",
-    )
-
-
-def _seen_claim(parameters: Any, variant: Variant) -> Claim:
-    return Claim(
-        mechanism="none", adversary="nobody", note="Whoever sees its pulls learns rewards."
-    )
-
-
-def _private_claim(parameters: PrivateParameters, variant: Variant) -> Claim:
-    p = parameters
-    if p.noise_at == "destination":
-        return Claim(
-            mechanism="none",
-            adversary="nobody",
-            note="Means are sent as they are; who receives them is trusted to add the noise.",
-        )
-    if p.releases == "doubling":
-        return Claim(
-            mechanism="laplace",
-            epsilon=p.epsilon,
-            unit="one reward of one agent",
-            adversary="whoever reads all messages that carry the agent's means and counts",
-            note="Every reward is in one noisy mean, over the whole horizon.",
-        )
-    return Claim(
-        mechanism="laplace",
-        epsilon=privacy_bound(p.epsilon, p.v, p.horizon, p.delta_prime),
-        delta=p.delta_prime,
-        unit="one reward of one agent",
-        adversary="whoever reads all messages that carry the agent's means and counts",
-        holds=variant == "corrected",
-        note=(
-            "By Lemma 3.6, over the whole horizon; epsilon alone is only the rate of the releases "
-            "(eps = 1 is not 'no privacy'). What the ledger adds up to is in spent_per_agent, and "
-            "composed up to delta in detail.epsilon_prime_per_agent."
-            if variant == "corrected"
-            else "Not satisfied as printed: the agent's own raw sums decide its pulls, and their "
-            "counts are sent without noise, so that one reward can change a count for certain."
-        ),
-    )
-
-
-def _private_lone_claim(parameters: PrivateAloneParameters, variant: Variant) -> Claim:
-    p = parameters
-    return Claim(
-        mechanism="laplace",
-        epsilon=privacy_bound(p.epsilon, p.v, p.horizon, p.delta_prime),
-        delta=p.delta_prime,
-        unit="one reward of one agent",
-        adversary="whoever sees the agent's pulls",
-        holds=variant == "corrected",
-        note=(
-            "Nothing is sent; the pulls follow the released means."
-            if variant == "corrected"
-            else "Not satisfied as printed: the noise of an arm that is not pulled is drawn again "
-            "in every slot, without bound; see the ledger."
-        ),
-    )
-
-
-def _adap_claim(parameters: AdapParameters, variant: Variant) -> Claim:
-    return Claim(
-        mechanism="laplace",
-        epsilon=parameters.epsilon,
-        unit="one reward of one agent",
-        adversary="whoever sees the agent's pulls",
-        note="Nothing is sent; every reward is in one noisy mean, which the pulls follow.",
-    )
-
-
-def _bound_alone(spec: RunSpec, parameters: AloneParameters, run: int) -> Bound:
-    gaps = mean_gaps(spec, run)
-    if gaps is None:
-        return UNKNOWN_MEANS
-    return Bound(
-        label="UCB1's bound, each agent alone",
-        regret=lambda t: spec.agents.count * ucb1_regret(gaps, t),
-        note="Auer, Cesa-Bianchi and Fischer 2002, Theorem 1, once for each agent.",
-    )
-
-
-def _bound_private(spec: RunSpec, parameters: PrivateParameters, run: int) -> Bound:
-    """Theorem 3.7, and whether its proof covers this run."""
-    p, agents, gaps = parameters, spec.agents.count, mean_gaps(spec, run)
-    if p.noise_at == "destination":
-        return Bound(note="No bound is drawn: Theorem 3.7 is about noise at the source.")
-    if p.releases == "doubling":
-        return Bound(note="No bound is drawn: none is known of cooperation by doubling batches.")
-    if gaps is None:
-        return UNKNOWN_MEANS
-    graph = spec.graph(run)
-    gamma = hops(p.gamma, graph.diameter)
-    cliques = clique_cover(graph, gamma)
-    uncovered = ["that decisions are by the printed estimate (equation 13 adds means unweighted)"]
-    if gamma * p.epsilon >= 1:
-        uncovered.append(f"that γ < 1/ε (here γ = {gamma}, 1/ε = {1 / p.epsilon:g})")
-    return Bound(
-        label="Theorem 3.7",
-        regret=lambda t: private_cooperation_regret(
-            gaps, t, cliques=cliques, agents=agents, gamma=gamma, epsilon=p.epsilon
-        ),
-        note=f"{PAPER}, Theorem 3.7, with {cliques} cliques in G_γ (greedily). It is not proved "
-        f"for this run: its proof takes {' and '.join(uncovered)}.",
-    )
-
-
-def _bound_byzantine(spec: RunSpec, parameters: ByzantineParameters, run: int) -> Bound:
-    """Theorem 4.3, at the contamination that agents believe in."""
-    p, agents, gaps = parameters, spec.agents.count, mean_gaps(spec, run)
-    if gaps is None:
-        return UNKNOWN_MEANS
-    graph = spec.graph(run)
-    gamma = hops(p.gamma, graph.diameter)
-    cliques = clique_cover(graph, gamma)
-    believed = p.assumed_contamination
-    epsilon = p.contamination.rate if believed is None else believed
-    if not positive(gaps).size or 2 * p.sigma * math.sqrt(epsilon) >= positive(gaps).min():
-        return Bound(
-            note="No bound is drawn: Theorem 4.3 needs every gap to be above 2σ sqrt(ε), and here "
-            "one is not."
-        )
-    return Bound(
-        label="Theorem 4.3",
-        regret=lambda t: byzantine_cooperation_regret(
-            gaps, t, cliques=cliques, agents=agents, gamma=gamma, sigma=p.sigma, epsilon=epsilon
-        ),
-        note=f"{PAPER}, Theorem 4.3, with {cliques} cliques in G_γ (greedily). It rests on Theorem "
-        "4.2, which fails on Bernoulli rewards of some means.",
-    )
-
-
-def _bound_shared(spec: RunSpec, parameters: CooperativeParameters, run: int) -> Bound:
-    return Bound(note="No bound is drawn: the paper states none for the form without privacy.")
-
-
-def _bound_private_alone(spec: RunSpec, parameters: PrivateAloneParameters, run: int) -> Bound:
-    return Bound(note="No bound is drawn: what is known of DP-UCB-INT is O(log T + 1/ε).")
-
-
-def _bound_adap(spec: RunSpec, parameters: AdapParameters, run: int) -> Bound:
-    gaps = mean_gaps(spec, run)
-    if gaps is None:
-        return UNKNOWN_MEANS
-    p = parameters
-    return Bound(
-        label="AdaP-UCB's bound, each agent alone",
-        regret=lambda t: spec.agents.count * adap_ucb_regret(gaps, t, p.epsilon, p.alpha),
-        note="Azize and Basu 2022, Theorem 7, once for each agent.",
-    )
-
-
 SYSTEMS = {
     system.name: system
     for system in (
@@ -479,10 +251,10 @@ SYSTEMS = {
             clocks=("slots",),
             shape=Mesh(AgentRole(_private, (Bundle,)), Wiring(_network, broadcasts=True)),
             field=Field(),
-            claim=_private_claim,
+            claim=claims.private,
             unit_interval=UnitInterval(),
             check=_check_source,
-            bound=_bound_private,
+            bound=theory.private,
             results=results.PRIVATE_COOPERATION,
         ),
         System(
@@ -496,9 +268,9 @@ SYSTEMS = {
                 Wiring(_network, broadcasts=True, untold=("contamination",)),
             ),
             field=Field(),
-            claim=_rewards_claim,
+            claim=claims.rewards,
             check=_check_byzantine_all,
-            bound=_bound_byzantine,
+            bound=theory.byzantine,
             results=results.COOPERATION,
         ),
         System(
@@ -509,54 +281,11 @@ SYSTEMS = {
             clocks=("slots",),
             shape=Mesh(AgentRole(_sharing, (Bundle,)), Wiring(_network, broadcasts=True)),
             field=Field(),
-            claim=_means_claim,
+            claim=claims.means,
             one_form=True,
             check=_check_cooperative,
-            bound=_bound_shared,
+            bound=undrawn("No bound is drawn: the paper states none for the form without privacy."),
             results=results.COOPERATION,
-        ),
-        System(
-            name="ucb1",
-            title="baseline: UCB1, every agent alone",
-            paper="Auer et al. 2002",
-            parameters=AloneParameters,
-            clocks=("slots",),
-            shape=Alone(_lone),
-            field=Field("bare"),
-            claim=_seen_claim,
-            one_form=True,
-            check=_check_horizon,
-            bound=_bound_alone,
-            results=results.ALONE,
-        ),
-        System(
-            name="dp-ucb-int",
-            title="baseline: DP-UCB-INT, every agent alone, private to whoever sees its pulls",
-            paper="Tossou and Dimitrakakis 2016",
-            parameters=PrivateAloneParameters,
-            clocks=("slots",),
-            shape=Alone(_private_lone),
-            field=Field(),
-            claim=_private_lone_claim,
-            unit_interval=UnitInterval(),
-            check=_check_private,
-            bound=_bound_private_alone,
-            results=results.PRIVATE_ALONE,
-        ),
-        System(
-            name="adap-ucb",
-            title="baseline: AdaP-UCB, every agent alone, each reward in one noisy mean",
-            paper="Azize and Basu 2022",
-            parameters=AdapParameters,
-            clocks=("slots",),
-            shape=Alone(_adap),
-            field=Field(),
-            claim=_adap_claim,
-            unit_interval=UnitInterval(),
-            one_form=True,
-            check=_check_horizon,
-            bound=_bound_adap,
-            results=results.ALONE,
         ),
     )
 }

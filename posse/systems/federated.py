@@ -15,6 +15,7 @@ from agent.sac import Relay
 from agent.shared import SharedNoiseAgent
 from coordinator.federated import CdpServer, HdpServer
 from coordinator.shared import SharedNoiseServer
+from posse.claims import federated as claims
 from posse.errors import SpecError
 from posse.results.federated import FEDERATED
 from posse.seeds import Purpose
@@ -32,15 +33,7 @@ from posse.systems.shapes import (
     Star,
     Wiring,
 )
-from posse.theory.bounds import (
-    UNKNOWN_MEANS,
-    Bound,
-    elimination_regret,
-    elimination_rounds,
-    mean_gaps,
-    positive,
-    run_gaps,
-)
+from posse.theory import federated as theory
 from protocol.federated import (
     Active,
     Adv,
@@ -53,45 +46,16 @@ from protocol.federated import (
     Means,
     Quiet,
     Req,
-    Schedule,
     SingleParameters,
     SinkMeans,
-    Variant,
-    uploaders,
 )
 from protocol.machine import AgentMachine, ServerMachine
 from protocol.masking import MAX_WORDS, WORD_BITS, Keys, Masked, PublicKey, Unmask, Unmasked
-from protocol.privacy import Claim
-from protocol.shared import LEAST_SHARE, SharedNoise, SharedSchedule
+from protocol.schedules import noise_of, schedule_of
+from protocol.shared import LEAST_SHARE
 from topologies.sinks import find_sinks
 
 PAPER = "Li and Song 2022"
-
-
-def _schedule(parameters: SingleParameters, agents: int, arms: int) -> Schedule:
-    p = parameters
-    senders, noise, max_rounds, gap = 1, "printed", None, None
-    if isinstance(p, FederatedParameters):
-        senders, noise = agents, p.noise
-        max_rounds, gap = p.max_rounds, p.gap
-    if isinstance(p, CdpParameters):
-        senders = uploaders(agents, p.participation)
-    given: dict[str, Any] = {
-        "arms": arms,
-        "senders": senders,
-        "horizon": p.horizon,
-        "epsilon": p.epsilon,
-        "max_rounds": max_rounds,
-        "gap": gap,
-    }
-    if isinstance(p, CdpParameters) and noise == "shared":
-        return SharedSchedule(_shared(p, agents).total, **given)
-    return Schedule(noise="per_agent" if noise == "per_agent" else "printed", **given)
-
-
-def _shared(parameters: CdpParameters, agents: int) -> SharedNoise:
-    p = parameters
-    return SharedNoise(agents, p.epsilon, p.delta_prime, p.honest, p.precision)
 
 
 def _check_rounds(spec: RunSpec, parameters: FederatedParameters) -> None:
@@ -113,7 +77,7 @@ def _check_cdp(spec: RunSpec, parameters: CdpParameters) -> None:
 
 def _check_shared(spec: RunSpec, parameters: CdpParameters) -> None:
     p, agents, arms = parameters, spec.agents.count, spec.arms.arm_count()
-    shared = _shared(p, agents)
+    shared = noise_of(p, agents)
     if p.participation < 1:
         raise SpecError(
             "parameters.participation",
@@ -144,13 +108,13 @@ def _check_shared(spec: RunSpec, parameters: CdpParameters) -> None:
 
 
 def _lone(context: AgentContext) -> AgentMachine:
-    schedule = _schedule(context.parameters, 1, context.arms)
+    schedule = schedule_of(context.parameters, 1, context.arms)
     return LoneEliminator(context.arms, schedule, context.noise)
 
 
 def _cdp(context: AgentContext) -> AgentMachine:
     p: CdpParameters = context.parameters
-    schedule = _schedule(p, context.agents, context.arms)
+    schedule = schedule_of(p, context.agents, context.arms)
     if p.noise == "shared":
         # a source that lacks is found out here, before a reward is used
         context.noise.discrete_gaussian(np.zeros(1, dtype=np.int64), LEAST_SHARE)
@@ -160,7 +124,7 @@ def _cdp(context: AgentContext) -> AgentMachine:
             schedule,
             context.noise,
             masker=SumMasker(context.rank, context.agents, private),
-            shared=_shared(p, context.agents),
+            shared=noise_of(p, context.agents),
         )
     partial = schedule.senders < context.agents
     return CdpAgent(context.arms, schedule, context.noise, partial=partial)
@@ -179,7 +143,7 @@ def _ddp(context: AgentContext) -> AgentMachine:
             exchange = Gossip(*where, choice=context.generator(Purpose.PROTOCOL))
     return DdpAgent(
         context.arms,
-        _schedule(p, context.agents, context.arms),
+        schedule_of(p, context.agents, context.arms),
         context.noise,
         exchange,
         p.t_delay,
@@ -200,7 +164,7 @@ def _hdp(context: AgentContext) -> AgentMachine:
     )
     return HdpAgent(
         context.arms,
-        _schedule(p, context.agents, context.arms),
+        schedule_of(p, context.agents, context.arms),
         context.noise,
         exchange,
         p.t_delay,
@@ -211,9 +175,9 @@ def _hdp(context: AgentContext) -> AgentMachine:
 
 def _cdp_server(context: CoordinatorContext) -> ServerMachine:
     p: CdpParameters = context.parameters
-    schedule = _schedule(p, context.agents, context.arms)
+    schedule = schedule_of(p, context.agents, context.arms)
     if p.noise == "shared":
-        shared = _shared(p, context.agents)
+        shared = noise_of(p, context.agents)
         return SharedNoiseServer(context.arms, context.agents, schedule, shared=shared)
     return CdpServer(
         context.arms,
@@ -229,7 +193,7 @@ def _hdp_server(context: CoordinatorContext) -> ServerMachine:
         weights = {sink: size / context.agents for sink, size in sizes}
     else:
         weights = {sink: 1 / len(sizes) for sink, _ in sizes}
-    schedule = _schedule(context.parameters, context.agents, context.arms)
+    schedule = schedule_of(context.parameters, context.agents, context.arms)
     return HdpServer(context.arms, context.agents, schedule, weights=weights)
 
 
@@ -269,86 +233,6 @@ def _hdp_network(spec: RunSpec, parameters: HdpParameters, run: int) -> Network:
     return along(graph, told, server, {"sinks": list(sinks.sink)})
 
 
-def _delay(spec: RunSpec, parameters: SingleParameters, run: int) -> int:
-    """The slots of each round in which nothing is explored."""
-    if not isinstance(parameters, DdpParameters | HdpParameters):
-        return 0
-    graph = spec.graph(run)
-    if isinstance(parameters, DdpParameters):
-        longest = graph.diameter
-    else:
-        longest = max(find_sinks(graph).eccentricity)
-    return max(0, longest - (parameters.t_delay == "diameter-1"))
-
-
-def _bound(spec: RunSpec, parameters: SingleParameters, run: int) -> Bound:
-    """The proof's sum over the arms, with the schedule's own S(r)."""
-    p, agents, arms = parameters, spec.agents.count, spec.arms.arm_count()
-    gaps, rows = mean_gaps(spec, run), run_gaps(spec, run)
-    if gaps is None or rows is None:
-        return UNKNOWN_MEANS
-    if not isinstance(p, FederatedParameters) and (rows != rows[0]).any():
-        return Bound(
-            note="No bound is drawn: alone an agent goes to its own best arm, so that its regret "
-            "against the average means grows for ever."
-        )
-    if isinstance(p, DdpParameters) and p.exchange == "gossip":
-        return Bound(note="No bound is drawn: gossip has no fixed delay.")
-    schedule = _schedule(p, agents if isinstance(p, FederatedParameters) else 1, arms)
-    notes = ["The proof's sum over the arms, with this run's S(r), on the event E_R; not its O(.)."]
-    if schedule.senders < agents and (rows != rows[0]).any():
-        notes.append("It does not hold here: agents differ, and those that upload are a sample.")
-    elif isinstance(p, FederatedParameters) and (least := positive(gaps)).size:
-        p_r = schedule.logs(elimination_rounds(float(least.min())), arms)[1]
-        if p_r >= schedule.senders and not isinstance(schedule, SharedSchedule):
-            notes.append(
-                f"That E_R is likely is proved where P_r = log(8 K r² T) < M (Fact 2); here it is "
-                f"{p_r:.1f}, and M = {schedule.senders}."
-            )
-    return Bound(
-        label="theory, on the event E_R",
-        regret=lambda t: elimination_regret(
-            gaps, t, schedule, agents=agents, delay=_delay(spec, p, run)
-        ),
-        note=" ".join(notes),
-    )
-
-
-_WHO = "whoever reads all messages of all agents"
-
-
-def _agents_claim(parameters: FederatedParameters, variant: Variant) -> Claim:
-    p = parameters
-    if isinstance(p, CdpParameters) and p.noise == "shared":
-        return Claim(
-            mechanism="discrete-gaussian",
-            epsilon=p.epsilon,
-            delta=p.delta_prime,
-            unit="one reward of one agent",
-            adversary="the server, which follows the protocol, together with all agents but a "
-            f"share of {p.honest:g}",
-            note="It reads sums over all agents alone. An agent that drops out leaves the round "
-            "without a sum, never with less noise. The server passes on the public keys, and is "
-            "trusted not to replace them.",
-        )
-    if parameters.noise == "per_agent":
-        note = "Of one agent's messages; rewards of different agents are disjoint."
-        return Claim(mechanism="laplace", epsilon=parameters.epsilon, adversary=_WHO, note=note)
-    note = (
-        "M ε for one agent's messages (M agents that upload in a round; the number is in "
-        "spent_per_agent), not ε: the printed noise is Lap(1/(M ε d))."
-    )
-    return Claim(mechanism="laplace", epsilon=None, adversary=_WHO, note=note)
-
-
-def _lone_claim(parameters: SingleParameters, variant: Variant) -> Claim:
-    return Claim(
-        mechanism="laplace",
-        epsilon=parameters.epsilon,
-        adversary="whoever sees the agent's pulls; it sends nothing",
-    )
-
-
 SYSTEMS = {
     system.name: system
     for system in (
@@ -363,11 +247,11 @@ SYSTEMS = {
                 ServerRole(_cdp_server, (Means, PublicKey, Masked, Unmasked)),
             ),
             field=Field(),
-            claim=_agents_claim,
+            claim=claims.messages,
             unit_interval=UnitInterval(),
             one_form=True,
             check=_check_cdp,
-            bound=_bound,
+            bound=theory.elimination,
             results=FEDERATED,
         ),
         System(
@@ -378,10 +262,10 @@ SYSTEMS = {
             clocks=("slots",),
             shape=Mesh(AgentRole(_ddp, (Adv, Req, Data, Quiet)), Wiring(_ddp_network)),
             field=Field(),
-            claim=_agents_claim,
+            claim=claims.messages,
             unit_interval=UnitInterval(),
             check=_check_rounds,
-            bound=_bound,
+            bound=theory.elimination,
             results=FEDERATED,
         ),
         System(
@@ -396,10 +280,10 @@ SYSTEMS = {
                 ServerRole(_hdp_server, (SinkMeans,)),
             ),
             field=Field(),
-            claim=_agents_claim,
+            claim=claims.messages,
             unit_interval=UnitInterval(),
             check=_check_rounds,
-            bound=_bound,
+            bound=theory.elimination,
             results=FEDERATED,
         ),
         System(
@@ -410,10 +294,10 @@ SYSTEMS = {
             clocks=("slots",),
             shape=Alone(_lone),
             field=Field(),
-            claim=_lone_claim,
+            claim=claims.pulls,
             unit_interval=UnitInterval(),
             one_form=True,
-            bound=_bound,
+            bound=theory.elimination,
             results=FEDERATED,
         ),
     )

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from agent.hybrid import HybridNodes, HybridSums
 from agent.players import (
     Counter,
@@ -22,6 +20,7 @@ from agent.tree import HonakerSums, TreeSums
 from coordinator.players import Medium
 from posse.arms import LabMeans
 from posse.arms.csv import CsvArms
+from posse.claims import players as claims
 from posse.errors import SpecError
 from posse.results.players import PLAYERS
 from posse.seeds import Purpose
@@ -29,8 +28,8 @@ from posse.spec.runfile import RunSpec
 from posse.systems.base import Field, System, UnitInterval
 from posse.systems.context import AgentContext, CoordinatorContext
 from posse.systems.shapes import AgentRole, ServerRole, SharedArms
-from posse.theory.bounds import UNKNOWN_MEANS, Bound, run_means
-from posse.theory.players import fair_sharing_regret, plays_with_bound, plays_without_bound
+from posse.theory import players as theory
+from posse.theory.bounds import undrawn
 from protocol.machine import AgentMachine, ServerMachine
 from protocol.players import (
     TO_MEDIUM,
@@ -38,14 +37,11 @@ from protocol.players import (
     PlayerParameters,
     PrivateTdfsParameters,
     TdfsParameters,
-    Variant,
     deviation_factor,
     privacy_factor,
 )
-from protocol.privacy import Claim
 
 PAPER = "Tossou and Dimitrakakis 2015"
-_SHARE = 1.0 + 1.0 / float(np.log(2.0))
 
 
 def _check(spec: RunSpec, parameters: PlayerParameters) -> None:
@@ -170,83 +166,6 @@ def _medium(context: CoordinatorContext) -> ServerMachine:
     )
 
 
-def _no_claim(parameters: PlayerParameters, variant: Variant) -> Claim:
-    return Claim(mechanism="none", note="Nothing is claimed.")
-
-
-def _silent_claim(parameters: PlayerParameters, variant: Variant) -> Claim:
-    return Claim(
-        mechanism="silence",
-        epsilon=0.0,
-        adversary="whoever sees all choices and collisions",
-        note="Choices do not depend on rewards.",
-    )
-
-
-def _hybrid_claim(parameters: PrivateTdfsParameters, variant: Variant) -> Claim:
-    notes = [
-        "For one player's choices over any horizon. The coordinator keeps the arms, sees every "
-        "reward and is trusted with them."
-    ]
-    if parameters.offsets == "found":
-        notes.append(
-            "For its choices given the collisions: offsets found by collisions depend on "
-            "the other players' choices."
-        )
-    elif parameters.shared_sample:
-        notes.append(
-            "For the choices of all M players together M ε, since players that collide see the "
-            "same sample."
-        )
-    else:
-        notes.append(
-            "For the choices of all players together as well: each reward is one player's, and "
-            "players do not react to each other."
-        )
-    if parameters.split == "tossou":
-        notes.append(
-            f"With this split the sums cost {_SHARE:.3f} ε = {_SHARE * parameters.epsilon:.3g}, "
-            "not the ε claimed."
-        )
-    return Claim(
-        mechanism="hybrid",
-        epsilon=parameters.epsilon,
-        unit="one reward of one player",
-        adversary="whoever sees all choices and collisions",
-        holds=parameters.split == "half",
-        note=" ".join(notes),
-    )
-
-
-def _bound_open(spec: RunSpec, parameters: PlayerParameters, run: int) -> Bound:
-    return Bound(note="No bound is drawn: Theorem 6 is about the private forms.")
-
-
-def _bound_private(spec: RunSpec, parameters: PrivateTdfsParameters, run: int) -> Bound:
-    """Theorem 6, with the plays of Lemma 4 or of Lemma 7."""
-    p, players, means = parameters, spec.agents.count, run_means(spec, run)
-    if means is None:
-        return UNKNOWN_MEANS
-    if p.counter != "hybrid":
-        return Bound(note="No bound is drawn: Theorem 6 is about the hybrid mechanism.")
-    if spec.system == "tdfs-private":
-        lemma, plays = "Lemma 7", plays_without_bound(epsilon=p.epsilon, players=players)
-    else:
-        printed = spec.variant == "printed"
-        lemma = "Lemma 4"
-        plays = plays_with_bound(epsilon=p.epsilon, players=players, as_printed=printed)
-    return Bound(
-        label="Theorem 6",
-        regret=lambda t: fair_sharing_regret(means, t, players=players, plays=plays),
-        note=f"{PAPER}, Theorem 6 with the constants of {lemma}. It says something only where it "
-        "is below T times the sum of the M largest means.",
-    )
-
-
-def _bound_random(spec: RunSpec, parameters: PlayerParameters, run: int) -> Bound:
-    return Bound(note="No bound is drawn: a random player's regret grows with time for ever.")
-
-
 def _system(
     name: str,
     title: str,
@@ -278,8 +197,8 @@ SYSTEMS = {
             "players take turns on the best arms, no privacy",
             TdfsParameters,
             _ucb,
-            claim=_no_claim,
-            bound=_bound_open,
+            claim=claims.nothing,
+            bound=undrawn("No bound is drawn: Theorem 6 is about the private forms."),
             one_form=True,
         ),
         _system(
@@ -287,8 +206,8 @@ SYSTEMS = {
             "noisy sums, and a term for the noise in the index",
             PrivateTdfsParameters,
             _private_bound,
-            bound=_bound_private,
-            claim=_hybrid_claim,
+            bound=theory.with_bound,
+            claim=claims.private_sums,
             unit_interval=UnitInterval(),
         ),
         _system(
@@ -296,9 +215,9 @@ SYSTEMS = {
             "noisy sums that all move in every slot",
             PrivateTdfsParameters,
             _private,
-            bound=_bound_private,
+            bound=theory.without_bound,
             one_form=True,
-            claim=_hybrid_claim,
+            claim=claims.private_sums,
             unit_interval=UnitInterval(),
         ),
         _system(
@@ -306,9 +225,9 @@ SYSTEMS = {
             "baseline: a uniform arm in each slot",
             PlayerParameters,
             _random,
-            bound=_bound_random,
+            bound=undrawn("No bound is drawn: a random player's regret grows with time for ever."),
             one_form=True,
-            claim=_silent_claim,
+            claim=claims.silence,
         ),
     )
 }

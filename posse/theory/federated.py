@@ -1,5 +1,29 @@
-"""The links that a round of federated elimination uses (Li and Song 2022), by the graph alone."""
+"""The links that a round of federated elimination uses, and its regret (Li and Song 2022)."""
 
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from posse.spec.runfile import RunSpec
+from posse.theory.bounds import (
+    UNKNOWN_MEANS,
+    Bound,
+    mean_gaps,
+    positive,
+    run_gaps,
+)
+from protocol.federated import (
+    DdpParameters,
+    FederatedParameters,
+    HdpParameters,
+    Schedule,
+    SingleParameters,
+)
+from protocol.machine import FloatArray
+from protocol.schedules import schedule_of
+from protocol.shared import SharedSchedule
 from topologies.graphs import Graph
 from topologies.sinks import find_sinks
 
@@ -25,3 +49,85 @@ def gis_links_paper(graph: Graph) -> int:
 def sac_links(graph: Graph) -> int:
     """Local links of one round of SAC: Σ_i sd(i, SA_q), one per mean and hop."""
     return sum(find_sinks(graph).distance)
+
+
+def elimination_rounds(gap: float) -> int:
+    """⌈log2(1/Δ) + 1⌉: the rounds of CDP-MAB until an arm of gap Δ has left.
+
+    In round r both terms of C(r) are at most 2^-r / 4, so that 2 C(r) <= 2^-r; on the event that
+    every mean lies within C(r), an arm with Δ >= 2^(1-r) leaves.
+    """
+    return max(1, math.ceil(math.log2(1 / gap) + 1 - 1e-9))
+
+
+def elimination_regret(
+    gaps: FloatArray, t: FloatArray, schedule: Schedule, *, agents: int, delay: int = 0
+) -> FloatArray:
+    """Regret of all agents of federated elimination after t slots, on the event E_R.
+
+    An arm leaves by round r_k (`elimination_rounds`; the last in the R-round form) and has then
+    been pulled S(r_k) times by each agent, at most once per slot:
+
+        Σ_k Δ_k M (min(S(r_k), t) + (`delay` slots in each of the rounds)),
+
+    Li and Song 2022, the step before the O(.) of their regret theorems. S(r) is taken with all K
+    arms active, where it is largest. A slot of delay costs at most the largest gap.
+    """
+    found = positive(gaps)
+    last = schedule.max_rounds
+    rounds = [elimination_rounds(float(gap)) for gap in found]
+    if last is not None:
+        rounds = [last] * len(found)
+    observations = [0]
+    for r in range(1, max(rounds) + 1):
+        observations.append(schedule.observations(r, schedule.arms, observations[-1]))
+    pulls = np.array([observations[r] for r in rounds], dtype=float)
+    explored = (found[:, None] * np.minimum(pulls[:, None], t[None, :])).sum(axis=0)
+    idle = found.max() * np.minimum(delay * max(rounds), t)
+    regret: FloatArray = agents * np.minimum(explored + idle, found.max() * t)
+    return regret
+
+
+def _idle_slots(spec: RunSpec, parameters: SingleParameters, run: int) -> int:
+    """The slots of each round in which nothing is explored."""
+    if not isinstance(parameters, DdpParameters | HdpParameters):
+        return 0
+    graph = spec.graph(run)
+    if isinstance(parameters, DdpParameters):
+        longest = graph.diameter
+    else:
+        longest = max(find_sinks(graph).eccentricity)
+    return max(0, longest - (parameters.t_delay == "diameter-1"))
+
+
+def elimination(spec: RunSpec, parameters: SingleParameters, run: int) -> Bound:
+    """The proof's sum over the arms, with the schedule's own S(r)."""
+    p, agents, arms = parameters, spec.agents.count, spec.arms.arm_count()
+    gaps, rows = mean_gaps(spec, run), run_gaps(spec, run)
+    if gaps is None or rows is None:
+        return UNKNOWN_MEANS
+    if not isinstance(p, FederatedParameters) and (rows != rows[0]).any():
+        return Bound(
+            note="No bound is drawn: alone an agent goes to its own best arm, so that its regret "
+            "against the average means grows for ever."
+        )
+    if isinstance(p, DdpParameters) and p.exchange == "gossip":
+        return Bound(note="No bound is drawn: gossip has no fixed delay.")
+    schedule = schedule_of(p, agents if isinstance(p, FederatedParameters) else 1, arms)
+    notes = ["The proof's sum over the arms, with this run's S(r), on the event E_R; not its O(.)."]
+    if schedule.senders < agents and (rows != rows[0]).any():
+        notes.append("It does not hold here: agents differ, and those that upload are a sample.")
+    elif isinstance(p, FederatedParameters) and (least := positive(gaps)).size:
+        p_r = schedule.logs(elimination_rounds(float(least.min())), arms)[1]
+        if p_r >= schedule.senders and not isinstance(schedule, SharedSchedule):
+            notes.append(
+                f"That E_R is likely is proved where P_r = log(8 K r² T) < M (Fact 2); here it is "
+                f"{p_r:.1f}, and M = {schedule.senders}."
+            )
+    return Bound(
+        label="theory, on the event E_R",
+        regret=lambda t: elimination_regret(
+            gaps, t, schedule, agents=agents, delay=_idle_slots(spec, p, run)
+        ),
+        note=" ".join(notes),
+    )

@@ -4,11 +4,20 @@ Symbols: M players, σ(p) the p-th best arm, Δ_{a,σ(p)} = μ_σ(p) - μ_a, τ^
 a by player p in the dominant mini-sequence of the first subsequence.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 import numpy as np
 
+from posse.spec.runfile import RunSpec
+from posse.theory.bounds import UNKNOWN_MEANS, Bound, run_means
 from protocol.machine import FloatArray
+from protocol.players import (
+    PrivateTdfsParameters,
+)
+
+PAPER = "Tossou and Dimitrakakis 2015"
 
 Plays = Callable[[float, FloatArray], FloatArray]
 """τ^D for a gap Δ, up to each of the times t."""
@@ -66,3 +75,35 @@ def fair_sharing_regret(
             missed = missed + plays(float(order[p] - mean), t)
         total = total + missed * order[p]
     return players * total
+
+
+def with_bound(spec: RunSpec, parameters: PrivateTdfsParameters, run: int) -> Bound:
+    """Theorem 6 with the plays of Lemma 4."""
+    plays = plays_with_bound(
+        epsilon=parameters.epsilon,
+        players=spec.agents.count,
+        as_printed=spec.variant == "printed",
+    )
+    return _fair_sharing(spec, parameters, run, plays, "Lemma 4")
+
+
+def without_bound(spec: RunSpec, parameters: PrivateTdfsParameters, run: int) -> Bound:
+    """Theorem 6 with the plays of Lemma 7."""
+    plays = plays_without_bound(epsilon=parameters.epsilon, players=spec.agents.count)
+    return _fair_sharing(spec, parameters, run, plays, "Lemma 7")
+
+
+def _fair_sharing(
+    spec: RunSpec, parameters: PrivateTdfsParameters, run: int, plays: Plays, lemma: str
+) -> Bound:
+    means = run_means(spec, run)
+    if means is None:
+        return UNKNOWN_MEANS
+    if parameters.counter != "hybrid":
+        return Bound(note="No bound is drawn: Theorem 6 is about the hybrid mechanism.")
+    return Bound(
+        label="Theorem 6",
+        regret=lambda t: fair_sharing_regret(means, t, players=spec.agents.count, plays=plays),
+        note=f"{PAPER}, Theorem 6 with the constants of {lemma}. It says something only where it "
+        "is below T times the sum of the M largest means.",
+    )

@@ -20,11 +20,11 @@ from posse.engines.base import agent_setups
 from posse.errors import ArmsError, SpecError
 from posse.hosts.agent import AgentHost
 from posse.hosts.sources import Chance
+from posse.measure import anonymity
 from posse.results.directory import RunDirectory
 from posse.seeds import Purpose
 from posse.systems import get_system, names
 from posse.systems.base import Field
-from posse.theory import anonymity
 from protocol.cooperative import means_record, reward_record
 from protocol.federated import Adv
 from protocol.machine import COORDINATOR

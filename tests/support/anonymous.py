@@ -11,9 +11,9 @@ from agent.masking import Masker, private_key
 from coordinator.anonymous import AnonymousServer
 from coordinator.decomposition import Assignment
 from posse.engines import memory
+from posse.measure.anonymity import Capture, Verdict, check
 from posse.plan import Plan, prepare
 from posse.results.record import RunRecord
-from posse.theory.anonymity import Capture, Verdict, check
 from protocol.errors import RemoteProtocolError
 from protocol.machine import (
     COORDINATOR,

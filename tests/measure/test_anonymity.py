@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from posse.theory.anonymity import Verdict, check
+from posse.measure.anonymity import Verdict, check
 from protocol.anonymous import Commit, Sealed
 from protocol.keystream import keystream
 from protocol.machine import COORDINATOR

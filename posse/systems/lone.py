@@ -1,0 +1,133 @@
+"""Agents that learn alone (Auer et al. 2002; Tossou and Dimitrakakis 2016; Azize and Basu 2022)."""
+
+from __future__ import annotations
+
+from agent.lone import AdapUcb, LoneUcb, PrivateLoneUcb
+from posse.claims import lone as claims
+from posse.errors import SpecError
+from posse.results import cooperative as results
+from posse.seeds import Purpose
+from posse.spec.runfile import RunSpec
+from posse.systems.base import Field, System, UnitInterval
+from posse.systems.context import AgentContext
+from posse.systems.shapes import (
+    Alone,
+)
+from posse.theory import lone as theory
+from posse.theory.bounds import (
+    undrawn,
+)
+from protocol.cooperative import (
+    AdapParameters,
+    AloneParameters,
+    PrivateAloneParameters,
+    PrivateParameters,
+    pulls_per_release,
+)
+from protocol.machine import AgentMachine
+
+
+def _lone(context: AgentContext) -> AgentMachine:
+    ties = context.generator(Purpose.TIES)
+    return LoneUcb(context.arms, context.parameters.horizon, ties)
+
+
+def _private_lone(context: AgentContext) -> AgentMachine:
+    p: PrivateAloneParameters = context.parameters
+    return PrivateLoneUcb(
+        context.arms,
+        p.horizon,
+        context.generator(Purpose.TIES),
+        epsilon=p.epsilon,
+        v=p.v,
+        variant=context.variant,
+        noise=context.noise,
+    )
+
+
+def _adap(context: AgentContext) -> AgentMachine:
+    p: AdapParameters = context.parameters
+    return AdapUcb(
+        context.arms,
+        p.horizon,
+        context.generator(Purpose.TIES),
+        epsilon=p.epsilon,
+        alpha=p.alpha,
+        noise=context.noise,
+    )
+
+
+def check_horizon(spec: RunSpec, parameters: AloneParameters) -> None:
+    """Refuse a horizon in which not every arm can be tried once."""
+    arms = spec.arms.arm_count()
+    if parameters.horizon < arms:
+        raise SpecError(
+            "parameters.horizon",
+            f"is {parameters.horizon}, but trying each of {arms} arms once takes {arms} slots",
+        )
+
+
+def check_turns(spec: RunSpec, parameters: PrivateParameters | PrivateAloneParameters) -> None:
+    """Refuse a horizon that ends before every arm has been released once."""
+    turns = spec.arms.arm_count() * pulls_per_release(parameters.epsilon)
+    if parameters.horizon < turns:
+        raise SpecError(
+            "parameters.horizon",
+            f"is {parameters.horizon}, but with epsilon = {parameters.epsilon} arms are pulled in "
+            f"turn for the first {turns} slots; take at least as many, or a larger epsilon",
+        )
+
+
+def _check_private(spec: RunSpec, parameters: PrivateAloneParameters) -> None:
+    check_horizon(spec, parameters)
+    check_turns(spec, parameters)
+
+
+SYSTEMS = {
+    system.name: system
+    for system in (
+        System(
+            name="ucb1",
+            title="baseline: UCB1, every agent alone",
+            paper="Auer et al. 2002",
+            parameters=AloneParameters,
+            clocks=("slots",),
+            shape=Alone(_lone),
+            field=Field("bare"),
+            claim=claims.nothing,
+            one_form=True,
+            check=check_horizon,
+            bound=theory.ucb1,
+            results=results.ALONE,
+        ),
+        System(
+            name="dp-ucb-int",
+            title="baseline: DP-UCB-INT, every agent alone, private to whoever sees its pulls",
+            paper="Tossou and Dimitrakakis 2016",
+            parameters=PrivateAloneParameters,
+            clocks=("slots",),
+            shape=Alone(_private_lone),
+            field=Field(),
+            claim=claims.private_means,
+            unit_interval=UnitInterval(),
+            check=_check_private,
+            bound=undrawn("No bound is drawn: what is known of DP-UCB-INT is O(log T + 1/ε)."),
+            results=results.PRIVATE_ALONE,
+        ),
+        System(
+            name="adap-ucb",
+            title="baseline: AdaP-UCB, every agent alone, each reward in one noisy mean",
+            paper="Azize and Basu 2022",
+            parameters=AdapParameters,
+            clocks=("slots",),
+            shape=Alone(_adap),
+            field=Field(),
+            claim=claims.batched_means,
+            unit_interval=UnitInterval(),
+            one_form=True,
+            check=check_horizon,
+            bound=theory.adap_ucb,
+            results=results.ALONE,
+        ),
+    )
+}

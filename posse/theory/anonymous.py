@@ -1,0 +1,38 @@
+"""What is known of the regret of anonymous bandits (Esfandiari et al. 2022)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from posse.spec.runfile import RunSpec
+from posse.theory.bounds import UNKNOWN_MEANS, Bound, run_gaps, ucb1_regret, undrawn
+from protocol.anonymous import (
+    ParallelUcbParameters,
+)
+from protocol.machine import FloatArray
+
+BATCHED = undrawn("No bound is drawn: the paper's is Õ(N C sqrt(α K T)), without constants.")
+EXPLORING = undrawn(
+    "No bound is drawn: the paper's is Õ(N C^(2/3) K^(1/3) T^(2/3)), without constants."
+)
+
+
+def each_alone(spec: RunSpec, parameters: ParallelUcbParameters, run: int) -> Bound:
+    """UCB1 for every user by itself."""
+    gaps = run_gaps(spec, run)
+    if gaps is None:
+        return UNKNOWN_MEANS
+
+    def regret(t: FloatArray) -> FloatArray:
+        # no gap costs more than itself in every round, however small it is
+        every: FloatArray = np.array(
+            [np.minimum(ucb1_regret(row, t), row.max() * t) for row in gaps]
+        )
+        total: FloatArray = every.sum(axis=0)
+        return total
+
+    return Bound(
+        label="UCB1's bound, each user alone",
+        regret=regret,
+        note="Auer, Cesa-Bianchi and Fischer 2002, Theorem 1, once for each user's own means.",
+    )

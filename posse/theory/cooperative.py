@@ -1,0 +1,130 @@
+"""The regret of cooperation on a graph (Dubey and Pentland 2020)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from posse.spec.runfile import RunSpec
+from posse.theory.bounds import UNKNOWN_MEANS, Bound, mean_gaps, positive
+from protocol.cooperative import (
+    ByzantineParameters,
+    PrivateParameters,
+    hops,
+    zeta,
+)
+from protocol.machine import FloatArray
+from topologies.graphs import Graph
+
+PAPER = "Dubey and Pentland 2020"
+
+
+def private_cooperation_regret(
+    gaps: FloatArray, t: FloatArray, *, cliques: int, agents: int, gamma: int, epsilon: float
+) -> FloatArray:
+    """Regret of all agents of Private Multi-Agent UCB after t slots.
+
+    Dubey and Pentland 2020, Theorem 3.7, with χ̄ = `cliques` the clique cover of G_γ:
+
+        Σ_k χ̄ 8 log t / Δ_k + (Σ_k Δ_k) (χ̄ (M γ + 2) + M (1/ε + ζ(1.5))).
+    """
+    found = positive(gaps)
+    logs = np.log(np.maximum(t, 1.0))
+    once = cliques * (agents * gamma + 2) + agents * (1 / epsilon + zeta(1.5))
+    regret: FloatArray = cliques * 8 * (1 / found).sum() * logs + found.sum() * once
+    return regret
+
+
+def byzantine_cooperation_regret(
+    gaps: FloatArray,
+    t: FloatArray,
+    *,
+    cliques: int,
+    agents: int,
+    gamma: int,
+    sigma: float,
+    epsilon: float,
+) -> FloatArray:
+    """Regret of all agents of Byzantine-Proof Multi-Agent UCB after t slots.
+
+    Dubey and Pentland 2020, Theorem 4.3, with χ̄ = `cliques` the clique cover of G_γ:
+
+        χ̄ Σ_k 4σ² log t / (Δ_k - 2σ sqrt ε)² + (3M + γ χ̄ (M - 1)) Σ_k Δ_k.
+
+    `ValueError` unless 2σ sqrt ε < Δ_k for all k, which event (C) of the proof needs; the theorem
+    prints the condition ε < Δ_min / 2σ. Equation 51 has the factor Δ_k in the first sum.
+    """
+    found = positive(gaps)
+    room = found - 2 * sigma * math.sqrt(epsilon)
+    if (room <= 0).any():
+        raise ValueError("2σ sqrt ε is not below every gap")
+    logs = np.log(np.maximum(t, 1.0))
+    once = 3 * agents + gamma * cliques * (agents - 1)
+    regret: FloatArray = cliques * (4 * sigma**2 / room**2).sum() * logs + once * found.sum()
+    return regret
+
+
+def clique_cover(graph: Graph, gamma: int) -> int:
+    """A number of cliques that cover G_γ, in which agents at most γ hops apart are linked.
+
+    By greedy colouring of the complement (largest degree first), so at least χ̄, and a bound that
+    grows with χ̄ stays one.
+    """
+    import networkx as nx  # noqa: PLC0415
+
+    near = nx.empty_graph(graph.agents)
+    near.add_edges_from(graph.edges())
+    near = nx.power(near, gamma) if gamma else nx.empty_graph(graph.agents)
+    colours = nx.greedy_color(nx.complement(near), strategy="largest_first")
+    return len(set(colours.values()))
+
+
+def private(spec: RunSpec, parameters: PrivateParameters, run: int) -> Bound:
+    """Theorem 3.7, and whether its proof covers this run."""
+    p, agents, gaps = parameters, spec.agents.count, mean_gaps(spec, run)
+    if p.noise_at == "destination":
+        return Bound(note="No bound is drawn: Theorem 3.7 is about noise at the source.")
+    if p.releases == "doubling":
+        return Bound(note="No bound is drawn: none is known of cooperation by doubling batches.")
+    if gaps is None:
+        return UNKNOWN_MEANS
+    graph = spec.graph(run)
+    gamma = hops(p.gamma, graph.diameter)
+    cliques = clique_cover(graph, gamma)
+    uncovered = ["that decisions are by the printed estimate (equation 13 adds means unweighted)"]
+    if gamma * p.epsilon >= 1:
+        uncovered.append(f"that γ < 1/ε (here γ = {gamma}, 1/ε = {1 / p.epsilon:g})")
+    return Bound(
+        label="Theorem 3.7",
+        regret=lambda t: private_cooperation_regret(
+            gaps, t, cliques=cliques, agents=agents, gamma=gamma, epsilon=p.epsilon
+        ),
+        note=f"{PAPER}, Theorem 3.7, with {cliques} cliques in G_γ (greedily). It is not proved "
+        f"for this run: its proof takes {' and '.join(uncovered)}.",
+    )
+
+
+def byzantine(spec: RunSpec, parameters: ByzantineParameters, run: int) -> Bound:
+    """Theorem 4.3, at the contamination that agents believe in."""
+    p, agents, gaps = parameters, spec.agents.count, mean_gaps(spec, run)
+    if gaps is None:
+        return UNKNOWN_MEANS
+    graph = spec.graph(run)
+    gamma = hops(p.gamma, graph.diameter)
+    cliques = clique_cover(graph, gamma)
+    believed = p.assumed_contamination
+    epsilon = p.contamination.rate if believed is None else believed
+    if not positive(gaps).size or 2 * p.sigma * math.sqrt(epsilon) >= positive(gaps).min():
+        return Bound(
+            note="No bound is drawn: Theorem 4.3 needs every gap to be above 2σ sqrt(ε), and here "
+            "one is not."
+        )
+    return Bound(
+        label="Theorem 4.3",
+        regret=lambda t: byzantine_cooperation_regret(
+            gaps, t, cliques=cliques, agents=agents, gamma=gamma, sigma=p.sigma, epsilon=epsilon
+        ),
+        note=f"{PAPER}, Theorem 4.3, with {cliques} cliques in G_γ (greedily). It rests on Theorem "
+        "4.2, which fails on Bernoulli rewards of some means.",
+    )

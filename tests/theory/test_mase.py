@@ -1,0 +1,43 @@
+"""When best-arm identification ends: by hand, by known values, by simulation."""
+
+import math
+
+import numpy as np
+import pytest
+
+from posse.theory import mase
+from protocol.mase import epoch_length
+
+
+def test_samples_of_elimination_are_the_first_that_suffice():
+    def width(t):
+        return 4 * math.sqrt(math.log(10 * t * t / 0.05) / t)
+
+    t = mase.samples_of_elimination(0.2, 10, 0.05)
+    assert width(t) <= 0.2 < width(t - 1)
+
+
+def test_samples_of_epochs_by_hand():
+    # gap .2: Δ_e = .5, .25, .125, so three epochs
+    wanted = sum(epoch_length(10, e, 0.5, 0.1) for e in (1, 2, 3))
+    assert mase.samples_of_epochs(0.2, 10, 0.5, 0.1) == wanted
+    # a gap of exactly 2^-e needs the next epoch: the test is strict
+    assert mase.samples_of_epochs(0.5, 10, 0.5, 0.1) == sum(
+        epoch_length(10, e, 0.5, 0.1) for e in (1, 2)
+    )
+
+
+@pytest.mark.parametrize(("votes", "rounds"), [(29, 114_098), (18, 113_535), (11, 112_908)])
+def test_rounds_of_votes_against_known_values(votes, rounds):
+    # T_η = 1700, N = 64, a = 1/2
+    assert mase.rounds_of_votes(1700, 64, votes, 0.5) == pytest.approx(rounds, abs=1)
+
+
+def test_rounds_of_votes_against_a_simulation():
+    generator = np.random.default_rng(5)
+    samples, agents, votes, confidence = 40, 64, 3, 0.9
+    rounds = mase.rounds_of_votes(samples, agents, votes, confidence)
+    active = generator.multinomial(int(rounds), [1 / agents] * agents, size=10_000)
+    done = (active[:, :votes] >= samples).all(axis=1).mean()
+    # the standard error is .003; at a fixed number of rounds the counts vary by 1/N less
+    assert done == pytest.approx(confidence, abs=0.02)
