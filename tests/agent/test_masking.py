@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -41,15 +40,6 @@ def own_zeroed(words: Words) -> Words:
 
 
 # --- keys and streams ----------------------------------------------------------------------------
-
-
-def test_a_keystream_is_chacha20_from_block_one() -> None:
-    # RFC 8439, section 2.8: the AEAD encrypts with block counter 1
-    seed = bytes(range(32))
-    nonce = (1).to_bytes(4, "little") + b"mask" + (77).to_bytes(8, "little")
-    plain = Cipher(algorithms.ChaCha20(seed, nonce), mode=None).encryptor().update(bytes(100))
-    assert keystream_bytes(seed, 77, 100) == plain
-    assert keystream(seed, 77, 12).tolist() == np.frombuffer(plain[:96], dtype="<u8").tolist()
 
 
 def test_both_ends_of_a_pair_agree_and_no_two_pairs_do() -> None:

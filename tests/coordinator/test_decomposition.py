@@ -1,4 +1,4 @@
-"""Decompositions: whole assignments that meet a demand, and the flow that finds them."""
+"""Decompositions: whole assignments that meet a demand."""
 
 import numpy as np
 import pytest
@@ -16,14 +16,7 @@ from coordinator.decomposition import (
     unserved,
 )
 from coordinator.flow import whole_points
-
-
-def random_alive(users: int, arms: int, seed: int, keep: float = 0.6) -> np.ndarray:
-    """Alive sets at random, nobody without an arm."""
-    generator = np.random.default_rng(seed)
-    alive = generator.random((users, arms)) < keep
-    alive[np.arange(users), generator.integers(arms, size=users)] = True
-    return alive
+from tests.support.decomposition import instances, random_alive
 
 
 def informative(found: Decomposition, shape: tuple[int, int], group_size: int) -> np.ndarray:
@@ -34,76 +27,6 @@ def informative(found: Decomposition, shape: tuple[int, int], group_size: int) -
             if list(assignment.arms).count(arm) >= group_size + 1:
                 counts[user, arm] += assignment.copies
     return counts
-
-
-instances = st.tuples(
-    st.integers(4, 25), st.integers(2, 5), st.integers(0, 10_000), st.sampled_from([0.3, 0.6, 1.0])
-)
-
-
-# --- flow ----------------------------------------------------------------------------------------
-
-
-@given(instances)
-@settings(deadline=None)
-def test_whole_points_mix_to_x_exactly(instance: tuple[int, int, int, float]) -> None:
-    users, arms, seed, keep = instance
-    x, unit = shares(random_alive(users, arms, seed, keep), tuple(range(arms)))
-    points = whole_points(x, unit)
-    mixed = np.zeros_like(x)
-    low, high = x.sum(axis=0) // unit, -(-x.sum(axis=0) // unit)
-    for weight, point in points:
-        assert weight > 0
-        mixed[np.arange(users), point] += weight
-        columns = np.bincount(point, minlength=arms)
-        assert (low <= columns).all()
-        assert (columns <= high).all()
-    assert (mixed == x).all()
-    assert sum(weight for weight, _ in points) == unit
-    assert len(points) <= users * arms + 1
-
-
-@given(st.integers(0, 10_000))
-@settings(max_examples=25, deadline=None)
-def test_an_uneven_mixture_is_taken_apart_too(seed: int) -> None:
-    # any x with whole shares, not only equal ones
-    generator = np.random.default_rng(seed)
-    x = generator.multinomial(1000, [0.5, 0.3, 0.15, 0.05], size=12)
-    points = whole_points(x, 1000)
-    mixed = np.zeros_like(x)
-    for weight, point in points:
-        mixed[np.arange(12), point] += weight
-    assert (mixed == x).all()
-    assert len(points) <= 12 * 4 + 1
-
-
-def test_four_users_on_two_arms_by_hand() -> None:
-    points = whole_points(np.ones((4, 2), dtype=np.int64), 2)
-    assert [weight for weight, _ in points] == [1, 1]
-    (_, one), (_, other) = points
-    assert sorted(one) == [0, 0, 1, 1]
-    assert (one + other == 1).all()
-
-
-def test_users_without_a_share_stay_out() -> None:
-    x = np.array([[2, 0], [0, 0], [1, 1]])
-    assert all(point[1] == -1 and point[0] == 0 for _, point in whole_points(x, 2))
-
-
-def test_units_beyond_64_bits() -> None:
-    unit = 3 * 10**25
-    x = np.array([[unit // 3, 2 * unit // 3], [unit, 0], [0, unit]], dtype=object)
-    points = whole_points(x, unit)
-    assert sum(weight for weight, _ in points) == unit
-    assert sum(weight for weight, point in points if point[0] == 0) == unit // 3
-
-
-def test_rows_must_sum_to_the_unit() -> None:
-    with pytest.raises(ValueError, match="must sum to the unit"):
-        whole_points(np.array([[1, 0], [1, 1]]), 2)
-
-
-# --- decompositions ------------------------------------------------------------------------------
 
 
 @given(instances, st.integers(1, 40))

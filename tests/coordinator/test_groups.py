@@ -1,0 +1,82 @@
+"""Groups of an assignment: who is in one, what it waits for, and the sums it adds up to."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coordinator.decomposition import Assignment
+from coordinator.groups import Group, Round, form_groups
+from protocol.anonymous import schedule_length, to_words
+from protocol.keystream import keystream
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(-1, 3), min_size=1, max_size=60), st.integers(2, 5), st.integers(0, 99))
+def test_groups_are_of_one_arm_and_of_c_plus_1_to_2c_plus_1(
+    arms: list[int], c: int, seed: int
+) -> None:
+    groups = form_groups(np.array(arms), c, np.random.default_rng(seed))
+    placed = [user for group in groups for user in group.members]
+    assert len(placed) == len(set(placed))
+    for group in groups:
+        assert {arms[user] for user in group.members} == {group.arm}
+        assert c + 1 <= len(group.members) <= 2 * c + 1
+    # on an arm with more than C users nobody is left out, on any other everybody is
+    left_out = [arm for user, arm in enumerate(arms) if user not in placed and arm >= 0]
+    assert all(arms.count(arm) <= c for arm in left_out)
+
+
+def test_who_is_with_whom_is_drawn_at_random() -> None:
+    arms = np.zeros(12, dtype=np.int64)
+    drawn = {form_groups(arms, 3, np.random.default_rng(seed))[0].members for seed in range(20)}
+    assert len(drawn) == 20
+
+
+def test_a_group_asks_for_self_masks_when_all_reports_are_there() -> None:
+    group = Group(0, (4, 7))
+    group.reports[4] = np.zeros(8, dtype=np.uint64)
+    assert group.open
+    assert not group.asks(4)
+    group.reports[7] = np.zeros(8, dtype=np.uint64)
+    assert group.asks(4)
+    group.seeds[4] = bytes(32)
+    assert (group.asks(4), group.asks(7)) == (False, True)
+    group.broken = True
+    assert (group.open, group.asks(7)) == (False, False)
+
+
+def test_sums_by_hand_and_self_masks_off() -> None:
+    """C = 2, three users of rewards 1/4, 1/2 and 1: user n is out in round n + 1 of six."""
+    group = Group(0, (5, 2, 9))
+    for user, reward in zip(group.members, (0.25, 0.5, 1.0), strict=True):
+        seed = bytes([user] * 32)
+        words = np.full(schedule_length(2), to_words(np.array([reward]), 8)[0])
+        mask = keystream(seed, 3, len(words))
+        position = 1 + group.members.index(user)
+        words[position] = mask[position] = 0
+        group.reports[user], group.seeds[user] = words + mask, seed
+    group.add_up(3, 2)
+    found = group.sums_per_copy(1, 2, 8)
+    assert found is not None
+    assert found.tolist() == [1.75, 1.5, 1.25, 0.75, 1.75, 1.75]
+
+
+@pytest.mark.parametrize(("word", "there"), [(3 << 8, True), ((3 << 8) + 1, False)])
+def test_sums_that_no_rewards_add_up_to_are_none(word: int, there: bool) -> None:
+    group = Group(0, (0, 1, 2))
+    assert group.sums_per_copy(1, 2, 8) is None
+    group.sums = np.zeros(6, dtype=np.uint64)
+    group.sums[0] = word
+    assert (group.sums_per_copy(1, 2, 8) is not None) == there
+
+
+def test_a_round_is_over_when_all_have_played_and_every_group_is_settled() -> None:
+    groups = [Group(0, (0, 1)), Group(1, (2, 3))]
+    one = Round(1, Assignment(np.array([0, 0, 1, 1]), 1), 1, groups, {}, {3})
+    assert not one.over
+    one.unanswered.clear()
+    assert not one.over
+    groups[0].broken = True
+    groups[1].sums = np.zeros(6, dtype=np.uint64)
+    assert one.over
