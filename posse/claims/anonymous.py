@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from posse.results.anonymous import TRUST
 from protocol.anonymous import (
     AnonymousParameters,
     ExploreThenCommitParameters,
@@ -10,6 +9,19 @@ from protocol.anonymous import (
     Variant,
 )
 from protocol.privacy import Claim
+
+TRUST = {
+    "masked": (
+        "No single report can be read, by the coordinator or by other users, unless all other "
+        "members of its sum, at least C - 1, collude. The coordinator passes on the public keys: "
+        "it is trusted not to replace them."
+    ),
+    "sink": (
+        "The first member of each group sees every report of its group in the clear, so it is "
+        "trusted with them and to add up honestly. The coordinator, which carries the reports "
+        "sealed, sees sums only, and is trusted not to replace the public keys."
+    ),
+}
 
 _BOTH = (
     "Syntactic and per round, not differential privacy: a sum of 0 or of the group's size reveals "

@@ -12,9 +12,9 @@ from rich.console import Console
 from posse.cli import paths
 from posse.cli import summary as closing
 from posse.cli.progress import Progress
+from posse.durable.directory import RunDirectory
 from posse.errors import PosseError
 from posse.plan import Plan
-from posse.results.directory import RunDirectory
 from posse.results.record import RunRecord
 from posse.results.result import Result
 

@@ -327,7 +327,11 @@ class CoordinatorHost:
     def _close(self) -> RunRecord:
         """What the run turned out to be."""
         assert self._ending.verdict is not None
+        plan = self.plan
         seen = Seen(
+            clock=plan.clock,
+            claim=plan.claim,
+            linked=plan.system.wiring is not None,
             verdict=self._ending.verdict,
             answers=self._attendance.answers,
             exhausted=self._attendance.exhausted,
@@ -341,11 +345,11 @@ class CoordinatorHost:
             shared=self._shared,
         )
         if self._field:
-            record = field.record(self.plan, self.run, seen)
+            record = field.record(plan.spec, self.run, seen)
         else:
-            record = lab.record(self.plan, self.run, seen, self._ending.reports)
-        self._system.results.complete(self.plan.spec, self.plan.parameters, record)
-        record.right = right(self.plan.spec, record)
+            record = lab.record(plan.spec, self.run, seen, self._ending.reports)
+        plan.system.results.complete(plan.spec, plan.parameters, record)
+        record.right = right(plan.spec, record)
         return record
 
 

@@ -1,4 +1,4 @@
-"""Read back what runs left behind (see `posse.results.directory`)."""
+"""Read back what runs left behind (see `posse.durable.directory`)."""
 
 import csv
 import json
@@ -9,8 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from posse.durable.directory import FAILURE, RESULT, SPECIFICATION
 from posse.errors import InputError
-from posse.results.directory import FAILURE, RESULT, SPECIFICATION
 from protocol.wire import Plane
 
 

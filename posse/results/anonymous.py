@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from msgspec import UNSET, UnsetType
 
+from posse.claims.anonymous import TRUST
 from posse.results.base import Results
 from posse.results.record import Detail, RunRecord
 from posse.spec.runfile import RunSpec
@@ -25,19 +26,6 @@ from protocol.anonymous import (
 )
 
 _CURVE_POINTS = 200
-
-TRUST = {
-    "masked": (
-        "No single report can be read, by the coordinator or by other users, unless all other "
-        "members of its sum, at least C - 1, collude. The coordinator passes on the public keys: "
-        "it is trusted not to replace them."
-    ),
-    "sink": (
-        "The first member of each group sees every report of its group in the clear, so it is "
-        "trusted with them and to add up honestly. The coordinator, which carries the reports "
-        "sealed, sees sums only, and is trusted not to replace the public keys."
-    ),
-}
 
 
 class AnonymousDetail(Detail, kw_only=True):

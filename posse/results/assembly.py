@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from posse.arms.shared import SharedArms
 from posse.measure.traffic import Delays, Meter, quantile, seconds
-from posse.plan import Plan
 from posse.results.record import Delay, Privacy, RunRecord
-from posse.spec.runfile import RunSpec
+from posse.spec.runfile import Clock, RunSpec
 from protocol.log import Log
 from protocol.machine import Finish
+from protocol.privacy import Claim
 
 IntArray = NDArray[np.int64]
 
@@ -28,10 +28,14 @@ QUANTILES = (0.5, 0.9, 0.99, 1.0)
 class Seen:
     """What the coordinator itself knows of a run that has ended.
 
-    `shared`: the arms, where all agents share them. `elapsed` is in seconds. The rest is as in
-    `RunRecord`.
+    `clock` is what the run went by, `claim` what its system claims; `linked`: agents send each
+    other messages. `shared`: the arms, where all agents share them. `elapsed` is in seconds. The
+    rest is as in `RunRecord`.
     """
 
+    clock: Clock
+    claim: Claim | None
+    linked: bool
     verdict: Finish
     answers: list[int | None]
     exhausted: dict[int, str]
@@ -75,9 +79,8 @@ def add_pulls(record: RunRecord, pulls: IntArray, activations: list[int]) -> Non
     record.activations_per_agent = activations
 
 
-def claimed(plan: Plan) -> Privacy | None:
+def claimed(spec: RunSpec, claim: Claim | None) -> Privacy | None:
     """What the run claims; what was spent of it is not known yet."""
-    claim, spec = plan.claim, plan.spec
     if claim is None:
         return None
     return Privacy(

@@ -4,17 +4,17 @@ They report neither pulls nor regret nor what they released or sent each other. 
 share, and the messages on its own links, are the coordinator's own.
 """
 
-from posse.plan import Plan
 from posse.results.assembly import Seen, begun, claimed, delay
 from posse.results.record import RunRecord
 from posse.results.traffic import traffic
+from posse.spec.runfile import RunSpec
 
 
-def record(plan: Plan, run: int, seen: Seen) -> RunRecord:
+def record(spec: RunSpec, run: int, seen: Seen) -> RunRecord:
     """The record of run `run`."""
-    found = begun(plan.spec, run, seen)
+    found = begun(spec, run, seen)
     found.links = seen.meter.links()
-    found.communication = traffic(found.links, between_agents=plan.system.wiring is None)
+    found.communication = traffic(found.links, between_agents=not seen.linked)
     found.delay = delay(seen.delays.histogram())
-    found.privacy = claimed(plan)
+    found.privacy = claimed(spec, seen.claim)
     return found

@@ -4,21 +4,20 @@ import numpy as np
 
 from posse.arms.shared import SharedArms
 from posse.measure import regret
-from posse.plan import Plan
 from posse.results.assembly import QUANTILES, Seen, add_pulls, begun, claimed, delay
 from posse.results.record import Delay, Quantiles, Resources, RunRecord
 from posse.results.traffic import traffic
+from posse.spec.runfile import RunSpec
 from protocol import control
 from protocol.machine import FloatArray
 from protocol.privacy import spent
 
 
-def record(plan: Plan, run: int, seen: Seen, reported: dict[int, control.Report]) -> RunRecord:
+def record(spec: RunSpec, run: int, seen: Seen, reported: dict[int, control.Report]) -> RunRecord:
     """The record of run `run`. An agent that was dismissed pulled and sent nothing we know of.
 
     The reports' links and refusals are added to the meter and to `refused` of `seen`.
     """
-    spec = plan.spec
     silence = _no_report(spec.arms.arm_count())
     reports = [reported.get(n, silence) for n in range(spec.agents.count)]
     delays = seen.delays.histogram()
@@ -27,7 +26,7 @@ def record(plan: Plan, run: int, seen: Seen, reported: dict[int, control.Report]
         seen.refused.update(report.refused)
         delays.update(report.delays)
     found = begun(spec, run, seen)
-    in_slots = plan.clock == "slots"
+    in_slots = seen.clock == "slots"
     if seen.shared is None:
         pulls = np.array([np.frombuffer(report.pulls, dtype="<i8") for report in reports])
         add_pulls(found, pulls, [report.activations for report in reports])
@@ -38,7 +37,7 @@ def record(plan: Plan, run: int, seen: Seen, reported: dict[int, control.Report]
     found.links = seen.meter.links()
     found.communication = traffic(found.links)
     found.delay = _delay(delay(delays), reports)
-    if (privacy := claimed(plan)) is not None:
+    if (privacy := claimed(spec, seen.claim)) is not None:
         privacy.spent_per_agent = [spent(report.releases) for report in reports]
         privacy.releases_per_agent = [
             sum(release.times for release in report.releases) for report in reports

@@ -15,13 +15,13 @@ from rich.console import Console
 from posse import api
 from posse.cli import report as command_report
 from posse.cli import summary as closing
+from posse.durable.directory import RunDirectory
 from posse.engines import memory
 from posse.engines.base import agent_setups
 from posse.errors import ArmsError, SpecError
 from posse.hosts.agent import AgentHost
 from posse.hosts.sources import Chance
 from posse.measure import anonymity
-from posse.results.directory import RunDirectory
 from posse.seeds import Purpose
 from posse.systems import get_system, names
 from posse.systems.base import Field

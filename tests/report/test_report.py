@@ -11,10 +11,10 @@ import pytest
 from posse import api
 from posse.cli import main as cli
 from posse.cli import report as command_report
+from posse.durable.directory import RunDirectory
 from posse.measure.confidence import mean_ci, wilson
 from posse.plan import prepare
 from posse.report import figures, ledger, network, read, run_page, several
-from posse.results.directory import RunDirectory
 from posse.results.record import RunRecord
 from posse.results.traffic import traffic
 from protocol.control import LinkCount

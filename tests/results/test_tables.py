@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from posse.durable.directory import RunDirectory
 from posse.engines import memory
 from posse.plan import Plan, prepare
 from posse.results.base import PLAIN
-from posse.results.directory import RunDirectory
 from posse.systems import get_system, names
 from protocol.errors import LocalProtocolError
 from protocol.mase import VoteRow

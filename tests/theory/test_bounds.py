@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from posse import api, systems
+from posse.durable.directory import RunDirectory
 from posse.plan import prepare
 from posse.report import figures, read
-from posse.results.directory import RunDirectory
 from posse.systems.base import NO_THEORY
 from posse.theory import bounds
 
