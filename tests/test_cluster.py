@@ -1,35 +1,12 @@
-"""The posse from Python: `posse.run`, and a cluster that asynchronous code awaits."""
+"""A cluster that asynchronous code awaits."""
 
 import asyncio
-from typing import Any
 
 import pytest
 
 import posse
-from tests.conftest import PROBLEM_1
+from tests.support.cluster import SPEC
 from tests.support.runs import assert_same_run
-
-SPEC: dict[str, Any] = {
-    "system": "mase",
-    "agents": {"count": 8},
-    "arms": {"kind": "bernoulli", "means": PROBLEM_1},
-}
-
-
-def test_run_takes_plain_data() -> None:
-    result = posse.run({**SPEC, "repeat": 2, "engine": {"kind": "memory"}})
-    assert [run.best_arm for run in result.runs] == [0, 0]
-    assert result.runs[0].log != result.runs[1].log
-
-
-def test_several_processes_share_the_repeats_and_change_nothing() -> None:
-    spec = {**SPEC, "repeat": 3, "engine": {"kind": "memory"}}
-    seen: list[int] = []
-    shared = posse.run(spec, jobs=2, on_record=lambda record: seen.append(record.run))
-    alone = posse.run(spec)
-    assert seen == [0, 1, 2]
-    for one, other in zip(shared.runs, alone.runs, strict=True):
-        assert_same_run(one, other)
 
 
 @pytest.mark.asyncio

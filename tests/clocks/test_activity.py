@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from posse.clocks.activity import Activity
-from posse.errors import SpecError
 from posse.spec.activity import ActivitySpec
 
 ERROR_RATE = 1e-4
@@ -122,30 +121,3 @@ def test_the_order_of_activations_is_that_of_the_paper() -> None:
     table = np.array([[sample.count(order) for order in orders] for sample in (paper, clock)])
     table = table[:, table.sum(axis=0) >= 20]
     assert stats.chi2_contingency(table).pvalue > ERROR_RATE
-
-
-def test_rates() -> None:
-    assert ActivitySpec().rates(4).tolist() == [0.25] * 4
-    power = ActivitySpec(kind="power", gamma=0.8).rates(3)
-    assert power.sum() == pytest.approx(1.0)
-    assert power[0] / power[2] == pytest.approx(3**0.8)
-    shifted = ActivitySpec(kind="power", gamma=2.0, offset=1.0).rates(2)
-    assert shifted[0] / shifted[1] == pytest.approx((3 / 2) ** 2)
-    weights = ActivitySpec(kind="weights", weights=[1.0, 3.0]).rates(2)
-    assert weights.tolist() == [0.25, 0.75]
-
-
-@pytest.mark.parametrize(
-    ("spec", "path"),
-    [
-        (ActivitySpec(kind="power", offset=-1.0), "agents.activity.offset"),
-        (ActivitySpec(kind="weights"), "agents.activity.weights"),
-        (ActivitySpec(kind="weights", weights=[1.0, 0.0]), "agents.activity.weights"),
-        (ActivitySpec(kind="weights", weights=[1.0]), "agents.activity.weights"),
-        (ActivitySpec(kind="sometimes"), "agents.activity.kind"),
-    ],
-)
-def test_impossible_activities_are_refused(spec: ActivitySpec, path: str) -> None:
-    with pytest.raises(SpecError) as caught:
-        spec.rates(2)
-    assert caught.value.path == path

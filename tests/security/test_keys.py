@@ -7,7 +7,7 @@ import pytest
 
 from posse.cli.main import main
 from posse.errors import PosseError
-from posse.security import address, keys
+from posse.security import keys
 
 
 def test_secret_keys_are_readable_by_their_owner_only_and_pairs_belong_together(
@@ -77,47 +77,6 @@ def test_what_is_wrong_with_a_folder_is_said(tmp_path: Path) -> None:
     allowlist.write_text("agents = 3")
     with pytest.raises(PosseError, match="is not an allowlist"):
         keys.for_coordinator(tmp_path, 2)
-
-
-def test_an_open_address_needs_keys_or_the_word(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["agent", "--join", "tcp://10.1.2.3:7000"]) == 2
-    assert "make them by posse keys" in capsys.readouterr().err
-    assert main(["agent", "--join", "tcp://h:1", "--insecure", "--keys", str(tmp_path)]) == 2
-    assert "contradict" in capsys.readouterr().err
-
-
-def test_a_name_that_begins_like_loopback_is_not_local(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert [
-        address.is_local(f"tcp://{host}:7000")
-        for host in ("127.0.0.1", "127.9.9.9", "localhost", "127.example.org", "0.0.0.0", "*", "h")
-    ] == [True, True, True, False, False, False, False]
-    assert address.is_local("ipc:///tmp/x")
-    for command in ("status", "agent"):
-        assert main([command, "--join", "tcp://127.example.org:7000"]) == 2
-        assert "there are no keys; make them by posse keys" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    ["", "nonsense", "tcp://h", "tcp://:7000", "tcp://h:70000", "tcp://[::1]:7", "tls://h:1"],
-)
-def test_what_is_no_address_is_said_before_anything_starts(
-    wrong: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["agent", "--insecure", "--join", wrong]) == 2
-    assert f"--join {wrong}: must be tcp://HOST:PORT, as in" in capsys.readouterr().err
-    with pytest.raises(PosseError, match="^--bind "):
-        address.check("--bind", wrong, bind=True)
-
-
-def test_any_port_may_be_bound_and_none_joined() -> None:
-    address.check("--inbox", "tcp://h:*", bind=True)
-    with pytest.raises(PosseError, match=r"--join tcp://h:\*: must be"):
-        address.check("--join", "tcp://h:*")
 
 
 @pytest.mark.parametrize("name", ["POSSE_RANK", "JOB_COMPLETION_INDEX", "SLURM_PROCID"])

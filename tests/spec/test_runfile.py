@@ -1,4 +1,4 @@
-"""The run file: each mistake gets one sentence that names the key."""
+"""The run file: overrides, files that are none, and what a system asks of it."""
 
 from pathlib import Path
 from typing import Any
@@ -10,66 +10,7 @@ from hypothesis import strategies as st
 from posse.errors import SpecError
 from posse.plan import prepare
 from posse.spec.runfile import read
-
-GOOD: dict[str, Any] = {
-    "system": "dp-mase",
-    "agents": {"count": 8},
-    "arms": {"kind": "bernoulli", "means": [0.7, 0.5]},
-    "parameters": {"epsilon": 0.1},
-}
-
-
-def changed(path: str, value: Any) -> dict[str, Any]:
-    raw = {key: dict(v) if isinstance(v, dict) else v for key, v in GOOD.items()}
-    *parents, last = path.split(".")
-    table: Any = raw
-    for name in parents:
-        table = table.setdefault(name, {})
-    table[last] = value
-    return raw
-
-
-@pytest.mark.parametrize(
-    ("path", "value", "sentence"),
-    [
-        ("sytem", "x", r"sytem: unknown key; did you mean 'system'\? known: agents, arms"),
-        ("parameters.epsilonn", 1, r"parameters\.epsilonn: unknown key; did you mean 'epsilon'"),
-        ("agents.number", 1, r"agents\.number: unknown key; .*known: activity, count"),
-        ("system", "dpmase", r"system: 'dpmase' is not known; did you mean 'dp-mase'"),
-        ("parameters.epsilon", 0, r"parameters\.epsilon: is 0; it must be a number > 0"),
-        ("parameters.epsilon", "a", r"parameters\.epsilon: is 'a'; it must be a number"),
-        ("parameters.beta", 1, r"parameters\.beta: is 1; it must be a number < 1"),
-        ("parameters.vote_rule", "most", r"parameters\.vote_rule: 'most' is not known; .*at-least"),
-        ("agents.count", 4, r"agents\.count: is 4, but an arm needs 5 votes .* at least 5 agents"),
-        ("agents.count", "8", r"agents\.count: is '8'; it must be an integer"),
-        ("agents.activity", {"kind": "powr"}, r"agents\.activity\.kind: 'powr' is not one of"),
-        ("agents.activity", {"kind": "weights", "weights": [1.0]}, r"weights: needs 8 positive"),
-        ("arms.means", [0.7, 1.3], r"arms: means\[1\] has 1\.3; it must lie in \[0\.0, 1\.0\]"),
-        ("arms.means", [0.7], r"arms: means names 1 arm\(s\); a bandit needs at least 2"),
-        ("arms.means", [[0.7, 0.5]], r"arms: means has 1 rows for 8 agents"),
-        ("arms.kind", "bernouli", r"arms\.kind: 'bernouli' is not known; did you mean 'bernoulli'"),
-        ("arms", {"kind": "gaussian", "means": [1.0, 2.0]}, r"arms\.clip: .*set clip = \[lo, hi\]"),
-        ("topology", {"kind": "ring"}, r"topology: dp-mase has none"),
-        ("engine.kind", "cloud", r"engine\.kind: 'cloud' is not known; known: memory, processes"),
-        ("engine.clock", "slots", r"engine\.clock: 'slots' does not fit dp-mase"),
-        ("repeat", 0, r"repeat: is 0; it must be an integer >= 1"),
-    ],
-)
-def test_a_mistake_is_named(path: str, value: Any, sentence: str) -> None:
-    with pytest.raises(SpecError, match=sentence):
-        prepare(changed(path, value))
-
-
-@pytest.mark.parametrize("missing", ["system", "agents", "arms"])
-def test_a_missing_table_is_named(missing: str) -> None:
-    raw = {key: value for key, value in GOOD.items() if key != missing}
-    with pytest.raises(SpecError, match=f"{missing}: is required and missing"):
-        prepare(raw)
-
-
-def test_a_missing_parameter_is_named() -> None:
-    with pytest.raises(SpecError, match=r"parameters\.epsilon: is required and missing"):
-        prepare({**GOOD, "parameters": {}})
+from tests.support.runfile import GOOD, changed
 
 
 def test_xi_of_one_is_refused() -> None:
