@@ -1,8 +1,14 @@
 """posse: private multi-agent bandits, run for real.
 
-result = posse.run("run.toml")                  # or a dict, or a RunSpec
-async with posse.Cluster("run.toml") as cluster:
-    result = await cluster.run()
+    result = posse.run("run.toml", seed=2)              # or a dict, or a RunSpec
+    result                                              # what was found, in a few lines
+    result.summary(), result.runs[0].best_arm
+    result.to_frame(), result.regret_frame(), result.links_frame()
+
+    async with posse.Cluster("run.toml") as cluster:    # agents stay up between runs
+        result = await cluster.run(parameters={"epsilon": 0.5})
+
+What is wrong with a run file is a `SpecError`, a run that failed a `RunFailed`.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -44,6 +50,10 @@ _HOMES = {
     "ArmsError": "posse.errors",
     "RunFailed": "posse.errors",
 }
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])
 
 
 def __getattr__(name: str) -> Any:

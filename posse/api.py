@@ -1,10 +1,10 @@
 """`posse.run`: one specification, all its runs, one result."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -12,7 +12,7 @@ from posse.engines import memory
 from posse.engines.base import Observer, silent
 from posse.engines.platform import require_processes
 from posse.engines.pool import on_all_cores
-from posse.plan import Plan, Source, prepare
+from posse.plan import Plan, Source, changed, prepare
 from posse.results.record import RunRecord
 from posse.results.result import Result
 from posse.spec.runfile import RunSpec, read
@@ -40,6 +40,11 @@ def parse(raw: dict[str, Any]) -> RunSpec:
 def run(
     source: Source,
     *,
+    seed: int | None = None,
+    repeat: int | None = None,
+    agents: int | None = None,
+    engine: Literal["processes", "memory"] | None = None,
+    parameters: Mapping[str, Any] | None = None,
     observe: Observer = silent,
     on_join: Callable[[int], None] = lambda joined: None,
     on_record: Callable[[RunRecord], None] = lambda record: None,
@@ -47,12 +52,21 @@ def run(
 ) -> Result:
     """Run a specification `repeat` times.
 
+    `source` is a run file's path, its content as a dict, or a `RunSpec`; `seed`, `repeat`, the
+    number of `agents`, the `engine` and some `parameters` may be given anew.
     `observe` is called as messages arrive, `on_join` as agents join, `on_record` after each run.
     `jobs` processes share the runs of engine `memory`, which then cannot be observed; the result
     is the same. (Engine `processes` is on all cores anyway.)
     Raises `SpecError` before anything is started, `RunFailed` or `ArmsError` if a run fails.
     """
-    plan = prepare(source)
+    plan = changed(
+        prepare(source),
+        seed=seed,
+        repeat=repeat,
+        agents=agents,
+        engine=engine,
+        parameters=parameters,
+    )
     plan.require()
     records: list[RunRecord] = []
 
@@ -62,9 +76,9 @@ def run(
 
     numbers = range(plan.spec.repeat)
     if plan.spec.engine.kind == "processes":
-        with processes(plan, on_join=on_join) as engine:
+        with processes(plan, on_join=on_join) as up:
             for number in numbers:
-                keep(engine.run(plan, number, observe))
+                keep(up.run(plan, number, observe))
     elif jobs > 1 and len(numbers) > 1:
         document = msgspec.msgpack.encode(plan.spec)
         for record in on_all_cores(_one, [(document, number) for number in numbers], jobs):

@@ -5,18 +5,16 @@ outside is asynchronous.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar
-
-import msgspec
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from posse import api
 from posse.engines import memory
 from posse.errors import InputError
-from posse.plan import Plan, Source, prepare
+from posse.plan import Plan, Source, changed, prepare
 from posse.results.record import RunRecord
 from posse.results.result import Result
 from posse.security import address
@@ -87,11 +85,15 @@ class Cluster:
             await self._await(self._engine.close)
         self._thread.shutdown()
 
-    async def run(self, *, seed: int | None = None, repeat: int | None = None) -> Result:
-        """Run the specification, with another seed or number of repeats if given."""
-        asked = {"seed": seed, "repeat": repeat}
-        given = {name: value for name, value in asked.items() if value is not None}
-        plan = prepare(msgspec.structs.replace(self._plan.spec, **given)) if given else self._plan
+    async def run(
+        self,
+        *,
+        seed: int | None = None,
+        repeat: int | None = None,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> Result:
+        """Run the specification, with another seed, number of runs or parameters if given."""
+        plan = changed(self._plan, seed=seed, repeat=repeat, parameters=parameters)
         records = [
             await self._await(partial(self._one, plan, number))
             for number in range(plan.spec.repeat)

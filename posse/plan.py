@@ -3,10 +3,11 @@
 Everything that runs, measures, shows or writes a run is given a plan.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -120,6 +121,28 @@ def prepare(source: Source) -> Plan:
     )
     _check(plan)
     return plan
+
+
+def changed(
+    plan: Plan,
+    *,
+    seed: int | None = None,
+    repeat: int | None = None,
+    agents: int | None = None,
+    engine: Literal["processes", "memory"] | None = None,
+    parameters: Mapping[str, Any] | None = None,
+) -> Plan:
+    """The plan with another seed, number of runs or agents, engine, or some other parameters."""
+    if all(value is None for value in (seed, repeat, agents, engine, parameters)):
+        return plan
+    raw = msgspec.to_builtins(plan.spec)
+    given = {"seed": seed, "repeat": repeat}
+    raw |= {key: value for key, value in given.items() if value is not None}
+    for table, key, value in (("agents", "count", agents), ("engine", "kind", engine)):
+        if value is not None:
+            raw[table][key] = value
+    raw["parameters"] |= parameters or {}
+    return prepare(raw)
 
 
 def _check(plan: Plan) -> None:

@@ -108,6 +108,13 @@ class RunRecord(msgspec.Struct, kw_only=True):
     links: list[LinkCount] = []
     ledgers: list[list[Release]] = []
 
+    def __repr__(self) -> str:
+        """Answer and totals, without the tables."""
+        shown = ("run", "seed", "status", "best_arm", "right", "rounds", "slots", "pulls", "regret")
+        said = [f"{name}={value!r}" for name in shown if (value := getattr(self, name)) is not None]
+        messages = self.communication.data.messages
+        return f"RunRecord({', '.join(said)}, data_messages={messages}, …)"
+
     def commonest_answer(self) -> int | None:
         """The arm that most agents answered, the first of them; None if none did."""
         answers = Counter(arm for arm in self.answers if arm is not None)

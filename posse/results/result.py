@@ -1,33 +1,14 @@
 """What a series of runs turned out to be; the one document that `posse run --json` prints."""
 
-from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
-from posse.measure.confidence import mean_ci
-from posse.results.measures import MEASURES, Measure
+from posse.results import words
+from posse.results.frames import frame
+from posse.results.means import Mean, means
+from posse.results.notebook import html
 from posse.results.record import RunRecord
-
-
-class Mean(msgspec.Struct):
-    """A mean over `n` runs; `ci95` is half the width of Student's 95 % interval.
-
-    It is None for one run, and for a share.
-    """
-
-    mean: float
-    ci95: float | None
-    n: int
-
-
-def mean_of(runs: Iterable[RunRecord], measure: Measure) -> Mean | None:
-    """The mean of a measure over the runs that have it; None if none has."""
-    values = [float(value) for run in runs if (value := measure.of(run)) is not None]
-    if not values:
-        return None
-    mean, ci95 = mean_ci(values)
-    return Mean(mean, None if measure.share else ci95, len(values))
 
 
 class Result(msgspec.Struct, kw_only=True):
@@ -46,10 +27,44 @@ class Result(msgspec.Struct, kw_only=True):
     network: dict[str, Any] = {}
     warnings: list[str] = []
 
+    def __repr__(self) -> str:
+        """What was found and what it cost, in a few lines."""
+        return words.brief(self._head(), self.runs, self.warnings)
+
+    def _repr_html_(self) -> str:
+        """The closing table and the curve of the regret, for a notebook."""
+        return html(self._head(), words.rows(self.runs, self.warnings), self.runs)
+
+    def _head(self) -> str:
+        count = len(self.runs)
+        return (
+            f"{self.system} ({self.variant}), {count} run{'' if count == 1 else 's'} "
+            f"in engine {self.engine}, seed {self.seed}"
+        )
+
+    def to_frame(self) -> Any:
+        """One row per run: seed, status, answer, whether it was right, every measure.
+
+        A `pandas.DataFrame`, or without pandas a dict from column to list, which `polars.DataFrame`
+        takes.
+        """
+        return frame(self.runs, "runs")
+
+    def agents_frame(self) -> Any:
+        """One row per run and agent: answer, activations, pulls, ε spent. As `to_frame`."""
+        return frame(self.runs, "agents")
+
+    def links_frame(self) -> Any:
+        """One row per run, link, plane and kind: messages and bytes. As `to_frame`."""
+        return frame(self.runs, "links")
+
+    def regret_frame(self) -> Any:
+        """One row per point of each run's curve of cumulated regret. As `to_frame`."""
+        return frame(self.runs, "regret")
+
     def summary(self) -> dict[str, Mean]:
-        """The means of all measures that any run has, by name."""
-        found = {measure.name: mean_of(self.runs, measure) for measure in MEASURES}
-        return {name: mean for name, mean in found.items() if mean is not None}
+        """The means of all measures that any run has, by name; `right` is the share of `n` runs."""
+        return means(self.runs)
 
     def document(self) -> dict[str, Any]:
         """The one document that `posse run --json` prints."""

@@ -126,7 +126,9 @@ class Page:
 
     def _bash(self, block: Block) -> None:
         done = self._shell(block.text)
-        assert done.returncode == 0, f"{block}: exit code {done.returncode}\n{done.stdout}"
+        assert done.returncode == 0, (
+            f"{block}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
+        )
 
     def _console(self, block: Block) -> None:
         for command, expected in _dialogue(block.text):
@@ -146,8 +148,7 @@ class Page:
                 "HOME": str(self.folder),
             },
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            capture_output=True,
             text=True,
             timeout=100,
             check=False,

@@ -1,0 +1,96 @@
+"""A result in words: the rows that close a run on the command line, and that a notebook shows."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from posse.results.means import Mean, means
+from posse.results.record import Privacy, RunRecord
+
+_BRIEF = ("found", "rounds", "slots", "pulls", "regret", "on the wire", "warning")
+
+
+def rows(runs: Sequence[RunRecord], warnings: Sequence[str]) -> list[tuple[str, str]]:
+    """What was found, what it cost, what it gave away: a label and a sentence each."""
+    summary = means(runs)
+    said = [("found", _found(runs))]
+    said += [
+        (name, _mean(summary[name]))
+        for name in ("rounds", "slots", "pulls", "regret")
+        if name in summary
+    ]
+    said.append(("on the wire", _traffic(summary)))
+    last = runs[-1]
+    traffic = last.communication
+    if world := traffic.world.messages:
+        said.append(("the arms", f"{world:,} messages between agents and shared arms (last run)"))
+    if (closed := traffic.closed_form) and traffic.cost is not None:
+        by_formula = f"{closed.cost:,.10g} by {closed.formula} (last run)"
+        said.append(("cost", f"{traffic.cost:,.10g} in links; {by_formula}"))
+    if (delay := last.delay) is not None and delay.p50 and delay.p99:
+        times = f"median {1e3 * delay.p50:.2f} ms, 99 % {1e3 * delay.p99:.2f} ms (last run)"
+        said.append(("delay", times))
+    if delay is not None and delay.t_delay:
+        slots = ", ".join(map(str, delay.t_delay))
+        said.append(("delay in slots", f"{slots} by round (last run)"))
+    said.append(("privacy", _privacy(last.privacy)))
+    if refused := sum((Counter(run.refused) for run in runs), Counter()):
+        said.append(("refused", ", ".join(f"{n} {reason}" for reason, n in refused.items())))
+    if exhausted := {agent for run in runs for agent in run.exhausted}:
+        said.append(("used up", f"{len(exhausted)} agents ran out of rewards"))
+    if dismissed := {(agent, why) for run in runs for agent, why in run.dismissed.items()}:
+        gone = ", ".join(f"agent {n} ({why})" for n, why in sorted(dismissed))
+        said.append(("dismissed", gone))
+    said += [("warning", warning) for warning in warnings]
+    said.append(("time", f"{_mean(summary['elapsed_seconds'], 2)} s a run"))
+    return said
+
+
+def brief(head: str, runs: Sequence[RunRecord], warnings: Sequence[str]) -> str:
+    """What a prompt shows of a result below its `head`: a few lines."""
+    said = rows(runs, warnings) if runs else []
+    shown = (f"  {label:<13}{sentence}" for label, sentence in said if label in _BRIEF)
+    return "\n".join([head, *shown])
+
+
+def _found(runs: Sequence[RunRecord]) -> str:
+    statuses = Counter(run.status for run in runs)
+    arms = Counter(run.best_arm for run in runs if run.best_arm is not None)
+    found = ", ".join(f"arm {arm} in {n} of {len(runs)}" for arm, n in arms.most_common(5))
+    status = ", ".join(f"{status} {n}" for status, n in statuses.most_common())
+    known = [run.right for run in runs if run.right is not None]
+    right = f", right in {sum(known)} of {len(known)}" if known else ""
+    return f"{found or 'no arm'}{right} ({status})"
+
+
+def _traffic(summary: dict[str, Mean]) -> str:
+    if "data_messages" not in summary:
+        return "not known here: in the field nobody reports what agents send each other"
+    return (
+        f"{_mean(summary['data_messages'])} data messages, "
+        f"{_mean(summary['data_payload_bytes'])} payload bytes; "
+        f"{_mean(summary['control_messages'])} control messages"
+    )
+
+
+def _mean(metric: Mean, digits: int = 0) -> str:
+    spread = f" ± {metric.ci95:,.{digits}f}" if metric.ci95 is not None else ""
+    return f"{metric.mean:,.{digits}f}{spread}"
+
+
+def _privacy(privacy: Privacy | None) -> str:
+    if privacy is None:
+        return "no claim"
+    claim = privacy.claim
+    parts = []
+    if claim.epsilon is not None and claim.mechanism != "none":
+        spent = privacy.spent_per_agent
+        parts.append(
+            f"ε = {claim.epsilon:g} for {claim.unit}, against {claim.adversary}"
+            + (f"; spent at most {max(spent):g}." if spent else "; each agent's log has its own.")
+        )
+    if not claim.holds:
+        parts.append("The paper's claim does not hold.")
+    parts.append(claim.note)
+    if claim.epsilon is not None and privacy.records:
+        parts.append(privacy.records)
+    return " ".join(part for part in parts if part)

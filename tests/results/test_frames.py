@@ -1,0 +1,56 @@
+"""A result's tables in a notebook."""
+
+import importlib.util
+
+import pandas as pd
+import pytest
+
+import posse
+
+SPEC = {
+    "system": "mase",
+    "repeat": 2,
+    "agents": {"count": 8},
+    "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
+    "engine": {"kind": "memory"},
+}
+
+
+@pytest.fixture(scope="module")
+def result():
+    return posse.run(SPEC)
+
+
+def test_a_row_per_run(result):
+    frame = result.to_frame()
+    assert isinstance(frame, pd.DataFrame)
+    assert frame["rounds"].tolist() == [run.rounds for run in result.runs]
+    assert frame["right"].tolist() == [1, 1]
+    assert frame["best_arm"].dtype == "Int64"
+    assert frame["slots"].isna().all()
+
+
+def test_a_row_per_agent(result):
+    frame = result.agents_frame()
+    assert len(frame) == 2 * 8
+    pulls = frame.groupby("run")["pulls"].sum()
+    assert pulls.tolist() == [run.pulls for run in result.runs]
+
+
+def test_a_row_per_link(result):
+    frame = result.links_frame()
+    data = frame[frame["plane"] == 0].groupby("run")["payload_bytes"].sum()
+    assert data.tolist() == [run.communication.data.payload_bytes for run in result.runs]
+
+
+def test_a_row_per_point_of_a_curve(result):
+    last = result.regret_frame().groupby("run").last()
+    assert last["regret"].tolist() == pytest.approx([run.regret for run in result.runs])
+
+
+def test_without_pandas_plain_columns(result, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    columns = result.to_frame()
+    assert columns["run"] == [0, 1]
+    assert columns["slots"] == [None, None]
+    assert {len(column) for column in columns.values()} == {2}

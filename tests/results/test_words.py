@@ -1,0 +1,53 @@
+"""What a prompt and a notebook show of a result."""
+
+import importlib.util
+
+import posse
+from posse.results import words
+
+SPEC = {
+    "system": "dp-mase",
+    "agents": {"count": 8},
+    "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
+    "parameters": {"epsilon": 0.5},
+    "engine": {"kind": "memory"},
+}
+
+
+def test_a_prompt_shows_a_few_lines():
+    result = posse.run(SPEC, repeat=3)
+    assert repr(result).splitlines()[:2] == [
+        "dp-mase (corrected), 3 runs in engine memory, seed 0",
+        "  found        arm 0 in 3 of 3, right in 3 of 3 (identified 3)",
+    ]
+    assert repr(result).count("\n") < 8
+    run = result.runs[0]
+    assert repr(run).startswith("RunRecord(run=0, seed=0, status='identified', best_arm=0, ")
+    assert len(repr(run)) < 300
+
+
+def test_a_result_without_runs_shows_what_was_asked():
+    nothing = posse.Result(
+        system="mase", variant="printed", engine="memory", seed=3, runs=[], specification={}
+    )
+    assert repr(nothing) == "mase (printed), 0 runs in engine memory, seed 3"
+
+
+def test_a_notebook_shows_the_closing_rows_and_the_curve(monkeypatch):
+    result = posse.run(SPEC)
+    html = result._repr_html_()
+    for label, said in words.rows(result.runs, result.warnings):
+        assert f">{label}</th>" in html
+        assert said.split("<")[0] in html
+    assert html.endswith("</svg>\n")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert "<svg" not in result._repr_html_()
+
+
+def test_a_system_whose_regret_is_not_known_shows_no_curve(tmp_path):
+    for rank in range(8):
+        (tmp_path / f"{rank}.csv").write_text("arm,reward\n" + "0,1\n1,0\n" * 400)
+    arms = {"kind": "csv", "path": str(tmp_path / "{rank}.csv"), "count": 2}
+    result = posse.run(SPEC | {"system": "mase", "arms": arms, "parameters": {}})
+    assert "<svg" not in result._repr_html_()
+    assert "right" not in repr(result)
