@@ -138,8 +138,7 @@ class Hub:
         self._publish(time.monotonic())
         look = 0.0
         while not done():
-            self._receive()
-            now = time.monotonic()
+            now = self._receive()
             if now < look:
                 continue
             look = now + _LOOK
@@ -149,27 +148,29 @@ class Hub:
             if now >= self._publish_at:
                 self._publish(now)
 
-    def _receive(self) -> None:
-        """Take one frame, if one comes soon."""
+    def _receive(self) -> float:
+        """Take one frame, if one comes soon; returns the time."""
         identity = self._router.next()
+        now = time.monotonic()
         if identity is None:
-            return
+            return now
         member = self.lobby.roster.by_identity.get(identity)
         if member is None:
             frame, peer = self._router.frame_and_peer(identity)
             # a connection that is gone may have had this one's file descriptor
             self._connections()
         else:
-            frame, peer = self._router.frame(), Peer(identity, "", member.connection)
-        if frame is None:
-            self._happened(Rejected("malformed"))
-        elif self._host is not None and member is not None and member.arrived:
-            self.frames += 1
-            self.lobby.heard(member, frame, time.monotonic())
-            self._host.receive(member.rank, frame)
-            self._flush()
-        else:  # during a run: it comes back, for the next one
-            self._happened(Said(peer, frame, time.time()))
+            frame = self._router.frame()
+            if frame is not None and self._host is not None and member.arrived:
+                self.frames += 1
+                self.lobby.heard(member, frame, now)
+                self._host.receive(member.rank, frame)
+                self._flush()
+                return now
+            # during a run: it comes back, for the next one
+            peer = Peer(identity, "", member.connection)
+        self._happened(Rejected("malformed") if frame is None else Said(peer, frame, time.time()))
+        return now
 
     def _interrupted(self) -> None:
         raise RunFailed("the run was interrupted")

@@ -66,20 +66,18 @@ class Router:
     def frame(self) -> bytes | None:
         """What that peer sent, None if it has more parts than one."""
         frame = self._socket.recv()
-        return None if self._has_more_parts() else frame
+        return self._dropped() if self._socket.get(zmq.RCVMORE) else frame
 
     def frame_and_peer(self, identity: bytes) -> tuple[bytes | None, Peer]:
         """As `frame`, with all that is known of who sent it, which takes longer."""
         part = self._socket.recv(copy=False)
         peer = Peer(identity, key_of(part), int(part.get(zmq.SRCFD)))
-        return (None if self._has_more_parts() else part.bytes), peer
+        return self._dropped() if self._socket.get(zmq.RCVMORE) else part.bytes, peer
 
-    def _has_more_parts(self) -> bool:
-        if not self._socket.get(zmq.RCVMORE):
-            return False
+    def _dropped(self) -> None:
+        """Drop the parts left of a message that has too many."""
         while self._socket.get(zmq.RCVMORE):
             self._socket.recv()
-        return True
 
     def send(self, identity: bytes, frame: bytes) -> None:
         """Hand over a frame; `zmq.Again` if the peer does not read, ZMQError if it is gone."""
