@@ -22,7 +22,7 @@ import zmq
 
 from bench.flood import MESH
 from bench.tables import show, spread
-from posse.engines.agent_process import local_agent
+from posse.engines.local_agent import local_agent
 from posse.engines.processes import ProcessEngine
 from posse.plan import Plan, prepare
 from posse.systems import register
@@ -173,7 +173,7 @@ def main() -> None:
         plan = _spec(agents, topology, slots)
         graph = plan.spec.graph(0)
         gc.collect()
-        gc.freeze()  # as the nursery does before it forks
+        gc.freeze()  # as the fork server does before it forks
         ours: list[tuple[float, float]] = []
         theirs: list[tuple[float, float]] = []
         mesh = OurMesh(plan)

@@ -20,7 +20,7 @@ import zmq
 
 from bench.echo import ECHO
 from bench.tables import show, spread
-from posse.engines.agent_process import local_agent
+from posse.engines.local_agent import local_agent
 from posse.engines.processes import ProcessEngine
 from posse.plan import Plan, prepare
 from posse.systems import register
@@ -152,7 +152,7 @@ def bare(agents: int, messages: int, size: int) -> Figure:
 def main() -> None:
     register(ECHO)
     gc.collect()
-    gc.freeze()  # as the nursery does before it forks
+    gc.freeze()  # as the fork server does before it forks
     ours: list[Figure] = []
     theirs: list[Figure] = []
     star = OurStar(AGENTS, MESSAGES, SIZE)

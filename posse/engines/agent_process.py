@@ -3,11 +3,10 @@
 import math
 import os
 import sys
-import threading
 import time
 import traceback
 from collections.abc import Sequence
-from typing import Protocol, assert_never
+from typing import assert_never
 
 import zmq
 
@@ -28,10 +27,10 @@ from posse.engines.events import (
     Start,
     Told,
 )
-from posse.engines.guard import Guard, NoGuard
 from posse.engines.joining import Joining, State
 from posse.engines.links import Link, Via, directly
 from posse.engines.mesh import Mesh
+from posse.engines.place import Place
 from posse.engines.resources import ProcessResources
 from posse.engines.selector import Selector
 from posse.engines.sources import of_this_machine
@@ -40,8 +39,6 @@ from posse.errors import PosseError, RunFailed
 from posse.hosts.agent import AgentHost
 from posse.hosts.agent_setup import AgentSetup
 from posse.log import LOG
-from posse.measure.account import Account
-from posse.measure.traffic import Delays
 from posse.systems import get_system
 from protocol import control
 from protocol.machine import COORDINATOR
@@ -52,32 +49,6 @@ _LISTEN_EVERY = 64
 
 _LOOK_UP_MS = 50
 """How long an agent listens to its neighbours alone."""
-
-
-class Place(Protocol):
-    """What depends on where an agent runs: beside its coordinator, or on another machine."""
-
-    guard: Guard
-
-    def bind(self, system: str, rank: int) -> str:
-        """Where to open the inbox, "" if this system's agents have no neighbours."""
-        ...
-
-    def reached_at(self, address: str) -> str:
-        """The address by which neighbours reach an inbox that is open at `address`."""
-        ...
-
-    def why_alone(self) -> str:
-        """The sentence for an agent that no coordinator answered."""
-        ...
-
-    def say_failure(self, reason: str, *, field: bool) -> None:
-        """Say to the people of this machine why the agent cannot go on."""
-        ...
-
-    def run_ended(self, ledger: Account, delays: Delays) -> None:
-        """A run of the field is over: what this agent did, and how long what it was sent took."""
-        ...
 
 
 class AgentProcess:
@@ -324,68 +295,3 @@ class AgentProcess:
         rank = self.joining.rank
         frame = encode(message, run=0, source=rank, sequence=0, now=0.0, sent=0)
         self._uplink.socket.send(frame)
-
-
-class Beside:
-    """An agent that its coordinator's machine started; `inbox` is where neighbours reach it."""
-
-    def __init__(self, inbox: str) -> None:
-        self.guard: Guard = NoGuard()
-        self._inbox = inbox
-
-    def bind(self, system: str, rank: int) -> str:
-        """See `Place`."""
-        return self._inbox
-
-    def reached_at(self, address: str) -> str:
-        """See `Place`."""
-        return address
-
-    def why_alone(self) -> str:
-        """See `Place`: it is not given up."""
-        raise NotImplementedError
-
-    def say_failure(self, reason: str, *, field: bool) -> None:
-        """See `Place`: what the coordinator is told is said there, the rest here."""
-        if field:
-            print(f"posse: {reason}", file=sys.stderr)
-
-    def run_ended(self, ledger: Account, delays: Delays) -> None:
-        """See `Place`."""
-
-
-def local_agent(
-    endpoint: str,
-    rank: int,
-    token: str,
-    inbox: str = "",
-    *,
-    leash: int | None = None,
-    system: str = "",
-    via: Via = directly,
-) -> AgentProcess:
-    """An agent on the machine of the coordinator that listens at `endpoint`.
-
-    `inbox`: where neighbours reach this agent ("" if the system has no links between agents), a
-    ZeroMQ address that may end in `:*`; it needs `system`. `leash` is a file descriptor whose other
-    end is closed when the agent must go.
-    """
-    if leash is not None:
-        threading.Thread(target=_heed, args=(leash,), daemon=True).start()
-    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context(io_threads=1)
-    join = control.Join(rank, token, "", os.getpid())
-    return AgentProcess(
-        context,
-        Selector(),
-        Uplink(context, endpoint, remote=False),
-        Joining(join, time.monotonic(), system=system),
-        Beside(inbox),
-        via,
-    )
-
-
-def _heed(leash: int) -> None:
-    """Go when the leash is let go, whatever the agent is doing: nobody is left to hear of it."""
-    while os.read(leash, 1):
-        pass
-    os._exit(0)

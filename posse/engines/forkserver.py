@@ -1,9 +1,9 @@
-"""The nursery: one process that loads the libraries once and forks the agents.
+"""One process that loads the libraries once and forks agents: `ForkServer` starts and asks it.
 
 It is started as `python -P -m posse.engines.forkserver`, with -P so that no folder of the user's
-working directory hides a package of ours. It reads one `Brood` from its standard input and forks.
+working directory hides a package of ours. It forks what each `Crew` on its standard input asks for.
 That pipe is also the leash: its only writing end is held by the process that runs the posse, and
-when it closes, by whatever death, the nursery and every agent read its end and go.
+when it closes, by whatever death, the fork server and every agent see that and go.
 
 Every agent's death is reported on standard output, one line "rank code".
 """
@@ -14,13 +14,15 @@ import os
 import select
 import signal
 import struct
+import subprocess
 import sys
 import time
 
 import msgspec
 import numpy.random  # noqa: F401  (loaded lazily otherwise, once in every agent)
 
-from posse.engines.agent_process import local_agent
+from posse.engines.events import Died
+from posse.engines.local_agent import local_agent
 from posse.hosts.agent import codec_of
 
 _LENGTH = struct.Struct("<I")
@@ -30,7 +32,7 @@ _CROWD = 8
 LEASH = 0
 
 
-class Brood(msgspec.Struct, frozen=True):
+class Crew(msgspec.Struct, frozen=True):
     """What to fork: one agent per rank, each joining `endpoint`.
 
     `inbox` is the address pattern for links between agents, with {rank}; "" where there are none.
@@ -43,27 +45,73 @@ class Brood(msgspec.Struct, frozen=True):
     inbox: str
 
 
-def pack(brood: Brood) -> bytes:
-    """What is written to the nursery's standard input."""
-    body = msgspec.msgpack.encode(brood)
-    return _LENGTH.pack(len(body)) + body
+class ForkServer:
+    """The fork server, seen from the process that runs the posse."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "posse.engines.forkserver"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+            start_new_session=True,
+        )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._asked, self._deaths = self._process.stdin, self._process.stdout
+        self.pid = self._process.pid
+
+    @property
+    def deaths(self) -> int:
+        """A file descriptor that is readable when somebody died, see `next_death`."""
+        return self._deaths.fileno()
+
+    def start(self, crew: Crew) -> None:
+        """Fork these agents."""
+        body = msgspec.msgpack.encode(crew)
+        self._asked.write(_LENGTH.pack(len(body)) + body)
+        self._asked.flush()
+
+    def next_death(self) -> Died:
+        """Who died, and why, in a sentence."""
+        line = self._deaths.readline().split()
+        if not line:
+            return Died(None, "the process that starts the agents is gone")
+        rank, code = int(line[0]), int(line[1])
+        if code < 0:
+            return Died(rank, f"agent {rank} was killed by {signal.Signals(-code).name}")
+        return Died(rank, f"agent {rank} ended with exit code {code}")
+
+    def close(self) -> None:
+        """Let go of the leash, and see to it that nobody is left."""
+        self._asked.close()
+        try:
+            self._process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            os.killpg(self.pid, signal.SIGKILL)
+            self._process.wait()
+        self._deaths.close()
+
+
+# --- the fork server's own side -------------------------------------------------------------------
+
+
+def _next_crew() -> Crew | None:
+    """What is asked for next, None if the leash was let go."""
+    head = _read(_LENGTH.size)
+    body = _read(*_LENGTH.unpack(head)) if head else b""
+    return msgspec.msgpack.decode(body, type=Crew) if body else None
 
 
 def _read(count: int) -> bytes:
     data = b""
     while len(data) < count:
-        # unbuffered: the agents share this pipe
+        # unbuffered: what is left in a buffer would not be polled for
         chunk = os.read(LEASH, count - len(data))
         if not chunk:
-            sys.exit(0)
+            return b""
         data += chunk
     return data
-
-
-def _agent(brood: Brood, rank: int) -> int:
-    inbox = brood.inbox.replace("{rank}", str(rank))
-    agent = local_agent(brood.endpoint, rank, brood.token, inbox, leash=LEASH, system=brood.system)
-    return agent.serve()
 
 
 def _take_turns() -> None:
@@ -78,24 +126,29 @@ def _take_turns() -> None:
             os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
 
 
-def _fork(brood: Brood) -> dict[int, int]:
+def _fork(crew: Crew) -> dict[int, int]:
     """Fork every agent; returns ranks by process id."""
     ranks: dict[int, int] = {}
+    codec_of(crew.system)
     gc.collect()
     gc.freeze()
     # an agent makes many small objects and few cycles: looking for these at every 700th costs more
     # than it frees
     gc.set_threshold(50_000, 20, 20)
-    for rank in brood.ranks:
+    for rank in crew.ranks:
         pid = os.fork()
         if pid == 0:
             code = 70
             try:
                 signal.set_wakeup_fd(-1)
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                if len(brood.ranks) > _CROWD * (os.cpu_count() or 1):
+                if len(crew.ranks) > _CROWD * (os.cpu_count() or 1):
                     _take_turns()
-                code = _agent(brood, rank)
+                inbox = crew.inbox.replace("{rank}", str(rank))
+                agent = local_agent(
+                    crew.endpoint, rank, crew.token, inbox, leash=LEASH, system=crew.system
+                )
+                code = agent.serve()
             finally:
                 sys.stderr.flush()
                 os._exit(code)
@@ -120,14 +173,11 @@ def _reap(ranks: dict[int, int]) -> None:
 def main() -> None:
     """Fork, report deaths, and let nobody outlive the leash."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    (length,) = _LENGTH.unpack(_read(_LENGTH.size))
-    brood = msgspec.msgpack.decode(_read(length), type=Brood)
-    codec_of(brood.system)
     woken, wake = os.pipe()
     os.set_blocking(wake, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
-    ranks = _fork(brood)
+    ranks: dict[int, int] = {}
     poller = select.poll()
     poller.register(woken, select.POLLIN)
     poller.register(LEASH, select.POLLIN | select.POLLHUP)
@@ -138,7 +188,9 @@ def main() -> None:
                 os.read(woken, 4096)
                 _reap(ranks)
             if LEASH in ready:
-                return
+                if (crew := _next_crew()) is None:
+                    return
+                ranks |= _fork(crew)
     except BrokenPipeError:
         pass
     finally:

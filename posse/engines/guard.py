@@ -1,7 +1,6 @@
 """Who an agent lets into its inbox, and what it shows to get into others'."""
 
 from collections import Counter
-from typing import Protocol
 
 import zmq
 from zmq.utils.monitor import recv_monitor_message
@@ -22,50 +21,28 @@ HANDSHAKE_MS = 2_000
 is silent (`Authenticator`), and ZeroMQ's own patience is half a minute."""
 
 
-class Guard(Protocol):
-    """See the module's text."""
+class Guard:
+    """On one machine, in a private folder or on loopback: a neighbour's address is enough.
 
-    def know(self, setup: AgentSetup) -> None:
-        """Learn who the neighbours are."""
-        ...
-
-    def inbox(self, socket: zmq.Socket[bytes]) -> None:
-        """Prepare an inbox, before it is bound."""
-        ...
-
-    def link(self, socket: zmq.Socket[bytes], rank: int) -> None:
-        """Prepare a socket for the connection that is made next, to this neighbour."""
-        ...
-
-    @property
-    def neighbours(self) -> dict[str, int] | None:
-        """Rank by public key; None where neighbours are not known by keys."""
-        ...
-
-    def close(self) -> None:
-        """Free what was made."""
-        ...
-
-
-class NoGuard:
-    """On one machine, in a private folder or on loopback: a neighbour's address is enough."""
+    `neighbours` are ranks by public key, None where neighbours are not known by keys.
+    """
 
     neighbours: dict[str, int] | None = None
 
     def know(self, setup: AgentSetup) -> None:
-        """See `Guard`."""
+        """Learn who the neighbours are."""
 
     def inbox(self, socket: zmq.Socket[bytes]) -> None:
-        """See `Guard`."""
+        """Prepare an inbox, before it is bound."""
 
     def link(self, socket: zmq.Socket[bytes], rank: int) -> None:
-        """See `Guard`."""
+        """Prepare a socket for the connection that is made next, to this neighbour."""
 
     def close(self) -> None:
-        """See `Guard`."""
+        """Free what was made."""
 
 
-class RemoteGuard:
+class RemoteGuard(Guard):
     """Between machines: says which neighbour does not let this agent in.
 
     With keys (`own` is this agent's pair) it lets in only those that the coordinator named.
@@ -77,7 +54,7 @@ class RemoteGuard:
         self._context = context
         self._selector = selector
         self._own = own
-        self.neighbours: dict[str, int] | None = None if own is None else {}
+        self.neighbours = None if own is None else {}
         self._keys: dict[int, str] = {}
         self._ranks: dict[str, int] = {}
         self._strangers: set[str] = set()

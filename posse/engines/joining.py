@@ -23,7 +23,7 @@ import logging
 import math
 import statistics
 from enum import Enum
-from typing import Protocol, assert_never
+from typing import assert_never
 
 import msgspec
 
@@ -74,27 +74,15 @@ class State(Enum):
     LINKED = 6
 
 
-class Orders(Protocol):
-    """What an agent makes of its coordinator's configuration."""
+class Orders:
+    """What an agent makes of its coordinator's configuration: beside it, it does as it is told."""
 
     def accept(self, setup: AgentSetup) -> AgentSetup:
         """The setup as this agent follows it, or `PosseError` if it does not."""
-        ...
-
-    def remarks(self, setup: AgentSetup) -> list[Log]:
-        """What is to be said before any reward is used."""
-        ...
-
-
-class AnyOrders:
-    """An agent that was started by its coordinator does as it is told."""
-
-    def accept(self, setup: AgentSetup) -> AgentSetup:
-        """See `Orders`."""
         return setup
 
     def remarks(self, setup: AgentSetup) -> list[Log]:
-        """See `Orders`."""
+        """What is to be said before any reward is used."""
         return []
 
 
@@ -127,7 +115,7 @@ class Joining:
         self._endpoint = endpoint
         self._key = key
         self._system = system
-        self._orders: Orders = orders or AnyOrders()
+        self._orders = orders or Orders()
         self._wait = wait
         self._link_deadline = link_deadline
         self._closed_in_a_row = 0

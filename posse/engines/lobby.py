@@ -22,7 +22,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Protocol, assert_never
+from typing import assert_never
 
 import msgspec
 
@@ -42,6 +42,7 @@ from posse.engines.events import (
 )
 from posse.engines.roster import SUPERSEDED, Member, NotAdmitted, Peer, Roster
 from posse.hosts.agent_setup import AgentSetup
+from posse.hosts.coordinator import CoordinatorHost
 from protocol import control
 from protocol.errors import RemoteProtocolError
 from protocol.wire import Codec, Message, read_header
@@ -61,41 +62,6 @@ class Phase(StrEnum):
     CARRYING = "to act"
 
 
-class Run(Protocol):
-    """What the lobby must know of the run that is carried (`CoordinatorHost`)."""
-
-    @property
-    def outlives_agents(self) -> bool:
-        """Whether the loss of an agent is for the run to deal with."""
-        ...
-
-    @property
-    def timer(self) -> float:
-        """When `fire` is to be called, in seconds of the loop's clock (infinite: never)."""
-        ...
-
-    @property
-    def trouble(self) -> str:
-        """Who refused what whom sent."""
-        ...
-
-    def waiting_for(self) -> list[int]:
-        """The agents without whose message it cannot go on."""
-        ...
-
-    def lose(self, rank: int) -> None:
-        """Go on without this agent."""
-        ...
-
-    def fire(self) -> None:
-        """The time of `timer` has come."""
-        ...
-
-    def fall_silent(self) -> bool:
-        """Nothing was heard for the deadline; whether that is a result."""
-        ...
-
-
 class Lobby:
     """See the module's text. `deadline`: seconds of silence after which a wait ends."""
 
@@ -110,7 +76,7 @@ class Lobby:
         self._heard = math.inf
         self._setups: Sequence[AgentSetup] = ()
         self._ready: set[int] = set()
-        self._run: Run | None = None
+        self._run: CoordinatorHost | None = None
         self._operators: set[int] = set()
         """Connections of those who asked for the status; they come and go."""
 
@@ -118,29 +84,25 @@ class Lobby:
 
     def gather(self, now: float) -> None:
         """Begin to wait for every agent to join; see `missing`."""
-        self._enter(Phase.GATHERING, now)
+        self.phase, self._heard = Phase.GATHERING, now
 
     def configure(self, setups: Sequence[AgentSetup], now: float) -> list[LobbyEffect]:
         """Tell every agent what it may know; each is to say that it is ready, see `missing`."""
-        self._enter(Phase.CONFIGURING, now)
+        self.phase, self._heard = Phase.CONFIGURING, now
         self._ready.clear()
         self._setups = setups
         self.changed = False
         return [self._configuration(rank) for rank in range(self.roster.agents)]
 
-    def carry(self, run: Run, now: float) -> None:
+    def carry(self, run: CoordinatorHost, now: float) -> None:
         """All are ready: a run begins."""
-        self._enter(Phase.CARRYING, now)
+        self.phase, self._heard = Phase.CARRYING, now
         self._setups = ()
         self._run = run
 
     def release(self) -> None:
         """The run is over."""
         self._run = None
-
-    def _enter(self, phase: Phase, now: float) -> None:
-        self.phase = phase
-        self._heard = now
 
     @property
     def running(self) -> bool:
@@ -154,15 +116,13 @@ class Lobby:
 
     def missing(self) -> list[int]:
         """The agents that are waited for."""
-        match self.phase:
-            case Phase.GATHERING:
-                return self.roster.missing()
-            case Phase.CONFIGURING:
-                return [n for n in range(self.roster.agents) if n not in self._ready]
-            case Phase.CARRYING:
-                return self._run.waiting_for() if self._run is not None else []
-            case Phase.IDLE:
-                return []
+        if self._run is not None:
+            return self._run.waiting_for()
+        if self.phase is Phase.GATHERING:
+            return self.roster.missing()
+        if self.phase is Phase.CONFIGURING:
+            return [n for n in range(self.roster.agents) if n not in self._ready]
+        return []
 
     @property
     def complete(self) -> bool:

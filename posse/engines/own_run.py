@@ -8,13 +8,14 @@ from posse.arms import ArmsSpec
 from posse.arms.csv import CsvArms
 from posse.arms.python import PythonArms
 from posse.engines.events import Log
+from posse.engines.joining import Orders
 from posse.errors import PosseError
 from posse.hosts.agent_setup import AgentSetup
 from posse.plan import Plan
 from posse.systems import get_system
 
 
-class OwnRun:
+class OwnRun(Orders):
     """This machine's own run file, as a `plan`: its arms are used, and the rest must be as told.
 
     Without one the coordinator's is followed, with paths relative to `folder`; code is not taken

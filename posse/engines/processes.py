@@ -4,9 +4,6 @@ import os
 import resource
 import secrets
 import shutil
-import signal
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -15,8 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from posse.engines.base import Observer, agent_setups, silent
-from posse.engines.events import Died
-from posse.engines.forkserver import Brood, pack
+from posse.engines.forkserver import Crew, ForkServer
 from posse.engines.hub import Hub
 from posse.engines.sources import of_this_machine
 from posse.hosts.coordinator import CoordinatorHost
@@ -50,7 +46,7 @@ class ProcessEngine:
         self._spawn = spec.agents.count if spawn is None else spawn
         self._configured: object = None
         self._serial = 0
-        self._nursery: subprocess.Popen[bytes] | None = None
+        self._fork_server: ForkServer | None = None
         self._keys = keys
         self._mesh = plan.system.wiring is not None
         self._folder = _folder() if spec.engine.transport == "ipc" and bind is None else None
@@ -86,7 +82,7 @@ class ProcessEngine:
     def __enter__(self) -> Self:
         try:
             if self._spawn:
-                self._start_nursery()
+                self._start_agents()
             self.hub.gather()
         except BaseException:
             self.close()
@@ -123,54 +119,23 @@ class ProcessEngine:
     def close(self) -> None:
         """Let every agent go and leave nothing behind."""
         self.hub.close()
-        nursery = self._nursery
-        if nursery is not None:
-            assert nursery.stdin is not None
-            assert nursery.stdout is not None
-            nursery.stdin.close()
-            try:
-                nursery.wait(timeout=10)
-            except subprocess.TimeoutExpired:
-                os.killpg(nursery.pid, signal.SIGKILL)
-                nursery.wait()
-            nursery.stdout.close()
-            self._nursery = None
+        if self._fork_server is not None:
+            self._fork_server.close()
+            self._fork_server = None
         self._remove_folder()
 
     def _remove_folder(self) -> None:
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _start_nursery(self) -> None:
+    def _start_agents(self) -> None:
         inbox = ""
         if self._mesh:
             inbox = f"ipc://{self._folder}/agent-{{rank}}" if self._folder else "tcp://127.0.0.1:*"
-        brood = Brood(self.hub.endpoint, self._token, list(range(self._spawn)), self._system, inbox)
-        environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-        self._nursery = subprocess.Popen(
-            [sys.executable, "-P", "-m", "posse.engines.forkserver"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=environment,
-            start_new_session=True,
-        )
-        assert self._nursery.stdin is not None
-        assert self._nursery.stdout is not None
-        self._nursery.stdin.write(pack(brood))
-        self._nursery.stdin.flush()
-        self.hub.watch(self._nursery.stdout.fileno(), self._describe_death)
-
-    def _describe_death(self) -> Died:
-        """Who of ours died, and why, in a sentence."""
-        assert self._nursery is not None
-        assert self._nursery.stdout is not None
-        line = self._nursery.stdout.readline().split()
-        if not line:
-            return Died(None, "the process that starts the agents is gone")
-        rank, code = int(line[0]), int(line[1])
-        if code < 0:
-            return Died(rank, f"agent {rank} was killed by {signal.Signals(-code).name}")
-        return Died(rank, f"agent {rank} ended with exit code {code}")
+        self._fork_server = server = ForkServer()
+        self.hub.watch(server.deaths, server.next_death)
+        ranks = list(range(self._spawn))
+        server.start(Crew(self.hub.endpoint, self._token, ranks, self._system, inbox))
 
 
 def _folder() -> Path:

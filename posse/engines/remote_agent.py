@@ -12,6 +12,7 @@ from posse.engines.joining import Joining
 from posse.engines.links import Via, directly
 from posse.engines.lookup import own_address, unresolved
 from posse.engines.own_run import OwnRun
+from posse.engines.place import Place
 from posse.engines.selector import Selector
 from posse.engines.uplink import Uplink
 from posse.log import LOG
@@ -25,13 +26,12 @@ from protocol import control
 from protocol.privacy import spent
 
 
-class Elsewhere:
-    """An agent on a machine of its own, whose people read its log."""
+class Elsewhere(Place):
+    """A machine of the agent's own, whose people read its log."""
 
     def __init__(self, guard: Guard, endpoint: str, inbox: str, wait: float) -> None:
-        self.guard = guard
+        super().__init__(guard, inbox)
         self._endpoint = endpoint
-        self._inbox = inbox
         self._wait = wait
 
     def bind(self, system: str, rank: int) -> str:

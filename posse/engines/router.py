@@ -66,16 +66,22 @@ class Router:
     def frame(self) -> bytes | None:
         """What that peer sent, None if it has more parts than one."""
         frame = self._socket.recv()
-        return self._dropped() if self._socket.get(zmq.RCVMORE) else frame
+        if self._socket.get(zmq.RCVMORE):
+            self._drop_the_rest()
+            return None
+        return frame
 
     def frame_and_peer(self, identity: bytes) -> tuple[bytes | None, Peer]:
         """As `frame`, with all that is known of who sent it, which takes longer."""
         part = self._socket.recv(copy=False)
         peer = Peer(identity, key_of(part), int(part.get(zmq.SRCFD)))
-        return self._dropped() if self._socket.get(zmq.RCVMORE) else part.bytes, peer
+        if self._socket.get(zmq.RCVMORE):
+            self._drop_the_rest()
+            return None, peer
+        return part.bytes, peer
 
-    def _dropped(self) -> None:
-        """Drop the parts left of a message that has too many."""
+    def _drop_the_rest(self) -> None:
+        """Take the parts left of a message that has too many."""
         while self._socket.get(zmq.RCVMORE):
             self._socket.recv()
 

@@ -1,12 +1,16 @@
 """What the documents name exists: files, commands with their options, names of Python."""
 
+import importlib
+import pkgutil
 import re
 from typing import Any
 
 import pytest
 
 import posse
+import protocol
 from posse.cli import main as cli
+from protocol.wire import Message
 from tests.support.blocks import PAGES, ROOT
 
 ROOMS = "posse|agent|coordinator|protocol|topologies|tests|docs|examples|deploy|bench"
@@ -45,6 +49,20 @@ def test_every_command_that_is_named_exists(name):
         assert said[1] in commands, span
         options = set(commands[said[1]]._option_string_actions)
         assert set(re.findall(r"(?<!\S)--[a-z-]+", said[2])) <= options, span
+
+
+def test_every_message_of_the_diagram_exists():
+    for module in pkgutil.iter_modules(protocol.__path__, "protocol."):
+        importlib.import_module(module.name)
+    known, kinds = set(), [Message]
+    while kinds:
+        kinds += (kind := kinds.pop()).__subclasses__()
+        known.add(kind.__name__)
+    section = OF_PAGES["docs/architecture.md"].partition("## A run, message by message")[2]
+    arrows = re.findall(r"^  \|.*-.*$", section.partition("\n## ")[0], re.M)
+    named = set(re.findall(r"\b[A-Z][A-Za-z]+", "\n".join(arrows)))
+    assert len(named) > 15
+    assert named <= known
 
 
 def test_the_reference_has_every_public_name():

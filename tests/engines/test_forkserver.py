@@ -8,7 +8,7 @@ import pytest
 from posse.engines.processes import ProcessEngine
 from posse.plan import prepare
 
-NURSERY = "posse.engines.forkserver"
+MODULE = "posse.engines.forkserver"
 CORES = os.cpu_count() or 1
 
 
@@ -25,8 +25,8 @@ def test_agents_take_turns_where_they_are_many(agents: int, crowd: bool) -> None
         }
     )
     with ProcessEngine(spec) as engine:
-        (nursery,) = (c for c in psutil.Process().children() if NURSERY in c.cmdline())
-        policies = {os.sched_getscheduler(child.pid) for child in nursery.children()}
-        assert len(nursery.children()) == agents
+        (server,) = (c for c in psutil.Process().children() if MODULE in c.cmdline())
+        policies = {os.sched_getscheduler(child.pid) for child in server.children()}
+        assert len(server.children()) == agents
         assert policies == {os.SCHED_BATCH if crowd else os.SCHED_OTHER}
         assert engine.run(spec, 0).best_arm == 0

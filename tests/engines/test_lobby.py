@@ -1,7 +1,7 @@
 """The coordinator's side of joining, over scripted time and without a socket."""
 
 import logging
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -22,6 +22,7 @@ from posse.engines.events import (
 from posse.engines.lobby import Lobby
 from posse.engines.roster import SUPERSEDED, Peer, Roster
 from posse.hosts.agent_setup import AgentSetup
+from posse.hosts.coordinator import CoordinatorHost
 from posse.security.keys import CoordinatorKeys, Pair
 from protocol import control
 from protocol.wire import VERSION, Message, encode, kind_of
@@ -31,7 +32,7 @@ DEADLINE = 10.0
 
 
 class Run:
-    """A run as the lobby sees it: who is waited for, and what it was told."""
+    """What the lobby sees of a run's host: who is waited for, and what it was told."""
 
     def __init__(self, *, outlives: bool = False, silence_ends: bool = False) -> None:
         self.outlives_agents = outlives
@@ -86,7 +87,7 @@ class Script:
             self.joins(f"peer-{rank}", rank)
 
     def carries(self, run: Run) -> Run:
-        self.lobby.carry(run, self.now)
+        self.lobby.carry(cast(CoordinatorHost, run), self.now)
         return run
 
 

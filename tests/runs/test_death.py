@@ -110,8 +110,8 @@ def test_a_killed_coordinator_takes_its_agents_along(run_file: Path, tmp_path: P
 def test_a_stopped_agent_is_named_after_the_deadline() -> None:
     run = spec("central", agents=4, engine={"deadline": 3.0})
     with ProcessEngine(run) as engine:
-        assert engine._nursery is not None
-        victim = psutil.Process(engine._nursery.pid).children()[0]
+        assert engine._fork_server is not None
+        victim = psutil.Process(engine._fork_server.pid).children()[0]
         victim.suspend()
         with pytest.raises(RunFailed, match=r"nothing was heard for 3 s; waiting for agents? \d"):
             engine.run(run, 0)

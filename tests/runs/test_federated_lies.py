@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from posse.engines import memory
-from posse.engines.agent_process import local_agent
 from posse.engines.links import Link
+from posse.engines.local_agent import local_agent
 from posse.engines.processes import ProcessEngine
 from posse.errors import RunFailed
 from posse.hosts.endpoint import Endpoint

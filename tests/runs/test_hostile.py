@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from posse.engines.agent_process import local_agent
 from posse.engines.links import Link
+from posse.engines.local_agent import local_agent
 from posse.engines.processes import ProcessEngine
 from posse.hosts.coordinator import CoordinatorHost
 from posse.results.record import RunRecord

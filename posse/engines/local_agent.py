@@ -1,0 +1,54 @@
+"""An agent on the machine of its coordinator."""
+
+import os
+import select
+import threading
+import time
+
+import zmq
+
+from posse.engines.agent_process import AgentProcess
+from posse.engines.guard import Guard
+from posse.engines.joining import Joining
+from posse.engines.links import Via, directly
+from posse.engines.place import Place
+from posse.engines.selector import Selector
+from posse.engines.uplink import Uplink
+from protocol import control
+
+
+def local_agent(
+    endpoint: str,
+    rank: int,
+    token: str,
+    inbox: str = "",
+    *,
+    leash: int | None = None,
+    system: str = "",
+    via: Via = directly,
+) -> AgentProcess:
+    """An agent of the coordinator that listens at `endpoint`.
+
+    `inbox`: where neighbours reach this agent ("" if the system has no links between agents), a
+    ZeroMQ address that may end in `:*`; it needs `system`. `leash` is a file descriptor whose other
+    end is closed when the agent must go.
+    """
+    if leash is not None:
+        threading.Thread(target=_heed, args=(leash,), daemon=True).start()
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context(io_threads=1)
+    return AgentProcess(
+        context,
+        Selector(),
+        Uplink(context, endpoint, remote=False),
+        Joining(control.Join(rank, token, "", os.getpid()), time.monotonic(), system=system),
+        Place(Guard(), inbox),
+        via,
+    )
+
+
+def _heed(leash: int) -> None:
+    """Go when the leash is let go, whatever the agent is doing: nobody is left to hear of it."""
+    poller = select.poll()
+    poller.register(leash, 0)  # not for what is there to be read: that is the fork server's
+    poller.poll()
+    os._exit(0)
