@@ -1,4 +1,4 @@
-"""The lab's own messages: joining, the virtual clock, the closing report.
+"""The lab's own messages: joining, the virtual clock, the report at a run's end.
 
 None of them exists in the papers, and they are counted apart (plane `control`).
 """
@@ -12,7 +12,9 @@ from protocol.privacy import Release
 from protocol.wire import Message, Plane
 
 Text = Annotated[str, Meta(max_length=4000)]
+ShortText = Annotated[str, Meta(max_length=64)]
 Address = Annotated[str, Meta(max_length=200)]
+Count = Annotated[int, Meta(ge=0)]
 ShortHash = Annotated[str, Meta(max_length=16)]
 Configuration = Annotated[dict[str, ShortHash], Meta(max_length=1000)]
 
@@ -86,8 +88,8 @@ class Ready(Control, frozen=True):
 class Begin(Control, frozen=True):
     """Run `run` begins."""
 
-    seed: int
-    run: int
+    seed: Count
+    run: Count
 
 
 class Due(Control, frozen=True):
@@ -111,7 +113,7 @@ class SlotReached(Control, frozen=True):
 class Finished(Control, frozen=True):
     """An agent is done. `exhausted` says which of its arms has no rewards left, if that is why."""
 
-    arm: int | None
+    arm: Count | None
     exhausted: Text = ""
 
 
@@ -126,7 +128,7 @@ class Complaint(Control, frozen=True):
     """An agent refused what a neighbour sent it."""
 
     about: int
-    reason: Annotated[str, Meta(max_length=64)]
+    reason: ShortText
 
 
 class Failed(Control, frozen=True):
@@ -157,23 +159,23 @@ class LinkCount(msgspec.Struct, frozen=True, array_like=True):
     source: int
     target: int
     plane: int
-    kind: Annotated[str, Meta(max_length=64)]
-    messages: int
-    payload_bytes: int
-    frame_bytes: int
+    kind: ShortText
+    messages: Count
+    payload_bytes: Count
+    frame_bytes: Count
 
 
 class Report(Control, frozen=True):
     """What an agent measured of itself in one run (lab only)."""
 
     pulls: bytes
-    activations: int
-    slots: int
+    activations: Count
+    slots: Count
     regret: dict[str, float]
     curve: dict[str, bytes]
     links: list[LinkCount]
-    delays: dict[int, int]
-    refused: dict[str, int]
+    delays: dict[int, Count]
+    refused: dict[ShortText, Count]
     releases: list[Release]
     log: dict[str, list[list[float]]]
     seconds: dict[str, list[float]]

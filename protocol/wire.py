@@ -33,7 +33,7 @@ HEADER = struct.Struct("<2sBBIiIdq")
 _NOW, _NOW_AT = struct.Struct("<d"), 16
 
 MAX_FRAME = 8 << 20
-"""What a socket accepts at all. The largest honest frame is a closing report with a regret curve
+"""What a socket accepts at all. The largest honest frame is an agent's report with a regret curve
 and a thousand links, below 1 MB."""
 
 MAX_DATA = 1 << 20

@@ -65,12 +65,19 @@ class VirtualPace:
         self._say_due()
 
     def message(self, event: Received, now: float) -> None:
-        """See `Pace`."""
+        """See `Pace`; answered with `Due` whatever the machine makes of it."""
+        try:
+            self._message(event, now)
+        finally:
+            self._say_due()
+
+    def _message(self, event: Received, now: float) -> None:
+        plan = self._plan
+        if now < self.now or (plan is not None and now > plan.due):
+            raise RemoteProtocolError("out-of-turn", "the virtual clock leaped over this agent")
         self.now = now
         if self._over:
-            self._say_due()
             return
-        plan = self._plan
         if plan is not None and isinstance(plan.order, Explore):
             self._plan = None
             done = self._activity.elapsed(plan.start, plan.due, plan.count, now)
@@ -78,17 +85,14 @@ class VirtualPace:
                 self._take(self._commit(plan, done))
             if self._plan is None and not self._over:
                 self._plan = _Plan(plan.order, now, plan.due, plan.count - done)
-        try:
-            self._take(self._run.tell(event, now))
-        finally:
-            self._say_due()
+        self._take(self._run.tell(event, now))
 
     def step(self) -> None:
         """Nothing happens of the agent's own accord."""
 
     def stop(self, now: float) -> None:
         """See `Pace`: activations of the order under way up to `now` count as pulls."""
-        self.now = now
+        self.now = now = max(now, self.now)
         self._over = True
         if self._plan is not None:
             plan, self._plan = self._plan, None

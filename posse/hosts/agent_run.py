@@ -10,7 +10,7 @@ from posse.clocks.virtual import VirtualPace
 from posse.clocks.wall import WallPace
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.endpoint import Endpoint
-from posse.hosts.rewards import means_of, rewards_of
+from posse.hosts.rewards import references_of, rewards_of
 from posse.hosts.sources import Chance
 from posse.measure.account import Account
 from posse.seeds import Purpose
@@ -74,7 +74,10 @@ class AgentRun:
         self._machine = _machine(setup, system, parameters, chance)
         self._explorer = self._machine if isinstance(self._machine, ExploringMachine) else None
         self._patient = self._machine if isinstance(self._machine, PatientMachine) else None
-        self.account = _account(setup, system, chance)
+        references: dict[str, FloatArray] = {}
+        if not isinstance(setup.arms, int):
+            references = references_of(setup.arms, setup.agents, system.regret_against, chance)
+        self.account = Account(setup.arm_count, references)
         self.pace = _pace(self, setup, system, chance)
 
     @property
@@ -232,21 +235,6 @@ def _machine(
             field=field,
         )
     )
-
-
-def _account(setup: AgentSetup, system: System, chance: Chance) -> Account:
-    """With the means that regret is measured against, where they are known."""
-    references: dict[str, FloatArray] = {}
-    table = None
-    if not isinstance(setup.arms, int):
-        table = means_of(setup.arms, setup.agents, chance)
-    if table is not None and system.regret_against == "own":
-        references["regret"] = table[chance.rank]
-    elif table is not None:
-        references["regret"] = table.mean(axis=0)
-        if (table != table[0]).any():
-            references["regret_local"] = table[chance.rank]
-    return Account(setup.arm_count, references)
 
 
 def _pace(run: Paced, setup: AgentSetup, system: System, chance: Chance) -> Pace:

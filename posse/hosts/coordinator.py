@@ -16,7 +16,8 @@ from posse.hosts.agreement import Agreement, Complaints
 from posse.hosts.attendance import Attendance
 from posse.hosts.ending import Ending
 from posse.hosts.endpoint import Endpoint
-from posse.hosts.rewards import means_of, rewards_of
+from posse.hosts.report import ReportForm
+from posse.hosts.rewards import means_of, references_of, rewards_of
 from posse.hosts.sources import Chance, Sources
 from posse.plan import Plan
 from posse.results import field, lab
@@ -32,6 +33,7 @@ from protocol.machine import (
     Broadcast,
     Dismiss,
     Finish,
+    FloatArray,
     GatheringMachine,
     Note,
     PeerFinished,
@@ -95,7 +97,7 @@ class CoordinatorHost:
             per_link=True,
         )
         self._attendance = Attendance(spec.agents.activity.rates(agents))
-        self._ending = Ending(self._attendance, sources.clock)
+        self._ending = Ending(self._attendance, _report_form(plan, chance), sources.clock)
         self._agreement = Agreement(agents)
         self._complaints = Complaints()
         self._shared = _shared_arms(plan, chance) if plan.system.shares_arms else None
@@ -224,7 +226,7 @@ class CoordinatorHost:
         self._carry_out(self._machine.handle(Received(rank, message), self._clock.now))
 
     def _control(self, rank: int, message: Message, header: Header, frame: bytes) -> None:
-        field, attendance = self._field, self._attendance
+        attendance = self._attendance
         match message:
             case control.Due(due):
                 if not self._clock.heard(rank, due):
@@ -232,10 +234,8 @@ class CoordinatorHost:
             case control.SlotReached():
                 attendance.reached(rank, header.now)
                 self._clock.reached(header.now)
-            case control.Finished(arm, exhausted) if rank not in attendance.finished:
-                attendance.finish(rank, arm, exhausted, self.now)
-                if self._ending.verdict is None:
-                    self._agent_finished(rank, header.now)
+            case control.Finished() if rank not in attendance.finished:
+                self._agent_finished(rank, message, header.now)
             case control.Attested(step, value):
                 if differ := self._agreement.attest(rank, step, value):
                     raise RunFailed(differ + self.trouble)
@@ -243,20 +243,31 @@ class CoordinatorHost:
                 self._complaints.add(f"agent {rank}", about, reason)
             case control.Failed(reason):
                 raise RunFailed(reason + self.trouble)
-            case control.Stopped() if field and self._ending.last_word(rank, message):
-                self._close_if_complete()
-            case control.Report() if not field and self._ending.last_word(rank, message):
-                # an agent cannot count its own report in it
-                self._endpoint.count(rank, message, frame)
-                self._close_if_complete()
+            case control.Stopped() | control.Report():
+                self._last_word(rank, message, frame)
             case _:
                 raise RemoteProtocolError("out-of-turn", type(message).__name__)
 
-    def _agent_finished(self, rank: int, sent_at: float) -> None:
+    def _agent_finished(self, rank: int, message: control.Finished, sent_at: float) -> None:
+        arm, arms = message.arm, self.plan.spec.arms.arm_count()
+        if arm is not None and arm >= arms:
+            raise RemoteProtocolError("no-such-arm", f"agent {rank} answers {arm} of {arms}")
+        self._attendance.finish(rank, arm, message.exhausted, self.now)
+        if self._ending.verdict is not None:
+            return
         if self._machine is not None:
             self._carry_out(self._machine.handle(PeerFinished(rank), sent_at))
         elif self._attendance.all_finished:
             self._end(Finish("finished"))
+
+    def _last_word(
+        self, rank: int, message: control.Report | control.Stopped, frame: bytes
+    ) -> None:
+        self._ending.last_word(rank, message)
+        if not self._field:
+            # an agent cannot count its own report in it
+            self._endpoint.count(rank, message, frame)
+        self._close_if_complete()
 
     # --- what the machine asks for ---------------------------------------------------------------
 
@@ -321,18 +332,18 @@ class CoordinatorHost:
             self._close_if_complete()
 
     def _close_if_complete(self) -> None:
-        if self._ending.complete:
-            self.record = self._close()
+        verdict = self._ending.verdict
+        if verdict is not None and not self._ending.missing():
+            self.record = _record(self.plan, self.run, self._seen(verdict), self._ending.reports)
 
-    def _close(self) -> RunRecord:
-        """What the run turned out to be."""
-        assert self._ending.verdict is not None
+    def _seen(self, verdict: Finish) -> Seen:
+        """What is known here of the run, which has ended."""
         plan = self.plan
-        seen = Seen(
+        return Seen(
             clock=plan.clock,
             claim=plan.claim,
             linked=plan.system.wiring is not None,
-            verdict=self._ending.verdict,
+            verdict=verdict,
             answers=self._attendance.answers,
             exhausted=self._attendance.exhausted,
             dismissed=self._attendance.dismissed,
@@ -344,13 +355,28 @@ class CoordinatorHost:
             network=self._network.facts,
             shared=self._shared,
         )
-        if self._field:
-            record = field.record(plan.spec, self.run, seen)
-        else:
-            record = lab.record(plan.spec, self.run, seen, self._ending.reports)
-        plan.system.results.complete(plan.spec, plan.parameters, record)
-        record.right = right(plan.spec, record)
-        return record
+
+
+def _record(plan: Plan, run: int, seen: Seen, reports: dict[int, control.Report]) -> RunRecord:
+    """What a run turned out to be."""
+    if plan.field:
+        record = field.record(plan.spec, run, seen)
+    else:
+        record = lab.record(plan.spec, run, seen, reports)
+    plan.system.results.complete(plan.spec, plan.parameters, record)
+    record.right = right(plan.spec, record)
+    return record
+
+
+def _report_form(plan: Plan, chance: Chance) -> ReportForm | None:
+    """What agents' reports must look like; None in the field, where there are none."""
+    if plan.field:
+        return None
+    spec, system, agents = plan.spec, plan.system, plan.spec.agents.count
+    references: dict[str, FloatArray] = {}
+    if not system.shares_arms:
+        references = references_of(spec.arms, agents, system.regret_against, chance)
+    return ReportForm(agents, spec.arms.arm_count(), references.keys(), system.results.log)
 
 
 def _shared_arms(plan: Plan, chance: Chance) -> SharedArms:

@@ -3,24 +3,29 @@
 from collections.abc import Callable
 
 from posse.hosts.attendance import Attendance
+from posse.hosts.report import ReportForm
 from protocol import control
+from protocol.errors import RemoteProtocolError
 from protocol.machine import Finish
 
 
 class Ending:
     """The verdict of a run and what came after it; `clock` is in nanoseconds.
 
-    In the lab an agent's last word is its report, which is kept; in the field it says only that it
-    has ended.
+    In the lab an agent's last word is its report, which has `form`. In the field there is no form:
+    an agent says only that it has ended.
     """
 
-    def __init__(self, attendance: Attendance, clock: Callable[[], int]) -> None:
+    def __init__(
+        self, attendance: Attendance, form: ReportForm | None, clock: Callable[[], int]
+    ) -> None:
         self.verdict: Finish | None = None
         self.reports: dict[int, control.Report] = {}
         self.elapsed = 0.0
         """Seconds from the beginning to the verdict."""
         self._said: set[int] = set()
         self._attendance = attendance
+        self._form = form
         self._clock = clock
         self._began = clock()
 
@@ -29,20 +34,16 @@ class Ending:
         self.verdict = verdict
         self.elapsed = (self._clock() - self._began) * 1e-9
 
-    def last_word(self, rank: int, message: control.Report | control.Stopped) -> bool:
-        """An agent's last word; False if it had it before, or the run is not over."""
-        if self.verdict is None or rank in self._said:
-            return False
-        self._said.add(rank)
-        if isinstance(message, control.Report):
+    def last_word(self, rank: int, message: control.Report | control.Stopped) -> None:
+        """An agent's last word; `RemoteProtocolError` for what is none, or not the first."""
+        reports = isinstance(message, control.Report)
+        if self.verdict is None or rank in self._said or reports != (self._form is not None):
+            raise RemoteProtocolError("out-of-turn", type(message).__name__)
+        if isinstance(message, control.Report) and self._form is not None:
+            self._form.check(rank, message)
             self.reports[rank] = message
-        return True
+        self._said.add(rank)
 
     def missing(self) -> list[int]:
         """Who is present and has not had its last word."""
         return [n for n in self._attendance.present() if n not in self._said]
-
-    @property
-    def complete(self) -> bool:
-        """Whether there is a verdict, and nobody's last word is missing."""
-        return self.verdict is not None and not self.missing()

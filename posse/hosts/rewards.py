@@ -1,5 +1,7 @@
 """Arms of the run file, as a host builds them for one run."""
 
+from typing import Literal
+
 from posse.arms import ArmsContext, ArmsSpec, LabMeans
 from posse.arms.base import FloatArray
 from posse.arms.buffer import RewardBuffer
@@ -19,6 +21,23 @@ def rewards_of(arms: ArmsSpec, agents: int, base: str, chance: Chance) -> Reward
         instance=chance.common(Purpose.INSTANCE),
     )
     return RewardBuffer(chance.sources.arms(arms, context), arms.arm_count())
+
+
+def references_of(
+    arms: ArmsSpec, agents: int, against: Literal["average", "own"], chance: Chance
+) -> dict[str, FloatArray]:
+    """The means that an agent's regret is measured against, shape (arms,), where they are known.
+
+    "regret" is against the average over the agents, and where they differ "regret_local" against
+    the agent's own; or "regret" is against its own.
+    """
+    table = means_of(arms, agents, chance)
+    if table is None:
+        return {}
+    if against == "own":
+        return {"regret": table[chance.rank]}
+    average = {"regret": table.mean(axis=0)}
+    return average | {"regret_local": table[chance.rank]} if (table != table[0]).any() else average
 
 
 def means_of(arms: ArmsSpec, agents: int, chance: Chance) -> FloatArray | None:

@@ -38,12 +38,13 @@ class Told:
 
 
 def report(arms: int = 10, **changes: Any) -> control.Report:
+    """Of an agent that did nothing."""
     given: dict[str, Any] = {
         "pulls": bytes(8 * arms),
         "activations": 0,
         "slots": 0,
-        "regret": {},
-        "curve": {},
+        "regret": {"regret": 0.0},
+        "curve": {"regret": bytes(24)},
         "links": [],
         "delays": {},
         "refused": {},
@@ -142,7 +143,7 @@ def test_nothing_more_is_taken_from_whoever_was_dismissed() -> None:
     assert told.host.refused["dismissed"] == 1
     assert told.sent() == [(0, "Stop"), (2, "Stop")]  # by default players do not go on
     for rank in (0, 2):
-        told.say(rank, report())
+        told.say(rank, report(regret={}, curve={}))
     assert told.host.record is not None
     assert told.host.record.dismissed == {1: "left"}
 

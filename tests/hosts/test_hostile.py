@@ -1,0 +1,129 @@
+"""Whoever lies on the wire ends a run by name at most: no host raises anything else.
+
+One agent, or the coordinator, is honest but for its frames, which are damaged on their way: bits,
+single fields of the right and of wrong types, lengths, times. Every specification of the golden
+runs is played, each seed with another liar who lies now and then, often, or always.
+"""
+
+import json
+import random
+import struct
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from posse.engines import memory
+from posse.errors import PosseError
+from posse.hosts.agent import AgentHost
+from posse.hosts.coordinator import CoordinatorHost
+from posse.plan import prepare
+from protocol.machine import COORDINATOR
+from protocol.wire import HEADER
+from tests.support.golden import FILE, write_logs
+
+CASES: dict[str, Any] = json.loads(FILE.read_text())["cases"]
+MOST_FRAMES = 20_000
+"""A liar may keep a run of four agents going for long; what it does then has been seen."""
+
+JUNK: list[Any] = [None, True, "", "x", "x" * 5_000, [], [0], [-1], [[]], {}, {"a": 1}]
+JUNK += [-1, 0, 1, 2**62, 2**64 - 1, -(2**63), 1e308, -1e308, float("inf"), float("nan")]
+JUNK += [b"", b"x" * 7, bytes(8), b"\xff" * 64, [2**62], [1e300] * 3]
+
+
+class Liar:
+    """Damages a frame with probability `often`."""
+
+    def __init__(self, seed: str, agents: int) -> None:
+        self._random = random.Random(seed)
+        self.name = self._random.choice([COORDINATOR, *range(agents)])
+        self._often = self._random.choice([0.02, 0.2, 1.0])
+        self._frames = 0
+
+    def carry(self, sender: int | None, frame: bytes) -> bytes:
+        self._frames += 1
+        if self._frames > MOST_FRAMES:
+            raise PosseError("this has been seen")
+        lies = sender == self.name and self._random.random() < self._often
+        return self._damaged(frame) if lies else frame
+
+    def _damaged(self, frame: bytes) -> bytes:
+        header, body = frame[: HEADER.size], frame[HEADER.size :]
+        match self._random.randrange(5):
+            case 0:
+                return header + self._bits(body)
+            case 1:
+                (now,) = struct.unpack_from("<d", header, 16)
+                told = self._random.choice([-1.0, 0.0, 1e300, -1e300, now + 1, now - 1])
+                return header[:16] + struct.pack("<d", told) + header[24:] + body
+            case _:
+                return header + self._field(body)
+
+    def _bits(self, data: bytes) -> bytes:
+        changed = bytearray(data)
+        for _ in range(self._random.randrange(1, 4) if data else 0):
+            changed[self._random.randrange(len(changed))] = self._random.randrange(256)
+        return bytes(changed)
+
+    def _field(self, body: bytes) -> bytes:
+        try:
+            kind, *fields = msgspec.msgpack.decode(body)
+        except (msgspec.DecodeError, UnicodeDecodeError):  # damaged before, and kept
+            return self._bits(body)
+        if fields:
+            at = self._random.randrange(len(fields))
+            fields[at] = self._value(fields[at])
+        return msgspec.msgpack.encode([kind, *fields])
+
+    def _value(self, value: Any) -> Any:
+        """Something like it, or something else."""
+        pick = self._random
+        if pick.random() < 0.3:
+            return pick.choice(JUNK)
+        match value:
+            case bytes():
+                return self._bits(value) if pick.random() < 0.5 else value[: pick.randrange(9)]
+            case int() | float():
+                return value + pick.choice([-2, -1, 1, 2, 1000])
+            case list() if value:
+                at = pick.randrange(len(value))
+                return [*value[:at], self._value(value[at]), *value[at + 1 :]]
+            case dict() if value:
+                key = pick.choice(list(value))
+                return value | {key: self._value(value[key])}
+            case _:
+                return pick.choice(JUNK)
+
+
+def play(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = prepare(json.loads(json.dumps(CASES[name]["run"])))
+    liar = Liar(f"{name} {seed}", plan.spec.agents.count)
+    for kind in (AgentHost, CoordinatorHost):
+        honest = kind.receive
+
+        def receive(self: Any, sender: Any, frame: bytes, honest: Any = honest) -> None:
+            honest(self, sender, liar.carry(sender, frame))
+
+        monkeypatch.setattr(kind, "receive", receive)
+    try:
+        memory.run(plan, 0)
+    except PosseError:
+        pass
+    except Exception as error:
+        raise AssertionError(f"{name}, seed {seed}, {liar.name} lies: {error!r}") from error
+    finally:
+        monkeypatch.undo()
+
+
+# a neighbour's 1e308 is a number
+@pytest.mark.filterwarnings("ignore:overflow encountered", "ignore:invalid value encountered")
+@pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 12), marks=pytest.mark.slow)])
+def test_a_liar_ends_a_run_by_name_at_most(
+    seeds: range, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_logs(tmp_path)
+    for seed in seeds:
+        for name in CASES:
+            monkeypatch.chdir(tmp_path)
+            play(name, seed, monkeypatch)
