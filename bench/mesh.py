@@ -20,12 +20,10 @@ from typing import Any
 
 import zmq
 
-from bench.flood import MESH
 from bench.tables import show, spread
 from posse.engines.local_agent import local_agent
 from posse.engines.processes import ProcessEngine
 from posse.plan import Plan, prepare
-from posse.systems import register
 from protocol.wire import HEADER
 from topologies.graphs import Graph
 
@@ -59,7 +57,7 @@ def _fork(body: Callable[..., object], *arguments: object) -> int:
 def _spec(agents: int, topology: dict[str, Any], slots: int) -> Plan:
     return prepare(
         {
-            "system": MESH.name,
+            "system": "bench.flood:MESH",
             "agents": {"count": agents},
             "arms": {"kind": "bernoulli", "means": [0.5, 0.4]},
             "topology": topology,
@@ -79,7 +77,9 @@ class OurMesh:
         inbox = f"ipc://{self._folder.name}/"
         self._pids = [
             _fork(
-                lambda r: local_agent(endpoint, r, token, f"{inbox}{r}", system=MESH.name).serve(),
+                lambda r: local_agent(
+                    endpoint, r, token, f"{inbox}{r}", system="bench.flood:MESH"
+                ).serve(),
                 rank,
             )
             for rank in range(plan.spec.agents.count)
@@ -167,7 +167,6 @@ def bare(graph: Graph, slots: int, size: int) -> tuple[float, float]:
 
 
 def main() -> None:
-    register(MESH)
     rows: list[list[object]] = []
     for name, agents, topology, slots in GRAPHS:
         plan = _spec(agents, topology, slots)

@@ -18,12 +18,10 @@ from pathlib import Path
 
 import zmq
 
-from bench.echo import ECHO
 from bench.tables import show, spread
 from posse.engines.local_agent import local_agent
 from posse.engines.processes import ProcessEngine
 from posse.plan import Plan, prepare
-from posse.systems import register
 from protocol.wire import HEADER
 
 AGENTS = 64
@@ -71,7 +69,7 @@ def _children_cpu() -> float:
 def _spec(agents: int, messages: int, size: int) -> Plan:
     return prepare(
         {
-            "system": ECHO.name,
+            "system": "bench.echo:ECHO",
             "agents": {"count": agents},
             "arms": {"kind": "bernoulli", "means": [0.5, 0.4]},
             "parameters": {"messages": messages, "size": size},
@@ -150,7 +148,6 @@ def bare(agents: int, messages: int, size: int) -> Figure:
 
 
 def main() -> None:
-    register(ECHO)
     gc.collect()
     gc.freeze()  # as the fork server does before it forks
     ours: list[Figure] = []

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from posse import own_code
 from posse.arms.csv import CsvArms
 from posse.arms.python import PythonArms
 from posse.errors import SpecError
@@ -18,7 +19,7 @@ from posse.security import noise
 from posse.spec.explain import convert
 from posse.spec.runfile import Clock, RunSpec, read
 from posse.spec.topology import require_connected
-from posse.systems import System, get_system
+from posse.systems import System, find_system
 from posse.systems.base import LabOnly
 from posse.systems.network import Network, unlinked
 from posse.theory.bounds import Bound
@@ -108,11 +109,11 @@ def prepare(source: Source) -> Plan:
             spec = source
         case dict():
             if isinstance(name := source.get("system"), str):
-                get_system(name)  # of several mistakes the first to be told
+                find_system(name, _folders(source))  # of several mistakes the first to be told
             spec = convert(source, RunSpec, "")
         case _:
             return prepare(read(source))
-    system = get_system(spec.system)
+    system = find_system(spec.system, own_code.folders_of(spec.base, spec.path))
     plan = Plan(
         spec=spec,
         system=system,
@@ -143,6 +144,13 @@ def changed(
             raw[table][key] = value
     raw["parameters"] |= parameters or {}
     return prepare(raw)
+
+
+def _folders(raw: dict[str, Any]) -> list[str]:
+    """Where a run file that was not checked yet wants its system imported from."""
+    path = raw.get("path", ["."])
+    named = [str(folder) for folder in path] if isinstance(path, list | tuple) else []
+    return own_code.folders_of(str(raw.get("base", ".")), named)
 
 
 def _check(plan: Plan) -> None:

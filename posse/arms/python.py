@@ -1,16 +1,13 @@
 """The user's own arms: a Python object with `pull(arm, count) -> rewards`."""
 
-import importlib
-import sys
 from collections.abc import Sequence
-from importlib.machinery import PathFinder
-from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 import numpy as np
 from msgspec import Meta
 
+from posse import own_code
 from posse.arms.base import ArmsContext, FloatArray, check_clip, rescale, sum_of_draws
 from posse.errors import ArmsError
 
@@ -38,8 +35,7 @@ class PythonArms(
 
     def __post_init__(self) -> None:
         check_clip(self.clip)
-        module, colon, name = self.target.partition(":")
-        if not (module and colon and name):
+        if not own_code.is_target(self.target):
             raise ValueError(f"target = '{self.target}' must be 'package.module:object'")
 
     @property
@@ -61,34 +57,20 @@ class PythonArms(
 
     def missing(self, base: str, ranks: Sequence[int]) -> str:
         """Whether the target's module is on this machine; it is looked for, not imported."""
-        package = self.target.partition(":")[0].partition(".")[0]
-        folders = self._folders(base)
-        if not ranks or package in sys.modules:
-            return ""
-        if PathFinder.find_spec(package, [*folders, *sys.path]):
-            return ""
-        return f"target: there is no module '{package}' in {', '.join(folders)}, nor installed"
-
-    def _folders(self, base: str) -> list[str]:
-        return [str((Path(base) / folder).resolve()) for folder in self.path]
+        said = own_code.missing(self.target, own_code.folders_of(base, self.path)) if ranks else ""
+        return f"target: {said}" if said else ""
 
     def build(self, context: ArmsContext) -> "Python":
         """The arms of one agent."""
-        for folder in self._folders(context.base):
-            # at the end: a user's folder must not hide a package of ours
-            if folder not in sys.path:
-                sys.path.append(folder)
-        module, _, name = self.target.partition(":")
+        folders = own_code.folders_of(context.base, self.path)
         try:
-            found: Any = importlib.import_module(module)
-            for part in name.split("."):
-                found = getattr(found, part)
+            found = own_code.load(self.target, folders)
             if not hasattr(found, "pull") or isinstance(found, type):
                 found = found(agent=context.rank, agents=context.agents, seed=context.seed)
         except Exception as error:
             raise ArmsError(
                 f"{context.who}: arms.target = '{self.target}' cannot be made: "
-                f"{type(error).__name__}: {error}"
+                f"{type(error).__name__}: {error}{own_code.place(error)}"
             ) from error
         return Python(found, self.target, self.clip, context.who)
 

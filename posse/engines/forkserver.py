@@ -24,6 +24,7 @@ import numpy.random  # noqa: F401  (loaded lazily otherwise, once in every agent
 from posse.engines.events import Died
 from posse.engines.local_agent import local_agent
 from posse.hosts.agent import codec_of
+from posse.systems import find_system
 
 _LENGTH = struct.Struct("<I")
 _GRACE = 3.0
@@ -35,13 +36,15 @@ LEASH = 0
 class Crew(msgspec.Struct, frozen=True):
     """What to fork: one agent per rank, each joining `endpoint`.
 
-    `inbox` is the address pattern for links between agents, with {rank}; "" where there are none.
+    `folders` are where a system of the user's own is imported from. `inbox` is the address pattern
+    for links between agents, with {rank}; "" where there are none.
     """
 
     endpoint: str
     token: str
     ranks: list[int]
     system: str
+    folders: list[str]
     inbox: str
 
 
@@ -129,6 +132,7 @@ def _take_turns() -> None:
 def _fork(crew: Crew) -> dict[int, int]:
     """Fork every agent; returns ranks by process id."""
     ranks: dict[int, int] = {}
+    find_system(crew.system, crew.folders)
     codec_of(crew.system)
     gc.collect()
     gc.freeze()

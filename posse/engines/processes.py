@@ -16,6 +16,7 @@ from posse.engines.forkserver import Crew, ForkServer
 from posse.engines.hub import Hub
 from posse.engines.sources import of_this_machine
 from posse.hosts.coordinator import CoordinatorHost
+from posse.own_code import folders_of
 from posse.plan import Plan
 from posse.results.record import RunRecord
 from posse.security.keys import CoordinatorKeys
@@ -43,6 +44,7 @@ class ProcessEngine:
     ) -> None:
         spec = plan.spec
         self._system = spec.system
+        self._system_folders = folders_of(spec.base, spec.path)
         self._spawn = spec.agents.count if spawn is None else spawn
         self._configured: object = None
         self._serial = 0
@@ -134,8 +136,16 @@ class ProcessEngine:
             inbox = f"ipc://{self._folder}/agent-{{rank}}" if self._folder else "tcp://127.0.0.1:*"
         self._fork_server = server = ForkServer()
         self.hub.watch(server.deaths, server.next_death)
-        ranks = list(range(self._spawn))
-        server.start(Crew(self.hub.endpoint, self._token, ranks, self._system, inbox))
+        server.start(
+            Crew(
+                endpoint=self.hub.endpoint,
+                token=self._token,
+                ranks=list(range(self._spawn)),
+                system=self._system,
+                folders=self._system_folders,
+                inbox=inbox,
+            )
+        )
 
 
 def _folder() -> Path:

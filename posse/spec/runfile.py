@@ -35,11 +35,15 @@ class EngineSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A run file's tables, each right by itself; `posse.plan` checks them against the system."""
+    """A run file's tables, each right by itself; `posse.plan` checks them against the system.
+
+    `path`: folders that a system of the user's own, `system = "module:NAME"`, is imported from.
+    """
 
     system: str
     arms: ArmsSpec
     agents: AgentsSpec
+    path: tuple[str, ...] = (".",)
     mode: Literal["lab", "field"] = "lab"
     parameters: dict[str, Any] = {}
     topology: TopologySpec | None = None

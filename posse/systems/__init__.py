@@ -2,7 +2,10 @@
 
 import difflib
 import importlib
+from collections.abc import Sequence
+from typing import Any
 
+from posse import own_code
 from posse.errors import SpecError
 from posse.systems.base import System
 from posse.systems.context import AgentContext, CoordinatorContext
@@ -16,31 +19,69 @@ _FAMILIES = {
     "federated": ("cdp-mab", "ddp-mab", "hdp-mab", "single-mab"),
 }
 
-_REGISTERED: dict[str, System] = {}
+_GROUP = "posse.systems"
+"""The entry point group by which an installed package offers systems."""
 
-
-def register(system: System) -> None:
-    """Make a system known that was built outside this package, in this process and its forks."""
-    _REGISTERED[system.name] = system
+_LOADED: dict[str, System] = {}
+"""Systems of the user's own that this process, or the one it was forked from, has loaded."""
 
 
 def names() -> list[str]:
-    """All systems, in the order of the papers."""
-    return [name for family in _FAMILIES.values() for name in family]
+    """All systems, in the order of the papers; then those of installed packages."""
+    ours = [name for family in _FAMILIES.values() for name in family]
+    return ours + sorted(own_code.installed(_GROUP).keys() - set(ours))
+
+
+def find_system(name: str, folders: Sequence[str]) -> System:
+    """The system that a run file of this machine names, or `SpecError`.
+
+    One of ours or of an installed package by its name, the user's own by `module:NAME`, looked for
+    in `folders` first. What was found is known by `get_system` from then on.
+    """
+    if not own_code.is_target(name):
+        return get_system(name)
+    if said := own_code.missing(name, folders):
+        raise SpecError("system", f"'{name}': {said}; name the folder in path = […]")
+    try:
+        found = own_code.load(name, folders)
+    except Exception as error:
+        why = f"{type(error).__name__}: {error}{own_code.place(error)}"
+        raise SpecError("system", f"'{name}' cannot be imported: {why}") from error
+    return _known(name, found)
 
 
 def get_system(name: str) -> System:
-    """The system of this name, or `SpecError` with the nearest one."""
-    if name in _REGISTERED:
-        return _REGISTERED[name]
+    """The system of this name, or `SpecError` with the nearest one.
+
+    A name may come from a coordinator: what is not installed and was not loaded because a run file
+    of this machine names it is not imported.
+    """
+    if name in _LOADED:
+        return _LOADED[name]
     for family, members in _FAMILIES.items():
         if name in members:
             module = importlib.import_module(f"posse.systems.{family}")
             found: System = module.SYSTEMS[name]
             return found
+    if own_code.is_target(name):
+        raise SpecError(
+            "system",
+            f"'{name}' is code, which is not taken from the network; start the agent with --run "
+            "RUN.toml, a run file of its own machine that names it",
+        )
+    if (entry := own_code.installed(_GROUP).get(name)) is not None:
+        return _known(name, entry.load())
     close = difflib.get_close_matches(name, names(), n=1)
     hint = f"did you mean '{close[0]}'? " if close else ""
     raise SpecError("system", f"'{name}' is not known; {hint}known: {', '.join(names())}")
 
 
-__all__ = ["AgentContext", "CoordinatorContext", "System", "get_system", "names", "register"]
+def _known(name: str, found: Any) -> System:
+    if not isinstance(found, System):
+        kind = type(found).__name__
+        raise SpecError("system", f"'{name}' is of type {kind}; it must be a posse.extend.System")
+    _LOADED[name] = found
+    return found
+
+
+__all__ = ["AgentContext", "CoordinatorContext", "System", "find_system", "get_system", "names"]

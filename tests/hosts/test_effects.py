@@ -50,14 +50,14 @@ class Answers:
 
 @pytest.fixture(autouse=True)
 def registered() -> Iterator[None]:
-    before = dict(systems._REGISTERED)
+    before = dict(systems._LOADED)
     yield
-    systems._REGISTERED.clear()
-    systems._REGISTERED.update(before)
+    systems._LOADED.clear()
+    systems._LOADED.update(before)
 
 
 def run_with(system: str, **machines: Any) -> None:
-    systems.register(with_machines(systems.get_system(system), name="own", **machines))
+    systems._LOADED["own"] = with_machines(systems.get_system(system), name="own", **machines)
     memory.run(spec("own", agents=2), 0)
 
 
