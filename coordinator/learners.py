@@ -85,9 +85,10 @@ class BatchedElimination:
     of estimates of the two; an arm without feedback stays, and so does the leader. The last batch
     plays the best mean, as does what is left of T when batches took less than their share.
 
-    `feedback`: "all" estimates, or "demand": at most ⌈D / |A_i|⌉ per pair and batch, which is how
-    the analysis counts. `printed` stops learning when an arm is alive for 1 to C users, where the
-    decomposition's assumption fails; `corrected` goes on, and that arm gets no feedback.
+    `feedback`: "demand" gives BaSE D estimates per user and batch "evenly split amongst the arms"
+    of A_i (section 3.3), at most ⌈D / |A_i|⌉ per pair; "all" gives it whatever comes. `printed`
+    stops learning when an arm is alive for 1 to C users, where the decomposition's assumption
+    fails; `corrected` goes on, and that arm gets no feedback.
     """
 
     users: int

@@ -123,8 +123,8 @@ class AnonymousParameters(Parameters, frozen=True, kw_only=True):
     ] = 0.02
     feedback: Annotated[
         Literal["all", "demand"],
-        Meta(description="every estimate, or at most the demanded number per user, arm and batch"),
-    ] = "all"
+        Meta(description="demand: D estimates per user and batch, evenly split; all: every one"),
+    ] = "demand"
     aggregation: Aggregation = "masked"
     precision: Precision = 16
 
