@@ -3,15 +3,25 @@
 import argparse
 from pathlib import Path
 
-import shtab
-
-from posse.cli import listing
-from posse.papers import experiments
+from posse.cli.options import Commands
 
 
-def script(parser: argparse.ArgumentParser, shell: str) -> str:
-    """The shell's script, with files, folders, systems and experiments where they are asked for."""
-    commands = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
+def add(commands: Commands) -> None:
+    """The verb and its options."""
+    parser = commands.add_parser("completion", help="what a shell needs to complete commands")
+    parser.add_argument("shell", choices=("bash", "zsh", "fish", "tcsh", "powershell"))
+    parser.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Print the script: files, folders, systems and experiments where they are asked for."""
+    import shtab
+
+    from posse.cli import listing
+    from posse.papers import experiments
+
+    whole: argparse.ArgumentParser = options.whole
+    commands = next(a for a in whole._actions if isinstance(a, argparse._SubParsersAction))
     for name, command in commands.choices.items():
         for action in command._actions:
             if action.type is Path:
@@ -20,4 +30,4 @@ def script(parser: argparse.ArgumentParser, shell: str) -> str:
                 action.choices = listing.names()
             if (name, action.dest) == ("paper", "names"):
                 action.choices = list(experiments())
-    return shtab.complete(parser, shell=shell)
+    print(shtab.complete(whole, shell=options.shell))

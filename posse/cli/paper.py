@@ -1,5 +1,6 @@
-"""`posse paper`: the papers' experiments by name."""
+"""`posse paper`: the papers' experiments, listed or run by name."""
 
+import argparse
 import json
 import sys
 import time
@@ -7,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from posse.cli import paths
-from posse.cli.report import require_extra
+from posse.cli import extra, paths
+from posse.cli.options import Commands
 from posse.errors import PosseError
 
 _OUTCOME = "outcome.json"
@@ -16,10 +17,37 @@ _KEPT = "repetitions"
 _SAY_EVERY = 20.0
 
 
-def show() -> int:
-    """List every experiment."""
-    require_extra()
-    from posse import papers  # noqa: PLC0415
+def add(commands: Commands) -> None:
+    """The verb and its options."""
+    parser = commands.add_parser("paper", help="list the papers' experiments, or run them by name")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="as posse paper lists them")
+    parser.add_argument("--all", action="store_true", help="run every experiment")
+    parser.add_argument("--quick", action="store_true", help="less than a minute each")
+    parser.add_argument("--engine", choices=("processes", "memory"), default="memory")
+    parser.add_argument(
+        "--estimate",
+        action="store_true",
+        help="run one repetition of each point and say what all would cost",
+    )
+    parser.add_argument("--out", type=Path, default=Path("runs/papers"), metavar="DIR")
+    parser.add_argument(
+        "--document", type=Path, metavar="FILE", help="write all outcomes in DIR as Markdown"
+    )
+    parser.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """List every experiment, or run those that are named."""
+    if options.estimate:
+        return _estimate(options)
+    if options.names or options.all:
+        return _run(options)
+    _show()
+    return 0
+
+
+def _show() -> None:
+    from posse import papers
 
     paper = ""
     for experiment in papers.experiments().values():
@@ -28,16 +56,23 @@ def show() -> int:
             print(f"\n{paper}")
         print(f"  {experiment.name:<26} {experiment.figure}: {experiment.title}")
     print("\nposse paper NAME [--quick] [--engine processes]; posse paper --all --quick")
-    return 0
 
 
-def run(names: list[str], *, quick: bool, engine: str, out: Path, document: Path | None) -> int:
-    """Run experiments, or all if none is named; write each page, and the document from them all."""
-    require_extra()
-    from posse import papers  # noqa: PLC0415
-    from posse.papers import conduct, page, reproduction  # noqa: PLC0415
+def _chosen(names: list[str]) -> list[Any]:
+    """The experiments of these names, or all."""
+    from posse import papers
 
-    chosen = [papers.named(name) for name in names] or list(papers.experiments().values())
+    return [papers.named(name) for name in names] or list(papers.experiments().values())
+
+
+def _run(options: argparse.Namespace) -> int:
+    """Run experiments; write each page, and the document from them all."""
+    extra.require()
+    from posse import papers
+    from posse.papers import conduct, page, reproduction
+
+    quick, out, document = options.quick, options.out, options.document
+    chosen = _chosen(options.names)
     if document is not None:
         paths.file(document)
     paths.folder(out)
@@ -46,7 +81,7 @@ def run(names: list[str], *, quick: bool, engine: str, out: Path, document: Path
     for experiment in chosen:
         try:
             outcome = conduct.conduct(
-                experiment, quick=quick, engine=engine, folder=out / _KEPT, progress=say
+                experiment, quick=quick, engine=options.engine, folder=out / _KEPT, progress=say
             )
         except PosseError as error:
             if len(chosen) == 1:
@@ -83,18 +118,20 @@ def _outcomes(names: Iterable[str], out: Path) -> Iterator[dict[str, Any]]:
                 break
 
 
-def estimate(names: list[str], *, quick: bool, engine: str, out: Path) -> int:
+def _estimate(options: argparse.Namespace) -> int:
     """Say what experiments cost, by the first repetition of each of their points."""
-    require_extra()
-    from posse import papers  # noqa: PLC0415
-    from posse.papers import conduct  # noqa: PLC0415
+    from posse.papers import conduct
 
-    chosen = [papers.named(name) for name in names] or list(papers.experiments().values())
-    paths.folder(out)
+    chosen = _chosen(options.names)
+    paths.folder(options.out)
     say = _Speaker()
     for experiment in chosen:
         cost = conduct.estimate(
-            experiment, quick=quick, engine=engine, folder=out / _KEPT, progress=say
+            experiment,
+            quick=options.quick,
+            engine=options.engine,
+            folder=options.out / _KEPT,
+            progress=say,
         )
         say.end()
         print(

@@ -1,32 +1,28 @@
-"""`posse report` and `posse compare`."""
+"""`posse report`: one page for a run's directory, or for a sweep's."""
 
-import importlib.util
-from collections.abc import Sequence
+import argparse
 from pathlib import Path
 
-from posse.cli import paths
-from posse.errors import InputError, PosseError
-
-_NEEDED = ("jinja2", "matplotlib")
+from posse.cli import extra, paths
+from posse.cli.options import Commands
 
 
-def require_extra() -> None:
-    """Raise `PosseError` if the extra `report` is not installed."""
-    missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
-    if missing:
-        raise PosseError(
-            f"reports need {' and '.join(missing)}; install them with: "
-            'python -m pip install "posse[report]"'
-        )
+def add(commands: Commands) -> None:
+    """The verb and its options."""
+    parser = commands.add_parser("report", help="one page for a run's directory, or for a sweep's")
+    parser.add_argument("directory", type=Path, metavar="DIR", help="what posse run wrote")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="the page (DIR/report.html)")
+    parser.set_defaults(command=run)
 
 
-def report(directory: Path, out: Path | None) -> int:
-    """Write the page of a run directory, or of a directory of run directories."""
-    require_extra()
-    from posse.report import read, run_page, several  # noqa: PLC0415  (matplotlib takes half a second)
+def run(options: argparse.Namespace) -> None:
+    """Write the page."""
+    extra.require()
+    from posse.report import read, run_page, several
 
+    directory = options.directory
     found = read.find(directory)
-    path = paths.file(out or directory / "report.html")
+    path = paths.file(options.out or directory / "report.html")
     if read.is_run(directory):
         made = run_page.run_page(found[0])
     else:
@@ -34,21 +30,3 @@ def report(directory: Path, out: Path | None) -> int:
         made = several.several_page(found, f"{name}: {len(found)} series", "posse report")
     made.write(path)
     print(path)
-    return 0
-
-
-def compare(directories: Sequence[Path], out: Path) -> int:
-    """Write one page for several run directories; they must have had the same arms."""
-    require_extra()
-    from posse.report import read, several  # noqa: PLC0415
-
-    found = [series for directory in directories for series in read.find(directory)]
-    if len(found) < 2:
-        raise InputError("posse compare needs at least two runs; for one there is posse report")
-    several.fit(found)
-    paths.file(out)
-    systems = list(dict.fromkeys(series.system for series in found))
-    title = " · ".join(systems) if len(systems) > 1 else f"{systems[0]}, {len(found)} series"
-    several.several_page(found, title, "posse compare · the same arms").write(out)
-    print(out)
-    return 0

@@ -1,61 +1,43 @@
-"""`posse run` and `posse coordinator`: run, show progress, leave a directory."""
+"""`posse run`: a run file, every agent, all repeats, one result."""
 
 import argparse
-import json
-import sys
-from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
+import os
+from contextlib import nullcontext
 from typing import Any
 
-from rich.console import Console
-
-from posse.cli import paths
-from posse.cli import summary as closing
-from posse.cli.progress import Progress
-from posse.durable.directory import RunDirectory
-from posse.errors import PosseError
-from posse.plan import Plan
-from posse.results.record import RunRecord
-from posse.results.result import Result
+from posse.cli.options import Commands, add_result, add_run_file, count, plan
 
 
-def run(
-    plan: Plan,
-    options: argparse.Namespace,
-    runner: Callable[..., AbstractContextManager[Result]],
-) -> int:
-    """Run a plan by `runner` and, before leaving it, write what came of it."""
-    paths.folder(options.out or paths.RUNS)
-    name = options.file.stem
-    directory = RunDirectory(options.out, plan) if options.out else RunDirectory.fresh(name, plan)
-    console = Console(stderr=True)
-    records: list[RunRecord] = []
-    callbacks: dict[str, Any] = {"on_record": records.append}
-    with ExitStack() as running:
-        try:
-            if options.json:
-                result = running.enter_context(runner(plan, **callbacks))
-            else:
-                with Progress(plan, console) as progress:
+def add(commands: Commands) -> None:
+    """The verb and its options."""
+    parser = commands.add_parser("run", help="run a run file: every agent, all repeats, one result")
+    add_run_file(parser)
+    parser.add_argument("--engine", choices=("processes", "memory"), help="where agents run")
+    parser.add_argument("--seed", type=int, metavar="N", help="the seed of all randomness")
+    parser.add_argument("--repeat", type=int, metavar="N", help="how many runs")
+    parser.add_argument(
+        "--jobs", type=count, metavar="N", help="processes for the repeats of engine memory (cores)"
+    )
+    add_result(parser)
+    parser.set_defaults(command=run)
 
-                    def on_record(record: RunRecord) -> None:
-                        records.append(record)
-                        progress.record(record)
 
-                    callbacks["on_record"] = on_record
-                    result = running.enter_context(
-                        runner(plan, observe=progress.observe, on_join=progress.joined, **callbacks)
-                    )
-        except PosseError as error:
-            directory.fail(str(error), records)
-            raise
-        except KeyboardInterrupt:
-            directory.fail("interrupted", records)
-            raise
-        directory.complete(result)
-        if options.json:
-            json.dump(result.document(), sys.stdout)
-            print(flush=True)
-        else:
-            closing.show(result, directory.path, Console())
-    return 0
+def run(options: argparse.Namespace) -> int:
+    """Run it."""
+    from posse import api
+    from posse.cli import series
+
+    given = {
+        "engine.kind": options.engine,
+        "seed": options.seed,
+        "repeat": options.repeat,
+    }
+    overrides = [f"{path}={value}" for path, value in given.items() if value is not None]
+    checked = plan(options, *overrides)
+    checked.require()
+    jobs = options.jobs or os.cpu_count() or 1
+
+    def runner(source: Any, **callbacks: Any) -> Any:
+        return nullcontext(api.run(source, jobs=jobs, **callbacks))
+
+    return series.run(checked, options, runner)

@@ -1,108 +1,65 @@
-"""`posse status`: ask a coordinator how it is."""
+"""`posse status`: who is up, what was heard, what is waited for."""
 
+from __future__ import annotations
+
+import argparse
 import json
-import sys
-import time
-from typing import Any
+from typing import TYPE_CHECKING
 
-import msgspec
-import zmq
-from rich.console import Console
-from rich.table import Table
+from posse.cli import security
+from posse.cli.options import Commands, add_json
 
-from posse.engines.sockets import HANDSHAKE_FAILURES, configure
-from posse.errors import RunFailed
-from posse.security.keys import AgentKeys
-from posse.security.zap import connect_with
-from protocol import control
-from protocol.errors import RemoteProtocolError
-from protocol.wire import Codec, encode, read_header
-
-_ANSWER = Codec((control.Status, control.Refused))
+if TYPE_CHECKING:
+    from posse.measure.status import CoordinatorStatus
 
 
-def ask(endpoint: str, keys: AgentKeys | None, wait: float) -> dict[str, Any]:
-    """The coordinator's status, or `RunFailed` if it does not say within `wait` seconds."""
-    context = zmq.Context()
-    socket: zmq.Socket[bytes] = context.socket(zmq.DEALER)
-    configure(socket, wait)
-    socket.setsockopt(zmq.LINGER, 0)
-    if keys is not None:
-        connect_with(socket, keys.own.public, keys.own.secret, keys.coordinator)
-    monitor = socket.get_monitor_socket(HANDSHAKE_FAILURES)
-    try:
-        socket.connect(endpoint)
-        socket.send(encode(control.Ask(), run=0, source=-1, sequence=0, now=0.0, sent=0))
-        frame = _answer(socket, monitor, endpoint, keys, wait)
-        message = _ANSWER.decode(read_header(frame), frame)
-    except (zmq.ZMQError, RemoteProtocolError) as error:
-        raise RunFailed(f"{endpoint} was not understood: {error}") from None
-    finally:
-        socket.disable_monitor()
-        monitor.close(0)
-        socket.close()
-        context.term()
-    assert isinstance(message, control.Status)
-    document: dict[str, Any] = msgspec.json.decode(message.document)
-    return document
-
-
-def _answer(
-    socket: zmq.Socket[bytes],
-    monitor: zmq.Socket[bytes],
-    endpoint: str,
-    keys: AgentKeys | None,
-    wait: float,
-) -> bytes:
-    """The frame that comes, or `RunFailed` if we are turned away, or at the deadline."""
-    poller = zmq.Poller()
-    poller.register(socket, zmq.POLLIN)
-    poller.register(monitor, zmq.POLLIN)
-    deadline = time.monotonic() + wait
-    while (left := deadline - time.monotonic()) > 0:
-        ready = dict(poller.poll(int(left * 1000) + 1))
-        if socket in ready:
-            return socket.recv()
-        if monitor in ready:
-            raise RunFailed(f"{endpoint} {_why_refused(keys)}")
-    raise RunFailed(
-        f"{endpoint} did not answer for {wait:g} s: there is no coordinator, or the key is not its "
-        "own; check the address, and that the folder of keys has its coordinator.key_secret"
+def add(commands: Commands) -> None:
+    """The verb and its options."""
+    parser = commands.add_parser("status", help="who is up, what was heard, what is waited for")
+    parser.add_argument("--join", required=True, metavar="ADDRESS", help="the coordinator's")
+    add_json(parser)
+    parser.add_argument(
+        "--wait", type=float, default=5.0, metavar="SECONDS", help="for an answer (default: 5)"
     )
+    security.add(parser)
+    parser.set_defaults(command=run)
 
 
-def _why_refused(keys: AgentKeys | None) -> str:
-    if keys is None:
-        return "asks for keys; add --keys DIR, the folder that the coordinator was started with"
-    return (
-        "has no keys, or another than this folder's coordinator.key_secret; use the folder that "
-        "the coordinator was started with, or --insecure if there was none"
-    )
+def run(options: argparse.Namespace) -> None:
+    """Ask, and print what is answered."""
+    import msgspec
+
+    from posse.engines.inquiry import ask
+    from posse.security import keys
+
+    security.check("--join", options.join, options)
+    pair = keys.for_operator(options.keys) if options.keys else None
+    status = ask(options.join, pair, options.wait)
+    if options.json:
+        print(json.dumps(msgspec.to_builtins(status)))
+    else:
+        _show(status)
 
 
-def show(endpoint: str, keys: AgentKeys | None, wait: float, *, as_json: bool) -> int:
-    """Print it."""
-    status = ask(endpoint, keys, wait)
-    if as_json:
-        json.dump(status, sys.stdout)
-        print()
-        return 0
+def _show(status: CoordinatorStatus) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
     table = Table(box=None, pad_edge=False, show_header=False)
-    for rank in range(status["agents"]):
-        heard = status["heard_seconds_ago"].get(str(rank))
-        said = status["heard"].get(str(rank)) or "nothing"
+    for rank in range(status.agents):
+        heard = status.heard_seconds_ago.get(rank)
+        said = status.heard.get(rank) or "nothing"
         table.add_row(
             f"agent {rank}",
             "not here" if heard is None else f"said {said} {heard:.1f} s ago",
-            f"waited for ({status['waiting']})" if rank in status["waiting_for"] else "",
+            f"waited for ({status.waiting})" if rank in status.waiting_for else "",
         )
     console = Console()
-    going = "a run is going on" if status["running"] else "no run is going on"
+    going = "a run is going on" if status.running else "no run is going on"
     console.print(
-        f"{status['arrived']} of {status['agents']} agents are here, {going}, "
-        f"{status['runs_completed']} complete"
+        f"{status.arrived} of {status.agents} agents are here, {going}, "
+        f"{status.runs_completed} complete"
     )
     console.print(table)
-    if status["refused"]:
-        console.print("refused: " + ", ".join(f"{n} {r}" for r, n in status["refused"].items()))
-    return 0
+    if status.refused:
+        console.print("refused: " + ", ".join(f"{n} {r}" for r, n in status.refused.items()))

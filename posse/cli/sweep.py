@@ -4,21 +4,32 @@ import argparse
 import csv
 import itertools
 import json
-import sys
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from posse import api
 from posse.cli import paths
-from posse.engines.pool import on_all_cores
+from posse.cli.options import Commands, add_result, add_run_file, count, plan
 from posse.errors import PosseError, SpecError
-from posse.plan import prepare
-from posse.spec.runfile import RunSpec, read
 
 Point = dict[str, str]
+
+
+def add(commands: Commands) -> None:
+    """The verb and its options."""
+    parser = commands.add_parser("sweep", help="a run file over all values of some keys")
+    add_run_file(parser)
+    parser.add_argument(
+        "--over",
+        action="append",
+        required=True,
+        metavar="PATH=A,B,C",
+        help="a key and its values; several make all combinations",
+    )
+    parser.add_argument("--jobs", type=count, metavar="N", help="processes (default: all cores)")
+    parser.add_argument("--dask", metavar="ADDRESS", help="a Dask cluster to run on instead")
+    add_result(parser)
+    parser.set_defaults(command=run)
 
 
 def points(over: list[str]) -> list[Point]:
@@ -34,6 +45,11 @@ def points(over: list[str]) -> list[Point]:
 
 def one(document: dict[str, Any]) -> dict[str, Any]:
     """Run one specification; plain data in and out, for any process that has posse."""
+    import msgspec
+
+    from posse import api
+    from posse.spec.runfile import RunSpec
+
     found = api.run(msgspec.convert(document, RunSpec))
     return {
         "summary": msgspec.to_builtins(found.summary()),
@@ -42,16 +58,21 @@ def one(document: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def run(options: argparse.Namespace, overrides: list[str]) -> int:
+def run(options: argparse.Namespace) -> None:
     """Check every point first, run all, write and print what came of each."""
+    import msgspec
+
+    from posse.engines.pool import on_all_cores
+
     grid = points(options.over)
-    plans = []
-    for point in grid:
-        values = [f"{path}={value}" for path, value in point.items()]
-        plans.append(prepare(read(options.file, [*overrides, "engine.kind=memory", *values])))
-        plans[-1].require()
+    plans = [
+        plan(options, "engine.kind=memory", *(f"{path}={value}" for path, value in point.items()))
+        for point in grid
+    ]
+    for checked in plans:
+        checked.require()
     paths.folder(options.out or paths.RUNS)
-    documents = [msgspec.to_builtins(plan.spec) for plan in plans]
+    documents = [msgspec.to_builtins(checked.spec) for checked in plans]
     if options.dask:
         results = _on_dask(options.dask, documents)
     else:
@@ -61,16 +82,14 @@ def run(options: argparse.Namespace, overrides: list[str]) -> int:
     folder = options.out or paths.RUNS / f"sweep-{options.file.stem}-{stamp}"
     _write(folder, rows)
     if options.json:
-        json.dump(rows, sys.stdout)
-        print()
+        print(json.dumps(rows))
     else:
         _show(rows, folder)
-    return 0
 
 
 def _on_dask(address: str, documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
     try:
-        from distributed import Client  # noqa: PLC0415
+        from distributed import Client
     except ImportError:
         raise PosseError('--dask needs: pip install "posse[dask]"') from None
     try:
@@ -100,8 +119,8 @@ def _write(folder: Path, rows: list[dict[str, Any]]) -> None:
 
 
 def _show(rows: list[dict[str, Any]], folder: Path) -> None:
-    from rich.console import Console  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
+    from rich.console import Console
+    from rich.table import Table
 
     shown = [m for m in ("rounds", "slots", "regret", "data_messages") if m in rows[0]["summary"]]
     table = Table(*rows[0]["at"], "status", *shown, box=None)

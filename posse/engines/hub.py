@@ -4,7 +4,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, assert_never
+from typing import assert_never
 
 import msgspec
 import zmq
@@ -31,6 +31,7 @@ from posse.errors import PosseError, RunFailed
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
 from posse.log import LOG
+from posse.measure.status import CoordinatorStatus
 from posse.results.record import RunRecord
 from posse.security.keys import CoordinatorKeys
 from protocol import control
@@ -84,9 +85,9 @@ class Hub:
         """From another thread: end the wait under way."""
         os.write(self._wake, b"x")
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> CoordinatorStatus:
         """Who is up, when they were last heard, what is waited for; from any thread."""
-        return self.snapshot.document(time.monotonic())
+        return self.snapshot.status(time.monotonic())
 
     def gather(self) -> None:
         """Wait until every agent has joined."""

@@ -1,12 +1,13 @@
 """How a coordinator is at one moment: made by its loop, read by anybody."""
 
 from dataclasses import dataclass
-from typing import Any
+
+from posse.measure.status import CoordinatorStatus
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What `posse status` and `/metrics` say. It never changes, so that any thread may read it.
+    """How it is now. It never changes, so that any thread may read it.
 
     `heard`: for each agent that is here its rank, when it was last heard (seconds of the loop's
     clock) and what kind of message it was. `frames` were taken from agents in all runs so far.
@@ -22,17 +23,17 @@ class Snapshot:
     frames: int = 0
     refused: tuple[tuple[str, int], ...] = ()
 
-    def document(self, now: float) -> dict[str, Any]:
-        """As plain data; ages are those at `now`, in seconds of the loop's clock."""
-        return {
-            "agents": self.agents,
-            "arrived": self.arrived,
-            "running": self.running,
-            "runs_completed": self.runs_completed,
-            "waiting_for": list(self.waiting_for),
-            "waiting": self.waiting,
-            "heard_seconds_ago": {rank: round(now - at, 3) for rank, at, _ in self.heard},
-            "heard": {rank: kind for rank, _, kind in self.heard},
-            "frames": self.frames,
-            "refused": dict(self.refused),
-        }
+    def status(self, now: float) -> CoordinatorStatus:
+        """As it is told; ages are those at `now`, in seconds of the loop's clock."""
+        return CoordinatorStatus(
+            agents=self.agents,
+            arrived=self.arrived,
+            running=self.running,
+            runs_completed=self.runs_completed,
+            waiting_for=list(self.waiting_for),
+            waiting=self.waiting,
+            heard_seconds_ago={rank: round(now - at, 3) for rank, at, _ in self.heard},
+            heard={rank: kind for rank, _, kind in self.heard},
+            frames=self.frames,
+            refused=dict(self.refused),
+        )

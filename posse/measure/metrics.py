@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from posse.errors import InputError, PosseError
+from posse.measure.status import CoordinatorStatus
 
 
 def place(address: str) -> tuple[str, int]:
@@ -19,7 +20,7 @@ def place(address: str) -> tuple[str, int]:
     return host or "0.0.0.0", int(port)
 
 
-def publish(status: Callable[[], dict[str, Any]], address: str) -> Any:
+def publish(status: Callable[[], CoordinatorStatus], address: str) -> Any:
     """Serve a coordinator's status at `[HOST]:PORT`/metrics; returns the HTTP server.
 
     `status` is called in the server's threads.
@@ -41,7 +42,7 @@ def publish(status: Callable[[], dict[str, Any]], address: str) -> Any:
 class _StatusCollector:
     """Reads the status when it is scraped."""
 
-    def __init__(self, status: Callable[[], dict[str, Any]]) -> None:
+    def __init__(self, status: Callable[[], CoordinatorStatus]) -> None:
         self._status = status
 
     def collect(self) -> Iterator[Any]:
@@ -52,23 +53,23 @@ class _StatusCollector:
         )
 
         status = self._status()
-        yield GaugeMetricFamily("posse_agents", "Agents of the run file", status["agents"])
-        yield GaugeMetricFamily("posse_agents_arrived", "Agents that joined", status["arrived"])
+        yield GaugeMetricFamily("posse_agents", "Agents of the run file", status.agents)
+        yield GaugeMetricFamily("posse_agents_arrived", "Agents that joined", status.arrived)
         yield GaugeMetricFamily(
-            "posse_agents_waited_for", "Agents waited for", len(status["waiting_for"])
+            "posse_agents_waited_for", "Agents waited for", len(status.waiting_for)
         )
-        yield GaugeMetricFamily("posse_run_going_on", "1 during a run", int(status["running"]))
+        yield GaugeMetricFamily("posse_run_going_on", "1 during a run", int(status.running))
         yield CounterMetricFamily(
-            "posse_runs_completed", "Runs that are complete", status["runs_completed"]
+            "posse_runs_completed", "Runs that are complete", status.runs_completed
         )
-        yield CounterMetricFamily("posse_frames", "Frames taken from agents", status["frames"])
+        yield CounterMetricFamily("posse_frames", "Frames taken from agents", status.frames)
         refused = CounterMetricFamily("posse_refused", "What was refused", labels=["reason"])
-        for reason, count in status["refused"].items():
+        for reason, count in status.refused.items():
             refused.add_metric([reason], count)
         yield refused
         heard = GaugeMetricFamily(
             "posse_agent_heard_seconds", "Seconds since an agent was heard", labels=["agent"]
         )
-        for rank, seconds in status["heard_seconds_ago"].items():
+        for rank, seconds in status.heard_seconds_ago.items():
             heard.add_metric([str(rank)], seconds)
         yield heard

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from posse.papers.base import Computation, Finding, Measured, Point, Statement, numbers
-from posse.report.page import number
+from posse.report.numbers import number
 
 ERROR = 0.001
 """The probability that an audit finds more than is spent."""

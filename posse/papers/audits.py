@@ -23,7 +23,7 @@ from posse.papers.base import (
     numbers,
     value,
 )
-from posse.report.page import number
+from posse.report.numbers import number
 from posse.results.cooperative import CooperativeDetail
 from posse.results.record import RunRecord
 from protocol.cooperative import privacy_bound, release_counts

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from posse.measure.confidence import mean_ci, wilson
-from posse.report.page import number
+from posse.report.numbers import number
 from posse.results.record import Detail, RunRecord
 
 SEED = 1

@@ -20,7 +20,7 @@ from posse.papers.base import (
     value,
 )
 from posse.papers.dubey import ARMS, PAPER
-from posse.report.page import number
+from posse.report.numbers import number
 from protocol.cooperative import release_counts, zeta
 
 _V = 1.1

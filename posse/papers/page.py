@@ -18,7 +18,8 @@ from posse.report.drawing import (
     to_svg,
 )
 from posse.report.figures import mean_curve
-from posse.report.page import Page, Section, Verdict, mean_cell, number, table
+from posse.report.numbers import number
+from posse.report.page import Page, Section, Verdict, mean_cell, table
 
 _CSS = {"borne out": "yes", "not borne out": "no", "undecided": "open", "cannot be": "open"}
 

@@ -19,7 +19,7 @@ from posse.papers.base import (
     value,
 )
 from posse.papers.rio import PAPER, PROBLEM_1, PROBLEM_2
-from posse.report.page import number
+from posse.report.numbers import number
 from posse.results.record import RunRecord
 from posse.theory.mase import rounds_of_votes, samples_of_epochs
 from protocol.mase import VoteRow, threshold

@@ -15,6 +15,8 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
+from posse.report.numbers import short
+
 _NAMES = ["ink", "muted", "grid", "paper", *(f"s{i}" for i in range(8)), "bad"]
 COLOUR = {name: f"#00fe{index:02x}" for index, name in enumerate(_NAMES)}
 """A stand-in for each CSS variable: matplotlib knows only fixed colours."""
@@ -159,14 +161,6 @@ def large_numbers(axes: Axes, *, x: bool = False, y: bool = True) -> None:
             low, high = axes.get_ylim()
             # between few decades the ticks in between need numbers, between many they are a mess
             axes.yaxis.set_minor_formatter(formatter if high < 30 * low else NullFormatter())
-
-
-def short(value: float) -> str:
-    """A number in few characters: 950, 20k, 1.5M."""
-    for factor, suffix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(value) >= factor:
-            return f"{value / factor:.3g}{suffix}"
-    return f"{value:.3g}"
 
 
 def legend(axes: Axes, items: int) -> None:

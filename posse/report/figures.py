@@ -18,10 +18,10 @@ from posse.report.drawing import (
     canvas,
     large_numbers,
     legend,
-    short,
     thin,
     to_svg,
 )
+from posse.report.numbers import short
 from posse.report.read import Series
 from posse.theory.bounds import Bound
 

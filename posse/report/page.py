@@ -1,6 +1,5 @@
 """What a page is made of, and how a number is written on it."""
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +10,7 @@ import jinja2
 from posse import __version__
 from posse.measure.confidence import mean_ci
 from posse.report.drawing import Chart, variables
+from posse.report.numbers import number, with_ci
 
 MOST_ROWS = 200
 """Rows of a table on the page; the rest is in the CSV file, which is named."""
@@ -133,24 +133,3 @@ def _as_cell(value: Any) -> Cell:
 def mean_cell(values: list[float]) -> Cell:
     """Mean ± 95% half-width, sorted by the mean."""
     return Cell(with_ci(values), mean_ci(values)[0] if values else "")
-
-
-def number(value: Any) -> str:
-    """A value as a person writes it."""
-    if value is None:
-        return "–"
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value)
-    if isinstance(value, float) and not math.isfinite(value):
-        return "∞"
-    if isinstance(value, int) or value == round(value) or abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:,.3g}" if abs(value) < 100 else f"{value:,.0f}"
-
-
-def with_ci(values: list[float]) -> str:
-    """Mean ± 95% half-width."""
-    if not values:
-        return "–"
-    mean, half = mean_ci(values)
-    return number(mean) + (f" ± {number(half)}" if half else "")

@@ -7,8 +7,9 @@ import tomli_w
 
 from posse.measure.confidence import mean_ci, wilson
 from posse.report import figures, ledger, network
-from posse.report.drawing import Chart, short
-from posse.report.page import MOST_ROWS, Page, Section, Tile, number, table, with_ci
+from posse.report.drawing import Chart
+from posse.report.numbers import number, short, with_ci
+from posse.report.page import MOST_ROWS, Page, Section, Tile, table
 from posse.report.read import Series
 from posse.systems import get_system
 from protocol.machine import COORDINATOR

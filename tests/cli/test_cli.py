@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import posse
-from posse.cli.main import main
+from posse.cli.main import VERBS, main
 from posse.plan import prepare
 from posse.spec.runfile import read
 
@@ -173,3 +173,30 @@ def test_alone_it_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None
     said = capsys.readouterr().out
     assert said.startswith("usage: posse")
     assert "sweep" in said
+
+
+def without(*modules: str) -> str:
+    """Code that makes these modules impossible to import."""
+    return (
+        "import sys\n"
+        "class Absent:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name.partition('.')[0] in {modules}: raise ImportError(name)\n"
+        "sys.meta_path.insert(0, Absent())\n"
+        "from posse.cli.main import main\n"
+    )
+
+
+def test_the_papers_experiments_are_listed_without_what_draws_them() -> None:
+    code = without("matplotlib", "jinja2") + "sys.exit(main(['paper']))"
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert "rio-1 " in done.stdout
+
+
+def test_every_verb_says_what_it_is() -> None:
+    for verb in VERBS:
+        module = verb.__name__.rpartition(".")[2]
+        name = {"listing": "list"}.get(module, module)
+        assert (verb.__doc__ or "").startswith(f"`posse {name}`: ")

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from posse.cli import status as command_status
-from posse.cli import sweep as command_sweep
+from posse.cli import sweep
 from posse.cli.main import main
+from posse.engines.inquiry import ask
 from posse.errors import PosseError, RunFailed, SpecError
 from posse.measure.metrics import publish
 from posse.security import keys
@@ -71,7 +71,7 @@ def test_status_shows_who_is_up_and_who_is_waited_for(
 def test_an_agents_key_may_not_ask(waiting: Coordinator, tmp_path: Path) -> None:
     pair = keys.for_agent(tmp_path / "keys", 0)
     with pytest.raises(RunFailed, match="did not answer for 2 s: .* the key is not its own"):
-        command_status.ask(waiting.endpoint, pair, 2.0)
+        ask(waiting.endpoint, pair, 2.0)
     assert waiting.engine.hub.lobby.refused["never-joined"] == 1
     waiting.stop()
 
@@ -82,19 +82,19 @@ def test_who_asks_without_the_right_keys_is_told_at_once(
     keys.create(tmp_path / "other", 1)
     unanswered = 60.0
     with pytest.raises(RunFailed, match="asks for keys; add --keys DIR"):
-        command_status.ask(waiting.endpoint, None, unanswered)
+        ask(waiting.endpoint, None, unanswered)
     with pytest.raises(RunFailed, match="has no keys, or another than this folder's"):
-        command_status.ask(waiting.endpoint, keys.for_operator(tmp_path / "other"), unanswered)
+        ask(waiting.endpoint, keys.for_operator(tmp_path / "other"), unanswered)
     waiting.stop()
     open_to_all = Coordinator(spec("central", 2), "tcp://127.0.0.1:*")
     with pytest.raises(RunFailed, match="or --insecure if there was none"):
-        command_status.ask(open_to_all.endpoint, keys.for_operator(tmp_path / "keys"), unanswered)
+        ask(open_to_all.endpoint, keys.for_operator(tmp_path / "keys"), unanswered)
     open_to_all.stop()
 
 
 def test_status_of_nobody_is_said_in_time() -> None:
     with pytest.raises(RunFailed, match="there is no coordinator"):
-        command_status.ask(f"tcp://127.0.0.1:{free_port()}", None, 0.3)
+        ask(f"tcp://127.0.0.1:{free_port()}", None, 0.3)
 
 
 def test_metrics_say_what_status_says(waiting: Coordinator, tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_a_wrong_point_starts_nothing(sweep_file: Path, tmp_path: Path) -> None:
     assert code == 2
     assert not out.exists()
     with pytest.raises(SpecError, match="is not path=a,b,c"):
-        command_sweep.points(["epsilon"])
+        sweep.points(["epsilon"])
 
 
 def test_what_is_no_scheduler_is_said(sweep_file: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,8 +13,8 @@ import pytest
 from rich.console import Console
 
 from posse import api
-from posse.cli import report as command_report
 from posse.cli import summary as closing
+from posse.cli.main import main
 from posse.durable.directory import RunDirectory
 from posse.engines import memory
 from posse.engines.base import agent_setups
@@ -344,7 +344,7 @@ def test_a_result_of_the_field_is_written_and_reported(
 
 
 def page_of(where: Path) -> str:
-    assert command_report.report(where, None) == 0
+    assert main(["report", str(where)]) == 0
     return (where / "report.html").read_text()
 
 

@@ -83,13 +83,13 @@ def test_what_is_wrong_with_a_folder_is_said(tmp_path: Path) -> None:
 def test_the_rank_comes_from_whoever_starts_many(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from posse.cli.main import _rank  # noqa: PLC0415
+    from posse.cli.agent import rank_of  # noqa: PLC0415
 
     monkeypatch.setenv(name, "5")
-    assert _rank("auto") == 5
-    assert _rank("3") == 3
+    assert rank_of("auto") == 5
+    assert rank_of("3") == 3
     monkeypatch.setenv(name, "five")
     with pytest.raises(PosseError, match=f"{name} five: must be a number"):
-        _rank("auto")
+        rank_of("auto")
     monkeypatch.delenv(name)
-    assert _rank("auto") == -1
+    assert rank_of("auto") == -1

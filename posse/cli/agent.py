@@ -1,0 +1,82 @@
+"""`posse agent`: join a coordinator as one agent."""
+
+import argparse
+import os
+from pathlib import Path
+
+from posse.cli import security
+from posse.cli.options import Commands
+from posse.errors import InputError
+
+
+def add(commands: Commands) -> None:
+    """The verb and its options."""
+    parser = commands.add_parser("agent", help="join a coordinator as one agent")
+    parser.add_argument("--join", required=True, metavar="ADDRESS", help="tcp://HOST:PORT")
+    parser.add_argument("--rank", default="auto", help="a number, or auto (default)")
+    parser.add_argument(
+        "--inbox", default="", metavar="ADDRESS", help="where neighbours reach this agent"
+    )
+    parser.add_argument(
+        "--run", type=Path, metavar="FILE", help="this machine's own run file, for its arms"
+    )
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="PATH=VALUE", help="as for posse run"
+    )
+    parser.add_argument(
+        "--wait",
+        type=float,
+        default=300.0,
+        metavar="SECONDS",
+        help="how long to wait for a coordinator (default: 300)",
+    )
+    parser.add_argument(
+        "--lab", action="store_true", help="let a lab's seeded noise protect real rewards"
+    )
+    security.add(parser)
+    parser.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Join, take part in every run, leave."""
+    from posse.engines.platform import require_processes
+
+    require_processes()
+    from posse import log
+    from posse.engines.remote_agent import remote_agent
+    from posse.plan import prepare
+    from posse.security import keys
+    from posse.spec.runfile import read
+
+    security.check("--join", options.join, options)
+    if options.inbox:
+        security.check("--inbox", options.inbox, options)
+    rank = rank_of(options.rank)
+    if options.keys:
+        keys.wait_for(options.keys, options.wait_for_keys)
+    pair = keys.for_agent(options.keys, rank) if options.keys else None
+    rank = pair.rank if pair is not None and pair.rank is not None else rank
+    log.begin(f"agent {rank}" if rank >= 0 else "agent", insecure=pair is None)
+    security.warn(options)
+    own = prepare(read(options.run, options.set)) if options.run else None
+    return remote_agent(
+        options.join,
+        rank,
+        keys=pair,
+        inbox=options.inbox,
+        plan=own,
+        wait=options.wait,
+        lab=options.lab,
+    ).serve()
+
+
+def rank_of(said: str) -> int:
+    """The rank from the option or from what starts many of us; -1 leaves it to others."""
+    names = ("POSSE_RANK", "JOB_COMPLETION_INDEX", "SLURM_PROCID")
+    sources = {"--rank": said} if said != "auto" else {n: os.environ.get(n, "") for n in names}
+    for name, value in sources.items():
+        if value and not value.isdigit():
+            raise InputError(f"{name} {value}: must be a number from 0, or auto")
+        if value:
+            return int(value)
+    return -1

@@ -1,0 +1,37 @@
+"""`posse check`: what a run file means, and what is wrong with it."""
+
+import argparse
+
+from posse.cli.options import Commands, add_run_file, plan
+
+
+def add(commands: Commands) -> None:
+    """The verb and its options."""
+    parser = commands.add_parser("check", help="check a run file and start nothing")
+    add_run_file(parser)
+    parser.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Print what a checked run file means."""
+    import msgspec
+
+    checked = plan(options)
+    spec, system = checked.spec, checked.system
+    print(f"{options.file}: {system.name}, {system.title} ({system.paper})")
+    print(
+        f"  variant {spec.variant}; {spec.agents.count} agents; {spec.arms.arm_count()} arms; "
+        f"{spec.repeat} run(s) from seed {spec.seed}"
+    )
+    engine = f"  engine {spec.engine.kind}, clock {checked.clock}"
+    print(f"{engine}, {spec.engine.transport}" if spec.engine.kind == "processes" else engine)
+    for name, value in msgspec.to_builtins(checked.parameters).items():
+        print(f"  parameters.{name} = {value}")
+    if (claim := checked.claim) is not None:
+        print(f"  claim: {claim.mechanism}, unit {claim.unit}, against {claim.adversary}")
+        if claim.note:
+            print(f"         {claim.note}")
+    for advice in checked.advice():
+        print(f"  warning: {advice}")
+    if absent := checked.missing():
+        print(f"  not on this machine: {absent}")

@@ -1,0 +1,32 @@
+"""`posse compare`: one page for several runs on the same arms."""
+
+import argparse
+from pathlib import Path
+
+from posse.cli import extra, paths
+from posse.cli.options import Commands
+from posse.errors import InputError
+
+
+def add(commands: Commands) -> None:
+    """The verb and its options."""
+    parser = commands.add_parser("compare", help="one page for several runs on the same arms")
+    parser.add_argument("directories", type=Path, nargs="+", metavar="DIR")
+    parser.add_argument("--out", type=Path, default=Path("compare.html"), metavar="FILE")
+    parser.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Write the page."""
+    extra.require()
+    from posse.report import read, several
+
+    found = [series for directory in options.directories for series in read.find(directory)]
+    if len(found) < 2:
+        raise InputError("posse compare needs at least two runs; for one there is posse report")
+    several.fit(found)
+    paths.file(options.out)
+    systems = list(dict.fromkeys(series.system for series in found))
+    title = " · ".join(systems) if len(systems) > 1 else f"{systems[0]}, {len(found)} series"
+    several.several_page(found, title, "posse compare · the same arms").write(options.out)
+    print(options.out)

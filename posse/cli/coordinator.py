@@ -1,0 +1,65 @@
+"""`posse coordinator`: wait for agents that join from elsewhere, then run."""
+
+import argparse
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from posse.cli import security
+from posse.cli.options import Commands, add_result, add_run_file, plan
+from posse.errors import InputError
+
+
+def add(commands: Commands) -> None:
+    """The verb and its options."""
+    parser = commands.add_parser("coordinator", help="wait for agents elsewhere, then run")
+    add_run_file(parser)
+    parser.add_argument("--bind", required=True, metavar="ADDRESS", help="tcp://HOST:PORT")
+    add_result(parser)
+    parser.add_argument(
+        "--make-keys", action="store_true", help="make the keys that the folder lacks"
+    )
+    parser.add_argument(
+        "--metrics", metavar="[HOST]:PORT", help="serve metrics for Prometheus there"
+    )
+    security.add(parser)
+    parser.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Wait for all agents, run, write the result, let them go."""
+    from posse import api, log
+    from posse.cli import series
+    from posse.measure import metrics
+    from posse.security import keys
+
+    checked = plan(options, "engine.kind=processes")
+    checked.require(0)
+    agents = checked.spec.agents.count
+    if checked.field and not options.keys:
+        raise InputError("the field needs keys: make them by posse keys DIR and add --keys DIR")
+    security.check("--bind", options.bind, options)
+    if options.metrics:
+        metrics.place(options.metrics)
+    log.begin("coordinator", insecure=options.keys is None)
+    if options.keys:
+        if options.make_keys:
+            keys.create(options.keys, agents)
+        keys.wait_for(options.keys, options.wait_for_keys)
+    pairs = keys.for_coordinator(options.keys, agents) if options.keys else None
+    security.warn(options)
+
+    def publish(hub: Any) -> None:
+        if options.metrics:
+            metrics.publish(hub.status, options.metrics)
+
+    @contextmanager
+    def serve(source: Any, **callbacks: Any) -> Iterator[Any]:
+        served = api.serve(source, bind=options.bind, keys=pairs, on_hub=publish, **callbacks)
+        with served as result:
+            yield result
+            # it is written: who ends everybody when the first agent leaves does not spoil it
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+    return series.run(checked, options, serve)

@@ -1,0 +1,58 @@
+"""Options that several verbs have, and the plan that they make."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from posse.plan import Plan
+
+Commands = Any
+"""What `add_subparsers` gives; argparse has no public name for it."""
+
+
+def number(text: str) -> int:
+    """The number of one of several; they begin at 0."""
+    if not text.isdigit():
+        raise argparse.ArgumentTypeError(f"is {text}; it must be a whole number from 0")
+    return int(text)
+
+
+def count(text: str) -> int:
+    """A number of something of which there must be one."""
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"is {text}; it must be a whole number from 1")
+    return int(text)
+
+
+def add_run_file(parser: argparse.ArgumentParser) -> None:
+    """The run file and what is to be changed in it."""
+    parser.add_argument("file", type=Path, metavar="FILE", help="the run file (TOML)")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="PATH=VALUE",
+        help="override a key of the run file, as in parameters.epsilon=0.5",
+    )
+
+
+def add_result(parser: argparse.ArgumentParser) -> None:
+    """Where the result goes."""
+    parser.add_argument("--out", type=Path, metavar="DIR", help="directory of the result")
+    add_json(parser)
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """The result as one document."""
+    parser.add_argument("--json", action="store_true", help="print one JSON document, nothing else")
+
+
+def plan(options: argparse.Namespace, *overrides: str) -> Plan:
+    """The plan that the run file makes with its overrides, the later ones winning."""
+    from posse.plan import prepare
+    from posse.spec.runfile import read
+
+    return prepare(read(options.file, [*options.set, *overrides]))

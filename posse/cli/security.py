@@ -1,0 +1,48 @@
+"""The options of keys, and the refusal of an address that everybody reaches without them."""
+
+import argparse
+from pathlib import Path
+
+from posse.errors import InputError
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """The folder of keys, or that there shall be none."""
+    parser.add_argument(
+        "--keys", type=Path, metavar="DIR", help="the folder of keys, made by posse keys"
+    )
+    parser.add_argument(
+        "--wait-for-keys",
+        type=float,
+        default=0.0,
+        metavar="SECONDS",
+        help="how long the folder of keys may take to appear (default: 0)",
+    )
+    parser.add_argument(
+        "--insecure",
+        action="store_true",
+        help="allow addresses beyond this machine without keys: everybody there may join",
+    )
+
+
+def check(option: str, address: str, options: argparse.Namespace) -> None:
+    """Raise `InputError` for an address that is none, or is open to others without keys."""
+    from posse.security import address as addresses
+
+    addresses.check(option, address, bind=option != "--join")
+    if options.keys and options.insecure:
+        raise InputError("--keys and --insecure contradict each other; choose one")
+    if not options.keys and not options.insecure and not addresses.is_local(address):
+        raise InputError(
+            f"{address} is reached from other machines and there are no keys; make them by "
+            "posse keys DIR and add --keys DIR, or add --insecure if everybody who reaches it may "
+            "join"
+        )
+
+
+def warn(options: argparse.Namespace) -> None:
+    """Say in the log that there are no keys."""
+    from posse.log import LOG
+
+    if options.keys is None:
+        LOG.warning("there are no keys: whoever reaches this address may join and read everything")

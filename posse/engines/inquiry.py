@@ -1,0 +1,75 @@
+"""Ask a coordinator how it is."""
+
+import time
+
+import msgspec
+import zmq
+
+from posse.engines.sockets import HANDSHAKE_FAILURES, configure
+from posse.errors import RunFailed
+from posse.measure.status import CoordinatorStatus
+from posse.security.keys import AgentKeys
+from posse.security.zap import connect_with
+from protocol import control
+from protocol.errors import RemoteProtocolError
+from protocol.wire import Codec, encode, read_header
+
+_ANSWER = Codec((control.Status, control.Refused))
+
+
+def ask(endpoint: str, keys: AgentKeys | None, wait: float) -> CoordinatorStatus:
+    """The coordinator's status, or `RunFailed` if it does not say within `wait` seconds."""
+    context = zmq.Context()
+    socket: zmq.Socket[bytes] = context.socket(zmq.DEALER)
+    configure(socket, wait)
+    socket.setsockopt(zmq.LINGER, 0)
+    if keys is not None:
+        connect_with(socket, keys.own.public, keys.own.secret, keys.coordinator)
+    monitor = socket.get_monitor_socket(HANDSHAKE_FAILURES)
+    try:
+        socket.connect(endpoint)
+        socket.send(encode(control.Ask(), run=0, source=-1, sequence=0, now=0.0, sent=0))
+        frame = _answer(socket, monitor, endpoint, keys, wait)
+        message = _ANSWER.decode(read_header(frame), frame)
+    except (zmq.ZMQError, RemoteProtocolError) as error:
+        raise RunFailed(f"{endpoint} was not understood: {error}") from None
+    finally:
+        socket.disable_monitor()
+        monitor.close(0)
+        socket.close()
+        context.term()
+    assert isinstance(message, control.Status)
+    return msgspec.json.decode(message.document, type=CoordinatorStatus)
+
+
+def _answer(
+    socket: zmq.Socket[bytes],
+    monitor: zmq.Socket[bytes],
+    endpoint: str,
+    keys: AgentKeys | None,
+    wait: float,
+) -> bytes:
+    """The frame that comes, or `RunFailed` if we are turned away, or at the deadline."""
+    poller = zmq.Poller()
+    poller.register(socket, zmq.POLLIN)
+    poller.register(monitor, zmq.POLLIN)
+    deadline = time.monotonic() + wait
+    while (left := deadline - time.monotonic()) > 0:
+        ready = dict(poller.poll(int(left * 1000) + 1))
+        if socket in ready:
+            return socket.recv()
+        if monitor in ready:
+            raise RunFailed(f"{endpoint} {_why_refused(keys)}")
+    raise RunFailed(
+        f"{endpoint} did not answer for {wait:g} s: there is no coordinator, or the key is not its "
+        "own; check the address, and that the folder of keys has its coordinator.key_secret"
+    )
+
+
+def _why_refused(keys: AgentKeys | None) -> str:
+    if keys is None:
+        return "asks for keys; add --keys DIR, the folder that the coordinator was started with"
+    return (
+        "has no keys, or another than this folder's coordinator.key_secret; use the folder that "
+        "the coordinator was started with, or --insecure if there was none"
+    )

@@ -1,0 +1,35 @@
+"""How a number is written for a person."""
+
+import math
+from typing import Any
+
+from posse.measure.confidence import mean_ci
+
+
+def short(value: float) -> str:
+    """A number in few characters: 950, 20k, 1.5M."""
+    for factor, suffix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= factor:
+            return f"{value / factor:.3g}{suffix}"
+    return f"{value:.3g}"
+
+
+def number(value: Any) -> str:
+    """A value as a person writes it."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return "∞"
+    if isinstance(value, int) or value == round(value) or abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:,.3g}" if abs(value) < 100 else f"{value:,.0f}"
+
+
+def with_ci(values: list[float]) -> str:
+    """Mean ± 95% half-width."""
+    if not values:
+        return "–"
+    mean, half = mean_ci(values)
+    return number(mean) + (f" ± {number(half)}" if half else "")
