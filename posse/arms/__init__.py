@@ -16,4 +16,14 @@ KINDS: dict[str, type[ArmsSpec]] = {
     "python": PythonArms,
 }
 
-__all__ = ["KINDS", "Arms", "ArmsContext", "ArmsSpec", "LabMeans"]
+
+def known_means(arms: ArmsSpec) -> LabMeans | None:
+    """What the run file says of the arms' means; None where they are not known."""
+    if isinstance(arms, LabMeans):
+        return arms
+    if isinstance(arms, PythonArms) and arms.means is not None:
+        return LabMeans(means=arms.means)
+    return None
+
+
+__all__ = ["KINDS", "Arms", "ArmsContext", "ArmsSpec", "LabMeans", "known_means"]

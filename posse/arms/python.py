@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Meta
 
 from posse import own_code
-from posse.arms.base import ArmsContext, FloatArray, check_clip, rescale, sum_of_draws
+from posse.arms.base import ArmsContext, FloatArray, LabMeans, check_clip, rescale, sum_of_draws
 from posse.errors import ArmsError
 
 
@@ -25,18 +25,25 @@ class PythonArms(
     The object has `pull(arm, count)` and returns `count` rewards in [0, 1]; or it is a callable
     that makes such an object and takes the keywords `agent`, `agents` and `seed`. `count`: K.
     `path`: folders to import from, relative to the run file (default: the run file's own).
-    `clip = [lo, hi]` where rewards are not in [0, 1].
+    `clip = [lo, hi]` where rewards are not in [0, 1]. `means`: what is known of their means (after
+    clipping), as of arms of kind bernoulli; a run in the lab then has regret.
     """
 
     target: str
     count: Annotated[int, Meta(ge=2)]
     path: list[str] = msgspec.field(default_factory=lambda: ["."])
     clip: tuple[float, float] | None = None
+    means: list[float | list[float]] | None = None
 
     def __post_init__(self) -> None:
         check_clip(self.clip)
         if not own_code.is_target(self.target):
             raise ValueError(f"target = '{self.target}' must be 'package.module:object'")
+        if self.means is not None:
+            known = LabMeans(means=self.means)
+            known.check_means(0.0, 1.0)
+            if known.arm_count() != self.count:
+                raise ValueError(f"means are of {known.arm_count()} arms, count is {self.count}")
 
     @property
     def unit_interval(self) -> bool:
@@ -53,7 +60,9 @@ class PythonArms(
         return self.count
 
     def check_agents(self, agents: int) -> None:
-        """Any number of agents."""
+        """Any number of agents; raise ValueError if there are means of another number."""
+        if self.means is not None:
+            LabMeans(means=self.means).check_agents(agents)
 
     def missing(self, base: str, ranks: Sequence[int]) -> str:
         """Whether the target's module is on this machine; it is looked for, not imported."""

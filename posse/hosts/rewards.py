@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from posse.arms import ArmsContext, ArmsSpec, LabMeans
+from posse.arms import ArmsContext, ArmsSpec, known_means
 from posse.arms.base import FloatArray
 from posse.arms.buffer import RewardBuffer
 from posse.hosts.sources import Chance
@@ -42,6 +42,7 @@ def references_of(
 
 def means_of(arms: ArmsSpec, agents: int, chance: Chance) -> FloatArray | None:
     """The means of every agent, shape (agents, arms), where they are known."""
-    if not isinstance(arms, LabMeans):
+    known = known_means(arms)
+    if known is None:
         return None
-    return arms.table(agents, chance.common(Purpose.INSTANCE))
+    return known.table(agents, chance.common(Purpose.INSTANCE))

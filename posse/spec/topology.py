@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
 from msgspec import Meta
 
+from posse import own_code
 from posse.errors import SpecError
 from posse.seeds import Purpose, generator
 from protocol.machine import COORDINATOR
@@ -187,7 +190,64 @@ class Components(_Topology, frozen=True, kw_only=True, tag="components"):
         return count
 
 
-TopologySpec = Component | File | Components
+class NetworkX(_Topology, frozen=True, kw_only=True, tag="networkx"):
+    """A generator of networkx by its name, as "watts_strogatz_graph", drawn until connected.
+
+    `parameters` are the generator's own; it is given `seed` where it takes one, new for each run.
+    """
+
+    generator: str
+    parameters: dict[str, Any] = {}
+
+    def build(self, agents: int, random: np.random.Generator, base: str) -> Graph:
+        """See `_Topology.build`."""
+        import networkx  # noqa: PLC0415  (costs 0.2 s; few need it)
+
+        make = getattr(networkx, self.generator, None)
+        if not self.generator.endswith("graph") or not callable(make):
+            raise GraphError("generator", f"networkx has no generator '{self.generator}'")
+
+        seeded = _takes_seed(make)
+        for resamples in range(graphs.MOST_RESAMPLES if seeded else 1):
+            drawn = {"seed": int(random.integers(1 << 31))} if seeded else {}
+            try:
+                made = make(**self.parameters, **drawn)
+            except (TypeError, ValueError, networkx.NetworkXException) as error:
+                raise GraphError("parameters", f"of {self.generator}: {error}") from None
+            graph = _of_networkx(made, agents, self.generator, resamples=resamples)
+            if graph.connected:
+                break
+        return graph
+
+
+class PythonTopology(_Topology, frozen=True, kw_only=True, tag="python"):
+    """The user's own: `target = "module:function"`, looked for in the folders `path`.
+
+    It is called with `agents` and `seed` (new for each run) and gives edges, or a networkx graph.
+    """
+
+    target: str
+    path: tuple[str, ...] = (".",)
+
+    def build(self, agents: int, random: np.random.Generator, base: str) -> Graph:
+        """See `_Topology.build`."""
+        if not own_code.is_target(self.target):
+            raise GraphError("target", f"'{self.target}' must be 'package.module:object'")
+        try:
+            make = own_code.load(self.target, own_code.folders_of(base, self.path))
+            made = make(agents=agents, seed=int(random.integers(1 << 31)))
+            if hasattr(made, "nodes"):
+                return _of_networkx(made, agents, self.target)
+            edges = [(int(i), int(j)) for i, j in made]
+        except GraphError:
+            raise
+        except Exception as error:
+            why = f"{type(error).__name__}: {error}{own_code.place(error)}"
+            raise GraphError("target", f"'{self.target}' cannot be used: {why}") from error
+        return graphs.from_edges(agents, edges)
+
+
+TopologySpec = Component | File | Components | NetworkX | PythonTopology
 """What `[topology]` may be, told apart by `kind`."""
 
 KINDS: tuple[type[TopologySpec], ...] = (
@@ -202,6 +262,8 @@ KINDS: tuple[type[TopologySpec], ...] = (
     Edges,
     File,
     Components,
+    NetworkX,
+    PythonTopology,
 )
 
 
@@ -212,13 +274,14 @@ def lay_out(topology: TopologySpec, agents: int, seed: int, run: int, base: str 
     agents, a count that is not that of the agents, a random graph that does not become connected.
     """
     try:
-        return _lay_out(topology, agents, seed, run, base)
+        return _lay_out(msgspec.json.encode(topology), agents, seed, run, base)
     except GraphError as error:
         raise SpecError(f"topology.{error.key}" if error.key else "topology", str(error)) from None
 
 
 @lru_cache(maxsize=8)
-def _lay_out(topology: TopologySpec, agents: int, seed: int, run: int, base: str) -> Graph:
+def _lay_out(document: bytes, agents: int, seed: int, run: int, base: str) -> Graph:
+    topology: TopologySpec = msgspec.json.decode(document, type=TopologySpec)
     own = topology.own_count()
     if own not in (None, agents):
         raise GraphError(
@@ -264,7 +327,20 @@ def _read_graphml(where: Path, agents: int) -> Graph:
         drawn = read_graphml(where)
     except (SyntaxError, NetworkXError, KeyError, ValueError) as error:
         raise GraphError("path", f"is not GraphML: {error}") from None
+    return _of_networkx(drawn, agents, "it", key="path")
+
+
+def _of_networkx(drawn: Any, agents: int, what: str, *, key: str = "", resamples: int = 0) -> Graph:
+    """The nodes in their order are the ranks."""
     if len(drawn) != agents:
-        raise GraphError("path", f"has {len(drawn)} nodes, but agents.count is {agents}")
+        raise GraphError(key, f"{what} has {len(drawn)} nodes, but agents.count is {agents}")
     rank = {node: index for index, node in enumerate(drawn.nodes)}
-    return graphs.from_edges(agents, ((rank[edge[0]], rank[edge[1]]) for edge in drawn.edges))
+    pairs = {(rank[edge[0]], rank[edge[1]]) for edge in drawn.edges}
+    return graphs.from_edges(agents, sorted(pairs), resamples)
+
+
+def _takes_seed(make: Callable[..., Any]) -> bool:
+    try:
+        return "seed" in inspect.signature(make).parameters
+    except (TypeError, ValueError):
+        return False

@@ -18,7 +18,7 @@ from agent.players import (
 )
 from agent.tree import HonakerSums, TreeSums
 from coordinator.players import Medium
-from posse.arms import LabMeans
+from posse.arms import LabMeans, known_means
 from posse.arms.csv import CsvArms
 from posse.claims import players as claims
 from posse.errors import SpecError
@@ -50,7 +50,7 @@ def _check(spec: RunSpec, parameters: PlayerParameters) -> None:
         raise SpecError(
             "agents.count", f"is {players}: more players than the {arms} arms they share; add arms"
         )
-    if isinstance(spec.arms, LabMeans) and _differ(spec.arms):
+    if (known := known_means(spec.arms)) is not None and _differ(known):
         raise SpecError(
             "arms.means", "differ between players, who share the arms; give one list of means"
         )

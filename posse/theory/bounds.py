@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from posse.arms import LabMeans
+from posse.arms import known_means
 from posse.seeds import Purpose, generator
 from posse.spec.runfile import RunSpec
 from protocol.machine import COORDINATOR, FloatArray
@@ -72,10 +72,11 @@ def mean_gaps(spec: RunSpec, run: int) -> FloatArray | None:
 
 
 def _table(spec: RunSpec, run: int) -> FloatArray | None:
-    if not isinstance(spec.arms, LabMeans):
+    known = known_means(spec.arms)
+    if known is None:
         return None
     instance = generator(spec.seed, run, COORDINATOR, Purpose.INSTANCE)
-    return spec.arms.table(spec.agents.count, instance)
+    return known.table(spec.agents.count, instance)
 
 
 def positive(gaps: FloatArray) -> FloatArray:

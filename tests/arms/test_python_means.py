@@ -1,0 +1,37 @@
+"""Arms of one's own whose means are stated have regret."""
+
+import pytest
+
+from posse.engines import memory
+from posse.errors import SpecError
+from posse.plan import prepare
+
+RUN = {
+    "system": "ucb1",
+    "agents": {"count": 2},
+    "parameters": {"horizon": 50},
+    "engine": {"kind": "memory"},
+}
+
+
+def arms(tmp_path, **keys):
+    (tmp_path / "known.py").write_text(
+        "class Known:\n"
+        "    def pull(self, arm, count):\n"
+        "        return [(0.75, 0.25)[arm]] * count\n"
+        "def make(agent, agents, seed):\n"
+        "    return Known()\n"
+    )
+    table = {"kind": "python", "target": "known:make", "count": 2, "path": [str(tmp_path)]}
+    return RUN | {"arms": table | keys}
+
+
+def test_regret_is_the_gap_times_the_pulls_of_the_worse_arm(tmp_path) -> None:
+    record = memory.run(prepare(arms(tmp_path, means=[0.75, 0.25])), 0)
+    assert record.regret == pytest.approx(0.5 * record.pulls_per_arm[1])
+    assert memory.run(prepare(arms(tmp_path)), 0).regret is None
+
+
+def test_means_of_another_number_of_arms_are_refused(tmp_path) -> None:
+    with pytest.raises(SpecError, match=r"means are of 3 arms"):
+        prepare(arms(tmp_path, means=[0.75, 0.25, 0.5]))

@@ -1,0 +1,57 @@
+"""Topologies by networkx's generators and by the user's own code."""
+
+import sys
+from typing import Any
+
+import networkx
+import pytest
+
+from posse.errors import SpecError
+from posse.spec.explain import convert
+from posse.spec.topology import TopologySpec, lay_out
+
+
+def graph(table: dict[str, Any], agents: int, run: int = 0, base: str = "."):
+    return lay_out(convert(table, TopologySpec, "topology"), agents, 7, run, base)
+
+
+def test_a_generator_without_a_seed_gives_its_own_graph() -> None:
+    made = graph({"kind": "networkx", "generator": "petersen_graph"}, 10)
+    expected = networkx.petersen_graph()
+    assert sorted(made.edges()) == sorted(tuple(sorted(edge)) for edge in expected.edges)
+
+
+def test_a_random_generator_is_seeded_and_new_in_each_run() -> None:
+    parameters = {"n": 20, "k": 4, "p": 0.5}
+    table = {"kind": "networkx", "generator": "watts_strogatz_graph", "parameters": parameters}
+    first, again, other = (graph(table, 20, run) for run in (0, 0, 1))
+    assert sorted(first.edges()) == sorted(again.edges()) != sorted(other.edges())
+    assert first.connected
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ({"generator": "no_such_graph"}, "topology.generator: networkx has no generator"),
+        ({"generator": "system"}, "topology.generator: networkx has no generator"),
+        ({"generator": "star_graph"}, "topology.parameters: of star_graph"),
+        ({"generator": "petersen_graph"}, "has 10 nodes, but agents.count is 20"),
+    ],
+)
+def test_mistakes_name_the_key(table: dict[str, Any], said: str) -> None:
+    with pytest.raises(SpecError, match=said):
+        graph({"kind": "networkx"} | table, 20)
+
+
+def test_ones_own_function_gives_edges(tmp_path, monkeypatch) -> None:
+    (tmp_path / "own_edges.py").write_text(
+        "def wheel(agents, seed):\n"
+        "    return [(0, i) for i in range(1, agents)] + [(1, 2)] * (seed >= 0)\n"
+        "def broken(agents, seed):\n"
+        "    return 1 / 0\n"
+    )
+    monkeypatch.setattr("sys.path", [*sys.path])
+    table = {"kind": "python", "target": "own_edges:wheel"}
+    assert sorted(graph(table, 4, base=str(tmp_path)).edges()) == [(0, 1), (0, 2), (0, 3), (1, 2)]
+    with pytest.raises(SpecError, match=r"ZeroDivisionError.*own_edges\.py:4"):
+        graph(table | {"target": "own_edges:broken"}, 4, base=str(tmp_path))
