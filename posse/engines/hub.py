@@ -22,6 +22,7 @@ from posse.engines.events import (
     ShowStatus,
     Tell,
 )
+from posse.engines.links import Link
 from posse.engines.lobby import Lobby, gone
 from posse.engines.roster import Peer, Roster
 from posse.engines.router import Router
@@ -72,6 +73,9 @@ class Hub:
         self._host: CoordinatorHost | None = None
         self._router = Router(bind, deadline, _LOOK, keys)
         self.endpoint = self._router.endpoint
+        self._ways: dict[int, Link] = {
+            rank: AgentLink(self._router, self.lobby, rank) for rank in range(agents)
+        }
         self._woken, self._wake = os.pipe()
         self._selector = Selector()
         self._selector.watch(self._woken, self._interrupted)
@@ -124,7 +128,7 @@ class Hub:
         """Say goodbye and free everything."""
         for rank in self.lobby.roster.members:
             try:
-                self._tell(rank, control.Goodbye())
+                self._ways[rank].send(_frame(control.Goodbye()))
             except PosseError:
                 continue
         self._router.close()
@@ -190,7 +194,7 @@ class Hub:
                 case Reply(peer, message):
                     self._reply(peer, message)
                 case Tell(rank, message):
-                    self._tell(rank, message)
+                    self._ways[rank].send(_frame(message))
                 case ShowStatus(peer):
                     self._publish(time.monotonic())
                     self._reply(peer, control.Status(msgspec.json.encode(self.status())))
@@ -227,27 +231,36 @@ class Hub:
     def _flush(self) -> None:
         host = self._host
         if host is not None and host.outbox:
+            ways = self._ways
             for rank, frame in host.outbox:
-                self._send(rank, frame)
+                ways[rank].send(frame)
             host.outbox.clear()
-
-    def _tell(self, rank: int, message: Message) -> None:
-        self._send(rank, _frame(message))
-
-    def _send(self, rank: int, frame: bytes) -> None:
-        try:
-            self._router.send(self.lobby.roster.members[rank].identity, frame)
-        except zmq.Again:
-            raise RunFailed(f"agent {rank} does not read what it is sent") from None
-        except zmq.ZMQError as error:
-            # that it is gone will be said too, and then the run goes on without it
-            if not self.lobby.outlives_agents:
-                raise RunFailed(gone(rank)) from error
 
     def _reply(self, peer: bytes, message: Message) -> None:
         """An answer to a peer, who may be gone."""
         if not self._router.reply(peer, _frame(message)):
             self._happened(Rejected("unreachable"))
+
+
+class AgentLink:
+    """The link to the agent of one rank, whatever connection that agent has just now."""
+
+    def __init__(self, router: Router, lobby: Lobby, rank: int) -> None:
+        self._router = router
+        self._lobby = lobby
+        self._members = lobby.roster.members
+        self._rank = rank
+
+    def send(self, data: bytes, /) -> None:
+        """See `Link`; `RunFailed` if the agent does not read, or is gone and needed."""
+        try:
+            self._router.send(self._members[self._rank].identity, data)
+        except zmq.Again:
+            raise RunFailed(f"agent {self._rank} does not read what it is sent") from None
+        except zmq.ZMQError as error:
+            # that it is gone will be said too, and then the run goes on without it
+            if not self._lobby.outlives_agents:
+                raise RunFailed(gone(self._rank)) from error
 
 
 def _frame(message: Message) -> bytes:

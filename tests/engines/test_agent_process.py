@@ -1,0 +1,163 @@
+"""An agent's process against a scripted coordinator: what it says, and how it ends."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import zmq
+
+from posse.engines.base import agent_setups
+from posse.engines.links import Link
+from posse.engines.local_agent import local_agent
+from posse.plan import Plan
+from protocol import control
+from protocol.machine import COORDINATOR
+from protocol.wire import Codec, Message, encode, read_header
+from tests.support.remote import PATIENCE
+from tests.support.runs import spec
+
+CODEC = Codec((*control.TO_LOBBY, *control.TO_COORDINATOR))
+
+
+class Coordinator:
+    """A ROUTER that says what the test says."""
+
+    def __init__(self, folder: Path) -> None:
+        self.endpoint = f"ipc://{folder}/hub"
+        self._context = zmq.Context()
+        self._socket = self._context.socket(zmq.ROUTER)
+        self._socket.setsockopt(zmq.RCVTIMEO, int(1000 * PATIENCE))
+        self._socket.bind(self.endpoint)
+        self._agent = b""
+
+    def heard(self) -> Message:
+        self._agent, frame = self._socket.recv_multipart()
+        return CODEC.decode(read_header(frame), frame)
+
+    def says(self, message: Message | bytes, run: int = 0) -> None:
+        frame = (
+            message
+            if isinstance(message, bytes)
+            else encode(message, run=run, source=COORDINATOR, sequence=0, now=0.0, sent=0)
+        )
+        self._socket.send_multipart((self._agent, frame))
+
+    def close(self) -> None:
+        self._socket.close(0)
+        self._context.term()
+
+
+class Serving:
+    """An agent that serves in a thread."""
+
+    def __init__(self, coordinator: Coordinator, **options: Any) -> None:
+        self.process = local_agent(coordinator.endpoint, 3, "token", **options)
+        self.code: int | None = None
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        self.code = self.process.serve()
+
+    def ended(self) -> int | None:
+        self._thread.join(PATIENCE)
+        assert not self._thread.is_alive(), "the agent did not end in time"
+        return self.code
+
+
+@pytest.fixture
+def coordinator(tmp_path: Path) -> Iterator[Coordinator]:
+    scripted = Coordinator(tmp_path)
+    yield scripted
+    scripted.close()
+
+
+def configure(run: Plan, rank: int = 3) -> control.Configure:
+    setup = agent_setups(run, run.network(0))[rank]
+    return control.Configure(rank, msgspec.msgpack.encode(setup))
+
+
+def test_it_joins_is_configured_and_leaves(coordinator: Coordinator) -> None:
+    agent = Serving(coordinator)
+    join = coordinator.heard()
+    assert isinstance(join, control.Join)
+    assert (join.rank, join.token, join.inbox, join.incarnation) == (3, "token", "", b"")
+    coordinator.says(b"no frame of ours")
+    coordinator.says(configure(spec("central", 8)))
+    assert isinstance(coordinator.heard(), control.Ready)
+    coordinator.says(control.Goodbye())
+    assert agent.ended() == 0
+
+
+def test_who_is_refused_says_so_and_ends_with_1(coordinator: Coordinator) -> None:
+    agent = Serving(coordinator)
+    coordinator.heard()
+    coordinator.says(control.Refused("rank 3 is taken"))
+    said = coordinator.heard()
+    assert isinstance(said, control.Failed)
+    assert said.reason == "the coordinator refused this agent: rank 3 is taken"
+    assert agent.ended() == 1
+
+
+def test_a_defect_is_told_and_ends_with_70(
+    coordinator: Coordinator, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = Serving(coordinator)
+    coordinator.heard()
+
+    def broken(*arguments: Any) -> Any:
+        raise ZeroDivisionError("by zero")
+
+    monkeypatch.setattr("posse.engines.agent_process.AgentHost", broken)
+    coordinator.says(configure(spec("central", 8)))
+    said = coordinator.heard()
+    assert isinstance(said, control.Failed)
+    assert said.reason == "agent 3 has a defect: ZeroDivisionError: by zero"
+    assert agent.ended() == 70
+    assert "Traceback" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("mode", ["lab", "field"])
+def test_in_the_field_a_failure_is_said_here_and_not_there(
+    mode: str,
+    coordinator: Coordinator,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "rewards-3.csv").write_text("arm,reward\n0,0.123456\n0,nonsense\n")
+    csv = {"kind": "csv", "path": "rewards-{rank}.csv", "count": 2}
+    run = spec("central", 8, mode=mode, seed=0, arms=csv, base=str(tmp_path))
+    agent = Serving(coordinator)
+    coordinator.heard()
+    coordinator.says(configure(run))
+    assert isinstance(coordinator.heard(), control.Ready)
+    coordinator.says(control.Begin(0, 0))
+    said = coordinator.heard()
+    assert isinstance(said, control.Failed)
+    told = "agent 3 cannot go on; its own log says why"
+    assert ("line 3" in said.reason, said.reason == told) == (mode == "lab", mode == "field")
+    assert agent.ended() == 3
+    assert ("line 3" in capfd.readouterr().err) == (mode == "field")
+
+
+def test_what_stands_before_a_link_sees_every_frame_of_the_host(coordinator: Coordinator) -> None:
+    seen: list[str] = []
+
+    class Watched:
+        def __init__(self, link: Link) -> None:
+            self._link = link
+
+        def send(self, data: bytes, /) -> None:
+            seen.append(type(CODEC.decode(read_header(data), data)).__name__)
+            self._link.send(data)
+
+    agent = Serving(coordinator, via=lambda target, link: Watched(link))
+    coordinator.heard()
+    coordinator.says(configure(spec("central", 8)))
+    assert isinstance(coordinator.heard(), control.Ready)
+    coordinator.says(control.Goodbye())
+    assert agent.ended() == 0
+    assert seen == ["Ready"]

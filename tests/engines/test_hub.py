@@ -1,0 +1,137 @@
+"""The coordinator's loop and socket against peers that are driven by hand."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import zmq
+
+from posse.engines.hub import Hub
+from posse.errors import RunFailed
+from protocol import control
+from protocol.wire import Codec, Message, encode, read_header
+from tests.support.remote import PATIENCE, until
+
+CODEC = Codec((control.Welcome, control.Refused, control.Synced, control.Status))
+
+
+class Peer:
+    """A DEALER that says what the test says."""
+
+    def __init__(self, context: "zmq.Context[zmq.Socket[bytes]]", endpoint: str) -> None:
+        self.socket = context.socket(zmq.DEALER)
+        self.socket.setsockopt(zmq.RCVTIMEO, int(1000 * PATIENCE))
+        self.socket.connect(endpoint)
+
+    def says(self, message: Message, source: int = 0) -> None:
+        self.socket.send(
+            encode(message, run=0, source=source, sequence=0, now=0.0, sent=0), copy=True
+        )
+
+    def hears(self) -> Message:
+        frame = self.socket.recv()
+        return CODEC.decode(read_header(frame), frame)
+
+    def joins(self, rank: int) -> None:
+        self.says(control.Join(rank, "token", "", 1))
+
+
+class Gathering:
+    """A hub that gathers in a thread, and the peers at it."""
+
+    def __init__(self, folder: Path, agents: int) -> None:
+        self.hub = Hub(f"ipc://{folder}/hub", agents, "token", PATIENCE)
+        self.error: Exception | None = None
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._peers: list[Peer] = []
+        self._thread = threading.Thread(target=self._gather, daemon=True)
+        self._thread.start()
+
+    def _gather(self) -> None:
+        try:
+            self.hub.gather()
+        except Exception as error:
+            self.error = error
+
+    def peer(self) -> Peer:
+        self._peers.append(Peer(self._context, self.hub.endpoint))
+        return self._peers[-1]
+
+    def ended(self) -> None:
+        self._thread.join(PATIENCE)
+        assert not self._thread.is_alive(), "the hub did not end in time"
+
+    def close(self) -> None:
+        if self._thread.is_alive():
+            self.hub.interrupt()
+            self.ended()
+        self.hub.close()
+        for peer in self._peers:
+            peer.socket.close(0)
+        self._context.term()
+
+
+@pytest.fixture
+def gathering(tmp_path: Path) -> Iterator[Gathering]:
+    hub = Gathering(tmp_path, 2)
+    yield hub
+    hub.close()
+
+
+def test_it_gathers_until_all_are_here(gathering: Gathering) -> None:
+    joined: list[int] = []
+    gathering.hub.on_join = joined.append
+    for rank in (1, 0):
+        gathering.peer().joins(rank)
+    gathering.ended()
+    assert gathering.error is None
+    assert joined == [1, 2]
+
+
+def test_messages_of_several_parts_are_refused_from_strangers_and_members(
+    gathering: Gathering,
+) -> None:
+    member, stranger = gathering.peer(), gathering.peer()
+    member.joins(0)
+    for peer in (member, stranger):
+        peer.socket.send_multipart([b"one", b"two", b"three"])
+    until(lambda: gathering.hub.lobby.refused["malformed"] == 2, "two refusals")
+    gathering.peer().joins(1)
+    gathering.ended()
+    assert gathering.error is None
+
+
+def test_an_interruption_ends_the_wait(gathering: Gathering) -> None:
+    gathering.hub.interrupt()
+    gathering.ended()
+    assert isinstance(gathering.error, RunFailed)
+    assert str(gathering.error) == "the run was interrupted"
+
+
+def test_status_is_published_without_being_asked_for_and_fresh_for_who_asks(
+    gathering: Gathering,
+) -> None:
+    gathering.peer().joins(1)
+    until(lambda: gathering.hub.snapshot.arrived == 1, "a snapshot with the agent in it")
+    now = gathering.hub.status()
+    assert (now.waiting_for, now.waiting) == ([0], "to join")
+    operator = gathering.peer()
+    operator.says(control.Ask(), source=-1)
+    status = operator.hears()
+    assert isinstance(status, control.Status)
+    assert b'"arrived":1' in status.document
+
+
+def test_one_that_goes_before_it_is_answered_does_no_harm(gathering: Gathering) -> None:
+    """Its answer cannot be sent; that is counted, and nothing else."""
+    for _ in range(20):
+        hasty = gathering.peer()
+        hasty.says(control.Join(0, "guess", "", 1))
+        hasty.socket.close(1000)
+    until(lambda: gathering.hub.lobby.refused["join"] == 20, "twenty refusals")
+    for rank in (0, 1):
+        gathering.peer().joins(rank)
+    gathering.ended()
+    assert gathering.error is None
+    assert set(gathering.hub.lobby.refused) <= {"join", "unreachable", "connection-dropped"}

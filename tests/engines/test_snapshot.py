@@ -1,0 +1,39 @@
+"""How a coordinator was at one moment."""
+
+import dataclasses
+
+import msgspec
+import pytest
+
+from posse.engines.snapshot import Snapshot
+
+
+def test_ages_are_those_of_the_moment_at_which_it_is_read() -> None:
+    snapshot = Snapshot(
+        agents=3,
+        arrived=2,
+        running=True,
+        waiting_for=(1,),
+        waiting="to act",
+        heard=((0, 10.0, "Due"), (1, 7.5, "Ready")),
+        frames=12,
+        refused=(("replayed", 2),),
+    )
+    assert msgspec.to_builtins(snapshot.status(12.0)) == {
+        "agents": 3,
+        "arrived": 2,
+        "running": True,
+        "runs_completed": 0,
+        "waiting_for": [1],
+        "waiting": "to act",
+        "heard_seconds_ago": {0: 2.0, 1: 4.5},
+        "heard": {0: "Due", 1: "Ready"},
+        "frames": 12,
+        "refused": {"replayed": 2},
+    }
+    assert snapshot.status(13.0).heard_seconds_ago == {0: 3.0, 1: 5.5}
+
+
+def test_nobody_can_change_one() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Snapshot().agents = 3  # type: ignore[misc]
