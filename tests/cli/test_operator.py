@@ -209,6 +209,7 @@ with LocalCluster(
 """
 
 
+@pytest.mark.slow
 def test_a_sweep_on_a_dask_cluster(sweep_file: Path, tmp_path: Path) -> None:
     pytest.importorskip("distributed", reason="distributed is not installed")
     command = [sys.executable, "-P", "-m", "posse", "sweep", str(sweep_file)]

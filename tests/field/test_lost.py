@@ -77,6 +77,7 @@ def test_an_agent_that_is_killed_before_the_run_is_waited_for_and_replaced(
     assert [agent.ended() for agent in agents] == [0, 0]
 
 
+@pytest.mark.slow
 def test_where_the_server_can_do_without_it_the_run_goes_on() -> None:
     started = anonymous.spec("explore-then-commit", 8, parameters={"horizon": 200_000})
     c = Coordinator(started, "tcp://127.0.0.1:*")

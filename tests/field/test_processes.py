@@ -133,11 +133,15 @@ SEVERAL = [
 
 SLOW = """
 import time
+from pathlib import Path
+
+hurry = Path(__file__).with_name("hurry")
 
 
 class Unhurried:
     def pull(self, arm, count):
-        time.sleep(0.005 * count)
+        if not hurry.exists():
+            time.sleep(0.005 * count)
         return [0.5] * count
 
 
@@ -146,8 +150,11 @@ arms = Unhurried()
 
 
 @pytest.mark.parametrize("system", ["cdp-mab", "anonymous", "tdfs-private"])
-def test_an_agent_that_is_started_again_has_no_part_in_the_run(system: str, rewards: Path) -> None:
+def test_an_agent_that_is_started_again_has_no_part_in_the_run(
+    system: str, rewards: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """It would noise, or mask, anew. Where the server can do without it the others go on."""
+    logging.getLogger("posse").propagate = True
     (rewards / "unhurried.py").write_text(SLOW)
     folder = rewards / "keys"
     keys.create(folder, 4)
@@ -158,6 +165,8 @@ def test_an_agent_that_is_started_again_has_no_part_in_the_run(system: str, rewa
     agents = [Agent(c.endpoint, rank, keys=pairs[rank], plan=spec, wait=5.0) for rank in range(4)]
     until(lambda: c.engine.hub.lobby.running, "the beginning of the run")
     again = Agent(c.endpoint, 1, keys=pairs[1], plan=spec, wait=5.0)
+    until(lambda: "agent 1 was started again" in caplog.text, "the coordinator's notice of it")
+    (rewards / "hurry").touch()
     record = c.ended()
     if system == "cdp-mab":
         assert "agent 1 was started again in the middle of a run" in str(c.error)

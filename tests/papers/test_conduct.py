@@ -309,6 +309,7 @@ def started(tmp_path):
     return process, psutil.Process(process.pid).children(recursive=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_experiment_keeps_what_it_has(tmp_path, number):
     process, workers = started(tmp_path)
@@ -322,6 +323,7 @@ def test_an_interrupted_experiment_keeps_what_it_has(tmp_path, number):
     assert not psutil.wait_procs(workers, timeout=20)[1]
 
 
+@pytest.mark.slow
 def test_nobody_outlives_a_killed_experiment(tmp_path):
     process, workers = started(tmp_path)
     process.kill()

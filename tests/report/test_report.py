@@ -300,6 +300,7 @@ def large(path, agents=200, points=100_000):
     return path
 
 
+@pytest.mark.slow
 def test_a_large_run_stays_small(tmp_path):
     directory = large(tmp_path / "large")
     assert cli.main(["report", str(directory)]) == 0

@@ -1,5 +1,6 @@
 """Best-arm identification, run (Rio et al. 2023)."""
 
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -101,6 +102,9 @@ def test_a_power_law_makes_the_first_agents_busiest() -> None:
     assert np.corrcoef(activations, expected)[0, 1] > 0.9
 
 
+slow = partial(pytest.param, marks=pytest.mark.slow)
+
+
 @pytest.mark.parametrize(
     ("system", "parameters", "agents", "expected", "tolerance"),
     [
@@ -111,8 +115,8 @@ def test_a_power_law_makes_the_first_agents_busiest() -> None:
         ("dp-mase", {"epsilon": 0.1}, 256, 173_000, 0.04),
         ("dp-mase", {"epsilon": 0.25}, 256, 154_000, 0.04),
         ("corrupted-elimination", {"xi": 0.0}, 256, 335_000, 0.04),
-        ("corrupted-elimination", {"xi": 0.05}, 256, 325_000, 0.05),
-        ("corrupted-elimination", {"xi": 0.1}, 256, 308_000, 0.06),
+        slow("corrupted-elimination", {"xi": 0.05}, 256, 325_000, 0.05),
+        slow("corrupted-elimination", {"xi": 0.1}, 256, 308_000, 0.06),
         ("central", {}, 64, 2_050, 0.25),
         ("independent", {}, 64, 64 * 2_050, 0.06),
     ],
