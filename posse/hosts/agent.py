@@ -114,11 +114,11 @@ class AgentHost:
         """
         endpoint, run = self._endpoint, self._run
         try:
-            header = endpoint.read(sender, frame)
-            if run is None or header.run != endpoint.run:
+            header, message = endpoint.open(sender, frame)
+            if run is None or message is None:
                 self._of_another_run(header, sender, frame)
             else:
-                run.receive(header, endpoint.decode(header, frame), arrived)
+                run.receive(header, message, arrived)
         except RemoteProtocolError as error:
             if run is None:
                 endpoint.refused[error.reason] += 1

@@ -195,12 +195,11 @@ class CoordinatorHost:
         """Take one frame from a joined agent. What it did wrong is refused and counted."""
         endpoint = self._endpoint
         try:
-            header = endpoint.read(rank, frame)
-            if header.run != endpoint.run:
+            header, message = endpoint.open(rank, frame)
+            if message is None:
                 raise RemoteProtocolError("stale-run", f"run {header.run}")
             if rank in self._attendance.dismissed:
                 raise RemoteProtocolError("dismissed", f"agent {rank}")
-            message = endpoint.decode(header, frame)
             if self._field:
                 # nobody reports what it sent
                 endpoint.count(rank, message, frame)

@@ -57,23 +57,24 @@ class Endpoint:
         self._numbers: dict[int, int] = {}
         self._last: dict[int, int] = {}
 
-    def read(self, sender: int | None, frame: bytes) -> Header:
-        """The header of a frame from `sender` (None: the transport does not know from whom)."""
+    def open(self, sender: int | None, frame: bytes) -> tuple[Header, Message | None]:
+        """Header and message of a frame; each is taken once. No message if it is of another run.
+
+        `sender`: who the transport says it is from, None where it does not know.
+        """
         header = read_header(frame)
         source = header.source
         if sender is not None and source != sender:
             raise RemoteProtocolError("wrong-source", f"{source} on the link of {sender}")
         if source not in self._peers:
             raise RemoteProtocolError("stranger", str(source))
-        return header
-
-    def decode(self, header: Header, frame: bytes) -> Message:
-        """The message of a frame of this run whose header was read; each is taken once."""
+        if header.run != self.run:
+            return header, None
         message = self._codec.decode(header, frame)
-        if header.sequence <= self._last.get(header.source, -1):
+        if header.sequence <= self._last.get(source, -1):
             raise RemoteProtocolError("replayed", f"sequence {header.sequence}")
-        self._last[header.source] = header.sequence
-        return message
+        self._last[source] = header.sequence
+        return header, message
 
     def arrived(self, header: Header, at: int = 0) -> None:
         """Note how long a frame was under way; it came when `stamp` showed `at`, or just now."""
@@ -84,13 +85,16 @@ class Endpoint:
         """Encode, number and count a message to one peer."""
         if to not in self._peers:
             raise LocalProtocolError(f"{who(self.name)} has no link to {to}")
-        frame = self._frame(message, to if self._per_link else NEIGHBOURS, now)
+        numbers, row = self._numbers, to if self._per_link else NEIGHBOURS
+        numbers[row] = number = numbers.get(row, -1) + 1
+        frame = encode(message, self._stated, self.name, number, now, self._stamp())
         self.meter.count(self.name, to, message.plane, type(message).__name__, frame)
         self._outbox.append((to, frame))
 
     def send_to_all(self, neighbours: tuple[int, ...], message: Message, now: float) -> None:
         """Encode, number and count a message that all neighbours are sent as one frame."""
-        frame = self._frame(message, NEIGHBOURS, now)
+        self._numbers[NEIGHBOURS] = number = self._numbers.get(NEIGHBOURS, -1) + 1
+        frame = encode(message, self._stated, self.name, number, now, self._stamp())
         kind = type(message).__name__
         self.meter.count_each(self.name, neighbours, message.plane, kind, frame)
         self._outbox.append((NEIGHBOURS, frame))
@@ -98,11 +102,6 @@ class Endpoint:
     def count(self, source: int, message: Message, frame: bytes) -> None:
         """Count a frame that came in, where its sender cannot or must not say what it sent."""
         self.meter.count(source, self.name, message.plane, type(message).__name__, frame)
-
-    def _frame(self, message: Message, row: int, now: float) -> bytes:
-        numbers = self._numbers
-        numbers[row] = number = numbers.get(row, -1) + 1
-        return encode(message, self._stated, self.name, number, now, self._stamp())
 
 
 def to_blame(sender: int | None, frame: bytes) -> int | None:

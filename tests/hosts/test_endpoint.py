@@ -32,7 +32,7 @@ def endpoint(**changes: Any) -> Endpoint:
 
 
 def opened(end: Endpoint, sender: int | None, data: bytes) -> Any:
-    return end.decode(end.read(sender, data), data)
+    return end.open(sender, data)[1]
 
 
 def raw(kind: str, *fields: Any, plane: int = 0, source: int = 1) -> bytes:
