@@ -1,5 +1,7 @@
 """What can go wrong for a user, and the exit code of each."""
 
+from typing import Self
+
 
 class PosseError(Exception):
     """Base: one sentence that says what was wrong, where, and what to do."""
@@ -32,3 +34,12 @@ class RunFailed(PosseError):
     """A run ended without a result: an agent was lost, failed, or kept silent."""
 
     exit_code = 3
+
+    @classmethod
+    def told(cls, reason: str, trouble: str = "") -> Self:
+        """For a reason that an agent gave: a sentence, and perhaps a traceback below, as a note."""
+        sentence, _, trace = reason.partition("\n")
+        failed = cls(sentence + trouble)
+        if trace:
+            failed.add_note(trace.rstrip())
+        return failed

@@ -5,7 +5,6 @@ It is named by run files of this machine only; nothing that came over a network 
 
 import importlib
 import sys
-import traceback
 from collections.abc import Sequence
 from importlib.machinery import PathFinder
 from importlib.metadata import entry_points
@@ -51,17 +50,3 @@ def load(target: str, folders: Sequence[str]) -> Any:
 def installed(group: str) -> dict[str, Any]:
     """What installed packages offer under an entry point group, by name, not yet imported."""
     return {entry.name: entry for entry in entry_points(group=group)}
-
-
-def place(error: BaseException) -> str:
-    """Where in the user's code an exception arose, as " (file:line)"; "" if nowhere in it."""
-    ours = Path(__file__).parents[1]
-    theirs = [
-        frame
-        for frame in traceback.extract_tb(error.__traceback__)
-        if not any(Path(frame.filename).is_relative_to(ours / room) for room in OUR_ROOMS)
-        and "site-packages" not in frame.filename
-        and not frame.filename.startswith("<")
-        and not Path(frame.filename).is_relative_to(Path(importlib.__file__).parents[1])
-    ]
-    return f" ({theirs[-1].filename}:{theirs[-1].lineno})" if theirs else ""

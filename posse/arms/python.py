@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from posse import own_code
+from posse import defect, own_code
 from posse.arms.base import ArmsContext, FloatArray, LabMeans, check_clip, rescale, sum_of_draws
 from posse.errors import ArmsError
 
@@ -78,8 +78,7 @@ class PythonArms(
                 found = found(agent=context.rank, agents=context.agents, seed=context.seed)
         except Exception as error:
             raise ArmsError(
-                f"{context.who}: arms.target = '{self.target}' cannot be made: "
-                f"{type(error).__name__}: {error}{own_code.place(error)}"
+                f"{context.who}: arms.target = '{self.target}' cannot be made: {defect.said(error)}"
             ) from error
         return Python(found, self.target, self.clip, context.who)
 
@@ -103,7 +102,7 @@ class Python:
         try:
             rewards = np.asarray(self._target.pull(arm, count), dtype=float)
         except Exception as error:
-            raise ArmsError(f"{call} raised {type(error).__name__}: {error}") from error
+            raise ArmsError(f"{call} raised {defect.said(error)}") from error
         if rewards.shape != (count,):
             raise ArmsError(f"{call} gave shape {rewards.shape}; {count} rewards were asked for")
         if not np.isfinite(rewards).all():

@@ -2,14 +2,13 @@
 
 import math
 import os
-import sys
 import time
-import traceback
 from collections.abc import Sequence
 from typing import assert_never
 
 import zmq
 
+from posse import defect
 from posse.engines.events import (
     Connected,
     Fail,
@@ -89,8 +88,7 @@ class AgentProcess:
             self._fail(str(error))
             return error.exit_code
         except Exception as error:
-            traceback.print_exc(file=sys.stderr)
-            self._fail(f"agent {self.joining.rank} has a defect: {type(error).__name__}: {error}")
+            self._fail(defect.of_agent(self.joining.rank, error))
             return 70
         finally:
             self._place.guard.close()

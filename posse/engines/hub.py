@@ -203,7 +203,7 @@ class Hub:
                 case Log(level, text):
                     LOG.log(level, "%s", text)
                 case Fail(reason):
-                    raise RunFailed(reason)
+                    raise RunFailed.told(reason)
                 case _:
                     assert_never(effect)
         self._flush()

@@ -4,12 +4,14 @@ import math
 from collections import deque
 from collections.abc import Callable
 from time import monotonic_ns
+from typing import Any
 
 import msgspec
 
+from posse import defect
 from posse.engines.base import Observer, agent_setups, silent
 from posse.engines.sources import of_this_machine
-from posse.errors import RunFailed
+from posse.errors import PosseError, RunFailed
 from posse.hosts.agent import AgentHost
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
@@ -25,6 +27,16 @@ def _no_clock() -> int:
 
 def _no_tap(source: int, target: int, frame: bytes) -> None:
     """Nobody listens."""
+
+
+def _let(agent: AgentHost, act: Callable[..., object], *given: Any) -> None:
+    """Let an agent act; a defect ends the run by the sentence that it has in its own process."""
+    try:
+        act(*given)
+    except PosseError:
+        raise
+    except Exception as error:
+        raise RunFailed.told(defect.of_agent(agent.rank, error)) from error
 
 
 def run(
@@ -59,13 +71,16 @@ def run(
         while wire:
             source, target, frame = wire.popleft()
             tap(source, target, frame)
-            host = coordinator if target == COORDINATOR else agents[target]
-            host.receive(source, frame)
-            collect(target, host)
+            if target == COORDINATOR:
+                coordinator.receive(source, frame)
+                collect(target, coordinator)
+            else:
+                _let(agents[target], agents[target].receive, source, frame)
+                collect(target, agents[target])
         moved = False
         for rank, agent in enumerate(agents):
             if agent.busy:
-                agent.step()
+                _let(agent, agent.step)
                 collect(rank, agent)
                 moved = True
         stuck = not moved and not wire and coordinator.record is None

@@ -35,7 +35,7 @@ class Place:
         Here the coordinator says it, but for what it is not told in the field.
         """
         if field:
-            print(f"posse: {reason}", file=sys.stderr)
+            print(f"posse: {reason.splitlines()[0]}", file=sys.stderr)
 
     def run_ended(self, ledger: Account, delays: Delays) -> None:
         """A run of the field is over: what this agent did, and how long what it was sent took."""

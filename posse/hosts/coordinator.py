@@ -241,7 +241,7 @@ class CoordinatorHost:
             case control.Complaint(about, reason):
                 self._complaints.add(f"agent {rank}", about, reason)
             case control.Failed(reason):
-                raise RunFailed(reason + self.trouble)
+                raise RunFailed.told(reason, self.trouble)
             case control.Stopped() | control.Report():
                 self._last_word(rank, message, frame)
             case _:

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from posse import own_code
+from posse import defect, own_code
 from posse.errors import SpecError
 from posse.seeds import Purpose, generator
 from protocol.machine import COORDINATOR
@@ -242,8 +242,8 @@ class PythonTopology(_Topology, frozen=True, kw_only=True, tag="python"):
         except GraphError:
             raise
         except Exception as error:
-            why = f"{type(error).__name__}: {error}{own_code.place(error)}"
-            raise GraphError("target", f"'{self.target}' cannot be used: {why}") from error
+            why = f"'{self.target}' cannot be used: {defect.said(error)}"
+            raise GraphError("target", why) from error
         return graphs.from_edges(agents, edges)
 
 

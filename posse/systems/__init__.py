@@ -5,7 +5,7 @@ import importlib
 from collections.abc import Sequence
 from typing import Any
 
-from posse import own_code
+from posse import defect, own_code
 from posse.errors import SpecError
 from posse.systems.base import System
 from posse.systems.context import AgentContext, CoordinatorContext
@@ -45,8 +45,8 @@ def find_system(name: str, folders: Sequence[str]) -> System:
     try:
         found = own_code.load(name, folders)
     except Exception as error:
-        why = f"{type(error).__name__}: {error}{own_code.place(error)}"
-        raise SpecError("system", f"'{name}' cannot be imported: {why}") from error
+        why = f"'{name}' cannot be imported: {defect.said(error)}"
+        raise SpecError("system", why) from error
     return _known(name, found)
 
 

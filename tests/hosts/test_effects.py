@@ -7,6 +7,7 @@ import pytest
 
 from posse import systems
 from posse.engines import memory
+from posse.errors import RunFailed
 from protocol.errors import LocalProtocolError
 from protocol.machine import (
     Abort,
@@ -69,7 +70,7 @@ def test_every_effect_is_somebodys() -> None:
 
 @pytest.mark.parametrize("effect", SERVER_ONLY + NEITHER, ids=repr)
 def test_an_agents_machine_may_ask_for_its_own_effects_only(effect: Any) -> None:
-    with pytest.raises(LocalProtocolError, match=r"agent \d's machine Answers asked for .*Pull"):
+    with pytest.raises(RunFailed, match=r"defect: .* agent \d's machine Answers asked for .*Pull"):
         run_with("central", agent=lambda context: Answers(effect))
 
 
@@ -86,5 +87,5 @@ def test_a_coordinator_pulls_only_arms_that_all_share(effect: Any) -> None:
 
 
 def test_a_kind_is_not_taken_for_an_effect() -> None:
-    with pytest.raises(LocalProtocolError, match="asked for the class Finish"):
+    with pytest.raises(RunFailed, match="asked for the class Finish"):
         run_with("central", agent=lambda context: Answers(Finish))

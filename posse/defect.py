@@ -1,0 +1,46 @@
+"""A defect in code that posse runs, said in one sentence with its place."""
+
+import os
+import sysconfig
+import traceback
+from pathlib import Path
+
+from posse.own_code import OUR_ROOMS
+
+_LONGEST = 1_900
+"""Characters of each part: both go into one message."""
+
+_ROOMS = tuple(f"{Path(__file__).parents[1] / room}{os.sep}" for room in OUR_ROOMS)
+_INSTALLED = tuple(
+    f"{sysconfig.get_path(kind)}{os.sep}" for kind in ("stdlib", "purelib", "platlib")
+)
+
+
+def said(error: BaseException) -> str:
+    """The error, and where in the user's code: `ZeroDivisionError: division by zero (own.py:7)`."""
+    return _said(error, place(error))
+
+
+def place(error: BaseException) -> str:
+    """The innermost line that is neither posse's nor a library's, as `file:line`; "" if none is."""
+    lines = traceback.extract_tb(error.__traceback__)
+    theirs = [at for at in lines if not at.filename.startswith((*_ROOMS, *_INSTALLED, "<"))]
+    return _at(theirs[-1]) if theirs else ""
+
+
+def of_agent(rank: int, error: Exception) -> str:
+    """The sentence that ends a run; on further lines the traceback, or its end."""
+    innermost = traceback.extract_tb(error.__traceback__)[-1]
+    sentence = _said(error, place(error) or _at(innermost))
+    trace = "".join(traceback.format_exception(error))
+    return f"agent {rank} has a defect: {sentence[:_LONGEST]}\n{trace[-_LONGEST:]}"
+
+
+def _said(error: BaseException, where: str) -> str:
+    one_line = " ".join(f"{type(error).__name__}: {error}".split())
+    return f"{one_line} ({where})" if where else one_line
+
+
+def _at(frame: traceback.FrameSummary) -> str:
+    """From the working directory, where the file is below it."""
+    return f"{frame.filename.removeprefix(f'{Path.cwd()}{os.sep}')}:{frame.lineno}"

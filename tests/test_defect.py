@@ -1,0 +1,135 @@
+"""A defect in a user's code comes once, in a sentence that has its place."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import posse
+from posse import defect
+from tests.support.runs import spec
+
+RUN = """
+system = "mase"
+agents.count = 8
+[arms]
+kind = "python"
+target = "probes:Probe"
+count = 2
+"""
+PROBES = """
+class Probe:
+    def __init__(self, agent, agents, seed):
+        self.agent = agent
+
+    def pull(self, arm, count):
+        return helper(count, self.agent)
+
+
+def helper(count, agent):
+    return [count / 0]
+"""
+
+
+RIDE = """
+system = "mase"
+agents.count = 8
+arms = { kind = "bernoulli", means = [0.9, 0.1] }
+"""
+ROOT = Path(__file__).parents[1]
+
+
+def run(folder, engine, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "posse", "run", "run.toml", "--engine", engine, "--out", "out"],
+        cwd=folder,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("engine", ["processes", "memory"])
+def test_a_defect_of_the_users_arms_has_its_place(tmp_path, engine):
+    (tmp_path / "run.toml").write_text(RUN)
+    (tmp_path / "probes.py").write_text(PROBES)
+    done = run(tmp_path, engine)
+    assert done.returncode == 3
+    assert "raised ZeroDivisionError: division by zero (probes.py:11)\n" in done.stderr
+    assert done.stderr.count("\n") == 1
+    failure = json.loads((tmp_path / "out" / "failure.json").read_text())
+    assert "probes.py:11" in failure["error"]
+
+
+def _raised(call):
+    try:
+        call()
+    except Exception as error:
+        return error
+    raise AssertionError("nothing was raised")
+
+
+def test_the_place_is_the_innermost_line_of_the_users_own():
+    error = _raised(lambda: np.zeros((2, 2)) @ np.zeros(3))
+    assert defect.place(error).startswith("tests/test_defect.py:")
+    assert "\n" not in defect.said(ValueError("two\nlines"))
+    assert defect.said(ValueError("two\nlines")) == "ValueError: two lines"
+
+
+def test_a_defect_that_is_nowhere_in_the_users_code_has_the_innermost_line():
+    error = _raised(lambda: json.loads("{"))
+    while "json" not in error.__traceback__.tb_frame.f_code.co_filename:
+        error.__traceback__ = error.__traceback__.tb_next
+    assert defect.place(error) == ""
+    assert re.search(r"json/decoder\.py:\d+\)\n", defect.of_agent(3, error))
+
+
+BROKEN = """
+import agent.mase
+
+def handle(self, event, now):
+    return [1 / 0]
+
+agent.mase.MaseVoter.handle = handle
+"""
+"""Breaks every agent, as `sitecustomize`, which Python imports when it starts."""
+
+
+@pytest.mark.parametrize("engine", ["memory", "processes"])
+def test_a_defect_of_every_agents_machine_comes_once_and_without_tracebacks(tmp_path, engine):
+    (tmp_path / "run.toml").write_text(RIDE)
+    (tmp_path / "sitecustomize.py").write_text(BROKEN)
+    done = run(tmp_path, engine, PYTHONPATH=f"{tmp_path}:{ROOT}")
+    assert done.returncode == 3
+    assert re.fullmatch(
+        r"posse: agent \d has a defect: ZeroDivisionError: division by zero "
+        r"\(sitecustomize.py:5\)\n",
+        done.stderr,
+    )
+
+
+def test_the_traceback_is_a_note_for_those_who_call_from_python(monkeypatch):
+    def handle(self, event, now):
+        return [1 / 0]
+
+    monkeypatch.setattr("agent.mase.MaseVoter.handle", handle)
+    with pytest.raises(posse.RunFailed, match="agent 0 has a defect: ZeroDivision") as caught:
+        posse.run(spec("mase"), engine="memory")
+    (trace,) = caught.value.__notes__
+    assert trace.endswith("ZeroDivisionError: division by zero")
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+def test_a_long_reason_leaves_the_sentence_and_the_end_of_the_traceback():
+    told = defect.of_agent(3, _raised(lambda: dict[str, int]()["x" * 9_000]))
+    assert len(told) < 4_000
+    failed = posse.RunFailed.told(told, "; agent 5 complained")
+    assert str(failed).endswith("; agent 5 complained")
+    assert failed.__notes__[0].endswith("x'")
