@@ -27,6 +27,13 @@ _LOBBY_KINDS = tuple(
 _CONTROL = int(Plane.CONTROL)
 _CONTROL_BYTE = bytes([_CONTROL])
 
+_MOST_EARLY = 16 << 20
+"""Bytes of frames that are kept for a run to come. Honest neighbours are a slot ahead at most, with
+a thousand of them a few MB."""
+
+_KEPT = 128
+"""Bytes that keeping a frame costs besides its own."""
+
 
 @functools.cache
 def codec_of(system: str) -> Codec:
@@ -59,6 +66,7 @@ class AgentHost:
         self._run: AgentRun | None = None
         self._shown = False
         self._early: list[tuple[int | None, bytes]] = []
+        self._early_bytes = 0
         self.say(control.Ready())
 
     def knows(self, frame: bytes) -> bool:
@@ -147,6 +155,10 @@ class AgentHost:
             self._begin(header.run, message)
         elif header.run > self._endpoint.run:
             # a neighbour heard of the run's beginning before we did
+            self._early_bytes += len(frame) + _KEPT
+            if self._early_bytes > _MOST_EARLY:
+                self._early_bytes -= len(frame) + _KEPT
+                raise RemoteProtocolError("too-early", f"run {header.run}")
             self._early.append((sender, frame))
 
     def _begin(self, number: int, begin: control.Begin) -> None:
@@ -155,7 +167,7 @@ class AgentHost:
         chance = Chance(self._sources, self.field, begin.seed, begin.run, self.rank)
         self._run = AgentRun(self.setup, self._system, self._parameters, self._endpoint, chance)
         self._run.pace.start()
-        early, self._early = self._early, []
+        early, self._early, self._early_bytes = self._early, [], 0
         for sender, frame in early:
             self.receive(sender, frame)
 

@@ -1,10 +1,19 @@
 """What agents hold in common, and what they hold against each other."""
 
+from hashlib import blake2b
+
+from protocol.errors import RemoteProtocolError
+
 _NAMED = 10
+_MOST_STEPS = 1_000
 
 
 class Agreement:
-    """Where all agents must hold the same after a step: what was said of it so far."""
+    """Where all agents must hold the same after a step: what was said of it so far.
+
+    What is kept of a step is a hash, and of `_MOST_STEPS` steps at most: all agents go through them
+    together, so that more are open only where somebody makes them up.
+    """
 
     def __init__(self, agents: int) -> None:
         self._agents = agents
@@ -12,8 +21,13 @@ class Agreement:
 
     def attest(self, rank: int, step: int, value: bytes) -> str:
         """An agent says what it holds; a sentence if another holds something else, else empty."""
-        first, held, said = self._steps.setdefault(step, (rank, value, set()))
-        if held != value:
+        if step not in self._steps and len(self._steps) >= _MOST_STEPS:
+            raise RemoteProtocolError("too-many", "steps that not all agents have come to")
+        digest = blake2b(value, digest_size=32).digest()
+        first, held, said = self._steps.setdefault(step, (rank, digest, set()))
+        if rank in said:
+            raise RemoteProtocolError("out-of-turn", f"step {step} twice")
+        if held != digest:
             return (
                 f"agents {first} and {rank} hold different results after step {step}, where all "
                 "must hold the same"

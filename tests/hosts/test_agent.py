@@ -140,6 +140,14 @@ def test_what_a_neighbour_sends_before_the_run_is_kept_for_it() -> None:
     assert host.outbox == punctual.outbox
 
 
+def test_what_is_kept_for_a_run_to_come_is_bounded() -> None:
+    host = neighbour()
+    for sequence in range(40):
+        host.receive(None, frame(Bundle(1, bytes(1 << 19)), 1, sequence, run=9))
+    assert sum(len(kept) for _, kept in host._early) <= 16 << 20
+    assert host.refused == {"too-early": 9}
+
+
 def test_a_neighbour_is_named_to_the_coordinator_ten_times_at_most() -> None:
     host = neighbour()
     host.receive(COORDINATOR, begin())

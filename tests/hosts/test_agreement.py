@@ -1,6 +1,9 @@
 """What agents hold in common, and what they hold against each other."""
 
+import pytest
+
 from posse.hosts.agreement import Agreement, Complaints
+from protocol.errors import RemoteProtocolError
 
 
 def test_who_holds_something_else_is_named() -> None:
@@ -17,6 +20,25 @@ def test_a_step_that_all_agree_on_is_forgotten() -> None:
         assert agreement.attest(0, step, bytes([step])) == ""
         assert agreement.attest(1, step, bytes([step])) == ""
     assert agreement._steps == {}
+
+
+def test_nobody_speaks_of_a_step_twice() -> None:
+    agreement = Agreement(3)
+    agreement.attest(2, 1, b"x")
+    for value in (b"x", b"y"):
+        with pytest.raises(RemoteProtocolError, match="out-of-turn"):
+            agreement.attest(2, 1, value)
+    assert agreement.attest(0, 1, b"x") == ""
+
+
+def test_who_makes_up_steps_does_not_fill_the_memory() -> None:
+    agreement = Agreement(2)
+    for step in range(1_000):
+        agreement.attest(0, step, bytes(100_000))
+    with pytest.raises(RemoteProtocolError, match="too-many"):
+        agreement.attest(0, 1_000, b"")
+    assert agreement.attest(1, 0, bytes(100_000)) == ""
+    assert agreement.attest(0, 1_000, b"") == ""  # a step is over, and there is room for another
 
 
 def test_a_few_complaints_are_said_each_once() -> None:

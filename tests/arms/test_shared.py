@@ -1,0 +1,46 @@
+"""Arms that all agents share: pulled for the group, whose regret is counted."""
+
+import numpy as np
+
+from posse.arms.buffer import RewardBuffer
+from posse.arms.shared import SharedArms
+from protocol.machine import Pull
+from tests.support.paced import Rising
+
+
+def shared(limit: int | None = None, means: list[float] | None = None) -> SharedArms:
+    table = None if means is None else np.array(means)
+    return SharedArms(RewardBuffer(Rising(limit), 3), 2, 3, table)
+
+
+def test_an_arm_that_is_named_twice_is_pulled_twice() -> None:
+    arms = shared()
+    assert arms.pull(Pull((0, 1, 1), 1)).sums.tolist() == [0, 1, 2]
+    pulled = arms.pull(Pull((1, 0), 2, each=True))
+    assert pulled.sums.tolist() == [3 + 4, 1 + 2]
+    assert pulled.rewards is not None
+    assert pulled.rewards.tolist() == [[3, 4], [1, 2]]
+
+
+def test_an_arm_that_is_named_twice_needs_twice_as_many() -> None:
+    arms = shared(limit=5)
+    assert arms.shortage(Pull((0, 1, 1), 2)) == ""
+    said = "arm 1 has 5 rewards left and 6 are needed"
+    assert arms.shortage(Pull((0, 1, 1), 3)) == said
+
+
+def test_who_pulled_what_and_the_groups_regret() -> None:
+    """Two agents on means 0.9, 0.5, 0.1: the best that both can get in a slot is 1.4."""
+    arms = shared(means=[0.5, 0.9, 0.1])
+    arms.played((1, 0), (1.0, 0.0))
+    arms.played((1, -1), (1.0, 0.0))
+    assert arms.pulls.tolist() == [[0, 2, 0], [1, 0, 0]]
+    assert arms.slots == 2
+    assert arms.regret is not None
+    assert arms.regret.total == np.float64(2 * 1.4 - 2.0)
+
+
+def test_without_means_there_is_no_regret() -> None:
+    arms = shared()
+    arms.played((0, 1), (1.0, 1.0))
+    assert arms.regret is None

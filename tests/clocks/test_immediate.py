@@ -1,0 +1,137 @@
+"""Orders that are carried out at once, by the clocks `slots` and `wall`."""
+
+from typing import Any
+
+import pytest
+
+from posse.clocks.immediate import ImmediatePace
+from posse.clocks.lockstep import SAY_EVERY, SlotPace
+from posse.clocks.wall import WallPace
+from protocol.control import SlotReached
+from protocol.errors import RemoteProtocolError
+from protocol.machine import Explore, Finish, Observed, Pull, Pulled, Received
+from protocol.mase import Eliminated
+from tests.support.paced import Run, buffer, script
+
+NEWS = Received(1, Eliminated((1,)))
+
+
+class Clock:
+    """Nanoseconds that pass when a test says so."""
+
+    def __init__(self) -> None:
+        self.seconds = 100.0
+
+    def __call__(self) -> int:
+        return round(self.seconds * 1e9)
+
+
+def pace(kind: str, run: Run, limit: int | None = None) -> ImmediatePace:
+    if kind == "slots":
+        return SlotPace(run, buffer(limit))
+    return WallPace(run, buffer(limit), Clock(), says=False)
+
+
+BOTH = pytest.mark.parametrize("kind", ["slots", "wall"])
+
+
+@BOTH
+def test_a_pull_is_one_step_and_one_event(kind: str) -> None:
+    run = Run(script(Pull((0, 1), 3), Finish("done")))
+    paced = pace(kind, run)
+    paced.start()
+    paced.step()
+    (_, (event, now)) = run.told
+    assert isinstance(event, Pulled)
+    assert event.sums.tolist() == [0 + 1 + 2, 1 + 2 + 3]
+    assert now == (6.0 if kind == "slots" else 0.0)
+    assert run.account.pulls.tolist() == [3, 3]
+    assert not paced.ready
+    assert not paced.under_way
+    paced.message(NEWS, 0.0)
+    assert run.kinds == ["Started", "Pulled"]
+
+
+@BOTH
+def test_an_explorer_observes_up_to_where_it_acts(kind: str) -> None:
+    run = Run(script(Explore((0, 1)), None, Finish("done")), acts_at=100)
+    paced = pace(kind, run)
+    paced.start()
+    while paced.ready:
+        paced.step()
+    events = [event for event, _ in run.told[1:]]
+    assert [e.rewards.shape[1] for e in events if isinstance(e, Observed)] == [64, 36]
+    assert run.account.activations == 100
+
+
+@BOTH
+def test_a_new_order_replaces_the_one_under_way(kind: str) -> None:
+    run = Run(script(Explore((0, 1)), Explore((0,)), None))
+    paced = pace(kind, run)
+    paced.start()
+    paced.message(NEWS, 0.0)
+    paced.step()
+    (event, _) = run.told[-1]
+    assert isinstance(event, Observed)
+    assert event.arms == (0,)
+
+
+@BOTH
+@pytest.mark.parametrize("order", [Pull((0, 1), 6), Explore((0, 1))])
+def test_rewards_that_are_used_up_end_the_agent(kind: str, order: Any) -> None:
+    run = Run(script(order))
+    paced = pace(kind, run, limit=5)
+    paced.start()
+    for _ in range(3):
+        paced.step()
+    assert run.shortage == (
+        "arm 0 has 5 rewards left and 6 are needed"
+        if isinstance(order, Pull)
+        else "arm 0 has 0 rewards left and 1 are needed"
+    )
+    assert not paced.ready
+    assert not paced.under_way
+
+
+@BOTH
+def test_nobody_advances_these_clocks_from_outside(kind: str) -> None:
+    paced = pace(kind, Run(script()))
+    with pytest.raises(RemoteProtocolError, match="out-of-turn"):
+        paced.advance(1.0)
+
+
+@BOTH
+def test_nothing_happens_after_the_end(kind: str) -> None:
+    run = Run(script(Pull((0,), 1)))
+    paced = pace(kind, run)
+    paced.start()
+    paced.stop(9.0)
+    paced.step()
+    assert run.kinds == ["Started"]
+    assert run.account.activations == 0
+
+
+def test_a_pull_is_a_slot_and_every_so_many_a_sign_of_life_is_given() -> None:
+    run = Run(lambda event: Pull((0,), 1))
+    paced = SlotPace(run, buffer())
+    paced.start()
+    for _ in range(2 * SAY_EVERY + 3):
+        paced.step()
+    assert paced.now == 2 * SAY_EVERY + 3
+    assert run.said == [SlotReached()] * 2
+
+
+def test_seconds_are_the_clocks_that_was_handed_in() -> None:
+    clock = Clock()
+    run = Run(lambda event: Pull((0,), 1))
+    paced = WallPace(run, buffer(), clock, says=True)
+    paced.start()
+    for seconds in (101.5, 104.9, 105.0, 109.0, 110.5):
+        clock.seconds = seconds
+        paced.step()
+    assert [now for _, now in run.told[1:]] == pytest.approx([1.5, 4.9, 5.0, 9.0, 10.5])
+    assert len(run.said) == 2  # at 5.0 s, and at 10.5 s: not before 5 s later
+    quiet = WallPace(run, buffer(), clock, says=False)
+    clock.seconds = 1e6
+    quiet.message(NEWS, 0.0)
+    assert len(run.said) == 2

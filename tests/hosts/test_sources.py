@@ -1,0 +1,75 @@
+"""Time, chance and arms, as they are handed to a host."""
+
+import dataclasses
+
+import numpy as np
+
+from posse.arms import Arms, ArmsContext, ArmsSpec
+from posse.arms.bernoulli import BernoulliArms
+from posse.arms.csv import CsvArms
+from posse.hosts.rewards import means_of, references_of, rewards_of
+from posse.hosts.sources import Chance
+from posse.seeds import Purpose, generator
+from protocol.machine import COORDINATOR
+from tests.support.hosts import sources
+
+
+def lab(rank: int = 2) -> Chance:
+    return Chance(sources(), False, 5, 1, rank)
+
+
+def test_the_field_knows_the_time_to_the_millisecond() -> None:
+    told = sources(lambda: 123_456_789).coarse()
+    assert (told.clock(), told.stamp()) == (123_000_000, 123_000_000)
+
+
+def test_the_labs_chance_follows_from_seed_run_rank_and_purpose() -> None:
+    ties = generator(5, 1, 2, Purpose.TIES).random(4)
+    assert (lab().generator(Purpose.TIES).random(4) == ties).all()
+    instance = generator(5, 1, COORDINATOR, Purpose.INSTANCE).random(4)
+    assert (lab().common(Purpose.INSTANCE).random(4) == instance).all()
+    assert lab().secret(Purpose.PROTOCOL) == generator(5, 1, 2, Purpose.PROTOCOL).bytes(32)
+
+
+def test_the_fields_chance_is_the_operating_systems_and_nothing_else() -> None:
+    asked: list[int] = []
+
+    def randbits(bits: int) -> int:
+        asked.append(bits)
+        return 7
+
+    field = Chance(dataclasses.replace(sources(), randbits=randbits), True, 5, 1, 2)
+    drawn = field.generator(Purpose.TIES).random(4)
+    assert (drawn == np.random.default_rng(7).random(4)).all()
+    assert field.secret(Purpose.PROTOCOL) == b"\x07" + bytes(31)
+    assert asked == [128, 256]
+
+
+def test_regret_is_against_the_average_and_ones_own_where_they_differ() -> None:
+    own = BernoulliArms(means=[[0.1, 0.5], [0.3, 0.7], [0.8, 0.0]])
+    found = references_of(own, 3, "average", lab())
+    assert np.allclose(found["regret"], [0.4, 0.4])
+    assert found["regret_local"].tolist() == [0.8, 0.0]
+    assert references_of(own, 3, "own", lab())["regret"].tolist() == [0.8, 0.0]
+    same = BernoulliArms(means=[0.1, 0.5])
+    assert references_of(same, 3, "average", lab()).keys() == {"regret"}
+
+
+def test_of_real_rewards_no_means_are_known() -> None:
+    arms = CsvArms(path="rewards.csv", count=2)
+    assert means_of(arms, 3, lab()) is None
+    assert references_of(arms, 3, "average", lab()) == {}
+
+
+def test_arms_are_built_by_what_was_handed_in() -> None:
+    built: list[tuple[int, int, str]] = []
+    real = sources()
+
+    def arms(spec: ArmsSpec, context: ArmsContext) -> Arms:
+        built.append((context.rank, context.agents, context.base))
+        return spec.build(context)
+
+    chance = Chance(dataclasses.replace(real, arms=arms), False, 5, 1, 2)
+    rewards = rewards_of(BernoulliArms(means=[1.0, 0.0]), 3, "/somewhere", chance)
+    assert rewards.take((0, 1), 2).tolist() == [[1, 1], [0, 0]]
+    assert built == [(2, 3, "/somewhere")]
