@@ -3,18 +3,21 @@
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 PROBLEM_1 = [0.7, 0.5, 0.3] + [0.1] * 7
 """Problem 1 of Rio et al. 2023."""
 
 # the same examples each time: a test that fails one day in ten keeps all work from landing;
 # to search further: pytest --hypothesis-profile=search
-settings.register_profile("fixed", derandomize=True)
-settings.register_profile("search", max_examples=5_000)
+TIMELESS: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+"""How long an example takes is the machine's business."""
+settings.register_profile("fixed", derandomize=True, **TIMELESS)
+settings.register_profile("search", max_examples=5_000, **TIMELESS)
 settings.load_profile("fixed")
 
 

@@ -63,7 +63,7 @@ class Echo:
         return ()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(connected_graphs(), st.integers(0, 10_000))
 def test_what_is_known_at_a_decision_is_what_the_distances_say(graph, seed) -> None:
     d = distances(graph)
@@ -295,7 +295,7 @@ BUNDLES = st.lists(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.integers(1, 3), BUNDLES)
 @example(1, [{1: [(1, 0, 1), (1, 0, 1)], 2: []}] * SLOTS)
 @example(1, [{1: [], 2: []}, {1: [(3, -1, 0)], 2: []}] * 2)
@@ -320,7 +320,7 @@ def test_a_merge_is_that_of_one_message_after_the_other(gamma, bundles) -> None:
         assert {m: int(t) for m, t in enumerate(flood.latest)} == slow.latest
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.binary(max_size=12 * 34))
 def test_no_bytes_break_the_merge(data) -> None:
     learner = SharedMeans(2, 4, np.random.default_rng(0))

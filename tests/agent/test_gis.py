@@ -17,7 +17,7 @@ from topologies import graphs
 from topologies.graphs import Graph
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(connected, st.sampled_from([gis, flooding]), st.integers(0, 100))
 def test_knowledge_after_slot_n_is_the_ball_of_radius_n(
     graph: Graph, kind: Any, order: int

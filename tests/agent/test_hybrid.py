@@ -56,7 +56,7 @@ def algorithm_4(stream, epsilon, split, generator):
     stream=st.lists(st.floats(0, 1), min_size=1, max_size=700),
     seed=st.integers(0, 2**32),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_releases_are_those_of_algorithm_4(mechanism, split, stream, seed):
     sums = mechanism(1, 0.7, split, SeededNoise(np.random.default_rng(seed)))
     ours = [float(sums.insert(0, x)[0]) for x in stream]

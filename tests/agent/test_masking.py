@@ -56,7 +56,7 @@ def test_both_ends_of_a_pair_agree_and_no_two_pairs_do() -> None:
 
 
 @given(st.integers(2, 6), st.integers(0, 1 << 20), st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_group_sum_is_exact_in_every_round(group_size: int, seed: int, data) -> None:
     size = data.draw(st.integers(group_size + 1, 2 * group_size + 1))
     generator = np.random.default_rng(seed)

@@ -59,7 +59,7 @@ def naive(samples, players, offset, term=lambda t, n: 0.0):
     offset=st.integers(1, 4),
     seed=st.integers(0, 2**32),
 )
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_players_choose_as_the_paper_says(players, more, offset, seed):
     N, T = max(players + more, 2), 120
     offset = min(offset, players)

@@ -16,7 +16,7 @@ from tests.support.federated import connected, deliver, row, say
 from topologies.graphs import Graph
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(connected, st.integers(0, 100))
 def test_gossip_ends_for_all_together_with_everything(graph: Graph, order: int) -> None:
     machines = [

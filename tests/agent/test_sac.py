@@ -24,7 +24,7 @@ def relays(graph: Graph) -> list[Relay]:
     ]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(connected, connected, st.integers(0, 100))
 def test_sac_brings_every_mean_to_its_sink_one_hop_a_slot(a: Graph, b: Graph, order: int) -> None:
     graph = side_by_side([a, b, graphs.singles(1)])

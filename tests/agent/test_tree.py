@@ -67,7 +67,7 @@ def test_each_item_is_in_one_node_of_each_level_and_costs_epsilon(tree):
     stream=st.lists(st.floats(0, 1), min_size=1, max_size=200),
     seed=st.integers(0, 2**32),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_a_release_adds_the_nodes_of_the_set_bits_of_t(stream, seed):
     draws = np.random.default_rng(seed).laplace(size=len(stream))
     sums = TreeSums(1, 1.0, len(stream), Watched(draws))

@@ -35,7 +35,7 @@ def slow(samples, epsilon, delta, variant):
     return sum(inside) / len(inside) if inside else plain
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     st.lists(st.sampled_from([0.0, 0.25, 1.0, 10.0]), min_size=1, max_size=120),
     st.sampled_from([0.0, 0.001, 0.1]),

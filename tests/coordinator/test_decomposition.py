@@ -30,7 +30,7 @@ def informative(found: Decomposition, shape: tuple[int, int], group_size: int) -
 
 
 @given(instances, st.integers(1, 40))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_every_decomposition_meets_the_demand(
     instance: tuple[int, int, int, float], demand: int
 ) -> None:

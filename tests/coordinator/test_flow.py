@@ -11,7 +11,6 @@ from tests.support.decomposition import instances, random_alive
 
 
 @given(instances)
-@settings(deadline=None)
 def test_whole_points_mix_to_x_exactly(instance: tuple[int, int, int, float]) -> None:
     users, arms, seed, keep = instance
     x, unit = shares(random_alive(users, arms, seed, keep), tuple(range(arms)))
@@ -30,7 +29,7 @@ def test_whole_points_mix_to_x_exactly(instance: tuple[int, int, int, float]) ->
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_an_uneven_mixture_is_taken_apart_too(seed: int) -> None:
     # any x with whole shares, not only equal ones
     generator = np.random.default_rng(seed)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator.decomposition import Assignment
@@ -11,7 +11,6 @@ from protocol.anonymous import schedule_length, to_words
 from protocol.keystream import keystream
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(-1, 3), min_size=1, max_size=60), st.integers(2, 5), st.integers(0, 99))
 def test_groups_are_of_one_arm_and_of_c_plus_1_to_2c_plus_1(
     arms: list[int], c: int, seed: int

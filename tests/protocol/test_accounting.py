@@ -63,7 +63,7 @@ def test_the_claim_at_a_tenth():
     more=st.floats(1e-4, 3),
     delta=st.floats(1e-12, 0.1),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_it_is_at_most_the_sum_and_grows_with_every_release(costs, more, delta):
     found = composed(np.array(costs), ones(costs), delta)
     assert 0 <= found <= sum(costs) * (1 + 1e-12)
@@ -72,7 +72,7 @@ def test_it_is_at_most_the_sum_and_grows_with_every_release(costs, more, delta):
 
 
 @given(cost=st.floats(0.01, 3), alpha=st.floats(1.01, 50))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_curve_of_laplace_noise_is_renyis_divergence(cost, alpha):
     """D_α between Laplace laws of scale 1 that lie `cost` apart, integrated over a fine grid."""
     y = np.linspace(-60, 60 + cost, 600_001)

@@ -31,7 +31,7 @@ def test_the_interval_series(epsilon, first) -> None:
     assert release_counts(epsilon, 1.1, 100)[: len(first)] == first
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.floats(0.02, 1.0), st.floats(1.01, 1.5), st.integers(1, 400))
 def test_the_series_keeps_lemma_3_6(epsilon, v, last) -> None:
     found = release_counts(epsilon, v, last)

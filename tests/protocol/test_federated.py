@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol.federated import Schedule, survivors, uploaders
@@ -30,7 +30,6 @@ def test_schedule_by_hand() -> None:
     assert per_agent.radius(1, 4, 130) == pytest.approx(0.12458 + 2 * 0.02185, abs=1e-4)
 
 
-@settings(deadline=None)
 @given(
     st.integers(1, 60),
     st.integers(2, 100),

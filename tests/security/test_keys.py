@@ -77,19 +77,3 @@ def test_what_is_wrong_with_a_folder_is_said(tmp_path: Path) -> None:
     allowlist.write_text("agents = 3")
     with pytest.raises(PosseError, match="is not an allowlist"):
         keys.for_coordinator(tmp_path, 2)
-
-
-@pytest.mark.parametrize("name", ["POSSE_RANK", "JOB_COMPLETION_INDEX", "SLURM_PROCID"])
-def test_the_rank_comes_from_whoever_starts_many(
-    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from posse.cli.agent import rank_of  # noqa: PLC0415
-
-    monkeypatch.setenv(name, "5")
-    assert rank_of("auto") == 5
-    assert rank_of("3") == 3
-    monkeypatch.setenv(name, "five")
-    with pytest.raises(PosseError, match=f"{name} five: must be a number"):
-        rank_of("auto")
-    monkeypatch.delenv(name)
-    assert rank_of("auto") == -1

@@ -3,7 +3,7 @@
 import networkx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from tests.support.graphs import edge_sets, laid, reference
 from topologies import graphs
@@ -37,7 +37,6 @@ def test_algebraic_connectivity_closed_forms() -> None:
     assert graphs.singles(4).algebraic_connectivity() == 0
 
 
-@settings(deadline=None)
 @given(edge_sets)
 def test_distances_and_components_are_those_of_networkx(drawn: tuple[int, list]) -> None:
     graph = graphs.from_edges(*drawn)

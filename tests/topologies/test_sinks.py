@@ -1,13 +1,12 @@
 """Sinks and the ways to them, against brute force."""
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from tests.support.graphs import edge_sets
 from topologies import graphs
 from topologies.sinks import find_sinks
 
 
-@settings(deadline=None)
 @given(edge_sets)
 def test_sinks_are_centres_and_ways_are_shortest(drawn: tuple[int, list]) -> None:
     graph = graphs.from_edges(*drawn)

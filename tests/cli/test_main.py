@@ -1,0 +1,70 @@
+"""The command line as a whole: verbs, help, version, mistakes."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import posse
+from posse.cli.main import VERBS, main
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        (["run", "absent.toml"], 2, "absent.toml: cannot be read"),
+        (["run", "ride.toml", "--set", "parameters.epsilon=-1"], 2, "parameters.epsilon: is -1"),
+        (["check", "ride.toml", "--set", "agents.count=2"], 2, "agents.count: is 2"),
+        (["list", "dp-mse"], 2, "did you mean 'dp-mase'"),
+        (["coordinator", "ride.toml", "--bind", "tcp://0.0.0.0:0"], 2, "add --insecure"),
+        (["agent", "--join", "tcp://10.0.0.1:7000"], 2, "add --insecure"),
+        (["agent", "--join", "tcp://127.0.0.1:1", "--rank", "x"], 2, "--rank x"),
+    ],
+)
+def test_mistakes_cost_one_sentence_and_their_exit_code(
+    run_file: Path,
+    arguments: list[str],
+    code: int,
+    sentence: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(arguments) == code
+    captured = capsys.readouterr()
+    assert sentence in captured.err
+    assert captured.err.count("\n") == 1
+    assert captured.out == ""
+    assert not (run_file.parent / "runs").exists()
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = (
+        "import sys\nfrom posse.cli.main import main\n"
+        "try: main(['--help'])\nexcept SystemExit: pass\n"
+        "print(sorted({'numpy', 'zmq', 'msgspec', 'rich', 'networkx'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True, timeout=30
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["--version"])
+    assert left.value.code == 0
+    assert capsys.readouterr().out == f"posse {posse.__version__}\n"
+
+
+def test_alone_it_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("usage: posse")
+    assert "sweep" in said
+
+
+def test_every_verb_says_what_it_is() -> None:
+    for verb in VERBS:
+        module = verb.__name__.rpartition(".")[2]
+        name = {"listing": "list"}.get(module, module)
+        assert (verb.__doc__ or "").startswith(f"`posse {name}`: ")

@@ -1,0 +1,73 @@
+"""posse run: a table, a directory, or one document."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from posse.cli.main import main
+from posse.plan import prepare
+from posse.spec.runfile import read
+
+
+def test_run_prints_a_table_and_leaves_a_directory(
+    run_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", str(run_file)]) == 0
+    out = capsys.readouterr().out
+    for word in ("found", "arm 0 in 2 of 2", "on the wire", "ε = 0.5", "written to"):
+        assert word in out
+    (directory,) = (run_file.parent / "runs").iterdir()
+    result = json.loads((directory / "result.json").read_text())
+    assert result["summary"]["rounds"]["n"] == 2
+    names = {"spec.toml", "result.json", "runs.csv", "agents.csv", "links.csv", "regret.csv"}
+    assert names <= {path.name for path in directory.iterdir()}
+    with (directory / "votes.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == sum(len(run["log"]["votes"]) for run in result["runs"])
+    with (directory / "links.csv").open() as file:
+        links = [row for row in csv.DictReader(file) if row["plane"] == "0"]
+    sent = sum(run["communication"]["data"]["messages"] for run in result["runs"])
+    assert sum(int(row["messages"]) for row in links) == sent
+
+
+def test_the_resolved_specification_runs_again_alike(run_file: Path) -> None:
+    assert main(["run", str(run_file), "--out", "first"]) == 0
+    assert main(["run", "first/spec.toml", "--out", "second"]) == 0
+    first, second = (json.loads(Path(d, "result.json").read_text()) for d in ("first", "second"))
+    assert [run["log"] for run in first["runs"]] == [run["log"] for run in second["runs"]]
+    assert prepare(read("first/spec.toml")) == prepare(read("second/spec.toml"))
+
+
+def test_json_is_one_document_and_nothing_else(
+    run_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", str(run_file), "--json", "--repeat", "3", "--seed", "9"]) == 0
+    captured = capsys.readouterr()
+    document = json.loads(captured.out)
+    assert captured.err == ""
+    assert {"system", "variant", "engine", "seed", "runs", "summary"} <= set(document)
+    assert (document["seed"], len(document["runs"])) == (9, 3)
+    run = document["runs"][0]
+    for key in ("status", "best_arm", "rounds", "slots", "pulls", "regret"):
+        assert key in run
+    assert {"rounds", "links", "cost", "data", "control"} <= set(run["communication"])
+    assert {"messages", "payload_bytes", "frame_bytes"} <= set(run["communication"]["data"])
+
+
+def test_arms_that_raise_are_named_and_the_directory_says_so(
+    run_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("burning.py").write_text(
+        "class Arms:\n    def pull(self, arm, count):\n        raise OSError('disk on fire')\n"
+        "arms = Arms()\n"
+    )
+    arms = 'arms={kind="python",target="burning:arms",count=3}'
+    for engine in ("memory", "processes"):
+        command = ["run", str(run_file), "--set", arms, "--engine", engine, "--out", "out"]
+        assert main(command) == 3
+        err = capsys.readouterr().err
+        assert "arm 0, call 1: burning:arms.pull(0," in err
+        assert "raised OSError: disk on fire" in err
+        assert json.loads(Path("out/failure.json").read_text())["runs"] == []

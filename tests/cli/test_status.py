@@ -1,0 +1,70 @@
+"""posse status: who is up, and who is waited for."""
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from posse.cli.main import main
+from posse.engines.inquiry import ask
+from posse.errors import RunFailed
+from posse.security import keys
+from tests.support.operator import one_joined, waiting_coordinator
+from tests.support.remote import Coordinator, free_port
+from tests.support.runs import spec
+
+
+@pytest.fixture
+def waiting(tmp_path: Path) -> Coordinator:
+    return waiting_coordinator(tmp_path / "keys")
+
+
+def test_status_shows_who_is_up_and_who_is_waited_for(
+    waiting: Coordinator, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "keys"
+    began = time.monotonic()
+    agent = one_joined(waiting, folder)
+    assert main(["status", "--join", waiting.endpoint, "--keys", str(folder), "--json"]) == 0
+    status = json.loads(capsys.readouterr().out)
+    passed = time.monotonic() - began
+    assert (status["agents"], status["arrived"], status["waiting_for"]) == (2, 1, [0])
+    assert 0 <= status["heard_seconds_ago"]["1"] <= passed + 0.001  # told in milliseconds
+    assert main(["status", "--join", waiting.endpoint, "--keys", str(folder)]) == 0
+    shown = capsys.readouterr().out
+    assert "1 of 2 agents are here, no run is going on" in shown
+    zero, one = [line.split() for line in shown.splitlines()[1:]]
+    assert zero == ["agent", "0", "not", "here", "waited", "for", "(to", "join)"]
+    assert [*one[:4], *one[5:]] == ["agent", "1", "said", "Arrived", "s", "ago"]
+    waiting.stop()
+    assert agent.ended() == 0
+
+
+def test_an_agents_key_may_not_ask(waiting: Coordinator, tmp_path: Path) -> None:
+    pair = keys.for_agent(tmp_path / "keys", 0)
+    with pytest.raises(RunFailed, match="did not answer for 2 s: .* the key is not its own"):
+        ask(waiting.endpoint, pair, 2.0)
+    assert waiting.engine.hub.lobby.refused["never-joined"] == 1
+    waiting.stop()
+
+
+def test_who_asks_without_the_right_keys_is_told_at_once(
+    waiting: Coordinator, tmp_path: Path
+) -> None:
+    keys.create(tmp_path / "other", 1)
+    unanswered = 60.0
+    with pytest.raises(RunFailed, match="asks for keys; add --keys DIR"):
+        ask(waiting.endpoint, None, unanswered)
+    with pytest.raises(RunFailed, match="has no keys, or another than this folder's"):
+        ask(waiting.endpoint, keys.for_operator(tmp_path / "other"), unanswered)
+    waiting.stop()
+    open_to_all = Coordinator(spec("central", 2), "tcp://127.0.0.1:*")
+    with pytest.raises(RunFailed, match="or --insecure if there was none"):
+        ask(open_to_all.endpoint, keys.for_operator(tmp_path / "keys"), unanswered)
+    open_to_all.stop()
+
+
+def test_status_of_nobody_is_said_in_time() -> None:
+    with pytest.raises(RunFailed, match="there is no coordinator"):
+        ask(f"tcp://127.0.0.1:{free_port()}", None, 0.3)
