@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from posse.cli import extra, paths
-from posse.cli.options import Commands
+from posse.cli.options import Commands, count
 from posse.errors import PosseError
 
 _OUTCOME = "outcome.json"
@@ -22,13 +22,14 @@ def add(commands: Commands) -> None:
     parser = commands.add_parser("paper", help="list the papers' experiments, or run them by name")
     parser.add_argument("names", nargs="*", metavar="NAME", help="as posse paper lists them")
     parser.add_argument("--all", action="store_true", help="run every experiment")
-    parser.add_argument("--quick", action="store_true", help="less than a minute each")
+    parser.add_argument("--quick", action="store_true", help="a small form, about a minute each")
     parser.add_argument("--engine", choices=("processes", "memory"), default="memory")
     parser.add_argument(
         "--estimate",
         action="store_true",
         help="run one repetition of each point and say what all would cost",
     )
+    parser.add_argument("--jobs", type=count, metavar="N", help="processes (default: all cores)")
     parser.add_argument("--out", type=Path, default=Path("runs/papers"), metavar="DIR")
     parser.add_argument(
         "--document", type=Path, metavar="FILE", help="write all outcomes in DIR as Markdown"
@@ -54,7 +55,7 @@ def _show() -> None:
         if experiment.paper != paper:
             paper = experiment.paper
             print(f"\n{paper}")
-        print(f"  {experiment.name:<26} {experiment.figure}: {experiment.title}")
+        print(f"  {experiment.name:<26} {experiment.figure or 'our own'}: {experiment.title}")
     print("\nposse paper NAME [--quick] [--engine processes]; posse paper --all --quick")
 
 
@@ -81,7 +82,12 @@ def _run(options: argparse.Namespace) -> int:
     for experiment in chosen:
         try:
             outcome = conduct.conduct(
-                experiment, quick=quick, engine=options.engine, folder=out / _KEPT, progress=say
+                experiment,
+                quick=quick,
+                engine=options.engine,
+                folder=out / _KEPT,
+                progress=say,
+                jobs=options.jobs,
             )
         except PosseError as error:
             if len(chosen) == 1:
@@ -103,7 +109,10 @@ def _run(options: argparse.Namespace) -> int:
         say.end()
         _tell(outcome.document(), folder)
     if document is not None:
-        document.write_text(reproduction.text(list(_outcomes(papers.experiments(), out))))
+        known = papers.experiments()
+        found = {outcome["name"]: outcome for outcome in _outcomes(known, out)}
+        missing = [name for name in known if name not in found]
+        document.write_text(reproduction.text(list(found.values()), missing))
         print(document)
     return 3 if failed else 0
 
@@ -132,6 +141,7 @@ def _estimate(options: argparse.Namespace) -> int:
             engine=options.engine,
             folder=options.out / _KEPT,
             progress=say,
+            jobs=options.jobs,
         )
         say.end()
         print(
@@ -169,8 +179,7 @@ def _tell(outcome: dict[str, Any], folder: Path) -> None:
         f"{engines[outcome['engines_agree']]})"
     )
     for statement in outcome["statements"]:
-        print(f"  {statement['text']}")
-        for variant, found in statement.items():
-            if variant != "text":
-                print(f"    {variant}: {found['answer']}. {found['evidence']}")
+        print(f"  {statement['text']}" + f" ({statement['place']})" * bool(statement["place"]))
+        for variant, found in statement["found"].items():
+            print(f"    {variant}: {found['answer']}. {found['said']}")
     print(f"  {folder / 'report.html'}", flush=True)

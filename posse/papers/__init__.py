@@ -1,35 +1,21 @@
-"""The papers' experiments, as data: one file per paper, each with a tuple EXPERIMENTS."""
+"""The papers' experiments, as data: a package per paper, each with a tuple EXPERIMENTS."""
 
 import difflib
 import importlib
 
 from posse.errors import SpecError
-from posse.papers.base import Experiment
+from posse.papers.experiment import Experiment
 
-PAPERS = (
-    "rio",
-    "rio_theory",
-    "dubey",
-    "dubey_theory",
-    "tossou",
-    "tossou_theory",
-    "esfandiari",
-    "esfandiari_theory",
-    "li",
-    "li_theory",
-    "audits",
-)
+PAPERS = ("rio", "dubey", "tossou", "esfandiari", "li", "noise")
 
 
 def experiments() -> dict[str, Experiment]:
     """Every experiment by name, in the order of the papers and figures."""
-    found: dict[str, Experiment] = {}
-    for paper in PAPERS:
-        module = importlib.import_module(f"posse.papers.{paper}")
-        for experiment in module.EXPERIMENTS:
-            found[experiment.name] = experiment
-    papers = list(dict.fromkeys(experiment.paper for experiment in found.values()))
-    return dict(sorted(found.items(), key=lambda item: papers.index(item[1].paper)))
+    return {
+        experiment.name: experiment
+        for paper in PAPERS
+        for experiment in importlib.import_module(f"posse.papers.{paper}").EXPERIMENTS
+    }
 
 
 def named(name: str) -> Experiment:

@@ -12,11 +12,14 @@ is fixed before anything is drawn. An audit can refute a claim; it cannot prove 
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from posse.papers.base import Computation, Finding, Measured, Point, Statement, numbers
+from posse.papers.experiment import Computation, Experiment, Finding, Measured, Point
+from posse.papers.sample import value
 from posse.report.numbers import number
 
 ERROR = 0.001
@@ -24,6 +27,22 @@ ERROR = 0.001
 
 QUICK, FULL = 20_000, 200_000
 """Releases on each of the two inputs."""
+
+ASSUMED = (
+    f"Error rate of an audit {ERROR:g}; {QUICK:,} releases on each input (quick) or {FULL:,}. The "
+    "machines are the real ones."
+)
+
+audits = partial(
+    Experiment,
+    x_label="mechanism",
+    y_label="share of the claimed ε that was found",
+    repeat=(1, 1),
+    limit=1.0,
+    shape="bars",
+    metric=value,
+)
+"""An experiment whose lines are audits."""
 
 
 def epsilon_at_least(hits: int, others: int, trials: int, delta: float = 0.0) -> float:
@@ -70,22 +89,23 @@ def points(of: dict[str, tuple[Any, ...]]) -> Callable[[bool], list[Point]]:
     return made
 
 
-def spends(text: str, line: str) -> Statement:
-    """A mechanism spends no more than was claimed."""
+@dataclass(frozen=True)
+class Spends:
+    """A mechanism, a line of audits, spends no more than was claimed."""
 
-    def check(measured: Measured) -> Finding:
-        detail = numbers(measured.runs[line, 0.0][0])
-        hits, others, trials = detail["hits"]
-        over = detail["found"] > detail["claimed"]
+    line: str
+
+    def __call__(self, measured: Measured) -> Finding:
+        """See `Check`."""
+        numbers = measured.runs[self.line, 0.0][0].numbers
+        hits, others, trials = numbers["hits"]
+        over = numbers["found"] > numbers["claimed"]
         return Finding(
             answer="not borne out" if over else "borne out",
-            evidence=f"{hits:,} of {trials:,} releases against {others:,} on the neighbour: "
-            f"ε is at least {number(float(detail['found']))} (error rate {ERROR:g}); claimed "
-            f"{number(float(detail['claimed']))}"
-            + ("" if over else "; an audit refutes, it does not prove"),
+            said=f"{hits:,} of {trials:,} releases against {others:,}: "
+            f"ε is at least {number(float(numbers['found']))}, claimed "
+            f"{number(float(numbers['claimed']))}" + ("" if over else "; not refuted"),
         )
-
-    return Statement(text=text, check=check)
 
 
 def numpy_adds(value: float, released: float, scale: float) -> bool:

@@ -1,5 +1,6 @@
 """Run an experiment and check what the paper says about it."""
 
+import functools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -7,25 +8,34 @@ from pathlib import Path
 from typing import Any
 
 from posse import api
-from posse.papers.base import SEED, Experiment, Finding, Measured, Point
+from posse.papers.experiment import SEED, Experiment, Finding, Measured
 from posse.papers.repetitions import Repetition, run
+from posse.papers.small import SMALL
+from posse.plan import prepare
 from posse.results.measures import DATA_BYTES, DATA_MESSAGES, PULLS, REGRET, ROUNDS, SLOTS
 from posse.results.record import RunRecord
 from posse.systems import get_system
 
-BOTH_ENGINES = (ROUNDS, SLOTS, PULLS, REGRET, DATA_MESSAGES, DATA_BYTES)
+_COMPARED = (ROUNDS, SLOTS, PULLS, REGRET, DATA_MESSAGES, DATA_BYTES)
+
+Agreement = list[tuple[str, Any, Any]]
+"""(quantity, memory, processes) of one small run of a system."""
 
 
 @dataclass
 class Outcome:
-    """What an experiment's runs gave: by variant the measured points and what they say."""
+    """What an experiment's runs gave: by variant the measured points and what they say.
+
+    `findings` has None where another form of the algorithm judges the statement.
+    `agreement` has one small run on both engines for each system that the experiment runs.
+    """
 
     experiment: Experiment
     quick: bool
     engine: str
     measured: dict[str, Measured]
-    findings: dict[str, list[Finding]]
-    agreement: list[tuple[str, Any, Any]]
+    findings: dict[str, list[Finding | None]]
+    agreement: Agreement
     seconds: float
     processor_seconds: float
 
@@ -36,27 +46,43 @@ class Outcome:
 
     def document(self) -> dict[str, Any]:
         """Plain data: what outcome.json holds."""
+        experiment = self.experiment
         return {
-            "name": self.experiment.name,
-            "paper": self.experiment.paper,
-            "figure": self.experiment.figure,
-            "title": self.experiment.title,
+            "name": experiment.name,
+            "paper": experiment.paper,
+            "figure": experiment.figure,
+            "title": experiment.title,
+            "x_label": experiment.x_label,
+            "y_label": experiment.y_label,
+            "shape": experiment.shape,
             "form": "quick" if self.quick else "full",
+            "repeat": experiment.repeat[0 if self.quick else 1],
             "engine": self.engine,
             "engines_agree": self.agrees if self.agreement else None,
             "seconds": round(self.seconds, 1),
             "processor_seconds": round(self.processor_seconds, 1),
-            "assumed": self.experiment.assumed,
+            "assumed": experiment.assumed,
             "statements": [
                 {
                     "text": statement.text,
-                    **{
-                        variant: {"answer": found[i].answer, "evidence": found[i].evidence}
+                    "place": statement.place,
+                    "by": statement.by,
+                    "found": {
+                        variant: {"answer": finding.answer, "said": finding.said}
                         for variant, found in self.findings.items()
+                        if (finding := found[i]) is not None
                     },
                 }
-                for i, statement in enumerate(self.experiment.statements)
+                for i, statement in enumerate(experiment.statements)
             ],
+            "numbers": {
+                variant: [
+                    [line, x, *measured.mean(line, x)]
+                    for line, x in measured.runs
+                    if measured.values(line, x)
+                ]
+                for variant, measured in self.measured.items()
+            },
         }
 
 
@@ -96,15 +122,15 @@ def repetitions(
 
     A system whose print needs no correction is run once, for both variants.
     """
-    found = []
+    found: list[tuple[Repetition, str, tuple[str, float]]] = []
     repeat = experiment.repeat[0 if quick else 1]
     points = experiment.points(quick)
     for number in range(repeat * max(point.times for point in points)):
         for variant in experiment.variants:
             for point in points:
-                if number >= repeat * point.times:
+                if number >= repeat * point.times or variant not in point.variants:
                     continue
-                form = variant
+                form: str = variant
                 if isinstance(point.run, dict) and get_system(point.run["system"]).one_form:
                     form = experiment.variants[0]
                 task = Repetition(
@@ -128,7 +154,7 @@ def conduct(
     progress: Callable[[str], None] = lambda text: None,
     jobs: int | None = None,
 ) -> Outcome:
-    """Run every point in both variants, then one point on both engines.
+    """Run every point in its variants, and each system of theirs once on both engines.
 
     `folder`: where repetitions are kept, and found if they were made before by the same code.
     """
@@ -138,24 +164,29 @@ def conduct(
     distinct: dict[str, int] = {}
     tasks: list[Repetition] = []
     places = []
-    for task, _, point in wanted:
-        key = f"{task.variant} {task.number} {point}"
+    for task, _, _ in wanted:
+        key = f"{task.number} {task.identity}"
         if key not in distinct:
             distinct[key] = len(tasks)
             tasks.append(task)
         places.append(distinct[key])
     done = run(tasks, Watch(experiment.name, progress), jobs)
-    measured = {variant: Measured(variant, experiment.metric) for variant in experiment.variants}
+    measured: dict[str, Measured] = {
+        variant: Measured(variant, experiment.metric) for variant in experiment.variants
+    }
     for (_, variant, point), place in zip(wanted, places, strict=True):
-        measured[variant].runs.setdefault(point, []).append(done[place].record)
+        measured[variant].runs.setdefault(point, []).append(done[place].sample)
     findings = {
-        variant: [statement.check(runs) for statement in experiment.statements]
+        variant: [
+            statement.check(runs) if statement.by in ("both", variant) else None
+            for statement in experiment.statements
+        ]
         for variant, runs in measured.items()
     }
-    agreement = []
-    if experiment.has_runs(quick):
-        progress(f"{experiment.name}: one point on both engines")
-        agreement = both_engines(experiment, experiment.points(quick))
+    agreement: Agreement = []
+    for system in experiment.systems(quick):
+        progress(f"{experiment.name}: {system} on both engines")
+        agreement += both_engines(system, experiment.variants[0])
     return Outcome(
         experiment=experiment,
         quick=quick,
@@ -184,6 +215,7 @@ def estimate(
     engine: str = "memory",
     folder: Path | None = None,
     progress: Callable[[str], None] = lambda text: None,
+    jobs: int | None = None,
 ) -> Estimate:
     """Run the first repetition of every point, and multiply; it is kept like any other."""
     wanted = repetitions(experiment, quick=quick, engine=engine, folder=folder)
@@ -191,7 +223,7 @@ def estimate(
     for task, _, point in {(t.variant, t.number, p): (t, v, p) for t, v, p in wanted}.values():
         by_point.setdefault(f"{task.variant} {point}", []).append(task)
     tasks = [task for found in by_point.values() for task in found]
-    done = run([found[0] for found in by_point.values()], Watch(experiment.name, progress))
+    done = run([found[0] for found in by_point.values()], Watch(experiment.name, progress), jobs)
     return Estimate(
         repetitions=len(tasks),
         processor_seconds=sum(
@@ -201,17 +233,17 @@ def estimate(
     )
 
 
-def both_engines(experiment: Experiment, points: list[Point]) -> list[tuple[str, Any, Any]]:
-    """(quantity, memory, processes) of one run of the smallest point, or of `agreement`."""
-    raw = experiment.agreement
-    if raw is None:
-        runs_ = [point.run for point in points if isinstance(point.run, dict)]
-        raw = min(runs_, key=lambda run_: int(run_["agents"]["count"]))
-    raw = {**raw, "seed": SEED, "variant": experiment.variants[0]}
-    runs = [api.run({**raw, "engine": {"kind": kind}}).runs[0] for kind in ("memory", "processes")]
+@functools.cache
+def both_engines(system: str, variant: str) -> Agreement:
+    """A small run of a system on both engines; a system that was compared before is not again."""
+    raw = {**SMALL[system], "system": system, "seed": SEED, "variant": variant}
+    runs = [
+        api.run(prepare({**raw, "engine": {"kind": kind}})).runs[0]
+        for kind in ("memory", "processes")
+    ]
     told: list[tuple[str, Callable[[RunRecord], Any]]] = [
         ("status", lambda r: r.status),
         ("answer", lambda r: r.best_arm),
-        *((m.name.replace("_", " "), m.of) for m in BOTH_ENGINES),
+        *((measure.name.replace("_", " "), measure.of) for measure in _COMPARED),
     ]
-    return [(name, of(runs[0]), of(runs[1])) for name, of in told]
+    return [(f"{system}: {name}", of(runs[0]), of(runs[1])) for name, of in told]

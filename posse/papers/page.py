@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from posse.papers.base import SEED, Experiment, Finding, Measured
 from posse.papers.conduct import Outcome, duration
+from posse.papers.experiment import SEED, Experiment, Finding, Measured, Statement, panel
 from posse.report.drawing import (
     COLOUR,
     MARKERS,
@@ -21,19 +21,13 @@ from posse.report.figures import mean_curve
 from posse.report.numbers import number
 from posse.report.page import Page, Section, Verdict, mean_cell, table
 
-_CSS = {"borne out": "yes", "not borne out": "no", "undecided": "open", "cannot be": "open"}
+_CSS = {"borne out": "yes", "not borne out": "no", "undecided": "open", "not run": "open"}
 
 
 def outcome_page(outcome: Outcome) -> Page:
-    """The figure, the paper's statements beside it, every number, and both engines."""
+    """The figure, the statements beside it, every number, and both engines."""
     experiment = outcome.experiment
     form = "quick" if outcome.quick else "full"
-    statements = Section(id="statements", title="What the paper says, and what we find")
-    for i, statement in enumerate(experiment.statements):
-        statements.verdicts += _verdicts(
-            statement.text, {variant: found[i] for variant, found in outcome.findings.items()}
-        )
-    charts = draw(experiment, outcome.measured)
     place = [experiment.x_label] if experiment.shape == "points" else []
     numbers = table(
         "",
@@ -44,18 +38,19 @@ def outcome_page(outcome: Outcome) -> Page:
                 line,
                 *([x] if place else []),
                 mean_cell(measured.values(line, x)),
-                len(records),
-                ", ".join(sorted({record.status for record in records})),
+                len(samples),
+                ", ".join(sorted({sample.status for sample in samples})),
             )
             for variant, measured in outcome.measured.items()
-            for (line, x), records in measured.runs.items()
+            for (line, x), samples in measured.runs.items()
         ],
     )
-    answers = [found.answer for finding in outcome.findings.values() for found in finding]
+    answers = [found.answer for each in outcome.findings.values() for found in each if found]
     tally = ", ".join(f"{answers.count(a)} {a}" for a in _CSS if a in answers)
+    of = ", ".join(filter(None, (experiment.paper, experiment.figure)))
     return Page(
         title=experiment.title,
-        kicker=f"{experiment.name} · {experiment.paper}, {experiment.figure} · {form} form · "
+        kicker=f"{experiment.name} · {of} · {form} form · "
         + (f"engine {outcome.engine}" if outcome.agreement else "computed, no runs of systems")
         + f" · {duration(outcome.processor_seconds)} of processor time",
         lead=f"Of {len(answers)} answers: {tally}.",
@@ -67,9 +62,9 @@ def outcome_page(outcome: Outcome) -> Page:
                 text=[f"Not printed in the paper and taken here: {experiment.assumed}"]
                 if experiment.assumed
                 else [],
-                charts=charts,
+                charts=draw(experiment, outcome.measured),
             ),
-            statements,
+            *_statements(outcome),
             Section(
                 id="numbers",
                 title="Every point",
@@ -81,19 +76,37 @@ def outcome_page(outcome: Outcome) -> Page:
     )
 
 
-def _verdicts(claim: str, found: dict[str, Finding]) -> list[Verdict]:
-    """One verdict per variant, or one for all where they say the same."""
+def _statements(outcome: Outcome) -> list[Section]:
+    """What the paper says, and what only we ask."""
+    claims = Section(id="statements", title="What the paper says, and what we find")
+    ours = Section(id="checks", title="Checks of our own")
+    for i, statement in enumerate(outcome.experiment.statements):
+        section = claims if statement.place else ours
+        section.verdicts += _verdicts(
+            statement,
+            {
+                variant: finding
+                for variant, found in outcome.findings.items()
+                if (finding := found[i]) is not None
+            },
+        )
+    return [section for section in (claims, ours) if section.verdicts]
+
+
+def _verdicts(statement: Statement, found: dict[str, Finding]) -> list[Verdict]:
+    """One verdict per variant that judges, or one for all where they say the same."""
     distinct: dict[tuple[str, str], list[str]] = {}
     for variant, finding in found.items():
-        distinct.setdefault((finding.answer, finding.evidence), []).append(variant)
+        distinct.setdefault((finding.answer, finding.said), []).append(variant)
+    claim = statement.text + (f" ({statement.place})" if statement.place else "")
     return [
         Verdict(
             css=_CSS[answer],
             word=answer + (f" ({variants[0]})" if len(distinct) > 1 else ""),
             claim=claim,
-            evidence=evidence,
+            evidence=said,
         )
-        for (answer, evidence), variants in distinct.items()
+        for (answer, said), variants in distinct.items()
     ]
 
 
@@ -104,10 +117,10 @@ def _engines(outcome: Outcome) -> list[Section]:
     return [
         Section(
             id="engines",
-            title="One point on both engines",
+            title="A small run on both engines",
             text=[
-                f"The figure was made by the {outcome.engine} engine. One run of one point, "
-                "of the same seed, on both:"
+                f"The figure was made by the {outcome.engine} engine. One small run of each of "
+                "its systems, of the same seed, on both:"
             ],
             tables=[
                 table(
@@ -128,20 +141,34 @@ Limits = tuple[float, float]
 
 
 def draw(experiment: Experiment, measured: dict[str, Measured]) -> list[Chart]:
-    """The paper's figure for each variant, on one scale; once where all variants are the same."""
+    """The paper's figure, panel by panel, for each variant; once where all variants are the same.
+
+    The variants of a panel are drawn on one scale.
+    """
+    panels: dict[str, None] = {}
+    for runs in measured.values():
+        panels |= dict.fromkeys(map(panel, runs.lines()))
+    return [chart for name in panels for chart in _panel(experiment, measured, name)]
+
+
+def _panel(experiment: Experiment, measured: dict[str, Measured], name: str) -> list[Chart]:
     distinct: dict[str, list[str]] = {}
     for variant, runs in measured.items():
         with canvas() as (_, axes):
-            distinct.setdefault(str(_plot(experiment, runs, axes)), []).append(variant)
+            if rows := _plot(experiment, runs, axes, name):
+                distinct.setdefault(str(rows), []).append(variant)
     shown = {variants[0]: variants for variants in distinct.values()}
     limits = []
     for variant in shown:
         with canvas() as (_, axes):
-            _plot(experiment, measured[variant], axes)
+            _plot(experiment, measured[variant], axes, name)
             limits.append(_value_limits(experiment, axes))
-    common = (min(low for low, _ in limits), max(high for _, high in limits))
+    common = (
+        min((low for low, _ in limits), default=0.0),
+        max((high for _, high in limits), default=1.0),
+    )
     return [
-        _chart(experiment, measured[variant], " and ".join(variants).capitalize(), common)
+        _chart(experiment, measured[variant], " and ".join(variants), common, name)
         for variant, variants in shown.items()
     ]
 
@@ -151,12 +178,16 @@ def _value_limits(experiment: Experiment, axes: Axes) -> Limits:
     return float(low), float(high)
 
 
-def _chart(experiment: Experiment, measured: Measured, title: str, limits: Limits) -> Chart:
-    name = f"{experiment.name}-{measured.variant}"
+def _chart(
+    experiment: Experiment, measured: Measured, variants: str, limits: Limits, name: str
+) -> Chart:
+    title = f"{name}, {variants}" if name else variants.capitalize()
+    part = "".join(c if c.isalnum() else "-" for c in name.lower())
+    file = "-".join(filter(None, (experiment.name, part, measured.variant)))
     bars = experiment.shape == "bars"
-    lines = len(measured.lines())
+    lines = len([line for line in measured.lines() if panel(line) == name])
     with canvas(5.8, 1.6 + 0.42 * lines if bars else 4.4) as (figure, axes):
-        rows = _plot(experiment, measured, axes)
+        rows = _plot(experiment, measured, axes, name)
         if bars:
             axes.set_xlim(limits)
             axes.set_xlabel(experiment.y_label)
@@ -170,9 +201,9 @@ def _chart(experiment: Experiment, measured: Measured, title: str, limits: Limit
             axes.set_ylabel(experiment.y_label)
             large_numbers(axes, x=experiment.shape == "curves" or experiment.log_x)
             legend(axes, lines + (experiment.limit is not None))
-        svg = to_svg(figure, name, experiment.title)
+        svg = to_svg(figure, file, experiment.title)
     return Chart(
-        name=name,
+        name=file,
         title=title,
         caption="Bars and bands are 95% intervals.",
         svg=svg,
@@ -181,25 +212,28 @@ def _chart(experiment: Experiment, measured: Measured, title: str, limits: Limit
     )
 
 
-def _plot(experiment: Experiment, measured: Measured, axes: Axes) -> list[tuple[Any, ...]]:
-    """Draw one variant; the rows of its CSV file."""
+def _plot(
+    experiment: Experiment, measured: Measured, axes: Axes, name: str
+) -> list[tuple[Any, ...]]:
+    """Draw one panel of one variant; the rows of its CSV file."""
     rows: list[tuple[Any, ...]] = []
-    lines = measured.lines()
+    keys = [line for line in measured.lines() if panel(line) == name]
+    lines = [line.removeprefix(f"{name}: ") for line in keys]
     if experiment.log_x:
         axes.set_xscale("log", base=2)
     if experiment.log_y:
         axes.set_yscale("log")
-    for index, line in enumerate(lines):
+    for index, (key, line) in enumerate(zip(keys, lines, strict=True)):
         colour = SERIES[index % len(SERIES)]
         if experiment.shape == "curves":
-            curves = [r.regret_curve for r in measured.runs[line, 0.0] if r.regret_curve]
+            curves = [sample.curve for sample in measured.runs[key, 0.0] if sample.curve]
             times, mean, half = mean_curve(curves)
             axes.plot(times, mean, color=colour, label=line)
             axes.fill_between(times, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0)
             rows += [(line, *map(float, p)) for p in zip(times, mean, half, strict=True)]
             continue
-        places = [x for x in measured.places(line) if measured.values(line, x)]
-        means = np.array([measured.mean(line, x) for x in places]).reshape(-1, 2)
+        places = [x for x in measured.places(key) if measured.values(key, x)]
+        means = np.array([measured.mean(key, x) for x in places]).reshape(-1, 2)
         rows += [(line, x, *map(float, m)) for x, m in zip(places, means, strict=True)]
         if experiment.shape == "bars":
             axes.barh([index] * len(places), means[:, 0], xerr=means[:, 1], color=colour)

@@ -20,15 +20,15 @@ import msgspec
 from posse import api
 from posse.engines import memory
 from posse.engines.pool import on_all_cores
-from posse.papers.base import SEED, Computation, Computed
+from posse.papers import sample
+from posse.papers.experiment import SEED, Computation
+from posse.papers.sample import Sample
 from posse.plan import prepare
-from posse.results.record import Detail, RunRecord
-from posse.systems import get_system
 
 _ROOT = Path(__file__).resolve().parents[2]
 _ROOMS = ("agent", "coordinator", "protocol", "topologies", "posse")
 _NOT_RUN = ("papers", "report", "cli")
-"""Rooms of `posse` that no run depends on."""
+"""Parts of `posse` that no run in the lab depends on."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +53,12 @@ class Repetition:
             "engine": {"kind": self.engine},
         }
 
+    @property
+    def identity(self) -> str:
+        """What is run, in which variant."""
+        what = self.run.identity() if isinstance(self.run, Computation) else self.run
+        return json.dumps([what, self.variant], sort_keys=True)
+
     @functools.cached_property
     def path(self) -> Path | None:
         """The file of this repetition."""
@@ -68,9 +74,9 @@ class Repetition:
 
 @dataclass(frozen=True, kw_only=True)
 class Done:
-    """A repetition's record, and the processor seconds it took."""
+    """What a repetition gave, and the processor seconds it took."""
 
-    record: RunRecord
+    sample: Sample
     seconds: float
 
 
@@ -89,10 +95,15 @@ def _code() -> str:
 
 @functools.cache
 def _digest(module: str) -> str:
-    """A digest of one module's text."""
-    path = importlib.import_module(module).__file__
-    assert path is not None
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    """A digest of a module's text, and of what it takes from other modules of the papers."""
+    loaded = importlib.import_module(module)
+    taken = {str(getattr(thing, "__module__", "")) for thing in vars(loaded).values()}
+    found = hashlib.sha256()
+    for name in sorted({module} | {name for name in taken if name.startswith("posse.papers")}):
+        path = importlib.import_module(name).__file__
+        assert path is not None
+        found.update(Path(path).read_bytes())
+    return found.hexdigest()
 
 
 def kept(task: Repetition) -> Done | None:
@@ -100,53 +111,29 @@ def kept(task: Repetition) -> Done | None:
     if task.path is None or not task.path.is_file():
         return None
     try:
-        found = msgspec.msgpack.decode(task.path.read_bytes())
+        return msgspec.msgpack.decode(task.path.read_bytes(), type=Done)
     except msgspec.DecodeError:
         return None
-    if isinstance(task.run, Computation):
-        detail: type[Detail] = Computed
-    else:
-        detail = get_system(task.run["system"]).results.detail
-    return Done(record=RunRecord.read(found["record"], detail), seconds=found["seconds"])
 
 
 def _keep(task: Repetition, done: Done) -> Done:
     if task.path is not None:
         task.path.parent.mkdir(parents=True, exist_ok=True)
         half = task.path.with_suffix(f".{task.number}.half")
-        half.write_bytes(
-            msgspec.msgpack.encode({"record": done.record.document(), "seconds": done.seconds})
-        )
+        half.write_bytes(msgspec.msgpack.encode(done))
         half.replace(task.path)
     return done
-
-
-def _slim(record: RunRecord, keep_log: bool) -> RunRecord:
-    """Without what no figure needs: a thousand agents' links are large."""
-    return msgspec.structs.replace(
-        record,
-        links=[],
-        agent_logs=[],
-        ledgers=[],
-        log=record.log if keep_log else {},
-        regret_per_agent=None,
-    )
 
 
 def one(task: Repetition) -> Done:
     """Run one repetition in memory and keep it."""
     began = time.process_time()
     if isinstance(task.run, Computation):
-        record = RunRecord(
-            run=task.number,
-            seed=SEED,
-            status="computed",
-            detail=Computed(task.run(task.variant, task.number)),
-        )
+        found = Sample(status="computed", numbers=task.run(task.variant, task.number))
     else:
         record = memory.run(prepare(task.specification), task.number)
-    seconds = time.process_time() - began
-    return _keep(task, Done(record=_slim(record, task.keep_log), seconds=seconds))
+        found = sample.of_run(record, task.keep_log)
+    return _keep(task, Done(sample=found, seconds=time.process_time() - began))
 
 
 def run(
@@ -181,8 +168,10 @@ def _over_wires(tasks: list[Repetition], wanted: list[int]) -> Iterator[tuple[in
         by_run.setdefault(json.dumps(tasks[index].specification, sort_keys=True), []).append(index)
     for indices in by_run.values():
         last = max(tasks[i].number for i in indices)
-        records = api.run({**tasks[indices[0]].specification, "repeat": last + 1}).runs
+        spec = prepare({**tasks[indices[0]].specification, "repeat": last + 1})
+        records = api.run(spec).runs
         for index in indices:
             task, record = tasks[index], records[tasks[index].number]
             seconds = record.elapsed_seconds or 0.0
-            yield index, _keep(task, Done(record=_slim(record, task.keep_log), seconds=seconds))
+            found = sample.of_run(record, task.keep_log)
+            yield index, _keep(task, Done(sample=found, seconds=seconds))

@@ -1,74 +1,149 @@
-"""docs/reproduction.md from the outcomes of the experiments: one row per statement."""
+"""docs/reproduction.md from the outcomes of the experiments: the papers' claims, and ours."""
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
+
+from posse.report.numbers import number
 
 _HEAD = """# Reproduction
 
-Written by `posse paper --all --quick --document docs/reproduction.md`; do not edit. One row per
-statement of a paper about a figure or of its theory, with the corrected and the printed form of the
-algorithms side by side. Each row says which form of the experiment it is from: quick, or full where
-that was run. The wording of the statements is ours, after the papers' texts and figures;
-[experiments.md](experiments.md) says which of a paper's errors is shown where.
+Written by `posse paper --all --quick --document docs/reproduction.md`; do not edit. What we make of
+it is in [findings.md](findings.md); which experiment shows what of a paper is in
+[experiments.md](experiments.md). First the claims of the papers, each with its place, then checks
+of our own, which no paper makes, then the numbers of every experiment.
 
-- **borne out**: every comparison holds by more than the 95% interval of its difference;
+- **borne out**: every comparison holds by more than the 95 % interval of its difference;
 - **undecided**: none is clearly the other way, and not all are clear; more runs may decide;
 - **not borne out**: at least one is clearly the other way;
-- **cannot be**: no run can decide it, and the row says why.
+- **depends on the form**: the printed algorithm says otherwise than the corrected one.
 
+A claim is judged by the *printed* form of an algorithm where the corrected one is another
+algorithm, by the *corrected* form where only that can be run or the paper's own runs were so, else
+by both.
 Statements about privacy are audited: many releases on two inputs that differ in one reward give a
-lower bound on the ε that is spent, too large with probability at most .001. **Borne out** means
-there that the claim was not refuted. ± is the half-width of a 95% interval.
+lower bound on the ε that is spent, too large with probability at most .001; **borne out** means
+there that the claim was not refuted. ± is the half-width of a 95 % interval.
 
 """
 
-
 _ENGINES = {
-    True: "engine {engine}; the engines agree on one point",
-    False: "engine {engine}; the engines do not agree on one point",
-    None: "computed without runs of systems",
+    True: "both engines agree",
+    False: "the engines do not agree",
+    None: "computed",
 }
 
 
-def text(outcomes: list[dict[str, Any]]) -> str:
-    """The document."""
-    out = [_HEAD]
-    for variant in ("corrected", "printed"):
-        answers = Counter(
-            statement[variant]["answer"]
-            for outcome in outcomes
-            for statement in outcome["statements"]
-            if variant in statement
-        )
-        out.append(
-            f"{variant.capitalize()}: " + ", ".join(f"{n} {a}" for a, n in answers.most_common())
-            + ".\n"
-        )  # fmt: skip
-    paper = ""
-    for outcome in outcomes:
-        if outcome["paper"] != paper:
-            paper = outcome["paper"]
-            out.append(f"\n## {paper}\n")
-        agree = _ENGINES[outcome["engines_agree"]].format(**outcome)
-        out.append(
-            f"\n### `{outcome['name']}`: {outcome['figure']}, {outcome['title']}\n\n"
-            f"{outcome['form'].capitalize()} form, {agree}, {outcome['processor_seconds']:,.0f} s "
-            f"of processor time. {outcome['assumed']}".rstrip()
-            + "\n\n"
-            "| statement | form | corrected | printed |\n|---|---|---|---|\n"
-        )
-        for statement in outcome["statements"]:
-            cells = [_cell(statement.get(variant)) for variant in ("corrected", "printed")]
-            row = [_escape(statement["text"]), outcome["form"], *cells]
-            out.append(f"| {' | '.join(row)} |\n")
+def text(outcomes: list[dict[str, Any]], missing: Sequence[str] = ()) -> str:
+    """The document; `missing` are the experiments that have no outcome."""
+    out = [_HEAD, _tally(outcomes)]
+    if missing:
+        out.append(f"\nNot run here: {', '.join(f'`{name}`' for name in missing)}.\n")
+    for title, is_claim in (("Claims of the papers", True), ("Checks of our own", False)):
+        out.append(f"\n## {title}\n")
+        for paper, rows in _rows(outcomes, is_claim).items():
+            last = "| claim | where |" if is_claim else "| check |"
+            line = "|---|---|---|---|---|" if is_claim else "|---|---|---|---|"
+            out.append(f"\n### {paper}{'' if is_claim else ': ours'}\n\n")
+            out.append(f"{last} experiment | verdict | in numbers |\n{line}\n")
+            out += rows
+    out.append("\n## The numbers\n")
+    out += [_numbers(outcome) for outcome in outcomes]
     return "".join(out)
 
 
-def _cell(found: dict[str, str] | None) -> str:
-    if found is None:
-        return "–"
-    return f"**{found['answer']}**: {_escape(found['evidence'])}"
+def verdict(statement: dict[str, Any]) -> str:
+    """The one answer to a statement."""
+    answers = {found["answer"] for found in _judging(statement).values()}
+    return answers.pop() if len(answers) == 1 else "depends on the form"
 
 
-def _escape(words: str) -> str:
-    return words.replace("|", "\\|").replace("\n", " ")
+def _judging(statement: dict[str, Any]) -> dict[str, dict[str, str]]:
+    """The findings that count, by variant."""
+    found: dict[str, dict[str, str]] = statement["found"]
+    by = statement["by"]
+    return {by: found[by]} if by in found else found
+
+
+def _tally(outcomes: list[dict[str, Any]]) -> str:
+    counts: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
+    for outcome in outcomes:
+        for statement in outcome["statements"]:
+            counts[bool(statement["place"])][verdict(statement)] += 1
+    said = [
+        f"{name}: " + ", ".join(f"{n} {answer}" for answer, n in counts[of].most_common())
+        for name, of in (("Claims of the papers", True), ("Checks of our own", False))
+    ]
+    return ".\n\n".join(said) + ".\n"
+
+
+def _rows(outcomes: list[dict[str, Any]], is_claim: bool) -> dict[str, list[str]]:
+    """The rows of each paper's table."""
+    rows: dict[str, list[str]] = {}
+    for outcome in outcomes:
+        for statement in outcome["statements"]:
+            if bool(statement["place"]) != is_claim:
+                continue
+            judged = _judging(statement)
+            said = list(dict.fromkeys(found["said"] for found in judged.values()))
+            name = f"[`{outcome['name']}`](#{outcome['name']})"
+            cells = [
+                statement["text"],
+                *([statement["place"]] if is_claim else []),
+                name + (", full" if outcome["form"] == "full" else ""),
+                _word(statement, judged),
+                said[0]
+                if len(said) == 1
+                else "; ".join(f"*{variant}* {found['said']}" for variant, found in judged.items()),
+            ]
+            row = " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells)
+            rows.setdefault(outcome["paper"], []).append(f"| {row} |\n")
+    return rows
+
+
+def _word(statement: dict[str, Any], judged: dict[str, dict[str, str]]) -> str:
+    answer = verdict(statement)
+    if answer == "depends on the form":
+        each = ", ".join(f"{variant}: {found['answer']}" for variant, found in judged.items())
+        return f"**{answer}** ({each})"
+    by = f" ({statement['by']})" if statement["by"] != "both" else ""
+    return f"**{answer}**{by}"
+
+
+def _numbers(outcome: dict[str, Any]) -> str:
+    """One experiment's table: lines against places."""
+    of = f" ({outcome['figure']})" if outcome["figure"] else ""
+    head = (
+        f"\n### {outcome['name']}\n\n{outcome['paper']}{of}: {outcome['title']}. "
+        f"{outcome['form'].capitalize()} form, {outcome['repeat']} "
+        f"repetition{'s' if outcome['repeat'] > 1 else ''}, "
+        f"{outcome['processor_seconds']:,.0f} s of processor time, "
+        f"{_ENGINES[outcome['engines_agree']]}. {outcome['assumed']}".rstrip()
+        + "\n\n"
+    )
+    tables = {variant: rows for variant, rows in outcome["numbers"].items() if rows}
+    variants = list(tables)
+    if (len(variants) == 2 and tables[variants[0]] == tables[variants[1]]) or len(variants) == 1:
+        tables = {"": tables[variants[0]]}
+    pointed = outcome["shape"] == "points"
+    places = sorted({row[1] for rows in tables.values() for row in rows}) if pointed else [0.0]
+    form = ["form"] if len(tables) > 1 else []
+    first = outcome["x_label"] if pointed and outcome["x_label"] else "line"
+    columns = [*form, first, *(f"{x:g}" for x in places)] if pointed else [
+        *form, "line", outcome["y_label"]]  # fmt: skip
+    out = [head]
+    if pointed:
+        out.append(f"{outcome['y_label'].capitalize()}:\n\n")
+    out.append(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}\n")
+    for variant, rows in tables.items():
+        lines = dict.fromkeys(row[0] for row in rows)
+        at = {(row[0], row[1]): _cell(row[2], row[3]) for row in rows}
+        for line in lines:
+            name = line.replace("|", "\\|")
+            cells = [at.get((line, x), "") for x in places]
+            out.append(f"| {' | '.join([*([variant] if form else []), name, *cells])} |\n")
+    return "".join(out)
+
+
+def _cell(mean: float, half: float) -> str:
+    return number(mean) + (f" ± {number(half)}" if half else "")

@@ -6,6 +6,11 @@ import numpy as np
 import pytest
 
 from posse.papers import audit
+from posse.papers import noise as bits
+from posse.papers.dubey import privacy as dubey
+from posse.papers.li import noise as li
+from posse.papers.rio import privacy as rio
+from posse.papers.tossou import sums as tossou
 from tests.support.papers import GENERATOR
 
 
@@ -29,3 +34,42 @@ def test_an_audit_seldom_finds_more_than_is_spent():
     ]
     assert sum(epsilon > 1 for epsilon in found) <= 4
     assert np.mean(found) > 0.7
+
+
+def test_numpys_draws_are_recognised():
+    drawn = GENERATOR(2).laplace(0.0, 2.0, 2000)
+    assert all(audit.numpy_adds(0.0, float(y), 2.0) for y in drawn)
+    moved = 1.0 + GENERATOR(2).laplace(0.0, 2.0, 2000)
+    assert all(audit.numpy_adds(1.0, float(y), 2.0) for y in moved)
+    assert not all(audit.numpy_adds(0.0, float(y), 2.0) for y in moved)
+
+
+@pytest.mark.parametrize(
+    ("of", "arguments", "variant", "over"),
+    [
+        (rio.dp_mase, (1.0, 1.0), "corrected", False),
+        (rio.dp_mase, (1.0, 10.0), "corrected", True),
+        (dubey.laplace, (0.5,), "corrected", True),
+        (dubey.laplace, (2.0,), "corrected", False),
+        (dubey.message, (1.0,), "corrected", False),
+        (dubey.message, (1.0,), "printed", True),
+        (dubey.messages, (1.0,), "corrected", False),
+        (dubey.messages, (1.0,), "printed", True),
+        (tossou.hybrid, (1.0, "half"), "corrected", False),
+        (tossou.hybrid, (1.0, "tossou"), "corrected", True),
+        (li.first_message, (4, 0.5, "printed", 0.5), "corrected", True),
+        (li.first_message, (4, 0.5, "printed", 2.0), "corrected", False),
+        (li.first_message, (4, 0.5, "per_agent", 0.5), "corrected", False),
+        (bits.numpy_noise, (1.0,), "corrected", True),
+    ],
+)
+def test_mechanisms_that_must_pass_and_that_must_fail(of, arguments, variant, over):
+    found = of(variant, GENERATOR(3), 3000, *arguments)
+    assert (found["found"] > found["claimed"]) is over
+    if not over:
+        # and not for want of power: something is found
+        assert found["value"] > 0.05
+
+
+def test_the_hybrid_mechanism_spends_all_of_its_epsilon():
+    assert tossou.hybrid("corrected", GENERATOR(4), 20_000, 1.0, "half")["found"] > 0.85

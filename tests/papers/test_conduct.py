@@ -1,4 +1,4 @@
-"""The papers' experiments: statements decided by hand-made runs, and every specification valid."""
+"""The papers' experiments: every specification valid, run, kept, drawn and told."""
 
 import dataclasses
 import json
@@ -14,89 +14,21 @@ import pytest
 
 from posse import papers
 from posse.cli import main as cli
-from posse.papers import base, conduct, page, repetitions, reproduction
-from posse.papers.base import Computation, Experiment, Measured, Point
+from posse.papers import conduct, page, repetitions
+from posse.papers.checks import Falling, Trend
+from posse.papers.experiment import (
+    Computation,
+    Experiment,
+    Finding,
+    Point,
+    Statement,
+    claim,
+    ours,
+)
+from posse.papers.sample import regret, value
+from posse.papers.small import SMALL
 from posse.plan import prepare
-from posse.results.record import RunRecord
-
-
-def measured(**lines):
-    """Runs whose regret is as given: line name -> {x: [regret of each run]}."""
-    out = Measured("corrected", base.regret)
-    for line, places in lines.items():
-        for x, values in places.items():
-            out.runs[line, float(x)] = [
-                RunRecord(run=n, seed=1, status="identified", best_arm=0, regret=value)
-                for n, value in enumerate(values)
-            ]
-    return out
-
-
-@pytest.mark.parametrize(
-    ("high", "low", "answer"),
-    [
-        ([10, 11, 12], [1, 2, 3], "borne out"),
-        ([1, 2, 3], [10, 11, 12], "not borne out"),
-        ([5, 9, 1], [4, 5, 6], "undecided"),
-        # what all runs share does not hide the difference
-        ([100, 500, 900], [99, 498.9, 899.1], "borne out"),
-        ([10], [1], "undecided"),
-    ],
-)
-def test_an_order_is_decided_run_by_run(high, low, answer):
-    found = base.falling("", "a", "b").check(measured(a={0: high}, b={0: low}))
-    assert found.answer == answer
-
-
-def test_one_place_the_other_way_refutes_an_order():
-    runs = measured(a={1: [9, 9.1], 2: [1, 1.1]}, b={1: [1, 1.1], 2: [9, 9.1]})
-    assert base.above("", "a", "b").check(runs).answer == "not borne out"
-    assert base.above("", "a", "b", lambda x: x == 1).check(runs).answer == "borne out"
-
-
-def test_growth_and_its_sign():
-    runs = measured(a={1: [1, 2, 3], 2: [5, 6, 7]})
-    assert base.grows("", "a").check(runs).answer == "borne out"
-    assert base.grows("", "a", sign=-1).check(runs).answer == "not borne out"
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "answer"),
-    [
-        (0.49, 0.51, "borne out"),
-        (0.495, 0.6, "undecided"),
-        (0.508, 0.6, "not borne out"),
-        (0.4, 0.492, "not borne out"),
-    ],
-)
-def test_slope_is_the_exponent(low: float, high: float, answer: str) -> None:
-    # each mean is known up to 4.303 / sqrt(3) = 2.48 %, so log 10 / log 100 up to .0076
-    runs = measured(a={1: [99, 100, 101], 100: [990, 1000, 1010]})
-    found = base.slope("", "a", low, high).check(runs)
-    assert found.answer == answer
-    assert "power 0.50 ± 0.01" in found.evidence
-
-
-@pytest.mark.parametrize(
-    ("other", "answer"),
-    [
-        ([101, 100, 99], "borne out"),
-        ([150, 150, 151], "not borne out"),
-        ([90, 110, 120], "undecided"),
-    ],
-)
-def test_alike_within_a_share(other, answer):
-    runs = measured(a={0: [100, 100, 100]}, b={0: other})
-    assert base.alike("", "a", "b", within=0.05).check(runs).answer == answer
-
-
-def test_right_needs_enough_runs():
-    assert base.right("", 0.05).check(measured(a={0: [1.0] * 10})).answer == "undecided"
-    assert base.right("", 0.05).check(measured(a={0: [1.0] * 100})).answer == "borne out"
-    wrong = measured(a={0: [1.0] * 100})
-    for record in wrong.runs["a", 0.0][:20]:
-        record.best_arm = 1
-    assert base.right("", 0.05).check(wrong).answer == "not borne out"
+from tests.support.papers import measured
 
 
 @pytest.mark.parametrize("name", list(papers.experiments()))
@@ -106,18 +38,35 @@ def test_every_experiment_can_be_run(name):
         points = experiment.points(quick)
         keys = [(point.line, point.x) for point in points]
         assert len(keys) == len(set(keys))
+        assert set(experiment.systems(quick)) <= set(SMALL)
         for point in points:
             if isinstance(point.run, Computation):
                 # other processes are sent it, and files are named by what it is
                 pickle.loads(pickle.dumps(point.run))
                 json.dumps(point.run.identity())
                 continue
-            for variant in experiment.variants:
+            for variant in set(experiment.variants) & set(point.variants):
                 prepare({**point.run, "seed": 1, "variant": variant})
-    if experiment.agreement is not None:
-        prepare({**experiment.agreement, "seed": 1})
-    assert experiment.statements
     assert experiment.repeat[0] <= experiment.repeat[1]
+    assert experiment.statements
+    for statement in experiment.statements:
+        assert statement.by == "both" or statement.by in experiment.variants
+        # what a paper claims belongs to a figure or statement of it
+        assert not statement.place or experiment.figure
+
+
+def test_no_row_of_the_document_is_too_long_to_read():
+    for experiment in papers.experiments().values():
+        for statement in experiment.statements:
+            assert len(statement.text) <= 150, statement.text
+            assert len(statement.place) <= 45, statement.place
+
+
+@pytest.mark.parametrize("system", SMALL)
+def test_the_small_runs_are_valid_and_small(system):
+    for variant in ("corrected", "printed"):
+        plan = prepare({**SMALL[system], "system": system, "seed": 1, "variant": variant})
+        assert plan.spec.agents.count <= 32
 
 
 def small():
@@ -147,8 +96,9 @@ def small():
         points=points,
         repeat=(2, 3),
         statements=(
-            base.grows("More agents, more rounds.", "ε=0.5"),
-            base.cannot("It is beautiful.", "No run can say."),
+            claim("more agents, more rounds", "4.2", Trend(("ε=0.5",))),
+            claim("as printed", "Lemma 1", Falling(("ε=0.1", "ε=0.5")), "printed"),
+            ours("it costs", Falling(("ε=0.1", "ε=0.5"))),
         ),
     )
 
@@ -164,9 +114,9 @@ def test_both_variants_are_run_and_both_engines_agree(outcome):
         assert {len(records) for records in runs.runs.values()} == {2}
         assert len(runs.runs) == 4
     assert outcome.agrees
-    names = [name for name, _, _ in outcome.agreement]
-    assert {"answer", "rounds", "data payload bytes"} <= set(names)
-    assert all(memory is not None for name, memory, _ in outcome.agreement if name == "rounds")
+    told = {name: memory for name, memory, _ in outcome.agreement}
+    assert {"dp-mase: answer", "dp-mase: rounds", "dp-mase: data payload bytes"} <= set(told)
+    assert told["dp-mase: rounds"] is not None
 
 
 def test_a_disagreement_of_engines_is_said(outcome):
@@ -179,7 +129,8 @@ def test_the_page_has_the_figure_the_claims_and_the_numbers(outcome, tmp_path):
     page.outcome_page(outcome).write(tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text()
     assert "A small one" in text
-    assert "No run can say." in text
+    assert "more agents, more rounds (4.2)" in text
+    assert "Checks of our own" in text
     rounds = outcome.measured["corrected"].mean("ε=0.5", 12)[0]
     assert f"{rounds:,.0f}" in text
     csv = (tmp_path / "report-figures/small-corrected.csv").read_text().splitlines()
@@ -187,12 +138,10 @@ def test_the_page_has_the_figure_the_claims_and_the_numbers(outcome, tmp_path):
     assert len(csv) == 5
 
 
-def test_reproduction_has_one_row_per_statement(outcome):
-    text = reproduction.text([json.loads(json.dumps(outcome.document()))])
-    rows = re.findall(r"^\| (?!statement|-).*\|$", text, flags=re.M)
-    assert len(rows) == 2
-    assert rows[1].count("**cannot be**") == 2
-    assert "## A paper" in text
+def test_a_statement_is_judged_by_the_form_it_names(outcome):
+    assert outcome.findings["corrected"][1] is None
+    told = outcome.document()["statements"][1]["found"]
+    assert list(told) == ["printed"]
 
 
 def test_the_list_names_all(capsys):
@@ -213,7 +162,7 @@ def test_an_experiment_from_the_command_line(tmp_path, capsys, monkeypatch):
     assert cli.main(arguments) == 0
     assert (tmp_path / "small/quick/report.html").is_file()
     assert "engines agree" in capsys.readouterr().out
-    assert "More agents, more rounds." in document.read_text()
+    assert "more agents, more rounds" in document.read_text()
 
 
 def test_repetitions_are_kept_and_not_run_again(tmp_path, monkeypatch):
@@ -221,19 +170,15 @@ def test_repetitions_are_kept_and_not_run_again(tmp_path, monkeypatch):
     monkeypatch.setattr(repetitions, "one", None)
     again = conduct.conduct(small(), quick=True, folder=tmp_path, jobs=1)
     for variant in ("corrected", "printed"):
-        for key, records in first.measured[variant].runs.items():
-            curves = [record.regret_curve for record in again.measured[variant].runs[key]]
-            assert curves == [record.regret_curve for record in records]
-    assert [f.evidence for f in again.findings["printed"]] == [
-        f.evidence for f in first.findings["printed"]
-    ]
+        assert again.measured[variant].runs == first.measured[variant].runs
+    assert again.findings == first.findings
     assert again.processor_seconds == first.processor_seconds > 0
 
 
 def test_half_a_file_and_other_code_count_for_nothing(tmp_path, monkeypatch):
     task = conduct.repetitions(small(), quick=True, engine="memory", folder=tmp_path)[0][0]
     done = repetitions.one(task)
-    assert repetitions.kept(task).record == done.record
+    assert repetitions.kept(task).sample == done.sample
     whole = task.path.read_bytes()
     task.path.write_bytes(whole[: len(whole) // 2])
     assert repetitions.kept(task) is None
@@ -267,9 +212,9 @@ def computed(repeat):
             Point(line=line, x=0.0, run=Computation(number, shift))
             for line, shift in (("high", 2.0), ("low", 0.0))
         ],
-        metric=base.value,
+        metric=value,
         repeat=(repeat, repeat),
-        statements=(base.falling("It falls.", "high", "low"),),
+        statements=(ours("it falls", Falling(("high", "low"))),),
     )
 
 
@@ -282,8 +227,6 @@ def test_a_computation_is_an_experiment_without_engines(tmp_path):
     # repetitions of one number share their random numbers
     assert [a - b for a, b in zip(high, low, strict=True)] == pytest.approx([2.0] * 4)
     assert len(set(high)) == 4
-    text = reproduction.text([found.document()])
-    assert "computed without runs of systems" in text
 
 
 def test_the_cost_is_the_first_repetitions_times_the_number(tmp_path):
@@ -339,13 +282,13 @@ def test_a_point_can_be_repeated_more_often_than_others():
     found = conduct.conduct(many, quick=True, jobs=1).measured["corrected"]
     assert [len(found.runs[p.line, p.x]) for p in points] == [12, 3]
     # pairs are those of equal number
-    assert base.falling("", "high", "low").check(found).answer == "borne out"
+    assert Falling(("high", "low"))(found).answer == "borne out"
 
 
 def test_variants_are_drawn_on_one_scale_and_once_where_they_are_the_same(outcome):
     both = measured(a={1: [1.0, 2.0], 2: [3.0, 4.0]})
     other = measured(a={1: [1.0, 2.0], 2: [30.0, 40.0]})
-    experiment = dataclasses.replace(small(), metric=base.regret)
+    experiment = dataclasses.replace(small(), metric=regret)
     (one,) = page.draw(experiment, {"corrected": both, "printed": both})
     assert one.title == "Corrected and printed"
     first, second = page.draw(experiment, {"corrected": both, "printed": other})
@@ -353,12 +296,30 @@ def test_variants_are_drawn_on_one_scale_and_once_where_they_are_the_same(outcom
     assert ticks[0] == ticks[1]
 
 
-def test_an_answer_that_both_variants_share_is_said_once(outcome):
-    found = base.Finding(answer="borne out", evidence="so")
-    (one,) = page._verdicts("", {"corrected": found, "printed": found})
-    assert one.word == "borne out"
-    two = page._verdicts("", {"corrected": found, "printed": base.Finding(
-        answer="borne out", evidence="otherwise")})  # fmt: skip
+def test_a_figure_is_drawn_panel_by_panel(outcome):
+    lines = {"left: a": {1: [1.0], 2: [2.0]}, "right: a": {1: [5.0], 2: [9.0]}}
+    experiment = dataclasses.replace(small(), metric=regret)
+    charts = page.draw(experiment, {"corrected": measured(**lines)})
+    assert [chart.title for chart in charts] == ["left, corrected", "right, corrected"]
+    assert [chart.name for chart in charts] == ["small-left-corrected", "small-right-corrected"]
+    assert [row[0] for row in charts[0].rows] == ["a", "a"]
+
+
+def test_a_line_of_one_variant_is_drawn_for_it_alone(outcome):
+    both = {"left: a": {1: [1.0], 2: [2.0]}}
+    experiment = dataclasses.replace(small(), metric=regret)
+    runs = {"corrected": measured(**both), "printed": measured(**both, b={1: [3.0]})}
+    charts = page.draw(experiment, runs)
+    assert [chart.title for chart in charts] == ["left, corrected and printed", "Printed"]
+
+
+def test_an_answer_that_both_variants_share_is_said_once():
+    statement = Statement(text="it falls", check=Falling(("a", "b")), place="4.2")
+    found = Finding(answer="borne out", said="so")
+    (one,) = page._verdicts(statement, {"corrected": found, "printed": found})
+    assert (one.word, one.claim) == ("borne out", "it falls (4.2)")
+    other = Finding(answer="borne out", said="otherwise")
+    two = page._verdicts(statement, {"corrected": found, "printed": other})
     assert [verdict.word for verdict in two] == ["borne out (corrected)", "borne out (printed)"]
 
 
@@ -370,7 +331,7 @@ def test_an_experiment_over_wires_gives_what_memory_gives(tmp_path):
     key = first.line, first.x
     for variant in ("corrected", "printed"):
         one, other = wires.measured[variant].runs[key], memory.measured[variant].runs[key]
-        assert [r.regret_curve for r in one] == [r.regret_curve for r in other]
+        assert [sample.curve for sample in one] == [sample.curve for sample in other]
     assert len(list(tmp_path.iterdir())) == 4
 
 
@@ -385,11 +346,7 @@ def test_the_cost_is_said_on_the_command_line(tmp_path, capsys, monkeypatch):
 def test_the_document_takes_the_full_form_where_there_is_one(tmp_path, monkeypatch):
     monkeypatch.setattr(papers, "experiments", lambda: {"small": small()})
     document = tmp_path / "reproduction.md"
-    for form in (["--quick"], []):
-        assert cli.main(["paper", "small", *form, "--out", str(tmp_path),
-                         "--document", str(document)]) == 0  # fmt: skip
-        wanted = "quick" if form else "full"
-        assert f"| {wanted} |" in document.read_text()
-    again = ["paper", "small", "--quick", "--out", str(tmp_path), "--document", str(document)]
-    assert cli.main(again) == 0
-    assert "| full |" in document.read_text()
+    said = ["--out", str(tmp_path), "--document", str(document)]
+    for form in (["--quick"], [], ["--quick"]):
+        assert cli.main(["paper", "small", *form, *said]) == 0
+    assert "[`small`](#small), full |" in document.read_text()

@@ -1,0 +1,138 @@
+"""Lemmas 3.2, 3.5 and 3.6 of Dubey and Pentland 2020, audited; the ledger of DP-UCB-INT."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from agent.cooperative import PrivateMeans
+from agent.noise import SeededNoise
+from posse.papers.audit import ASSUMED, Spends, audit, audits, points, seed
+from posse.papers.dubey.setting import PAPER, V
+from posse.papers.experiment import Experiment, Finding, Measured, Point, claim, ours
+from posse.papers.sample import Sample, value
+from posse.report.numbers import number
+from protocol.cooperative import privacy_bound, release_counts
+
+_DELTA = float(np.exp(-10))
+
+
+def laplace(
+    variant: Any, generator: np.random.Generator, trials: int, scale: float
+) -> dict[str, Any]:
+    """Laplace noise of scale β on 1 and on 0. S: the release exceeds 1.
+
+    Lemma 3.2 prints β/s(f), s(f) = 1 here; the mechanism gives s(f)/β.
+    """
+    noise = SeededNoise(seed(generator))
+
+    def release(changed: bool) -> bool:
+        return bool(noise.noisy(np.array([float(changed)]), 1.0, scale)[0] > 1)
+
+    return audit(trials, release, scale)
+
+
+def _third_pull(
+    variant: Any, generator: np.random.Generator, trials: int, epsilon: float, claimed: float,
+    delta: float,
+) -> dict[str, Any]:  # fmt: skip
+    """Private Multi-Agent UCB, two arms, first rewards x and 1/2. S: the arm of x is chosen third.
+
+    The counts that are sent after the third slot say which arm that was.
+    """
+    noise, ties = SeededNoise(seed(generator)), seed(generator)
+    releases = release_counts(epsilon, V, 3)
+
+    def release(changed: bool) -> bool:
+        agent = PrivateMeans(
+            2, 1, ties, epsilon=epsilon, variant=variant, noise=noise, releases=releases
+        )
+        first = agent.choose(1)
+        agent.learn(first, float(changed))
+        agent.learn(agent.choose(2), 0.5)
+        agent.learn(third := agent.choose(3), 0.0)
+        counts = agent.says()["counts"][0]
+        return bool(third == first and counts[first] > 1)
+
+    return audit(trials, release, claimed, delta)
+
+
+def message(
+    variant: Any, generator: np.random.Generator, trials: int, epsilon: float
+) -> dict[str, Any]:
+    """One message, the third, with the cost n^(-v/2) of the least n it can carry, n = 1."""
+    return _third_pull(variant, generator, trials, epsilon, 1.0, 0.0)
+
+
+def messages(
+    variant: Any, generator: np.random.Generator, trials: int, epsilon: float
+) -> dict[str, Any]:
+    """The same against ε' of Lemma 3.6 at δ' = e^-10."""
+    claimed = privacy_bound(epsilon, V, 3, _DELTA)
+    return _third_pull(variant, generator, trials, epsilon, claimed, _DELTA)
+
+
+def _points(quick: bool) -> list[Point]:
+    alone = {
+        "system": "dp-ucb-int",
+        "agents": {"count": 4},
+        "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
+        "parameters": {"horizon": 2000, "epsilon": 0.1},
+    }
+    made = points({
+        "Laplace noise of scale 1/2": (laplace, 0.5),
+        "one message": (message, 1.0),
+        "all messages": (messages, 1.0),
+    })  # fmt: skip
+    return [*made(quick), Point(line="DP-UCB-INT", run=alone)]
+
+
+_ALONE = privacy_bound(0.1, V, 2000, _DELTA)
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What DP-UCB-INT's releases cost, composed, is at most Lemma 3.6's ε'."""
+
+    def __call__(self, measured: Measured) -> Finding:
+        """See `Check`."""
+        (sample,) = measured.runs["DP-UCB-INT", 0.0]
+        assert sample.epsilon_prime is not None
+        return Finding(
+            answer="not borne out" if sample.epsilon_prime > _ALONE else "borne out",
+            said=f"the agent that spent most: ε' = {number(sample.epsilon_prime)}, by the lemma "
+            f"{number(_ALONE)}",
+        )
+
+
+def _share(sample: Sample) -> float | None:
+    if sample.status == "computed":
+        return value(sample)
+    return None if sample.epsilon_prime is None else sample.epsilon_prime / _ALONE
+
+
+EXPERIMENTS: tuple[Experiment, ...] = (
+    audits(
+        name="dubey-audit",
+        paper=PAPER,
+        figure="Lemmas 3.2, 3.5 and 3.6",
+        title="How much privacy cooperation and its baseline spend",
+        points=_points,
+        metric=_share,
+        assumed=f"{ASSUMED} Messages: three slots at ε = 1, K = 2, first rewards (x, 1/2), δ' = "
+        "e⁻¹⁰. DP-UCB-INT: 2,000 slots at ε = .1, by its ledger.",
+        statements=(
+            claim("Laplace noise of scale β gives β/s(f)-differential privacy, β = 1/2",
+                  "Lemma 3.2", Spends("Laplace noise of scale 1/2")),
+            claim("a message is n^(−v/2)-differentially private", "Lemma 3.5",
+                  Spends("one message"), "printed"),
+            claim("an agent is (ε', δ')-differentially private after t trials", "Lemma 3.6",
+                  Spends("all messages"), "printed"),
+            ours("a message is n^(−v/2)-private if the agent decides by what it released",
+                 Spends("one message"), "corrected"),
+            ours("and all messages are (ε', δ')-private", Spends("all messages"), "corrected"),
+            ours("DP-UCB-INT, whose noise the print draws again in every slot, spends no more "
+                 "than Lemma 3.6 says", Ledger()),
+        ),
+    ),
+)  # fmt: skip

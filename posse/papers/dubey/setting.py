@@ -1,0 +1,57 @@
+"""The setting of section 5 of Dubey and Pentland 2020, as run files."""
+
+from typing import Any
+
+PAPER = "Dubey and Pentland 2020"
+ARMS: dict[str, Any] = {"kind": "bernoulli", "means": {"random": "uniform", "count": 5}}
+MIDDLE: dict[str, Any] = {
+    "kind": "bernoulli",
+    "means": {"random": "uniform", "count": 5, "low": 0.3, "high": 0.7},
+}
+V = 1.1
+ASSUMED = (
+    "M = 200, p = .1, K = 5 as printed, T = 1000 for all, v = 1.1, γ = diameter/2 rounded up; "
+    "quick: M = 30, p = .25, T = 150, a graph of about the same diameter."
+)
+LIES = "Byzantine agents: all, each reward replaced by 1 with the rate."
+_ALONE = ("ucb1", "dp-ucb-int")
+
+
+def sizes(quick: bool) -> tuple[int, float, int]:
+    """M, p and T."""
+    return (30, 0.25, 150) if quick else (200, 0.1, 1000)
+
+
+def run(system: str, quick: bool, arms: dict[str, Any] = ARMS, **parameters: Any) -> dict[str, Any]:
+    """A system on Erdős and Rényi's graph, or M agents alone."""
+    agents, p, horizon = sizes(quick)
+    found = {
+        "system": system,
+        "agents": {"count": agents},
+        "arms": arms,
+        "parameters": {"horizon": horizon, **parameters},
+    }
+    if system not in _ALONE:
+        found["topology"] = {"kind": "erdos-renyi", "p": p}
+    return found
+
+
+def private(quick: bool, epsilon: float, **more: Any) -> dict[str, Any]:
+    """Private Multi-Agent UCB."""
+    return run("private-ucb", quick, epsilon=epsilon, **more)
+
+
+def byzantine(quick: bool, rate: float, gamma: Any = "diameter/2", **more: Any) -> dict[str, Any]:
+    """Byzantine-Proof Multi-Agent UCB, means U[.3, .7]."""
+    assumed = more.pop("assumed", None)
+    does = {"rate": rate, **more}
+    parameters = {} if assumed is None else {"assumed_contamination": assumed}
+    return run("byzantine-ucb", quick, MIDDLE, gamma=gamma, contamination=does, **parameters)
+
+
+def central(quick: bool, arms: dict[str, Any]) -> dict[str, Any]:
+    """The optimum that figures compare with: one UCB1 that makes all M T pulls itself."""
+    agents, _, horizon = sizes(quick)
+    found = run("ucb1", quick, arms)
+    parameters = {"horizon": agents * horizon}
+    return {**found, "agents": {"count": 1}, "parameters": parameters}

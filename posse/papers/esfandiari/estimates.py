@@ -1,0 +1,183 @@
+"""Sections 3.1, 3.2 and 3.4 of Esfandiari et al. 2022: estimates and assignments, by numbers."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from coordinator.decomposition import Decomposition, at_random, by_flow, greedy
+from posse.papers.checks import bounded
+from posse.papers.esfandiari.setting import PAPER, C
+from posse.papers.experiment import (
+    Computation,
+    Experiment,
+    Finding,
+    Measured,
+    Point,
+    claim,
+    ours,
+)
+from posse.papers.limits import AtMost, Equal
+from posse.papers.sample import named, value
+from protocol.anonymous import estimates, roster, schedule_length
+
+_SIZES = (6, 8, 11)
+
+
+def _members(size: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Means of a group's members, evenly in [.1, .9]."""
+    return np.linspace(0.1, 0.9, size)
+
+
+def estimate(variant: Any, generator: np.random.Generator, size: int, what: str) -> dict[str, Any]:
+    """The estimate R_G - R_G^s of a group's first member: its mean error, or its variance."""
+    trials, group, means = 4000, tuple(range(size)), _members(size)
+    sums = np.array([
+        generator.binomial(1, means[list(roster(step, group))], (trials, len(roster(step, group))))
+        .sum(axis=1)
+        for step in range(schedule_length(C))
+    ])  # fmt: skip
+    first = np.array([estimates(column, size)[0] for column in sums.T.astype(float)])
+    if what == "variance":
+        return {"value": float(first.var(ddof=1))}
+    return {"value": float(first.mean() - means[0])}
+
+
+def exact_variance(size: float) -> float:
+    """p_s (1 - p_s) + 2 Σ_others p (1 - p) for the first member."""
+    spread = _members(int(size)) * (1 - _members(int(size)))
+    return float(spread[0] + 2 * spread[1:].sum())
+
+
+@dataclass(frozen=True)
+class Matches:
+    """Means are what is wanted: inside the interval at 95 %, all sizes together.
+
+    With three sizes each interval is widened to 98.3 % (Bonferroni) by the factor 1.3.
+    """
+
+    line: str
+    wanted: Callable[[float], float]
+
+    def __call__(self, measured: Measured) -> Finding:
+        """See `Check`."""
+        said, clear = [], True
+        for size in measured.places(self.line):
+            mean, half = bounded(measured.values(self.line, size))
+            wanted = self.wanted(size)
+            clear = clear and abs(mean - wanted) <= 1.3 * half
+            said.append(f"|G| = {size:g}: {mean:.4f} ± {half:.4f} for {wanted:.4g}")
+        return Finding(answer="borne out" if clear else "not borne out", said="; ".join(said))
+
+
+_K, _D = 4, 2000
+
+
+def _decomposed(name: str, alive: Any, cluster: int | None, generator: Any) -> Decomposition:
+    match name:
+        case "greedy":
+            return greedy(alive, _D, C, generator)
+        case "random":
+            return at_random(alive, _D, C, generator)
+        case _:
+            return by_flow(alive, _D, C, cluster, generator)
+
+
+def decompose(
+    variant: Any, generator: np.random.Generator, name: str, cluster: int
+) -> dict[str, Any]:
+    """A random instance in which each of four arms is the best of `cluster` users.
+
+    "value": assignments over α D + N K + 1 with the paper's α; "informed": the least number of
+    estimates of a pair over D/|A_i|; "ratio": α as it was found.
+    """
+    users = _K * cluster
+    alive = generator.random((users, _K)) < 0.7
+    alive[np.arange(users), np.arange(users) % _K] = True
+    found = _decomposed(name, alive, cluster, generator)
+    informed = np.zeros((users, _K))
+    for assignment in found.assignments:
+        counts = np.bincount(assignment.arms, minlength=_K)
+        useful = counts[assignment.arms] > C
+        informed[np.arange(users), assignment.arms] += assignment.copies * useful
+    share = float((informed / (_D / alive.sum(axis=1, keepdims=True)))[alive].min())
+    alpha = _K if name == "greedy" else -(-_K // min(_K, cluster // (C + 1)))
+    return {
+        "value": found.length / (alpha * _D + users * _K + 1),
+        "informed": share,
+        "ratio": found.ratio,
+    }
+
+
+_CLUSTERS = (6, 12, 24)
+"""U: C + 1, enough for two blocks of two arms, and K (C + 1)."""
+
+
+def _decompositions(quick: bool) -> list[Point]:
+    return [
+        Point(line=name, x=cluster, run=Computation(decompose, name, cluster))
+        for name in ("greedy", "random", "lp")
+        for cluster in _CLUSTERS
+    ]
+
+
+EXPERIMENTS = (
+    Experiment(
+        name="esfandiari-estimates",
+        paper=PAPER,
+        figure="Lemma 2",
+        title="Estimates from sums over groups",
+        x_label="size of the group",
+        y_label="mean error, variance",
+        points=lambda quick: [
+            Point(line=what, x=size, run=Computation(estimate, size, what))
+            for what in ("error", "variance")
+            for size in _SIZES
+        ],
+        repeat=(20, 100),
+        metric=value,
+        variants=("corrected",),
+        assumed="C = 5; the members' means lie evenly in [.1, .9], the first member's is .1. A "
+        "Bernoulli reward is 1/2-subgaussian.",
+        statements=(
+            claim("the estimate is unbiased", "Lemma 2", Matches("error", lambda size: 0.0)),
+            claim("it is √(4C + 1) times as subgaussian as a reward (here: its variance is at "
+                  "most (4C + 1)/4)", "Lemma 2", AtMost(("variance",), (4 * C + 1) / 4)),
+            ours("its variance is p_s(1−p_s) + 2 Σ p(1−p), so that it grows with the group",
+                 Matches("variance", exact_variance)),
+        ),
+    ),
+    Experiment(
+        name="esfandiari-decomposition",
+        paper=PAPER,
+        figure="Lemmas 3, 5 and 6, Corollaries 1 and 2",
+        title="Assignments that serve a demand",
+        x_label="users per cluster U",
+        y_label="assignments over α D + N K + 1",
+        points=_decompositions,
+        limit=1.0,
+        repeat=(8, 50),
+        metric=value,
+        variants=("corrected",),
+        assumed="K = 4, C = 5, D = 2,000, N = 4 U; every arm is alive for a user with probability "
+        ".7, and its own best arm always. U = 6 = C + 1, 12, and 24 = K (C + 1).",
+        statements=(
+            claim("greedy, α = K: at most α D + N K + 1 assignments for U >= C + 1", "3.4.1",
+                  AtMost(("greedy",), 1.0)),
+            claim("LP for U >= K (C + 1): α = 1", "Lemma 5, Corollary 1",
+                  Equal({("lp", 24): 1.0}, named("ratio"))),
+            claim("LP for U = 12, two blocks of two arms: α = 2", "Lemma 6, Corollary 2",
+                  AtMost(("lp",), 2.0, lambda x: x == 12, metric=named("ratio"))),
+            claim("LP: at most α D + N K + 1 assignments", "Lemma 3, Corollaries 1, 2",
+                  AtMost(("lp",), 1.0)),
+            claim("greedy and LP give every user D/|A_i| estimates of every alive arm",
+                  "Lemma 3, 3.4.1",
+                  AtMost(("greedy", "lp"), 1.0, sign=-1, metric=named("informed"))),
+            claim("random takes more than D assignments to do so (U = 24)", "3.4.2",
+                  AtMost(("random",), 1.0, lambda x: x == 24, sign=-1)),
+            ours("random serves everybody within 2 D assignments (U = 24)",
+                 AtMost(("random",), 1.0, lambda x: x == 24, sign=-1, metric=named("informed"))),
+        ),
+    ),
+)  # fmt: skip

@@ -1,0 +1,132 @@
+"""Theorems 3 to 5 of Esfandiari et al. 2022: lower bounds, on the instances of their proofs."""
+
+from functools import partial
+from itertools import product
+from math import inf, sqrt
+from typing import Any
+
+from posse.papers.checks import Exponent
+from posse.papers.esfandiari.setting import PAPER, anonymous, commit
+from posse.papers.experiment import Computation, Experiment, Point, claim
+from posse.papers.limits import Equal, at_least
+from posse.papers.sample import Sample, named, value
+
+_N, _K = 60, 3
+
+
+def _one_favourite(group_size: int, horizon: int) -> list[list[float]]:
+    """Means 1/2, and more by sqrt(CK/T)/2 for each user's one arm: Theorem 3's family."""
+    gap = sqrt(group_size * _K / horizon) / 2
+    return [[0.5 + gap * (arm == user % _K) for arm in range(_K)] for user in range(_N)]
+
+
+_SETTINGS = ((3, 20_000), (3, 200_000), (5, 20_000), (5, 200_000))
+
+
+def _theorem_3(quick: bool) -> list[Point]:
+    return [
+        Point(line=f"C = {c}", x=t, run=anonymous(_N, _one_favourite(c, t), t, c))
+        for c, t in _SETTINGS
+    ]
+
+
+def share_of_lower(sample: Sample) -> float | None:
+    """Regret as it was measured; the scale is in the limit of the check."""
+    return sample.regret
+
+
+def lower(line: str, x: float) -> float:
+    """.05 N sqrt(C K T)."""
+    return 0.05 * _N * sqrt(float(line.removeprefix("C = ")) * _K * x)
+
+
+_TIMES = (3_000, 30_000, 300_000)
+
+
+def _two_users_alike(horizon: int) -> list[list[float]]:
+    """Theorem 4's family: N = K = 3, C = 2; users 1 and 2 differ by T^(-1/3) in arms 1 and 2."""
+    gap = horizon ** (-1 / 3)
+    return [[0.5 + gap, 0.5 - gap, 0.0], [0.5 - gap, 0.5 + gap, 0.0], [0.0, 0.0, 1.0]]
+
+
+def _theorem_4(quick: bool) -> list[Point]:
+    return [
+        Point(line=f"c = {rate:g}", x=t, run=commit(3, _two_users_alike(t), t, 2, rate))
+        for rate in (0.02, 0.1, 0.5)
+        for t in _TIMES
+    ]
+
+
+def two_users(variant: Any, generator: Any) -> dict[str, Any]:
+    """Theorem 5's family, N = C = 2, by trying every assignment.
+
+    "informative": assignments whose sum differs between the two instances; "value": the least
+    regret of a round, on average over both.
+    """
+    instances = ([[1, 0], [0, 1]], [[0, 1], [1, 0]])
+    informative, least = 0, inf
+    for arms in product(range(2), repeat=2):
+        sums = [sum(means[user][arm] for user, arm in enumerate(arms)) for means in instances]
+        # a sum is seen only if both users are on one arm
+        informative += arms[0] == arms[1] and sums[0] != sums[1]
+        least = min(least, sum(2 - total for total in sums) / 2)
+    return {"value": float(least), "informative": float(informative)}
+
+
+_hard = partial(
+    Experiment,
+    paper=PAPER,
+    x_label="rounds T",
+    y_label="regret of all users",
+    metric=share_of_lower,
+    log_x=True,
+    log_y=True,
+    variants=("corrected",),
+)
+
+EXPERIMENTS = (
+    _hard(
+        name="esfandiari-lower",
+        figure="Theorem 3",
+        title="Algorithm 1 on the family of the lower bound",
+        points=_theorem_3,
+        repeat=(4, 20),
+        assumed="N = 60, K = 3, U = 20; Bernoulli means 1/2, and for each user's own arm "
+        "sqrt(CK/T)/2 more.",
+        statements=(
+            claim("regret is at least Ω(N √(CKT)) (here: a twentieth of it)", "Theorem 3",
+                  at_least(("C = 3", "C = 5"), lower)),
+        ),
+    ),
+    _hard(
+        name="esfandiari-unclustered",
+        figure="Theorem 4",
+        title="Explore-then-commit on the family without clusters",
+        points=_theorem_4,
+        repeat=(4, 20),
+        assumed="N = K = 3, C = 2, the two instances' gap T^(-1/3), as the proof sets it.",
+        statements=(
+            claim("any algorithm: at least Ω(T^⅔) (here: at least T^.6 with any learning rate)",
+                  "Theorem 4", Exponent(tuple(f"c = {c:g}" for c in (0.02, 0.1, 0.5)), 0.6, inf)),
+        ),
+    ),
+    Experiment(
+        name="esfandiari-few",
+        paper=PAPER,
+        figure="Theorem 5",
+        title="As many users as a group needs",
+        y_label="least regret of a round",
+        points=lambda quick: [Point(line="N = C = 2", run=Computation(two_users))],
+        repeat=(1, 1),
+        shape="bars",
+        metric=value,
+        variants=("corrected",),
+        assumed="Both instances of the proof, every assignment tried.",
+        statements=(
+            claim("no assignment tells the two instances apart", "Theorem 5",
+                  Equal({"N = C = 2": 0.0}, named("informative"))),
+            claim("so that regret is at least Ω(T): of any round 1 on average", "Theorem 5",
+                  at_least(("N = C = 2",), 1.0)),
+        ),
+    ),
+)  # fmt: skip

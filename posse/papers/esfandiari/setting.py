@@ -1,0 +1,46 @@
+"""The two classes of instances of Esfandiari et al. 2022 (appendix B), as run files."""
+
+from typing import Any
+
+PAPER = "Esfandiari et al. 2022"
+UNIFORM: dict[str, Any] = {"random": "uniform", "count": 5, "per_agent": True}
+COSINE: dict[str, Any] = {"random": "cosine", "count": 5, "dimensions": 10}
+C = 5
+ASSUMED = "N, K, C and T are lost in print: N = 100, K = 5, C = 5, T = 10⁵."
+RATES = {
+    ("greedy", "demand"): 0.0025,
+    ("greedy", "all"): 0.005,
+    ("random", "demand"): 0.02,
+    ("random", "all"): 0.005,
+    ("lp", "demand"): 0.02,
+    ("lp", "all"): 0.02,
+}
+"""BaSE's learning rate c by decomposition and feedback: the best of .0025, .005, .01, .02 and .04
+on three instances of each class that no figure uses (`esfandiari-rates` repeats it)."""
+SWEEPS = 0.1
+"""The same of explore-then-commit, of .1, .2 and .4."""
+
+
+def run(system: str, agents: int, means: Any, horizon: int, **parameters: Any) -> dict[str, Any]:
+    """N users with Bernoulli rewards."""
+    return {
+        "system": system,
+        "agents": {"count": agents},
+        "arms": {"kind": "bernoulli", "means": means},
+        "parameters": {"horizon": horizon, **parameters},
+    }
+
+
+def anonymous(
+    agents: int, means: Any, horizon: int, group_size: int = C, **parameters: Any
+) -> dict[str, Any]:
+    """Algorithm 1."""
+    return run("anonymous", agents, means, horizon, group_size=group_size, **parameters)
+
+
+def commit(
+    agents: int, means: Any, horizon: int, group_size: int = C, rate: float = SWEEPS
+) -> dict[str, Any]:
+    """Algorithm 2."""
+    given = {"group_size": group_size, "learning_rate": rate}
+    return run("explore-then-commit", agents, means, horizon, **given)

@@ -1,0 +1,197 @@
+"""Table I, the delays and the conditions on R of Li and Song 2022, by numbers."""
+
+import math
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from posse.papers.experiment import Computation, Experiment, Point, claim, ours
+from posse.papers.li.setting import PAPER
+from posse.papers.limits import AtMost, Equal, at_least
+from posse.papers.sample import named, value
+from protocol.federated import Schedule
+from topologies import graphs
+
+_KINDS: dict[str, Any] = {"star": graphs.star, "ring": graphs.ring, "complete": graphs.complete}
+_SIZES = (10, 50, 100)
+_LINKS: dict[str, Any] = {
+    "star": lambda m: 2 * (m - 1),
+    "ring": lambda m: m * m / 2,
+    "complete": lambda m: m * (m - 1) / 2,
+}
+
+
+def links(variant: Any, generator: Any, kind: str, agents: int) -> Any:
+    """d_G |E|, and the delay d_G - 1."""
+    graph = _KINDS[kind](agents)
+    return {"value": float(graph.diameter * graph.size), "delay": float(graph.diameter - 1)}
+
+
+def distance(variant: Any, generator: np.random.Generator, agents: int, which: str) -> Any:
+    """The diameter of a random 4-regular graph over log M / log(1/λ2), by either reading of λ2."""
+    graph = graphs.regular(agents, 4, generator)
+    made = nx.empty_graph(agents)
+    made.add_edges_from(graph.edges())
+    values = np.sort(np.linalg.eigvalsh(nx.to_numpy_array(made) / 4))
+    second = float(values[-2]) if which == "adjacency" else float(1 - values[-2])
+    return {"value": graph.diameter / (math.log(agents) / math.log(1 / second))}
+
+
+def _table(quick: bool) -> list[Point]:
+    return [
+        *(
+            Point(line=kind, x=m, run=Computation(links, kind, m))
+            for kind in _KINDS
+            for m in _SIZES
+        ),
+        *(
+            Point(line=f"4-regular, {which}", x=m, run=Computation(distance, m, which))
+            for which in ("adjacency", "Laplacian")
+            for m in _SIZES
+        ),
+    ]
+
+
+def waiting(variant: Any, generator: np.random.Generator, kind: str, agents: int) -> dict[str, Any]:
+    """The regret of the delay slots over 2M (d_G - 1), K = 100, ε = 1, T = 10^5, in plain numbers.
+
+    In a slot of the delay of round r every agent pulls the arm of its own largest ȳ; then all
+    average and eliminate.
+    """
+    arms, horizon = 100, 100_000
+    graph = _KINDS[kind](agents)
+    delay = graph.diameter - 1
+    schedule = Schedule(arms=arms, senders=agents, horizon=horizon, epsilon=1.0)
+    means = generator.uniform(0, 1, arms)
+    gaps = means.max() - means
+    active, kept = np.arange(arms), np.zeros((agents, arms))
+    observed, used, lost, r = 0, 0, 0.0, 0
+    while len(active) > 1:
+        r += 1
+        total = schedule.observations(r, len(active), observed)
+        new = total - observed
+        used += len(active) * new + delay
+        if used > horizon:
+            break
+        latest = generator.binomial(new, means[active], (agents, len(active))) / new
+        latest = latest + generator.laplace(0, schedule.scale(new), latest.shape)
+        kept[:, active] = (observed * kept[:, active] + new * latest) / total
+        observed = total
+        lost += delay * float(gaps[active[kept[:, active].argmax(axis=1)]].sum())
+        average = kept[:, active].mean(axis=0)
+        radius = schedule.radius(r, len(active), observed)
+        active = active[average.max() - average < 2 * radius]
+    return {"value": lost / (2 * agents * delay), "regret": lost}
+
+
+_FORMS: dict[str, Any] = {
+    "4 log T / (3 log pM)": lambda t, p, m: 4 * math.log(t) / (3 * math.log(p * m)),
+    "log T / log pM": lambda t, p, m: math.log(t) / math.log(p * m),
+    "2 log T / log M": lambda t, p, m: 2 * math.log(t) / math.log(m),
+    "3 log T / (4 log M)": lambda t, p, m: 3 * math.log(t) / (4 * math.log(m)),
+    "2 log T / log(M p^1.5)": lambda t, p, m: 2 * math.log(t) / math.log(m * p**1.5),
+}
+_SHARES, _AGENTS = (0.2, 0.4, 0.6, 0.8, 1.0), 50
+
+
+def loss(variant: Any, generator: Any, form: str, p: float) -> Any:
+    """T^(2/R) / p^1.5 over M at the R that a form of the condition asks for, T = 10^6, M = 50.
+
+    At most 1: R rounds lose no more than no communication would, M times.
+    """
+    horizon = 1e6
+    rounds = _FORMS[form](horizon, p, _AGENTS)
+    return {"value": horizon ** (2 / rounds) / p**1.5 / _AGENTS}
+
+
+def _losses(quick: bool) -> list[Point]:
+    return [
+        Point(line=form, x=p, run=Computation(loss, form, p)) for form in _FORMS for p in _SHARES
+    ]
+
+
+def everybody(p: float) -> bool:
+    """Full participation."""
+    return p == 1.0
+
+
+EXPERIMENTS = (
+    Experiment(
+        name="li-graphs",
+        paper=PAPER,
+        figure="Table I",
+        title="Links and delays of graphs",
+        x_label="agents M",
+        y_label="links of a round, or ratio",
+        points=_table,
+        repeat=(5, 20),
+        metric=value,
+        log_x=True,
+        log_y=True,
+        variants=("corrected",),
+        assumed="Regular graphs of degree 4, drawn at random.",
+        statements=(
+            claim("a round uses 2(M−1), M²/2 and M(M−1)/2 links on star, ring and complete graph",
+                  "Table I",
+                  Equal({(kind, m): _LINKS[kind](m) for kind in _KINDS for m in _SIZES})),
+            claim("the delay is d_G − 1: O(1) for the star, none for the complete graph", "Table I",
+                  Equal({("star", m): 1.0 for m in _SIZES}
+                        | {("complete", m): 0.0 for m in _SIZES}, named("delay"))),
+            claim("the ring's regret has O(M (M − 1)) more (here: its delay is at most M − 1)",
+                  "Table I", AtMost(("ring",), lambda line, m: m - 1, metric=named("delay"))),
+            claim("d-regular: d_G <= log M / log(1/λ2), λ2 of the Laplace matrix", "Table I",
+                  AtMost(("4-regular, Laplacian",), 1.0)),
+            ours("the same with λ2 of the normalised adjacency matrix",
+                 AtMost(("4-regular, adjacency",), 1.0)),
+        ),
+    ),
+    Experiment(
+        name="li-delays",
+        paper=PAPER,
+        figure="Theorem 3, equation 29",
+        title="The regret of the slots in which means travel",
+        y_label="over 2M (d_G − 1)",
+        points=lambda quick: [
+            Point(line=kind, run=Computation(waiting, kind, _AGENTS)) for kind in ("star", "ring")
+        ],
+        limit=1.0,
+        repeat=(20, 200),
+        shape="bars",
+        metric=value,
+        variants=("corrected",),
+        assumed="M = 50, K = 100, means U[0, 1], T = 10⁵, ε = 1; in plain numbers, without "
+        "messages.",
+        statements=(
+            claim("at most 2M (d_G − 1) (1 − Δ), O(M (d_G − 1))", "Theorem 3, equation 29",
+                  AtMost(("star", "ring"), 1.0)),
+        ),
+    ),
+    Experiment(
+        name="li-no-loss",
+        paper=PAPER,
+        figure="Remarks 2, 3 and 5",
+        title="When R rounds are not worse than no communication",
+        x_label="participation p",
+        y_label="T^(2/R) / (p^1.5 M)",
+        points=_losses,
+        limit=1.0,
+        repeat=(1, 1),
+        metric=value,
+        log_y=True,
+        variants=("corrected",),
+        assumed="M = 50, T = 10⁶. The last form is the solution of T^(2/R) / p^1.5 <= M.",
+        statements=(
+            claim("T^(2/R)/p^1.5 <= M for R >= 4 log T / (3 log pM)", "Remark 2",
+                  AtMost(("4 log T / (3 log pM)",), 1.0)),
+            claim("T^(2/R)/p <= M for R >= log T / log pM (at p = 1)", "appendix C",
+                  AtMost(("log T / log pM",), 1.0, everybody)),
+            claim("DDP-MAB and HDP-MAB (p = 1): T^(2/R) <= M for R >= 2 log T / log M",
+                  "Remarks 3 and 5", AtMost(("2 log T / log M",), 1.0, everybody)),
+            claim("p = 1: with R = 3 log T / (4 log M) the regret is still M R_C(T)", "IV-C2",
+                  at_least(("3 log T / (4 log M)",), 1.0, everybody)),
+            ours("T^(2/R)/p^1.5 <= M for R >= 2 log T / log(M p^1.5)",
+                 AtMost(("2 log T / log(M p^1.5)",), 1.0)),
+        ),
+    ),
+)  # fmt: skip

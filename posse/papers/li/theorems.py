@@ -1,0 +1,240 @@
+"""Theorems 1 to 4 and Corollaries 1 and 2 of Li and Song 2022: rounds, cost and regret."""
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from posse.papers.checks import Alike
+from posse.papers.experiment import SEED, Experiment, Finding, Measured, Point, claim
+from posse.papers.li.setting import GRAPHS, LONG, PAPER, bounded, cdp, ddp, hdp, instance, parts
+from posse.papers.limits import AtMost, Equal, UnderTheory
+from posse.papers.sample import communications, cost, cost_of_a_round, regret
+from posse.plan import prepare
+from posse.theory.bounds import mean_gaps, positive
+from posse.theory.federated import elimination_rounds
+
+_TEN: dict[str, Any] = {"kind": "bernoulli", "means": {"random": "uniform", "count": 10}}
+_M = 50
+
+
+def _free(noise: str = "printed") -> dict[str, Any]:
+    return cdp(arms=_TEN, horizon=LONG, noise=noise)
+
+
+@dataclass(frozen=True)
+class FewRounds:
+    """Every run takes at most ⌈log2(1/Δ) + 1⌉ rounds, Δ the smallest gap of its instance."""
+
+    line: str
+    run: dict[str, Any]
+
+    def __call__(self, measured: Measured) -> Finding:
+        """See `Check`."""
+        spec = prepare({**self.run, "seed": SEED, "variant": measured.variant}).spec
+        samples = measured.runs[self.line, 0.0]
+        spare = []
+        for number, sample in enumerate(samples):
+            gaps = mean_gaps(spec, number)
+            assert gaps is not None
+            limit = elimination_rounds(float(positive(gaps).min()))
+            spare.append(limit - (sample.communications or 0))
+        over = sum(rest < 0 for rest in spare)
+        return Finding(
+            answer="not borne out" if over else "borne out",
+            said=f"in {len(samples) - over} of {len(samples)} runs; at least {min(spare)} to spare",
+        )
+
+
+_ROUNDS, _SHARE = (2, 3, 4, 5), 0.6
+
+
+def _limited(quick: bool) -> list[Point]:
+    return [
+        *(Point(line=f"p={p:g}", x=r, run=bounded(r, participation=p))
+          for p in (1.0, _SHARE) for r in _ROUNDS),
+        Point(line="without a limit", run=cdp(arms=instance()[0], horizon=LONG)),
+    ]  # fmt: skip
+
+
+def equation_26(line: str, x: float) -> float:
+    """M Σ_k Δ_k n_k with the proof's constants, ε = 1, the one instance and T = 10^6:
+
+    n_k = max(96 log(R²KT) / (p Δ_k² Δ^(2/R)), 16 R sqrt(6 log(R²KT)) / (√M p^1.5 ε Δ_k Δ^(1/R)))
+    over M.
+    """
+    p, arms = float(line[2:]), 100
+    gaps = instance()[1][1:]
+    logs, least = math.log(x**2 * arms * LONG), float(gaps[0])
+    chance = 96 * logs / (p * gaps**2 * least ** (2 / x))
+    noise = 16 * x * math.sqrt(6 * logs) / (math.sqrt(_M) * p**1.5 * gaps * least ** (1 / x))
+    return float((gaps * np.maximum(chance, noise)).sum())
+
+
+@dataclass(frozen=True)
+class TimesMore:
+    """The regret is at most min(M, T^(2/R) / p^1.5) times that without a limit."""
+
+    lines: tuple[str, ...]
+
+    def __call__(self, measured: Measured) -> Finding:
+        """See `Check`."""
+        free = measured.mean("without a limit", 0.0)[0]
+
+        def limit(line: str, rounds: float) -> float:
+            return float(free * min(_M, LONG ** (2 / rounds) / float(line[2:]) ** 1.5))
+
+        return AtMost(self.lines, limit)(measured)
+
+
+_TWENTY = 20
+
+
+def _over_graph(kind: str, **parameters: Any) -> dict[str, Any]:
+    return ddp(GRAPHS[kind], agents=_TWENTY, arms=_TEN, **parameters)
+
+
+_DIAMETER = {"complete": 1, "star": 2, "ring": 10}
+_EDGES = {"complete": 190, "star": 19, "ring": 20}
+_KINDS = tuple(_DIAMETER)
+_CUT = {"max_rounds": 3, "gap": 0.05}
+
+
+def _graphs(quick: bool) -> list[Point]:
+    return [
+        *(Point(line=kind, run=_over_graph(kind)) for kind in _KINDS),
+        *(Point(line=f"{kind}, R = 3", run=_over_graph(kind, **_CUT)) for kind in _KINDS),
+        Point(line="CDP-MAB, R = 3", run=cdp(_TWENTY, _TEN, **_CUT)),
+    ]
+
+
+def _links(kind: str) -> float:
+    """d_G Σ d_i / 2."""
+    return float(_DIAMETER[kind] * _EDGES[kind])
+
+
+_PARTS = {
+    "four complete": (parts("complete", 5, 5, 5, 5), 1),
+    "four stars": (parts("star", 5, 5, 5, 5), 2),
+    "four rings": (parts("ring", 5, 5, 5, 5), 2),
+}
+
+
+def _over_parts(name: str, **parameters: Any) -> dict[str, Any]:
+    return hdp(_PARTS[name][0], agents=_TWENTY, arms=_TEN, **parameters)
+
+
+def _components(quick: bool) -> list[Point]:
+    return [
+        *(Point(line=name, run=_over_parts(name)) for name in _PARTS),
+        *(Point(line=f"{name}, R = 3", run=_over_parts(name, **_CUT)) for name in _PARTS),
+        Point(line="CDP-MAB, R = 3", run=cdp(_TWENTY, _TEN, **_CUT)),
+    ]
+
+
+def _round_at_most(name: str, less: int) -> float:
+    """c2 M max_q (d_q - `less`) + c1 Q with c1 = 50, c2 = 1, Q = 4."""
+    return float(_TWENTY * (_PARTS[name][1] - less) + 50 * 4)
+
+
+_theorem = partial(Experiment, paper=PAPER, y_label="regret", metric=regret, shape="bars")
+
+EXPERIMENTS: tuple[Experiment, ...] = (
+    _theorem(
+        name="li-theorem-1",
+        figure="Theorem 1",
+        title="Rounds, cost and regret of CDP-MAB",
+        y_label="rounds of communication",
+        metric=communications,
+        points=lambda quick: [Point(line="CDP-MAB", run=_free())],
+        repeat=(30, 100),
+        variants=("corrected",),
+        assumed="M = 50, K = 10, means U[0, 1], T = 10⁶, ε = 1; every run has its own instance.",
+        statements=(
+            claim("at most ⌈log(1/Δ) + 1⌉ rounds (log to the base 2)", "Theorem 1, proof",
+                  FewRounds("CDP-MAB", _free())),
+            claim("a communication cost of c1 M for each round", "Theorem 1",
+                  Equal({"CDP-MAB": 25.0 * _M}, cost_of_a_round)),
+            claim("regret below the proof's sum over the arms", "Theorem 1, equation 22",
+                  UnderTheory("CDP-MAB", 0.0, _free())),
+        ),
+    ),
+    _theorem(
+        name="li-theorem-2",
+        figure="Theorem 2",
+        title="CDP-MAB in R rounds with partial participation",
+        x_label="rounds R",
+        shape="points",
+        points=_limited,
+        repeat=(10, 100),
+        log_y=True,
+        variants=("corrected",),
+        assumed="M = 50, K = 100, one instance whose smallest gap is told, T = 10⁶, ε = 1, c1 = "
+        "25. R = 2 with p = .6 and less does not end before T.",
+        statements=(
+            claim("a communication cost of c1 ⌈pM⌉ R (runs that identify an arm before may save "
+                  "rounds: at most)", "Theorem 2",
+                  AtMost(("p=1", "p=0.6"),
+                         lambda line, r: 25 * math.ceil(_M * float(line[2:]) - 1e-9) * r,
+                         metric=cost)),
+            claim("regret below the proof's sum over the arms", "Theorem 2, equation 26",
+                  AtMost(("p=1", "p=0.6"), equation_26)),
+            claim("min(M, T^(2/R)/p^1.5) times the regret without a limit at most", "I, Theorem 2",
+                  TimesMore(("p=1", "p=0.6"))),
+        ),
+    ),
+    _theorem(
+        name="li-theorem-3",
+        figure="Theorem 3, Corollary 1, Table I",
+        title="Cost and regret of DDP-MAB, without a limit and in three rounds",
+        points=_graphs,
+        repeat=(10, 100),
+        variants=("corrected",),
+        assumed="M = 20, K = 10, T = 10⁵, ε = 1, c2 = 1; in three rounds the smallest gap is told "
+        "to be .05.",
+        statements=(
+            claim("a round costs c2 d_G Σ d_i / 2 (on star, ring and complete graph exactly)",
+                  "Theorem 3", Equal({kind: _links(kind) for kind in _KINDS}, cost_of_a_round)),
+            *(
+                claim(f"{kind}: regret below the proof's sum with the delay's share",
+                      "Theorem 3, equations 22, 29", UnderTheory(kind, 0.0, _over_graph(kind)))
+                for kind in _KINDS
+            ),
+            claim("R rounds: a cost of c2 d_G R Σ d_i / 2 at most", "Corollary 1",
+                  AtMost(tuple(f"{kind}, R = 3" for kind in _KINDS),
+                         lambda line, x: 3 * _links(line.partition(",")[0]), metric=cost)),
+            claim("R rounds: the regret is that of CDP-MAB and O(M (d_G − 1)) (here: within 10 %)",
+                  "Corollary 1",
+                  Alike(("CDP-MAB, R = 3", *(f"{kind}, R = 3" for kind in _KINDS)), 0.1)),
+        ),
+    ),
+    _theorem(
+        name="li-theorem-4",
+        figure="Theorem 4, Corollary 2",
+        title="Cost and regret of HDP-MAB, without a limit and in three rounds",
+        points=_components,
+        repeat=(10, 100),
+        assumed="M = 20 in four components of five, K = 10, T = 10⁵, ε = 1, c1 = 50, c2 = 1; in "
+        "three rounds the smallest gap is told to be .05.",
+        statements=(
+            claim("a round costs at most c2 M max d_G + c1 Q", "Theorem 4",
+                  AtMost(tuple(_PARTS), lambda line, x: _round_at_most(line, 0),
+                         metric=cost_of_a_round)),
+            *(
+                claim(f"{name}: regret below the proof's sum with the delay's share",
+                      "Theorem 4, equations 22, 34", UnderTheory(name, 0.0, _over_parts(name)),
+                      "corrected")
+                for name in _PARTS
+            ),
+            claim("R rounds: a cost of (c2 M max (d_G − 1) + c1 Q) R at most", "Corollary 2",
+                  AtMost(tuple(f"{name}, R = 3" for name in _PARTS),
+                         lambda line, x: 3 * _round_at_most(line.partition(",")[0], 1),
+                         metric=cost)),
+            claim("R rounds: the regret is that of CDP-MAB and O(M max d_G) (here: within 10 %)",
+                  "Corollary 2",
+                  Alike(("CDP-MAB, R = 3", *(f"{name}, R = 3" for name in _PARTS)), 0.1)),
+        ),
+    ),
+)  # fmt: skip

@@ -1,0 +1,71 @@
+"""The noise itself: what the low bits of a noisy number give away (Mironov 2012)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from agent.noise import SeededNoise
+from posse.errors import PosseError
+from posse.papers.audit import ASSUMED, Spends, audits, counted, numpy_adds, points, seed
+from posse.papers.experiment import Experiment, Finding, Measured, ours
+
+
+def numpy_noise(
+    variant: Any, generator: np.random.Generator, trials: int, epsilon: float
+) -> dict[str, Any]:
+    """Numpy's Laplace noise on 1 and on 0. S: no draw of numpy's makes the release from 0."""
+    return _looked_at(SeededNoise(seed(generator)), trials, epsilon)
+
+
+def field_noise(
+    variant: Any, generator: np.random.Generator, trials: int, epsilon: float
+) -> dict[str, Any]:
+    """The field's noise, looked at in the same way."""
+    from posse.security.noise import FieldNoise  # noqa: PLC0415
+
+    try:
+        noise = FieldNoise()
+    except PosseError as error:
+        return {"missing": str(error), "value": None}
+    return _looked_at(noise, trials, epsilon)
+
+
+def _looked_at(noise: Any, trials: int, epsilon: float) -> dict[str, Any]:
+    def hits(true: float) -> int:
+        released = noise.noisy(np.full(trials, true), 1.0, 1 / epsilon)
+        return sum(not numpy_adds(0.0, float(y), 1 / epsilon) for y in released)
+
+    return counted(hits(1.0), hits(0.0), trials, epsilon)
+
+
+@dataclass(frozen=True)
+class FieldSpends:
+    """The field's noise spends no more than ε, where it is installed."""
+
+    def __call__(self, measured: Measured) -> Finding:
+        """See `Check`."""
+        numbers = measured.runs["python-dp", 0.0][0].numbers
+        if "missing" in numbers:
+            return Finding(answer="not run", said=numbers["missing"])
+        return Spends("python-dp")(measured)
+
+
+EXPERIMENTS: tuple[Experiment, ...] = (
+    audits(
+        name="noise-bits",
+        paper="The noise itself",
+        title="What the low bits of a noisy number give away",
+        points=points({
+            "numpy": (numpy_noise, 1.0),
+            "python-dp": (field_noise, 1.0),
+        }),
+        variants=("corrected",),
+        assumed=f"{ASSUMED} ε = 1, Laplace noise on 1 and on 0.",
+        statements=(
+            ours("numpy's Laplace noise is ε-differentially private in floating point",
+                 Spends("numpy")),
+            ours("the field's noise (Google's library) is", FieldSpends()),
+        ),
+    ),
+)  # fmt: skip

@@ -1,0 +1,174 @@
+"""Propositions 4.2 and 5.2 of Rio et al. 2023: how likely the best arm is voted out."""
+
+from typing import Any
+
+from posse.measure.confidence import wilson
+from posse.papers.experiment import (
+    Answer,
+    Computation,
+    Experiment,
+    Finding,
+    Measured,
+    Point,
+    claim,
+    ours,
+)
+from posse.papers.limits import AtMost, Right
+from posse.papers.rio.setting import DELTA, PAPER, dp
+from posse.papers.sample import Sample, value
+from protocol.mase import threshold
+
+_BETAS, _COUNTS = (0.3, 0.5, 0.8), (64, 256, 1024)
+_RUN = "DP-MASE, share of agents that err"
+
+
+def majority(variant: Any, generator: Any, agents: int, wrong: float, votes: int) -> Any:
+    """P(Bin(N, p) >= M): some M of N agents vote wrongly, if each does with probability p."""
+    from scipy.stats import binom  # noqa: PLC0415
+
+    return {"value": float(binom.sf(votes - 1, agents, wrong))}
+
+
+def _majorities(quick: bool) -> list[Point]:
+    return [
+        *(
+            Point(
+                line=f"β = {beta:g}",
+                x=n,
+                run=Computation(majority, n, beta, threshold(DELTA, beta)),
+            )
+            for beta in _BETAS
+            for n in _COUNTS
+        ),
+        Point(line=_RUN, x=64, run=dp(64, 0.25)),
+    ]
+
+
+def erred(sample: Sample) -> float | None:
+    """The share of agents that voted against the best arm, arm 0."""
+    if sample.status == "computed":
+        return value(sample)
+    return len(_wrong(sample)) / len(sample.answers)
+
+
+def _wrong(sample: Sample) -> set[int]:
+    return {int(agent) for _, agent, arm in sample.log.get("votes", []) if int(arm) == 0}
+
+
+class SeldomWrong:
+    """Agents vote against the best arm with at most this probability (Wilson)."""
+
+    def __init__(self, limit: float) -> None:
+        self.limit = limit
+
+    def __call__(self, measured: Measured) -> Finding:
+        """See `Check`."""
+        samples = measured.runs[_RUN, 64]
+        agents = sum(len(sample.answers) for sample in samples)
+        low, high = wilson(sum(len(_wrong(sample)) for sample in samples), agents)
+        answer: Answer = "borne out" if high <= self.limit else "undecided"
+        if low > self.limit:
+            answer = "not borne out"
+        return Finding(
+            answer=answer,
+            said=f"of {agents:,} agents {low:.2%} to {high:.2%} did; β is 50 %",
+        )
+
+
+_ETA, _ARMS = 0.9, 10
+_XIS = (0.05, 0.1)
+
+
+def _local(xi: float) -> tuple[float, int]:
+    """η_ξ, and M from it."""
+    eta = 1 - (1 - _ETA) / (1 - xi) ** (_ARMS - 1)
+    return eta, threshold(DELTA, eta)
+
+
+def bound(variant: Any, generator: Any, xi: float, a: int) -> Any:
+    """(1 - I_ξ(a+1, M)) δ η_ξ^a of Proposition 5.2."""
+    from scipy.special import betainc  # noqa: PLC0415
+
+    eta, votes = _local(xi)
+    return {"value": float((1 - betainc(a + 1, votes, xi)) * DELTA * eta**a)}
+
+
+def _bound_points(quick: bool) -> list[Point]:
+    found = []
+    for xi in _XIS:
+        eta, votes = _local(xi)
+        found += [
+            Point(line=f"the bound, ξ = {xi:g}", x=a, run=Computation(bound, xi, a))
+            for a in (1, 10, 100, 1000)
+        ]
+        found.append(
+            Point(
+                line=f"its model, ξ = {xi:g}",
+                x=1,
+                run=Computation(majority, 64, eta * (1 - xi), votes),
+            )
+        )
+    return found
+
+
+class OverTheMinimum:
+    """In its own model the failure is at most the minimum over a that is taken."""
+
+    def __call__(self, measured: Measured) -> Finding:
+        """See `Check`."""
+        said, over = [], False
+        for xi in _XIS:
+            line = f"the bound, ξ = {xi:g}"
+            least = min(measured.values(line, a)[0] for a in measured.places(line))
+            (fails,) = measured.values(f"its model, ξ = {xi:g}", 1)
+            over = over or fails > least
+            said.append(f"ξ = {xi:g}: {fails:.2g}, the minimum is below {least:.2g}")
+        return Finding(answer="not borne out" if over else "borne out", said="; ".join(said))
+
+
+EXPERIMENTS = (
+    Experiment(
+        name="rio-failure",
+        paper=PAPER,
+        figure="Proposition 4.2",
+        title="How likely M agents err together",
+        x_label="number of agents N",
+        y_label="probability",
+        points=_majorities,
+        limit=DELTA,
+        repeat=(80, 200),
+        metric=erred,
+        keep_log=True,
+        log_x=True,
+        assumed="δ = .05, M = ⌈log δ / log β⌉ = 3, 5, 14. Measured: DP-MASE, ε = .25, Problem 1.",
+        statements=(
+            claim("M wrong votes have at most the probability β^M <= δ, if each agent errs with "
+                  "probability β", "Proposition 4.2, proof",
+                  AtMost(tuple(f"β = {beta:g}" for beta in _BETAS), DELTA)),
+            claim("DP-MASE fails with probability at most δ", "Proposition 4.2",
+                  Right(DELTA, _RUN)),
+            ours("agents err so seldom (.031 is enough for M = 5 of N = 64) that it holds all the "
+                 "same", SeldomWrong(0.031)),
+        ),
+    ),
+    Experiment(
+        name="rio-minimum",
+        paper=PAPER,
+        figure="Proposition 5.2",
+        title="The failure bound of Corrupted Elimination",
+        x_label="α",
+        y_label="(1 − I_ξ(α+1, M)) δ η_ξ^α",
+        points=_bound_points,
+        repeat=(1, 1),
+        metric=value,
+        log_x=True,
+        log_y=True,
+        variants=("corrected",),
+        assumed="K = 10, η = .9, δ = .05. Its model: each of N = 64 agents errs with probability "
+        "η_ξ, and its vote is sent with probability 1 − ξ.",
+        statements=(
+            claim("the failure probability is at most min_α (1 − I_ξ(α+1, M)) δ η_ξ^α",
+                  "Proposition 5.2", OverTheMinimum()),
+        ),
+    ),
+)  # fmt: skip

@@ -1,0 +1,100 @@
+"""The two problems of Rio et al. 2023 (appendix C.1) and their systems as run files."""
+
+from typing import Any
+
+from posse.papers.experiment import Point
+
+PAPER = "Rio et al. 2023"
+PROBLEMS: dict[int, dict[str, Any]] = {
+    1: {"kind": "bernoulli", "means": [0.7, 0.5, 0.3] + [0.1] * 7},
+    2: {"kind": "gaussian", "means": [11.0, 10.8] + [10.4] * 8, "sd": 0.5},
+}
+DELTA = 0.05
+ASSUMED = "N = 64, 128, 256, 512, 1024 (the text says 64 to 1024; quick: 64 and 256)."
+SPREAD = "The deviation of Problem 2's rewards is not printed: 0.5."
+CONTRADICTION = (
+    "M contradicts itself in the paper: line 1 of Algorithm 3 takes it from log η (printed), the "
+    "text after Proposition 5.3 from log η_ξ (corrected)."
+)
+
+
+def agents(quick: bool) -> list[int]:
+    """N of the figures."""
+    return [64, 256] if quick else [64, 128, 256, 512, 1024]
+
+
+def run(
+    system: str, count: int, problem: int = 1, activity: Any = None, **parameters: Any
+) -> dict[str, Any]:
+    """One system with N = `count` on a problem."""
+    table: dict[str, Any] = {"count": count}
+    if activity:
+        table["activity"] = activity
+    parameters = {"delta": DELTA, **parameters}
+    return {
+        "system": system,
+        "agents": table,
+        "arms": PROBLEMS[problem],
+        "parameters": parameters,
+    }
+
+
+def dp(count: int, epsilon: float, beta: float = 0.5, **more: Any) -> dict[str, Any]:
+    """DP-MASE."""
+    return run("dp-mase", count, epsilon=epsilon, beta=beta, **more)
+
+
+def corrupted(count: int, xi: float, eta: float = 0.9, **more: Any) -> dict[str, Any]:
+    """Corrupted Elimination, at ξ = 0 the algorithm of Féraud et al. 2019."""
+    return run("corrupted-elimination", count, xi=xi, eta=eta, **more)
+
+
+EPSILONS = (0.05, 0.1, 0.25)
+XIS = (0.0, 0.05, 0.1)
+
+
+def dp_lines(panel: str) -> tuple[str, ...]:
+    """DP-MASE's lines, the most private first."""
+    return tuple(f"{panel}: ε={epsilon:g}" for epsilon in EPSILONS)
+
+
+def xi_lines(panel: str) -> tuple[str, ...]:
+    """Corrupted Elimination's lines, the least corrupted first."""
+    return tuple(f"{panel}: ξ={xi:g}" for xi in XIS)
+
+
+def dp_points(panel: str, problem: int, counts: list[int]) -> list[Point]:
+    """DP-MASE against N; on Problem 2, whose rewards have no bound, only as printed.
+
+    With 64 agents the last votes fall into the second or the third epoch, which is four times as
+    long, so that means need many runs.
+    """
+    return [
+        Point(
+            line=line,
+            x=n,
+            run=dp(n, epsilon, problem=problem),
+            times=10 if n == 64 else 1,
+            variants=("corrected", "printed") if problem == 1 else ("printed",),
+        )
+        for n in counts
+        for line, epsilon in zip(dp_lines(panel), EPSILONS, strict=True)
+    ]
+
+
+def xi_points(panel: str, problem: int, counts: list[int]) -> list[Point]:
+    """Corrupted Elimination against N."""
+    return [
+        Point(line=line, x=n, run=corrupted(n, xi, problem=problem))
+        for n in counts
+        for line, xi in zip(xi_lines(panel), XIS, strict=True)
+    ]
+
+
+def baselines(panel: str, problem: int, counts: list[int]) -> list[Point]:
+    """CENTRAL and INDEPENDENT against N."""
+    return [
+        Point(line=f"{panel}: {name}", x=n, run=run(name.lower(), n, problem))
+        for n in counts
+        for name in ("CENTRAL", "INDEPENDENT")
+    ]

@@ -1,0 +1,144 @@
+"""What else section 6 and the propositions of Rio et al. 2023 say about the rounds."""
+
+import math
+from typing import Any
+
+from posse.papers.checks import Above, Exponent, Falling, Ratio
+from posse.papers.experiment import Experiment, Point, claim, ours
+from posse.papers.limits import AtMost, Right
+from posse.papers.rio.setting import ASSUMED, DELTA, PAPER, PROBLEMS, agents, corrupted, dp, run
+from posse.papers.sample import messages
+from posse.spec.activity import ActivitySpec
+from posse.theory.mase import samples_of_epochs
+from protocol.mase import threshold
+
+_EPSILONS = (0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
+
+
+def _epsilons(quick: bool) -> list[Point]:
+    return [Point(line="DP-MASE", x=epsilon, run=dp(256, epsilon)) for epsilon in _EPSILONS]
+
+
+_GAMMAS = (0.0, 0.2, 0.4, 0.6, 0.8)
+_N, _BETA, _EPSILON = 256, 0.5, 0.25
+_VOTES = threshold(DELTA, _BETA)
+
+
+def slowest_voter(gamma: float) -> float:
+    """1/p*, p* the probability of the M-th most likely of N = 256 agents, P(n) ∝ n^-γ."""
+    rates = ActivitySpec(kind="power", gamma=gamma).rates(_N)
+    return float(1 / sorted(rates)[-_VOTES])
+
+
+def _activities(quick: bool) -> list[Point]:
+    return [
+        Point(
+            line="DP-MASE",
+            x=slowest_voter(gamma),
+            run=dp(_N, _EPSILON, _BETA, activity={"kind": "power", "gamma": gamma}),
+        )
+        for gamma in _GAMMAS
+    ]
+
+
+def at_most_rounds(line: str, x: float) -> float:
+    """Equation 8: (T(β) + log(1/δ) / (4 p*)) / p*, 1/p* = x, T(β) with the proof's constants."""
+    samples = samples_of_epochs(0.2, 10, _BETA, _EPSILON)
+    return x * (samples + x * math.log(1 / DELTA) / 4)
+
+
+def _messages(quick: bool) -> list[Point]:
+    return [
+        Point(line=line, x=n, run=of)
+        for n in agents(quick)
+        for line, of in (
+            ("DP-MASE ε=0.1", dp(n, 0.1)),
+            ("Corrupted ξ=0", corrupted(n, 0.0)),
+            ("CENTRAL", run("central", n)),
+        )
+    ]
+
+
+def _clipped(quick: bool) -> list[Point]:
+    def of(system: str, **parameters: Any) -> dict[str, Any]:
+        return {**run(system, 64, 2, **parameters), "arms": {**PROBLEMS[2], "clip": [10.0, 11.5]}}
+
+    return [
+        Point(line="DP-MASE, clipped", run=of("dp-mase", epsilon=0.25, beta=0.5)),
+        Point(line="INDEPENDENT, clipped", run=of("independent")),
+    ]
+
+
+EXPERIMENTS = (
+    Experiment(
+        name="rio-epsilon",
+        paper=PAPER,
+        figure="section 6.2",
+        title="Sample complexity of DP-MASE against ε",
+        x_label="ε",
+        y_label="rounds",
+        points=_epsilons,
+        repeat=(20, 100),
+        log_x=True,
+        log_y=True,
+        assumed="Problem 1, N = 256, β = .5.",
+        statements=(
+            claim("a significant increase for ε below .1 (here: by half at ε = .05)", "6.2",
+                  Ratio(("DP-MASE", 0.05), ("DP-MASE", 0.1), 1.5, math.inf)),
+            claim("relatively stable for larger ε (here: within a quarter of that at ε = .25)",
+                  "6.2", Ratio(("DP-MASE", 0.1), ("DP-MASE", 0.25), 0.8, 1.25)),
+        ),
+    ),
+    Experiment(
+        name="rio-active",
+        paper=PAPER,
+        figure="Proposition 4.3",
+        title="Rounds of DP-MASE against the M-th most active agent",
+        x_label="1/p*",
+        y_label="rounds",
+        points=_activities,
+        repeat=(20, 100),
+        log_x=True,
+        log_y=True,
+        assumed="Problem 1, N = 256, M = 5, ε = .25; P(n) ∝ n^-γ, γ = 0, .2, .4, .6, .8.",
+        statements=(
+            claim("scales with 1/p*: one waits for the M-th most frequent agent", "4.2",
+                  Exponent(("DP-MASE",), 0.9, 1.1)),
+            claim("at most T(β)/p* + log(1/δ)/4p*², the constants of the proof",
+                  "Proposition 4.3, equation 8", AtMost(("DP-MASE",), at_most_rounds)),
+        ),
+    ),
+    Experiment(
+        name="rio-messages",
+        paper=PAPER,
+        title="Messages to the coordinator, Problem 1",
+        x_label="number of agents N",
+        y_label="messages from agents",
+        points=_messages,
+        metric=messages,
+        repeat=(10, 20),
+        log_x=True,
+        log_y=True,
+        assumed=f"{ASSUMED} The paper defines no cost of communication.",
+        statements=(
+            ours("DP-MASE sends less than Corrupted Elimination, and that less than CENTRAL",
+                 Falling(("CENTRAL", "Corrupted ξ=0", "DP-MASE ε=0.1"))),
+        ),
+    ),
+    Experiment(
+        name="rio-clipped",
+        paper=PAPER,
+        title="DP-MASE on Problem 2, its rewards clipped",
+        y_label="rounds",
+        points=_clipped,
+        repeat=(20, 100),
+        shape="bars",
+        assumed="N = 64, deviation .5, rewards clipped to [10, 11.5] and mapped onto [0, 1], so "
+        "that gaps are divided by 1.5 and more; ε = .25.",
+        statements=(
+            ours("clipped, collaboration still beats INDEPENDENT",
+                 Above(("INDEPENDENT, clipped",), ("DP-MASE, clipped",))),
+            ours("and the best arm is found with probability at least .95", Right(0.05)),
+        ),
+    ),
+)  # fmt: skip

@@ -1,0 +1,113 @@
+"""What an experiment keeps of one repetition, and the numbers that it is judged by.
+
+This is the one place where experiments read a run's record.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from posse.results.cooperative import CooperativeDetail
+from posse.results.record import RunRecord
+
+
+class Sample(msgspec.Struct, frozen=True, kw_only=True):
+    """One repetition, without what no figure needs: a thousand agents' links are large.
+
+    `cost` and `communications` are what the run counted of links and of rounds, `messages` what
+    agents sent to the coordinator, `spent` the largest ε' of an agent's ledger. `numbers` is what a
+    computation gave, by name; `log` is there only if the experiment keeps it.
+    """
+
+    status: str
+    best_arm: int | None = None
+    answers: list[int | None] = []
+    rounds: float | None = None
+    regret: float | None = None
+    curve: list[list[float]] | None = None
+    pulls_per_arm: list[int] = []
+    cost: float | None = None
+    communications: int | None = None
+    messages: int | None = None
+    epsilon_prime: float | None = None
+    numbers: dict[str, Any] = {}
+    log: dict[str, list[list[float]]] = {}
+
+
+def of_run(record: RunRecord, keep_log: bool) -> Sample:
+    """The sample of a run."""
+    told, detail, spent = record.communication, record.detail, None
+    if isinstance(detail, CooperativeDetail) and detail.epsilon_prime_per_agent:
+        spent = max(detail.epsilon_prime_per_agent)
+    return Sample(
+        status=record.status,
+        best_arm=record.best_arm,
+        answers=record.answers,
+        rounds=record.rounds,
+        regret=record.regret,
+        curve=record.regret_curve,
+        pulls_per_arm=record.pulls_per_arm,
+        cost=told.cost,
+        communications=told.rounds,
+        messages=told.links.agent_coordinator,
+        epsilon_prime=spent,
+        log=record.log if keep_log else {},
+    )
+
+
+Metric = Callable[[Sample], float | None]
+
+
+def rounds(sample: Sample) -> float | None:
+    """Rounds until the answer: activations of one agent (Rio et al.)."""
+    return sample.rounds
+
+
+def regret(sample: Sample) -> float | None:
+    """Regret at the end."""
+    return sample.regret
+
+
+def messages(sample: Sample) -> float | None:
+    """Data messages from agents to the coordinator."""
+    return sample.messages
+
+
+def communications(sample: Sample) -> float | None:
+    """Rounds of communication."""
+    return sample.communications
+
+
+def cost(sample: Sample) -> float | None:
+    """The cost of all links, C(T)."""
+    return sample.cost
+
+
+def cost_of_a_round(sample: Sample) -> float | None:
+    """The cost of the links of one round."""
+    return None if sample.cost is None else sample.cost / (sample.communications or 1)
+
+
+def value(sample: Sample) -> float | None:
+    """The number "value" of a computation."""
+    found: float | None = sample.numbers["value"]
+    return found
+
+
+def named(name: str) -> Metric:
+    """Another number of a computation, by its name."""
+
+    def metric(sample: Sample) -> float | None:
+        found: float | None = sample.numbers.get(name)
+        return found
+
+    return metric
+
+
+def regret_at(sample: Sample, t: float) -> float:
+    """Regret up to the time t, between the points of the curve."""
+    import numpy as np  # noqa: PLC0415
+
+    times, found = np.array(sample.curve).T
+    return float(np.interp(t, times, found))

@@ -1,0 +1,5 @@
+"""Tossou and Dimitrakakis 2015: players that share arms, and collide."""
+
+from posse.papers.tossou import figures, sums, theory
+
+EXPERIMENTS = (*figures.EXPERIMENTS, *theory.EXPERIMENTS, *sums.EXPERIMENTS)

@@ -1,0 +1,20 @@
+"""The experiment of section 4 of Tossou and Dimitrakakis 2015, as run files."""
+
+from typing import Any
+
+PAPER = "Tossou and Dimitrakakis 2015"
+MEANS = [0.1, 0.1, 0.1, 0.1, 0.2, 0.55, 0.1, 0.1, 0.1, 0.1]
+ARMS: dict[str, Any] = {"kind": "bernoulli", "means": MEANS}
+BEST = 5
+RANDOM_PACE = max(MEANS) - sum(MEANS) / len(MEANS)
+"""Regret per slot of a single random player."""
+
+
+def run(system: str, players: int, horizon: int, **parameters: Any) -> dict[str, Any]:
+    """M players on the ten arms."""
+    return {
+        "system": system,
+        "agents": {"count": players},
+        "arms": ARMS,
+        "parameters": {"horizon": horizon, **parameters},
+    }

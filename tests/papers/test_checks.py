@@ -1,0 +1,108 @@
+"""Checks of measured lines against each other, decided by hand-made samples."""
+
+import math
+
+import pytest
+
+from posse.papers import checks
+from posse.papers.experiment import panel
+from posse.papers.sample import Sample, regret_at
+from tests.support.papers import measured
+
+
+@pytest.mark.parametrize(
+    ("high", "low", "answer"),
+    [
+        ([10, 11, 12], [1, 2, 3], "borne out"),
+        ([1, 2, 3], [10, 11, 12], "not borne out"),
+        ([5, 9, 1], [4, 5, 6], "undecided"),
+        # what all runs share does not hide the difference
+        ([100, 500, 900], [99, 498.9, 899.1], "borne out"),
+        ([10], [1], "undecided"),
+    ],
+)
+def test_an_order_is_decided_run_by_run(high, low, answer):
+    assert checks.Falling(("a", "b"))(measured(a={0: high}, b={0: low})).answer == answer
+
+
+def test_one_place_the_other_way_refutes_an_order():
+    runs = measured(a={1: [9, 9.1], 2: [1, 1.1]}, b={1: [1, 1.1], 2: [9, 9.1]})
+    found = checks.Above(("a",), ("b",))(runs)
+    assert found.answer == "not borne out"
+    assert found.said == "1 of 2 clear; least: a − b at 2: -8"
+    assert checks.Above(("a",), ("b",), lambda x: x == 1)(runs).answer == "borne out"
+
+
+def test_nothing_to_compare_bears_nothing_out():
+    assert checks.Falling(("a", "b"))(measured(a={0: [1, 2]})).answer == "not borne out"
+
+
+def test_growth_and_its_sign():
+    runs = measured(a={1: [1, 2, 3], 2: [5, 6, 7], 3: [0, 1, 2]})
+    assert checks.Trend(("a",), last=2)(runs).answer == "borne out"
+    assert checks.Trend(("a",), -1, last=2)(runs).answer == "not borne out"
+    assert checks.Trend(("a",), -1)(runs).answer == "borne out"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "answer"),
+    [
+        (0.49, 0.51, "borne out"),
+        (0.495, 0.6, "undecided"),
+        (0.508, 0.6, "not borne out"),
+        (0.4, 0.492, "not borne out"),
+        (-math.inf, 0.51, "borne out"),
+    ],
+)
+def test_the_exponent(low: float, high: float, answer: str) -> None:
+    # each mean is known up to 4.303 / sqrt(3) = 2.48 %, so log 10 / log 100 up to .0076
+    runs = measured(a={1: [99, 100, 101], 100: [990, 1000, 1010]})
+    found = checks.Exponent(("a",), low, high)(runs)
+    assert found.answer == answer
+    assert found.said.startswith("a: 0.50 ± 0.01; wanted")
+
+
+def test_one_line_grows_slower_than_another():
+    few = measured(a={1: [100, 110], 10: [400, 440]}, b={1: [100, 110], 10: [1000, 1100]})
+    assert checks.Slower(("a",), "b")(few).answer == "undecided"
+    many = {1: [99, 100, 101] * 10, 10: [396, 400, 404] * 10}
+    more = {1: [99, 100, 101] * 10, 10: [990, 1000, 1010] * 10}
+    assert checks.Slower(("a",), "b")(measured(a=many, b=more)).answer == "borne out"
+    assert checks.Slower(("b",), "a")(measured(a=many, b=more)).answer == "not borne out"
+
+
+@pytest.mark.parametrize(
+    ("other", "answer"),
+    [
+        ([101, 100, 99], "borne out"),
+        ([150, 150, 151], "not borne out"),
+        ([90, 110, 120], "undecided"),
+    ],
+)
+def test_alike_within_a_share(other, answer):
+    runs = measured(a={0: [100, 100, 100]}, b={0: other})
+    assert checks.Alike(("a", "b"), 0.05)(runs).answer == answer
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "answer"),
+    [
+        (4, 6, "borne out"),
+        (5.5, 6, "not borne out"),
+        (0, 4, "not borne out"),
+        (4.9, 6, "undecided"),
+    ],
+)
+def test_a_ratio(low, high, answer):
+    runs = measured(a={0: [500, 520, 480]}, b={3: [100, 101, 99]})
+    assert checks.Ratio(("a", 0.0), ("b", 3.0), low, high)(runs).answer == answer
+
+
+def test_regret_between_the_points_of_a_curve():
+    sample = Sample(status="horizon", curve=[[0.0, 0.0], [10.0, 5.0], [20.0, 6.0]])
+    assert regret_at(sample, 15) == 5.5
+
+
+def test_a_panel_is_what_stands_before_the_colon():
+    assert panel("left: ε=0.1") == "left"
+    assert panel("ε=0.1") == ""

@@ -1,0 +1,135 @@
+"""Esfandiari et al. 2022: estimates and instances by hand; Algorithm 1 as a plain loop."""
+
+import math
+import random
+
+import pytest
+
+from posse.engines import memory
+from posse.papers.esfandiari import estimates, growth, hard
+from posse.plan import prepare
+from tests.support.papers import GENERATOR, alike_on_average
+
+
+def test_variance_of_an_estimate_by_hand():
+    # six members, means .1, .26, .42, .58, .74, .9
+    others = 0.1924 + 0.2436 + 0.2436 + 0.1924 + 0.09
+    assert estimates.exact_variance(6) == pytest.approx(0.09 + 2 * others)
+
+
+@pytest.mark.parametrize(
+    ("name", "cluster", "ratio"),
+    [("greedy", 6, 4), ("lp", 12, 2), ("lp", 24, 1), ("random", 24, 1)],
+)
+def test_a_decomposition_serves_its_demand(name, cluster, ratio):
+    found = estimates.decompose("corrected", GENERATOR(1), name, cluster)
+    assert found["ratio"] <= ratio
+    assert found["informed"] >= 1
+
+
+def test_two_users_in_one_group_tell_nothing():
+    assert hard.two_users("", None) == {"value": 1.0, "informative": 0.0}
+
+
+def test_a_batch_of_one_user_is_below_the_proofs_constant():
+    found = growth.batch("", GENERATOR(2), 5, 10_000)["value"]
+    assert 0 < found < 2 * math.sqrt(12)
+
+
+MEANS = [[0.9, 0.5, 0.2], [0.2, 0.9, 0.4], [0.3, 0.1, 0.9]]
+N, K, C, T, RATE = 9, 3, 2, 1500, 0.05
+
+
+def split(users: list[int]) -> list[list[int]]:
+    """Groups of C + 1 to 2C + 1, as equal as can be."""
+    count = len(users) // (C + 1)
+    return [users[q::count] for q in range(count)] if count else []
+
+
+def algorithm_1(variant: str, draw: random.Random) -> float:
+    """Algorithm 1 with the greedy decomposition, round by round: the regret of all users.
+
+    Printed, it aborts where an arm is alive for 1 to C users; corrected goes on without it.
+    """
+    mu = [MEANS[i % 3] for i in range(N)]
+    horizon = T / (K * (2 * C + 2))
+    count = math.ceil(math.log2(math.log2(horizon)))
+    ends = [horizon ** (1 / (2 - 2 ** (1 - count)))]
+    while len(ends) < count:
+        ends.append(ends[0] * math.sqrt(ends[-1]))
+    ends = [0, *(math.floor(end + 1e-9) for end in ends)]
+    alive = [set(range(K)) for _ in range(N)]
+    sums = [[0.0] * K for _ in range(N)]
+    taken = [[0.0] * K for _ in range(N)]
+    left, regret = T, 0.0
+
+    def mean(i: int, j: int) -> float:
+        return sums[i][j] / taken[i][j] if taken[i][j] else -math.inf
+
+    for b in range(1, count):
+        if all(len(a) == 1 for a in alive):
+            break
+        demand = ends[b] - ends[b - 1]
+        room = [math.ceil(demand / len(a)) for a in alive]
+        room = [[room[i]] * K for i in range(N)]
+        wanted = [sum(j in a for a in alive) for j in range(K)]
+        if variant == "printed" and any(0 < w <= C for w in wanted):
+            break
+        plan = []
+        for j in range(K):
+            if wanted[j] <= C:
+                continue
+            draws = 1 if wanted[j] == N else min(demand, 64)
+            for number in range(draws):
+                copies = demand // draws + (number < demand % draws)
+                arms = [j if j in a else draw.choice(sorted(a)) for a in alive]
+                plan.append((arms, copies))
+        for arms, wished in plan:
+            copies = min(wished, left // (2 * C + 2))
+            if not copies:
+                break
+            left -= copies * (2 * C + 2)
+            regret += copies * (2 * C + 2) * sum(max(mu[i]) - mu[i][arms[i]] for i in range(N))
+            for j in set(arms):
+                users = [i for i in range(N) if arms[i] == j]
+                draw.shuffle(users)
+                for group in split(users):
+                    totals = [0.0] * len(group)
+                    for _ in range(copies):
+                        whole = sum(draw.random() < mu[i][j] for i in group)
+                        for s in range(len(group)):
+                            rest = sum(draw.random() < mu[i][j] for i in group if i != group[s])
+                            totals[s] += whole - rest
+                    for i, total in zip(group, totals, strict=True):
+                        used = min(room[i][j], copies)
+                        room[i][j] -= used
+                        sums[i][j] += used * total / copies
+                        taken[i][j] += used
+        for i in range(N):
+            best = max(sorted(alive[i]), key=lambda j: mean(i, j))
+            for j in sorted(alive[i]):
+                least = min(taken[i][j], taken[i][best])
+                if j == best or not least:
+                    continue
+                width = math.sqrt(RATE * (4 * C + 1) * math.log(horizon * K * N) / least)
+                if mean(i, best) - mean(i, j) >= width:
+                    alive[i].discard(j)
+    for i in range(N):
+        top = max(mean(i, j) for j in alive[i])
+        arm = draw.choice([j for j in sorted(alive[i]) if mean(i, j) == top])
+        regret += left * (max(mu[i]) - mu[i][arm])
+    return regret
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", ["corrected", "printed"])
+def test_algorithm_1_is_the_plain_loop_of_its_pseudo_code(variant):
+    draw = random.Random(8)
+    slow = [algorithm_1(variant, draw) for _ in range(120)]
+    plan = prepare({
+        "system": "anonymous", "variant": variant, "seed": 8, "agents": {"count": N},
+        "arms": {"kind": "bernoulli", "means": [MEANS[i % 3] for i in range(N)]},
+        "parameters": {"horizon": T, "group_size": C, "decomposition": "greedy",
+                       "feedback": "demand", "learning_rate": RATE},
+    })  # fmt: skip
+    alike_on_average(slow, [memory.run(plan, number).regret for number in range(120)])

@@ -1,0 +1,119 @@
+"""Li and Song 2022: conditions, delays and costs by hand; Algorithm 3 as a plain loop."""
+
+import math
+import random
+
+import pytest
+
+from posse.engines import memory
+from posse.papers.li import noise, numbers, structures, theorems
+from posse.plan import prepare
+from tests.support.papers import GENERATOR, alike_on_average
+
+
+def test_the_solution_loses_nothing_and_the_prints_do():
+    for p in (0.2, 1.0):
+        solved = numbers.loss("corrected", None, "2 log T / log(M p^1.5)", p)["value"]
+        assert solved == pytest.approx(1.0)
+    assert numbers.loss("corrected", None, "log T / log pM", 1.0)["value"] == pytest.approx(50)
+
+
+def test_the_deviation_of_noise_in_a_late_round():
+    found = [noise.deviation("corrected", GENERATOR(n), 3)["value"] for n in (1, 2)]
+    assert found == pytest.approx([1, 1], abs=0.25)
+
+
+def test_the_cost_of_a_round_by_edges():
+    # five complete graphs of 20: 5 · 190 edges and five links of cost 50
+    assert structures.by_edges("", None, "case 1: five complete")["value"] == 950 + 250
+    assert structures.by_edges("", None, "case 6: alone")["value"] == 5000
+
+
+def test_a_star_waits_one_slot():
+    found = numbers.waiting("", GENERATOR(3), "star", 10)
+    assert found["value"] == pytest.approx(found["regret"] / 20)
+    assert found["value"] < 1
+
+
+def test_the_proofs_sum_falls_with_rounds_and_grows_with_fewer_agents():
+    at = [theorems.equation_26("p=1", r) for r in (2, 3, 4, 5)]
+    assert at == sorted(at, reverse=True)
+    assert theorems.equation_26("p=0.6", 3) > at[1]
+
+
+MEANS, M, T, EPSILON = [0.8, 0.55, 0.3], 4, 3000, 0.5
+DELAY = 1
+"""d_G - 1 on a ring of four."""
+
+
+def ddp_mab(variant: str, draw: random.Random) -> float:
+    """Algorithm 3 slot by slot: the regret of all agents.
+
+    Line 9: printed averages ŷ, corrected ȳ. GIS has brought everybody everything after d_G slots,
+    the first of which is the last of the exploration.
+    """
+    gaps, arms = [max(MEANS) - mean for mean in MEANS], len(MEANS)
+    active, total, t, r, regret = list(range(arms)), 0, 0, 0, 0.0
+    kept = [[0.0] * arms for _ in range(M)]
+    own: list[int] = []
+
+    def pull(arm: int) -> float:
+        nonlocal regret
+        regret += gaps[arm]
+        return float(draw.random() < MEANS[arm])
+
+    def laplace(scale: float) -> float:
+        return draw.expovariate(1 / scale) - draw.expovariate(1 / scale)
+
+    while len(active) > 1:
+        r += 1
+        mine = math.log(8 * len(active) * r**2 * T)
+        everybody = math.log(8 * arms * r**2 * T)
+        aim = 2.0**-r
+        wanted = max(
+            8 * mine / (M * aim**2), 8 * r * math.sqrt(2 * everybody) / (M**1.5 * EPSILON * aim)
+        )
+        new = max(math.ceil(wanted), total + 1) - total
+        if t + len(active) * new > T:
+            for slot in range(T - t):
+                for _ in range(M):
+                    pull(active[slot % len(active)])
+            return regret
+        t += len(active) * new
+        latest = [[0.0] * arms for _ in range(M)]
+        for i in range(M):
+            for k in active:
+                x = sum(pull(k) for _ in range(new)) / new
+                latest[i][k] = x + laplace(1 / (M * EPSILON * new))
+                kept[i][k] = (total * kept[i][k] + new * latest[i][k]) / (total + new)
+        total += new
+        own = [max((kept[i][k], -k, k) for k in active)[2] for i in range(M)]
+        if t + DELAY > T:
+            break
+        t += DELAY
+        for i in range(M):
+            pull(own[i])
+        shared = latest if variant == "printed" else kept
+        average = {k: sum(row[k] for row in shared) / M for k in active}
+        radius = math.sqrt(mine / (2 * M * total)) + r * math.sqrt(8 * everybody) / (
+            M**1.5 * EPSILON * total
+        )
+        own = [max(active, key=lambda k: average[k])] * M
+        active = [k for k in active if max(average.values()) - average[k] < 2 * radius]
+    for i in range(M):
+        for _ in range(T - t):
+            pull(own[i] if len(active) > 1 else active[0])
+    return regret
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", ["corrected", "printed"])
+def test_ddp_mab_is_the_plain_loop_of_its_pseudo_code(variant):
+    draw = random.Random(9)
+    slow = [ddp_mab(variant, draw) for _ in range(200)]
+    plan = prepare({
+        "system": "ddp-mab", "variant": variant, "seed": 9, "agents": {"count": M},
+        "arms": {"kind": "bernoulli", "means": MEANS}, "topology": {"kind": "ring"},
+        "parameters": {"horizon": T, "epsilon": EPSILON},
+    })  # fmt: skip
+    alike_on_average(slow, [memory.run(plan, number).regret for number in range(200)])

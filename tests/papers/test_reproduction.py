@@ -1,0 +1,83 @@
+"""docs/reproduction.md: claims and checks apart, one verdict for each, and the numbers."""
+
+import re
+from typing import Any
+
+from posse.papers import reproduction
+
+
+def found(answer: str, said: str = "so") -> dict[str, str]:
+    return {"answer": answer, "said": said}
+
+
+def statement(place: str = "4.2", by: str = "both", **by_variant: Any) -> dict[str, Any]:
+    return {"text": "it | falls", "place": place, "by": by, "found": by_variant}
+
+
+def outcome(*statements: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    same = [["a", 1.0, 10.0, 0.5], ["a", 2.0, 20.0, 0.0]]
+    return {
+        "name": "small",
+        "paper": "A paper",
+        "figure": "Figure 1",
+        "title": "A small one",
+        "x_label": "agents",
+        "y_label": "rounds",
+        "shape": "points",
+        "form": "quick",
+        "repeat": 2,
+        "engine": "memory",
+        "engines_agree": True,
+        "seconds": 1.0,
+        "processor_seconds": 1.0,
+        "assumed": "N is lost.",
+        "statements": list(statements),
+        "numbers": {"corrected": same, "printed": same},
+        **changes,
+    }
+
+
+def test_one_verdict_by_the_form_that_judges():
+    both: dict[str, Any] = {"corrected": found("borne out"), "printed": found("not borne out")}
+    assert reproduction.verdict(statement(**both)) == "depends on the form"
+    assert reproduction.verdict(statement(by="printed", **both)) == "not borne out"
+    assert reproduction.verdict(statement(by="corrected", **both)) == "borne out"
+    assert reproduction.verdict(statement(corrected=found("undecided"))) == "undecided"
+
+
+def test_claims_and_checks_of_our_own_are_told_and_counted_apart():
+    text = reproduction.text([
+        outcome(
+            statement(corrected=found("borne out"), printed=found("borne out")),
+            statement(corrected=found("borne out", "1"), printed=found("not borne out", "2")),
+            statement(place="", corrected=found("undecided"), printed=found("undecided")),
+        )
+    ])  # fmt: skip
+    assert "Claims of the papers: 1 borne out, 1 depends on the form." in text
+    assert "Checks of our own: 1 undecided." in text
+    claims, _, rest = text.partition("## Checks of our own")
+    checks, _, numbers = rest.partition("## The numbers")
+    rows = re.findall(r"^\| it .*$", claims, flags=re.M)
+    assert rows[0] == ("| it \\| falls | 4.2 | [`small`](#small) | **borne out** | so |")
+    assert "*corrected* 1; *printed* 2" in rows[1]
+    assert "corrected: borne out, printed: not borne out" in rows[1]
+    assert len(re.findall(r"^\| it ", checks, flags=re.M)) == 1
+    assert "### small" in numbers
+    assert "| a | 10 ± 0.5 | 20 |" in numbers
+
+
+def test_numbers_of_both_forms_where_they_differ_and_of_one_where_not():
+    other = [["a", 1.0, 11.0, 0.0]]
+    text = reproduction.text(
+        [outcome(numbers={"corrected": other, "printed": [["a", 1.0, 9.0, 0.0]]})]
+    )
+    assert "| corrected | a | 11 |" in text
+    assert "| printed | a | 9 |" in text
+    bars = reproduction.text([outcome(shape="bars", numbers={"corrected": [["a", 0.0, 3.0, 1.0]]})])
+    assert "| line | rounds |" in bars
+    assert "| a | 3 ± 1 |" in bars
+
+
+def test_what_was_computed_and_what_was_run_is_said():
+    assert "both engines agree" in reproduction.text([outcome()])
+    assert "computed" in reproduction.text([outcome(engines_agree=None)])

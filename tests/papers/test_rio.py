@@ -1,0 +1,96 @@
+"""Rio et al. 2023: what is measured of a run, by hand; Algorithm 3 as a plain loop."""
+
+import math
+import random
+
+import pytest
+
+from posse.engines import memory
+from posse.papers.rio import failure, privacy, samples, speed
+from posse.papers.sample import Sample
+from posse.plan import prepare
+from tests.support.papers import alike_on_average
+
+
+def test_the_adversary_by_hand():
+    # agent 0: nine arms gone, one left; 1: none; 2: against the best; 3: five arms gone
+    votes: list[list[float]] = [[1, 0, k] for k in range(1, 10)]
+    votes += [[2, 2, 0], *[[3.0, 3.0, k] for k in range(1, 6)]]
+    sample = Sample(status="identified", answers=[None] * 4, log={"votes": votes})
+    assert privacy.success(sample) == pytest.approx((1 + 0.1 + 0 + 0.2) / 4)
+    assert failure.erred(sample) == 1 / 4
+
+
+def test_some_m_of_n_by_hand():
+    # M = 2 of N = 3 at β = 1/2: 4 of 8
+    assert failure.majority("corrected", None, 3, 0.5, 2)["value"] == pytest.approx(0.5)
+
+
+def test_all_of_n_agents_are_given_agents():
+    votes = samples.AGENTS
+    found = samples.exact("corrected", None, votes)["value"]
+    assert found == pytest.approx(samples.formula("corrected", None, votes)["value"], rel=1e-9)
+
+
+def test_the_fifth_of_equally_active_agents():
+    assert speed.slowest_voter(0.0) == pytest.approx(256)
+    weights = [n**-0.8 for n in range(1, 257)]
+    assert speed.slowest_voter(0.8) == pytest.approx(sum(weights) / 5**-0.8)
+
+
+MEANS, ETA, XI, DELTA, N = [0.9, 0.3, 0.2], 0.6, 0.15, 0.2, 12
+
+
+def corrupted_elimination(variant: str, draw: random.Random) -> tuple[int, int]:
+    """Algorithm 3 (appendix B.2) line by line: rounds, and the arm that is left.
+
+    Printed: M from log η, λ_k > M, and line 12 synchronises the active agent after line 10.
+    Corrected: M from log η_ξ, λ_k >= M, and all agents are synchronised at once.
+    """
+    printed, arms = variant == "printed", len(MEANS)
+    eta = 1 - (1 - ETA) / (1 - XI) ** (arms - 1)
+    needed = math.ceil(math.log(DELTA) / math.log(ETA if printed else eta)) + printed
+    alive = set(range(arms))
+    local = [set(range(arms)) for _ in range(N)]
+    sums = [[0.0] * arms for _ in range(N)]
+    active, times, votes, t = list(range(N)), [0] * N, [0] * arms, 0
+    while len(alive) > 1 and active:
+        n = draw.choice(active)  # line 5
+        t += 1
+        times[n] += 1
+        for k in local[n]:  # line 6
+            sums[n][k] += draw.random() < MEANS[k]
+        means = {k: sums[n][k] / times[n] for k in local[n]}
+        radius = math.sqrt(math.log(arms * times[n] ** 2 / eta) / times[n])
+        out = [k for k in sorted(means) if max(means.values()) - means[k] >= 2 * radius]  # line 7
+        local[n] -= set(out)  # line 8
+        for k in out:  # line 9
+            votes[k] += draw.random() < 1 - XI
+        if len(local[n]) == 1:  # line 10
+            active.remove(n)
+        elif printed:  # line 12
+            local[n] &= alive
+        for k in out:  # line 13
+            if votes[k] >= needed and len(alive) > 1:
+                alive.discard(k)
+        if not printed:
+            for m in list(active):
+                local[m] &= alive
+                if len(local[m]) <= 1:
+                    active.remove(m)
+    return t, min(alive, key=lambda k: votes[k])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", ["corrected", "printed"])
+def test_corrupted_elimination_is_the_plain_loop_of_its_pseudo_code(variant):
+    draw = random.Random(5)
+    slow = [corrupted_elimination(variant, draw) for _ in range(300)]
+    plan = prepare({
+        "system": "corrupted-elimination", "variant": variant, "seed": 5,
+        "agents": {"count": N}, "arms": {"kind": "bernoulli", "means": MEANS},
+        "parameters": {"eta": ETA, "xi": XI, "delta": DELTA},
+    })  # fmt: skip
+    runs = [memory.run(plan, number) for number in range(300)]
+    assert {arm for _, arm in slow} == {run.best_arm for run in runs} == {0}
+    alike_on_average([t for t, _ in slow], [run.rounds for run in runs])

@@ -1,0 +1,138 @@
+"""Tossou and Dimitrakakis 2015: parts and times by hand; Algorithm 1 as a plain loop."""
+
+import math
+import random
+
+import pytest
+
+from posse.engines import memory
+from posse.papers.experiment import Measured
+from posse.papers.sample import Sample, regret
+from posse.papers.tossou import figures, sums, theory
+from posse.papers.tossou.setting import RANDOM_PACE
+from posse.plan import prepare
+from tests.support.papers import GENERATOR, alike_on_average
+
+
+def test_parts_of_a_hybrid_sum_by_hand():
+    # T0 = 4: nodes {1}, {1, 2}, {3}: item 1 is in two of them, and in the next doubling
+    assert sums.nodes("corrected", None, 4)["value"] == 3
+
+
+def test_the_random_players_pace_by_hand():
+    # means .55, .2 and eight times .1: .55 - 1.55 / 10
+    assert pytest.approx(0.395) == RANDOM_PACE
+
+
+def curve(of, last=1000.0):
+    """A regret curve of 200 points."""
+    return Sample(
+        status="horizon", curve=[[last * i / 200, of(last * i / 200)] for i in range(201)]
+    )
+
+
+@pytest.mark.parametrize(
+    ("of", "answer"),
+    [
+        (lambda t: 50 * math.log(1 + t), "borne out"),
+        (lambda t: 10 * math.sqrt(t), "not borne out"),
+        (lambda t: 0.4 * t, "not borne out"),
+    ],
+)
+def test_what_grows_like_a_logarithm(of, answer):
+    runs = Measured("corrected", regret)
+    runs.runs["a", 0.0] = [curve(of), curve(lambda t: 1.01 * of(t))]
+    assert figures.Logarithmic(("a",))(runs).answer == answer
+
+
+def test_when_learning_begins():
+    turn = curve(lambda t: RANDOM_PACE * min(t, 300 + 0.1 * (t - 300)))
+    # 300 + .1 (t - 300) = .9 t at t = 337.5, on the grid of 5
+    assert figures.begins(turn) == 340
+    assert figures.begins(curve(lambda t: RANDOM_PACE * t)) == math.inf
+
+
+def test_starving_by_hand():
+    # e^(-(.9 + 4) / 2) / 2 of t with log t = 8
+    t = math.exp(8)
+    assert theory.starving("", None, t, 1.0)["value"] == pytest.approx(t * math.exp(-2.45) / 2)
+
+
+def test_lemma_5_counts_both_sides():
+    found = theory.wrong_targets("corrected", GENERATOR(1), 300)
+    assert found["value"] == found["left"] - found["right"]
+    assert found["left"] > 0
+
+
+MEANS, EPSILON, T = [0.2, 0.9, 0.5], 4.0, 150
+
+
+class Hybrid:
+    """Algorithm 4 of Chan, Shi and Song, item by item, ε in two halves."""
+
+    def __init__(self, draw: random.Random) -> None:
+        self.draw = draw
+        self.items: list[float] = []
+        self.before, self.noise = 0.0, 0.0
+
+    def laplace(self, scale: float) -> float:
+        return self.draw.expovariate(1 / scale) - self.draw.expovariate(1 / scale)
+
+    def insert(self, x: float) -> float:
+        self.items.append(x)
+        t = len(self.items)
+        if t & (t - 1) == 0:  # the logarithmic mechanism
+            self.noise += self.laplace(2 / EPSILON)
+            self.before, self.start, self.nodes = sum(self.items) + self.noise, t, {}
+            return self.before
+        tau = t - self.start
+        scale = 2 * math.log2(self.start) / EPSILON
+        low = (tau & -tau).bit_length() - 1
+        covered = self.items[self.start + tau - 2**low : self.start + tau]
+        self.nodes[low] = sum(covered) + self.laplace(scale)
+        return self.before + sum(self.nodes[j] for j in range(tau.bit_length()) if tau >> j & 1)
+
+
+def ucb_private_bound(variant: str, draw: random.Random) -> float:
+    """Algorithm 1 for two players under collision model 1: the regret of both."""
+    arms, players = len(MEANS), 2
+    n = [[0] * arms for _ in range(players)]
+    s = [[0.0] * arms for _ in range(players)]
+    mechanisms = [[Hybrid(draw) for _ in range(arms)] for _ in range(players)]
+    earned = 0.0
+    for t in range(1, T + 1):
+        chosen = []
+        for i in range(1, players + 1):
+            if t <= arms:
+                chosen.append((i + t) % arms)
+                continue
+            j = (t - 1 + i - 1) % players + 1
+            index = []
+            for a in range(arms):
+                count = n[i - 1][a]
+                least = max(count, 2) if variant == "corrected" else count
+                index.append(
+                    s[i - 1][a] / count
+                    + math.sqrt(2 * math.log(t) / count)
+                    + 4 * math.log(t) / EPSILON * math.log(least) ** 1.5 / count
+                )
+            chosen.append(sorted(range(arms), key=lambda a: (-index[a], a))[j - 1])
+        samples = [float(draw.random() < mean) for mean in MEANS]
+        earned += sum(samples[a] for a in set(chosen))
+        for i, a in enumerate(chosen):
+            n[i][a] += 1
+            s[i][a] = mechanisms[i][a].insert(samples[a])
+    return T * sum(sorted(MEANS)[-players:]) - earned
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", ["corrected", "printed"])
+def test_ucb_private_bound_is_the_plain_loop_of_its_pseudo_code(variant):
+    draw = random.Random(7)
+    slow = [ucb_private_bound(variant, draw) for _ in range(500)]
+    plan = prepare({
+        "system": "tdfs-private-bound", "variant": variant, "seed": 7, "agents": {"count": 2},
+        "arms": {"kind": "bernoulli", "means": MEANS},
+        "parameters": {"horizon": T, "epsilon": EPSILON},
+    })  # fmt: skip
+    alike_on_average(slow, [memory.run(plan, number).regret for number in range(500)])
