@@ -19,6 +19,7 @@ from posse.cli import (
     coordinator,
     keys,
     listing,
+    new,
     paper,
     report,
     run,
@@ -41,6 +42,7 @@ VERBS = (
     report,
     compare,
     paper,
+    new,
     completion,
 )
 INTERRUPTED = 130

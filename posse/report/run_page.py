@@ -6,19 +6,22 @@ from typing import Any
 import tomli_w
 
 from posse.measure.confidence import mean_ci, wilson
+from posse.own_code import folders_of
 from posse.report import figures, ledger, network
 from posse.report.drawing import Chart
 from posse.report.numbers import number, short, with_ci
 from posse.report.page import MOST_ROWS, Page, Section, Tile, table
 from posse.report.read import Series
-from posse.systems import get_system
+from posse.systems import find_system
 from protocol.machine import COORDINATOR
 
 
 def run_page(series: Series) -> Page:
     """The page of one series of runs."""
     spec = series.specification
-    system = get_system(series.system)
+    said = series.specification
+    folders = folders_of(said.get("base", "."), said.get("path", ["."]))
+    system = find_system(series.system, folders)
     alerts = []
     if series.failure is not None:
         asked = spec.get("repeat", 1)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.blocks import PAGES, ROOT, Page, blocks
 
-SLOW = {"README.md", "docs/first-steps.md"}
+SLOW = {"README.md", "docs/first-steps.md", "docs/your-own-algorithm.md"}
 """Pages whose blocks take more than some seconds together."""
 
 NOT_RUN = {
@@ -16,6 +16,7 @@ NOT_RUN = {
     "docs/first-steps.md": 1,
     "docs/players.md": 2,
     "docs/report.md": 1,
+    "docs/your-own-algorithm.md": 2,
 }
 """How many blocks of a page cannot run in a test; each says why."""
 

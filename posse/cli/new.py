@@ -1,0 +1,45 @@
+"""`posse new`: a first system of one's own, with a run file and a test that passes."""
+
+import argparse
+import keyword
+from importlib.resources import files
+from pathlib import Path
+
+from posse.cli.options import Commands
+from posse.errors import InputError
+
+_FILES = {"system.py": "{name}.py", "run.toml": "run.toml", "test.py": "test_{name}.py"}
+
+
+def add(commands: Commands) -> None:
+    """The verb and its options."""
+    parser = commands.add_parser("new", help="write a system of your own to begin with")
+    parser.add_argument("name", metavar="NAME", help="its name, and its module's")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="the folder (default: ./NAME)")
+    parser.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Write the files; none that is there is overwritten."""
+    name: str = options.name
+    if not name.isidentifier() or keyword.iskeyword(name):
+        raise InputError(f"posse new {name}: must be a name of Python's, as in my_system")
+    folder = options.out or Path(name)
+    written = [folder / pattern.format(name=name) for pattern in _FILES.values()]
+    for path in written:
+        if path.exists():
+            raise InputError(f"{path} is there already; name another folder with --out")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for source, path in zip(_FILES, written, strict=True):
+            path.write_text(text(source, name))
+    except OSError as error:
+        raise InputError(f"{folder} cannot be written: {error.strerror}") from None
+    print("\n".join(str(path) for path in written))
+    print(f"\nposse run {folder / 'run.toml'}\npython -m pytest {folder}")
+
+
+def text(source: str, name: str) -> str:
+    """A file of the skeleton with its names filled in."""
+    raw = (files("posse") / "skeleton" / source).read_text()
+    return raw.replace("MODULE:SYSTEM", f"{name}:SYSTEM").replace('"NAME"', f'"{name}"')

@@ -1,0 +1,29 @@
+"""The system finds the best arm, and is the same in memory and across processes."""
+
+from pathlib import Path
+
+import pytest
+
+import posse
+
+RUN = Path(__file__).with_name("run.toml")
+
+
+@pytest.fixture(scope="module")
+def memory() -> posse.Result:
+    return posse.run(RUN, engine="memory")
+
+
+def test_it_finds_the_best_arm(memory: posse.Result) -> None:
+    assert [run.best_arm for run in memory.runs] == [0] * 5
+
+
+def test_processes_give_the_same_runs(memory: posse.Result) -> None:
+    processes = posse.run(RUN, engine="processes")
+    for one, other in zip(memory.runs, processes.runs, strict=True):
+        assert (one.best_arm, one.pulls, one.regret_curve) == (
+            other.best_arm,
+            other.pulls,
+            other.regret_curve,
+        )
+        assert one.communication.data == other.communication.data
