@@ -55,6 +55,37 @@ class Welcome(Control, frozen=True):
     system: Text
 
 
+class Resume(Control, frozen=True):
+    """An agent that joined has a new connection, and took `taken` frames over the old ones.
+
+    `connection` counts its connections: what it said over an older one may be read later. Answered
+    by `Resumed`, or by `Unknown`.
+    """
+
+    rank: int
+    token: Annotated[str, Meta(max_length=64)]
+    incarnation: Annotated[bytes, Meta(max_length=16)]
+    connection: Count
+    taken: Count
+
+
+class Resumed(Control, frozen=True):
+    """The coordinator took `taken` frames of this agent over its old connections.
+
+    What is missing at either end follows.
+    """
+
+    taken: Count
+
+
+class Unknown(Control, frozen=True):
+    """The coordinator knows nothing of what is to be resumed: it was started again. Join."""
+
+
+class Whose(Control, frozen=True):
+    """The coordinator was sent a numbered frame over a connection that nobody resumed on."""
+
+
 class Sync(Control, frozen=True):
     """An agent asks what the coordinator's clock shows."""
 
@@ -209,6 +240,18 @@ TO_COORDINATOR: tuple[type[Message], ...] = (
 )
 """What the two hosts are sent during a run."""
 
-TO_JOINING: tuple[type[Message], ...] = (Refused, Welcome, Synced, Configure, Goodbye)
-TO_LOBBY: tuple[type[Message], ...] = (Join, Sync, Arrived, Ready, Failed, Ask)
+TO_JOINING: tuple[type[Message], ...] = (
+    Refused,
+    Welcome,
+    Resumed,
+    Unknown,
+    Whose,
+    Synced,
+    Configure,
+    Goodbye,
+)
+TO_LOBBY: tuple[type[Message], ...] = (Join, Resume, Sync, Arrived, Ready, Failed, Ask)
 """What the two ends are sent outside of runs."""
+
+OF_ONE_CONNECTION: tuple[type[Message], ...] = (Join, Resume, Sync)
+"""What an agent says that makes sense on this one connection only: no session numbers it."""

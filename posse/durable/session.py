@@ -111,6 +111,10 @@ class Session:
             self._bare(_PROBE, self._sent)
         self._probed = self._confirmed
 
+    def confirm(self) -> None:
+        """Say how much was taken, now."""
+        self._bare(_CONFIRM)
+
     def _again(self) -> None:
         number = self._confirmed
         for frame in self._kept:

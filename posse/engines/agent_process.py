@@ -10,10 +10,13 @@ import zmq
 
 from posse import defect
 from posse.engines.events import (
+    AskToResume,
+    BeginSession,
     Connected,
     Fail,
     Forget,
     GiveUp,
+    GoOn,
     InboxOpen,
     JoiningEffect,
     JoiningEvent,
@@ -46,6 +49,9 @@ from protocol.wire import Message, encode
 _LISTEN_EVERY = 64
 """Steps, or frames of neighbours, after which an agent looks at its other sockets."""
 
+_PATIENCE = 1.0
+"""Seconds that an agent far away listens before it looks whether what it sent is confirmed."""
+
 _LOOK_UP_MS = 50
 """How long an agent listens to its neighbours alone."""
 
@@ -73,7 +79,7 @@ class AgentProcess:
         self._place = place
         self._via = via
         self._mesh: Mesh | None = None
-        self._ways: dict[int, Link] = {COORDINATOR: via(COORDINATOR, uplink.socket)}
+        self._ways: dict[int, Link] = {COORDINATOR: via(COORDINATOR, uplink)}
         self._left = False
         selector.watch(uplink.socket, self._drain_uplink)
         if uplink.monitor is not None:
@@ -109,17 +115,21 @@ class AgentProcess:
     # --- the loop --------------------------------------------------------------------------------
 
     def _loop(self) -> None:
-        if self._uplink.monitor is None:
+        watched = self._uplink.monitor
+        if watched is None:
             self._happened(Connected(time.time()))
         while not self._left:
             host = self.host
             if host is not None and host.busy:
                 self._step(host)
                 self._selector.wait(0)
-            elif len(self._selector) == 1:
+            elif self._mesh is None and (watched is None or self.joining.state is State.LINKED):
                 # one socket to listen to: a poll before each frame would double its cost
-                self._take(self._uplink.socket.recv())
-                continue
+                frame = self._uplink.wait()
+                if frame is not None:
+                    self._take(frame)
+                    continue
+                self._selector.wait(0)
             elif self._mesh is not None and host is not None and host.hears_neighbours_only:
                 self._hear_neighbours(host, self._mesh)
                 self._selector.wait(0)
@@ -135,17 +145,21 @@ class AgentProcess:
         self._flush(host)
 
     def _patience(self) -> int | None:
-        """Milliseconds to listen at most; for ever where the coordinator minds the deadline."""
+        """Milliseconds to listen at most; for ever where nothing but a frame can happen."""
         if self.joining.state is State.LINKING:
             return _LOOK_UP_MS
         left = self.joining.timer - time.monotonic()
+        if self._uplink.monitor is not None:
+            left = min(left, _PATIENCE)
         return None if math.isinf(left) else max(0, int(1000 * left)) + 1
 
     def _mind_time(self) -> None:
         if self.joining.state is State.LINKING and self._mesh is not None:
             self._happened(NotListening(self._mesh.not_listening()))
-        if self.joining.timer < math.inf:
-            self._do(self.joining.fire(time.monotonic()))
+        now = time.monotonic()
+        self._uplink.mind_time(now)
+        if now >= self.joining.timer:
+            self._do(self.joining.fire(now))
 
     # --- what comes ------------------------------------------------------------------------------
 
@@ -211,6 +225,8 @@ class AgentProcess:
             match effect:
                 case Say(message):
                     self._say(message)
+                case BeginSession() | AskToResume() | GoOn():
+                    self._continue(effect)
                 case OpenInbox(system, rank):
                     self._happened(InboxOpen(self._open_inbox(system, rank)))
                 case LinkUp(setup):
@@ -222,6 +238,7 @@ class AgentProcess:
                 case GiveUp():
                     raise RunFailed(self._place.why_alone())
                 case Leave():
+                    self._uplink.confirm()
                     self._left = True
                 case Log(level, text):
                     LOG.log(level, "%s", text)
@@ -229,6 +246,15 @@ class AgentProcess:
                     raise kind(reason)
                 case _:
                     assert_never(effect)
+
+    def _continue(self, effect: BeginSession | AskToResume | GoOn) -> None:
+        match effect:
+            case BeginSession():
+                self._uplink.begin()
+            case AskToResume():
+                self._say(self.joining.to_resume(self._uplink.taken))
+            case GoOn(taken):
+                self._uplink.resume(taken)
 
     def _open_inbox(self, system: str, rank: int) -> str:
         """Let neighbours reach this agent, if it is to have any; returns the address."""
@@ -286,10 +312,11 @@ class AgentProcess:
 
     def _say(self, message: Message) -> None:
         """Outside a run: joining and failing."""
-        if self.host is not None:
+        of_one_connection = isinstance(message, control.OF_ONE_CONNECTION)
+        if self.host is not None and not of_one_connection:
             self.host.say(message)
             self._flush(self.host)
             return
         rank = self.joining.rank
         frame = encode(message, run=0, source=rank, sequence=0, now=0.0, sent=0)
-        self._uplink.socket.send(frame)
+        (self._uplink.say if of_one_connection else self._uplink.send)(frame)

@@ -99,7 +99,15 @@ class Joined:
     arrived: int
 
 
-LobbyEffect = Reply | Tell | ShowStatus | Joined | Log | Fail
+@dataclass(frozen=True)
+class Resend:
+    """An agent has a new connection, over which what it has not taken is sent again."""
+
+    rank: int
+    taken: int
+
+
+LobbyEffect = Reply | Tell | ShowStatus | Joined | Resend | Log | Fail
 
 # --- an agent's events ----------------------------------------------------------------------------
 
@@ -166,6 +174,23 @@ class Say:
 
 
 @dataclass(frozen=True)
+class BeginSession:
+    """What was numbered, sent and taken before is nobody's business any more."""
+
+
+@dataclass(frozen=True)
+class AskToResume:
+    """Tell the coordinator how much was taken before this connection; then `Told`."""
+
+
+@dataclass(frozen=True)
+class GoOn:
+    """The coordinator took so many frames: send it the rest again."""
+
+    taken: int
+
+
+@dataclass(frozen=True)
 class OpenInbox:
     """Let the neighbours of agent `rank` reach it, if the system has any; then `InboxOpen`."""
 
@@ -202,4 +227,17 @@ class Leave:
     """The coordinator let this agent go."""
 
 
-JoiningEffect = Say | OpenInbox | LinkUp | Start | Forget | GiveUp | Leave | Log | Fail
+JoiningEffect = (
+    Say
+    | BeginSession
+    | AskToResume
+    | GoOn
+    | OpenInbox
+    | LinkUp
+    | Start
+    | Forget
+    | GiveUp
+    | Leave
+    | Log
+    | Fail
+)

@@ -1,5 +1,6 @@
 """The coordinator's loop: carries frames between its socket, its lobby and the run's host."""
 
+import math
 import os
 import time
 from collections import Counter
@@ -7,9 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import assert_never
 
 import msgspec
-import zmq
 
+from posse.durable.session import is_numbered
+from posse.engines.agent_link import AgentLink, outside_runs
 from posse.engines.events import (
+    Closed,
     Died,
     Fail,
     Joined,
@@ -18,12 +21,12 @@ from posse.engines.events import (
     Log,
     Rejected,
     Reply,
+    Resend,
     Said,
     ShowStatus,
     Tell,
 )
-from posse.engines.links import Link
-from posse.engines.lobby import Lobby, gone
+from posse.engines.lobby import Lobby
 from posse.engines.roster import Peer, Roster
 from posse.engines.router import Router
 from posse.engines.selector import Selector
@@ -36,15 +39,25 @@ from posse.measure.status import CoordinatorStatus
 from posse.results.record import RunRecord
 from posse.security.keys import CoordinatorKeys
 from protocol import control
-from protocol.machine import COORDINATOR
-from protocol.wire import Message, encode, kind_of
+from protocol.wire import Message, kind_of
 
 _LOOK = 0.02
 """Seconds between looks at whatever is not a frame. A poll of everything before each frame would
 double what a frame costs."""
 
+_PROBE = 1.0
+"""Seconds between looks whether what was sent is confirmed."""
+
+_FAREWELL = 5.0
+"""Seconds for agents far away to confirm that they were let go."""
+
+_LAST_WORDS = 1.0
+"""Seconds at most for what the dead said to be read, before their death is known."""
+
 _PUBLISH = 0.25
 """Seconds between snapshots."""
+
+_RESUME = control.Resume.__name__
 
 
 class Hub:
@@ -60,22 +73,25 @@ class Hub:
         agents: int,
         token: str,
         deadline: float,
+        absence: float,
         keys: CoordinatorKeys | None = None,
         configuration: dict[str, str] | None = None,
         system: str = "",
     ) -> None:
-        self.lobby = Lobby(Roster(agents, token, keys, configuration), deadline, system)
+        self.lobby = Lobby(Roster(agents, token, keys, configuration), deadline, absence, system)
         self.on_join: Callable[[int], None] = lambda joined: None
         self.snapshot = Snapshot(agents)
         self._completed = 0
         self.frames = 0
         self._publish_at = 0.0
+        self._probe_at = math.inf if bind.startswith("ipc:") else 0.0
+        self._deaths: list[Died] = []
+        self._bury_at = math.inf
         self._host: CoordinatorHost | None = None
         self._router = Router(bind, deadline, _LOOK, keys)
         self.endpoint = self._router.endpoint
-        self._ways: dict[int, Link] = {
-            rank: AgentLink(self._router, self.lobby, rank) for rank in range(agents)
-        }
+        members = self.lobby.roster.members
+        self._ways = {rank: AgentLink(self._router, members, rank) for rank in range(agents)}
         self._woken, self._wake = os.pipe()
         self._selector = Selector()
         self._selector.watch(self._woken, self._interrupted)
@@ -83,7 +99,7 @@ class Hub:
 
     def watch(self, fd: int, describe: Callable[[], Died]) -> None:
         """When `fd` is readable ask `describe` who died."""
-        self._selector.watch(fd, lambda: self._happened(describe()))
+        self._selector.watch(fd, lambda: self._deaths.append(describe()))
 
     def interrupt(self) -> None:
         """From another thread: end the wait under way."""
@@ -128,12 +144,41 @@ class Hub:
         """Say goodbye and free everything."""
         for rank in self.lobby.roster.members:
             try:
-                self._ways[rank].send(_frame(control.Goodbye()))
+                self._ways[rank].send(outside_runs(control.Goodbye()))
             except PosseError:
                 continue
+        self._see_off()
         self._router.close()
         os.close(self._woken)
         os.close(self._wake)
+
+    def _see_off(self) -> None:
+        """Give agents on other machines the time to hear that they may go."""
+        deadline = time.monotonic() + _FAREWELL
+        roster = self.lobby.roster
+
+        def waiting() -> bool:
+            return any(
+                m.incarnation and m.takes_part and m.session.unconfirmed
+                for m in roster.members.values()
+            )
+
+        while waiting() and time.monotonic() < deadline:
+            for event in self._router.connections():
+                if isinstance(event, Closed):
+                    roster.lost(event.connection)
+            identity = self._router.next()
+            if identity is None:
+                continue
+            member = roster.by_identity.get(identity)
+            data, peer = self._router.frame_and_peer(identity)
+            if data is None:
+                continue
+            if member is not None:
+                member.session.take(data)
+                member.session.replies.clear()
+            elif kind_of(data) == _RESUME:
+                self._happened(Said(peer, data, time.time()))
 
     # --- the loop --------------------------------------------------------------------------------
 
@@ -144,12 +189,16 @@ class Hub:
         look = 0.0
         while not done():
             now = self._receive()
+            if self._deaths:
+                self._bury(now)
             if now < look:
                 continue
             look = now + _LOOK
             self._selector.wait(0)
             if now >= lobby.timer:
                 self._do(lobby.fire(now))
+            if now >= self._probe_at:
+                self._probe(now)
             if now >= self._publish_at:
                 self._publish(now)
 
@@ -158,15 +207,29 @@ class Hub:
         identity = self._router.next()
         now = time.monotonic()
         if identity is None:
+            if self._deaths:
+                self._bury_at = now
             return now
         member = self.lobby.roster.by_identity.get(identity)
         if member is None:
             frame, peer = self._router.frame_and_peer(identity)
             # a connection that is gone may have had this one's file descriptor
             self._connections()
+            if frame is not None and is_numbered(frame):
+                # ZeroMQ kept it over a reset; when its session is resumed it comes again
+                self._happened(Rejected("out-of-session"))
+                self._reply(identity, control.Whose())
+                return now
         else:
-            frame = self._router.frame()
-            if frame is not None and self._host is not None and member.arrived:
+            data = frame = self._router.frame()
+            if data is not None:
+                frame = member.session.take(data)
+                if member.session.replies:
+                    self._ways[member.rank].answer()
+                if frame is None:
+                    return now
+            of_run = frame is not data or kind_of(frame or b"") != _RESUME
+            if frame is not None and self._host is not None and member.takes_part and of_run:
                 self.frames += 1
                 self.lobby.heard(member, frame, now)
                 self._host.receive(member.rank, frame)
@@ -184,6 +247,23 @@ class Hub:
         for event in self._router.connections():
             self._happened(event)
 
+    def _bury(self, now: float) -> None:
+        """Let deaths be known, once nothing comes any more: who dies says why, if it can."""
+        if now >= self._bury_at:
+            self._bury_at = math.inf
+            deaths, self._deaths = self._deaths, []
+            for death in deaths:
+                self._happened(death)
+        elif self._bury_at == math.inf:
+            self._bury_at = now + _LAST_WORDS
+
+    def _probe(self, now: float) -> None:
+        self._probe_at = now + _PROBE
+        for member in self.lobby.roster.members.values():
+            if member.connection >= 0:
+                member.session.probe()
+                self._ways[member.rank].answer()
+
     def _happened(self, event: LobbyEvent) -> None:
         self._do(self.lobby.handle(event, time.monotonic()))
 
@@ -194,10 +274,12 @@ class Hub:
                 case Reply(peer, message):
                     self._reply(peer, message)
                 case Tell(rank, message):
-                    self._ways[rank].send(_frame(message))
+                    self._ways[rank].send(outside_runs(message))
                 case ShowStatus(peer):
                     self._publish(time.monotonic())
                     self._reply(peer, control.Status(msgspec.json.encode(self.status())))
+                case Resend(rank, taken):
+                    self._ways[rank].resume(taken)
                 case Joined(arrived):
                     self.on_join(arrived)
                 case Log(level, text):
@@ -238,31 +320,5 @@ class Hub:
 
     def _reply(self, peer: bytes, message: Message) -> None:
         """An answer to a peer, who may be gone."""
-        if not self._router.reply(peer, _frame(message)):
+        if not self._router.reply(peer, outside_runs(message)):
             self._happened(Rejected("unreachable"))
-
-
-class AgentLink:
-    """The link to the agent of one rank, whatever connection that agent has just now."""
-
-    def __init__(self, router: Router, lobby: Lobby, rank: int) -> None:
-        self._router = router
-        self._lobby = lobby
-        self._members = lobby.roster.members
-        self._rank = rank
-
-    def send(self, data: bytes, /) -> None:
-        """See `Link`; `RunFailed` if the agent does not read, or is gone and needed."""
-        try:
-            self._router.send(self._members[self._rank].identity, data)
-        except zmq.Again:
-            raise RunFailed(f"agent {self._rank} does not read what it is sent") from None
-        except zmq.ZMQError as error:
-            # that it is gone will be said too, and then the run goes on without it
-            if not self._lobby.outlives_agents:
-                raise RunFailed(gone(self._rank)) from error
-
-
-def _frame(message: Message) -> bytes:
-    """A frame outside of runs."""
-    return encode(message, run=0, source=COORDINATOR, sequence=0, now=0.0, sent=0)

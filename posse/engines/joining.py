@@ -10,11 +10,12 @@ What an agent goes through:
     joined         until `Configure`
     linking        until every neighbour listens to it
     linked         it has a host, which says `Ready`: runs, perhaps another `Configure`, `Goodbye`
+    resuming       its connection was lost: `Resume` over a new one, then it goes on where it was
 
 An agent that was started beside its coordinator (its `Join` has no incarnation) is connected from
 the start, has the coordinator's clock, and goes from joining to linking; nobody gives it up but who
-started it. On another machine a lost connection leads back to connecting, and what the coordinator
-ordered is forgotten.
+started it. What the coordinator ordered is forgotten only when it does not know this agent any
+more: then it was started again.
 
 Time is an argument, in seconds of the loop's clock. `timer` is when `fire` is to be called.
 """
@@ -28,12 +29,15 @@ from typing import assert_never
 import msgspec
 
 from posse.engines.events import (
+    AskToResume,
+    BeginSession,
     Closure,
     Connected,
     Disconnected,
     Fail,
     Forget,
     GiveUp,
+    GoOn,
     InboxOpen,
     JoiningEffect,
     JoiningEvent,
@@ -72,6 +76,7 @@ class State(Enum):
     JOINED = 4
     LINKING = 5
     LINKED = 6
+    RESUMING = 7
 
 
 class Orders:
@@ -119,6 +124,10 @@ class Joining:
         self._wait = wait
         self._link_deadline = link_deadline
         self._closed_in_a_row = 0
+        self._wall = 0.0
+        self._connections = 0
+        self._before = State.CONNECTING
+        """The state that is gone back to from resuming."""
         self._trips: list[tuple[int, int]] = []
         self._setup: AgentSetup | None = None
         self._not_listening: tuple[int, ...] = ()
@@ -132,6 +141,11 @@ class Joining:
     def belongs(self) -> bool:
         """Whether the coordinator counts this agent among its own."""
         return not self.remote or self.state.value >= State.JOINED.value
+
+    def to_resume(self, taken: int) -> control.Resume:
+        """What asks the coordinator to go on; `taken` frames of it came before."""
+        join = self._join
+        return control.Resume(self.rank, join.token, join.incarnation, self._connections, taken)
 
     def fire(self, now: float) -> list[JoiningEffect]:
         """The time of `timer` has come."""
@@ -168,13 +182,39 @@ class Joining:
 
     def _connected(self, wall: float, now: float) -> list[JoiningEffect]:
         self._closed_in_a_row = 0
+        self._connections += 1
+        self._wall = wall
+        if self._may_be_known:
+            self._resume(now)
+            return [AskToResume()]
+        return self._begin(now)
+
+    @property
+    def _may_be_known(self) -> bool:
+        """Whether the coordinator may have frames of this agent's, or for it."""
+        return self.belongs and self.state is not State.CONNECTING
+
+    def _begin(self, now: float) -> list[JoiningEffect]:
+        """Join as if for the first time."""
         self._setup = None
         self.state = State.JOINING
         if not self.remote:
-            return [OpenInbox(self._system, self.rank)]
+            return [BeginSession(), Forget(), OpenInbox(self._system, self.rank)]
         self.timer = now + self._wait
-        join = msgspec.structs.replace(self._join, rank=self.rank, wall=wall)
-        return [Forget(), Say(join)]
+        join = msgspec.structs.replace(self._join, rank=self.rank, wall=self._wall)
+        return [BeginSession(), Forget(), Say(join)]
+
+    def _resume(self, now: float) -> None:
+        if self.state is not State.RESUMING:
+            self._before = self.state
+        self.state = State.RESUMING
+        self.timer = now + self._wait
+
+    def _resumed(self, taken: int, now: float) -> list[JoiningEffect]:
+        self.state = self._before
+        self.timer = now + self._link_deadline if self.state is State.LINKING else math.inf
+        said = Log(logging.INFO, f"connected to the coordinator at {self._endpoint} again")
+        return [GoOn(taken), *([said] if self.remote else [])]
 
     def _not_let_in(self, how: Closure, why: str) -> list[JoiningEffect]:
         at = f"the coordinator at {self._endpoint}"
@@ -199,13 +239,11 @@ class Joining:
         return [Fail(reason, PosseError)]
 
     def _disconnected(self, now: float) -> list[JoiningEffect]:
-        if not self.belongs:
+        if not self._may_be_known or self.state is State.RESUMING:
             return []
-        self.state = State.CONNECTING
-        self.timer = now + self._wait
-        self._setup = None
+        self._resume(now)
         said = f"lost the coordinator at {self._endpoint}; waiting for it for {self._wait:g} s"
-        return [Forget(), Log(logging.WARNING, said)]
+        return [Log(logging.WARNING, said)] if self.remote else []
 
     def _told(self, frame: bytes, now: float) -> list[JoiningEffect]:
         try:
@@ -215,6 +253,14 @@ class Joining:
         match message:
             case control.Refused(reason):
                 return [Fail(f"the coordinator refused this agent: {reason}", PosseError)]
+            case control.Resumed(taken) if self.state is State.RESUMING:
+                return self._resumed(taken, now)
+            case control.Whose() if self.state is not State.RESUMING and self._may_be_known:
+                self._connections += 1
+                self._resume(now)
+                return [AskToResume()]
+            case control.Unknown() if self.state is State.RESUMING:
+                return self._begin(now)
             case control.Welcome(rank, system) if self.state is State.JOINING:
                 self.rank = rank
                 self._system = system

@@ -10,8 +10,9 @@ A coordinator goes through three phases, and back to the first before each run:
 
 An agent that was started here says `Join` and has arrived. One on another machine says `Join` and
 is answered `Welcome`; it asks for the time (`Sync`, `Synced`) and says `Arrived`. Whoever is not to
-be let in is `Refused`, with the reason. An agent that is lost while a run is carried ends the run,
-unless the run can do without it; before, it is waited for.
+be let in is `Refused`, with the reason. Whoever has joined and comes over a new connection says
+`Resume`, and goes on where it was. One whose connection is lost is waited for: before a run until
+the deadline, in a run as long as it may be absent; then the run ends, unless it can do without.
 
 Time is an argument, in seconds of the loop's clock. `timer` is when `fire` is to be called. Nothing
 here raises for what a peer did: that is counted in `refused`; what ends a run is an effect, `Fail`.
@@ -36,6 +37,7 @@ from posse.engines.events import (
     Log,
     Rejected,
     Reply,
+    Resend,
     Said,
     ShowStatus,
     Tell,
@@ -63,15 +65,22 @@ class Phase(StrEnum):
 
 
 class Lobby:
-    """See the module's text. `deadline`: seconds of silence after which a wait ends."""
+    """See the module's text.
 
-    def __init__(self, roster: Roster, deadline: float, system: str) -> None:
+    `deadline`: seconds of silence after which a wait ends; `absence`: seconds that an agent without
+    a connection is waited for in a run.
+    """
+
+    def __init__(self, roster: Roster, deadline: float, absence: float, system: str) -> None:
         self.roster = roster
         self.refused: Counter[str] = Counter()
         self.phase = Phase.IDLE
         self.changed = False
         """Whether somebody joined since all were configured."""
         self._deadline = deadline
+        self._absence = absence
+        self._absent: dict[int, float] = {}
+        """In a run: when who has no connection is waited for no longer."""
         self._system = system
         self._heard = math.inf
         self._setups: Sequence[AgentSetup] = ()
@@ -99,10 +108,13 @@ class Lobby:
         self.phase, self._heard = Phase.CARRYING, now
         self._setups = ()
         self._run = run
+        away = [m.rank for m in self.roster.members.values() if m.connection < 0]
+        self._absent = dict.fromkeys(away, now + self._absence)
 
     def release(self) -> None:
         """The run is over."""
         self._run = None
+        self._absent = {}
 
     @property
     def running(self) -> bool:
@@ -139,14 +151,17 @@ class Lobby:
     @property
     def timer(self) -> float:
         """When `fire` is to be called, in the loop's seconds."""
-        silence = self._heard + self._deadline
-        return silence if self._run is None else min(silence, self._run.timer)
+        # who is away explains the silence
+        wait = min(self._absent.values(), default=self._heard + self._deadline)
+        return wait if self._run is None else min(wait, self._run.timer)
 
     def fire(self, now: float) -> list[LobbyEffect]:
         """The time of `timer` has come."""
         run = self._run
         if run is not None and now >= run.timer:
             run.fire()
+        elif self._absent:
+            return self._stays_away(now)
         elif now >= self._heard + self._deadline:
             if run is None or not run.fall_silent():
                 trouble = run.trouble if run is not None else ""
@@ -158,6 +173,19 @@ class Lobby:
                 ]
             self._heard = now
         return []
+
+    def _stays_away(self, now: float) -> list[LobbyEffect]:
+        effects: list[LobbyEffect] = []
+        for rank in [rank for rank, until in self._absent.items() if now >= until]:
+            if not self.outlives_agents:
+                return [Fail(gone(rank, self._absence))]
+            self._lose(rank)
+            said = (
+                f"agent {rank} did not come back in {self._absence:g} s; the run goes on without it"
+            )
+            effects.append(Log(logging.WARNING, said))
+        self._heard = now
+        return effects
 
     def heard(self, member: Member, frame: bytes, now: float) -> None:
         """A frame for the run came from an agent that is here."""
@@ -172,7 +200,7 @@ class Lobby:
             case Said(peer, frame, wall):
                 return self._said(peer, frame, now, wall)
             case Closed(connection):
-                return self._closed(connection)
+                return self._closed(connection, now)
             case Rejected(reason, said):
                 self.refused[reason] += 1
                 return [Log(logging.WARNING, said)] if said else []
@@ -200,6 +228,10 @@ class Lobby:
             case control.Ready():
                 self._ready.add(member.rank)
                 effects: list[LobbyEffect] = []
+            case control.Resume() if message.incarnation == member.incarnation:
+                # asked twice, because frames came before the first time
+                member.resumed = max(member.resumed, message.connection)
+                effects = [Resend(member.rank, message.taken)]
             case control.Sync(sent):
                 effects = [Reply(peer.identity, control.Synced(sent, round(now * 1e9)))]
             case control.Arrived(inbox):
@@ -227,6 +259,8 @@ class Lobby:
         if isinstance(message, control.Ask) and self.roster.is_operator(peer.key):
             self._operators.add(peer.connection)
             return [ShowStatus(peer.identity)]
+        if isinstance(message, control.Resume):
+            return self._resumed(peer, message, now)
         if not isinstance(message, control.Join):
             self.refused["never-joined"] += 1
             return []
@@ -249,6 +283,17 @@ class Lobby:
             return [*effects, Reply(peer.identity, welcome)]
         return [*effects, Joined(self.roster.arrived())]
 
+    def _resumed(self, peer: Peer, asked: control.Resume, now: float) -> list[LobbyEffect]:
+        member = self.roster.resume(asked, peer, now)
+        if member is None:
+            return [Reply(peer.identity, control.Unknown())]
+        if member.identity != peer.identity:
+            return []  # it was said over a connection that is gone
+        self._heard = now
+        self._absent.pop(member.rank, None)
+        said = f"agent {member.rank} is back over a new connection"
+        return [Log(logging.INFO, said), Resend(member.rank, asked.taken)]
+
     def _replace(self, member: Member, old: Member) -> list[LobbyEffect]:
         """A newer incarnation, or a new connection of the same one, takes an agent's place."""
         effects: list[LobbyEffect] = []
@@ -269,7 +314,7 @@ class Lobby:
         self._lose(member.rank)
         return effects
 
-    def _closed(self, connection: int) -> list[LobbyEffect]:
+    def _closed(self, connection: int, now: float) -> list[LobbyEffect]:
         if connection in self._operators:
             self._operators.remove(connection)
             return []
@@ -277,23 +322,24 @@ class Lobby:
         member = self.roster.lost(connection)
         if member is None:
             return []
-        if self.running and not self.outlives_agents:
-            return [Fail(gone(member.rank))]
-        self._lose(member.rank)
-        then = "the run goes on without it" if self.running else "waiting for it to join again"
+        then = "waiting for it to join again"
+        if self.running:
+            self._absent[member.rank] = now + self._absence
+            then = f"waiting {self._absence:g} s for it to come back"
         return [Log(logging.WARNING, f"the connection of agent {member.rank} was lost; {then}")]
 
     def _lose(self, rank: int) -> None:
         """The run, if there is one, goes on without an agent."""
+        self._absent.pop(rank, None)
         if self._run is not None:
             self._run.lose(rank)
 
 
-def gone(rank: int) -> str:
-    """The sentence for an agent whose connection is lost in a run that needs it."""
+def gone(rank: int, absence: float) -> str:
+    """The sentence for an agent that stays away from a run that needs it."""
     return (
-        f"the connection of agent {rank} was lost: its process ended, or the network between it "
-        "and the coordinator; what it sent may be lost, start the run again"
+        f"the connection of agent {rank} was lost and it did not come back in {absence:g} s: its "
+        "process ended, or the network between it and the coordinator; start the run again"
     )
 
 

@@ -39,7 +39,7 @@ def local_agent(
     return AgentProcess(
         context,
         Selector(),
-        Uplink(context, endpoint, remote=False),
+        Uplink(context, endpoint),
         Joining(control.Join(rank, token, "", os.getpid()), time.monotonic(), system=system),
         Place(Guard(), inbox),
         via,

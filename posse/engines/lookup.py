@@ -30,3 +30,16 @@ def own_address(endpoint: str) -> str:
 def _host_and_port(endpoint: str) -> tuple[str, int]:
     host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
     return host, int(port) if port.isdigit() else 0
+
+
+def greets(endpoint: str, patience: float = 2.0) -> bool:
+    """Whether ZeroMQ answers there, and not a relay that closes what it accepts (`ssh -L`).
+
+    ZeroMQ says who it is as soon as it is connected to (ZMTP 3.1); the first byte is 255.
+    """
+    host, port = _host_and_port(endpoint)
+    try:
+        with socket.create_connection((host, port), patience) as connection:
+            return connection.recv(1) == b"\xff"
+    except OSError:
+        return False

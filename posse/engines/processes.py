@@ -62,6 +62,7 @@ class ProcessEngine:
                 spec.agents.count,
                 self._token,
                 spec.engine.deadline,
+                spec.engine.absence,
                 keys,
                 fingerprint(spec),
                 spec.system,

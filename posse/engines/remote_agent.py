@@ -118,7 +118,7 @@ def remote_agent(
     return AgentProcess(
         context,
         selector,
-        Uplink(context, endpoint, remote=True, keys=keys),
+        Uplink(context, endpoint, keys),
         joining,
         Elsewhere(guard, endpoint, inbox, wait),
         via,

@@ -1,8 +1,9 @@
 """Who has joined a coordinator, and who may: decided purely, without a socket."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from posse.durable.session import Session
 from posse.security.keys import OPERATOR, CoordinatorKeys
 from posse.spec.fingerprint import differences
 from protocol import control
@@ -43,7 +44,9 @@ class Member:
     """An agent that joined.
 
     `heard` is when it was last heard of, in seconds of the loop's clock, and `last` the beginning
-    of what it said then; `connection` is -1 once its connection is lost.
+    of what it said then; `connection` is -1 once its connection is lost, and
+    `arrives_again` whether it has arrived as soon as there is a new one. `resumed` is
+    which of the agent's connections this is, `session` the coordinator's end of the link.
     """
 
     rank: int
@@ -54,6 +57,14 @@ class Member:
     connection: int
     heard: float
     last: bytes = b""
+    arrives_again: bool = False
+    resumed: int = 0
+    session: Session = field(default_factory=Session)
+
+    @property
+    def takes_part(self) -> bool:
+        """Whether what it says is for a run; what came before its connection was lost is, too."""
+        return self.arrived or self.arrives_again
 
 
 class Roster:
@@ -109,6 +120,7 @@ class Roster:
         for member in self.members.values():
             if member.connection == connection and member.incarnation:
                 member.connection = -1
+                member.arrives_again = member.arrived
                 member.arrived = False
                 return member
         return None
@@ -140,6 +152,24 @@ class Roster:
         self.members[rank] = member
         self.by_identity[peer.identity] = member
         return member, old
+
+    def resume(self, asked: control.Resume, peer: Peer, now: float) -> Member | None:
+        """The agent that goes on over a new connection; None if it is not known as it says."""
+        if self._keys is not None:
+            known = self._keys.rank_of(peer.key) == asked.rank
+        else:
+            known = asked.token == self._token
+        member = self.members.get(asked.rank)
+        if not known or member is None or member.incarnation != asked.incarnation:
+            return None
+        if asked.connection <= member.resumed:
+            return member
+        member.resumed = asked.connection
+        self.by_identity.pop(member.identity, None)
+        member.identity, member.connection, member.heard = peer.identity, peer.connection, now
+        member.arrived = member.arrived or member.arrives_again
+        self.by_identity[peer.identity] = member
+        return member
 
     def _rank(self, join: control.Join, key: str) -> int:
         if self._keys is not None:

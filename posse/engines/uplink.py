@@ -1,4 +1,8 @@
-"""An agent's connection to its coordinator: a DEALER, and what its monitor tells."""
+"""An agent's link to its coordinator: a DEALER, what its monitor tells, and the agent's session.
+
+When the connection is lost ZeroMQ makes a new one. What was under way is lost with the old one;
+the session keeps it until the coordinator has it.
+"""
 
 import time
 from collections.abc import Iterator
@@ -6,36 +10,47 @@ from collections.abc import Iterator
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
+from posse.durable.session import Session, SessionBroken, SessionFull, is_numbered
 from posse.engines.events import Closure, Connected, Disconnected, NotLetIn
+from posse.engines.lookup import greets
 from posse.engines.sockets import HANDSHAKE_FAILURES, configure, heartbeat, why_failed
-from posse.errors import PosseError
+from posse.errors import PosseError, RunFailed
 from posse.security.keys import AgentKeys
 from posse.security.zap import connect_with
 
 _SEND_DEADLINE = 60.0
+_LOOK_MS = 200
+"""How long a loop that listens to the coordinator alone does not look at the monitor."""
+
+_PROBE_EVERY = 1.0
+"""Seconds between looks whether what was sent is confirmed."""
+
 _WATCHED = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | HANDSHAKE_FAILURES
 
 
 class Uplink:
-    """See the module's text. `socket` is the link to the coordinator.
+    """See the module's text. As a `Link` it takes the frames of the session.
 
-    Beside its coordinator (`remote` false) an agent needs no monitor: it is there, and when it goes
-    so does the agent.
+    Over ipc it needs no monitor: no connection is lost there while both processes live.
     """
 
     def __init__(
         self,
         context: zmq.Context[zmq.Socket[bytes]],
         endpoint: str,
-        *,
-        remote: bool,
         keys: AgentKeys | None = None,
     ) -> None:
         self.monitor: zmq.Socket[bytes] | None = None
         self.socket: zmq.Socket[bytes] = context.socket(zmq.DEALER)
         configure(self.socket, _SEND_DEADLINE)
         heartbeat(self.socket, endpoint)
-        if remote:
+        self._endpoint = endpoint
+        self._session = Session()
+        self._up = False
+        """Whether frames of the session may go, and come, over the connection that there is."""
+        self._probe_at = 0.0
+        if not endpoint.startswith("ipc:"):
+            self.socket.setsockopt(zmq.RCVTIMEO, _LOOK_MS)
             self.socket.setsockopt(zmq.RECONNECT_IVL, 100)
             self.socket.setsockopt(zmq.RECONNECT_IVL_MAX, 2_000)
             self.monitor = self.socket.get_monitor_socket(_WATCHED)
@@ -47,14 +62,83 @@ class Uplink:
             self.close()
             raise PosseError(f"{endpoint} is not an address: {error.strerror}") from None
 
+    # --- the session -----------------------------------------------------------------------------
+
+    @property
+    def taken(self) -> int:
+        """How many of the coordinator's frames this session has brought."""
+        return self._session.taken
+
+    def begin(self) -> None:
+        """From here on frames belong to a new session."""
+        self._session = Session()
+        self._up = True
+
+    def resume(self, taken: int) -> None:
+        """The coordinator took so many frames: send it the rest, and go on."""
+        try:
+            self._session.resume(taken)
+        except SessionBroken as error:
+            raise RunFailed(f"the coordinator is not the one it was: {error}") from None
+        self._up = True
+        self._answer()
+
+    def send(self, data: bytes, /) -> None:
+        """See `Link`."""
+        try:
+            numbered = self._session.wrap(data)
+        except SessionFull:
+            raise RunFailed("the coordinator does not take what this agent sends") from None
+        if self._up:
+            self.socket.send(numbered)
+
+    def say(self, frame: bytes) -> None:
+        """Send a frame that is only for the connection that there is."""
+        self.socket.send(frame)
+
+    def mind_time(self, now: float) -> None:
+        """Now and then see to it that what was sent is confirmed."""
+        if self.monitor is not None and self._up and now >= self._probe_at:
+            self._probe_at = now + _PROBE_EVERY
+            self._session.probe()
+            self._answer()
+
+    def confirm(self) -> None:
+        """Confirm what was taken: nothing else will be sent."""
+        self._session.confirm()
+        self._answer()
+
+    def _answer(self) -> None:
+        for data in self._session.replies:
+            self.socket.send(data)
+        self._session.replies.clear()
+
+    def _taken(self, data: bytes) -> bytes | None:
+        if not self._up and is_numbered(data):
+            return None  # of a connection that is gone: it comes again
+        frame = self._session.take(data)
+        if self._session.replies:
+            self._answer()
+        return frame
+
+    # --- what comes ------------------------------------------------------------------------------
+
+    def wait(self) -> bytes | None:
+        """The next frame, if it comes before the monitor is to be looked at, where there is one."""
+        try:
+            return self._taken(self.socket.recv())
+        except zmq.Again:
+            return None
+
     def frames(self) -> Iterator[bytes]:
         """What is here."""
         while True:
             try:
-                frame = self.socket.recv(zmq.NOBLOCK)
+                data = self.socket.recv(zmq.NOBLOCK)
             except zmq.Again:
                 return
-            yield frame
+            if (frame := self._taken(data)) is not None:
+                yield frame
 
     def events(self) -> Iterator[Connected | Disconnected | NotLetIn]:
         """What happened to the connection."""
@@ -65,12 +149,13 @@ class Uplink:
                 case zmq.EVENT_HANDSHAKE_SUCCEEDED:
                     yield Connected(time.time())
                 case zmq.EVENT_DISCONNECTED:
+                    self._up = False
                     yield Disconnected()
                 case zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
                     yield NotLetIn(Closure.NOT_UNDERSTOOD, why_failed(event["value"]))
                 case zmq.EVENT_HANDSHAKE_FAILED_AUTH:
                     yield NotLetIn(Closure.UNKNOWN_KEY)
-                case _:
+                case _ if greets(self._endpoint):
                     yield NotLetIn(Closure.WITHOUT_A_WORD)
 
     def close(self) -> None:

@@ -7,7 +7,16 @@ import msgspec
 
 from posse.spec.runfile import RunSpec
 
-_LOCAL = ("base", "path", "arms.path", "arms.target", "engine.deadline", "engine.transport", "seed")
+_LOCAL = (
+    "base",
+    "path",
+    "arms.path",
+    "arms.target",
+    "engine.absence",
+    "engine.deadline",
+    "engine.transport",
+    "seed",
+)
 """What may differ: where this machine keeps its own arms, how long each end waits, and the seed,
 which an agent is told with every run."""
 

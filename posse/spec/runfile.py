@@ -32,6 +32,9 @@ class EngineSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     deadline: Annotated[
         float, Meta(gt=0, description="seconds without any message that end the run")
     ] = 60.0
+    absence: Annotated[
+        float, Meta(gt=0, description="seconds an agent whose connection is lost may be away")
+    ] = 120.0
 
 
 class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

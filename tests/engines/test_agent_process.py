@@ -9,6 +9,7 @@ import msgspec
 import pytest
 import zmq
 
+from posse.durable.session import Session
 from posse.engines.base import agent_setups
 from posse.engines.links import Link
 from posse.engines.local_agent import local_agent
@@ -32,9 +33,12 @@ class Coordinator:
         self._socket.setsockopt(zmq.RCVTIMEO, int(1000 * PATIENCE))
         self._socket.bind(self.endpoint)
         self._agent = b""
+        self._session = Session()
 
     def heard(self) -> Message:
-        self._agent, frame = self._socket.recv_multipart()
+        self._agent, data = self._socket.recv_multipart()
+        frame = self._session.take(data)
+        assert frame is not None
         return CODEC.decode(read_header(frame), frame)
 
     def says(self, message: Message | bytes, run: int = 0) -> None:

@@ -41,7 +41,7 @@ class Gathering:
     """A hub that gathers in a thread, and the peers at it."""
 
     def __init__(self, folder: Path, agents: int) -> None:
-        self.hub = Hub(f"ipc://{folder}/hub", agents, "token", PATIENCE)
+        self.hub = Hub(f"ipc://{folder}/hub", agents, "token", PATIENCE, PATIENCE)
         self.error: Exception | None = None
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._peers: list[Peer] = []

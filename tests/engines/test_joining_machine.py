@@ -8,12 +8,15 @@ import msgspec
 import pytest
 
 from posse.engines.events import (
+    AskToResume,
+    BeginSession,
     Closure,
     Connected,
     Disconnected,
     Fail,
     Forget,
     GiveUp,
+    GoOn,
     InboxOpen,
     JoiningEffect,
     JoiningEvent,
@@ -95,6 +98,7 @@ def framed(message: Message) -> bytes:
 def test_an_agent_says_who_it_is_when_it_is_connected() -> None:
     script = Script(rank=3)
     assert script.handle(Connected(WALL)) == [
+        BeginSession(),
         Forget(),
         Say(control.Join(3, "token", "", 7, b"start-1", WALL)),
     ]
@@ -180,7 +184,49 @@ def test_a_coordinator_that_does_not_go_on_is_given_up_too() -> None:
 
 
 @pytest.mark.parametrize("when", [State.JOINED, State.LINKING, State.LINKED])
-def test_what_a_lost_coordinator_ordered_is_forgotten_and_it_is_waited_for(when: State) -> None:
+def test_after_a_lost_connection_it_goes_on_where_it_was(when: State) -> None:
+    script = Script(link_deadline=60.0)
+    script.joins()
+    if when is not State.JOINED:
+        script.told(CONFIGURE)
+    if when is State.LINKED:
+        script.handle(NotListening(()))
+    script.now = 5000.0
+    assert script.handle(Disconnected()) == [
+        Log(logging.WARNING, "lost the coordinator at tcp://c:1; waiting for it for 300 s"),
+    ]
+    assert script.machine.timer == 5000.0 + WAIT
+    assert script.handle(Disconnected()) == []
+    assert script.handle(NotListening(())) == []
+    assert script.handle(Connected(WALL + 1)) == [AskToResume()]
+    assert script.machine.to_resume(9) == control.Resume(4, "token", b"start-1", 2, 9)
+    assert script.told(control.Resumed(5)) == [
+        GoOn(5),
+        Log(logging.INFO, "connected to the coordinator at tcp://c:1 again"),
+    ]
+    assert script.machine.state is when
+    assert script.machine.timer == (5060.0 if when is State.LINKING else math.inf)
+    assert script.told(control.Resumed(5)) == []
+
+
+def test_a_new_connection_whose_loss_was_not_seen_is_resumed_on_too() -> None:
+    script = Script()
+    script.is_linked()
+    assert script.handle(Connected(WALL)) == [AskToResume()]
+    assert script.machine.state is State.RESUMING
+    assert script.machine.fire(script.now + WAIT) == [GiveUp()]
+
+
+def test_it_resumes_when_the_coordinator_asks_whose_frames_these_are_and_asks_once() -> None:
+    script = Script()
+    script.is_linked()
+    assert script.told(control.Whose()) == [AskToResume()]
+    assert script.told(control.Whose()) == []
+    assert script.machine.to_resume(0).connection == 2
+
+
+@pytest.mark.parametrize("when", [State.JOINED, State.LINKING, State.LINKED])
+def test_what_a_coordinator_ordered_that_was_started_again_is_forgotten(when: State) -> None:
     script = Script()
     script.joins()
     if when is not State.JOINED:
@@ -189,16 +235,14 @@ def test_what_a_lost_coordinator_ordered_is_forgotten_and_it_is_waited_for(when:
         script.handle(NotListening(()))
     assert script.machine.state is when
     script.now = 5000.0
-    assert script.handle(Disconnected()) == [
-        Forget(),
-        Log(logging.WARNING, "lost the coordinator at tcp://c:1; waiting for it for 300 s"),
-    ]
-    assert script.handle(NotListening(())) == []
-    assert script.machine.timer == 5000.0 + WAIT
+    script.handle(Disconnected())
+    script.handle(Connected(WALL + 1))
     # the next one is joined under the rank that it had, and orders anew
-    assert script.handle(Connected(WALL + 1))[1] == Say(
-        control.Join(4, "token", "", 7, b"start-1", WALL + 1)
-    )
+    assert script.told(control.Unknown()) == [
+        BeginSession(),
+        Forget(),
+        Say(control.Join(4, "token", "", 7, b"start-1", WALL + 1)),
+    ]
     script.synchronises([0.01] * 8)
     script.handle(InboxOpen("tcp://a:2"))
     assert script.handle(NotListening(())) == []
@@ -293,7 +337,7 @@ def test_a_configuration_that_is_none_ends_it_with_a_sentence() -> None:
 def test_beside_its_coordinator_an_agent_opens_its_inbox_joins_and_waits_without_end() -> None:
     script = Script(rank=4, incarnation=b"", wait=math.inf)
     assert script.belongs()
-    assert script.handle(Connected(WALL)) == [OpenInbox("mase", 4)]
+    assert script.handle(Connected(WALL)) == [BeginSession(), Forget(), OpenInbox("mase", 4)]
     assert script.handle(InboxOpen("ipc://4")) == [Say(control.Join(4, "token", "ipc://4", 7))]
     assert script.machine.timer == math.inf
     assert script.told(CONFIGURE) == [Forget(), LinkUp(SETUP)]

@@ -15,6 +15,7 @@ from posse.engines.events import (
     Log,
     Rejected,
     Reply,
+    Resend,
     Said,
     ShowStatus,
     Tell,
@@ -29,6 +30,7 @@ from protocol.wire import VERSION, Message, encode, kind_of
 
 WALL = 1e9
 DEADLINE = 10.0
+ABSENCE = 25.0
 
 
 class Run:
@@ -62,7 +64,7 @@ class Script:
 
     def __init__(self, agents: int = 2, keys: tuple[str, ...] = ()) -> None:
         pairs = CoordinatorKeys(Pair("operator", ""), keys) if keys else None
-        self.lobby = Lobby(Roster(agents, "", pairs, {"repeat": "1"}), DEADLINE, "mase")
+        self.lobby = Lobby(Roster(agents, "", pairs, {"repeat": "1"}), DEADLINE, ABSENCE, "mase")
         self.now = 100.0
         self.lobby.gather(self.now)
 
@@ -350,22 +352,80 @@ def test_the_connection_of_a_stranger_is_no_loss() -> None:
     assert script.lobby.complete
 
 
-def test_a_lost_agent_ends_a_run_that_needs_it() -> None:
+def test_a_lost_agent_that_stays_away_ends_a_run_that_needs_it() -> None:
     script = Script()
     script.all_join()
     run = script.carries(Run())
-    assert failed(script.closes("peer-1")).startswith(
-        "the connection of agent 1 was lost: its process ended, or the network between it and"
+    assert warned(script.closes("peer-1")) == [
+        "the connection of agent 1 was lost; waiting 25 s for it to come back"
+    ]
+    assert script.lobby.timer == 125.0  # not the deadline: who is away explains the silence
+    assert script.lobby.fire(124.9) == []
+    assert failed(script.lobby.fire(125.0)) == (
+        "the connection of agent 1 was lost and it did not come back in 25 s: its process ended, "
+        "or the network between it and the coordinator; start the run again"
     )
     assert run.lost == []
+
+
+def resuming(rank: int = 1, start: bytes = b"peer-1", connection: int = 2, taken: int = 7) -> Any:
+    return control.Resume(rank, "", start, connection, taken)
+
+
+@pytest.mark.parametrize("seen", [True, False])
+def test_a_lost_agent_that_comes_back_goes_on_whether_or_not_its_loss_was_seen(seen: bool) -> None:
+    script = Script()
+    script.all_join()
+    run = script.carries(Run())
+    if seen:
+        script.closes("peer-1")
+        assert script.lobby.roster.missing() == [1]
+    script.now = 104.0
+    back = Log(logging.INFO, "agent 1 is back over a new connection")
+    assert script.says("z", resuming()) == [back, Resend(1, 7)]
+    assert script.lobby.roster.missing() == []
+    assert script.lobby.timer == 114.0
+    assert script.lobby.roster.members[1].identity == b"z"
+    assert script.closes("peer-1") == []  # the loss of the old connection is none of its any more
+    assert run.lost == []
+
+
+def test_what_was_said_over_an_older_connection_does_not_lead_back_to_it() -> None:
+    script = Script()
+    script.all_join()
+    script.carries(Run())
+    script.says("z", resuming(connection=3))
+    assert script.says("y", resuming(connection=2)) == []
+    assert script.lobby.roster.members[1].identity == b"z"
+
+
+@pytest.mark.parametrize(
+    "asked", [resuming(rank=0), resuming(start=b"older"), resuming(rank=5), resuming(rank=-1)]
+)
+def test_who_was_never_here_is_told_so_and_joins(asked: control.Resume) -> None:
+    script = Script()
+    script.all_join()
+    assert script.says("z", asked) == [Reply(b"z", control.Unknown())]
+    assert script.lobby.roster.members[1].identity == b"peer-1"
+
+
+def test_another_key_does_not_go_on_in_an_agents_place() -> None:
+    script = Script(keys=("k", "l"))
+    script.joins("a", key="k")
+    asked = resuming(rank=0, start=b"a")
+    assert script.says("z", asked, "l") == [Reply(b"z", control.Unknown())]
+    assert script.says("z", asked, "k")[-1] == Resend(0, 7)
 
 
 def test_a_run_that_can_do_without_goes_on_and_the_agent_may_come_back_for_the_next() -> None:
     script = Script()
     script.all_join()
     run = script.carries(Run(outlives=True))
-    effects = script.closes("peer-1")
-    assert warned(effects) == ["the connection of agent 1 was lost; the run goes on without it"]
+    script.closes("peer-1")
+    assert run.lost == []
+    assert warned(script.lobby.fire(125.0)) == [
+        "agent 1 did not come back in 25 s; the run goes on without it"
+    ]
     assert run.lost == [1]
     effects = script.joins("c", rank=1)
     assert effects[0] == Reply(b"c", control.Welcome(1, "mase"))

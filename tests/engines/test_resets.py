@@ -1,0 +1,69 @@
+"""Connections between agents and their coordinator that are reset within a run."""
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from posse.engines import memory
+from posse.plan import Plan
+from posse.results.record import RunRecord
+from posse.security import keys
+from tests.support import anonymous, federated, players
+from tests.support.relay import Relay, relay
+from tests.support.remote import Agent, coordinator
+from tests.support.runs import assert_same_run, spec
+
+ENGINE: dict[str, Any] = {"deadline": 30.0}
+
+RUNS = {
+    "mase": lambda: spec("mase", 6, engine=ENGINE),
+    "central": lambda: spec("central", 3, engine=ENGINE),
+    "cdp-mab": lambda: federated.spec("cdp-mab", 4),
+    "tdfs-ucb": lambda: players.spec("tdfs-ucb", horizon=50),
+    "explore-then-commit": lambda: anonymous.spec("explore-then-commit", 6),
+    "ddp-mab": lambda: federated.spec("ddp-mab", 3, {"kind": "ring"}),
+}
+
+OF_RESETS = ("connection-dropped", "out-of-session", "handshake", "unreachable")
+"""What is refused for a reset, which a run in memory has none of."""
+
+
+def run_with(plan: Plan, cuts: set[int], folder: Path | None = None) -> tuple[RunRecord, Relay]:
+    """A run over a relay that resets all connections when so many messages were heard."""
+    agents = plan.spec.agents.count
+    pairs = [keys.for_agent(folder, rank) if folder else None for rank in range(agents)]
+    heard = 0
+
+    def observe(host: object) -> None:
+        nonlocal heard
+        heard += 1
+        if heard in cuts:
+            way.cut()
+
+    with ExitStack() as opened:
+        with coordinator(plan, folder=folder) as engine:
+            way = opened.enter_context(relay(engine.endpoint))
+            up = [Agent(way.endpoint, rank, keys=pair) for rank, pair in enumerate(pairs)]
+            record = engine.run(plan, 0, observe)
+        assert [agent.ended() for agent in up] == [0] * agents
+    assert {reason: n for reason, n in record.refused.items() if reason not in OF_RESETS} == {}
+    record.refused.clear()
+    return record, way
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_resets_in_a_run_change_nothing_of_it(name: str) -> None:
+    plan = RUNS[name]()
+    record, way = run_with(plan, {1, 5, 6, 20, 40})
+    assert way.cuts >= plan.spec.agents.count
+    assert_same_run(memory.run(plan, 0), record)
+
+
+def test_resets_change_nothing_where_there_are_keys(tmp_path: Path) -> None:
+    keys.create(tmp_path / "keys", 3)
+    plan = spec("central", 3, engine=ENGINE)
+    record, way = run_with(plan, {2, 9, 30}, tmp_path / "keys")
+    assert way.cuts >= 3
+    assert_same_run(memory.run(plan, 0), record)

@@ -1,0 +1,103 @@
+"""A way for TCP connections that can be cut: what is under way is lost, as at a reset."""
+
+import contextlib
+import socket
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_BYTES = 1 << 16
+_RESET = struct.pack("ii", 1, 0)  # SO_LINGER: a close loses what was not sent yet, and says so
+
+
+class Relay:
+    """Passes on what comes at `endpoint`, a tcp address, to `target`, another."""
+
+    def __init__(self, target: str) -> None:
+        host, port = target.removeprefix("tcp://").split(":")
+        self._target = (host, int(port))
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=200)
+        self.endpoint = f"tcp://127.0.0.1:{self._listener.getsockname()[1]}"
+        self._open: list[socket.socket] = []
+        self._lock = threading.Lock()
+        self._through = threading.Event()
+        self._through.set()
+        self.cuts = 0
+        self._threads = [threading.Thread(target=self._accept, daemon=True)]
+        self._threads[0].start()
+
+    def cut(self) -> None:
+        """Reset every connection; whoever connects again is let through."""
+        with self._lock:
+            self.cuts += len(self._open) // 2
+            for end in self._open:
+                with contextlib.suppress(OSError):
+                    end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+                    end.shutdown(socket.SHUT_RDWR)
+                end.close()
+            self._open.clear()
+
+    def interrupt(self) -> None:
+        """Cut, and accept and close at once whoever connects, until `restore`."""
+        self._through.clear()
+        self.cut()
+
+    def restore(self) -> None:
+        """Let connections through again."""
+        self._through.set()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                near, _ = self._listener.accept()
+            except OSError:
+                return
+            if not self._through.is_set():
+                near.close()
+                continue
+            try:
+                far = socket.create_connection(self._target, timeout=10)
+            except OSError:
+                near.close()
+                continue
+            far.settimeout(None)
+            for end in (near, far):
+                end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            with self._lock:
+                self._open += [near, far]
+            for source, sink in ((near, far), (far, near)):
+                thread = threading.Thread(target=self._pass_on, args=(source, sink), daemon=True)
+                self._threads.append(thread)
+                thread.start()
+
+    def _pass_on(self, source: socket.socket, sink: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(_BYTES):
+                sink.sendall(data)
+        with self._lock:
+            for end in (source, sink):
+                with contextlib.suppress(OSError):
+                    end.shutdown(socket.SHUT_RDWR)
+                end.close()
+                if end in self._open:
+                    self._open.remove(end)
+
+    def close(self) -> None:
+        """Cut all, and accept nobody any more."""
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self.cut()
+        for thread in self._threads:
+            thread.join(10)
+
+
+@contextmanager
+def relay(target: str) -> Iterator[Relay]:
+    """A relay, closed at the end."""
+    way = Relay(target)
+    try:
+        yield way
+    finally:
+        way.close()
