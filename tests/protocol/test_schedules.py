@@ -32,7 +32,7 @@ def test_of_ten_agents(parameters: SingleParameters, senders: int, scale: float)
     assert type(schedule) is Schedule
     assert schedule.senders == senders
     assert schedule.scale(100) == pytest.approx(scale)  # 1 / (M ε d), or 1 / (ε d)
-    assert (schedule.arms, schedule.horizon, schedule.epsilon) == (4, 1000, 0.5)
+    assert (schedule.arms, schedule.horizon) == (4, 1000)
 
 
 @pytest.mark.parametrize("kind", [CdpParameters, DdpParameters])
