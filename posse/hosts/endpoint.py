@@ -88,20 +88,19 @@ class Endpoint:
         numbers, row = self._numbers, to if self._per_link else NEIGHBOURS
         numbers[row] = number = numbers.get(row, -1) + 1
         frame = encode(message, self._stated, self.name, number, now, self._stamp())
-        self.meter.count(self.name, to, message.plane, type(message).__name__, frame)
+        self.meter.count(self.name, to, type(message), frame)
         self._outbox.append((to, frame))
 
     def send_to_all(self, neighbours: tuple[int, ...], message: Message, now: float) -> None:
         """Encode, number and count a message that all neighbours are sent as one frame."""
         self._numbers[NEIGHBOURS] = number = self._numbers.get(NEIGHBOURS, -1) + 1
         frame = encode(message, self._stated, self.name, number, now, self._stamp())
-        kind = type(message).__name__
-        self.meter.count_each(self.name, neighbours, message.plane, kind, frame)
+        self.meter.count(self.name, neighbours, type(message), frame)
         self._outbox.append((NEIGHBOURS, frame))
 
     def count(self, source: int, message: Message, frame: bytes) -> None:
         """Count a frame that came in, where its sender cannot or must not say what it sent."""
-        self.meter.count(source, self.name, message.plane, type(message).__name__, frame)
+        self.meter.count(source, self.name, type(message), frame)
 
 
 def to_blame(sender: int | None, frame: bytes) -> int | None:

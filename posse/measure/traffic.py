@@ -3,10 +3,11 @@
 from collections import Counter
 from collections.abc import Iterable
 
+import msgspec
 import numpy as np
 
 from protocol.control import LinkCount
-from protocol.wire import HEADER
+from protocol.wire import HEADER, Message
 
 _PER_OCTAVE = 8
 _SORT_EVERY = 1_024
@@ -16,49 +17,40 @@ class Meter:
     """Messages, payload bytes and frame bytes per link, plane and kind, counted by the sender."""
 
     def __init__(self) -> None:
-        self._rows: dict[tuple[int, int, int, str], list[int]] = {}
-        self._to_each: dict[tuple[int, tuple[int, ...], int, str], list[int]] = {}
+        # by source, target or targets, and kind: messages and frame bytes
+        self._counted: dict[tuple[int, int | tuple[int, ...], type[Message]], list[int]] = {}
+        self._told: list[LinkCount] = []
 
-    def count(self, source: int, target: int, plane: int, kind: str, frame: bytes) -> None:
-        """One frame was handed to the transport."""
-        key = (source, target, plane, kind)
-        row = self._rows.get(key)
-        if row is None:
-            row = self._rows[key] = [0, 0, 0]
-        _add(row, frame)
-
-    def count_each(
-        self, source: int, targets: tuple[int, ...], plane: int, kind: str, frame: bytes
+    def count(
+        self, source: int, target: int | tuple[int, ...], kind: type[Message], frame: bytes
     ) -> None:
-        """One frame was handed to the transport for each of `targets`."""
-        key = (source, targets, plane, kind)
-        row = self._to_each.get(key)
+        """One frame was handed to the transport: for one target, or for each of several."""
+        key = (source, target, kind)
+        row = self._counted.get(key)
         if row is None:
-            row = self._to_each[key] = [0, 0, 0]
-        _add(row, frame)
-
-    def links(self) -> list[LinkCount]:
-        """The counts so far, sorted."""
-        for (source, targets, plane, kind), row in self._to_each.items():
-            self.add(LinkCount(source, target, plane, kind, *row) for target in targets)
-        self._to_each.clear()
-        return [LinkCount(*key, *row) for key, row in sorted(self._rows.items())]
+            row = self._counted[key] = [0, 0]
+        row[0] += 1
+        row[1] += len(frame)
 
     def add(self, links: Iterable[LinkCount]) -> None:
         """Add another's counts."""
-        for link in links:
-            key = (link.source, link.target, link.plane, link.kind)
-            row = self._rows.setdefault(key, [0, 0, 0])
-            row[0] += link.messages
-            row[1] += link.payload_bytes
-            row[2] += link.frame_bytes
+        self._told += links
 
+    def links(self) -> list[LinkCount]:
+        """The counts so far, sorted."""
+        rows: dict[tuple[int, int, int, str], list[int]] = {}
 
-def _add(row: list[int], frame: bytes) -> None:
-    size = len(frame)
-    row[0] += 1
-    row[1] += size - HEADER.size
-    row[2] += size
+        def add(source: int, target: int, plane: int, kind: str, *counts: int) -> None:
+            row = rows.setdefault((source, target, plane, kind), [0, 0, 0])
+            row[:] = map(int.__add__, row, counts)
+
+        for (source, target, kind), (messages, size) in self._counted.items():
+            counts = (messages, size - messages * HEADER.size, size)
+            for one in target if isinstance(target, tuple) else (target,):
+                add(source, one, int(kind.plane), kind.__name__, *counts)
+        for link in self._told:
+            add(*msgspec.structs.astuple(link))
+        return [LinkCount(*key, *row) for key, row in sorted(rows.items())]
 
 
 class Delays:

@@ -8,15 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from posse.measure.traffic import Delays, Meter, quantile
-from protocol.mase import Vote
-from protocol.wire import HEADER, Plane, encode
+from protocol.control import Due
+from protocol.mase import Sample, Vote
+from protocol.players import Choice
+from protocol.wire import HEADER, Message, encode
 
 SENT = st.lists(
     st.tuples(
         st.integers(-1, 3),
         st.integers(-1, 3),
-        st.sampled_from(list(Plane)),
-        st.sampled_from(["Vote", "Due", "Sample"]),
+        st.sampled_from([Vote, Due, Sample, Choice]),
         st.integers(0, 500),
     ),
     max_size=60,
@@ -25,13 +26,13 @@ SENT = st.lists(
 
 @given(SENT)
 def test_links_are_the_sums_of_what_was_sent(
-    sent: list[tuple[int, int, Plane, str, int]],
+    sent: list[tuple[int, int, type[Message], int]],
 ) -> None:
     meter = Meter()
     slow: dict[tuple[int, int, int, str], list[int]] = {}
-    for source, target, plane, kind, payload in sent:
-        meter.count(source, target, plane, kind, bytes(HEADER.size + payload))
-        row = slow.setdefault((source, target, int(plane), kind), [0, 0, 0])
+    for source, target, kind, payload in sent:
+        meter.count(source, target, kind, bytes(HEADER.size + payload))
+        row = slow.setdefault((source, target, int(kind.plane), kind.__name__), [0, 0, 0])
         row[0] += 1
         row[1] += payload
         row[2] += payload + 32
@@ -45,14 +46,14 @@ def test_links_are_the_sums_of_what_was_sent(
 
 @given(SENT, SENT)
 def test_adding_meters_is_counting_in_one(
-    one: list[tuple[int, int, Plane, str, int]], other: list[tuple[int, int, Plane, str, int]]
+    one: list[tuple[int, int, type[Message], int]], other: list[tuple[int, int, type[Message], int]]
 ) -> None:
     together, first, second = Meter(), Meter(), Meter()
     for meter, sent in ((first, one), (second, other)):
-        for source, target, plane, kind, payload in sent:
+        for source, target, kind, payload in sent:
             frame = bytes(HEADER.size + payload)
-            meter.count(source, target, plane, kind, frame)
-            together.count(source, target, plane, kind, frame)
+            meter.count(source, target, kind, frame)
+            together.count(source, target, kind, frame)
     first.add(second.links())
     assert first.links() == together.links()
 
@@ -60,9 +61,21 @@ def test_adding_meters_is_counting_in_one(
 def test_what_the_codec_made_is_what_is_counted() -> None:
     meter = Meter()
     frame = encode(Vote((1, 2)), run=0, source=4, sequence=0, now=0.0, sent=0)
-    meter.count(4, -1, Plane.DATA, "Vote", frame)
+    meter.count(4, -1, Vote, frame)
     (row,) = meter.links()
     assert (row.payload_bytes, row.frame_bytes) == (9, 41)
+
+
+def test_a_frame_for_several_is_counted_on_each_of_their_links() -> None:
+    together, each = Meter(), Meter()
+    for size in (40, 50):
+        together.count(4, (1, 2, 7), Vote, bytes(size))
+        for target in (1, 2, 7):
+            each.count(4, target, Vote, bytes(size))
+    each.count(4, 1, Vote, bytes(60))
+    together.count(4, 1, Vote, bytes(60))
+    assert together.links() == each.links()
+    assert together.links() == together.links()
 
 
 def histogram_of(nanoseconds: list[int]) -> Counter[int]:
