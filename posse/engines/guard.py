@@ -16,9 +16,10 @@ _FAILED_IN_A_ROW = 3
 """Handshakes of a link that fail before that is said: a neighbour is told of us at about the time
 at which we are told of it."""
 
-HANDSHAKE_MS = 2_000
-"""How long a neighbour may take to let us in before we knock again. One that was not told of us yet
-is silent (`Authenticator`), and ZeroMQ's own patience is half a minute."""
+HANDSHAKE_MS = 10_000
+"""How long a neighbour may take to let us in before we knock again. With keys that is three round
+trips and more, 6 s where each way takes one. One that was not told of us yet is silent, and answers
+as soon as it is (`Authenticator`); ZeroMQ's own patience is half a minute."""
 
 
 class Guard:

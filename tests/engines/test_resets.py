@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from posse.engines import memory
+from posse.engines.processes import ProcessEngine
 from posse.plan import Plan
 from posse.results.record import RunRecord
 from posse.security import keys
 from tests.support import anonymous, federated, players
 from tests.support.relay import Relay, relay
 from tests.support.remote import Agent, coordinator
-from tests.support.runs import assert_same_run, spec
+from tests.support.runs import after, assert_same_run, spec
 
 ENGINE: dict[str, Any] = {"deadline": 30.0}
 
@@ -66,4 +67,18 @@ def test_resets_change_nothing_where_there_are_keys(tmp_path: Path) -> None:
     plan = spec("central", 3, engine=ENGINE)
     record, way = run_with(plan, {2, 9, 30}, tmp_path / "keys")
     assert way.cuts >= 3
+    assert_same_run(memory.run(plan, 0), record)
+
+
+def test_processes_of_this_machine_go_on_too() -> None:
+    plan = spec("central", 3, engine=ENGINE | {"transport": "tcp"})
+    engine = ProcessEngine(plan)
+    with relay(engine.hub.endpoint) as way:
+        engine.hub.endpoint = way.endpoint
+        with engine:
+            record = engine.run(plan, 0, after(9, way.cut))
+    assert way.cuts == 3
+    refused = {reason for reason in record.refused if reason not in OF_RESETS}
+    record.refused.clear()
+    assert refused == set()
     assert_same_run(memory.run(plan, 0), record)
