@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from posse.claims.base import unprotected
 from posse.systems.base import System
 from posse.systems.context import AgentContext, CoordinatorContext
 from posse.systems.shapes import AgentRole, ServerRole, Star
@@ -19,7 +20,6 @@ from protocol.machine import (
     ServerEvent,
     Started,
 )
-from protocol.privacy import Claim
 from protocol.wire import Message
 
 
@@ -97,5 +97,5 @@ ECHO = System(
     parameters=EchoParameters,
     clocks=("wall",),
     shape=Star(AgentRole(_agent, (EchoReply,)), ServerRole(_server, (EchoRequest,))),
-    claim=lambda parameters, variant: Claim(mechanism="none"),
+    claim=unprotected(""),
 )

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from posse.claims.base import unprotected
 from posse.spec.runfile import RunSpec
 from posse.systems.base import System
 from posse.systems.context import AgentContext
@@ -9,7 +10,6 @@ from posse.systems.network import Network, along
 from posse.systems.shapes import AgentRole, Mesh, Wiring
 from protocol.errors import RemoteProtocolError
 from protocol.machine import AgentEffects, AgentEvent, Finish, Parameters, Received, Send, Started
-from protocol.privacy import Claim
 from protocol.wire import Message
 
 
@@ -73,5 +73,5 @@ MESH = System(
     parameters=MeshParameters,
     clocks=("slots",),
     shape=Mesh(AgentRole(_agent, (MeshFrame,)), Wiring(_network)),
-    claim=lambda parameters, variant: Claim(mechanism="none"),
+    claim=unprotected(""),
 )

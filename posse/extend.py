@@ -11,6 +11,7 @@ for the tables of a run a `Row`.
 
 from agent.noise import Noise
 from posse.arms.base import ArmsContext
+from posse.claims.base import ClaimContext, unprotected
 from posse.errors import SpecError
 from posse.results.base import Results
 from posse.seeds import Purpose
@@ -55,7 +56,7 @@ from protocol.machine import (
     Timer,
     TimerFired,
 )
-from protocol.privacy import Claim, Release
+from protocol.privacy import Claim, Guarantee, Release
 from protocol.wire import Message
 from topologies.graphs import Graph, from_edges
 
@@ -70,12 +71,14 @@ __all__ = [
     "ArmsContext",
     "Broadcast",
     "Claim",
+    "ClaimContext",
     "CoordinatorContext",
     "Disclose",
     "Explore",
     "Field",
     "Finish",
     "Graph",
+    "Guarantee",
     "LabOnly",
     "Mesh",
     "MeshWithServer",
@@ -112,4 +115,5 @@ __all__ = [
     "Wiring",
     "along",
     "from_edges",
+    "unprotected",
 ]

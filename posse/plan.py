@@ -14,6 +14,7 @@ import msgspec
 from posse import own_code
 from posse.arms.csv import CsvArms
 from posse.arms.python import PythonArms
+from posse.claims.base import ClaimContext
 from posse.errors import SpecError
 from posse.security import noise
 from posse.spec.explain import convert
@@ -46,13 +47,21 @@ class Plan:
         return self.spec.mode == "field"
 
     @cached_property
-    def claim(self) -> Claim | None:
-        """What the system claims to protect, with these parameters.
+    def claim(self) -> Claim:
+        """What the system claims to protect, of this run.
 
         Rewards without a bound are protected by none that needs one.
         """
-        claim = self.system.claim(self.parameters, self.spec.variant)
-        if claim is None or not self.system.unit_interval or self.spec.arms.unit_interval:
+        claim = self.system.claim(
+            ClaimContext(
+                agents=self.spec.agents.count,
+                arms=self.spec.arms.arm_count(),
+                parameters=self.parameters,
+                variant=self.spec.variant,
+                field=self.field,
+            )
+        )
+        if not self.system.unit_interval or self.spec.arms.unit_interval:
             return claim
         why = "Not satisfied here: its proof needs rewards in [0, 1], and these have no bound."
         return msgspec.structs.replace(claim, holds=False, note=f"{why} {claim.note}".rstrip())
@@ -90,9 +99,8 @@ class Plan:
     def advice(self) -> list[str]:
         """Sentences about what is allowed and probably not meant."""
         claim, said = self.claim, []
-        if self.field and (claim is None or not claim.holds or claim.mechanism == "none"):
-            bare = f"{self.spec.system} protects no real rewards"
-            said = [f"{bare}: {claim.note}" if claim is not None and claim.note else f"{bare}."]
+        if self.field and (not claim.holds or claim.mechanism == "none"):
+            said = [f"{self.spec.system} protects no real rewards: {claim.note}"]
         return [*said, *self.system.advise(self.spec, self.parameters)]
 
 

@@ -221,21 +221,6 @@ def privacy_bound(epsilon: float, v: float, pulls: int, delta_prime: float) -> f
     return float(min(added, advanced))
 
 
-def composed(costs: FloatArray, times: NDArray[np.int64], delta_prime: float) -> float:
-    """ε' of releases up to δ': `times[i]` of them cost ε_i = `costs[i]` each.
-
-    The smaller of their sum and of advanced composition with unequal parts (Kairouz, Oh and
-    Viswanath 2015, Theorem 3.5):
-
-        sum ε_i (e^ε_i - 1) / (e^ε_i + 1) + sqrt(2 log(1/δ') sum ε_i²).
-    """
-    if not len(costs):
-        return 0.0
-    drift = float((times * costs * np.tanh(costs / 2)).sum())
-    spread = math.sqrt(2 * math.log(1 / delta_prime) * float((times * costs**2).sum()))
-    return min(float((times * costs).sum()), drift + spread)
-
-
 def confidence_bonus(t: int, counts: NDArray[np.float64]) -> FloatArray:
     """sqrt(2 log t / N_k) (Algorithm 2, line 6)."""
     bonus: FloatArray = np.sqrt(2 * math.log(t) / counts)

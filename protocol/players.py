@@ -61,8 +61,12 @@ class PlayerParameters(Parameters, frozen=True, kw_only=True):
         Meta(description="1: one collider, drawn at random, gets the reward; 2: none does"),
     ] = 1
     shared_sample: Annotated[
-        bool, Meta(description="one sample per arm and slot, or one per player")
-    ] = True
+        bool | None,
+        Meta(
+            description="one sample per arm and slot, or one per player; by default one per arm in "
+            "the lab, as in the paper, and one per player in the field"
+        ),
+    ] = None
     deadline: Annotated[
         float, Meta(gt=0, description="seconds that a player may leave a slot unanswered")
     ] = 10.0
@@ -94,6 +98,16 @@ class PrivateTdfsParameters(TdfsParameters, frozen=True, kw_only=True):
     split: Annotated[
         Split, Meta(description="how the hybrid mechanism divides ε between its two parts")
     ] = "half"
+
+
+def one_sample(parameters: PlayerParameters, *, field: bool) -> bool:
+    """Whether players that collide see one sample.
+
+    Then it enters the sums of all of them and costs up to M ε. In the field each has its own unless
+    the run file says otherwise.
+    """
+    asked = parameters.shared_sample
+    return not field if asked is None else asked
 
 
 def target_rank(slot: int, offset: int, players: int) -> int:

@@ -1,15 +1,24 @@
 """What a release gives away, and what a run claims about it."""
 
 import msgspec
+import numpy as np
+
+from protocol.accounting import composed
+
+REWARD = "the value of one reward of one agent, its arm and place fixed"
+"""The unit of a claim about rewards: another value in its place. A reward that is taken out, or
+moved to another arm, shifts all that come after it into other statistics; that is another matter.
+"""
 
 
 class Release(msgspec.Struct, frozen=True, array_like=True):
     """One noisy release of an agent.
 
-    `mechanism`    the law of the noise, "laplace" or "randomized-response"
+    `mechanism`    the law of the noise: "laplace", "discrete-gaussian" or "randomized-response"
     `sensitivity`  by how much one reward may move the released value (in units of reward)
     `scale`        the noise's scale, in the same units
-    `epsilon`      sensitivity / scale: what one release costs the rewards it covers
+    `epsilon`      what one release costs the rewards it covers: sensitivity / scale with Laplace
+                   noise, with Gaussian noise what the claim's δ makes of them
     `block`        releases with equal `block` cover the same rewards and add up (sequential
                    composition); different blocks cover disjoint rewards, and the largest counts
                    (parallel composition; Dwork and Roth 2014, section 3.5)
@@ -24,25 +33,95 @@ class Release(msgspec.Struct, frozen=True, array_like=True):
     times: int = 1
 
 
-class Claim(msgspec.Struct, frozen=True, kw_only=True):
-    """What the paper promises, in words and numbers.
+class Guarantee(msgspec.Struct, frozen=True, kw_only=True):
+    """(ε, δ) against one adversary; `formula` is ε in the paper's symbols, where it is not ε."""
 
-    `holds` is False where the specification's own analysis refutes the printed claim; `note` then
-    says why.
+    adversary: str
+    epsilon: float
+    delta: float | None = None
+    formula: str = ""
+
+    @property
+    def number(self) -> str:
+        """ε and δ, for a person."""
+        return amount(self.epsilon, self.delta) + (f" ({self.formula})" if self.formula else "")
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True):
+    """What is promised, in words and numbers.
+
+    `epsilon`, `delta` and `formula` are what one `unit` costs against `adversary`, the strongest
+    that the claim is about; `besides` has what it costs against weaker ones. `holds` is False where
+    the specification's own analysis refutes the printed claim; `note` then says why. `proof`: why
+    it holds, or where that is shown. `uncovered`: what the claim is not about.
     """
 
     mechanism: str
     epsilon: float | None = None
     delta: float | None = None
-    unit: str = "one reward"
+    formula: str = ""
+    unit: str = REWARD
     adversary: str = "whoever reads the agent's messages"
+    besides: tuple[Guarantee, ...] = ()
     holds: bool = True
     note: str = ""
+    proof: str = ""
+    uncovered: str = ""
+
+    @property
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """The numbers, the strongest adversary's first; none where there is no number."""
+        if self.epsilon is None:
+            return ()
+        first = Guarantee(
+            adversary=self.adversary,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            formula=self.formula,
+        )
+        return (first, *self.besides)
+
+    @property
+    def says(self) -> str:
+        """The whole claim but for its proof, in sentences."""
+        said = [f"{g.number} against {g.adversary}" for g in self.guarantees]
+        parts = [f"{'; '.join(said)}, for {self.unit}." if said else ""]
+        if not said and self.mechanism != "none":
+            parts = [f"{_capital(self.unit)}, against {self.adversary}."]
+        if not self.holds:
+            parts.append("The paper's claim does not hold.")
+        parts.append(self.note)
+        if self.uncovered:
+            parts.append(f"Not covered: {self.uncovered}.")
+        return " ".join(part for part in parts if part)
 
 
-def spent(releases: list[Release]) -> float:
-    """The ε that a ledger of releases costs the most exposed reward."""
-    by_block: dict[str, float] = {}
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def amount(epsilon: float, delta: float | None = None) -> str:
+    """ε, and δ where there is one, for a person."""
+    return f"ε = {epsilon:.4g}" + (f", δ = {delta:.2g}" if delta else "")
+
+
+def spent(releases: list[Release], delta: float | None = None) -> float:
+    """The ε that a ledger of releases costs the most exposed reward.
+
+    Without δ the costs of a block add up, and the sum holds whenever a run stops. With δ its
+    Laplace releases are composed up to it. How many there were depends on rewards, so that this is
+    the ledger *after the fact* and no guarantee: that is the claim, over all that may be released.
+    """
+    blocks: dict[str, list[Release]] = {}
     for release in releases:
-        by_block[release.block] = by_block.get(release.block, 0.0) + release.epsilon * release.times
-    return max(by_block.values(), default=0.0)
+        blocks.setdefault(release.block, []).append(release)
+    return max((_cost(block, delta) for block in blocks.values()), default=0.0)
+
+
+def _cost(block: list[Release], delta: float | None) -> float:
+    """What the releases of one block cost together."""
+    costs = np.array([release.epsilon for release in block])
+    times = np.array([release.times for release in block])
+    if delta is None or any(release.mechanism != "laplace" for release in block):
+        return float((costs * times).sum())
+    return composed(costs, times, delta)

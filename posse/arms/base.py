@@ -11,6 +11,12 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 
+NO_NUMBER = (
+    "So is that a reward was no number in [0, 1], for that ends the run too; with arms.clip the "
+    "nearer end takes its place, the lower one where it is no number at all."
+)
+"""What the end of a run tells of real rewards that are not clipped."""
+
 
 @dataclass(frozen=True)
 class ArmsContext:
@@ -146,6 +152,11 @@ class LabMeans(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         """What a guarantee per reward means per record; nothing here, rewards are simulated."""
         return ""
 
+    @property
+    def ends(self) -> str:
+        """What the end of a run may tell of rewards; nothing here."""
+        return ""
+
     def arm_count(self) -> int:
         """K."""
         if isinstance(self.means, RandomMeans):
@@ -177,11 +188,15 @@ def sum_of_draws(arms: Arms, which: tuple[int, ...], times: int) -> FloatArray:
 
 
 def rescale(rewards: FloatArray, clip: tuple[float, float] | None) -> FloatArray:
-    """Clip to [lo, hi] and map that interval onto [0, 1]; unchanged without `clip`."""
+    """Clip to [lo, hi] and map that interval onto [0, 1]; unchanged without `clip`.
+
+    What is no number counts as lo: an end of the run would tell that there was one.
+    """
     if clip is None:
         return rewards
     low, high = clip
-    scaled: FloatArray = (np.clip(rewards, low, high) - low) / (high - low)
+    numbers = np.where(np.isnan(rewards), low, rewards)
+    scaled: FloatArray = (np.clip(numbers, low, high) - low) / (high - low)
     return scaled
 
 

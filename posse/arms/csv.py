@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from posse.arms.base import ArmsContext, FloatArray, check_clip, rescale, sum_of_draws
+from posse.arms.base import NO_NUMBER, ArmsContext, FloatArray, check_clip, rescale, sum_of_draws
 from posse.errors import ArmsError
 
 
@@ -25,9 +25,10 @@ class CsvArms(
     """`path`: the log, where `{rank}` becomes the agent's rank; relative to the run file.
 
     `count`: K; arms are numbered 0 to K - 1 in the column `arm`. Each row is one reward and is
-    used once, in the order of the file, so that a guarantee per reward is one per record. With
-    `replace = true` rows are drawn at random with replacement, and the guarantee is per reward
-    only: a record that is drawn twice is covered twice. `clip` as for Gaussian arms.
+    used once, in the order of the file, so that a guarantee per reward is one for the value in each
+    row. With `replace = true` rows are drawn at random with replacement, and the guarantee is per
+    reward only: a record that is drawn twice is covered twice. `clip` as for Gaussian arms; with it
+    a reward that is NaN or infinite counts as its end.
     """
 
     path: str
@@ -51,7 +52,17 @@ class CsvArms(
                 "Rows are drawn with replacement: the guarantee is per reward only, and a record "
                 "drawn m times is covered m times weaker."
             )
-        return "Each row is used once: the guarantee per reward is one per record."
+        return (
+            "Each row is used once: what is protected is its reward, where the row stands. A row "
+            "that is added, taken out or moved to another arm shifts all rows after it into other "
+            "statistics, and that is not covered."
+        )
+
+    @property
+    def ends(self) -> str:
+        """What the end of a run may tell of rewards."""
+        used = "That an agent's log is used up is seen by all."
+        return used if self.clip is not None else f"{used} {NO_NUMBER}"
 
     def arm_count(self) -> int:
         """K."""
@@ -76,8 +87,8 @@ class CsvArms(
     def build(self, context: ArmsContext) -> "Csv":
         """The arms of one agent."""
         path = self._log(context.base, context.rank)
-        rows = _read(path, self.count, context.who)
         bounded = self.clip is None
+        rows = _read(path, self.count, context.who, finite=bounded)
         logs = []
         for arm, log in enumerate(rows):
             rewards = rescale(np.asarray(log, dtype=float), self.clip)
@@ -90,8 +101,8 @@ class CsvArms(
         return Csv(logs, self.replace, context.rewards)
 
 
-def _read(path: Path, count: int, who: str) -> list[list[float]]:
-    """The rewards of each arm, in the order of the file."""
+def _read(path: Path, count: int, who: str, *, finite: bool) -> list[list[float]]:
+    """The rewards of each arm, in the order of the file; all `finite`, if that is asked for."""
     logs: list[list[float]] = [[] for _ in range(count)]
     try:
         with path.open(newline="") as file:
@@ -103,10 +114,10 @@ def _read(path: Path, count: int, who: str) -> list[list[float]]:
                     arm, reward = int(row["arm"]), float(row["reward"])
                 except (TypeError, ValueError):
                     arm, reward = -1, math.nan
-                if not 0 <= arm < count or not math.isfinite(reward):
+                if not 0 <= arm < count or (finite and not math.isfinite(reward)):
                     raise ArmsError(
                         f"{who}: {path}, line {number}: needs an arm from 0 to {count - 1} "
-                        "and a finite reward"
+                        f"and a {'finite ' if finite else ''}reward"
                     )
                 logs[arm].append(reward)
     except OSError as error:

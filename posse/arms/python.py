@@ -8,7 +8,15 @@ import numpy as np
 from msgspec import Meta
 
 from posse import defect, own_code
-from posse.arms.base import ArmsContext, FloatArray, LabMeans, check_clip, rescale, sum_of_draws
+from posse.arms.base import (
+    NO_NUMBER,
+    ArmsContext,
+    FloatArray,
+    LabMeans,
+    check_clip,
+    rescale,
+    sum_of_draws,
+)
 from posse.errors import ArmsError
 
 
@@ -25,8 +33,9 @@ class PythonArms(
     The object has `pull(arm, count)` and returns `count` rewards in [0, 1]; or it is a callable
     that makes such an object and takes the keywords `agent`, `agents` and `seed`. `count`: K.
     `path`: folders to import from, relative to the run file (default: the run file's own).
-    `clip = [lo, hi]` where rewards are not in [0, 1]. `means`: what is known of their means (after
-    clipping), as of arms of kind bernoulli; a run in the lab then has regret.
+    `clip = [lo, hi]` where rewards are not in [0, 1]; with it a reward that is NaN or infinite
+    counts as an end of that interval, where it would end the run. `means`: what is known of their
+    means (after clipping), as of arms of kind bernoulli; a run in the lab then has regret.
     """
 
     target: str
@@ -53,7 +62,16 @@ class PythonArms(
     @property
     def records(self) -> str:
         """What a guarantee per reward means per record."""
-        return "Your own arms: the guarantee per reward is one per record only if none gives two."
+        return (
+            "Your own arms: the guarantee per reward is one per record only if no record gives "
+            "two, and if a record that is taken out leaves the others' rewards where they were."
+        )
+
+    @property
+    def ends(self) -> str:
+        """What the end of a run may tell of rewards."""
+        raised = "That an agent's arms raised is seen by all, for it ends the run."
+        return raised if self.clip is not None else f"{raised} {NO_NUMBER}"
 
     def arm_count(self) -> int:
         """K."""
@@ -105,7 +123,7 @@ class Python:
             raise ArmsError(f"{call} raised {defect.said(error)}") from error
         if rewards.shape != (count,):
             raise ArmsError(f"{call} gave shape {rewards.shape}; {count} rewards were asked for")
-        if not np.isfinite(rewards).all():
+        if self._clip is None and not np.isfinite(rewards).all():
             raise ArmsError(f"{call} gave a reward that is NaN or infinite")
         rewards = rescale(rewards, self._clip)
         if count and (rewards.min() < 0 or rewards.max() > 1):

@@ -1,1 +1,1 @@
-"""What each system claims to protect, of what, and against whom; one file per family."""
+"""What every system claims to protect: unit, adversary, number, proof, and what it leaves open."""

@@ -1,13 +1,7 @@
-"""What anonymous bandits claim (Esfandiari et al. 2022)."""
+"""What anonymous bandits claim (Esfandiari, Mirrokni and Schneider 2022)."""
 
-from __future__ import annotations
-
-from protocol.anonymous import (
-    AnonymousParameters,
-    ExploreThenCommitParameters,
-    ParallelUcbParameters,
-    Variant,
-)
+from posse.claims.base import ClaimContext, unprotected
+from protocol.anonymous import AnonymousParameters, ExploreThenCommitParameters
 from protocol.privacy import Claim
 
 TRUST = {
@@ -23,28 +17,23 @@ TRUST = {
     ),
 }
 
-_BOTH = (
-    "Syntactic and per round, not differential privacy: a sum of 0 or of the group's size reveals "
-    "every member's reward, the difference of two rounds estimates one member's mean by design, "
-    "and across rounds the coordinator learns every user's best arm. The lab's closing report, "
-    "which measures every user apart, is not part of the protocol."
-)
+silence = unprotected("Nothing is sent before the end; whoever sees its pulls learns rewards.")
 
 
-def sums_over_groups(
-    parameters: AnonymousParameters | ExploreThenCommitParameters, variant: Variant
-) -> Claim:
-    """What the server sees of anyone is a sum over at least C users."""
-    c = parameters.group_size
+def sums_over_groups(context: ClaimContext) -> Claim:
+    """Every observation covers at least C users."""
+    p: AnonymousParameters | ExploreThenCommitParameters = context.parameters
     return Claim(
         mechanism="aggregation",
-        unit=f"sums over at least {c} users",
+        unit=f"each report, in sums over at least {p.group_size} users",
         adversary="the coordinator, which follows the protocol",
-        note=f"Every observation adds up at least {c} users. {TRUST[parameters.aggregation]} "
-        f"{_BOTH}",
+        note=f"Every observation adds up at least {p.group_size} users. {TRUST[p.aggregation]} "
+        "Syntactic and per round, not differential privacy: a sum of 0 or of the group's size "
+        "reveals every member's reward, and the difference of two rounds estimates one member's "
+        "mean by design.",
+        proof="A group has C + 1 to 2C + 1 users and at most one is left out of a round "
+        "(Esfandiari et al. 2022, section 2); masks cancel in the sum alone (Bonawitz et al. "
+        "2017).",
+        uncovered="every estimated mean of every user and arm, which the coordinator learns across "
+        "rounds; which arm a user plays; the lab's closing report, which measures every user apart",
     )
-
-
-def silence(parameters: ParallelUcbParameters, variant: Variant) -> Claim:
-    """Nobody sends anything."""
-    return Claim(mechanism="silence", note="Every user learns alone and sends nothing.")

@@ -1,68 +1,95 @@
-"""What cooperation on a graph claims (Dubey and Pentland 2020)."""
+"""What cooperation on a graph and its baselines claim (Dubey and Pentland 2020)."""
 
-from __future__ import annotations
+from functools import lru_cache
 
+import numpy as np
+
+from posse.claims.base import TIMING, ClaimContext, unprotected
+from protocol.accounting import composed
 from protocol.cooperative import (
-    ByzantineParameters,
-    CooperativeParameters,
+    PrivateAloneParameters,
     PrivateParameters,
-    Variant,
     privacy_bound,
+    release_counts,
 )
 from protocol.privacy import Claim
 
+_MESSAGES = "whoever reads all messages that carry the agent's means and counts"
+ONCE = (
+    "An arm's rewards fall into disjoint batches, whose mean one reward moves by at most 1/n and "
+    "which is noised once, by Lap(1/(ε n)). Pulls, counts and the answer are functions of noisy "
+    "means ({source})."
+)
 
-def means(parameters: CooperativeParameters, variant: Variant) -> Claim:
-    """Of means that are sent as they are."""
-    return Claim(
-        mechanism="none",
-        adversary="nobody",
-        note=(
-            "In every slot each agent's mean reward and number of pulls of every arm are sent as "
-            "they are. Two messages of an agent that follow each other give away its reward."
-        ),
-    )
+means = unprotected(
+    "In every slot each agent's mean reward and number of pulls of every arm are sent as they are. "
+    "Two messages of an agent that follow each other give away its reward."
+)
 
+rewards = unprotected("Every single reward of every agent is sent as it is, with its arm.")
 
-def rewards(parameters: ByzantineParameters, variant: Variant) -> Claim:
-    """Of single rewards that are sent as they are."""
-    return Claim(
-        mechanism="none",
-        adversary="nobody",
-        note="Every single reward of every agent is sent as it is, with its arm.",
-    )
+_destination = unprotected(
+    "Means are sent as they are; who receives them is trusted to add the noise."
+)
 
 
-def private(parameters: PrivateParameters, variant: Variant) -> Claim:
-    """Of noisy means, released at intervals or by doubling batches."""
-    p = parameters
+@lru_cache(maxsize=64)
+def _schedule(counts: tuple[int, ...], v: float, delta: float) -> float:
+    """ε of all releases that an arm may have: at n pulls one costs n^(-v/2)."""
+    costs = np.array(counts, dtype=float) ** (-v / 2)
+    return composed(costs, np.ones(len(counts), dtype=np.int64), delta)
+
+
+def private(context: ClaimContext) -> Claim:
+    """Private Multi-Agent UCB."""
+    p: PrivateParameters = context.parameters
     if p.noise_at == "destination":
-        return Claim(
-            mechanism="none",
-            adversary="nobody",
-            note="Means are sent as they are; who receives them is trusted to add the noise.",
-        )
+        return _destination(context)
     if p.releases == "doubling":
         return Claim(
             mechanism="laplace",
             epsilon=p.epsilon,
-            unit="one reward of one agent",
-            adversary="whoever reads all messages that carry the agent's means and counts",
-            note="Every reward is in one noisy mean, over the whole horizon.",
+            adversary=_MESSAGES,
+            proof=ONCE.format(source="Sajed and Sheffet 2019; Azize and Basu 2022, Lemma 1"),
+            uncovered=TIMING,
         )
+    if context.variant == "printed":
+        return refuted(
+            p,
+            _MESSAGES,
+            "Not satisfied as printed: the agent's own raw sums decide its pulls, and their "
+            "counts are sent without noise, so that one reward can change a count for certain.",
+        )
+    return of_schedule(p, release_counts(p.epsilon, p.v, p.horizon), _MESSAGES)
+
+
+def of_schedule(p: PrivateAloneParameters, counts: tuple[int, ...], adversary: str) -> Claim:
+    """Releases of an arm's mean at fixed numbers of its pulls, whatever the rewards."""
+    lemma = privacy_bound(p.epsilon, p.v, p.horizon, p.delta_prime)
+    return Claim(
+        mechanism="laplace",
+        epsilon=_schedule(counts, p.v, p.delta_prime),
+        delta=p.delta_prime,
+        formula=f"the whole schedule, composed; epsilon = {p.epsilon:g} is only its rate",
+        adversary=adversary,
+        note=f"Over the whole horizon. Lemma 3.6 of Dubey and Pentland says {lemma:.4g}; epsilon "
+        "= 1 is not 'no privacy'.",
+        proof="An arm's mean over n rewards is released at fixed n <= T with Lap(n^(v/2 - 1)), so "
+        "that all releases there may be cover a reward whatever the rewards are. They are composed "
+        "by Rényi differential privacy (Mironov 2017) and read at δ' (Canonne, Kamath and Steinke "
+        "2020, Proposition 12). Pulls, counts and the answer are functions of them.",
+        uncovered=TIMING,
+    )
+
+
+def refuted(p: PrivateAloneParameters, adversary: str, why: str) -> Claim:
+    """What is printed and does not hold."""
     return Claim(
         mechanism="laplace",
         epsilon=privacy_bound(p.epsilon, p.v, p.horizon, p.delta_prime),
         delta=p.delta_prime,
-        unit="one reward of one agent",
-        adversary="whoever reads all messages that carry the agent's means and counts",
-        holds=variant == "corrected",
-        note=(
-            "By Lemma 3.6, over the whole horizon; epsilon alone is only the rate of the releases "
-            "(eps = 1 is not 'no privacy'). What the ledger adds up to is in spent_per_agent, and "
-            "composed up to delta in detail.epsilon_prime_per_agent."
-            if variant == "corrected"
-            else "Not satisfied as printed: the agent's own raw sums decide its pulls, and their "
-            "counts are sent without noise, so that one reward can change a count for certain."
-        ),
+        formula="as printed, Lemma 3.6",
+        adversary=adversary,
+        holds=False,
+        note=why,
     )

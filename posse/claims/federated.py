@@ -1,47 +1,70 @@
 """What federated elimination claims (Li and Song 2022)."""
 
-from __future__ import annotations
-
-from protocol.federated import (
-    CdpParameters,
-    FederatedParameters,
-    SingleParameters,
-    Variant,
-)
+from posse.claims.base import ALL_MESSAGES, TIMING, ClaimContext
+from protocol.federated import CdpParameters, FederatedParameters, SingleParameters, uploaders
 from protocol.privacy import Claim
+from protocol.shared import SharedNoise
 
-_WHO = "whoever reads all messages of all agents"
-
-
-def messages(parameters: FederatedParameters, variant: Variant) -> Claim:
-    """Of what agents send, by where its noise comes from."""
-    p = parameters
-    if isinstance(p, CdpParameters) and p.noise == "shared":
-        return Claim(
-            mechanism="discrete-gaussian",
-            epsilon=p.epsilon,
-            delta=p.delta_prime,
-            unit="one reward of one agent",
-            adversary="the server, which follows the protocol, together with all agents but a "
-            f"share of {p.honest:g}",
-            note="It reads sums over all agents alone. An agent that drops out leaves the round "
-            "without a sum, never with less noise. The server passes on the public keys, and is "
-            "trusted not to replace them.",
-        )
-    if parameters.noise == "per_agent":
-        note = "Of one agent's messages; rewards of different agents are disjoint."
-        return Claim(mechanism="laplace", epsilon=parameters.epsilon, adversary=_WHO, note=note)
-    note = (
-        "M ε for one agent's messages (M agents that upload in a round; the number is in "
-        "spent_per_agent), not ε: the printed noise is Lap(1/(M ε d))."
-    )
-    return Claim(mechanism="laplace", epsilon=None, adversary=_WHO, note=note)
+_PROOF = (
+    "A reward is in one ŷ of one round, the mean of d new rewards, which it moves by at most 1/d "
+    "and which is noised once, by {noise}. Rounds, arms and agents are disjoint. ȳ, what the "
+    "network does with it, the arms left, every pull and the answer are functions of the ŷ (Li and "
+    "Song "
+    "2022, Theorem 1)."
+)
 
 
-def pulls(parameters: SingleParameters, variant: Variant) -> Claim:
-    """Of an agent alone: what it sends is nothing, what it pulls follows noisy means."""
+def messages(context: ClaimContext) -> Claim:
+    """CDP-MAB, DDP-MAB and HDP-MAB."""
+    p: FederatedParameters = context.parameters
+    senders, symbol = context.agents, "M"
+    if isinstance(p, CdpParameters):
+        if p.noise == "shared":
+            return _shared(context, p)
+        if p.participation < 1:
+            senders, symbol = uploaders(context.agents, p.participation), "⌈pM⌉"
+    if p.noise == "per_agent":
+        number, formula, noise = p.epsilon, "", "Lap(1/(ε d))"
+    else:
+        number, formula = senders * p.epsilon, f"{symbol} ε, not ε"
+        noise = f"Lap(1/({symbol} ε d))"
     return Claim(
         mechanism="laplace",
-        epsilon=parameters.epsilon,
-        adversary="whoever sees the agent's pulls; it sends nothing",
+        epsilon=number,
+        formula=formula,
+        adversary=ALL_MESSAGES,
+        proof=_PROOF.format(noise=noise),
+        uncovered=TIMING,
+    )
+
+
+def pulls(context: ClaimContext) -> Claim:
+    """The baseline of one agent."""
+    p: SingleParameters = context.parameters
+    return Claim(
+        mechanism="laplace",
+        epsilon=p.epsilon,
+        adversary="whoever sees the agent's pulls and its answer",
+        note="Nothing is sent before the end.",
+        proof=_PROOF.format(noise="Lap(1/(ε d))"),
+        uncovered=TIMING,
+    )
+
+
+def _shared(context: ClaimContext, p: CdpParameters) -> Claim:
+    shared = SharedNoise(context.agents, p.epsilon, p.delta_prime, p.honest, p.precision)
+    return Claim(
+        mechanism="discrete-gaussian",
+        epsilon=p.epsilon,
+        delta=p.delta_prime,
+        adversary="the server, which follows the protocol, together with all agents but "
+        f"{shared.honest_agents} honest ones of {context.agents}",
+        note="It reads sums over all agents alone. An agent that drops out leaves the round "
+        "without a sum, never with less noise. The server passes on the public keys, and is "
+        "trusted not to replace them.",
+        proof="A reward is in one sum of one round, which it moves by at most Δ words. The honest "
+        "agents' shares alone have the deviation with which Δ costs (ε, δ') (Kairouz, Liu and "
+        "Steinke 2021, Theorem 1; Canonne, Kamath and Steinke 2020); masks cancel in the sum over "
+        "all agents alone (Bonawitz et al. 2017). All else is a function of the sums.",
+        uncovered=f"agents that send wrong sums, which spoil the answer; {TIMING}",
     )

@@ -1,50 +1,35 @@
-"""What agents that learn alone claim, against whoever sees their pulls."""
+"""What agents claim who decide alone: UCB1, DP-UCB-INT and AdaP-UCB."""
 
-from __future__ import annotations
-
-from typing import Any
-
-from protocol.cooperative import (
-    AdapParameters,
-    PrivateAloneParameters,
-    Variant,
-    privacy_bound,
-)
+from posse.claims.base import ITS_PULLS, TIMING, ClaimContext, unprotected
+from posse.claims.cooperative import ONCE, of_schedule, refuted
+from protocol.cooperative import AdapParameters, PrivateAloneParameters, pulls_per_release
 from protocol.privacy import Claim
 
-
-def nothing(parameters: Any, variant: Variant) -> Claim:
-    """Of UCB1: its pulls follow its rewards."""
-    return Claim(
-        mechanism="none", adversary="nobody", note="Whoever sees its pulls learns rewards."
-    )
+nothing = unprotected("Nothing is sent before the end; whoever sees its pulls learns rewards.")
 
 
-def private_means(parameters: PrivateAloneParameters, variant: Variant) -> Claim:
-    """Of DP-UCB-INT: its pulls follow means released at intervals."""
-    p = parameters
-    return Claim(
-        mechanism="laplace",
-        epsilon=privacy_bound(p.epsilon, p.v, p.horizon, p.delta_prime),
-        delta=p.delta_prime,
-        unit="one reward of one agent",
-        adversary="whoever sees the agent's pulls",
-        holds=variant == "corrected",
-        note=(
-            "Nothing is sent; the pulls follow the released means."
-            if variant == "corrected"
-            else "Not satisfied as printed: the noise of an arm that is not pulled is drawn again "
-            "in every slot, without bound; see the ledger."
-        ),
-    )
+def private_means(context: ClaimContext) -> Claim:
+    """DP-UCB-INT."""
+    p: PrivateAloneParameters = context.parameters
+    if context.variant == "printed":
+        return refuted(
+            p,
+            ITS_PULLS,
+            "Not satisfied as printed: the noise of an arm that is not pulled is drawn again "
+            "in every slot, without bound; see the ledger.",
+        )
+    f = pulls_per_release(p.epsilon)
+    return of_schedule(p, tuple(range(f, p.horizon + 1, f)), ITS_PULLS)
 
 
-def batched_means(parameters: AdapParameters, variant: Variant) -> Claim:
-    """Of AdaP-UCB: its pulls follow means that no two share a reward."""
+def batched_means(context: ClaimContext) -> Claim:
+    """AdaP-UCB."""
+    p: AdapParameters = context.parameters
     return Claim(
         mechanism="laplace",
-        epsilon=parameters.epsilon,
-        unit="one reward of one agent",
-        adversary="whoever sees the agent's pulls",
-        note="Nothing is sent; every reward is in one noisy mean, which the pulls follow.",
+        epsilon=p.epsilon,
+        adversary=ITS_PULLS,
+        note="Nothing is sent before the end.",
+        proof=ONCE.format(source="Azize and Basu 2022, Theorem 6"),
+        uncovered=TIMING,
     )

@@ -1,45 +1,36 @@
 """What best-arm identification claims (Rio et al. 2023)."""
 
-from __future__ import annotations
-
-from protocol.mase import (
-    BaselineParameters,
-    CorruptedParameters,
-    DpMaseParameters,
-    MaseParameters,
-    Variant,
-)
+from posse.claims.base import ALL_MESSAGES, TIMING, ClaimContext, unprotected
+from protocol.mase import CorruptedParameters, DpMaseParameters
 from protocol.privacy import Claim
 
+nothing = unprotected("Votes follow raw rewards.")
 
-def nothing(parameters: MaseParameters, variant: Variant) -> Claim:
-    """Of votes that follow rewards."""
-    return Claim(mechanism="none", holds=True, note="Nothing is claimed.")
+raw_rewards = unprotected("Every raw reward is sent.")
 
-
-def raw_rewards(parameters: BaselineParameters, variant: Variant) -> Claim:
-    """Of rewards that are sent as they are."""
-    return Claim(mechanism="none", note="Every raw reward is sent.", adversary="nobody")
-
-
-def silence(parameters: BaselineParameters, variant: Variant) -> Claim:
-    """Nobody sends anything."""
-    return Claim(mechanism="silence", epsilon=0.0, note="No agent sends anything.")
+silence = unprotected(
+    "No agent sends anything before its end, which tells of its rewards, as does the arm it found; "
+    "whoever sees its pulls learns more."
+)
 
 
-def private_votes(parameters: DpMaseParameters, variant: Variant) -> Claim:
-    """Of votes that follow noisy means."""
+def private_votes(context: ClaimContext) -> Claim:
+    """DP-MASE."""
+    p: DpMaseParameters = context.parameters
     return Claim(
         mechanism="laplace",
-        epsilon=parameters.epsilon,
-        unit="one reward of one agent",
-        adversary="whoever reads all messages of all agents",
-        note="Not covered: the pulls themselves, and which agent is active.",
+        epsilon=p.epsilon,
+        adversary=ALL_MESSAGES,
+        proof="A reward is in the window of one epoch, whose mean it moves by at most 1/R and "
+        "which is noised once, by Lap(1/(ε R)). Windows are disjoint. Votes, the lengths of epochs "
+        "and the end are functions of noisy means and of votes (Rio et al. 2023, Proposition 4.1).",
+        uncovered=f"the pulls themselves; which agent is active; {TIMING}",
     )
 
 
-def withheld_votes(parameters: CorruptedParameters, variant: Variant) -> Claim:
-    """Of votes withheld at random; the claim does not hold."""
+def withheld_votes(context: ClaimContext) -> Claim:
+    """Corrupted Elimination."""
+    p: CorruptedParameters = context.parameters
     return Claim(
         mechanism="randomized-response",
         unit="the best arm",
@@ -47,7 +38,8 @@ def withheld_votes(parameters: CorruptedParameters, variant: Variant) -> Claim:
         holds=False,
         note=(
             f"Claimed: such an adversary names the best arm with probability at most "
-            f"{1 - parameters.eta:.3g}. The proof bounds the adversary by a guarantee made for "
+            f"{1 - p.eta:.3g}. The proof bounds the adversary by a guarantee made for "
             "the agent and ignores guessing among the arms without a vote."
         ),
+        uncovered="every reward: no differential privacy is claimed",
     )

@@ -1,65 +1,80 @@
-"""What players on shared arms claim (Tossou and Dimitrakakis 2015)."""
+"""What players that collide claim (Tossou and Dimitrakakis 2015)."""
 
-from __future__ import annotations
+import math
 
-import numpy as np
+from posse.claims.base import TIMING, ClaimContext, unprotected
+from protocol.players import PrivateTdfsParameters, one_sample
+from protocol.privacy import Claim, Guarantee
 
-from protocol.players import (
-    PlayerParameters,
-    PrivateTdfsParameters,
-    Variant,
-)
-from protocol.privacy import Claim
+_ALL = "whoever sees all choices and collisions"
+_ONE = "whoever sees the choices of one player and nothing else"
+_ARMS = "The coordinator keeps the arms, sees every reward and is trusted with them."
 
-_SHARE = 1.0 + 1.0 / float(np.log(2.0))
+_TOSSOU = 1.0 + 1.0 / math.log(2.0)
+"""By what factor the authors' split spends more: ε in both parts, and ln for log2."""
+
+_PARTS = {
+    "half": "A sample is in one number of the logarithmic mechanism and at most log2(T_0) nodes of "
+    "the binary one, ε/2 each (Chan, Shi and Song 2011)",
+    "tossou": "A sample is in one number of the logarithmic mechanism, which costs ε, and at most "
+    "log2(T_0) nodes of scale ln(T_0)/ε",
+    "tree": "A sample is in one node of each of the ⌊log2 T⌋ + 1 levels, of scale "
+    "(⌊log2 T⌋ + 1)/ε (Chan, Shi and Song 2011, Algorithm 2; Honaker 2015)",
+}
+
+nothing = unprotected(f"Choices follow raw rewards. {_ARMS}")
 
 
-def nothing(parameters: PlayerParameters, variant: Variant) -> Claim:
-    """Of choices that follow rewards."""
-    return Claim(mechanism="none", note="Nothing is claimed.")
-
-
-def silence(parameters: PlayerParameters, variant: Variant) -> Claim:
-    """Of choices that follow nothing."""
+def silence(context: ClaimContext) -> Claim:
+    """The random player."""
     return Claim(
         mechanism="silence",
         epsilon=0.0,
-        adversary="whoever sees all choices and collisions",
-        note="Choices do not depend on rewards.",
+        adversary=_ALL,
+        note=_ARMS,
+        proof="Choices do not depend on rewards.",
+        uncovered=TIMING,
     )
 
 
-def private_sums(parameters: PrivateTdfsParameters, variant: Variant) -> Claim:
-    """Of choices that follow private sums, over any horizon."""
-    notes = [
-        "For one player's choices over any horizon. The coordinator keeps the arms, sees every "
-        "reward and is trusted with them."
-    ]
-    if parameters.offsets == "found":
-        notes.append(
-            "For its choices given the collisions: offsets found by collisions depend on "
-            "the other players' choices."
-        )
-    elif parameters.shared_sample:
-        notes.append(
-            "For the choices of all M players together M ε, since players that collide see the "
-            "same sample."
-        )
+def private_sums(context: ClaimContext) -> Claim:
+    """UCB-Private and UCB-Private-Bound.
+
+    The number against all choices is M ε where players that collide see one sample, for it then
+    enters up to M players' sums (Corollary 3); ε where each has its own.
+    """
+    p: PrivateTdfsParameters = context.parameters
+    one, formula = p.epsilon, ""
+    if p.split == "tossou":
+        one, formula = _TOSSOU * p.epsilon, "(1 + 1/ln 2) ε"
+    parts = _PARTS["tree" if p.counter != "hybrid" else p.split]
+    notes = [_ARMS]
+    if p.split == "tossou":
+        notes.append(f"With this split the sums cost {_TOSSOU:.3f} ε, not the ε claimed.")
+    number = one
+    besides: tuple[Guarantee, ...] = ()
+    if not one_sample(p, field=context.field):
+        shown = "each sample is one player's, and players learn of the others' choices alone"
     else:
-        notes.append(
-            "For the choices of all players together as well: each reward is one player's, and "
-            "players do not react to each other."
-        )
-    if parameters.split == "tossou":
-        notes.append(
-            f"With this split the sums cost {_SHARE:.3f} ε = {_SHARE * parameters.epsilon:.3g}, "
-            "not the ε claimed."
-        )
+        shown = "a shared sample is in the sums of up to M players (Corollary 3)"
+        alone = formula
+        number, formula = context.agents * one, f"M {formula or 'ε'}"
+        if p.offsets == "found":
+            notes.append(
+                "One player's choices alone are no better protected: by its collisions they "
+                "depend on the choices of others, who may have seen the same sample."
+            )
+        else:
+            besides = (Guarantee(adversary=_ONE, epsilon=one, formula=alone),)
     return Claim(
-        mechanism="hybrid",
-        epsilon=parameters.epsilon,
-        unit="one reward of one player",
-        adversary="whoever sees all choices and collisions",
-        holds=parameters.split == "half",
+        mechanism="hybrid" if p.counter == "hybrid" else "tree",
+        epsilon=number,
+        formula=formula,
+        unit="the value of one sample, its arm and place fixed",
+        adversary=_ALL,
+        besides=besides,
+        holds=p.split == "half",
         note=" ".join(notes),
+        proof=f"{parts}. Choices are functions of the noisy sums, over any horizon; {shown}.",
+        uncovered=TIMING,
     )

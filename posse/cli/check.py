@@ -16,6 +16,8 @@ def run(options: argparse.Namespace) -> None:
     """Print what a checked run file means."""
     import msgspec
 
+    from posse.claims.base import ILLUSTRATES, records
+
     checked = plan(options)
     spec, system = checked.spec, checked.system
     print(f"{options.file}: {system.name}, {system.title} ({system.paper})")
@@ -27,10 +29,12 @@ def run(options: argparse.Namespace) -> None:
     print(f"{engine}, {spec.engine.transport}" if spec.engine.kind == "processes" else engine)
     for name, value in msgspec.to_builtins(checked.parameters).items():
         print(f"  parameters.{name} = {value}")
-    if (claim := checked.claim) is not None:
-        print(f"  claim: {claim.mechanism}, unit {claim.unit}, against {claim.adversary}")
-        if claim.note:
-            print(f"         {claim.note}")
+    claim = checked.claim
+    illustrates = ILLUSTRATES if claim.guarantees and not checked.field else ""
+    print(f"  claim: {claim.mechanism}")
+    for line in (claim.says, records(spec, claim), spec.arms.ends, illustrates):
+        if line:
+            print(f"         {line}")
     for advice in checked.advice():
         print(f"  warning: {advice}")
     if absent := checked.missing():

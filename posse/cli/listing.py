@@ -6,7 +6,7 @@ import difflib
 from posse.cli.options import Commands
 from posse.errors import SpecError
 
-_SECTIONS = ("all", "systems", "arms", "topologies")
+_SECTIONS = ("all", "systems", "arms", "topologies", "claims")
 
 
 def add(commands: Commands) -> None:
@@ -16,7 +16,7 @@ def add(commands: Commands) -> None:
         "what",
         nargs="?",
         default="all",
-        help="systems, arms, topologies, or the name of one system (default: all)",
+        help="systems, arms, topologies, claims, or the name of one system (default: all)",
     )
     parser.set_defaults(command=run)
 
@@ -37,6 +37,10 @@ def run(options: argparse.Namespace) -> None:
         raise SpecError(f"posse list {what}", f"not known; {hint}known: {', '.join(names())}")
     if what not in _SECTIONS:
         _system(what)
+    if what == "claims":
+        from posse.cli import claims
+
+        print(claims.text(), end="")
     if what in {"all", "systems"}:
         _systems()
     if what in {"all", "arms"}:

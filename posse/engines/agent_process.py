@@ -178,7 +178,7 @@ class AgentProcess:
         host.receive(COORDINATOR, frame)
         self._flush(host)
         if host.field and (ledger := host.take_ledger()) is not None:
-            self._place.run_ended(ledger, host.delays)
+            self._place.run_ended(host.setup.claim, ledger, host.delays)
 
     def _connections(self) -> None:
         for event in self._uplink.events():

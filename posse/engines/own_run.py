@@ -12,7 +12,6 @@ from posse.engines.joining import Orders
 from posse.errors import PosseError
 from posse.hosts.agent_setup import AgentSetup
 from posse.plan import Plan
-from posse.systems import get_system
 
 
 class OwnRun(Orders):
@@ -70,15 +69,10 @@ class OwnRun(Orders):
         """See `Orders`: in the field, what this agent is about to give away."""
         if setup.mode != "field":
             return []
-        system = get_system(setup.system)
-        claim = system.claim(msgspec.convert(setup.parameters, system.parameters), setup.variant)
-        remarks = []
-        if claim is None or claim.mechanism == "none":
-            remarks.append(Log(logging.WARNING, f"{setup.system} protects no rewards"))
-        if claim is not None:
-            bound = "" if claim.epsilon is None else f"epsilon = {claim.epsilon:g} for {claim.unit}"
-            broken = "" if claim.holds else "the paper's claim does not hold"
-            parts = (bound, f"against {claim.adversary}", broken, claim.note)
-            said = f"{claim.mechanism}: " + "; ".join(part for part in parts if part)
-            remarks.append(Log(logging.INFO, said))
+        claim = setup.claim
+        remarks = [Log(logging.INFO, f"{claim.mechanism}: {claim.says}")]
+        if claim.mechanism == "none":
+            remarks.insert(0, Log(logging.WARNING, f"{setup.system} protects no rewards"))
+        if not isinstance(setup.arms, int) and setup.arms.ends:
+            remarks.append(Log(logging.INFO, setup.arms.ends))
         return remarks

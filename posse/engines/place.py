@@ -5,6 +5,7 @@ import sys
 from posse.engines.guard import Guard
 from posse.measure.account import Account
 from posse.measure.traffic import Delays
+from protocol.privacy import Claim
 
 
 class Place:
@@ -37,5 +38,5 @@ class Place:
         if field:
             print(f"posse: {reason.splitlines()[0]}", file=sys.stderr)
 
-    def run_ended(self, ledger: Account, delays: Delays) -> None:
+    def run_ended(self, claim: Claim, ledger: Account, delays: Delays) -> None:
         """A run of the field is over: what this agent did, and how long what it was sent took."""

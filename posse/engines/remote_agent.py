@@ -23,7 +23,7 @@ from posse.security.keys import AgentKeys
 from posse.spec.fingerprint import fingerprint
 from posse.systems import get_system
 from protocol import control
-from protocol.privacy import spent
+from protocol.privacy import Claim, amount, spent
 
 
 class Elsewhere(Place):
@@ -57,15 +57,16 @@ class Elsewhere(Place):
         """See `Place`."""
         LOG.error("%s", reason)
 
-    def run_ended(self, ledger: Account, delays: Delays) -> None:
+    def run_ended(self, claim: Claim, ledger: Account, delays: Delays) -> None:
         """See `Place`: what this agent did is said here, and only here."""
         if (median := quantile(delays.histogram(), 0.5)) is not None:
             LOG.info("what this agent was sent took %.1f ms (median)", 1e3 * median)
         LOG.info(
-            "this run used %d rewards and spent epsilon = %g in %d releases%s%s",
+            "this run used %d rewards; its %d releases add up to %s%s%s%s",
             int(ledger.pulls.sum()),
-            spent(ledger.releases),
             sum(release.times for release in ledger.releases),
+            amount(spent(ledger.releases, claim.delta), claim.delta),
+            " after the fact" if claim.delta else "",
             "" if ledger.answer is None else f"; this agent's arm is {ledger.answer}",
             f"; its rewards are used up: {ledger.exhausted}" if ledger.exhausted else "",
         )

@@ -5,6 +5,9 @@ from typing import Any
 import msgspec
 
 from posse.arms import ArmsSpec
+from posse.claims.base import ClaimContext
+from posse.systems import get_system
+from protocol.privacy import Claim
 
 
 class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,6 +30,20 @@ class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
     keys: dict[int, str] = {}
     mode: str = "lab"
     knowledge: dict[str, Any] = {}
+
+    @property
+    def claim(self) -> Claim:
+        """What the system claims to protect, of such runs."""
+        system = get_system(self.system)
+        return system.claim(
+            ClaimContext(
+                agents=self.agents,
+                arms=self.arm_count,
+                parameters=msgspec.convert(self.parameters, system.parameters),
+                variant=self.variant,
+                field=self.mode == "field",
+            )
+        )
 
     @property
     def arm_count(self) -> int:

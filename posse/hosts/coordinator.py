@@ -112,6 +112,7 @@ class CoordinatorHost:
                     variant=spec.variant,
                     knowledge=network.server,
                     generator=chance.generator,
+                    field=self._field,
                 )
             )
 

@@ -409,7 +409,8 @@ def epsilon_spent(series: Series) -> Chart | None:
     return Chart(
         name="epsilon",
         title="ε spent per agent",
-        caption="What the ledger adds up for the most exposed reward of each agent"
+        caption="What the ledger adds up to for the most exposed reward of each agent"
+        + (f", at δ = {claim['delta']:.2g} and after the fact" if claim["delta"] else "")
         + (", in the run that spent most." if len(spent) > 1 else "."),
         svg=svg,
         header=("agent", "epsilon_spent"),

@@ -3,6 +3,7 @@
 from collections import Counter
 from typing import Any
 
+import msgspec
 import tomli_w
 
 from posse.measure.confidence import mean_ci, wilson
@@ -14,6 +15,7 @@ from posse.report.page import MOST_ROWS, Page, Section, Tile, table
 from posse.report.read import Series
 from posse.systems import find_system
 from protocol.machine import COORDINATOR
+from protocol.privacy import Claim
 
 
 def run_page(series: Series) -> Page:
@@ -150,14 +152,16 @@ def _tiles(series: Series) -> list[Tile]:
             tiles.append(_tile(label, values, unit))
     privacy = next((run["privacy"] for run in series.runs if run["privacy"]), None)
     if privacy and privacy["claim"]["epsilon"] is not None:
-        promised = number(float(privacy["claim"]["epsilon"]))
+        claim = msgspec.convert(privacy["claim"], Claim)
+        promised = f"{claim.guarantees[0].number} promised"
         ledgers = [r["privacy"]["spent_per_agent"] or () for r in series.runs if r["privacy"]]
         if spent := [epsilon for ledger in ledgers for epsilon in ledger]:
-            note = f"at most, of {promised} promised"
+            after = ", after the fact" if claim.delta else ""
+            note = f"by the ledger of the agent that spent most{after}; {promised}"
             tiles.append(Tile(label="ε spent", value=number(float(max(spent))), note=note))
         else:
-            note = "promised; each agent's own log has what it spent"
-            tiles.append(Tile(label="ε", value=promised, note=note))
+            note = f"{promised}; each agent's own log has what it spent"
+            tiles.append(Tile(label="ε", value=number(claim.guarantees[0].epsilon), note=note))
     return tiles
 
 

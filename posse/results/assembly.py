@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posse.arms.shared import SharedArms
+from posse.claims.base import records
 from posse.measure.traffic import Delays, Meter, quantile, seconds
 from posse.results.record import Delay, Privacy, RunRecord
 from posse.spec.runfile import Clock, RunSpec
@@ -34,7 +35,7 @@ class Seen:
     """
 
     clock: Clock
-    claim: Claim | None
+    claim: Claim
     linked: bool
     verdict: Finish
     answers: list[int | None]
@@ -79,13 +80,13 @@ def add_pulls(record: RunRecord, pulls: IntArray, activations: list[int]) -> Non
     record.activations_per_agent = activations
 
 
-def claimed(spec: RunSpec, claim: Claim | None) -> Privacy | None:
+def claimed(spec: RunSpec, claim: Claim) -> Privacy:
     """What the run claims; what was spent of it is not known yet."""
-    if claim is None:
-        return None
     return Privacy(
         claim=claim,
-        records=spec.arms.records or None,
+        protects=spec.mode == "field",
+        records=records(spec, claim) or None,
+        ends=spec.arms.ends or None,
         variant=spec.variant,
         spent_per_agent=None,
         releases_per_agent=None,

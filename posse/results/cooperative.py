@@ -6,14 +6,12 @@ from collections import Counter
 from typing import Any
 
 import msgspec
-import numpy as np
 from msgspec import UNSET, UnsetType
 
 from posse.results.base import Results
 from posse.results.record import Detail, RunRecord
 from posse.spec.runfile import RunSpec
-from protocol.cooperative import DuplicatesRow, HopsRow, composed
-from protocol.privacy import Release
+from protocol.cooperative import DuplicatesRow, HopsRow
 
 
 class HopDelay(msgspec.Struct):
@@ -26,36 +24,23 @@ class HopDelay(msgspec.Struct):
 class CooperativeDetail(Detail):
     """How many agents answered each arm, and what only the lab knows of their messages.
 
-    `duplicates`: messages that came twice; `delay_by_hops`: by distance. `delta_prime`, and the ε'
-    of each agent by its own ledger, are there where the system is private.
+    `duplicates`: messages that came twice; `delay_by_hops`: by distance.
     """
 
     answers: dict[str, int]
     duplicates: int | UnsetType = UNSET
     duplicates_per_agent: list[int] | UnsetType = UNSET
     delay_by_hops: dict[str, HopDelay] | UnsetType = UNSET
-    delta_prime: float | UnsetType = UNSET
-    epsilon_prime_per_agent: list[float] | UnsetType = UNSET
 
 
 def _complete_alone(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
-    """Of agents alone, without privacy."""
+    """Of agents alone."""
     record.detail = _detail(record)
 
 
 def _complete_cooperation(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
     """Of agents that talk to each other."""
     record.detail = _cooperation(spec, _detail(record), record)
-
-
-def _complete_private(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
-    """Of private agents alone."""
-    record.detail = _private(spec, parameters, _detail(record), record)
-
-
-def _complete_private_cooperation(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
-    """Of private agents that talk to each other."""
-    record.detail = _private(spec, parameters, _cooperation(spec, _detail(record), record), record)
 
 
 def _detail(record: RunRecord) -> CooperativeDetail:
@@ -91,42 +76,7 @@ def _cooperation(spec: RunSpec, detail: CooperativeDetail, record: RunRecord) ->
     return detail
 
 
-def _private(
-    spec: RunSpec, parameters: Any, detail: CooperativeDetail, record: RunRecord
-) -> CooperativeDetail:
-    """ε' of each agent by its own ledger: the most exposed arm, composed up to δ'."""
-    if getattr(parameters, "releases", "") == "doubling":
-        return detail
-    detail.delta_prime = parameters.delta_prime
-    if _noted(spec):
-        detail.epsilon_prime_per_agent = [
-            _most_exposed(ledger, parameters.delta_prime) for ledger in record.ledgers
-        ]
-    return detail
-
-
-def _most_exposed(ledger: list[Release], delta_prime: float) -> float:
-    by_block: dict[str, list[Release]] = {}
-    for release in ledger:
-        by_block.setdefault(release.block, []).append(release)
-    return max(
-        (
-            composed(
-                np.array([r.epsilon for r in releases]),
-                np.array([r.times for r in releases]),
-                delta_prime,
-            )
-            for releases in by_block.values()
-        ),
-        default=0.0,
-    )
-
-
 _LOG = (DuplicatesRow, HopsRow)
 
 ALONE = Results(detail=CooperativeDetail, complete=_complete_alone)
 COOPERATION = Results(log=_LOG, detail=CooperativeDetail, complete=_complete_cooperation)
-PRIVATE_ALONE = Results(detail=CooperativeDetail, complete=_complete_private)
-PRIVATE_COOPERATION = Results(
-    log=_LOG, detail=CooperativeDetail, complete=_complete_private_cooperation
-)

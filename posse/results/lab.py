@@ -37,11 +37,11 @@ def record(spec: RunSpec, run: int, seen: Seen, reported: dict[int, control.Repo
     found.links = seen.meter.links()
     found.communication = traffic(found.links)
     found.delay = _delay(delay(delays), reports)
-    if (privacy := claimed(spec, seen.claim)) is not None:
-        privacy.spent_per_agent = [spent(report.releases) for report in reports]
-        privacy.releases_per_agent = [
-            sum(release.times for release in report.releases) for report in reports
-        ]
+    privacy = claimed(spec, seen.claim)
+    privacy.spent_per_agent = [spent(report.releases, seen.claim.delta) for report in reports]
+    privacy.releases_per_agent = [
+        sum(release.times for release in report.releases) for report in reports
+    ]
     found.privacy = privacy
     found.resources = _resources([report.resources for report in reports])
     found.agent_logs = [report.log for report in reports]

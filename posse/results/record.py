@@ -43,11 +43,17 @@ class Delay(msgspec.Struct, kw_only=True):
 class Privacy(msgspec.Struct, kw_only=True):
     """What was claimed, and what each agent spent of it: None in the field, where it says nothing.
 
-    `records`: what a claim about rewards means for the records that they come from.
+    `protects` is False in the lab, which illustrates a claim: whoever reads `Begin` has the seed of
+    all noise and of all keys. `records`: what a claim about rewards means for the records that they
+    come from; `ends`: what the end of a run may tell of them. `spent_per_agent` is what the ledger
+    costs the most exposed reward: its sum, or, where the claim has a δ, composed up to it. That is
+    after the fact, for how many releases there were depended on rewards: what holds is the claim.
     """
 
     claim: Claim
+    protects: bool
     records: str | None
+    ends: str | None
     variant: str
     spent_per_agent: list[float] | None
     releases_per_agent: list[int] | None

@@ -3,8 +3,10 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from posse.claims.base import ILLUSTRATES
 from posse.results.means import Mean, means
 from posse.results.record import Privacy, RunRecord
+from protocol.privacy import amount
 
 _BRIEF = ("found", "rounds", "slots", "pulls", "regret", "on the wire", "warning")
 
@@ -81,16 +83,18 @@ def _privacy(privacy: Privacy | None) -> str:
     if privacy is None:
         return "no claim"
     claim = privacy.claim
-    parts = []
-    if claim.epsilon is not None and claim.mechanism != "none":
-        spent = privacy.spent_per_agent
-        parts.append(
-            f"ε = {claim.epsilon:g} for {claim.unit}, against {claim.adversary}"
-            + (f"; spent at most {max(spent):g}." if spent else "; each agent's log has its own.")
-        )
-    if not claim.holds:
-        parts.append("The paper's claim does not hold.")
-    parts.append(claim.note)
-    if claim.epsilon is not None and privacy.records:
-        parts.append(privacy.records)
+    parts = [claim.says, _spent(privacy), privacy.records, privacy.ends]
+    if claim.guarantees and not privacy.protects:
+        parts.append(ILLUSTRATES)
     return " ".join(part for part in parts if part)
+
+
+def _spent(privacy: Privacy) -> str:
+    """What the ledgers add up to, at the claim's δ."""
+    claim, spent = privacy.claim, privacy.spent_per_agent
+    if not claim.guarantees:
+        return ""
+    if spent is None:
+        return "What was spent is in each agent's own log."
+    after = " after the fact" if claim.delta else ""
+    return f"No ledger adds up to more than {amount(max(spent, default=0.0), claim.delta)}{after}."

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from posse.claims.base import Claiming
 from posse.results.base import PLAIN, Results
 from posse.spec.runfile import Clock, RunSpec
 from posse.systems.shapes import AgentRole, ServerRole, Shape, SharedArms, Wiring
 from posse.theory.bounds import Theory, undrawn
 from protocol.machine import Parameters
-from protocol.privacy import Claim
 
 End = Literal["answer", "bare", "nothing"]
 
@@ -65,7 +65,7 @@ class System:
     `clocks`      what it can run by in the lab; the first is the default
     `shape`       who is there, who hears whom, and whose the arms are
     `field`       whether it may be given real rewards
-    `claim`       what it protects, from parameters and variant
+    `claim`       what it protects, from whom, and by what number
     `unit_interval`  its protection is for rewards in [0, 1] only
     `one_form`    the print needs no correction: both variants are the same
     `check`       raises `SpecError` for what the types cannot say (N < M, …)
@@ -80,7 +80,7 @@ class System:
     parameters: type[Parameters]
     clocks: tuple[Clock, ...]
     shape: Shape
-    claim: Callable[[Any, Any], Claim | None]
+    claim: Claiming
     field: Field | LabOnly = LabOnly()
     unit_interval: UnitInterval | None = None
     one_form: bool = False

@@ -42,3 +42,4 @@ class CoordinatorContext:
     variant: Any
     knowledge: dict[str, Any]
     generator: Callable[[Purpose], np.random.Generator]
+    field: bool = False

@@ -255,7 +255,7 @@ SYSTEMS = {
             unit_interval=UnitInterval(),
             check=_check_source,
             bound=theory.private,
-            results=results.PRIVATE_COOPERATION,
+            results=results.COOPERATION,
         ),
         System(
             name="byzantine-ucb",

@@ -112,7 +112,7 @@ SYSTEMS = {
             unit_interval=UnitInterval(),
             check=_check_private,
             bound=undrawn("No bound is drawn: what is known of DP-UCB-INT is O(log T + 1/ε)."),
-            results=results.PRIVATE_ALONE,
+            results=results.ALONE,
         ),
         System(
             name="adap-ucb",

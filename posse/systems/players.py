@@ -38,6 +38,7 @@ from protocol.players import (
     PrivateTdfsParameters,
     TdfsParameters,
     deviation_factor,
+    one_sample,
     privacy_factor,
 )
 
@@ -159,7 +160,7 @@ def _medium(context: CoordinatorContext) -> ServerMachine:
         context.agents,
         p.horizon,
         p.collision,
-        p.shared_sample,
+        one_sample(p, field=context.field),
         p.deadline,
         p.on_missing,
         context.generator(Purpose.TIES),

@@ -79,4 +79,4 @@ def test_in_the_field_it_is_said_what_is_given_away() -> None:
     private = msgspec.structs.replace(told(spec("dp-mase", 16)), mode="field")
     (claim,) = own.remarks(private)
     assert claim.level == logging.INFO
-    assert claim.text.startswith("laplace: epsilon = 0.5 for ")
+    assert claim.text.startswith("laplace: ε = 0.5 against whoever reads all messages")

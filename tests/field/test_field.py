@@ -162,7 +162,7 @@ def test_what_leaves_a_process_is_what_the_page_lists(
     assert record.pulls is None
     assert record.privacy.spent_per_agent is None
     assert record.communication.data.messages >= 3
-    assert "spent epsilon = 2 in" in caplog.text
+    assert "releases add up to ε = 2" in caplog.text
 
 
 def test_the_page_names_what_goes_wrong_too() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocol.cooperative import composed, hops, privacy_bound, release_counts, zeta
+from protocol.cooperative import hops, privacy_bound, release_counts, zeta
 
 
 @pytest.mark.parametrize(
@@ -53,14 +53,3 @@ def test_zeta_and_the_bound() -> None:
     # ε = .1, v = 1.1, δ' = e^-10: 2 ε ζ + sqrt(2 ε ζ 10) = 2.117 + 4.601
     assert privacy_bound(0.1, 1.1, 10**6, math.exp(-10)) == pytest.approx(6.718, abs=2e-3)
     assert privacy_bound(0.1, 1.1, 100, math.exp(-10)) == pytest.approx(0.1 * 100**0.45 / 0.45)
-
-
-def test_the_exact_composition_of_300_releases() -> None:
-    series = release_counts(0.1, 1.1, 10_000)[:300]
-    costs = np.array([n**-0.55 for n in series])
-    spent = composed(costs, np.ones(300, dtype=np.int64), math.exp(-10))
-    advanced = math.fsum(c * (math.exp(c) - 1) / (math.exp(c) + 1) for c in costs) + math.sqrt(
-        20 * math.fsum(c * c for c in costs)
-    )
-    assert spent == pytest.approx(min(costs.sum(), advanced))
-    assert 3.0 < spent < 4.0

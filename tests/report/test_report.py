@@ -77,8 +77,9 @@ def test_the_page_says_what_the_result_says(run_directory):
     assert "Arm 0 is the best, say all 3 runs" in text
     for run in result["runs"]:
         assert f"{run['rounds']:,}" in text
-    assert "ε = 0.5: had one reward of one agent been another" in text
-    assert "Not covered: the pulls themselves" in text
+    assert "ε = 0.5 against whoever reads all messages of all agents: had the value of one" in text
+    assert "The pulls themselves; which agent is active" in text
+    assert "A run of the lab illustrates this and protects nothing" in text
     for chart in ("regret", "pulls", "votes", "network", "bytes", "epsilon"):
         svg = (run_directory / "report-figures" / f"{chart}.svg").read_text()
         assert "var(--s0)" in svg or "var(--s1)" in svg

@@ -13,6 +13,7 @@ from posse.engines.processes import ProcessEngine
 from posse.errors import SpecError
 from posse.plan import Plan, prepare
 from posse.spec.runfile import read
+from protocol.accounting import composed
 from tests.support.runs import assert_same_run, detail
 
 SYSTEMS: dict[str, dict[str, Any]] = {
@@ -95,18 +96,19 @@ def test_the_record() -> None:
 def test_the_ledger_and_what_follows_from_it() -> None:
     record = memory.run(spec("private-ucb"), 0)
     assert record.privacy is not None
-    for ledger, spent, prime in zip(
-        record.ledgers,
-        record.privacy.spent_per_agent,
-        detail(record).epsilon_prime_per_agent,
-        strict=True,
-    ):
-        costs: dict[str, float] = {}
+    claim, spent = record.privacy.claim, record.privacy.spent_per_agent
+    assert spent is not None
+    assert claim.epsilon is not None
+    assert claim.delta is not None
+    for ledger, after in zip(record.ledgers, spent, strict=True):
+        costs: dict[str, list[float]] = {}
         for release in ledger:
-            costs[release.block] = costs.get(release.block, 0.0) + release.epsilon
-        assert spent == pytest.approx(max(costs.values()))
-        assert prime <= spent + 1e-9
-        assert prime <= record.privacy.claim.epsilon + 1e-9
+            costs.setdefault(release.block, []).append(release.epsilon)
+        dearest = max(costs.values(), key=sum)
+        ones = np.ones(len(dearest), dtype=np.int64)
+        assert after == pytest.approx(composed(np.array(dearest), ones, claim.delta))
+        assert after < sum(dearest)
+        assert after <= claim.epsilon  # the schedule has every release that there may be
     assert record.privacy.claim.holds
     assert not memory.run(spec("private-ucb", "printed"), 0).privacy.claim.holds
 

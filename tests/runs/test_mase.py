@@ -67,7 +67,9 @@ def test_agents_without_rewards_end_as_no_consensus(tmp_path: Any) -> None:
     assert "rewards left" in record.exhausted[0]
 
 
-@pytest.mark.parametrize(("replace", "words"), [(False, "per record"), (True, "per reward only")])
+@pytest.mark.parametrize(
+    ("replace", "words"), [(False, "where the row stands"), (True, "per reward only")]
+)
 def test_the_result_says_what_a_guarantee_means_per_record(
     tmp_path: Any, replace: bool, words: str
 ) -> None:

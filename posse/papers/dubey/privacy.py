@@ -97,10 +97,10 @@ class Ledger:
     def __call__(self, measured: Measured) -> Finding:
         """See `Check`."""
         (sample,) = measured.runs["DP-UCB-INT", 0.0]
-        assert sample.epsilon_prime is not None
+        assert sample.spent is not None
         return Finding(
-            answer="not borne out" if sample.epsilon_prime > _ALONE else "borne out",
-            said=f"the agent that spent most: ε' = {number(sample.epsilon_prime)}, by the lemma "
+            answer="not borne out" if sample.spent > _ALONE else "borne out",
+            said=f"the agent that spent most: ε' = {number(sample.spent)}, by the lemma "
             f"{number(_ALONE)}",
         )
 
@@ -108,7 +108,7 @@ class Ledger:
 def _share(sample: Sample) -> float | None:
     if sample.status == "computed":
         return value(sample)
-    return None if sample.epsilon_prime is None else sample.epsilon_prime / _ALONE
+    return None if sample.spent is None else sample.spent / _ALONE
 
 
 EXPERIMENTS: tuple[Experiment, ...] = (

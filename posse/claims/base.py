@@ -1,0 +1,52 @@
+"""What a claim is made from, and words that several have in common."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from posse.arms.csv import CsvArms
+from posse.spec.runfile import RunSpec
+from protocol.privacy import Claim, amount
+
+ALL_MESSAGES = "whoever reads all messages of all agents"
+ITS_PULLS = "whoever sees the agent's pulls"
+
+ILLUSTRATES = (
+    "A run of the lab illustrates this and protects nothing: its messages carry the seed of all "
+    "noise and keys."
+)
+
+TIMING = "when a message is sent, and so how long the rewards before it took"
+
+
+@dataclass(frozen=True)
+class ClaimContext:
+    """Who takes part in a run, by which parameters and variant, and whether rewards are real."""
+
+    agents: int
+    arms: int
+    parameters: Any
+    variant: Any
+    field: bool = False
+
+
+def records(spec: RunSpec, claim: Claim) -> str:
+    """What a claim about rewards means for the records that they come from."""
+    arms = spec.arms
+    if claim.epsilon is None or spec.repeat == 1 or not isinstance(arms, CsvArms):
+        return arms.records if claim.epsilon is not None else ""
+    number = amount(spec.repeat * claim.epsilon, claim.delta and spec.repeat * claim.delta)
+    return (
+        f"{arms.records} The {spec.repeat} repetitions use the same rows, so that all of them "
+        f"together cost {number}."
+    )
+
+
+Claiming = Callable[[ClaimContext], Claim]
+"""What a system claims of such a run."""
+
+
+def unprotected(note: str) -> Claiming:
+    """No reward is protected; `note` says who learns what."""
+    claim = Claim(mechanism="none", adversary="nobody", note=note)
+    return lambda context: claim

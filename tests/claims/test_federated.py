@@ -1,0 +1,43 @@
+"""What federated elimination claims, in numbers."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.claims import RING, plan
+
+
+def claim(system: str = "cdp-mab", agents: int = 8, **parameters: Any) -> Any:
+    topology = {} if system in ("cdp-mab", "single-mab") else {"topology": RING}
+    given = {"horizon": 5000, "epsilon": 0.5, **parameters}
+    return plan(system, agents, parameters=given, **topology).claim
+
+
+@pytest.mark.parametrize("system", ["cdp-mab", "ddp-mab", "hdp-mab"])
+def test_m_epsilon_has_its_number(system: str) -> None:
+    found = claim(system)
+    assert found.epsilon == 4.0
+    assert "ε = 4 (M ε, not ε)" in found.says
+
+
+def test_only_those_who_upload_count() -> None:
+    found = claim(participation=0.3)
+    assert found.epsilon == pytest.approx(3 * 0.5)
+    assert "⌈pM⌉ ε" in found.says
+
+
+@pytest.mark.parametrize("system", ["cdp-mab", "ddp-mab", "hdp-mab"])
+def test_noise_per_agent_costs_epsilon(system: str) -> None:
+    assert claim(system, noise="per_agent").epsilon == 0.5
+
+
+def test_alone() -> None:
+    assert claim("single-mab").epsilon == 0.5
+
+
+def test_shared_noise_names_its_delta_and_how_many_must_be_honest() -> None:
+    found = claim(noise="shared", honest=0.4)
+    assert (found.epsilon, found.delta) == (0.5, 1e-6)
+    assert "4 honest ones of 8" in found.adversary
+    assert "δ = 1e-06" in found.says
+    assert "drops out" in found.says
