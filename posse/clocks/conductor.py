@@ -3,8 +3,10 @@
 import math
 from collections import Counter
 
+from posse.clocks.run_clock import RunClock
 
-class Conductor:
+
+class Conductor(RunClock):
     """Keeps each agent's next time and lets the earliest act once nobody's answer is outstanding.
 
     Every frame that may change an agent's plans (its turn, a data message) is answered by one
@@ -14,10 +16,12 @@ class Conductor:
     def __init__(self, agents: int) -> None:
         self._due = [math.inf] * agents
         self._owed: Counter[int] = Counter(range(agents))
-        self.now = 0.0
+        self._now = 0.0
 
-    def reached(self, now: float) -> None:
-        """Agents act at the times that are kept here, and at no other."""
+    @property
+    def now(self) -> float:
+        """See `RunClock`."""
+        return self._now
 
     def owes(self, agent: int) -> None:
         """The agent was sent something that it answers with its next time."""
@@ -25,7 +29,7 @@ class Conductor:
 
     def heard(self, agent: int, due: float) -> bool:
         """The agent's next time; False if it was not asked for."""
-        if not self._owed[agent] or not due >= self.now:
+        if not self._owed[agent] or not due >= self._now:
             return False
         self._owed[agent] -= 1
         if not self._owed[agent]:
@@ -44,5 +48,5 @@ class Conductor:
         soonest = min(self._due)
         if math.isinf(soonest):
             return None
-        self.now = soonest
+        self._now = soonest
         return self._due.index(soonest)

@@ -1,37 +1,27 @@
 """Orders that are carried out at once: what the clocks `slots` and `wall` have in common."""
 
+from abc import abstractmethod
+
 from posse.arms.buffer import RewardBuffer
-from posse.clocks.pace import Order, Paced
-from protocol.errors import RemoteProtocolError
-from protocol.machine import Explore, Finish, Observed, Pull, Received, Started
+from posse.clocks.pace import Order, Pace, Paced
+from protocol.machine import Explore, Finish, Observed, Pull, Received
 
 _BLOCK = 64
 """Simulated rewards that are looked at together; real ones are pulled one by one."""
 
 
-class ImmediatePace:
+class ImmediatePace(Pace):
     """An order under way is carried out at the next `step`; subclasses say what time it took."""
 
     def __init__(self, run: Paced, rewards: RewardBuffer) -> None:
-        self.now = 0.0
-        self._run = run
+        super().__init__(run)
         self._rewards = rewards
         self._order: Order | None = None
-        self._over = False
 
     @property
     def ready(self) -> bool:
         """Whether an order is under way."""
         return self._order is not None
-
-    @property
-    def under_way(self) -> bool:
-        """See `Pace`."""
-        return not self._over
-
-    def start(self) -> None:
-        """See `Pace`."""
-        self._take(self._run.tell(Started(), 0.0))
 
     def message(self, event: Received, now: float) -> None:
         """See `Pace`."""
@@ -41,10 +31,6 @@ class ImmediatePace:
         order = self._run.tell(event, self.now)
         if order is not None:
             self._take(order)
-
-    def advance(self, now: float) -> None:
-        """Only the virtual clock is advanced from outside."""
-        raise RemoteProtocolError("out-of-turn", "Advance")
 
     def step(self) -> None:
         """See `Pace`."""
@@ -78,7 +64,7 @@ class ImmediatePace:
     def stop(self, now: float) -> None:
         """See `Pace`."""
         self._order = None
-        self._over = True
+        super().stop(now)
 
     def _exhaust(self, shortage: str) -> None:
         self.stop(self.now)
@@ -90,6 +76,6 @@ class ImmediatePace:
         elif order is not None:
             self._order = order
 
+    @abstractmethod
     def _tick(self, pulls: int) -> None:
         """So many pulls were made, or none: what time is it now?"""
-        raise NotImplementedError

@@ -4,10 +4,12 @@ There is one pace for each clock: `virtual`, `lockstep` (clock `slots`), `wall`,
 all agents share the arms. A pace reads no clock of its own.
 """
 
+from abc import ABC, abstractmethod
 from typing import Protocol
 
 from posse.measure.account import Account
-from protocol.machine import AgentEvent, Explore, Finish, FloatArray, Pull, Received
+from protocol.errors import RemoteProtocolError
+from protocol.machine import AgentEvent, Explore, Finish, FloatArray, Pull, Received, Started
 from protocol.wire import Message
 
 Order = Pull | Explore
@@ -38,37 +40,43 @@ class Paced(Protocol):
         ...
 
 
-class Pace(Protocol):
+class Pace(ABC):
     """How time passes for one agent in one run; `now` is in the unit of the run's clock."""
 
-    now: float
+    def __init__(self, run: Paced) -> None:
+        self.now = 0.0
+        self._run = run
+        self._over = False
 
     @property
     def ready(self) -> bool:
         """Whether `step` has something to do."""
-        ...
+        return False
 
     @property
     def under_way(self) -> bool:
         """Whether the machine has begun and not finished."""
-        ...
+        return not self._over
 
     def start(self) -> None:
         """The run begins."""
-        ...
+        self._take(self._run.tell(Started(), 0.0))
 
+    @abstractmethod
     def message(self, event: Received, now: float) -> None:
         """A data message arrived, sent at `now`."""
-        ...
 
     def advance(self, now: float) -> None:
         """The coordinator says that this agent's time has come (clock `virtual`)."""
-        ...
+        raise RemoteProtocolError("out-of-turn", "this clock is not advanced from outside")
 
-    def step(self) -> None:
+    def step(self) -> None:  # noqa: B027  by most clocks nothing
         """Carry out the order under way, as far as it goes without listening."""
-        ...
 
     def stop(self, now: float) -> None:
         """The run is over at `now`."""
-        ...
+        self._over = True
+
+    @abstractmethod
+    def _take(self, order: Order | Finish | None) -> None:
+        """What the machine orders replaces what is under way."""

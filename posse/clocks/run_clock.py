@@ -1,75 +1,59 @@
 """What time it is in a run, for the coordinator: one kind for each clock."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Protocol
 
 from posse.arms.shared import SharedArms
-from posse.clocks.conductor import Conductor
 
 
-class RunClock(Protocol):
-    """The coordinator's clock in one run; `now` is in the unit of the run's clock."""
+class RunClock(ABC):
+    """The coordinator's clock in one run; `now` is in the unit of the run's clock.
+
+    Only the virtual clock (`posse.clocks.conductor`) asks agents when they act next, and says whose
+    turn it is. By the others agents act when they can.
+    """
 
     @property
+    @abstractmethod
     def now(self) -> float:
         """The time."""
-        ...
 
-    def reached(self, now: float) -> None:
+    def reached(self, now: float) -> None:  # noqa: B027  by most clocks nothing
         """An agent has come to `now`."""
-        ...
 
-    def owes(self, agent: int) -> None:
+    def owes(self, agent: int) -> None:  # noqa: B027  by most clocks nothing
         """The agent was sent something that it answers with its next time."""
-        ...
 
     def heard(self, agent: int, due: float) -> bool:
         """The agent says when it acts next; False if it was not asked."""
-        ...
-
-    def waiting(self) -> list[int]:
-        """The agents that have not said yet when they act next."""
-        ...
-
-    def next(self) -> int | None:
-        """Whose turn it is, moving the time there; None if nobody's."""
-        ...
-
-
-class Unconducted:
-    """Nobody is asked when it acts next: agents act when they can."""
-
-    def reached(self, now: float) -> None:
-        """See `RunClock`."""
-
-    def owes(self, agent: int) -> None:
-        """See `RunClock`."""
-
-    def heard(self, agent: int, due: float) -> bool:
-        """See `RunClock`."""
         return False
 
     def waiting(self) -> list[int]:
-        """See `RunClock`."""
+        """The agents that were asked when they act next and have not said."""
         return []
 
     def next(self) -> int | None:
-        """See `RunClock`."""
+        """Whose turn it is, moving the time there; None if nobody's."""
         return None
 
 
-class SlotClock(Unconducted):
+class SlotClock(RunClock):
     """Clock `slots`: the time of the agent that is furthest on."""
 
     def __init__(self) -> None:
-        self.now = 0.0
+        self._furthest = 0.0
+
+    @property
+    def now(self) -> float:
+        """See `RunClock`."""
+        return self._furthest
 
     def reached(self, now: float) -> None:
         """See `RunClock`."""
-        self.now = max(self.now, now)
+        self._furthest = max(self._furthest, now)
 
 
-class SharedClock(Unconducted):
+class SharedClock(RunClock):
     """Where all agents share the arms: the slots that were played."""
 
     def __init__(self, arms: SharedArms) -> None:
@@ -81,7 +65,7 @@ class SharedClock(Unconducted):
         return float(self._arms.slots)
 
 
-class WallClock(Unconducted):
+class WallClock(RunClock):
     """Clock `wall`: seconds since the run began, by `clock` in nanoseconds."""
 
     def __init__(self, clock: Callable[[], int]) -> None:
@@ -92,18 +76,3 @@ class WallClock(Unconducted):
     def now(self) -> float:
         """See `RunClock`."""
         return (self._clock() - self._began) * 1e-9
-
-
-def run_clock(
-    kind: str, agents: int, shared: SharedArms | None, clock: Callable[[], int]
-) -> RunClock:
-    """The clock of a run of so many agents."""
-    if shared is not None:
-        return SharedClock(shared)
-    match kind:
-        case "virtual":
-            return Conductor(agents)
-        case "slots":
-            return SlotClock()
-        case _:
-            return WallClock(clock)

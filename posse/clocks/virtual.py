@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from posse.arms.buffer import RewardBuffer
 from posse.clocks.activity import Activity
-from posse.clocks.pace import Order, Paced
+from posse.clocks.pace import Order, Pace, Paced
 from protocol import control
 from protocol.errors import LocalProtocolError, RemoteProtocolError
-from protocol.machine import Explore, Finish, Observed, Pull, Received, Started
+from protocol.machine import Explore, Finish, Observed, Pull, Received
 
 _LOOK_AHEAD = (512, 1 << 16)
 
@@ -23,7 +23,7 @@ class _Plan:
     count: int
 
 
-class VirtualPace:
+class VirtualPace(Pace):
     """The pace of the clock `virtual`; see `posse.clocks.conductor` for the other end.
 
     An `Explore` is read ahead in the buffer to the activation that makes the machine act. A message
@@ -31,25 +31,15 @@ class VirtualPace:
     exact law (`Activity.elapsed`), these are committed, and the rest is planned anew.
     """
 
-    ready = False
-    """Everything happens when it is told to."""
-
     def __init__(self, run: Paced, rewards: RewardBuffer, activity: Activity) -> None:
-        self.now = 0.0
-        self._run = run
+        super().__init__(run)
         self._rewards = rewards
         self._activity = activity
         self._plan: _Plan | None = None
-        self._over = False
-
-    @property
-    def under_way(self) -> bool:
-        """See `Pace`."""
-        return not self._over
 
     def start(self) -> None:
         """See `Pace`."""
-        self._take(self._run.tell(Started(), 0.0))
+        super().start()
         self._say_due()
 
     def advance(self, now: float) -> None:
@@ -87,13 +77,10 @@ class VirtualPace:
                 self._plan = _Plan(plan.order, now, plan.due, plan.count - done)
         self._take(self._run.tell(event, now))
 
-    def step(self) -> None:
-        """Nothing happens of the agent's own accord."""
-
     def stop(self, now: float) -> None:
         """See `Pace`: activations of the order under way up to `now` count as pulls."""
+        super().stop(now)
         self.now = now = max(now, self.now)
-        self._over = True
         if self._plan is not None:
             plan, self._plan = self._plan, None
             done = self._activity.elapsed(plan.start, plan.due, plan.count, now)
@@ -110,7 +97,6 @@ class VirtualPace:
         return self._run.tell(self._rewards.pull(order), self.now)
 
     def _take(self, order: Order | Finish | None) -> None:
-        """Replace what is under way by a new order."""
         if order is None:
             return
         if self._plan is not None and isinstance(self._plan.order, Pull):

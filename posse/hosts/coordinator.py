@@ -10,7 +10,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 
 from posse.arms.shared import SharedArms
-from posse.clocks.run_clock import run_clock
+from posse.clocks.conductor import Conductor
+from posse.clocks.run_clock import RunClock, SharedClock, SlotClock, WallClock
 from posse.errors import RunFailed
 from posse.hosts.agreement import Agreement, Complaints
 from posse.hosts.attendance import Attendance
@@ -101,7 +102,7 @@ class CoordinatorHost:
         self._agreement = Agreement(agents)
         self._complaints = Complaints()
         self._shared = _shared_arms(plan, chance) if plan.system.shares_arms else None
-        self._clock = run_clock(plan.clock, agents, self._shared, sources.clock)
+        self._clock = _run_clock(plan, self._shared, sources)
         self._machine: ServerMachine | None = None
         if server is not None:
             self._machine = server.make(
@@ -366,6 +367,19 @@ def _record(plan: Plan, run: int, seen: Seen, reports: dict[int, control.Report]
     plan.system.results.complete(plan.spec, plan.parameters, record)
     record.right = right(plan.spec, record)
     return record
+
+
+def _run_clock(plan: Plan, shared: SharedArms | None, sources: Sources) -> RunClock:
+    """The coordinator's clock."""
+    if shared is not None:
+        return SharedClock(shared)
+    match plan.clock:
+        case "virtual":
+            return Conductor(plan.spec.agents.count)
+        case "slots":
+            return SlotClock()
+        case "wall":
+            return WallClock(sources.clock)
 
 
 def _report_form(plan: Plan, chance: Chance) -> ReportForm | None:
