@@ -13,7 +13,7 @@ from posse.results.record import RunRecord
 from posse.security import keys
 from tests.support import anonymous, federated, players
 from tests.support.relay import Relay, relay
-from tests.support.remote import Agent, coordinator
+from tests.support.remote import Agent, coordinator, until
 from tests.support.runs import after, assert_same_run, spec
 
 ENGINE: dict[str, Any] = {"deadline": 30.0}
@@ -31,7 +31,9 @@ OF_RESETS = ("connection-dropped", "out-of-session", "handshake", "unreachable")
 """What is refused for a reset, which a run in memory has none of."""
 
 
-def run_with(plan: Plan, cuts: set[int], folder: Path | None = None) -> tuple[RunRecord, Relay]:
+def run_with(
+    plan: Plan, cuts: set[int], folder: Path | None = None, delay: float = 0.0
+) -> tuple[RunRecord, Relay]:
     """A run over a relay that resets all connections when so many messages were heard."""
     agents = plan.spec.agents.count
     pairs = [keys.for_agent(folder, rank) if folder else None for rank in range(agents)]
@@ -45,7 +47,7 @@ def run_with(plan: Plan, cuts: set[int], folder: Path | None = None) -> tuple[Ru
 
     with ExitStack() as opened:
         with coordinator(plan, folder=folder) as engine:
-            way = opened.enter_context(relay(engine.endpoint))
+            way = opened.enter_context(relay(engine.endpoint, delay))
             up = [Agent(way.endpoint, rank, keys=pair) for rank, pair in enumerate(pairs)]
             record = engine.run(plan, 0, observe)
         assert [agent.ended() for agent in up] == [0] * agents
@@ -68,6 +70,28 @@ def test_resets_change_nothing_where_there_are_keys(tmp_path: Path) -> None:
     record, way = run_with(plan, {2, 9, 30}, tmp_path / "keys")
     assert way.cuts >= 3
     assert_same_run(memory.run(plan, 0), record)
+
+
+@pytest.mark.slow
+def test_with_a_second_each_way_and_a_reset_agents_hear_that_they_may_go() -> None:
+    plan = federated.spec("cdp-mab", 2, engine={"deadline": 60.0})
+    record, way = run_with(plan, {3}, delay=1.0)
+    assert way.cuts == 2
+    assert_same_run(memory.run(plan, 0), record)
+
+
+def test_what_accepts_and_then_closes_is_waited_for() -> None:
+    plan = spec("central", 2, engine=ENGINE)
+    with ExitStack() as opened:
+        with coordinator(plan) as engine:
+            way = opened.enter_context(relay(engine.endpoint))
+            way.interrupt()
+            up = [Agent(way.endpoint, rank) for rank in range(2)]
+            until(lambda: way.turned_away >= 10, "five attempts of each, about")
+            assert [agent.code for agent in up] == [None, None]
+            way.restore()
+            assert engine.run(plan, 0).status == "identified"
+        assert [agent.ended() for agent in up] == [0, 0]
 
 
 def test_processes_of_this_machine_go_on_too() -> None:

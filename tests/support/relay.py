@@ -1,9 +1,11 @@
 """A way for TCP connections that can be cut: what is under way is lost, as at a reset."""
 
 import contextlib
+import queue
 import socket
 import struct
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -12,9 +14,13 @@ _RESET = struct.pack("ii", 1, 0)  # SO_LINGER: a close loses what was not sent y
 
 
 class Relay:
-    """Passes on what comes at `endpoint`, a tcp address, to `target`, another."""
+    """Passes on what comes at `endpoint`, a tcp address, to `target`, another.
 
-    def __init__(self, target: str) -> None:
+    `delay`: seconds that each way takes.
+    """
+
+    def __init__(self, target: str, delay: float = 0.0) -> None:
+        self._delay = delay
         host, port = target.removeprefix("tcp://").split(":")
         self._target = (host, int(port))
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=200)
@@ -24,6 +30,7 @@ class Relay:
         self._through = threading.Event()
         self._through.set()
         self.cuts = 0
+        self.turned_away = 0
         self._threads = [threading.Thread(target=self._accept, daemon=True)]
         self._threads[0].start()
 
@@ -54,6 +61,7 @@ class Relay:
             except OSError:
                 return
             if not self._through.is_set():
+                self.turned_away += 1
                 near.close()
                 continue
             try:
@@ -72,9 +80,24 @@ class Relay:
                 thread.start()
 
     def _pass_on(self, source: socket.socket, sink: socket.socket) -> None:
+        late: queue.SimpleQueue[tuple[float, bytes]] = queue.SimpleQueue()
+
+        def deliver() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    due, data = late.get()
+                    time.sleep(max(0.0, due - time.monotonic()))
+                    if not data:
+                        return
+                    sink.sendall(data)
+
+        carrier = threading.Thread(target=deliver, daemon=True)
+        carrier.start()
         with contextlib.suppress(OSError):
             while data := source.recv(_BYTES):
-                sink.sendall(data)
+                late.put((time.monotonic() + self._delay, data))
+        late.put((time.monotonic() + self._delay, b""))
+        carrier.join()
         with self._lock:
             for end in (source, sink):
                 with contextlib.suppress(OSError):
@@ -94,9 +117,9 @@ class Relay:
 
 
 @contextmanager
-def relay(target: str) -> Iterator[Relay]:
+def relay(target: str, delay: float = 0.0) -> Iterator[Relay]:
     """A relay, closed at the end."""
-    way = Relay(target)
+    way = Relay(target, delay)
     try:
         yield way
     finally:
