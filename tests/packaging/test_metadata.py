@@ -18,7 +18,7 @@ def test_every_package_is_listed():
     found = {
         ".".join(file.parent.relative_to(ROOT).parts)
         for room in ROOMS
-        for file in (ROOT / room).rglob("*.py")
+        for file in (ROOT / room).rglob("__init__.py")
     }
     assert set(PROJECT["tool"]["setuptools"]["packages"]) == found
 
