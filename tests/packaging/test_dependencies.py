@@ -112,6 +112,8 @@ def test_what_is_imported_is_a_dependency_or_an_extra_that_is_loaded_when_asked_
     wrong = []
     for room in ROOMS:
         for path in sorted((ROOT / room).rglob("*.py")):
+            if path.is_relative_to(ROOT / "posse/skeleton"):
+                continue  # what posse new writes, with its test
             tree = ast.parse(path.read_text())
             draws_pages = any(path.is_relative_to(place) for place in draws)
             at_the_top = set() if draws_pages else {id(node) for node in tree.body}
