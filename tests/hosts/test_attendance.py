@@ -1,18 +1,9 @@
 """Who is present, who is done, and who holds a run up."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 from posse.hosts.attendance import Attendance
-from posse.hosts.ending import Ending
-from posse.hosts.report import ReportForm
-from protocol import control
-from protocol.errors import RemoteProtocolError
-from protocol.federated import LeftRow
-from protocol.machine import Finish
-from protocol.mase import EliminationRow
 
 
 def of(agents: int) -> Attendance:
@@ -54,95 +45,3 @@ def test_expected_rounds_are_those_of_each_agent_until_it_finished() -> None:
     assert attendance.expected_rounds(8.0) == 8.0
     attendance.finish(0, None, "", 8.0)
     assert attendance.expected_rounds(20.0) == pytest.approx(0.5 * 8 + 0.25 * 20 + 0.25 * 20)
-
-
-FORM = ReportForm(3, 2, {"regret"}, ())
-
-
-def report(**changes: Any) -> control.Report:
-    curve = np.array([[0.0, 0.0, 0.0], [2.0, 5.0, 0.5]])
-    given: dict[str, Any] = {
-        "pulls": np.array([3, 2], dtype="<i8").tobytes(),
-        "activations": 5,
-        "slots": 5,
-        "regret": {"regret": 0.5},
-        "curve": {"regret": curve.tobytes()},
-        "links": [control.LinkCount(1, -1, 0, "Vote", 1, 10, 42)],
-        "delays": {3: 1},
-        "refused": {},
-        "releases": [],
-        "log": {},
-        "seconds": {},
-        "resources": control.Resources(0.0, 0, 0),
-    }
-    return control.Report(**(given | changes))
-
-
-def ending(attendance: Attendance, form: ReportForm | None = FORM) -> Ending:
-    clock = iter([1_000_000_000, 3_500_000_000])
-    return Ending(attendance, form, lambda: next(clock))
-
-
-def test_a_run_is_complete_when_all_who_are_present_had_their_last_word() -> None:
-    attendance = of(3)
-    end = ending(attendance)
-    with pytest.raises(RemoteProtocolError, match="out-of-turn"):
-        end.last_word(1, report())  # nobody said that it is over
-    end.decide(Finish("horizon"))
-    assert end.elapsed == 2.5
-    assert end.missing() == [0, 1, 2]
-    end.last_word(1, report())
-    with pytest.raises(RemoteProtocolError, match="out-of-turn"):
-        end.last_word(1, report())  # it was the last
-    end.last_word(0, report(links=[]))
-    assert end.missing() == [2]
-    attendance.dismissed[2] = "lost"
-    assert end.missing() == []
-    assert list(end.reports) == [1, 0]
-
-
-@pytest.mark.parametrize(("form", "word"), [(FORM, control.Stopped()), (None, report())])
-def test_the_field_has_no_reports_and_the_lab_nothing_else(
-    form: ReportForm | None, word: control.Report | control.Stopped
-) -> None:
-    end = ending(of(1), form)
-    end.decide(Finish("horizon"))
-    with pytest.raises(RemoteProtocolError, match="out-of-turn"):
-        end.last_word(0, word)
-    assert end.missing() == [0]
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"pulls": b"xyz"},
-        {"pulls": np.array([3, -1], dtype="<i8").tobytes()},
-        {"regret": {}},
-        {"regret": {"regret": 1.0, "other": 1.0}},
-        {"curve": {}},
-        {"curve": {"regret": b""}},
-        {"curve": {"regret": bytes(23)}},
-        {"curve": {"regret": np.array([0.0, 0.0, np.nan]).tobytes()}},
-        {"curve": {"regret": np.array([[1.0, 1.0, 0.0], [0.5, 2.0, 0.0]]).tobytes()}},
-        {"links": [control.LinkCount(2, -1, 0, "Vote", 1, 10, 42)]},  # another's
-        {"links": [control.LinkCount(1, 3, 0, "Vote", 1, 10, 42)]},
-        {"links": [control.LinkCount(1, -1, 9, "Vote", 1, 10, 42)]},
-        {"delays": {10**6: 1}},
-        {"log": {"secrets": [[0.0, 1.0]]}},
-    ],
-    ids=str,
-)
-def test_a_report_that_no_agent_can_have_measured_is_refused(changes: dict[str, Any]) -> None:
-    end = ending(of(3))
-    end.decide(Finish("horizon"))
-    with pytest.raises(RemoteProtocolError):
-        end.last_word(1, report(**changes))
-    end.last_word(1, report())
-
-
-def test_rows_of_a_reports_log_have_their_tables_columns() -> None:
-    form = ReportForm(3, 2, {"regret"}, (EliminationRow, LeftRow))
-    form.check(1, report(log={"eliminations": [[4.0, 1]], "left": [[4.0], [4.0, 0, 1]]}))
-    for table, row in (("eliminations", [4.0]), ("eliminations", [4.0, 1, 0]), ("left", [])):
-        with pytest.raises(RemoteProtocolError, match=f"a row of {table}"):
-            form.check(1, report(log={table: [row]}))

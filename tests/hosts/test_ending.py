@@ -1,4 +1,6 @@
-"""How a run ends: a verdict, and then one last word of everybody who is present."""
+"""How a run ends: a verdict, and then the last word of every agent that is present."""
+
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,94 +10,102 @@ from posse.hosts.ending import Ending
 from posse.hosts.report import ReportForm
 from protocol import control
 from protocol.errors import RemoteProtocolError
+from protocol.federated import LeftRow
 from protocol.machine import Finish
+from protocol.mase import EliminationRow
 
 
-def report(rank: int, **changes: object) -> control.Report:
-    values: dict[str, object] = {
-        "pulls": np.array([3, 1], dtype="<i8").tobytes(),
-        "activations": 1,
-        "slots": 0,
+def of(agents: int) -> Attendance:
+    return Attendance(np.full(agents, 1 / agents))
+
+
+FORM = ReportForm(3, 2, {"regret"}, ())
+
+
+def report(**changes: Any) -> control.Report:
+    curve = np.array([[0.0, 0.0, 0.0], [2.0, 5.0, 0.5]])
+    given: dict[str, Any] = {
+        "pulls": np.array([3, 2], dtype="<i8").tobytes(),
+        "activations": 5,
+        "slots": 5,
         "regret": {"regret": 0.5},
-        "curve": {"regret": np.array([[0.0, 0.0, 0.0], [4.0, 2.0, 0.5]]).tobytes()},
-        "links": [control.LinkCount(rank, -1, 0, "Vote", 1, 2, 34)],
-        "delays": {},
+        "curve": {"regret": curve.tobytes()},
+        "links": [control.LinkCount(1, -1, 0, "Vote", 1, 10, 42)],
+        "delays": {3: 1},
         "refused": {},
         "releases": [],
         "log": {},
         "seconds": {},
         "resources": control.Resources(0.0, 0, 0),
     }
-    return control.Report(**{**values, **changes})  # type: ignore[arg-type]
+    return control.Report(**(given | changes))
 
 
-def ending(field: bool = False) -> tuple[Ending, Attendance]:
-    attendance = Attendance(np.full(3, 1 / 3))
-    ticks = iter(range(10**9, 10**12, 10**9))
-    form = None if field else ReportForm(3, 2, {"regret"}, ())
-    return Ending(attendance, form, lambda: next(ticks)), attendance
+def ending(attendance: Attendance, form: ReportForm | None = FORM) -> Ending:
+    clock = iter([1_000_000_000, 3_500_000_000])
+    return Ending(attendance, form, lambda: next(clock))
 
 
-def refused(one: Ending, rank: int, message: control.Report | control.Stopped) -> str:
-    before = (dict(one.reports), one.missing())
-    with pytest.raises(RemoteProtocolError) as caught:
-        one.last_word(rank, message)
-    assert (one.reports, one.missing()) == before
-    return caught.value.reason
-
-
-def test_a_last_word_comes_after_the_verdict_and_once() -> None:
-    one, _ = ending()
-    assert refused(one, 0, report(0)) == "out-of-turn"
-    one.decide(Finish("identified", 1))
-    assert one.elapsed == 1.0
-    one.last_word(0, report(0))
-    assert refused(one, 0, report(0)) == "out-of-turn"
-    assert one.missing() == [1, 2]
-    assert list(one.reports) == [0]
-
-
-def test_in_the_field_there_is_no_report() -> None:
-    one, _ = ending(field=True)
-    one.decide(Finish("horizon"))
-    assert refused(one, 1, report(1)) == "out-of-turn"
-    for rank in range(3):
-        one.last_word(rank, control.Stopped())
-    assert one.missing() == []
-    assert one.reports == {}
-
-
-def test_in_the_lab_there_must_be_one() -> None:
-    one, _ = ending()
-    one.decide(Finish("horizon"))
-    assert refused(one, 1, control.Stopped()) == "out-of-turn"
-
-
-def test_who_was_dismissed_is_not_waited_for() -> None:
-    one, attendance = ending()
-    one.decide(Finish("horizon"))
+def test_a_run_is_complete_when_all_who_are_present_had_their_last_word() -> None:
+    attendance = of(3)
+    end = ending(attendance)
+    with pytest.raises(RemoteProtocolError, match="out-of-turn"):
+        end.last_word(1, report())  # nobody said that it is over
+    end.decide(Finish("horizon"))
+    assert end.elapsed == 2.5
+    assert end.missing() == [0, 1, 2]
+    end.last_word(1, report())
+    with pytest.raises(RemoteProtocolError, match="out-of-turn"):
+        end.last_word(1, report())  # it was the last
+    end.last_word(0, report(links=[]))
+    assert end.missing() == [2]
     attendance.dismissed[2] = "lost"
-    assert one.missing() == [0, 1]
+    assert end.missing() == []
+    assert list(end.reports) == [1, 0]
+
+
+@pytest.mark.parametrize(("form", "word"), [(FORM, control.Stopped()), (None, report())])
+def test_the_field_has_no_reports_and_the_lab_nothing_else(
+    form: ReportForm | None, word: control.Report | control.Stopped
+) -> None:
+    end = ending(of(1), form)
+    end.decide(Finish("horizon"))
+    with pytest.raises(RemoteProtocolError, match="out-of-turn"):
+        end.last_word(0, word)
+    assert end.missing() == [0]
 
 
 @pytest.mark.parametrize(
     "changes",
     [
-        {"pulls": b"short"},
+        {"pulls": b"xyz"},
         {"pulls": np.array([3, -1], dtype="<i8").tobytes()},
         {"regret": {}},
+        {"regret": {"regret": 1.0, "other": 1.0}},
+        {"curve": {}},
         {"curve": {"regret": b""}},
-        {"curve": {"regret": np.array([[4.0, 2.0, 0.5], [0.0, 0.0, 0.0]]).tobytes()}},
-        {"curve": {"regret": np.array([[0.0, 0.0, np.nan]]).tobytes()}},
-        {"links": [control.LinkCount(1, -1, 0, "Vote", 1, 2, 34)]},
-        {"links": [control.LinkCount(0, 3, 0, "Vote", 1, 2, 34)]},
-        {"links": [control.LinkCount(0, -1, 9, "Vote", 1, 2, 34)]},
+        {"curve": {"regret": bytes(23)}},
+        {"curve": {"regret": np.array([0.0, 0.0, np.nan]).tobytes()}},
+        {"curve": {"regret": np.array([[1.0, 1.0, 0.0], [0.5, 2.0, 0.0]]).tobytes()}},
+        {"links": [control.LinkCount(2, -1, 0, "Vote", 1, 10, 42)]},  # another's
+        {"links": [control.LinkCount(1, 3, 0, "Vote", 1, 10, 42)]},
+        {"links": [control.LinkCount(1, -1, 9, "Vote", 1, 10, 42)]},
         {"delays": {10**6: 1}},
-        {"log": {"votes": [[0.0, 1.0, 2.0]]}},
+        {"log": {"secrets": [[0.0, 1.0]]}},
     ],
+    ids=str,
 )
-def test_what_an_agent_cannot_have_measured_is_refused(changes: dict[str, object]) -> None:
-    one, _ = ending()
-    one.decide(Finish("identified", 1))
-    assert refused(one, 0, report(0, **changes)) in ("bad-report", "wrong-length", "not-finite")
-    one.last_word(0, report(0))
+def test_a_report_that_no_agent_can_have_measured_is_refused(changes: dict[str, Any]) -> None:
+    end = ending(of(3))
+    end.decide(Finish("horizon"))
+    with pytest.raises(RemoteProtocolError):
+        end.last_word(1, report(**changes))
+    end.last_word(1, report())
+
+
+def test_rows_of_a_reports_log_have_their_tables_columns() -> None:
+    form = ReportForm(3, 2, {"regret"}, (EliminationRow, LeftRow))
+    form.check(1, report(log={"eliminations": [[4.0, 1]], "left": [[4.0], [4.0, 0, 1]]}))
+    for table, row in (("eliminations", [4.0]), ("eliminations", [4.0, 1, 0]), ("left", [])):
+        with pytest.raises(RemoteProtocolError, match=f"a row of {table}"):
+            form.check(1, report(log={table: [row]}))
