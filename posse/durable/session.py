@@ -75,6 +75,7 @@ class Session:
         self._told = 0
         self._asked = -1
         self._probed = 0
+        self._repeated = -1
         self._kept: deque[bytes] = deque()
         self._bytes = 0
         self._most_frames = most_frames
@@ -110,6 +111,7 @@ class Session:
         if self._kept and self._probed == self._confirmed:
             self._bare(_PROBE, self._sent)
         self._probed = self._confirmed
+        self._repeated = -1
 
     def confirm(self) -> None:
         """Say how much was taken, now."""
@@ -156,7 +158,9 @@ class Session:
             return data
         if self._confirmed < confirmed <= self._sent:
             self._forget(confirmed)
-        if mark == _AGAIN:
+        if mark == _AGAIN and self._repeated != self._confirmed:
+            # else a peer that asks and does not read would fill our memory
+            self._repeated = self._confirmed
             self._again()
         elif mark == _PROBE and number > self.taken:
             self._bare(_AGAIN)

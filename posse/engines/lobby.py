@@ -231,7 +231,7 @@ class Lobby:
             case control.Resume() if message.incarnation == member.incarnation:
                 # asked twice, because frames came before the first time
                 member.resumed = max(member.resumed, message.connection)
-                effects = [Resend(member.rank, message.taken)]
+                effects = [Reply(peer.identity, control.Resumed(member.session.taken))]
             case control.Sync(sent):
                 effects = [Reply(peer.identity, control.Synced(sent, round(now * 1e9)))]
             case control.Arrived(inbox):

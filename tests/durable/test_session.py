@@ -200,3 +200,16 @@ def test_whatever_bytes_a_peer_sends_what_was_kept_is_still_there(
         assert [other.take(frame) for frame in kept] == [b"one", b"two"]
     assert session.unconfirmed <= 2
     assert len(kept[0]) == ENVELOPE_BYTES + 3
+
+
+def test_a_peer_that_asks_again_and_again_is_answered_once_between_two_probes() -> None:
+    session, other = Session(), Session()
+    first, second = session.wrap(b"one"), session.wrap(b"two")
+    assert other.take(second) is None  # the first was lost
+    (again,) = other.replies
+    for _ in range(3):
+        for _ in range(5):
+            session.take(again)
+        assert [data for data in session.replies if data in (first, second)] == [first, second]
+        session.replies.clear()
+        session.probe()
