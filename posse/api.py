@@ -155,6 +155,6 @@ def result(plan: Plan, records: list[RunRecord]) -> Result:
         seed=spec.seed,
         runs=records,
         specification=msgspec.to_builtins(spec),
-        network=dict(plan.network(0).facts),
+        network=plan.network(0).facts,
         warnings=plan.advice(),
     )

@@ -26,7 +26,7 @@ def run(options: argparse.Namespace) -> None:
         raise InputError("posse compare needs at least two runs; for one there is posse report")
     several.fit(found)
     paths.file(options.out)
-    systems = list(dict.fromkeys(series.system for series in found))
+    systems = list(dict.fromkeys(series.spec.system for series in found))
     title = " · ".join(systems) if len(systems) > 1 else f"{systems[0]}, {len(found)} series"
     several.several_page(found, title, "posse compare · the same arms").write(options.out)
     print(options.out)

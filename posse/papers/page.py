@@ -17,9 +17,9 @@ from posse.report.drawing import (
     legend,
     to_svg,
 )
-from posse.report.figures import mean_curve
 from posse.report.numbers import number
 from posse.report.page import Page, Section, Verdict, mean_cell, table
+from posse.report.regret import mean_curve
 
 _CSS = {"borne out": "yes", "not borne out": "no", "undecided": "open", "not run": "open"}
 

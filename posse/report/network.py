@@ -4,12 +4,16 @@ import math
 from collections import defaultdict
 from typing import Any
 
+import msgspec
 import networkx as nx
 import numpy as np
 from matplotlib.lines import Line2D
 
 from posse.report.drawing import COLOUR, Chart, canvas, to_svg
+from posse.report.numbers import capital, number
+from posse.report.page import Section
 from posse.report.read import Series
+from posse.results.anonymous import AnonymousDetail
 from protocol.machine import COORDINATOR
 from protocol.wire import Plane
 
@@ -21,37 +25,41 @@ _SMALL = 60
 """Up to so many agents the slow and better layout is used, and ranks are written."""
 
 
+def section(series: Series) -> Section | None:
+    """The network as it was used, and who was what in it; None if nothing was sent."""
+    chart = draw(series)
+    if chart is None:
+        return None
+    text = [
+        f"{capital(role)}: {', '.join(map(str, sorted(ranks)[:40]))}"
+        f"{' …' if len(ranks) > 40 else ''}."
+        for role, ranks in roles(series).items()
+    ]
+    facts = [
+        f"{name.replace('_', ' ')} {number(value)}"
+        for name, value in msgspec.to_builtins(series.network).items()
+        if isinstance(value, int | float | str)
+    ]
+    if facts:
+        text.append(capital("; ".join(facts)) + ".")
+    return Section(id="network", title="Who spoke with whom", charts=[chart], text=text)
+
+
 def roles(series: Series) -> dict[str, set[int]]:
     """Agents that the result says something particular about, by what it says."""
-    out: dict[str, set[int]] = defaultdict(set)
-    tables = [series.network, *(run.get("detail", {}) for run in series.runs)]
-    for table in tables:
-        for role, ranks in _listed(table).items():
-            out[role] |= ranks
+    left: set[int] = set()
     for run in series.runs:
-        out["left early"] |= {int(agent) for agent in run.get("dismissed") or {}}
-        out["left early"] |= {int(agent) for agent in run.get("exhausted") or {}}
-    return {role: ranks for role, ranks in out.items() if ranks}
+        left |= {*run.dismissed, *run.exhausted}
+        if isinstance(run.detail, AnonymousDetail):
+            left |= {*run.detail.expelled, *run.detail.vanished}
+    found = {
+        "sink": set(series.network.sinks or ()),
+        "byzantine": set(series.network.byzantine or ()),
+        "left early": left,
+    }
+    return {role: ranks for role, ranks in found.items() if ranks}
 
 
-def _listed(table: dict[str, Any]) -> dict[str, set[int]]:
-    """Lists of ranks under the names that the systems give them."""
-    found: dict[str, set[int]] = defaultdict(set)
-    for name, value in table.items():
-        if isinstance(value, dict):
-            for role, ranks in _listed(value).items():
-                found[role] |= ranks
-        for role, names in _ROLES.items():
-            if name in names and isinstance(value, list):
-                found[role] |= {int(rank) for rank in value if isinstance(rank, int)}
-    return found
-
-
-_ROLES = {
-    "sink": {"sinks", "sink_agents"},
-    "byzantine": {"byzantine", "byzantine_agents"},
-    "left early": {"eliminated_agents", "expelled", "vanished"},
-}
 _MARKS = {
     "coordinator": ("s", "s1", 130.0),
     "agent": ("o", "s0", 60.0),
@@ -78,19 +86,19 @@ def draw(series: Series) -> Chart | None:
     weights = planes.get(plane)
     if not weights:
         return None
-    place = _layout(series.agents, sorted(weights))
+    place = _layout(series.spec.agents.count, sorted(weights))
     marks = roles(series)
     drawn = sorted(weights, key=lambda pair: (-weights[pair], pair))[:MOST_LINKS]
-    with canvas(7.0, 5.6 if series.agents > 8 else 4.2) as (figure, axes):
+    with canvas(7.0, 5.6 if series.spec.agents.count > 8 else 4.2) as (figure, axes):
         axes.set_axis_off()
         axes.set_aspect("equal")
         axes.margins(0.04)
         _links(axes, place, drawn, weights)
-        handles = _nodes(axes, place, marks, series.agents)
+        handles = _nodes(axes, place, marks, series.spec.agents.count)
         axes.legend(
             handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=len(handles)
         )
-        svg = to_svg(figure, "network", f"Network of {series.agents} agents")
+        svg = to_svg(figure, "network", f"Network of {series.spec.agents.count} agents")
     omitted = len(weights) - len(drawn)
     what = "paper's messages" if plane == Plane.DATA else "messages to and from the arms' medium"
     caption = (
@@ -99,7 +107,7 @@ def draw(series: Series) -> Chart | None:
     )
     if omitted:
         caption += f" The {len(drawn):,} heaviest are drawn, {omitted:,} are not."
-    idle = series.agents - len({n for pair in weights for n in pair if n != COORDINATOR})
+    idle = series.spec.agents.count - len({n for pair in weights for n in pair if n != COORDINATOR})
     if idle:
         caption += f" {idle} agents sent and heard nothing."
     return Chart(

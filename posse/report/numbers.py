@@ -33,3 +33,13 @@ def with_ci(values: list[float]) -> str:
         return "–"
     mean, half = mean_ci(values)
     return number(mean) + (f" ± {number(half)}" if half else "")
+
+
+def capital(text: str) -> str:
+    """A sentence's beginning."""
+    return text[:1].upper() + text[1:]
+
+
+def counted(count: int, noun: str) -> str:
+    """So many of something."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"

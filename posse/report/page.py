@@ -108,6 +108,11 @@ class Page:
                 chart.write(path.parent / self.folder)
 
 
+def some(*charts: Chart | None) -> list[Chart]:
+    """Those that have something to show."""
+    return [chart for chart in charts if chart is not None]
+
+
 def table(title: str, header: Sequence[str], rows: Iterable[Sequence[Any]], **more: Any) -> Table:
     """A table of plain values; a column is numeric if all its values are numbers, cells or None."""
     kept = [list(row) for row in rows]

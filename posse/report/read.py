@@ -4,13 +4,21 @@ import csv
 import json
 import tomllib
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from posse.durable.directory import FAILURE, RESULT, SPECIFICATION
-from posse.errors import InputError
+from posse.errors import InputError, PosseError
+from posse.own_code import folders_of
+from posse.results.facts import NetworkFacts
+from posse.results.record import Detail, RunRecord
+from posse.spec.runfile import RunSpec
+from posse.systems import System, find_system
 from protocol.wire import Plane
 
 
@@ -29,47 +37,29 @@ class LinkTotal:
 
 @dataclass(frozen=True, kw_only=True)
 class Series:
-    """One run directory: its specification and its runs as `RunRecord.document` wrote them.
+    """One run directory: its specification and its runs.
 
-    `failure` is the sentence that ended a series early; its `runs` are those that were complete.
+    `system` is None where its code is no longer there, `text` the specification as the file has it.
+    `failure` is the sentence that ended a series
+    early; its `runs` are those that were complete.
     """
 
     path: Path
     name: str
-    specification: dict[str, Any]
-    runs: list[dict[str, Any]]
+    spec: RunSpec
+    system: System | None
+    text: str
+    runs: list[RunRecord]
     failure: str | None
-    engine: str
-    network: dict[str, Any]
+    network: NetworkFacts
     warnings: list[str]
-
-    @property
-    def system(self) -> str:
-        """The system's name."""
-        return str(self.specification["system"])
-
-    @property
-    def variant(self) -> str:
-        """`corrected` or `printed`."""
-        return str(self.specification["variant"])
-
-    @property
-    def agents(self) -> int:
-        """How many agents."""
-        return int(self.specification["agents"]["count"])
 
     @property
     def clock_unit(self) -> str:
         """What the time of logs and curves is counted in."""
-        if any(run["slots"] is not None for run in self.runs):
+        if any(run.slots is not None for run in self.runs):
             return "slots"
-        return "seconds" if self.specification.get("mode") == "field" else "rounds"
-
-    @property
-    def arms(self) -> int:
-        """How many arms. In the field nobody reports how often each was pulled."""
-        stated = self.specification["arms"].get("count")
-        return int(stated or max((len(run["pulls_per_arm"]) for run in self.runs), default=0))
+        return "seconds" if self.spec.mode == "field" else "rounds"
 
     @cached_property
     def links(self) -> list[LinkTotal]:
@@ -89,7 +79,7 @@ class Series:
         with path.open(newline="") as file:
             rows = csv.reader(file)
             next(rows, None)
-            number = str(self.runs[0]["run"])
+            number = str(self.runs[0].run)
             for run, source, target, plane, kind, *counts in rows:
                 if first and run != number:
                     continue
@@ -110,16 +100,9 @@ class Series:
             for (source, target, plane, kind), (messages, payload, frame) in sorted(sums.items())
         ]
 
-    def metric(self, name: str) -> list[float]:
-        """One number per run, where the run has it; dots go into tables."""
-        values = []
-        for run in self.runs:
-            value: Any = run
-            for step in name.split("."):
-                value = value.get(step) if isinstance(value, dict) else None
-            if value is not None:
-                values.append(float(value))
-        return values
+    def values(self, of: Callable[[RunRecord], float | None]) -> list[float]:
+        """One number per run, where the run has it."""
+        return [float(value) for run in self.runs if (value := of(run)) is not None]
 
 
 def is_run(path: Path) -> bool:
@@ -147,26 +130,33 @@ def find(path: Path) -> list[Series]:
 def read(path: Path) -> Series:
     """One run directory; raises `InputError` if a file in it is not what posse wrote."""
     try:
-        specification = tomllib.loads((path / SPECIFICATION).read_text())
+        text = (path / SPECIFICATION).read_text()
+        spec = msgspec.convert(tomllib.loads(text), RunSpec)
         document, failure = _document(path)
-        series = Series(
+        system = _system(spec)
+        detail = Detail if system is None else system.results.detail
+        return Series(
             path=path,
             name=path.resolve().name,
-            specification=specification,
-            runs=list(document.get("runs", [])),
+            spec=spec,
+            system=system,
+            text=text,
+            runs=[RunRecord.read(run, detail) for run in document.get("runs", [])],
             failure=failure,
-            engine=specification["engine"]["kind"],
-            network=document.get("network") or {},
-            warnings=document.get("warnings") or [],
+            network=msgspec.convert(document.get("network", {}), NetworkFacts),
+            warnings=document.get("warnings", []),
         )
-        _ = (series.system, series.variant, series.agents)
-        for run in series.runs:
-            _ = (run["status"], run["communication"]["data"], run["answers"])
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(
             f"{path}: is not what posse run wrote ({type(error).__name__}: {error})"
         ) from None
-    return series
+
+
+def _system(spec: RunSpec) -> System | None:
+    try:
+        return find_system(spec.system, folders_of(spec.base, spec.path))
+    except PosseError:
+        return None
 
 
 def _document(path: Path) -> tuple[dict[str, Any], str | None]:

@@ -3,9 +3,11 @@
 from collections import Counter
 from typing import Any
 
+import msgspec
+
 from posse.errors import InputError
 from posse.measure.confidence import mean_ci
-from posse.report import figures, ledger
+from posse.report import privacy
 from posse.report.drawing import (
     COLOUR,
     MARKERS,
@@ -16,23 +18,27 @@ from posse.report.drawing import (
     legend,
     to_svg,
 )
+from posse.report.numbers import capital
 from posse.report.page import Cell, Page, Section, mean_cell, table
 from posse.report.read import Series
+from posse.report.regret import regret
+from posse.results.measures import DATA_BYTES, PULLS, REGRET, ROUNDS, SLOTS, Measure
 
-_METRICS = {
-    "rounds": ("rounds", "rounds (activations)"),
-    "slots": ("slots", "slots"),
-    "pulls": ("pulls", "pulls by all agents"),
-    "final-regret": ("regret", "regret at the end"),
-    "data-bytes": ("communication.data.payload_bytes", "payload bytes of data"),
+_SHOWN: dict[str, tuple[Measure, str]] = {
+    "rounds": (ROUNDS, "rounds (activations)"),
+    "slots": (SLOTS, "slots"),
+    "pulls": (PULLS, "pulls by all agents"),
+    "final-regret": (REGRET, "regret at the end"),
+    "data-bytes": (DATA_BYTES, "payload bytes of data"),
 }
+"""By the name of the figure the measure, and what it is called."""
 
 
 def fit(series: list[Series]) -> None:
     """Raise `InputError` unless all had the same arms, with a sentence on what differs."""
     first = series[0]
     for other in series[1:]:
-        mine, theirs = first.specification["arms"], other.specification["arms"]
+        mine, theirs = _plain(first)["arms"], _plain(other)["arms"]
         if mine != theirs:
             raise InputError(
                 f"{first.path} and {other.path} do not fit together: their arms differ "
@@ -50,6 +56,11 @@ def _brief(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 
+def _plain(series: Series) -> dict[str, Any]:
+    plain: dict[str, Any] = msgspec.to_builtins(series.spec)
+    return plain
+
+
 def flat(specification: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     """A specification as `{"parameters.epsilon": 0.1, …}`."""
     out: dict[str, Any] = {}
@@ -63,7 +74,7 @@ def flat(specification: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def varied(series: list[Series]) -> list[str]:
     """The keys in which the specifications differ; where they were run from is none of them."""
-    tables = [flat(s.specification) for s in series]
+    tables = [flat(_plain(s)) for s in series]
     names = sorted({name for table_ in tables for name in table_})
     return [
         name
@@ -77,17 +88,17 @@ def several_page(series: list[Series], title: str, kicker: str) -> Page:
     complete = [s for s in series if s.runs]
     alerts = [f"{s.name} did not finish: {s.failure}." for s in series if s.failure is not None]
     keys = varied(series)
-    tables = [flat(s.specification) for s in series]
+    tables = [flat(_plain(s)) for s in series]
     rows = []
     for s, flat_spec in zip(series, tables, strict=True):
         rows.append(
             [
                 s.name,
-                s.system,
+                s.spec.system,
                 *(_cell(flat_spec.get(key)) for key in keys if key != "system"),
                 _statuses(s),
                 _answers(s),
-                *(mean_cell(s.metric(path)) for path, _ in _METRICS.values()),
+                *(mean_cell(s.values(measure.of)) for measure, _ in _SHOWN.values()),
             ]
         )
     header = [
@@ -96,7 +107,7 @@ def several_page(series: list[Series], title: str, kicker: str) -> Page:
         *(key.removeprefix("parameters.") for key in keys if key != "system"),
         "ended",
         "arm",
-        *(label for _, label in _METRICS.values()),
+        *(label for _, label in _SHOWN.values()),
     ]
     shown = [i for i in range(len(header)) if any(_told(row[i]) for row in rows)]
     sections = [
@@ -109,14 +120,14 @@ def several_page(series: list[Series], title: str, kicker: str) -> Page:
             ],
         )
     ]
-    regret = figures.regret(complete)
-    charts = [regret] if regret else []
+    over_time = regret(complete)
+    charts = [over_time] if over_time else []
     axis = _numeric_axis(complete, keys)
-    for name, (path, label) in _METRICS.items():
+    for name, (measure, label) in _SHOWN.items():
         chart = (
-            _against(complete, axis, name, path, label)
+            _against(complete, axis, name, measure, label)
             if axis
-            else _bars(complete, name, path, label)
+            else _bars(complete, name, measure, label)
         )
         if chart is not None:
             charts.append(chart)
@@ -131,7 +142,7 @@ def several_page(series: list[Series], title: str, kicker: str) -> Page:
                     "",
                     ("run", *_TERMS),
                     [
-                        (s.name, *(dict(ledger.terms(s)).get(term, "–") for term in _TERMS))
+                        (s.name, *(dict(privacy.terms(s)).get(term, "–") for term in _TERMS))
                         for s in complete
                     ],
                 )
@@ -168,12 +179,12 @@ def _cell(value: Any) -> Any:
 
 
 def _statuses(series: Series) -> str:
-    counts = Counter(run["status"] for run in series.runs)
+    counts = Counter(run.status for run in series.runs)
     return ", ".join(f"{status} {n}" for status, n in counts.most_common()) or "–"
 
 
 def _answers(series: Series) -> str:
-    counts = Counter(run["best_arm"] for run in series.runs if run["best_arm"] is not None)
+    counts = Counter(run.best_arm for run in series.runs if run.best_arm is not None)
     return ", ".join(f"{arm} ({n})" for arm, n in counts.most_common(3)) or "–"
 
 
@@ -183,8 +194,8 @@ def _numeric_axis(series: list[Series], keys: list[str]) -> str | None:
         key
         for key in keys
         if all(
-            isinstance(flat(s.specification).get(key), int | float)
-            and not isinstance(flat(s.specification).get(key), bool)
+            isinstance(flat(_plain(s)).get(key), int | float)
+            and not isinstance(flat(_plain(s)).get(key), bool)
             for s in series
         )
         and key not in ("seed", "repeat")
@@ -192,15 +203,17 @@ def _numeric_axis(series: list[Series], keys: list[str]) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
-def _against(series: list[Series], axis: str, name: str, path: str, label: str) -> Chart | None:
+def _against(
+    series: list[Series], axis: str, name: str, measure: Measure, label: str
+) -> Chart | None:
     """A metric against the number that was varied, one line for each of the rest."""
     lines: dict[str, list[tuple[float, float, float]]] = {}
     others = [key for key in varied(series) if key not in (axis, "seed", "repeat")]
     for s in series:
-        values = s.metric(path)
+        values = s.values(measure.of)
         if values:
-            table_ = flat(s.specification)
-            line = ", ".join(_brief(table_.get(key)) for key in others) or s.system
+            table_ = flat(_plain(s))
+            line = ", ".join(_brief(table_.get(key)) for key in others) or s.spec.system
             mean, half = mean_ci(values)
             lines.setdefault(line, []).append((float(table_[axis]), mean, half or 0.0))
     if not lines:
@@ -227,7 +240,7 @@ def _against(series: list[Series], axis: str, name: str, path: str, label: str) 
         svg = to_svg(figure, name, f"{label} against {axis}")
     return Chart(
         name=name,
-        title=f"{label[:1].upper()}{label[1:]}",
+        title=capital(label),
         caption=f"Against {axis}; bars are 95% intervals.",
         svg=svg,
         header=("line", axis, "mean", "ci95"),
@@ -235,9 +248,9 @@ def _against(series: list[Series], axis: str, name: str, path: str, label: str) 
     )
 
 
-def _bars(series: list[Series], name: str, path: str, label: str) -> Chart | None:
+def _bars(series: list[Series], name: str, measure: Measure, label: str) -> Chart | None:
     """A metric as one bar per series."""
-    measured = [(s.name, *mean_ci(values)) for s in series if (values := s.metric(path))]
+    measured = [(s.name, *mean_ci(values)) for s in series if (values := s.values(measure.of))]
     if not measured or not any(mean for _, mean, _ in measured):
         return None
     with canvas(5.6, 1.2 + 0.42 * len(measured)) as (figure, axes):
@@ -253,7 +266,7 @@ def _bars(series: list[Series], name: str, path: str, label: str) -> Chart | Non
         svg = to_svg(figure, name, label)
     return Chart(
         name=name,
-        title=f"{label[:1].upper()}{label[1:]}",
+        title=capital(label),
         caption="Mean over runs; bars are 95% intervals.",
         svg=svg,
         header=("run", "mean", "ci95"),

@@ -24,10 +24,10 @@ FAR = 100.0
 def bound(series: Series) -> Bound | None:
     """The bound of the series, averaged over its runs where each has its own instance."""
     try:
-        plan = prepare(series.specification)
+        plan = prepare(series.spec)
     except PosseError:
         return None  # a file of arms, or of a graph, that is no longer there
-    runs = [int(run["run"]) for run in series.runs[:MOST_RUNS]]
+    runs = [run.run for run in series.runs[:MOST_RUNS]]
     each = [plan.bound(run) for run in runs]
     if not each:
         return None

@@ -6,7 +6,6 @@ from collections import defaultdict
 from typing import Any
 
 import numpy as np
-from msgspec import UNSET, UnsetType
 
 from posse.claims.anonymous import TRUST
 from posse.results.base import Results
@@ -48,10 +47,10 @@ class AnonymousDetail(Detail, kw_only=True):
     trust: str
 
 
-class ParallelDetail(Detail):
+class ParallelDetail(Detail, omit_defaults=True):
     """What all users earned: [[round, rewards so far], …]; not in the field."""
 
-    rewards: list[list[float]] | UnsetType = UNSET
+    rewards: list[list[float]] | None = None
 
 
 def _complete(spec: RunSpec, parameters: Any, record: RunRecord) -> None:

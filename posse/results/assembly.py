@@ -6,7 +6,6 @@ nothing.
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from posse.arms.shared import SharedArms
 from posse.claims.base import records
 from posse.measure.traffic import Delays, Meter, quantile, seconds
+from posse.results.facts import NetworkFacts
 from posse.results.record import Delay, Privacy, RunRecord
 from posse.spec.runfile import Clock, RunSpec
 from protocol.log import Log
@@ -46,7 +46,7 @@ class Seen:
     meter: Meter
     delays: Delays
     elapsed: float
-    network: dict[str, Any]
+    network: NetworkFacts
     shared: SharedArms | None
 
 

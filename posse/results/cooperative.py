@@ -6,7 +6,6 @@ from collections import Counter
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
 from posse.results.base import Results
 from posse.results.record import Detail, RunRecord
@@ -21,16 +20,16 @@ class HopDelay(msgspec.Struct):
     mean_slots: float
 
 
-class CooperativeDetail(Detail):
+class CooperativeDetail(Detail, omit_defaults=True):
     """How many agents answered each arm, and what only the lab knows of their messages.
 
     `duplicates`: messages that came twice; `delay_by_hops`: by distance.
     """
 
     answers: dict[str, int]
-    duplicates: int | UnsetType = UNSET
-    duplicates_per_agent: list[int] | UnsetType = UNSET
-    delay_by_hops: dict[str, HopDelay] | UnsetType = UNSET
+    duplicates: int | None = None
+    duplicates_per_agent: list[int] | None = None
+    delay_by_hops: dict[str, HopDelay] | None = None
 
 
 def _complete_alone(spec: RunSpec, parameters: Any, record: RunRecord) -> None:

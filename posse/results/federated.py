@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from msgspec import UNSET, UnsetType
-
 from posse.results.base import Results
 from posse.results.record import Delay, Detail, RunRecord
 from posse.results.traffic import ClosedForm, RoundCost
@@ -29,10 +27,10 @@ from protocol.federated import (
 )
 
 
-class FederatedDetail(Detail):
+class FederatedDetail(Detail, omit_defaults=True):
     """The rounds as the first agent explored them; not in the field."""
 
-    explored: list[ExploredRow] | UnsetType = UNSET
+    explored: list[ExploredRow] | None = None
 
 
 def _complete(spec: RunSpec, parameters: Any, record: RunRecord) -> None:

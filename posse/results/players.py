@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
 from posse.results.base import Results
 from posse.results.record import Detail, RunRecord
@@ -24,10 +23,10 @@ class Players(msgspec.Struct, kw_only=True):
     fairness_curve: list[list[float | None]]
 
 
-class PlayersDetail(Detail):
+class PlayersDetail(Detail, omit_defaults=True):
     """`players` is there if any slot was played to its end."""
 
-    players: Players | UnsetType = UNSET
+    players: Players | None = None
 
 
 def _complete(spec: RunSpec, parameters: Any, record: RunRecord) -> None:

@@ -4,8 +4,8 @@ from collections import Counter
 from typing import Any, Self
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
+from posse.results.facts import NetworkFacts
 from posse.results.traffic import Traffic
 from protocol.control import LinkCount
 from protocol.log import Log
@@ -22,21 +22,21 @@ class Quantiles(msgspec.Struct):
     p100: float
 
 
-class Delay(msgspec.Struct, kw_only=True):
+class Delay(msgspec.Struct, kw_only=True, omit_defaults=True):
     """How long messages took, in seconds (quantiles, and [seconds, messages] by bucket) and slots.
 
     `exchange_slots`: the slots of each round's exchange; `t_delay`: those in which nothing else was
     done. `taken`: what the agents took the time of, by name.
     """
 
-    messages: int | UnsetType = UNSET
-    p50: float | UnsetType | None = UNSET
-    p90: float | UnsetType | None = UNSET
-    p99: float | UnsetType | None = UNSET
-    p100: float | UnsetType | None = UNSET
-    histogram: list[tuple[float, int]] | UnsetType = UNSET
-    exchange_slots: list[int] | UnsetType = UNSET
-    t_delay: list[int] | UnsetType = UNSET
+    messages: int | None = None
+    p50: float | None = None
+    p90: float | None = None
+    p99: float | None = None
+    p100: float | None = None
+    histogram: list[tuple[float, int]] | None = None
+    exchange_slots: list[int] | None = None
+    t_delay: list[int] | None = None
     taken: dict[str, Quantiles] = {}
 
 
@@ -51,9 +51,9 @@ class Privacy(msgspec.Struct, kw_only=True):
     """
 
     claim: Claim
-    protects: bool
+    protects: bool = True
     records: str | None
-    ends: str | None
+    ends: str | None = None
     variant: str
     spent_per_agent: list[float] | None
     releases_per_agent: list[int] | None
@@ -103,7 +103,7 @@ class RunRecord(msgspec.Struct, kw_only=True):
     dismissed: dict[int, str] = {}
     log: Log = {}
     agent_logs: list[Log] = []
-    network: dict[str, Any] = {}
+    network: NetworkFacts = msgspec.field(default_factory=NetworkFacts)
     communication: Traffic = msgspec.field(default_factory=Traffic)
     delay: Delay | None = None
     privacy: Privacy | None = None
@@ -132,7 +132,7 @@ class RunRecord(msgspec.Struct, kw_only=True):
         plain: dict[str, Any] = msgspec.to_builtins(slim, enc_hook=_number)
         del plain["links"], plain["ledgers"]
         if plain["delay"] is not None:
-            taken = plain["delay"].pop("taken")
+            taken = plain["delay"].pop("taken", {})
             plain["delay"] |= {f"{name}_seconds": found for name, found in taken.items()}
         return plain
 

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from posse.results import words
+from posse.results.facts import NetworkFacts
 from posse.results.frames import frame
 from posse.results.means import Mean, means
 from posse.results.notebook import html
@@ -24,7 +25,7 @@ class Result(msgspec.Struct, kw_only=True):
     runs: list[RunRecord]
     specification: dict[str, Any]
     links: str = "local"
-    network: dict[str, Any] = {}
+    network: NetworkFacts = msgspec.field(default_factory=NetworkFacts)
     warnings: list[str] = []
 
     def __repr__(self) -> str:
@@ -76,6 +77,6 @@ class Result(msgspec.Struct, kw_only=True):
             "seed": self.seed,
             "runs": [run.document() for run in self.runs],
             "summary": msgspec.to_builtins(self.summary()),
-            "network": self.network,
+            "network": msgspec.to_builtins(self.network),
             "warnings": self.warnings,
         }

@@ -35,13 +35,13 @@ class MessagesByLink(msgspec.Struct, rename="kebab"):
     agent_agent: int | None = 0
 
 
-class RoundCost(msgspec.Struct):
+class RoundCost(msgspec.Struct, omit_defaults=True):
     """One round of communication: its links, their cost, the slots that its exchange took."""
 
     round: int
     links: int
     cost: float
-    slots: int | UnsetType = UNSET
+    slots: int | None = None
 
 
 class KernelBytes(msgspec.Struct):

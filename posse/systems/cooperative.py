@@ -15,6 +15,7 @@ from agent.flooding import Flood
 from posse.claims import cooperative as claims
 from posse.errors import SpecError
 from posse.results import cooperative as results
+from posse.results.facts import NetworkFacts
 from posse.seeds import Purpose, generator
 from posse.spec.runfile import RunSpec
 from posse.systems.base import Field, System, UnitInterval
@@ -122,16 +123,14 @@ def _network(spec: RunSpec, parameters: Any, run: int) -> Network:
         between = (0.0, 1.0)
     shared = {"gamma": gamma} | ({} if between is None else {"reward_range": between})
     knowledge: list[dict[str, Any]] = [dict(shared) for _ in range(spec.agents.count)]
-    facts: dict[str, Any] = {"gamma": gamma, "gamma_asked": parameters.gamma}
+    facts = NetworkFacts(gamma=gamma, gamma_asked=parameters.gamma)
     if isinstance(parameters, ByzantineParameters):
         liars = [] if spec.mode == "field" else _liars(parameters.contamination, spec, run)
         assumed = parameters.assumed_contamination
-        facts |= {
-            "byzantine": liars,
-            "assumed_contamination": parameters.contamination.rate if assumed is None else assumed,
-        }
+        assumed = parameters.contamination.rate if assumed is None else assumed
+        facts.byzantine, facts.assumed_contamination = liars, assumed
         for told_to in knowledge:
-            told_to["assumed"] = facts["assumed_contamination"]
+            told_to["assumed"] = assumed
         for rank in liars:
             knowledge[rank]["contamination"] = _without_names(parameters.contamination)
     laid = along(graph, knowledge, facts=facts)

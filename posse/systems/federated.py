@@ -17,6 +17,7 @@ from coordinator.federated import CdpServer, HdpServer
 from coordinator.shared import SharedNoiseServer
 from posse.claims import federated as claims
 from posse.errors import SpecError
+from posse.results.facts import NetworkFacts
 from posse.results.federated import FEDERATED
 from posse.seeds import Purpose
 from posse.spec.runfile import RunSpec
@@ -230,7 +231,7 @@ def _hdp_network(spec: RunSpec, parameters: HdpParameters, run: int) -> Network:
         for i in range(graph.agents)
     ]
     server = {"sinks": [(sink, len(component_of[sink])) for sink in sinks.sink]}
-    return along(graph, told, server, {"sinks": list(sinks.sink)})
+    return along(graph, told, server, NetworkFacts(sinks=list(sinks.sink)))
 
 
 SYSTEMS = {

@@ -3,6 +3,9 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
+from posse.results.facts import NetworkFacts
 from topologies.graphs import Graph
 
 
@@ -17,7 +20,7 @@ class Network:
     neighbours: list[tuple[int, ...]]
     knowledge: list[dict[str, Any]]
     server: dict[str, Any] = field(default_factory=dict)
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: NetworkFacts = field(default_factory=NetworkFacts)
 
 
 def unlinked(agents: int) -> Network:
@@ -29,19 +32,19 @@ def along(
     graph: Graph,
     knowledge: list[dict[str, Any]] | None = None,
     server: dict[str, Any] | None = None,
-    facts: dict[str, Any] | None = None,
+    facts: NetworkFacts | None = None,
 ) -> Network:
     """Links along the edges of a graph; `facts` gains its sizes."""
-    sizes = {
-        "agents": graph.agents,
-        "edges": graph.size,
-        "components": [len(c) for c in graph.components],
-        "diameter": graph.diameter,
-        "resamples": graph.resamples,
-    }
     return Network(
         list(graph.neighbours),
         knowledge or [{} for _ in range(graph.agents)],
         server or {},
-        sizes | (facts or {}),
+        msgspec.structs.replace(
+            facts or NetworkFacts(),
+            agents=graph.agents,
+            edges=graph.size,
+            components=[len(component) for component in graph.components],
+            diameter=graph.diameter,
+            resamples=graph.resamples,
+        ),
     )

@@ -4,6 +4,7 @@ import csv
 import json
 import re
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,11 +15,15 @@ from posse.cli import main as cli
 from posse.durable.directory import RunDirectory
 from posse.measure.confidence import mean_ci, wilson
 from posse.plan import prepare
-from posse.report import figures, ledger, network, read, run_page, several
-from posse.results.record import RunRecord
+from posse.report import network, privacy, read, run_page, several
+from posse.report.regret import mean_curve, regret
+from posse.results.facts import NetworkFacts
+from posse.results.measures import ROUNDS
+from posse.results.record import Privacy, RunRecord
 from posse.results.traffic import traffic
 from protocol.control import LinkCount
 from protocol.machine import COORDINATOR
+from protocol.privacy import Claim
 from protocol.wire import Plane
 from tests.support.runs import spec
 
@@ -54,7 +59,7 @@ def test_wilson_interval_against_published_values():
 
 
 def test_mean_curve_holds_the_last_value():
-    times, mean, half = figures.mean_curve([[[0, 0], [10, 10]], [[0, 0], [5, 5]]])
+    times, mean, half = mean_curve([[[0, 0], [10, 10]], [[0, 0], [5, 5]]])
     assert times[-1] == 10
     assert mean[-1] == pytest.approx((10 + 5) / 2)
     assert half[-1] == pytest.approx(12.706 * np.std([10, 5], ddof=1) / 2**0.5)
@@ -106,46 +111,39 @@ def test_figures_name_no_id_twice(run_directory):
 
 
 def test_regret_csv_ends_at_the_mean_regret(run_directory):
-    chart = figures.regret([read.read(run_directory)])
+    chart = regret([read.read(run_directory)])
     runs = json.loads((run_directory / "result.json").read_text())["runs"]
     ends = np.mean([run["regret_curve"][-1][1] for run in runs])
     assert chart.rows[-1][2] == pytest.approx(ends)
 
 
 def test_text_in_figures_keeps_its_decimals():
-    chart = figures.epsilon_spent(_series(spent=[0.25, 0.1], epsilon=0.25))
+    (chart,) = privacy.section(_series(spent=[0.25, 0.1], epsilon=0.25)).charts
     assert ">0.25<" in re.sub(r'"[^"]*"', "", chart.svg)
 
 
 def _series(spent=(0.1,), **claim):
-    full = {
-        "mechanism": "laplace",
-        "epsilon": 0.1,
-        "delta": None,
-        "unit": "one reward",
-        "adversary": "whoever reads",
-        "holds": True,
-        "note": "",
-        **claim,
-    }
-    run = {
-        "run": 0,
-        "privacy": {
-            "claim": full,
-            "spent_per_agent": list(spent),
-            "releases_per_agent": [1] * len(spent),
-            "records": None,
-        },
-        "detail": {},
-    }
+    run = RunRecord(
+        run=0,
+        seed=3,
+        privacy=Privacy(
+            claim=Claim(**{"mechanism": "laplace", "epsilon": 0.1, **claim}),
+            spent_per_agent=list(spent),
+            releases_per_agent=[1] * len(spent),
+            records=None,
+            variant="corrected",
+        ),
+    )
+    plan = prepare(_raw())
     return read.Series(
-        path=None,
+        path=Path(),
         name="x",
-        specification={"system": "dp-mase", "variant": "corrected", "agents": {"count": 3}},
+        spec=plan.spec,
+        system=plan.system,
+        text="",
         runs=[run],
         failure=None,
-        engine="memory",
-        network={},
+        network=NetworkFacts(),
         warnings=[],
     )
 
@@ -161,13 +159,14 @@ def _series(spent=(0.1,), **claim):
     ],
 )
 def test_ledger_in_plain_words(claim, term, words):
-    assert words in dict(ledger.terms(_series(**claim)))[term]
+    assert words in dict(privacy.terms(_series(**claim)))[term]
 
 
 def test_roles_are_found_where_systems_tell_them():
     series = _series()
-    series.network.update({"sinks": [2], "nested": {"byzantine": [0, 1]}})
-    series.runs[0]["dismissed"] = {"1": "spoke out of turn"}
+    series.network.sinks = [2]
+    series.network.byzantine = [0, 1]
+    series.runs[0].dismissed = {1: "spoke out of turn"}
     assert network.roles(series) == {"sink": {2}, "byzantine": {0, 1}, "left early": {1}}
 
 
@@ -229,7 +228,7 @@ def test_compare_puts_systems_side_by_side(tmp_path, run_directory):
     assert cli.main(["compare", str(run_directory), str(other), "--out", str(out)]) == 0
     text = out.read_text()
     assert "dp-mase · central" in text
-    means = {s.name: mean_ci(s.metric("rounds"))[0] for s in read.find(tmp_path)}
+    means = {s.name: mean_ci(s.values(ROUNDS.of))[0] for s in read.find(tmp_path)}
     assert f"{means['central']:,.0f}" in text
     rows = list(csv.DictReader((tmp_path / "compare-figures/rounds.csv").read_text().splitlines()))
     assert [row["run"] for row in rows] == ["dp", "central"]
@@ -339,7 +338,7 @@ def test_the_network_is_that_of_the_first_run(tmp_path):
         parameters={"epsilon": 1.0, "horizon": 2000},
     )
     series = read.read(tmp_path / "ddp")
-    graph = prepare(json.loads(json.dumps(series.specification))).spec.graph(0)
+    graph = series.spec.graph(0)
     edges = {tuple(sorted(edge)) for edge in graph.edges()}
     pairs = {(source, target) for source, target, *_ in network.draw(series).rows}
     assert {pair for pair in pairs if -1 not in pair} == edges

@@ -77,7 +77,7 @@ def test_the_record() -> None:
     record = memory.run(spec("private-ucb"), 0)
     assert (record.status, record.best_arm) == ("horizon", 0)
     assert (record.slots, record.pulls, record.rounds) == (60, 9 * 60, None)
-    edges = record.network["edges"]
+    edges = record.network.edges
     data = record.communication.data
     assert data.messages == 60 * 2 * edges
     assert record.communication.links.agent_agent == data.messages
@@ -117,8 +117,8 @@ def test_half_a_diameter_is_said_in_the_result() -> None:
     record = memory.run(
         spec("cooperative-ucb", M=6, topology={"kind": "path"}, parameters={"horizon": 10}), 0
     )
-    assert record.network["diameter"] == 5
-    assert (record.network["gamma"], record.network["gamma_asked"]) == (3, "diameter/2")
+    assert record.network.diameter == 5
+    assert (record.network.gamma, record.network.gamma_asked) == (3, "diameter/2")
 
 
 def test_alone_nothing_is_sent() -> None:
@@ -145,7 +145,7 @@ def test_hearing_further_helps() -> None:
 def test_who_is_byzantine_is_told_to_nobody_else() -> None:
     run = spec("byzantine-ucb", parameters={"contamination": {"agents": [2, 4], "law": "opposite"}})
     network = run.network(0)
-    assert network.facts["byzantine"] == [2, 4]
+    assert network.facts.byzantine == [2, 4]
     setups = agent_setups(run, network)
     for rank, setup in enumerate(setups):
         told = msgspec.json.encode(setup).decode()
@@ -155,7 +155,7 @@ def test_who_is_byzantine_is_told_to_nobody_else() -> None:
 
 def test_a_number_of_byzantine_agents_is_drawn_by_the_seed() -> None:
     run = spec("byzantine-ucb")
-    drawn = [run.network(n).facts["byzantine"] for n in range(6)]
+    drawn = [run.network(n).facts.byzantine for n in range(6)]
     assert all(len(set(liars)) == 3 for liars in drawn)
     assert len({tuple(liars) for liars in drawn}) > 1
 

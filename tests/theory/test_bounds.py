@@ -9,7 +9,8 @@ import pytest
 from posse import api, systems
 from posse.durable.directory import RunDirectory
 from posse.plan import prepare
-from posse.report import figures, read
+from posse.report import read
+from posse.report.regret import regret
 from posse.systems.base import NO_THEORY
 from posse.theory import bounds
 
@@ -99,7 +100,7 @@ def test_no_constant_is_made_up(changes, words):
 def _report(tmp_path, **changes):
     spec = prepare(_raw(**changes))
     RunDirectory(tmp_path, spec).complete(api.run(spec))
-    return figures.regret([read.read(tmp_path)])
+    return regret([read.read(tmp_path)])
 
 
 def test_the_bound_is_drawn_dashed_and_kept_in_the_table(tmp_path):

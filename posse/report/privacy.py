@@ -1,13 +1,14 @@
-"""The privacy ledger of a series in plain words."""
+"""Privacy: what was promised, what was spent of it, and what was not protected."""
 
 import math
 from statistics import median
-from typing import Any
-
-import msgspec
 
 from posse.claims.base import ILLUSTRATES
+from posse.report.drawing import COLOUR, Chart, canvas, to_svg
+from posse.report.numbers import capital
+from posse.report.page import Section, some
 from posse.report.read import Series
+from posse.results.record import Privacy
 from protocol.privacy import Claim, Guarantee, amount
 
 _MECHANISMS = {
@@ -21,19 +22,26 @@ _MECHANISMS = {
 }
 
 
+def section(series: Series) -> Section:
+    """The claim in plain words, and what each agent spent."""
+    return Section(
+        id="privacy", title="Privacy", terms=terms(series), charts=some(_epsilon_spent(series))
+    )
+
+
 def terms(series: Series) -> list[tuple[str, str]]:
     """What was protected, against whom, at what price, and what was not: (term, sentence)."""
-    privacy = next((run["privacy"] for run in series.runs if run["privacy"]), None)
+    privacy = next((run.privacy for run in series.runs if run.privacy), None)
     if privacy is None:
         return [("Protected", "Nothing: the paper claims no privacy for this system.")]
-    claim = msgspec.convert(privacy["claim"], Claim)
+    claim = privacy.claim
     if claim.mechanism == "none":
         return [("Protected", f"Nothing. {claim.note}".strip())]
-    lab = not privacy.get("protects", True)
+    lab = not privacy.protects
     out = [
-        ("Protected", f"{_capital(claim.unit)}."),
-        ("Against", f"{_capital(claim.adversary)}."),
-        ("By", f"{_capital(_MECHANISMS.get(claim.mechanism, claim.mechanism))}."),
+        ("Protected", f"{capital(claim.unit)}."),
+        ("Against", f"{capital(claim.adversary)}."),
+        ("By", f"{capital(_MECHANISMS.get(claim.mechanism, claim.mechanism))}."),
     ]
     for guarantee in claim.guarantees:
         out.append(("Promised", _promise(guarantee, claim.unit)))
@@ -67,11 +75,11 @@ def _promise(guarantee: Guarantee, unit: str) -> str:
 
 
 def _spent(series: Series, claim: Claim) -> str:
-    ledgers = [run["privacy"] for run in series.runs if run["privacy"]]
-    if any(ledger["spent_per_agent"] is None for ledger in ledgers):
+    ledgers = [run.privacy for run in series.runs if run.privacy]
+    if any(ledger.spent_per_agent is None for ledger in ledgers):
         return "In the field what an agent spent is said in its own log, and nowhere else."
-    spent = [e for ledger in ledgers for e in ledger["spent_per_agent"]]
-    releases = [n for ledger in ledgers for n in ledger["releases_per_agent"]]
+    spent = [e for ledger in ledgers for e in ledger.spent_per_agent or ()]
+    releases = [n for ledger in ledgers for n in ledger.releases_per_agent or ()]
     silent = sum(n == 0 for n in releases) / max(len(releases), 1)
     after = ", after the fact: how many releases there were depended on rewards"
     text = (
@@ -84,17 +92,50 @@ def _spent(series: Series, claim: Claim) -> str:
     return text
 
 
-def _beyond(claim: Claim, privacy: dict[str, Any]) -> list[str]:
-    out = [f"{_capital(claim.uncovered)}."] if claim.uncovered else []
+def _beyond(claim: Claim, privacy: Privacy) -> list[str]:
+    out = [f"{capital(claim.uncovered)}."] if claim.uncovered else []
     if claim.guarantees:
         out.append(
             "A reward is protected, not a person: somebody behind m rewards is protected m times "
             "less (mε)."
         )
-    out += [text for text in (privacy.get("records"), privacy.get("ends")) if text]
+    out += [text for text in (privacy.records, privacy.ends) if text]
     out.append("Who sends to whom, when and how much, is plain on the wire.")
     return out
 
 
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+def _epsilon_spent(series: Series) -> Chart | None:
+    """ε that each agent spent, in the run in which the most was spent."""
+    spent = [(run.privacy and run.privacy.spent_per_agent) or [] for run in series.runs]
+    if not spent or not any(max(row, default=0) for row in spent):
+        return None
+    row = max(spent, key=lambda values: max(values, default=0))
+    claim = next(run.privacy.claim for run in series.runs if run.privacy)
+    with canvas(5.6, 3.0) as (figure, axes):
+        ordered = sorted(row, reverse=True)
+        axes.fill_between(
+            range(len(ordered) + 1),
+            [*ordered, ordered[-1]],
+            step="post",
+            color=COLOUR["s0"],
+            alpha=0.75,
+            linewidth=0,
+        )
+        if claim.epsilon:
+            axes.axhline(claim.epsilon, color=COLOUR["bad"], linestyle="--", label="claimed")
+            axes.legend(loc="upper right", bbox_to_anchor=(1, 1.18))
+        axes.set_xlabel("agents, from the most exposed")
+        axes.set_ylabel("ε spent")
+        axes.set_xlim(0, len(ordered))
+        axes.set_ylim(bottom=0)
+        svg = to_svg(figure, "epsilon", "Privacy spent per agent")
+    return Chart(
+        name="epsilon",
+        title="ε spent per agent",
+        caption="What the ledger adds up to for the most exposed reward of each agent"
+        + (f", at δ = {claim.delta:.2g} and after the fact" if claim.delta else "")
+        + (", in the run that spent most." if len(spent) > 1 else "."),
+        svg=svg,
+        header=("agent", "epsilon_spent"),
+        rows=list(enumerate(row)),
+    )

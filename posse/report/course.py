@@ -1,0 +1,167 @@
+"""How runs went over time, in each family's own terms."""
+
+from matplotlib.ticker import MaxNLocator
+
+from posse.report.drawing import COLOUR, Chart, canvas, large_numbers, thin, to_svg
+from posse.report.page import Section, some
+from posse.report.read import Series
+from posse.report.regret import mean_curve, regret
+from posse.results.anonymous import AnonymousDetail, ParallelDetail
+from posse.results.players import PlayersDetail
+from posse.results.record import RunRecord
+from protocol.federated import ExploredRow, RoundRow
+from protocol.mase import EliminationRow, VoteRow
+
+_MOST_ARMS = 30
+_MOST_LINES = 20
+
+
+def section(series: Series) -> Section | None:
+    """Regret, and what the family notes: votes, arms left, collisions, rewards."""
+    charts = some(
+        regret([series]),
+        _votes(series),
+        _arms_left(series),
+        _collisions(series),
+        _rewards(series),
+    )
+    return Section(id="course", title="How it went", charts=charts) if charts else None
+
+
+def _votes(series: Series) -> Chart | None:
+    """When each arm was voted against and when it left, in the first run that has any votes."""
+    run = next((run for run in series.runs if VoteRow.of(run.log)), None)
+    if run is None:
+        return None
+    by_arm: dict[int, list[float]] = {}
+    for now, vote in VoteRow.of(run.log):
+        by_arm.setdefault(vote.arm, []).append(now)
+    left = {row.arm: now for now, row in EliminationRow.of(run.log)}
+    arms = sorted(by_arm)[:_MOST_ARMS]
+    rows = [
+        (arm, now, count)
+        for arm, times in sorted(by_arm.items())
+        for count, now in enumerate(sorted(times), start=1)
+    ]
+    with canvas(5.6, 1.5 + 0.24 * max(len(arms), 5)) as (figure, axes):
+        for row, arm in enumerate(arms):
+            times = [now for (now,) in thin([(now,) for now in sorted(by_arm[arm])], 150)]
+            axes.plot(times, [row] * len(times), "o", color=COLOUR["s0"], alpha=0.5, markersize=4.5)
+            if arm in left:
+                axes.plot([left[arm]], [row], "X", color=COLOUR["s1"], markersize=8)
+            axes.annotate(
+                str(len(by_arm[arm])),
+                (1.0, row),
+                xycoords=("axes fraction", "data"),
+                xytext=(6, 0),
+                textcoords="offset points",
+                va="center",
+                fontsize=10,
+                color=COLOUR["muted"],
+            )
+        axes.set_yticks(range(len(arms)), [str(arm) for arm in arms])
+        axes.invert_yaxis()
+        axes.margins(y=0.08)
+        axes.set_xlabel(f"time ({series.clock_unit})")
+        axes.set_ylabel("arm")
+        large_numbers(axes, x=True, y=False)
+        svg = to_svg(figure, "votes", "Votes over time")
+    omitted = len(by_arm) - len(arms)
+    return Chart(
+        name="votes",
+        title="Votes and eliminations",
+        caption=f"Run {run.run}: a dot is a vote against the arm, a cross the moment it left "
+        "for everybody; on the right the votes against it."
+        + (f" {omitted} more arms are in the CSV file." if omitted else ""),
+        svg=svg,
+        header=("arm", "time", "votes"),
+        rows=rows,
+    )
+
+
+def _left_over_time(run: RunRecord, arms: int) -> list[tuple[float, int]]:
+    """(time, arms left from then on), by the server's word or, where there is none, an agent's."""
+    gone = sorted(now for now, _ in EliminationRow.of(run.log))
+    if gone:
+        return [(now, arms - count) for count, now in enumerate(gone, start=1)]
+    if rounds := RoundRow.of(run.log):
+        return [(now, row.arms_left) for now, row in rounds]
+    first = run.agent_logs[0] if run.agent_logs else {}
+    return [(now, row.active) for now, row in ExploredRow.of(first)]
+
+
+def _arms_left(series: Series) -> Chart | None:
+    """How many arms were left over time, one line per run."""
+    arms = series.spec.arms.arm_count()
+    shown = [(run, steps) for run in series.runs if (steps := _left_over_time(run, arms))]
+    if max((len({now for now, _ in steps}) for _, steps in shown), default=0) < 3:
+        return None
+    with canvas() as (figure, axes):
+        for _, steps in shown[:_MOST_LINES]:
+            xs, left = zip((0.0, arms), *steps, strict=True)
+            axes.step(xs, left, where="post", color=COLOUR["s0"], alpha=0.55, linewidth=1.4)
+            axes.plot(xs[-1:], left[-1:], "o", color=COLOUR["s0"], markersize=4)
+        axes.set_xlabel(f"time ({series.clock_unit})")
+        axes.set_ylabel("arms left")
+        axes.set_xlim(left=0)
+        axes.set_ylim(bottom=0)
+        axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+        large_numbers(axes, x=True, y=False)
+        svg = to_svg(figure, "arms-left", "Arms left over time")
+    most = f" (the first {_MOST_LINES})" if len(shown) > _MOST_LINES else ""
+    return Chart(
+        name="arms-left",
+        title="Arms left",
+        caption=f"One line per run{most}.",
+        svg=svg,
+        header=("run", "time", "arms_left"),
+        rows=[(run.run, now, left) for run, steps in shown for now, left in steps],
+    )
+
+
+def _collisions(series: Series) -> Chart | None:
+    """Collisions over time, where players share arms."""
+    details = [run.detail for run in series.runs]
+    curves = [
+        detail.players.collision_curve
+        for detail in details
+        if isinstance(detail, PlayersDetail) and detail.players is not None
+    ]
+    return _mean_over_time(curves, "collisions", "Collisions", "collisions so far", "slots", "s1")
+
+
+def _rewards(series: Series) -> Chart | None:
+    """What all users earned, where they are anonymous."""
+    details = [run.detail for run in series.runs]
+    curves = [
+        detail.rewards
+        for detail in details
+        if isinstance(detail, AnonymousDetail | ParallelDetail) and detail.rewards is not None
+    ]
+    return _mean_over_time(curves, "rewards", "Rewards", "rewards of all users", "rounds", "s2")
+
+
+def _mean_over_time(
+    curves: list[list[list[float]]], name: str, title: str, label: str, unit: str, colour: str
+) -> Chart | None:
+    """Mean and 95 % band of curves [[t, y], …], if there are any."""
+    if not curves:
+        return None
+    times, mean, half = mean_curve(curves)
+    with canvas() as (figure, axes):
+        axes.fill_between(
+            times, mean - half, mean + half, color=COLOUR[colour], alpha=0.2, linewidth=0
+        )
+        axes.plot(times, mean, color=COLOUR[colour])
+        axes.set_xlabel(f"time ({unit})")
+        axes.set_ylabel(label)
+        large_numbers(axes, x=True)
+        svg = to_svg(figure, name, f"{title} over time")
+    return Chart(
+        name=name,
+        title=title,
+        caption=f"Mean of {len(curves)} runs with its 95% interval.",
+        svg=svg,
+        header=("time", "mean", "ci95"),
+        rows=[tuple(map(float, point)) for point in zip(times, mean, half, strict=True)],
+    )

@@ -1,0 +1,104 @@
+"""How long messages took, in seconds and in slots."""
+
+from collections import Counter
+
+import numpy as np
+
+from posse.report.drawing import COLOUR, Chart, canvas, to_svg
+from posse.report.numbers import number
+from posse.report.page import Section, Table, some, table
+from posse.report.read import Series
+from posse.results.cooperative import CooperativeDetail
+
+
+def section(series: Series) -> Section:
+    """The distribution over all runs, its quantiles, and delays by distance."""
+    chart = _distribution(series)
+    text = []
+    if chart is None:
+        text.append(
+            "Seconds were not measured: in the memory engine a message arrives when it is sent."
+            if series.spec.engine.kind == "memory"
+            else "No delay was measured."
+        )
+    return Section(
+        id="delay",
+        title="Delay",
+        text=text,
+        terms=_quantiles(series),
+        charts=some(chart),
+        tables=_by_distance(series),
+    )
+
+
+def _by_distance(series: Series) -> list[Table]:
+    """In slots, of the last run that has any."""
+    details = [run.detail for run in reversed(series.runs)]
+    found = [d.delay_by_hops for d in details if isinstance(d, CooperativeDetail)]
+    by_hops = next((row for row in found if row), None)
+    if by_hops is None:
+        return []
+    rows = [(int(hops), row.mean_slots, row.messages) for hops, row in by_hops.items()]
+    return [table("In slots, by distance", ("hops", "mean slots", "messages"), sorted(rows))]
+
+
+def _quantiles(series: Series) -> list[tuple[str, str]]:
+    """The delays of the last run that measured any."""
+    found = next((run.delay for run in reversed(series.runs) if run.delay is not None), None)
+    if found is None:
+        return []
+    said = []
+    if found.messages is not None:
+        said.append(("Messages timed", number(found.messages)))
+        quantiles = (
+            ("Half within", found.p50),
+            ("90% within", found.p90),
+            ("99% within", found.p99),
+            ("Slowest", found.p100),
+        )
+        said += [(label, f"{1e3 * s:.3g} ms") for label, s in quantiles if s is not None]
+    if found.exchange_slots:
+        said.append(("Exchange slots", _spread(found.exchange_slots)))
+    if found.t_delay:
+        said.append(("T delay", _spread(found.t_delay)))
+    return said
+
+
+def _spread(values: list[int]) -> str:
+    """A list of numbers by its least and largest."""
+    low, high = min(values), max(values)
+    same = f"{number(low)} each time" if low == high else f"{number(low)} to {number(high)}"
+    return f"{same} ({len(values)} times)"
+
+
+def _distribution(series: Series) -> Chart | None:
+    """Seconds from send to receipt, all messages of all runs, as a distribution."""
+    counts: Counter[float] = Counter()
+    for run in series.runs:
+        for seconds, count in (run.delay and run.delay.histogram) or ():
+            counts[seconds] += count
+    if not counts:
+        return None
+    at = np.array(sorted(counts))
+    numbers = np.array([counts[s] for s in at])
+    with canvas() as (figure, axes):
+        axes.bar(
+            1e3 * at,
+            100 * numbers / numbers.sum(),
+            width=1e3 * at * 0.085,
+            color=COLOUR["s0"],
+        )
+        axes.set_xscale("log")
+        axes.set_xlabel("delay (ms)")
+        axes.set_ylabel("messages (%)")
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        svg = to_svg(figure, "delay", "Delay of messages")
+    return Chart(
+        name="delay",
+        title="Delay",
+        caption=f"From send to receipt, control messages included; {numbers.sum():,} messages "
+        "of all runs.",
+        svg=svg,
+        header=("seconds", "messages"),
+        rows=list(zip(at.tolist(), numbers.tolist(), strict=True)),
+    )

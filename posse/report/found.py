@@ -1,0 +1,95 @@
+"""What was found: the arms, how often each was named and pulled."""
+
+from collections import Counter
+
+import numpy as np
+
+from posse.arms import LabMeans
+from posse.arms.base import RandomMeans
+from posse.report.drawing import (
+    COLOUR,
+    Chart,
+    canvas,
+    large_numbers,
+    to_svg,
+)
+from posse.report.page import MOST_ROWS, Section, some, table
+from posse.report.read import Series
+
+
+def section(series: Series) -> Section:
+    """How the runs ended, and a row per arm."""
+    means = arm_means(series)
+    counts = Counter(run.best_arm for run in series.runs)
+    own = Counter(a for run in series.runs for a in run.answers if a is not None)
+    pulls = [run.pulls_per_arm for run in series.runs if run.pulls_per_arm]
+    rows = []
+    for arm in range(series.spec.arms.arm_count()):
+        mean_pulls = sum(p[arm] for p in pulls) / len(pulls) if pulls else None
+        rows.append((arm, means[arm] if means else None, counts[arm], own[arm], mean_pulls))
+    rows.sort(key=lambda row: (-row[2], -(row[1] or 0), row[0]))
+    statuses = ", ".join(f"{s} {n}" for s, n in Counter(r.status for r in series.runs).items())
+    text = [f"How the runs ended: {statuses}."]
+    if refused := sum((Counter(run.refused) for run in series.runs), Counter()):
+        text.append(
+            "Refused messages: " + ", ".join(f"{n} {why}" for why, n in refused.items()) + "."
+        )
+    return Section(
+        id="found",
+        title="What was found",
+        text=text,
+        charts=some(_pulls_per_arm(series, means)),
+        tables=[
+            table(
+                "The arms",
+                ("arm", "true mean", "runs", "agents", "pulls"),
+                rows[:MOST_ROWS],
+                folded=len(rows) > 12,
+                note="Runs that named the arm; agents (of all runs) whose own answer it was; pulls "
+                "of a run. The true mean is averaged over agents, and – where it is not stated.",
+            )
+        ],
+    )
+
+
+def arm_means(series: Series) -> list[float] | None:
+    """The arms' means, averaged over agents, where the specification states them."""
+    arms = series.spec.arms
+    if not isinstance(arms, LabMeans) or isinstance(arms.means, RandomMeans):
+        return None
+    table = np.atleast_2d(np.array(arms.means, dtype=float))
+    means: list[float] = table.mean(axis=0).tolist()
+    return means
+
+
+def _pulls_per_arm(series: Series, means: list[float] | None) -> Chart | None:
+    """How often each arm was pulled, all agents together."""
+    counts = np.array([run.pulls_per_arm for run in series.runs if run.pulls_per_arm])
+    if not counts.size:
+        return None
+    mean = counts.mean(axis=0)
+    found = Counter(r.best_arm for r in series.runs if r.best_arm is not None)
+    answer = found.most_common(1)[0][0] if found else None
+    with canvas() as (figure, axes):
+        axes.bar(
+            range(len(mean)),
+            mean,
+            width=0.72,
+            color=[COLOUR["s1" if k == answer else "s0"] for k in range(len(mean))],
+        )
+        axes.grid(visible=False, axis="x")
+        axes.set_xlabel("arm")
+        axes.set_ylabel("pulls by all agents")
+        if len(mean) <= 20:
+            axes.set_xticks(range(len(mean)))
+        large_numbers(axes)
+        svg = to_svg(figure, "pulls", "Pulls per arm")
+    return Chart(
+        name="pulls",
+        title="Pulls per arm",
+        caption="Mean over the runs."
+        + (f" The answer, arm {answer}, has the other colour." if answer is not None else ""),
+        svg=svg,
+        header=("arm", "mean_of_arm", "pulls"),
+        rows=[(k, means[k] if means else "", float(pulls)) for k, pulls in enumerate(mean)],
+    )

@@ -1,0 +1,143 @@
+"""Regret over time, of one series or of several, and what theory says of it."""
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from posse.measure.confidence import student
+from posse.report import theory
+from posse.report.drawing import (
+    COLOUR,
+    DASHES,
+    SERIES,
+    Chart,
+    canvas,
+    large_numbers,
+    legend,
+    thin,
+    to_svg,
+)
+from posse.report.numbers import capital, short
+from posse.report.read import Series
+from posse.theory.bounds import Bound
+from protocol.machine import FloatArray
+
+POINTS = 200
+"""Points per drawn curve."""
+
+
+def mean_curve(curves: list[list[list[float]]]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Times, mean and 95% half-width of curves [[t, y], …], each shape (≤ POINTS,).
+
+    A curve that ended stays at its last value: a run that has found its arm regrets no more.
+    """
+    end = max(curve[-1][0] for curve in curves)
+    times = np.linspace(0, end, POINTS)
+    values = np.array(
+        [np.interp(times, *np.array(curve, dtype=float)[:, :2].T) for curve in curves]
+    )
+    half = np.zeros(len(times))
+    if len(curves) > 1:
+        half = student(len(curves) - 1) * values.std(axis=0, ddof=1) / len(curves) ** 0.5
+    return times, values.mean(axis=0), half
+
+
+def regret(all_series: list[Series]) -> Chart | None:
+    """Mean regret over time with its 95% band, one line per series; for one, theory's bound."""
+    shown = [(s, [r.regret_curve for r in s.runs if r.regret_curve]) for s in all_series]
+    shown = [(s, curves) for s, curves in shown if curves]
+    if not shown:
+        return None
+    units = {s.clock_unit for s, _ in shown}
+    rows: list[tuple[Any, ...]] = []
+    with canvas(7.4 if len(shown) > 1 else 5.6, 4.2 if len(shown) > 1 else 3.6) as (figure, axes):
+        for index, (series, curves) in enumerate(shown):
+            times, mean, half = mean_curve(curves)
+            colour = SERIES[index % len(SERIES)]
+            if len(shown) == 1:
+                for curve in curves[:10]:
+                    xs, ys = np.array(thin(curve, 80), dtype=float)[:, :2].T
+                    axes.plot(xs, ys, color=COLOUR["muted"], linewidth=0.6, alpha=0.35)
+            axes.fill_between(times, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0)
+            axes.plot(
+                times,
+                mean,
+                color=colour,
+                linestyle=DASHES[index // 8 % 4],
+                label=series.name if len(shown) > 1 else "measured",
+            )
+            rows += [
+                (series.name, *(round(float(v), 6) for v in point))
+                for point in zip(times, mean, half, strict=True)
+            ]
+        said = ""
+        if len(shown) == 1 and (bound := theory.bound(shown[0][0])) is not None:
+            said, promised = _draw_bound(axes, bound, times, mean)
+            rows = promised + rows
+        axes.set_xlabel(f"time ({' or '.join(sorted(units))})")
+        axes.set_ylabel("cumulative regret")
+        if axes.get_xscale() == "linear":
+            axes.set_xlim(left=0)
+        else:
+            axes.set_xlim(left=times[-1] / POINTS)
+        if axes.get_yscale() == "linear":
+            axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
+        large_numbers(axes, x=True)
+        legend(axes, len(axes.get_legend_handles_labels()[1]))
+        svg = to_svg(figure, "regret", "Regret over time")
+    runs = {len(curves) for _, curves in shown}
+    count = f"{min(runs)}" if len(runs) == 1 else f"{min(runs)} to {max(runs)}"
+    caption = "One run."
+    if runs != {1}:
+        caption = f"Mean of {count} runs with its 95% interval."
+    if len(shown) == 1 and runs != {1}:
+        caption += " Thin lines: single runs." if max(runs) <= 10 else " Thin lines: ten runs."
+    return Chart(
+        name="regret",
+        title="Regret",
+        caption=f"{caption} {said}".strip(),
+        svg=svg,
+        header=("series", "time", "mean", "ci95"),
+        rows=rows,
+        wide=len(shown) > 1,
+    )
+
+
+def _draw_bound(
+    axes: Axes, bound: Bound, times: FloatArray, mean: FloatArray
+) -> tuple[str, list[tuple[Any, ...]]]:
+    """Draw a bound, dashed; what is to be said of it, and its rows of the CSV file."""
+    style: Any = {"color": COLOUR["bad"], "linestyle": "--", "linewidth": 1.4}
+    words: list[str] = []
+    rows: list[tuple[Any, ...]] = []
+    if bound.regret is not None:
+        limit = bound.regret(times)
+        rows = [(bound.label, float(t), float(b), 0.0) for t, b in zip(times, limit, strict=True)]
+        ratio = float(limit[-1] / mean[-1]) if mean[-1] > 0 else float("inf")
+        if ratio <= theory.FAR:
+            axes.plot(times, limit, label=bound.label, **style)
+            words.append(f"Dashed: {bound.label}, {short(ratio)} times what was measured.")
+            if ratio > theory.NEAR:
+                axes.set_yscale("log")
+                seen = float(mean[mean > 0].min())
+                axes.set_ylim(bottom=max(seen, float(mean[-1]) / 1e3) / 2)
+        else:
+            words.append(
+                f"{capital(bound.label)} allows {short(float(limit[-1]))} at the end, "
+                f"{ratio:,.0f} times what was measured, too far to draw."
+            )
+    if bound.rounds is not None:
+        rows.append((bound.label, bound.rounds, "", ""))
+        ratio = bound.rounds / float(times[-1])
+        if ratio <= theory.FAR:
+            axes.axvline(bound.rounds, label=bound.label, **style)
+            words.append(f"Dashed: {bound.label} by round {bound.rounds:,.0f}.")
+            if ratio > theory.NEAR:
+                axes.set_xscale("log")
+        else:
+            words.append(
+                f"{capital(bound.label)} by round {bound.rounds:,.0f}, {ratio:,.0f} times the "
+                "longest run, too far to draw."
+            )
+    return " ".join([*words, bound.note]), rows

@@ -1,0 +1,144 @@
+"""What went over the wire: by kind of message, by link, and what it cost."""
+
+from collections import Counter
+
+from posse.report.drawing import COLOUR, Chart, canvas, large_numbers, to_svg
+from posse.report.numbers import short, with_ci
+from posse.report.page import MOST_ROWS, Section, Table, some, table
+from posse.report.read import LinkTotal, Series
+from posse.results.record import RunRecord
+from protocol.machine import COORDINATOR
+from protocol.wire import Plane
+
+_ORDER = {"data": 0, "world": 1, "control": 2}
+_COUNTS = ("messages", "payload bytes", "frame bytes")
+
+
+def section(series: Series) -> Section:
+    """Costs as the papers count them, and the tables behind them."""
+    costs = {
+        "Agent to coordinator": lambda run: run.communication.links.agent_coordinator,
+        "Coordinator to agent": lambda run: run.communication.links.coordinator_agent,
+        "Agent to agent": lambda run: run.communication.links.agent_agent,
+        "Cost as the paper counts it": lambda run: run.communication.cost,
+        "Rounds of communication": lambda run: run.communication.rounds,
+        "Bytes on the sockets": _kernel_bytes,
+    }
+    terms = [(term, series.values(of)) for term, of in costs.items()]
+    tables = [_by_kind(series.links)]
+    heavy = sorted(
+        (link for link in series.links if link.plane != Plane.CONTROL),
+        key=lambda link: (-link.payload_bytes, link.source, link.target),
+    )
+    if heavy:
+        tables.append(_by_link(heavy))
+    last = series.runs[-1].communication
+    return Section(
+        id="traffic",
+        title="What went over the wire",
+        text=[
+            "In the field nobody reports what agents send each other; what is counted here is the "
+            "coordinator's links."
+            if last.data.messages is None
+            else f"In the last run {last.data.messages:,} messages of the paper's own with "
+            f"{last.data.payload_bytes:,} payload bytes; beside them {last.control.messages:,} of "
+            "the lab's control."
+        ],
+        terms=[(term, with_ci(values)) for term, values in terms if values],
+        charts=some(_bytes_by_kind(series)),
+        tables=tables,
+    )
+
+
+def _kernel_bytes(run: RunRecord) -> float | None:
+    counted = run.communication.socket_bytes
+    return None if counted is None else counted.sent + counted.received
+
+
+def _by_kind(links: list[LinkTotal]) -> Table:
+    kinds: dict[tuple[str, str], list[float]] = {}
+    for link in links:
+        row = kinds.setdefault((link.plane.name.lower(), link.kind), [0.0, 0.0, 0.0])
+        row[0] += link.messages
+        row[1] += link.payload_bytes
+        row[2] += link.frame_bytes
+    return table(
+        "By kind of message",
+        ("plane", "kind", *_COUNTS),
+        [
+            (*key, *values)
+            for key, values in sorted(kinds.items(), key=lambda i: (_ORDER[i[0][0]], -i[1][2]))
+        ],
+        note="Means per run. Payload: what the codec made; frame: what ZeroMQ was handed.",
+    )
+
+
+def _by_link(heavy: list[LinkTotal]) -> Table:
+    return table(
+        f"By link (the {min(len(heavy), MOST_ROWS)} heaviest of {len(heavy):,})",
+        ("from", "to", "plane", "kind", *_COUNTS),
+        [
+            (
+                _name(link.source),
+                _name(link.target),
+                link.plane.name.lower(),
+                link.kind,
+                link.messages,
+                link.payload_bytes,
+                link.frame_bytes,
+            )
+            for link in heavy[:MOST_ROWS]
+        ],
+        note="Every link of every run is in links.csv.",
+        folded=True,
+    )
+
+
+def _name(rank: int) -> str:
+    return "coordinator" if rank == COORDINATOR else f"agent {rank}"
+
+
+def _bytes_by_kind(series: Series) -> Chart | None:
+    """Frame bytes per kind of message, data apart from control."""
+    total: Counter[tuple[str, str]] = Counter()
+    for run in series.runs:
+        for plane, sent in run.communication.planes.items():
+            for kind, amount in sent.kinds.items():
+                total[plane.name.lower(), kind] += amount.frame_bytes or 0
+    if not total:
+        return None
+    keys = sorted(total, key=lambda key: (_ORDER[key[0]], -total[key]))
+    values = [total[key] / len(series.runs) for key in keys]
+    colours = {"data": "s1", "world": "s2", "control": "s7"}
+    with canvas(5.6, 1.3 + 0.3 * len(keys)) as (figure, axes):
+        seen: set[str] = set()
+        for row, (key, value) in enumerate(zip(keys, values, strict=True)):
+            label = None if key[0] in seen else key[0]
+            seen.add(key[0])
+            axes.barh(row, value, height=0.68, color=COLOUR[colours[key[0]]], label=label)
+            axes.annotate(
+                f"{short(value)}B",
+                (value, row),
+                xytext=(4, 0),
+                textcoords="offset points",
+                va="center",
+                fontsize=9.5,
+                color=COLOUR["muted"],
+            )
+        axes.set_yticks(range(len(keys)), [kind for _, kind in keys])
+        axes.invert_yaxis()
+        axes.grid(visible=False, axis="y")
+        axes.margins(x=0.16)
+        axes.set_xlabel("bytes handed to ZeroMQ, a run")
+        large_numbers(axes, x=True, y=False)
+        axes.legend(loc="lower right")
+        svg = to_svg(figure, "bytes", "Bytes per kind of message")
+    return Chart(
+        name="bytes",
+        title="Bytes by kind",
+        caption="Control messages belong to the lab (clock, reports); in the field most of them "
+        "do not exist.",
+        svg=svg,
+        header=("plane", "kind", "frame_bytes"),
+        rows=[(*key, value) for key, value in zip(keys, values, strict=True)],
+    )

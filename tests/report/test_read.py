@@ -1,0 +1,89 @@
+"""Run directories read back: as structs, whatever version of posse wrote them."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from posse import api
+from posse.durable.directory import RunDirectory
+from posse.errors import InputError
+from posse.plan import prepare
+from posse.report import read, run_page
+from posse.results.federated import FederatedDetail
+from posse.results.record import Detail
+from protocol.wire import Plane
+from tests.support import field as support
+
+BEFORE = Path(__file__).parent / "before"
+"""What version 0.1.0 wrote of a run of hdp-mab over a path of three agents and one alone."""
+
+
+@pytest.mark.parametrize("system", ["mase", "private-ucb", "tdfs-ucb", "anonymous", "hdp-mab"])
+def test_what_was_written_is_read(system: str, tmp_path: Path) -> None:
+    means = {"kind": "bernoulli", "means": list(support.MEANS)}
+    case = support.CASES[system]
+    raw = {"system": system, "agents": {"count": 4}, "arms": means, "seed": 5, "repeat": 2, **case}
+    plan = prepare({**raw, "engine": {"kind": "memory"}})
+    result = api.run(plan)
+    RunDirectory(tmp_path, plan).complete(result)
+    series = read.read(tmp_path)
+    assert series.spec == plan.spec
+    assert [run.document() for run in series.runs] == [run.document() for run in result.runs]
+    assert series.network == result.network
+    assert [type(run.detail) for run in series.runs] == [plan.system.results.detail] * 2
+    links = [link for run in result.runs for link in run.links]
+    assert sum(link.messages for link in series.links) * 2 == sum(link.messages for link in links)
+
+
+def test_a_directory_of_an_earlier_version() -> None:
+    series = read.read(BEFORE)
+    (run,) = series.runs
+    assert (run.status, run.best_arm, run.rounds, run.right) == ("identified", 0, 1, None)
+    assert isinstance(run.detail, FederatedDetail)
+    assert [row.active for row in run.detail.explored] == [4]
+    assert run.communication.closed_form.cost == run.communication.cost
+    assert (series.network.sinks, series.network.diameter) == ([1, 3], 2)
+    assert run.delay is not None
+    assert run.delay.t_delay == [0]
+    up = [link for link in series.links if link.plane == Plane.DATA and link.target == -1]
+    assert sum(link.messages for link in up) == run.communication.links.agent_coordinator
+
+
+def test_its_page(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed (extra: report)")
+    page = run_page.run_page(read.read(BEFORE))
+    page.write(tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text()
+    assert "Arm 0 is the best" in text
+    assert "Sink: 1, 3." in text
+
+
+def test_without_the_systems_code_what_all_systems_tell_is_read(tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(BEFORE, copy)
+    text = (copy / "spec.toml").read_text()
+    (copy / "spec.toml").write_text(text.replace('"hdp-mab"', '"gone:SYSTEM"'))
+    series = read.read(copy)
+    assert series.system is None
+    assert type(series.runs[0].detail) is Detail
+    assert series.runs[0].rounds == 1
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"runs": [{}]},
+        {"runs": [[]]},
+        {"runs": [{"run": 0, "seed": 0, "answers": 3}]},
+        {"runs": [], "network": []},
+        [],
+    ],
+)
+def test_what_posse_did_not_write_is_said(broken: object, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(BEFORE, copy)
+    (copy / "result.json").write_text(json.dumps(broken))
+    with pytest.raises(InputError, match="is not what posse run wrote"):
+        read.read(copy)
