@@ -6,11 +6,11 @@ import sys
 LOG = logging.getLogger("posse")
 
 
-def begin(who: str, insecure: bool) -> None:
+def begin(who: str, insecure: bool, level: int = logging.INFO) -> None:
     """From now on every line says who speaks, and that there are no keys if there are none."""
     handler = logging.StreamHandler(sys.stderr)
     keys = " [no keys]" if insecure else ""
     handler.setFormatter(logging.Formatter(f"%(asctime)s {who}{keys}: %(message)s", "%H:%M:%S"))
     LOG.handlers = [handler]
-    LOG.setLevel(logging.INFO)
+    LOG.setLevel(level)
     LOG.propagate = False

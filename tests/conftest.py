@@ -1,5 +1,6 @@
 """What all tests share: nothing that a test starts may outlive it."""
 
+import logging
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +9,8 @@ from typing import Any
 import psutil
 import pytest
 from hypothesis import HealthCheck, settings
+
+from posse.log import LOG
 
 PROBLEM_1 = [0.7, 0.5, 0.3] + [0.1] * 7
 """Problem 1 of Rio et al. 2023."""
@@ -62,3 +65,11 @@ def nothing_is_left() -> Iterator[None]:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--golden` fills in hashes that are missing in tests/runs/golden.json."""
     parser.addoption("--golden", action="store_true", help="fill in missing golden hashes")
+
+
+@pytest.fixture(autouse=True)
+def log_as_it_was() -> Iterator[None]:
+    """What a command says of its log is its own: the next test's is caught as any other's."""
+    yield
+    LOG.handlers, LOG.propagate = [], True
+    LOG.setLevel(logging.NOTSET)

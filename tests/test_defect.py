@@ -110,7 +110,7 @@ def test_a_defect_of_every_agents_machine_comes_once_and_without_tracebacks(tmp_
     assert done.returncode == 3
     assert re.fullmatch(
         r"posse: agent \d has a defect: ZeroDivisionError: division by zero "
-        r"\(sitecustomize.py:5\)\n",
+        r"\(sitecustomize.py:5\); --verbose shows the traceback\n",
         done.stderr,
     )
 

@@ -4,7 +4,7 @@ import argparse
 import os
 from pathlib import Path
 
-from posse.cli import security
+from posse.cli import security, volume
 from posse.cli.options import Commands
 from posse.errors import InputError
 
@@ -56,7 +56,8 @@ def run(options: argparse.Namespace) -> int:
         keys.wait_for(options.keys, options.wait_for_keys)
     pair = keys.for_agent(options.keys, rank) if options.keys else None
     rank = pair.rank if pair is not None and pair.rank is not None else rank
-    log.begin(f"agent {rank}" if rank >= 0 else "agent", insecure=pair is None)
+    who = f"agent {rank}" if rank >= 0 else "agent"
+    log.begin(who, pair is None, volume.level(options))
     security.warn(options)
     own = prepare(read(options.run, options.set)) if options.run else None
     return remote_agent(

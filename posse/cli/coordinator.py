@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from posse.cli import security
+from posse.cli import security, volume
 from posse.cli.options import Commands, add_result, add_run_file, plan
 from posse.errors import InputError
 
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     security.check("--bind", options.bind, options)
     if options.metrics:
         metrics.place(options.metrics)
-    log.begin("coordinator", insecure=options.keys is None)
+    log.begin("coordinator", options.keys is None, volume.level(options))
     if options.keys:
         if options.make_keys:
             keys.create(options.keys, agents)

@@ -26,6 +26,7 @@ from posse.cli import (
     status,
     sweep,
     topology,
+    volume,
 )
 from posse.errors import PosseError
 
@@ -56,7 +57,11 @@ def main(arguments: list[str] | None = None) -> int:
         code: int | None = options.command(options)
         return code or 0
     except PosseError as error:
-        print(f"posse: {error}", file=sys.stderr)
+        notes = getattr(error, "__notes__", [])
+        more = "; --verbose shows the traceback" if notes and not options.verbose else ""
+        print(f"posse: {error}{more}", file=sys.stderr)
+        if options.verbose:
+            print(*notes, sep="\n", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         print("posse: interrupted; every agent was told to go", file=sys.stderr)
@@ -76,10 +81,13 @@ def parser() -> argparse.ArgumentParser:
         "failed, 130 interrupted.",
     )
     whole.add_argument("--version", action="version", version=f"posse {__version__}")
+    volume.add(whole, default=False)
     whole.set_defaults(command=lambda options: whole.print_help(), whole=whole)
     commands = whole.add_subparsers(title="commands", metavar="COMMAND")
     for verb in VERBS:
         verb.add(commands)
+    for command in commands.choices.values():
+        volume.add(command)
     return whole
 
 

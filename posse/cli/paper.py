@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -78,7 +79,7 @@ def _run(options: argparse.Namespace) -> int:
         paths.file(document)
     paths.folder(out)
     failed = []
-    say = _Speaker()
+    say = _Speaker(quiet=options.quiet)
     for experiment in chosen:
         try:
             outcome = conduct.conduct(
@@ -133,7 +134,7 @@ def _estimate(options: argparse.Namespace) -> int:
 
     chosen = _chosen(options.names)
     paths.folder(options.out)
-    say = _Speaker()
+    say = _Speaker(quiet=options.quiet)
     for experiment in chosen:
         cost = conduct.estimate(
             experiment,
@@ -155,9 +156,9 @@ def _estimate(options: argparse.Namespace) -> int:
 class _Speaker:
     """One line that moves on a terminal; elsewhere a line now and then, on standard error."""
 
-    def __init__(self) -> None:
-        self._terminal = sys.stderr.isatty()
-        self._next = time.monotonic() + _SAY_EVERY
+    def __init__(self, *, quiet: bool) -> None:
+        self._terminal = sys.stderr.isatty() and not quiet
+        self._next = math.inf if quiet else time.monotonic() + _SAY_EVERY
 
     def __call__(self, text: str) -> None:
         if self._terminal:

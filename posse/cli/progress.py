@@ -1,14 +1,14 @@
 """What a person sees while a run goes on."""
 
-import sys
+import argparse
 import time
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from posse.cli import volume
 from posse.hosts.coordinator import CoordinatorHost
 from posse.plan import Plan
 from posse.results.record import RunRecord
@@ -20,7 +20,9 @@ _LOG_EVERY = 5.0
 class Progress:
     """One line that moves on a terminal; elsewhere a plain line now and then, on standard error."""
 
-    def __init__(self, plan: Plan, console: Console) -> None:
+    def __init__(self, plan: Plan, options: argparse.Namespace) -> None:
+        self._console = console = volume.progress(options)
+        self._verbose: bool = options.verbose
         self._spec = plan.spec
         self._clock = plan.clock
         self._agents = plan.spec.agents.count if plan.spec.engine.kind == "memory" else 0
@@ -54,6 +56,9 @@ class Progress:
     def record(self, record: RunRecord) -> None:
         """A run is complete."""
         self._done = record.run + 1
+        if self._verbose:
+            said = Text(f"run {self._done} of {self._spec.repeat}: {record!r}")
+            self._console.print(said, soft_wrap=True)
 
     def observe(self, host: CoordinatorHost) -> None:
         """A message arrived."""
@@ -78,4 +83,4 @@ class Progress:
         if self._terminal:
             self._live.update(Text(line), refresh=True)
         else:
-            print(f"[{now - self._began:6.1f} s] {line}", file=sys.stderr, flush=True)
+            self._console.print(Text(f"[{now - self._began:6.1f} s] {line}"), soft_wrap=True)

@@ -7,9 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
-from rich.console import Console
-
-from posse.cli import paths
+from posse.cli import paths, volume
 from posse.cli import summary as closing
 from posse.cli.progress import Progress
 from posse.durable.directory import RunDirectory
@@ -28,7 +26,6 @@ def run(
     paths.folder(options.out or paths.RUNS)
     name = options.file.stem
     directory = RunDirectory(options.out, plan) if options.out else RunDirectory.fresh(name, plan)
-    console = Console(stderr=True)
     records: list[RunRecord] = []
     callbacks: dict[str, Any] = {"on_record": records.append}
     with ExitStack() as running:
@@ -36,7 +33,7 @@ def run(
             if options.json:
                 result = running.enter_context(runner(plan, **callbacks))
             else:
-                with Progress(plan, console) as progress:
+                with Progress(plan, options) as progress:
 
                     def on_record(record: RunRecord) -> None:
                         records.append(record)
@@ -57,5 +54,5 @@ def run(
             json.dump(result.document(), sys.stdout)
             print(flush=True)
         else:
-            closing.show(result, directory.path, Console())
+            closing.show(result, directory.path, volume.closing(options))
     return 0

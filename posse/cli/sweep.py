@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from posse.cli import paths
+from posse.cli import paths, volume
 from posse.cli.options import Commands, add_result, add_run_file, count, plan
 from posse.errors import PosseError, SpecError
 
@@ -84,7 +84,7 @@ def run(options: argparse.Namespace) -> None:
     if options.json:
         print(json.dumps(rows))
     else:
-        _show(rows, folder)
+        _show(rows, folder, options)
 
 
 def _on_dask(address: str, documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -118,8 +118,7 @@ def _write(folder: Path, rows: list[dict[str, Any]]) -> None:
             writer.writerow([*row["at"].values(), *cells])
 
 
-def _show(rows: list[dict[str, Any]], folder: Path) -> None:
-    from rich.console import Console
+def _show(rows: list[dict[str, Any]], folder: Path, options: argparse.Namespace) -> None:
     from rich.table import Table
 
     shown = [m for m in ("rounds", "slots", "regret", "data_messages") if m in rows[0]["summary"]]
@@ -130,6 +129,6 @@ def _show(rows: list[dict[str, Any]], folder: Path) -> None:
             found = row["summary"].get(metric)
             cells.append("" if found is None else f"{found['mean']:,.0f}")
         table.add_row(*row["at"].values(), ", ".join(sorted(set(row["statuses"]))), *cells)
-    console = Console()
+    console = volume.closing(options)
     console.print(table)
     console.print(f"written to {folder}")

@@ -56,6 +56,8 @@ WRONG = [
     "status --join nonsense",
     "status --join tcp://127.0.0.1:1 --keys absent",
     "completion csh",
+    "new 0bad",
+    "new own --out /proc/none",
     "keys folder --agents 0",
     "keys folder --agents x",
     "keys ride.toml --agents 1",

@@ -1,0 +1,81 @@
+"""How much the command line says."""
+
+import json
+
+import pytest
+
+from posse.cli.main import main
+
+RIDE = """
+system = "mase"
+repeat = 2
+agents.count = 8
+arms = { kind = "bernoulli", means = [0.9, 0.1] }
+engine.kind = "memory"
+"""
+
+
+@pytest.fixture(autouse=True)
+def ride(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ride.toml").write_text(RIDE)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "run ride.toml --quiet",
+        "--quiet run ride.toml",
+        "run ride.toml -q",
+        "sweep ride.toml --over seed=1,2 --quiet",
+    ],
+)
+def test_quiet_says_nothing_and_leaves_the_directory(line, tmp_path, capsys):
+    assert main(line.split()) == 0
+    assert capsys.readouterr() == ("", "")
+    assert len(list((tmp_path / "runs").iterdir())) == 1
+
+
+def test_quiet_prints_what_was_asked_for(capsys):
+    assert main(["run", "ride.toml", "--json", "--quiet"]) == 0
+    said = capsys.readouterr()
+    assert len(json.loads(said.out)["runs"]) == 2
+    assert said.err == ""
+    assert main(["list", "mase", "--quiet"]) == 0
+    assert "mase" in capsys.readouterr().out
+
+
+def test_quiet_says_what_is_wrong(capsys):
+    assert main(["run", "absent.toml", "--quiet"]) == 2
+    assert "absent.toml" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("line", ["run ride.toml --verbose", "-v run ride.toml"])
+def test_verbose_says_each_run_as_it_ends(line, capsys):
+    assert main(line.split()) == 0
+    said = capsys.readouterr()
+    lines = [row for row in said.err.splitlines() if row.startswith("run ")]
+    assert [row.split(":")[0] for row in lines] == ["run 1 of 2", "run 2 of 2"]
+    assert "status='identified', best_arm=0, right=True" in lines[0]
+    assert "found" in said.out
+
+
+def test_verbose_shows_the_traceback_of_a_defect(capsys, monkeypatch):
+    def handle(self, event, now):
+        return [1 / 0]
+
+    monkeypatch.setattr("agent.mase.MaseVoter.handle", handle)
+    assert main(["run", "ride.toml", "--repeat", "1"]) == 3
+    short = capsys.readouterr().err
+    assert short.startswith("posse: agent 0 has a defect: ZeroDivisionError: division by zero (")
+    assert short.endswith("; --verbose shows the traceback\n")
+    assert main(["run", "ride.toml", "--repeat", "1", "--verbose"]) == 3
+    long = capsys.readouterr().err
+    assert "--verbose shows" not in long
+    assert "Traceback (most recent call last)" in long
+
+
+def test_only_one_of_both(capsys):
+    with pytest.raises(SystemExit) as left:
+        main(["run", "ride.toml", "--quiet", "--verbose"])
+    assert left.value.code == 2
