@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -14,13 +15,13 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 ROOMS = ("posse", "agent", "coordinator", "topologies", "protocol")
 
 
-def test_every_package_is_listed():
-    found = {
-        ".".join(file.parent.relative_to(ROOT).parts)
-        for room in ROOMS
-        for file in (ROOT / room).rglob("__init__.py")
-    }
-    assert set(PROJECT["tool"]["setuptools"]["packages"]) == found
+def test_every_folder_of_modules_is_a_package_that_is_found():
+    skeleton = ROOT / "posse" / "skeleton"  # what `posse new` writes
+    folders = {file.parent for room in ROOMS for file in (ROOT / room).rglob("*.py")} - {skeleton}
+    assert {folder for folder in folders if not (folder / "__init__.py").is_file()} == set()
+    include = PROJECT["tool"]["setuptools"]["packages"]["find"]["include"]
+    names = {".".join(folder.relative_to(ROOT).parts) for folder in folders}
+    assert {name for name in names if not any(fnmatch(name, one) for one in include)} == set()
 
 
 @pytest.mark.parametrize("room", ROOMS)
