@@ -168,8 +168,8 @@ def test_what_leaves_a_process_is_what_the_page_lists(
 def test_the_page_names_what_goes_wrong_too() -> None:
     wrong = documented("Only when something is wrong")
     assert wrong == {
-        "agent": {"Failed", "Complaint"},
-        "coordinator": {"Refused"},
+        "agent": {"Failed", "Complaint", "Resume"},
+        "coordinator": {"Refused", "Resumed", "Unknown", "Whose"},
         "operator": set(),
     }
     asked = documented("Only when the operator asks")
