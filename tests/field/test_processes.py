@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import zmq
 
+from posse.durable.session import ENVELOPE_BYTES, is_numbered
 from posse.security import keys
 from protocol.wire import HEADER, MAGIC, read_header
 from tests.support.field import MEANS, Frames, Tap, allowed, documented, field, kinds, logs, sent
@@ -34,8 +35,11 @@ class Outgoing:
         send = zmq.Socket.send
 
         def watched(socket: Any, data: Any, *arguments: Any, **options: Any) -> Any:
-            if isinstance(data, bytes) and data.startswith(MAGIC) and len(data) > HEADER.size:
-                self.frames.append((read_header(data).source, 0, data))
+            frame = data
+            if isinstance(data, bytes) and is_numbered(data):
+                frame = data[ENVELOPE_BYTES:]
+            if isinstance(frame, bytes) and frame.startswith(MAGIC) and len(frame) > HEADER.size:
+                self.frames.append((read_header(frame).source, 0, frame))
             return send(socket, data, *arguments, **options)
 
         monkeypatch.setattr(zmq.Socket, "send", watched)
