@@ -84,7 +84,7 @@ def test_compose_finds_the_best_arm_with_keys(compose: list[str]) -> None:
 
 def test_the_image_is_small_and_not_roots(image: str) -> None:
     size, user = docker("image", "inspect", "-f", "{{.Size}} {{.Config.User}}", image).split()
-    assert int(size) < 350e6
+    assert int(size) < 450e6  # SciPy, which every system's defaults may need, takes 100e6 of it
     assert not user.startswith(("0", "root"))
 
 
