@@ -19,6 +19,7 @@ from posse.papers.esfandiari.setting import (
     COSINE,
     PAPER,
     RATES,
+    SWEEPS,
     UNIFORM,
     C,
     anonymous,
@@ -39,12 +40,15 @@ from posse.papers.limits import Rate
 from posse.papers.sample import regret, value
 
 _T, _N = 100_000, 100
+_CLASSES = {"uniform": UNIFORM, "linear": COSINE}
 _READINGS = {"demand": "evenly split", "all": "all estimates"}
 _KINDS = ("greedy", "random", "lp")
 _COMMIT, _UCB = "explore-then-commit", "parallel UCB"
 
 
-def _panels(means: Any) -> Callable[[bool], list[Point]]:
+def _panels(name: str) -> Callable[[bool], list[Point]]:
+    means, rates = _CLASSES[name], RATES[name]
+
     def points(quick: bool) -> list[Point]:
         return [
             point
@@ -59,12 +63,12 @@ def _panels(means: Any) -> Callable[[bool], list[Point]]:
                             _T,
                             decomposition=kind,
                             feedback=feedback,
-                            learning_rate=RATES[kind, feedback],
+                            learning_rate=rates[kind, feedback],
                         ),
                     )
                     for kind in _KINDS
                 ),
-                Point(line=f"{panel}: {_COMMIT}", run=commit(_N, means, _T)),
+                Point(line=f"{panel}: {_COMMIT}", run=commit(_N, means, _T, rate=SWEEPS[name])),
                 Point(line=f"{panel}: {_UCB}", run=run("parallel-ucb", _N, means, _T)),
             )
         ]
@@ -123,9 +127,6 @@ def _orders(uniform: bool) -> tuple[Statement, ...]:
     return tuple(s for panel in _READINGS.values() for s in _order(panel, uniform))
 
 
-_CLASSES = {"uniform": UNIFORM, "linear": COSINE}
-
-
 def clusters(
     variant: Any, generator: np.random.Generator, name: str, trials: int
 ) -> dict[str, Any]:
@@ -168,7 +169,7 @@ class Best:
 
     def __call__(self, measured: Measured) -> Finding:
         """See `Check`."""
-        chosen = {f"{panel}: {kind}": RATES[kind, feedback]
+        chosen = {f"{panel}: {kind}": RATES["uniform"][kind, feedback]
                   for feedback, panel in _READINGS.items() for kind in _KINDS}  # fmt: skip
         worst, said = 0.0, ""
         for line in measured.lines():
@@ -199,14 +200,14 @@ EXPERIMENTS = (
         name="esfandiari-1",
         figure="Figure 1",
         title="Users with uniform means",
-        points=_panels(UNIFORM),
+        points=_panels("uniform"),
         statements=_orders(uniform=True),
     ),
     _figure(
         name="esfandiari-2",
         figure="Figure 2",
         title="Users with means of a linear model",
-        points=_panels(COSINE),
+        points=_panels("linear"),
         statements=_orders(uniform=False),
     ),
     Experiment(

@@ -18,6 +18,11 @@ CONTRADICTION = (
 )
 
 
+ALONE = (
+    "In INDEPENDENT an agent that has chosen leaves the draw, and rounds count the others' turns."
+)
+
+
 def agents(quick: bool) -> list[int]:
     """N of the figures."""
     return [64, 256] if quick else [64, 128, 256, 512, 1024]
