@@ -8,7 +8,7 @@ import pytest
 from posse.engines import memory
 from posse.papers.experiment import Measured
 from posse.papers.sample import Sample, regret
-from posse.papers.tossou import figures, sums, theory
+from posse.papers.tossou import figures, starving, sums, theory
 from posse.papers.tossou.setting import RANDOM_PACE
 from posse.plan import prepare
 from tests.support.papers import GENERATOR, alike_on_average
@@ -55,7 +55,7 @@ def test_when_learning_begins():
 def test_starving_by_hand():
     # e^(-(.9 + 4) / 2) / 2 of t with log t = 8
     t = math.exp(8)
-    assert theory.starving("", None, t, 1.0)["value"] == pytest.approx(t * math.exp(-2.45) / 2)
+    assert starving.starving("", None, t, 1.0)["value"] == pytest.approx(t * math.exp(-2.45) / 2)
 
 
 def test_lemma_5_counts_both_sides():

@@ -1,5 +1,5 @@
 """Tossou and Dimitrakakis 2015: players that share arms, and collide."""
 
-from posse.papers.tossou import figures, sums, theory
+from posse.papers.tossou import figures, starving, sums, theory
 
-EXPERIMENTS = (*figures.EXPERIMENTS, *theory.EXPERIMENTS, *sums.EXPERIMENTS)
+EXPERIMENTS = (*figures.EXPERIMENTS, *theory.EXPERIMENTS, *starving.EXPERIMENTS, *sums.EXPERIMENTS)

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import partial
-from math import exp, log, sqrt
 from typing import Any
 
 import numpy as np
@@ -10,10 +9,8 @@ import numpy as np
 from agent.hybrid import HybridSums
 from agent.noise import SeededNoise
 from agent.players import TdfsPlayer, UcbPrivateBound
-from posse.measure.confidence import wilson
 from posse.papers.audit import seed
 from posse.papers.experiment import (
-    Answer,
     Computation,
     Experiment,
     Finding,
@@ -103,86 +100,6 @@ def _played(quick: bool) -> list[Point]:
 def most_plays(sample: Sample) -> float:
     """How often the most played suboptimal arm was played."""
     return float(max(n for arm, n in enumerate(sample.pulls_per_arm) if arm != BEST))
-
-
-def starving(variant: Any, generator: Any, t: float, epsilon: float) -> dict[str, Any]:
-    """A lower bound on the expected plays of suboptimal arms up to t, printed algorithm, M = 1.
-
-    After one pull the printed privacy term of the best arm is 0 and its noise Lap(2/ε). It is not
-    pulled again while 1 + noise + sqrt(2 log t) < .1, what another arm has at least in the long
-    run: with probability e^(-ε (.9 + sqrt(2 log t)) / 2) / 2 up to t.
-    """
-    chance = exp(-epsilon / 2 * (0.9 + sqrt(2 * log(t)))) / 2
-    return {"value": chance * t}
-
-
-def printed_sum(variant: Any, generator: Any, t: float, epsilon: float) -> dict[str, Any]:
-    """Σ_a of Lemma 4 as printed, M = 1."""
-    gaps = [max(MEANS) - mean for mean in MEANS if mean < max(MEANS)]
-    plays = _plays(_BOUND, epsilon, 1, "printed")
-    return {"value": sum(float(plays(gap, np.array([t]))[0]) for gap in gaps)}
-
-
-def _starving_points(quick: bool) -> list[Point]:
-    return [
-        Point(line=line, x=t, run=Computation(of, t, 1.0))
-        for line, of in (("Lemma 4, all arms", printed_sum), ("at least, by starving", starving))
-        for t in _HORIZONS
-    ]
-
-
-@dataclass(frozen=True)
-class OutgrowsLemma:
-    """Lemma 4's sum stays above what starving alone costs, at every horizon tried."""
-
-    def __call__(self, measured: Measured) -> Finding:
-        """See `Check`."""
-        over = [
-            t
-            for t in _HORIZONS
-            if measured.values("at least, by starving", t)[0]
-            > measured.values("Lemma 4, all arms", t)[0]
-        ]
-        return Finding(
-            answer="not borne out" if over else "borne out",
-            said=f"starving costs more from T = {over[0]:g} on" if over else "at all horizons",
-        )
-
-
-def _starved_points(quick: bool) -> list[Point]:
-    horizon = 3000 if quick else 20_000
-    return [
-        # at ε = 1 few runs starve, and it takes many to say how few
-        Point(line="best arm", x=epsilon, times=times,
-              run=run("tdfs-private-bound", 1, horizon, epsilon=epsilon))
-        for epsilon, times in ((0.1, 1), (1.0, 5))
-    ]  # fmt: skip
-
-
-def best_pulls(sample: Sample) -> float:
-    """How often the best arm was pulled."""
-    return float(sample.pulls_per_arm[BEST])
-
-
-@dataclass(frozen=True)
-class Fed:
-    """The best arm is pulled more than once in all but 5 % of the runs (Wilson)."""
-
-    epsilon: float
-
-    def __call__(self, measured: Measured) -> Finding:
-        """See `Check`."""
-        samples = measured.runs["best arm", self.epsilon]
-        starved = sum(best_pulls(sample) <= 1 for sample in samples)
-        low, high = wilson(starved, len(samples))
-        answer: Answer = "borne out" if high <= 0.05 else "undecided"
-        if low > 0.05:
-            answer = "not borne out"
-        return Finding(
-            answer=answer,
-            said=f"in {starved} of {len(samples)} runs it was pulled once "
-            f"({low:.1%} to {high:.1%})",
-        )
 
 
 _TWO = (0.9, 0.6, 0.3, 0.2)
@@ -276,26 +193,6 @@ EXPERIMENTS = (
         ),
     ),
     Experiment(
-        name="tossou-lemma-4",
-        paper=PAPER,
-        figure="Lemma 4",
-        title="What starving alone costs in the long run",
-        x_label="horizon T",
-        y_label="plays of suboptimal arms",
-        points=_starving_points,
-        repeat=(1, 1),
-        metric=value,
-        log_x=True,
-        log_y=True,
-        variants=("printed",),
-        assumed="M = 1, ε = 1; a lower bound by the printed term, which is 0 at n = 1 where the "
-        "noise is not. tossou-starved has the runs.",
-        statements=(
-            claim("the expected plays are at most those of Lemma 4, for all t", "Lemma 4",
-                  OutgrowsLemma(), "printed"),
-        ),
-    ),
-    Experiment(
         name="tossou-lemma-5",
         paper=PAPER,
         figure="Lemma 5",
@@ -313,23 +210,6 @@ EXPERIMENTS = (
             claim("a player misses the p-th best arm at most as often as the players before it "
                   "miss theirs, and as it errs in its dominant mini-sequence", "Lemma 5",
                   AtMost(("two players",), 0.0)),
-        ),
-    ),
-    Experiment(
-        name="tossou-starved",
-        paper=PAPER,
-        title="An arm whose first noise is very negative",
-        x_label="ε",
-        y_label="pulls of the best arm",
-        points=_starved_points,
-        repeat=(60, 100),
-        metric=best_pulls,
-        log_x=True,
-        assumed="One player, T = 20,000 (quick: 3,000). The printed term is 0 at n = 1, where the "
-        "noise is not.",
-        statements=(
-            ours("ε = .1: the best arm is pulled again in 95 % of the runs", Fed(0.1)),
-            ours("ε = 1: the same", Fed(1.0)),
         ),
     ),
 )  # fmt: skip
