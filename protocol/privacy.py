@@ -14,15 +14,15 @@ moved to another arm, shifts all that come after it into other statistics; that 
 class Release(msgspec.Struct, frozen=True, array_like=True):
     """One noisy release of an agent.
 
-    `mechanism`    the law of the noise: "laplace", "discrete-gaussian" or "randomized-response"
-    `sensitivity`  by how much one reward may move the released value (in units of reward)
-    `scale`        the noise's scale, in the same units
-    `epsilon`      what one release costs the rewards it covers: sensitivity / scale with Laplace
-                   noise, with Gaussian noise what the claim's δ makes of them
-    `block`        releases with equal `block` cover the same rewards and add up (sequential
-                   composition); different blocks cover disjoint rewards, and the largest counts
-                   (parallel composition; Dwork and Roth 2014, section 3.5)
-    `times`        how often it was made, each time with new noise
+    - `mechanism`: the law of the noise: "laplace", "discrete-gaussian" or "randomized-response"
+    - `sensitivity`: by how much one reward may move the released value (in units of reward)
+    - `scale`: the noise's scale, in the same units
+    - `epsilon`: what one release costs the rewards it covers: sensitivity / scale with Laplace
+      noise, with Gaussian noise what the claim's δ makes of them
+    - `block`: releases with equal `block` cover the same rewards and add up (sequential
+      composition); different blocks cover disjoint rewards, and the largest counts
+      (parallel composition; Dwork and Roth 2014, section 3.5)
+    - `times`: how often it was made, each time with new noise
     """
 
     mechanism: str

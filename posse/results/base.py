@@ -20,9 +20,9 @@ def nothing_to_add(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
 class Results:
     """What a system adds to the record of a run.
 
-    `log`       the tables that its machines note
-    `complete`  fills in status and answer where no server decides, the cost, and the `detail`
-    `detail`    the struct that is filled in
+    - `log`: the tables that its machines note
+    - `complete`: fills in status and answer where no server decides, the cost, and the `detail`
+    - `detail`: the struct that is filled in
     """
 
     log: tuple[type[Row], ...] = ()

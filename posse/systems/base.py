@@ -62,16 +62,16 @@ NO_THEORY = undrawn("")
 class System:
     """One algorithm by name.
 
-    `clocks`      what it can run by in the lab; the first is the default
-    `shape`       who is there, who hears whom, and whose the arms are
-    `field`       whether it may be given real rewards
-    `claim`       what it protects, from whom, and by what number
-    `unit_interval`  its protection is for rewards in [0, 1] only
-    `one_form`    the print needs no correction: both variants are the same
-    `check`       raises `SpecError` for what the types cannot say (N < M, …)
-    `advise`      sentences about what is allowed and probably not meant
-    `bound`       what theory says about run number `run`, for the report
-    `results`     how a run's record is completed and said
+    - `clocks`: what it can run by in the lab; the first is the default
+    - `shape`: who is there, who hears whom, and whose the arms are
+    - `field`: whether it may be given real rewards
+    - `claim`: what it protects, from whom, and by what number
+    - `unit_interval`: its protection is for rewards in [0, 1] only
+    - `one_form`: the print needs no correction: both variants are the same
+    - `check`: raises `SpecError` for what the types cannot say (N < M, …)
+    - `advise`: sentences about what is allowed and probably not meant
+    - `bound`: what theory says about run number `run`, for the report
+    - `results`: how a run's record is completed and said
     """
 
     name: str

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import posse
+import posse.extend
 import protocol
 from posse.cli import main as cli
 from protocol.wire import Message
@@ -65,10 +66,15 @@ def test_every_message_of_the_diagram_exists():
     assert named <= known
 
 
-def test_the_reference_has_every_public_name():
-    assert set(re.findall(r"^::: posse\.(\w+)$", OF_PAGES["docs/api.md"], re.M)) == set(
-        posse.__all__
-    )
+@pytest.mark.parametrize(("module", "page"), [(posse, "api"), (posse.extend, "api-extend")])
+def test_the_reference_has_every_public_name(module, page):
+    named = re.findall(rf"^::: {module.__name__}\.(\w+)$", OF_PAGES[f"docs/{page}.md"], re.M)
+    assert sorted(named) == sorted(module.__all__)
+
+
+def test_every_page_is_in_the_sites_navigation():
+    shown = re.findall(r"- (?:.*: )?([\w-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.M)
+    assert sorted(shown) == sorted(page.name for page in (ROOT / "docs").glob("*.md"))
 
 
 def test_the_readmes_links_hold_on_a_package_index():
