@@ -211,7 +211,7 @@ def test_a_run_whose_rewards_end_before_the_commitment_is_a_result(tmp_path: Pat
 @pytest.mark.parametrize("system", ["anonymous", "explore-then-commit"])
 def test_a_killed_process_vanishes_and_the_others_go_on(system: str) -> None:
     started = spec(system, agents=24)
-    parameters = {**started.spec.parameters, "horizon": 20_000}
+    parameters = {**started.spec.parameters, "horizon": 5_000}
     started = prepare(msgspec.structs.replace(started.spec, parameters=parameters))
     with ProcessEngine(started) as engine:
         # 24 public keys, and the first assignment is under way
