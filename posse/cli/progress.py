@@ -24,7 +24,7 @@ class Progress:
         self._console = console = volume.progress(options)
         self._verbose: bool = options.verbose
         self._spec = plan.spec
-        self._clock = plan.clock
+        self._says = plan.system.results.progress
         self._agents = plan.spec.agents.count if plan.spec.engine.kind == "memory" else 0
         self._done = 0
         self._terminal = console.is_terminal
@@ -63,14 +63,7 @@ class Progress:
     def observe(self, host: CoordinatorHost) -> None:
         """A message arrived."""
         if time.monotonic() >= self._next:
-            log = host.log
-            arms = self._spec.arms.arm_count() - len(log.get("eliminations", ()))
-            parts = [f"arms left {arms}", f"votes {len(log.get('votes', ())):,}"]
-            if self._clock == "virtual":
-                parts.append(f"rounds {host.expected_rounds():,.0f}")
-            else:
-                parts.append(f"t {host.now:,.0f}")
-            self._show(" · ".join(parts))
+            self._show(" · ".join(self._says(host.standing())))
 
     def _show(self, what: str) -> None:
         now = time.monotonic()

@@ -24,6 +24,7 @@ from posse.plan import Plan
 from posse.results import field, lab
 from posse.results.assembly import Seen
 from posse.results.record import RunRecord
+from posse.results.standing import Standing
 from posse.results.truth import right
 from posse.systems.context import CoordinatorContext
 from posse.systems.network import Network
@@ -140,9 +141,18 @@ class CoordinatorHost:
         """Who refused what whom sent, for the sentence that ends a run; empty if nobody did."""
         return str(self._complaints)
 
-    def expected_rounds(self) -> float:
-        """The activations to be expected by now."""
-        return self._attendance.expected_rounds(self.now)
+    def standing(self) -> Standing:
+        """How the run stands, as far as this side knows."""
+        return Standing(
+            agents=self.plan.spec.agents.count,
+            arms=self.plan.spec.arms.arm_count(),
+            parameters=self.plan.parameters,
+            clock=self.plan.clock,
+            now=self.now,
+            rounds=self._attendance.expected_rounds(self.now),
+            finished=len(self._attendance.finished),
+            log=self.log,
+        )
 
     def waiting_for(self) -> list[int]:
         """The agents without whose message the run cannot go on, as far as that is known."""

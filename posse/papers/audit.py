@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from posse.measure.numbers import number
 from posse.papers.experiment import Computation, Experiment, Finding, Measured, Point
 from posse.papers.sample import value
-from posse.report.numbers import number
 
 ERROR = 0.001
 """The probability that an audit finds more than is spent."""

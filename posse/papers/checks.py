@@ -13,9 +13,9 @@ from itertools import pairwise
 from math import hypot, inf, log
 
 from posse.measure.confidence import mean_ci
+from posse.measure.numbers import number
 from posse.papers.experiment import Answer, Finding, Measured
 from posse.papers.sample import Metric
-from posse.report.numbers import number
 
 Where = Callable[[float], bool]
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from posse.measure.confidence import wilson
+from posse.measure.numbers import number
 from posse.papers.checks import Where, bounded, decide, everywhere, pm, within, worst
 from posse.papers.experiment import SEED, Answer, Finding, Measured
 from posse.papers.sample import Metric
-from posse.report.numbers import number
 
 Limit = float | Callable[[str, float], float]
 """A number, or one for each line and place."""

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from posse.measure.numbers import number
 from posse.papers.conduct import Outcome, duration
 from posse.papers.experiment import SEED, Experiment, Finding, Measured, Statement, panel
 from posse.report.drawing import (
@@ -17,7 +18,6 @@ from posse.report.drawing import (
     legend,
     to_svg,
 )
-from posse.report.numbers import number
 from posse.report.page import Page, Section, Verdict, mean_cell, table
 from posse.report.regret import mean_curve
 

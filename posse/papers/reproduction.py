@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from posse.report.numbers import number
+from posse.measure.numbers import number
 
 _HEAD = """# Reproduction
 

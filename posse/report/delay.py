@@ -4,8 +4,8 @@ from collections import Counter
 
 import numpy as np
 
+from posse.measure.numbers import number
 from posse.report.drawing import COLOUR, Chart, canvas, to_svg
-from posse.report.numbers import number
 from posse.report.page import Section, Table, some, table
 from posse.report.read import Series
 from posse.results.cooperative import CooperativeDetail

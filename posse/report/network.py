@@ -9,8 +9,8 @@ import networkx as nx
 import numpy as np
 from matplotlib.lines import Line2D
 
+from posse.measure.numbers import capital, number
 from posse.report.drawing import COLOUR, Chart, canvas, to_svg
-from posse.report.numbers import capital, number
 from posse.report.page import Section
 from posse.report.read import Series
 from posse.results.anonymous import AnonymousDetail

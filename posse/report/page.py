@@ -9,8 +9,8 @@ import jinja2
 
 from posse import __version__
 from posse.measure.confidence import mean_ci
+from posse.measure.numbers import number, with_ci
 from posse.report.drawing import Chart, variables
-from posse.report.numbers import number, with_ci
 
 MOST_ROWS = 200
 """Rows of a table on the page; the rest is in the CSV file, which is named."""

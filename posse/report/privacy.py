@@ -4,8 +4,8 @@ import math
 from statistics import median
 
 from posse.claims.base import ILLUSTRATES
+from posse.measure.numbers import capital
 from posse.report.drawing import COLOUR, Chart, canvas, to_svg
-from posse.report.numbers import capital
 from posse.report.page import Section, some
 from posse.report.read import Series
 from posse.results.record import Privacy

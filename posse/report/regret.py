@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from posse.measure.confidence import student
+from posse.measure.numbers import capital, short
 from posse.report import theory
 from posse.report.drawing import (
     COLOUR,
@@ -18,7 +19,6 @@ from posse.report.drawing import (
     thin,
     to_svg,
 )
-from posse.report.numbers import capital, short
 from posse.report.read import Series
 from posse.theory.bounds import Bound
 from protocol.machine import FloatArray

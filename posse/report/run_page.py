@@ -5,8 +5,8 @@ from collections import Counter
 from posse.arms import LabMeans
 from posse.arms.base import RandomMeans
 from posse.measure.confidence import mean_ci, wilson
+from posse.measure.numbers import capital, counted, number, short, with_ci
 from posse.report import course, delay, found, network, privacy, traffic
-from posse.report.numbers import capital, counted, number, short, with_ci
 from posse.report.page import MOST_ROWS, Page, Section, Table, Tile, table
 from posse.report.read import Series
 from posse.results.measures import (
@@ -124,18 +124,17 @@ def _certainty(series: Series) -> str:
 def _tiles(series: Series) -> list[Tile]:
     if not series.runs:
         return []
-    lockstep = series.clock_unit == "slots"
     told = (
-        (ROUNDS, "Rounds", "of communication" if lockstep else "activations, all agents together"),
-        (SLOTS, "Slots", "each agent pulls once in each"),
-        (PULLS, "Pulls", "by all agents"),
-        (REGRET, "Regret", "at the end"),
-        (DATA_MESSAGES, "Data messages", "the paper's own, a run"),
-        (DATA_BYTES, "Data bytes", "payload, a run"),
+        (ROUNDS, "Rounds"),
+        (SLOTS, "Slots"),
+        (PULLS, "Pulls"),
+        (REGRET, "Regret"),
+        (DATA_MESSAGES, "Data messages"),
+        (DATA_BYTES, "Data bytes"),
     )
     tiles = [
-        _tile(label, values, note)
-        for measure, label, note in told
+        _tile(label, values, measure.counts(series.runs[-1]))
+        for measure, label in told
         if (values := series.values(measure.of))
     ]
     ledgers = [run.privacy for run in series.runs if run.privacy is not None]

@@ -7,6 +7,7 @@ import msgspec
 
 from posse.errors import InputError
 from posse.measure.confidence import mean_ci
+from posse.measure.numbers import capital
 from posse.report import privacy
 from posse.report.drawing import (
     COLOUR,
@@ -18,7 +19,6 @@ from posse.report.drawing import (
     legend,
     to_svg,
 )
-from posse.report.numbers import capital
 from posse.report.page import Cell, Page, Section, mean_cell, table
 from posse.report.read import Series
 from posse.report.regret import regret

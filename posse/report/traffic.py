@@ -2,8 +2,8 @@
 
 from collections import Counter
 
+from posse.measure.numbers import short, with_ci
 from posse.report.drawing import COLOUR, Chart, canvas, large_numbers, to_svg
-from posse.report.numbers import short, with_ci
 from posse.report.page import MOST_ROWS, Section, Table, some, table
 from posse.report.read import LinkTotal, Series
 from posse.results.record import RunRecord

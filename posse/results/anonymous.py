@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
 from posse.claims.anonymous import TRUST
 from posse.results.base import Results
-from posse.results.record import Detail, RunRecord
+from posse.results.record import Detail, Lines, RunRecord
+from posse.results.standing import Standing
 from posse.spec.runfile import RunSpec
 from protocol.anonymous import (
     BatchRow,
@@ -25,6 +27,7 @@ from protocol.anonymous import (
 )
 
 _CURVE_POINTS = 200
+_ROUNDS = {"slots": "the paper's rounds: each user pulls once in each"}
 
 
 class AnonymousDetail(Detail, kw_only=True):
@@ -46,11 +49,35 @@ class AnonymousDetail(Detail, kw_only=True):
     rewards: list[list[float]] | None
     trust: str
 
+    units: ClassVar[dict[str, str]] = _ROUNDS
+    seeks: ClassVar[str] = "an arm for each user"
+
+    def lines(self, run: RunRecord) -> Lines:
+        """How long was explored, and in what groups."""
+        if self.explored_rounds is None:
+            return [("explored", "to the end: all ran out of rewards")]
+        sizes = sorted(self.group_sizes)
+        groups = f", in groups of {sizes[0]} to {sizes[-1]} users" if sizes else ""
+        batches = f" in {len(self.batches)} batches" if self.batches else ""
+        explored = f"{self.explored_rounds:,} rounds{batches}{groups}; then each its own arm"
+        return [("explored", explored), *_earned_line(self.rewards)]
+
 
 class ParallelDetail(Detail, omit_defaults=True):
     """What all users earned: [[round, rewards so far], …]; not in the field."""
 
     rewards: list[list[float]] | None = None
+
+    units: ClassVar[dict[str, str]] = _ROUNDS
+    seeks: ClassVar[str] = "an arm for each user"
+
+    def lines(self, run: RunRecord) -> Lines:
+        """What was earned."""
+        return _earned_line(self.rewards)
+
+
+def _earned_line(rewards: list[list[float]] | None) -> Lines:
+    return [("rewards", f"{rewards[-1][1]:,.0f} of all users")] if rewards else []
 
 
 def _complete(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
@@ -98,7 +125,20 @@ def _earned(record: RunRecord, horizon: int) -> list[list[float]]:
     return [[float(at), float(sum_)] for at, sum_ in zip(t, total, strict=True)]
 
 
+def _rounds(standing: Standing) -> Sequence[str]:
+    return [standing.time("round")]
+
+
+def _progress(standing: Standing) -> Sequence[str]:
+    batches = BatchRow.of(standing.log)
+    said = [f"batch {row.batch}" for _, row in batches[-1:]]
+    if standing.log.get(CommitRow.table):
+        said = ["exploration is over"]
+    return [*_rounds(standing), *said]
+
+
 ANONYMOUS = Results(
+    progress=_progress,
     log=(
         BatchRow,
         NoFeedbackRow,
@@ -114,4 +154,6 @@ ANONYMOUS = Results(
     detail=AnonymousDetail,
     complete=_complete,
 )
-PARALLEL = Results(log=(RewardRow,), detail=ParallelDetail, complete=_complete_parallel)
+PARALLEL = Results(
+    progress=_rounds, log=(RewardRow,), detail=ParallelDetail, complete=_complete_parallel
+)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from posse.results.record import Detail, RunRecord
+from posse.results.standing import Says, time_only
 from posse.spec.runfile import RunSpec
 from protocol.errors import LocalProtocolError
 from protocol.log import Row
@@ -21,11 +22,13 @@ class Results:
     """What a system adds to the record of a run.
 
     - `log`: the tables that its machines note
+    - `progress`: what the line says that moves while a run goes on
     - `complete`: fills in status and answer where no server decides, the cost, and the `detail`
-    - `detail`: the struct that is filled in
+    - `detail`: the struct that is filled in, and that says its part of the closing table
     """
 
     log: tuple[type[Row], ...] = ()
+    progress: Says = time_only
     complete: Callable[[RunSpec, Any, RunRecord], None] = nothing_to_add
     detail: type[Detail] = Detail
 

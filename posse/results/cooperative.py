@@ -7,8 +7,9 @@ from typing import Any
 
 import msgspec
 
+from posse.measure.numbers import counted
 from posse.results.base import Results
-from posse.results.record import Detail, RunRecord
+from posse.results.record import Detail, Lines, RunRecord
 from posse.spec.runfile import RunSpec
 from protocol.cooperative import DuplicatesRow, HopsRow
 
@@ -30,6 +31,15 @@ class CooperativeDetail(Detail, omit_defaults=True):
     duplicates: int | None = None
     duplicates_per_agent: list[int] | None = None
     delay_by_hops: dict[str, HopDelay] | None = None
+
+    def lines(self, run: RunRecord) -> Lines:
+        """Each agent's own answer, and how long messages were under way."""
+        said = [("answers", run.answers_said())]
+        if self.delay_by_hops:
+            far = self.delay_by_hops.items()
+            slots = [f"{one.mean_slots:g} over {counted(int(hops), 'hop')}" for hops, one in far]
+            said.append(("delay in slots", ", ".join(slots)))
+        return said
 
 
 def _complete_alone(spec: RunSpec, parameters: Any, record: RunRecord) -> None:

@@ -8,10 +8,12 @@ number of rounds alone (`posse.theory.federated`).
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 from posse.results.base import Results
-from posse.results.record import Delay, Detail, RunRecord
+from posse.results.record import Delay, Detail, Lines, RunRecord
+from posse.results.standing import Standing
 from posse.results.traffic import ClosedForm, RoundCost
 from posse.spec.runfile import RunSpec
 from posse.theory.federated import gis_links, gis_links_paper, sac_links
@@ -30,7 +32,16 @@ from protocol.federated import (
 class FederatedDetail(Detail, omit_defaults=True):
     """The rounds as the first agent explored them; not in the field."""
 
+    units: ClassVar[dict[str, str]] = {"rounds": "of communication"}
+
     explored: list[ExploredRow] | None = None
+
+    def lines(self, run: RunRecord) -> Lines:
+        """How the arms became fewer."""
+        if not self.explored:
+            return []
+        left = ", ".join(str(row.active) for row in self.explored)
+        return [("arms left", f"{left} by round")]
 
 
 def _complete(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
@@ -157,6 +168,18 @@ def _agree(record: RunRecord) -> None:
         record.status = "horizon"
 
 
+def _progress(standing: Standing) -> Sequence[str]:
+    """The server's rounds; without a server nobody tells of them before the end."""
+    rounds = RoundRow.of(standing.log)
+    if not rounds:
+        return [standing.time()]
+    _, last = rounds[-1]
+    return [f"round {last.round}", standing.arms_left(last.arms_left), standing.time()]
+
+
 FEDERATED = Results(
-    log=(RoundRow, ExploredRow, ExchangedRow, LeftRow), detail=FederatedDetail, complete=_complete
+    progress=_progress,
+    log=(RoundRow, ExploredRow, ExchangedRow, LeftRow),
+    detail=FederatedDetail,
+    complete=_complete,
 )

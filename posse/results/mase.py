@@ -2,22 +2,73 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from posse.measure.numbers import counted
 from posse.results.base import Results
-from posse.results.record import RunRecord
+from posse.results.record import Detail, Lines, RunRecord
+from posse.results.standing import Standing, agents_done
 from posse.spec.runfile import RunSpec
 from protocol.mase import EliminationRow, VoteRow
 
 
+class ServerDetail(Detail):
+    """Of a server that eliminates: the log has all there is to tell."""
+
+    def lines(self, run: RunRecord) -> Lines:
+        """Votes that came, and arms that left."""
+        votes, gone = len(VoteRow.of(run.log)), len(EliminationRow.of(run.log))
+        removed = f"{counted(gone, 'arm')} removed"
+        return [("votes", f"{votes:,} counted, {removed}") if votes else ("arms", removed)]
+
+
+class IndependentDetail(Detail):
+    """Of agents that are each alone."""
+
+    def lines(self, run: RunRecord) -> Lines:
+        """Each agent's own answer."""
+        return [("answers", run.answers_said())]
+
+
+def _complete_server(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
+    record.detail = ServerDetail()
+
+
 def _complete_independent(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
     """Every agent has its own answer; the run's is the commonest."""
+    record.detail = IndependentDetail()
     answers = set(record.answers) - {None}
     if answers:
         record.best_arm = record.commonest_answer()
         record.status = "identified" if len(answers) == 1 else "no_consensus"
 
 
-VOTES = Results(log=(VoteRow, EliminationRow))
-CENTRAL = Results(log=(EliminationRow,))
-INDEPENDENT = Results(complete=_complete_independent)
+def _votes(standing: Standing) -> Sequence[str]:
+    votes = len(standing.log.get(VoteRow.table, ()))
+    return [_left(standing), f"{votes:,} votes", standing.time()]
+
+
+def _eliminations(standing: Standing) -> Sequence[str]:
+    return [_left(standing), standing.time()]
+
+
+def _left(standing: Standing) -> str:
+    return standing.arms_left(standing.arms - len(standing.log.get(EliminationRow.table, ())))
+
+
+VOTES = Results(
+    log=(VoteRow, EliminationRow),
+    progress=_votes,
+    detail=ServerDetail,
+    complete=_complete_server,
+)
+CENTRAL = Results(
+    log=(EliminationRow,),
+    progress=_eliminations,
+    detail=ServerDetail,
+    complete=_complete_server,
+)
+INDEPENDENT = Results(
+    progress=agents_done, detail=IndependentDetail, complete=_complete_independent
+)

@@ -15,16 +15,25 @@ class Measure:
 
     name: str
     of: Callable[[RunRecord], float | None]
+    unit: str = ""
     share: bool = False
+
+    def counts(self, run: RunRecord) -> str:
+        """What it counts in this run, in the words of the run's family."""
+        return run.detail.units.get(self.name, self.unit)
 
 
 RIGHT = Measure("right", lambda run: run.right, share=True)
-ROUNDS = Measure("rounds", lambda run: run.rounds)
-SLOTS = Measure("slots", lambda run: run.slots)
-PULLS = Measure("pulls", lambda run: run.pulls)
-REGRET = Measure("regret", lambda run: run.regret)
-DATA_MESSAGES = Measure("data_messages", lambda run: run.communication.data.messages)
-DATA_BYTES = Measure("data_payload_bytes", lambda run: run.communication.data.payload_bytes)
+ROUNDS = Measure("rounds", lambda run: run.rounds, "activations, all agents together")
+SLOTS = Measure("slots", lambda run: run.slots, "each agent pulls once in each")
+PULLS = Measure("pulls", lambda run: run.pulls, "by all agents")
+REGRET = Measure("regret", lambda run: run.regret, "at the end, of all agents")
+DATA_MESSAGES = Measure(
+    "data_messages", lambda run: run.communication.data.messages, "the paper's own, a run"
+)
+DATA_BYTES = Measure(
+    "data_payload_bytes", lambda run: run.communication.data.payload_bytes, "payload, a run"
+)
 CONTROL_MESSAGES = Measure("control_messages", lambda run: run.communication.control.messages)
 ELAPSED = Measure("elapsed_seconds", lambda run: run.elapsed_seconds)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import msgspec
 
 from posse.results.base import Results
-from posse.results.record import Detail, RunRecord
+from posse.results.record import Detail, Lines, RunRecord
+from posse.results.standing import Standing
 from posse.spec.runfile import RunSpec
 from protocol.players import CollisionsRow, DismissedRow, OffsetRow, RewardsRow, jain
 
@@ -27,6 +29,19 @@ class PlayersDetail(Detail, omit_defaults=True):
     """`players` is there if any slot was played to its end."""
 
     players: Players | None = None
+
+    seeks: ClassVar[str] = "nothing: players play to the end"
+
+    def lines(self, run: RunRecord) -> Lines:
+        """What players got, how evenly, and how often they met."""
+        if self.players is None:
+            return []
+        got, jain_index = self.players.reward_per_player, self.players.jain_index
+        fair = "" if jain_index is None else f"; Jain's index {jain_index:.3f} (1: all alike)"
+        return [
+            ("rewards", f"{min(got):,.0f} to {max(got):,.0f} a player{fair}"),
+            ("collisions", f"{self.players.collisions:,}, all players together"),
+        ]
 
 
 def _complete(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
@@ -50,7 +65,14 @@ def _complete(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
     )
 
 
+def _progress(standing: Standing) -> Sequence[str]:
+    rows = standing.log.get(CollisionsRow.table)
+    met = [f"{sum(rows[-1][1:]):,.0f} collisions"] if rows else []
+    return [standing.time(), *met]
+
+
 PLAYERS = Results(
+    progress=_progress,
     log=(RewardsRow, CollisionsRow, DismissedRow, OffsetRow),
     detail=PlayersDetail,
     complete=_complete,

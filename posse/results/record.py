@@ -1,7 +1,7 @@
 """What one run turned out to be; the document that `--json` prints of it."""
 
 from collections import Counter
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import msgspec
 
@@ -67,8 +67,23 @@ class Resources(msgspec.Struct, kw_only=True):
     proportional_bytes_per_agent: list[int]
 
 
+Lines = list[tuple[str, str]]
+"""Rows of the closing table: a label and a sentence each."""
+
+
 class Detail(msgspec.Struct):
-    """What only one family of systems has to tell of a run; each has a subclass of its own."""
+    """What only one family of systems has to tell of a run; each has a subclass of its own.
+
+    `units`: what a measure counts, where the family does not mean by it what all others do.
+    `seeks`: what is found where it is not one arm for all.
+    """
+
+    units: ClassVar[dict[str, str]] = {}
+    seeks: ClassVar[str] = ""
+
+    def lines(self, run: "RunRecord") -> Lines:
+        """What the closing table says of `run` in the family's own terms."""
+        return []
 
 
 class RunRecord(msgspec.Struct, kw_only=True):
@@ -120,6 +135,12 @@ class RunRecord(msgspec.Struct, kw_only=True):
         said = [f"{name}={value!r}" for name in shown if (value := getattr(self, name)) is not None]
         messages = self.communication.data.messages
         return f"RunRecord({', '.join(said)}, data_messages={messages}, …)"
+
+    def answers_said(self) -> str:
+        """Which arm was answered by how many agents, the commonest first."""
+        answers = Counter(arm for arm in self.answers if arm is not None)
+        said = [f"arm {arm} by {n} of {len(self.answers)}" for arm, n in answers.most_common(5)]
+        return ", ".join(said) or "none"
 
     def commonest_answer(self) -> int | None:
         """The arm that most agents answered, the first of them; None if none did."""

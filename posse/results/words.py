@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from posse.claims.base import ILLUSTRATES
 from posse.results.means import Mean, means
+from posse.results.measures import PULLS, REGRET, ROUNDS, SLOTS
 from posse.results.record import Privacy, RunRecord
 from protocol.privacy import amount
 
@@ -15,13 +16,14 @@ def rows(runs: Sequence[RunRecord], warnings: Sequence[str]) -> list[tuple[str, 
     """What was found, what it cost, what it gave away: a label and a sentence each."""
     summary = means(runs)
     said = [("found", _found(runs))]
-    said += [
-        (name, _mean(summary[name]))
-        for name in ("rounds", "slots", "pulls", "regret")
-        if name in summary
-    ]
-    said.append(("on the wire", _traffic(summary)))
     last = runs[-1]
+    said += [
+        (measure.name, f"{_mean(summary[measure.name])} ({measure.counts(last)})")
+        for measure in (ROUNDS, SLOTS, PULLS, REGRET)
+        if measure.name in summary
+    ]
+    said += [(label, f"{line} (last run)") for label, line in last.detail.lines(last)]
+    said.append(("on the wire", _traffic(summary)))
     traffic = last.communication
     if world := traffic.world.messages:
         said.append(("the arms", f"{world:,} messages between agents and shared arms (last run)"))
@@ -61,7 +63,7 @@ def _found(runs: Sequence[RunRecord]) -> str:
     status = ", ".join(f"{status} {n}" for status, n in statuses.most_common())
     known = [run.right for run in runs if run.right is not None]
     right = f", right in {sum(known)} of {len(known)}" if known else ""
-    return f"{found or 'no arm'}{right} ({status})"
+    return f"{found or runs[-1].detail.seeks or 'no arm'}{right} ({status})"
 
 
 def _traffic(summary: dict[str, Mean]) -> str:

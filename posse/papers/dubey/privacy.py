@@ -7,11 +7,11 @@ import numpy as np
 
 from agent.cooperative import PrivateMeans
 from agent.noise import SeededNoise
+from posse.measure.numbers import number
 from posse.papers.audit import ASSUMED, Spends, audit, audits, points, seed
 from posse.papers.dubey.setting import PAPER, V
 from posse.papers.experiment import Experiment, Finding, Measured, Point, claim, ours
 from posse.papers.sample import Sample, value
-from posse.report.numbers import number
 from protocol.cooperative import privacy_bound, release_counts
 
 _DELTA = float(np.exp(-10))

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from posse.report.numbers import number, short, with_ci
+from posse.measure.numbers import number, short, with_ci
 
 
 @pytest.mark.parametrize(

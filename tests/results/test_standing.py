@@ -1,0 +1,99 @@
+"""The line that moves while a run goes on: each family's own words, worked out by hand."""
+
+from typing import Any
+
+import pytest
+
+from posse.engines import memory
+from posse.plan import prepare
+from posse.results.standing import Standing
+from posse.systems import get_system, names
+from tests.support import field as support
+
+
+class Asked:
+    horizon = 5_000
+
+
+def standing(**changes: Any) -> Standing:
+    plain: dict[str, Any] = {
+        "agents": 16,
+        "arms": 10,
+        "parameters": Asked(),
+        "clock": "slots",
+        "now": 1_200.0,
+        "rounds": 3_456.7,
+        "finished": 3,
+        "log": {},
+    }
+    return Standing(**{**plain, **changes})
+
+
+def line(system: str, **changes: Any) -> str:
+    return " · ".join(get_system(system).results.progress(standing(**changes)))
+
+
+VOTED: Any = {"votes": [[0.1, 0, 1], [0.2, 1, 1], [0.3, 2, 4]], "eliminations": [[0.2, 1]]}
+ROUNDS: Any = {"rounds": [[100.0, 1, 7, 50, 16], [400.0, 2, 4, 90, 16]]}
+
+
+@pytest.mark.parametrize(
+    ("system", "changes", "wanted"),
+    [
+        (
+            "dp-mase",
+            {"clock": "virtual", "log": VOTED},
+            "9 of 10 arms left · 3 votes · 3,457 rounds",
+        ),
+        ("mase", {"clock": "wall"}, "10 of 10 arms left · 0 votes · 1,200 s"),
+        ("central", {"clock": "virtual", "log": VOTED}, "9 of 10 arms left · 3,457 rounds"),
+        ("independent", {"clock": "virtual"}, "3 of 16 agents done · 3,457 rounds"),
+        ("cooperative-ucb", {}, "slot 1,200 of 5,000"),
+        ("ucb1", {"clock": "wall"}, "1,200 s"),
+        ("tdfs-private", {}, "slot 1,200 of 5,000"),
+        (
+            "tdfs-ucb",
+            {"log": {"collisions": [[5.0, 1, 2], [10.0, 3, 4]]}},
+            "slot 1,200 of 5,000 · 7 collisions",
+        ),
+        ("cdp-mab", {}, "slot 1,200 of 5,000"),
+        ("hdp-mab", {"log": ROUNDS}, "round 2 · 4 of 10 arms left · slot 1,200 of 5,000"),
+        ("ddp-mab", {}, "slot 1,200 of 5,000"),
+        (
+            "anonymous",
+            {"log": {"batch": [[0.0, 2, 9, 9, 3, 1, 40]]}},
+            "round 1,200 of 5,000 · batch 2",
+        ),
+        (
+            "anonymous",
+            {"log": {"commit": [[9.0, 20, 900, 80]]}},
+            "round 1,200 of 5,000 · exploration is over",
+        ),
+        ("parallel-ucb", {}, "round 1,200 of 5,000"),
+    ],
+)
+def test_each_family_speaks_its_own_language(
+    system: str, changes: dict[str, Any], wanted: str
+) -> None:
+    assert line(system, **changes) == wanted
+
+
+def test_without_a_horizon_the_slot_alone_is_said() -> None:
+    assert standing(parameters=None).time() == "slot 1,200"
+
+
+@pytest.mark.parametrize("system", names())
+def test_every_system_has_something_to_say_at_every_moment(system: str) -> None:
+    case = support.CASES.get(system, {})
+    means = {"kind": "bernoulli", "means": list(support.MEANS)}
+    plan = prepare({"system": system, "agents": {"count": 4}, "arms": means, "seed": 5, **case})
+    said: list[str] = []
+    memory.run(
+        plan,
+        0,
+        observe=lambda host: said.append(" · ".join(plan.system.results.progress(host.standing()))),
+    )
+    assert said
+    assert all(said)
+    assert ("votes" in said[-1]) == (system in ("mase", "dp-mase", "corrupted-elimination"))
+    assert said[0] != said[-1]
