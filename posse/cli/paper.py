@@ -1,5 +1,7 @@
 """`posse paper`: the papers' experiments, listed or run by name."""
 
+from __future__ import annotations
+
 import argparse
 import json
 import math
@@ -7,11 +9,14 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from posse.cli import extra, paths
 from posse.cli.options import Commands, count
-from posse.errors import PosseError
+from posse.errors import InputError, PosseError
+
+if TYPE_CHECKING:
+    from posse.papers.outcome import Told
 
 _OUTCOME = "outcome.json"
 _KEPT = "repetitions"
@@ -70,6 +75,8 @@ def _chosen(names: list[str]) -> list[Any]:
 def _run(options: argparse.Namespace) -> int:
     """Run experiments; write each page, and the document from them all."""
     extra.require()
+    import msgspec
+
     from posse import papers
     from posse.papers import conduct, page, reproduction
 
@@ -106,25 +113,36 @@ def _run(options: argparse.Namespace) -> int:
             return 130
         folder = out / experiment.name / ("quick" if quick else "full")
         page.outcome_page(outcome).write(folder / "report.html")
-        (folder / _OUTCOME).write_text(json.dumps(outcome.document(), indent=1))
+        told = outcome.told()
+        (folder / _OUTCOME).write_text(json.dumps(msgspec.to_builtins(told), indent=1))
         say.end()
-        _tell(outcome.document(), folder)
+        _tell(told, folder)
     if document is not None:
         known = papers.experiments()
-        found = {outcome["name"]: outcome for outcome in _outcomes(known, out)}
+        found = {outcome.name: outcome for outcome in _outcomes(known, out)}
         missing = [name for name in known if name not in found]
         document.write_text(reproduction.text(list(found.values()), missing))
         print(document)
     return 3 if failed else 0
 
 
-def _outcomes(names: Iterable[str], out: Path) -> Iterator[dict[str, Any]]:
+def _outcomes(names: Iterable[str], out: Path) -> Iterator[Told]:
     """Each experiment's outcome, of the full form where there is one."""
+    import msgspec
+
+    from posse.papers.outcome import Told
+
     for name in names:
         for form in ("full", "quick"):
             path = out / name / form / _OUTCOME
             if path.is_file():
-                yield json.loads(path.read_text())
+                try:
+                    yield msgspec.convert(json.loads(path.read_text()), Told)
+                except ValueError as error:
+                    raise InputError(
+                        f"{path}: is not what this version of posse paper writes ({error}); run "
+                        f"posse paper {name} again"
+                    ) from None
                 break
 
 
@@ -173,14 +191,14 @@ class _Speaker:
             print("\r\033[K", end="", file=sys.stderr)
 
 
-def _tell(outcome: dict[str, Any], folder: Path) -> None:
+def _tell(outcome: Told, folder: Path) -> None:
     engines = {None: "computed", True: "engines agree", False: "engines DO NOT agree"}
     print(
-        f"{outcome['name']}: {outcome['title']} ({outcome['form']}, {outcome['seconds']:.0f} s, "
-        f"{engines[outcome['engines_agree']]})"
+        f"{outcome.name}: {outcome.title} ({outcome.form}, {outcome.seconds:.0f} s, "
+        f"{engines[outcome.engines_agree]})"
     )
-    for statement in outcome["statements"]:
-        print(f"  {statement['text']}" + f" ({statement['place']})" * bool(statement["place"]))
-        for variant, found in statement["found"].items():
-            print(f"    {variant}: {found['answer']}. {found['said']}")
+    for statement in outcome.statements:
+        print(f"  {statement.text}" + f" ({statement.place})" * bool(statement.place))
+        for variant, found in statement.found.items():
+            print(f"    {variant}: {found.answer}. {found.said}")
     print(f"  {folder / 'report.html'}", flush=True)

@@ -1,16 +1,21 @@
 """`posse sweep`: one run file over all values of some keys, on all cores or on a Dask cluster."""
 
+from __future__ import annotations
+
 import argparse
 import csv
 import itertools
 import json
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from posse.cli import paths, volume
 from posse.cli.options import Commands, add_result, add_run_file, count, plan
 from posse.errors import PosseError, SpecError
+
+if TYPE_CHECKING:
+    from posse.results.point import PointResult
 
 Point = dict[str, str]
 
@@ -43,19 +48,22 @@ def points(over: list[str]) -> list[Point]:
     return [dict(combination) for combination in itertools.product(*axes)]
 
 
-def one(document: dict[str, Any]) -> dict[str, Any]:
-    """Run one specification; plain data in and out, for any process that has posse."""
+def one(task: tuple[Point, dict[str, Any]]) -> PointResult:
+    """Run the specification of one point, in any process that has posse."""
     import msgspec
 
     from posse import api
+    from posse.results.point import PointResult
     from posse.spec.runfile import RunSpec
 
+    at, document = task
     found = api.run(msgspec.convert(document, RunSpec))
-    return {
-        "summary": msgspec.to_builtins(found.summary()),
-        "statuses": [run.status for run in found.runs],
-        "best_arms": [run.best_arm for run in found.runs],
-    }
+    return PointResult(
+        at=at,
+        summary=found.summary(),
+        statuses=[run.status for run in found.runs],
+        best_arms=[run.best_arm for run in found.runs],
+    )
 
 
 def run(options: argparse.Namespace) -> None:
@@ -72,30 +80,32 @@ def run(options: argparse.Namespace) -> None:
     for checked in plans:
         checked.require()
     paths.folder(options.out or paths.RUNS)
-    documents = [msgspec.to_builtins(checked.spec) for checked in plans]
+    tasks = [
+        (point, msgspec.to_builtins(checked.spec))
+        for point, checked in zip(grid, plans, strict=True)
+    ]
     if options.dask:
-        results = _on_dask(options.dask, documents)
+        found = _on_dask(options.dask, tasks)
     else:
-        results = list(on_all_cores(one, documents, options.jobs))
-    rows = [{"at": point, **result} for point, result in zip(grid, results, strict=True)]
+        found = list(on_all_cores(one, tasks, options.jobs))
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
     folder = options.out or paths.RUNS / f"sweep-{options.file.stem}-{stamp}"
-    _write(folder, rows)
+    _write(folder, found)
     if options.json:
-        print(json.dumps(rows))
+        print(json.dumps(msgspec.to_builtins(found)))
     else:
-        _show(rows, folder, options)
+        _show(found, folder, options)
 
 
-def _on_dask(address: str, documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _on_dask(address: str, tasks: list[tuple[Point, dict[str, Any]]]) -> list[PointResult]:
     try:
         from distributed import Client
     except ImportError:
         raise PosseError('--dask needs: pip install "posse[dask]"') from None
     try:
         with Client(address, timeout=10) as client:  # type: ignore[no-untyped-call,unused-ignore]
-            futures = client.map(one, documents, pure=False)
-            gathered: list[dict[str, Any]] = client.gather(futures)
+            futures = client.map(one, tasks, pure=False)
+            gathered: list[PointResult] = client.gather(futures)
             return gathered
     except (OSError, TimeoutError, ValueError) as error:
         raise PosseError(
@@ -104,31 +114,31 @@ def _on_dask(address: str, documents: list[dict[str, Any]]) -> list[dict[str, An
         ) from None
 
 
-def _write(folder: Path, rows: list[dict[str, Any]]) -> None:
+def _write(folder: Path, found: list[PointResult]) -> None:
+    import msgspec
+
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "sweep.json").write_text(json.dumps(rows, indent=1))
-    metrics = sorted({name for row in rows for name in row["summary"]})
+    (folder / "sweep.json").write_text(json.dumps(msgspec.to_builtins(found), indent=1))
+    measured = sorted({name for point in found for name in point.summary})
     with (folder / "sweep.csv").open("w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(
-            [*rows[0]["at"], *(f"{m}{part}" for m in metrics for part in ("", "_ci95"))]
-        )
-        for row in rows:
-            cells = [row["summary"].get(m, {}).get(p) for m in metrics for p in ("mean", "ci95")]
-            writer.writerow([*row["at"].values(), *cells])
+        parts = (f"{name}{part}" for name in measured for part in ("", "_ci95"))
+        writer.writerow([*found[0].at, *parts])
+        for point in found:
+            means = [point.summary.get(name) for name in measured]
+            cells = [cell for m in means for cell in ((m.mean, m.ci95) if m else (None, None))]
+            writer.writerow([*point.at.values(), *cells])
 
 
-def _show(rows: list[dict[str, Any]], folder: Path, options: argparse.Namespace) -> None:
+def _show(found: list[PointResult], folder: Path, options: argparse.Namespace) -> None:
     from rich.table import Table
 
-    shown = [m for m in ("rounds", "slots", "regret", "data_messages") if m in rows[0]["summary"]]
-    table = Table(*rows[0]["at"], "status", *shown, box=None)
-    for row in rows:
-        cells = []
-        for metric in shown:
-            found = row["summary"].get(metric)
-            cells.append("" if found is None else f"{found['mean']:,.0f}")
-        table.add_row(*row["at"].values(), ", ".join(sorted(set(row["statuses"]))), *cells)
+    shown = [m for m in ("rounds", "slots", "regret", "data_messages") if m in found[0].summary]
+    table = Table(*found[0].at, "status", *shown, box=None)
+    for point in found:
+        means = [point.summary.get(name) for name in shown]
+        cells = ["" if mean is None else f"{mean.mean:,.0f}" for mean in means]
+        table.add_row(*point.at.values(), ", ".join(sorted(set(point.statuses))), *cells)
     console = volume.closing(options)
     console.print(table)
     console.print(f"written to {folder}")

@@ -9,6 +9,7 @@ from typing import Any
 
 from posse import api
 from posse.papers.experiment import SEED, Experiment, Finding, Measured
+from posse.papers.outcome import Judged, PointMean, Told
 from posse.papers.repetitions import Repetition, run
 from posse.papers.small import SMALL
 from posse.plan import prepare
@@ -44,46 +45,46 @@ class Outcome:
         """Whether both engines gave the same."""
         return all(memory == processes for _, memory, processes in self.agreement)
 
-    def document(self) -> dict[str, Any]:
-        """Plain data: what outcome.json holds."""
+    def told(self) -> Told:
+        """What outcome.json holds."""
         experiment = self.experiment
-        return {
-            "name": experiment.name,
-            "paper": experiment.paper,
-            "figure": experiment.figure,
-            "title": experiment.title,
-            "x_label": experiment.x_label,
-            "y_label": experiment.y_label,
-            "shape": experiment.shape,
-            "form": "quick" if self.quick else "full",
-            "repeat": experiment.repeat[0 if self.quick else 1],
-            "engine": self.engine,
-            "engines_agree": self.agrees if self.agreement else None,
-            "seconds": round(self.seconds, 1),
-            "processor_seconds": round(self.processor_seconds, 1),
-            "assumed": experiment.assumed,
-            "statements": [
-                {
-                    "text": statement.text,
-                    "place": statement.place,
-                    "by": statement.by,
-                    "found": {
-                        variant: {"answer": finding.answer, "said": finding.said}
+        return Told(
+            name=experiment.name,
+            paper=experiment.paper,
+            figure=experiment.figure,
+            title=experiment.title,
+            x_label=experiment.x_label,
+            y_label=experiment.y_label,
+            shape=experiment.shape,
+            form="quick" if self.quick else "full",
+            repeat=experiment.repeat[0 if self.quick else 1],
+            engine=self.engine,
+            engines_agree=self.agrees if self.agreement else None,
+            seconds=round(self.seconds, 1),
+            processor_seconds=round(self.processor_seconds, 1),
+            assumed=experiment.assumed,
+            statements=[
+                Judged(
+                    text=statement.text,
+                    place=statement.place,
+                    by=statement.by,
+                    found={
+                        variant: finding
                         for variant, found in self.findings.items()
                         if (finding := found[i]) is not None
                     },
-                }
+                )
                 for i, statement in enumerate(experiment.statements)
             ],
-            "numbers": {
+            numbers={
                 variant: [
-                    [line, x, *measured.mean(line, x)]
+                    PointMean(line, x, *measured.mean(line, x))
                     for line, x in measured.runs
                     if measured.values(line, x)
                 ]
                 for variant, measured in self.measured.items()
             },
-        }
+        )
 
 
 @dataclass

@@ -2,9 +2,10 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 from posse.measure.numbers import number
+from posse.papers.experiment import Finding
+from posse.papers.outcome import DEPENDS, Judged, Told
 
 _HEAD = """# Reproduction
 
@@ -34,7 +35,7 @@ _ENGINES = {
 }
 
 
-def text(outcomes: list[dict[str, Any]], missing: Sequence[str] = ()) -> str:
+def text(outcomes: list[Told], missing: Sequence[str] = ()) -> str:
     """The document; `missing` are the experiments that have no outcome."""
     out = [_HEAD, _tally(outcomes)]
     if missing:
@@ -52,24 +53,11 @@ def text(outcomes: list[dict[str, Any]], missing: Sequence[str] = ()) -> str:
     return "".join(out)
 
 
-def verdict(statement: dict[str, Any]) -> str:
-    """The one answer to a statement."""
-    answers = {found["answer"] for found in _judging(statement).values()}
-    return answers.pop() if len(answers) == 1 else "depends on the form"
-
-
-def _judging(statement: dict[str, Any]) -> dict[str, dict[str, str]]:
-    """The findings that count, by variant."""
-    found: dict[str, dict[str, str]] = statement["found"]
-    by = statement["by"]
-    return {by: found[by]} if by in found else found
-
-
-def _tally(outcomes: list[dict[str, Any]]) -> str:
+def _tally(outcomes: list[Told]) -> str:
     counts: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
     for outcome in outcomes:
-        for statement in outcome["statements"]:
-            counts[bool(statement["place"])][verdict(statement)] += 1
+        for statement in outcome.statements:
+            counts[bool(statement.place)][statement.verdict] += 1
     said = [
         f"{name}: " + ", ".join(f"{n} {answer}" for answer, n in counts[of].most_common())
         for name, of in (("Claims of the papers", True), ("Checks of our own", False))
@@ -77,67 +65,67 @@ def _tally(outcomes: list[dict[str, Any]]) -> str:
     return ".\n\n".join(said) + ".\n"
 
 
-def _rows(outcomes: list[dict[str, Any]], is_claim: bool) -> dict[str, list[str]]:
+def _rows(outcomes: list[Told], is_claim: bool) -> dict[str, list[str]]:
     """The rows of each paper's table."""
     rows: dict[str, list[str]] = {}
     for outcome in outcomes:
-        for statement in outcome["statements"]:
-            if bool(statement["place"]) != is_claim:
+        for statement in outcome.statements:
+            if bool(statement.place) != is_claim:
                 continue
-            judged = _judging(statement)
-            said = list(dict.fromkeys(found["said"] for found in judged.values()))
-            name = f"[`{outcome['name']}`](#{outcome['name']})"
+            judged = statement.judging
+            said = list(dict.fromkeys(found.said for found in judged.values()))
+            name = f"[`{outcome.name}`](#{outcome.name})"
             cells = [
-                statement["text"],
-                *([statement["place"]] if is_claim else []),
-                name + (", full" if outcome["form"] == "full" else ""),
+                statement.text,
+                *([statement.place] if is_claim else []),
+                name + (", full" if outcome.form == "full" else ""),
                 _word(statement, judged),
                 said[0]
                 if len(said) == 1
-                else "; ".join(f"*{variant}* {found['said']}" for variant, found in judged.items()),
+                else "; ".join(f"*{variant}* {found.said}" for variant, found in judged.items()),
             ]
             row = " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells)
-            rows.setdefault(outcome["paper"], []).append(f"| {row} |\n")
+            rows.setdefault(outcome.paper, []).append(f"| {row} |\n")
     return rows
 
 
-def _word(statement: dict[str, Any], judged: dict[str, dict[str, str]]) -> str:
-    answer = verdict(statement)
-    if answer == "depends on the form":
-        each = ", ".join(f"{variant}: {found['answer']}" for variant, found in judged.items())
+def _word(statement: Judged, judged: dict[str, Finding]) -> str:
+    answer = statement.verdict
+    if answer == DEPENDS:
+        each = ", ".join(f"{variant}: {found.answer}" for variant, found in judged.items())
         return f"**{answer}** ({each})"
-    by = f" ({statement['by']})" if statement["by"] != "both" else ""
+    by = f" ({statement.by})" if statement.by != "both" else ""
     return f"**{answer}**{by}"
 
 
-def _numbers(outcome: dict[str, Any]) -> str:
+def _numbers(outcome: Told) -> str:
     """One experiment's table: lines against places."""
-    of = f" ({outcome['figure']})" if outcome["figure"] else ""
+    of = f" ({outcome.figure})" if outcome.figure else ""
     head = (
-        f"\n### {outcome['name']}\n\n{outcome['paper']}{of}: {outcome['title']}. "
-        f"{outcome['form'].capitalize()} form, {outcome['repeat']} "
-        f"repetition{'s' if outcome['repeat'] > 1 else ''}, "
-        f"{outcome['processor_seconds']:,.0f} s of processor time, "
-        f"{_ENGINES[outcome['engines_agree']]}. {outcome['assumed']}".rstrip()
+        f"\n### {outcome.name}\n\n{outcome.paper}{of}: {outcome.title}. "
+        f"{outcome.form.capitalize()} form, {outcome.repeat} "
+        f"repetition{'s' if outcome.repeat > 1 else ''}, "
+        f"{outcome.processor_seconds:,.0f} s of processor time, "
+        f"{_ENGINES[outcome.engines_agree]}. {outcome.assumed}".rstrip()
         + "\n\n"
     )
-    tables = {variant: rows for variant, rows in outcome["numbers"].items() if rows}
+    tables = {variant: rows for variant, rows in outcome.numbers.items() if rows}
     variants = list(tables)
     if (len(variants) == 2 and tables[variants[0]] == tables[variants[1]]) or len(variants) == 1:
         tables = {"": tables[variants[0]]}
-    pointed = outcome["shape"] == "points"
-    places = sorted({row[1] for rows in tables.values() for row in rows}) if pointed else [0.0]
+    pointed = outcome.shape == "points"
+    places = sorted({row.x for rows in tables.values() for row in rows}) if pointed else [0.0]
     form = ["form"] if len(tables) > 1 else []
-    first = outcome["x_label"] if pointed and outcome["x_label"] else "line"
+    first = outcome.x_label if pointed and outcome.x_label else "line"
     columns = [*form, first, *(f"{x:g}" for x in places)] if pointed else [
-        *form, "line", outcome["y_label"]]  # fmt: skip
+        *form, "line", outcome.y_label]  # fmt: skip
     out = [head]
     if pointed:
-        out.append(f"{outcome['y_label'].capitalize()}:\n\n")
+        out.append(f"{outcome.y_label.capitalize()}:\n\n")
     out.append(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}\n")
     for variant, rows in tables.items():
-        lines = dict.fromkeys(row[0] for row in rows)
-        at = {(row[0], row[1]): _cell(row[2], row[3]) for row in rows}
+        lines = dict.fromkeys(row.line for row in rows)
+        at = {(row.line, row.x): _cell(row.mean, row.half) for row in rows}
         for line in lines:
             name = line.replace("|", "\\|")
             cells = [at.get((line, x), "") for x in places]

@@ -140,7 +140,7 @@ def test_the_page_has_the_figure_the_claims_and_the_numbers(outcome, tmp_path):
 
 def test_a_statement_is_judged_by_the_form_it_names(outcome):
     assert outcome.findings["corrected"][1] is None
-    told = outcome.document()["statements"][1]["found"]
+    told = outcome.told().statements[1].found
     assert list(told) == ["printed"]
 
 
@@ -222,7 +222,7 @@ def test_a_computation_is_an_experiment_without_engines(tmp_path):
     found = conduct.conduct(computed(4), quick=True, folder=tmp_path)
     assert found.findings["corrected"][0].answer == "borne out"
     assert found.agreement == []
-    assert found.document()["engines_agree"] is None
+    assert found.told().engines_agree is None
     high, low = (found.measured["corrected"].values(line, 0.0) for line in ("high", "low"))
     # repetitions of one number share their random numbers
     assert [a - b for a, b in zip(high, low, strict=True)] == pytest.approx([2.0] * 4)

@@ -4,19 +4,21 @@ import re
 from typing import Any
 
 from posse.papers import reproduction
+from posse.papers.experiment import Answer, Finding
+from posse.papers.outcome import Judged, PointMean, Told
 
 
-def found(answer: str, said: str = "so") -> dict[str, str]:
-    return {"answer": answer, "said": said}
+def found(answer: Answer, said: str = "so") -> Finding:
+    return Finding(answer=answer, said=said)
 
 
-def statement(place: str = "4.2", by: str = "both", **by_variant: Any) -> dict[str, Any]:
-    return {"text": "it | falls", "place": place, "by": by, "found": by_variant}
+def statement(place: str = "4.2", by: str = "both", **by_variant: Finding) -> Judged:
+    return Judged(text="it | falls", place=place, by=by, found=by_variant)
 
 
-def outcome(*statements: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    same = [["a", 1.0, 10.0, 0.5], ["a", 2.0, 20.0, 0.0]]
-    return {
+def outcome(*statements: Judged, **changes: Any) -> Told:
+    same = [PointMean("a", 1.0, 10.0, 0.5), PointMean("a", 2.0, 20.0, 0.0)]
+    told: dict[str, Any] = {
         "name": "small",
         "paper": "A paper",
         "figure": "Figure 1",
@@ -35,14 +37,15 @@ def outcome(*statements: dict[str, Any], **changes: Any) -> dict[str, Any]:
         "numbers": {"corrected": same, "printed": same},
         **changes,
     }
+    return Told(**told)
 
 
 def test_one_verdict_by_the_form_that_judges():
-    both: dict[str, Any] = {"corrected": found("borne out"), "printed": found("not borne out")}
-    assert reproduction.verdict(statement(**both)) == "depends on the form"
-    assert reproduction.verdict(statement(by="printed", **both)) == "not borne out"
-    assert reproduction.verdict(statement(by="corrected", **both)) == "borne out"
-    assert reproduction.verdict(statement(corrected=found("undecided"))) == "undecided"
+    both: Any = {"corrected": found("borne out"), "printed": found("not borne out")}
+    assert statement(**both).verdict == "depends on the form"
+    assert statement(by="printed", **both).verdict == "not borne out"
+    assert statement(by="corrected", **both).verdict == "borne out"
+    assert statement(corrected=found("undecided")).verdict == "undecided"
 
 
 def test_claims_and_checks_of_our_own_are_told_and_counted_apart():
@@ -67,13 +70,15 @@ def test_claims_and_checks_of_our_own_are_told_and_counted_apart():
 
 
 def test_numbers_of_both_forms_where_they_differ_and_of_one_where_not():
-    other = [["a", 1.0, 11.0, 0.0]]
+    other = [PointMean("a", 1.0, 11.0, 0.0)]
     text = reproduction.text(
-        [outcome(numbers={"corrected": other, "printed": [["a", 1.0, 9.0, 0.0]]})]
+        [outcome(numbers={"corrected": other, "printed": [PointMean("a", 1.0, 9.0, 0.0)]})]
     )
     assert "| corrected | a | 11 |" in text
     assert "| printed | a | 9 |" in text
-    bars = reproduction.text([outcome(shape="bars", numbers={"corrected": [["a", 0.0, 3.0, 1.0]]})])
+    bars = reproduction.text(
+        [outcome(shape="bars", numbers={"corrected": [PointMean("a", 0.0, 3.0, 1.0)]})]
+    )
     assert "| line | rounds |" in bars
     assert "| a | 3 ± 1 |" in bars
 
