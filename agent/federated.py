@@ -289,24 +289,26 @@ class DdpAgent(Eliminator):
 class _Served(Eliminator):
     """An agent whose active arms are the server's decision.
 
-    The server may decide before an agent that it does not wait for is through with its slots.
+    The server may decide more than once before an agent that it does not wait for is through with
+    its slots: `decisions` are those that came and were not taken yet, in order.
     """
 
-    decision: Active | None = None
+    decisions: list[Active] = field(default_factory=list)
 
     def _received(self, event: Received) -> AgentEffects:
         if event.sender != COORDINATOR:
             return Eliminator._received(self, event)
         decision = event.message
-        if not isinstance(decision, Active) or decision.round != self.round + 1:
-            raise RemoteProtocolError("out-of-turn", type(decision).__name__)
-        if self.decision is not None:
+        kept = self.decisions
+        if isinstance(decision, Active) and self.round < decision.round <= self.round + len(kept):
             raise RemoteProtocolError("duplicate", f"round {decision.round}")
-        if not set(decision.arms) <= set(self.active) or list(decision.arms) != sorted(
-            set(decision.arms)
-        ):
+        if not isinstance(decision, Active) or decision.round != self.round + len(kept) + 1:
+            raise RemoteProtocolError("out-of-turn", type(decision).__name__)
+        if not set(decision.arms) <= set(kept[-1].arms if kept else self.active) or list(
+            decision.arms
+        ) != sorted(set(decision.arms)):
             raise RemoteProtocolError("no-such-arm", "the arms left must be some of those before")
-        self.decision = decision
+        kept.append(decision)
         return self._go_on() if self.stage == "wait" and self._idle() else []
 
     def _idle(self) -> bool:
@@ -314,12 +316,10 @@ class _Served(Eliminator):
 
     def _go_on(self) -> AgentEffects:
         """Take the server's decision if it is there."""
-        decision = self.decision
         self.stage = "wait"
-        if decision is None:
+        if not self.decisions:
             return []
-        self.decision = None
-        self._keep(decision.arms)
+        self._keep(self.decisions.pop(0).arms)
         return self._begin_round()
 
 
@@ -338,8 +338,8 @@ class CdpAgent(_Served):
         return [] if self.partial else self._begin_round()
 
     def _go_on(self) -> AgentEffects:
-        if self.decision is not None:
-            self.upload = self.decision.upload
+        if self.decisions:
+            self.upload = self.decisions[0].upload
         return _Served._go_on(self)
 
     def _shared(self) -> AgentEffects:
