@@ -1,6 +1,11 @@
 """The server of anonymous bandits with its players over a fake link."""
 
+from collections import Counter
+
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from protocol.anonymous import Played, Sealed, Sums
 from protocol.errors import RemoteProtocolError
@@ -153,3 +158,38 @@ def test_the_server_refuses_what_is_out_of_turn() -> None:
     assert refused(0, Sealed(1, words)) == "out-of-turn"
     server.handle(Received(0, Masked(1, words)), 0.0)
     assert refused(0, Masked(1, words)) == "out-of-turn"
+
+
+@settings(max_examples=60)
+@given(
+    st.sampled_from(["masked", "sink"]),
+    st.lists(st.lists(st.integers(0, 2), min_size=10, max_size=10), min_size=1, max_size=3),
+    st.dictionaries(st.integers(0, 9), st.integers(0, 8), max_size=7),
+    st.integers(0, 10_000),
+)
+def test_whoever_vanishes_whenever_no_sum_covers_fewer_than_c_and_all_that_is_learned_is_right(
+    aggregation: str, plan: list[list[int]], vanish: dict[int, int], order: int
+) -> None:
+    """Ten users on random arms; user n vanishes instead of its message number `vanish[n]`."""
+    said: Counter[int] = Counter()
+
+    def lost(user: int, message: Message) -> bool:
+        said[user] += 1
+        return said[user] > vanish.get(user, 1_000)
+
+    link = Link(
+        [assign(*arms) for arms in plan],
+        aggregation=aggregation,
+        lost=lost,
+        order=np.random.default_rng(order),
+    ).run()
+    assert link.status
+    # what was under way to a group when it was given up
+    assert set(link.refused) <= ({"out-of-turn"} if link.gone else set())
+    seen = link.verdict()
+    assert not seen.violations
+    assert seen.smallest is None or seen.smallest >= 3
+    for (user, arm), found in link.learner.learned.items():
+        assert {mean for mean, _ in found} == {Link.reward(user, arm)}
+    for user in set(range(10)) - link.gone:
+        assert link.pulls[user].sum() == link.horizon

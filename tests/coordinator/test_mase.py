@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from coordinator.mase import CentralEliminator, MaseTally
 from protocol.errors import RemoteProtocolError
@@ -94,3 +96,35 @@ def test_central_refuses_bad_samples(sample: Sample, reason: str) -> None:
     assert refusal.value.reason == reason
     assert machine.t == 0
     assert machine.sums.sum() == 0
+
+
+VOTES = st.lists(st.tuples(st.integers(0, 4), st.sets(st.integers(0, 3))), max_size=25)
+
+
+@given(VOTES, st.integers(1, 5))
+def test_the_tally_is_that_of_all_votes_counted_again_each_time(
+    votes: list[tuple[int, set[int]]], needed: int
+) -> None:
+    """Five agents, four arms: whatever is voted in whatever order, against counting it anew."""
+    machine = tally(arms=4, agents=5, needed=needed)
+    counted: set[tuple[int, int]] = set()
+    alive = [0, 1, 2, 3]
+    for agent, arms in votes:
+        vote = Received(agent, Vote(tuple(sorted(arms))))
+        if any((agent, k) in counted for k in arms):
+            with pytest.raises(RemoteProtocolError, match="duplicate-vote"):
+                machine.handle(vote, 0.0)
+            continue
+        effects = machine.handle(vote, 0.0)
+        counted |= {(agent, k) for k in arms}
+        out = []
+        for k in sorted(arms):
+            if k in alive and len(alive) > 1 and sum(arm == k for _, arm in counted) >= needed:
+                alive.remove(k)
+                out.append(k)
+        assert of(Broadcast, effects) == ([Broadcast(Eliminated(tuple(out)))] if out else [])
+        assert list(machine.alive) == alive
+        if len(alive) == 1 and out:
+            assert of(Finish, effects) == [Finish("identified", alive[0])]
+            return
+        assert of(Finish, effects) == []

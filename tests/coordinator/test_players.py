@@ -4,6 +4,8 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from coordinator.players import Medium
 from protocol.errors import RemoteProtocolError
@@ -147,3 +149,121 @@ def test_an_answer_to_a_slot_that_is_over_is_a_second_answer():
     machine.handle(Pulled((0,), 1, np.array([1.0])), 0.0)
     effects = machine.handle(Received(0, Choice(1, 0)), 0.0)
     assert effects[1:] == [Dismiss(0, "answered-twice"), Finish("missing")]
+
+
+class Slots(RuleBasedStateMachine):
+    """Players that choose, fall silent, leave and cheat, in any order, against a plain account."""
+
+    @initialize(shared=st.booleans(), collision=st.sampled_from([1, 2]), seed=st.integers(0, 1000))
+    def begin(self, shared: bool, collision: int, seed: int) -> None:
+        self.machine = medium(
+            players=4,
+            horizon=6,
+            collision=collision,
+            shared=shared,
+            on_missing="continue",
+            seed=seed,
+        )
+        self.shared, self.collision = shared, collision
+        self.chosen: dict[int, int] = {}
+        self.here = {0, 1, 2, 3}
+        self.slot = 1
+        self.earned = [0.0] * 4
+        self.over = False
+
+    @precondition(lambda self: self.over)
+    @rule(shared=st.booleans(), seed=st.integers(0, 1000))
+    def begin_again(self, shared: bool, seed: int) -> None:
+        self.begin(shared, self.collision, seed)
+
+    def take(self, effects) -> None:
+        """What the medium asks for, carried out; the rewards of arm a are (a + 1) / 8, and more."""
+        dismissed = {e.agent for e in effects if isinstance(e, Dismiss)}
+        self.here -= dismissed
+        for player in dismissed:
+            self.chosen.pop(player, None)
+        pulls = [e for e in effects if isinstance(e, Pull)]
+        self.over = any(isinstance(e, Finish) for e in effects)
+        if not self.here:
+            assert self.over
+            assert not pulls
+            return
+        # the arms are pulled exactly when everybody who is here has chosen
+        assert bool(pulls) == (self.chosen.keys() == self.here)
+        if pulls:
+            self.resolve(pulls[0])
+
+    def resolve(self, pull) -> None:
+        expected = sorted(self.chosen.values())
+        assert list(pull.arms) == (sorted(set(expected)) if self.shared else expected)
+        sums = np.array([(arm + 1) / 8 + n / 64 for n, arm in enumerate(pull.arms)])
+        effects = self.machine.handle(Pulled(pull.arms, 1, sums), 0.0)
+        told = outcomes(effects)
+        assert told.keys() == self.here
+        for player, outcome in told.items():
+            arm = self.chosen[player]
+            others = [p for p in self.here if p != player and self.chosen[p] == arm]
+            assert outcome.slot == self.slot
+            assert outcome.collided == bool(others)
+            assert outcome.payoff in (0.0, outcome.sample)
+            assert outcome.payoff == outcome.sample or others
+            assert outcome.sample in sums[[a == arm for a in pull.arms]]
+            self.earned[player] += outcome.payoff
+        paid: Counter = Counter(self.chosen[p] for p, o in told.items() if o.payoff)
+        for arm, players in Counter(self.chosen.values()).items():
+            assert paid[arm] == (1 if players == 1 or self.collision == 1 else 0)
+        (played,) = [e for e in effects if isinstance(e, Played)]
+        assert list(played.arms) == [self.chosen.get(p, -1) for p in range(4)]
+        assert self.machine.rewards == self.earned
+        self.over = any(isinstance(e, Finish) for e in effects)
+        assert self.over == (self.slot == 6)
+        self.slot += 1
+        self.chosen = {}
+
+    def someone(self, data, among) -> int:
+        return data.draw(st.sampled_from(sorted(among)))
+
+    @precondition(lambda self: not self.over)
+    @rule(data=st.data(), arm=st.integers(0, 3))
+    def choose(self, data, arm) -> None:
+        player = self.someone(data, self.here - self.chosen.keys())
+        self.chosen[player] = arm
+        self.take(self.machine.handle(Received(player, Choice(self.slot, arm)), 0.0))
+
+    @precondition(lambda self: not self.over and self.chosen)
+    @rule(data=st.data())
+    def answer_twice(self, data) -> None:
+        player = self.someone(data, self.chosen)
+        self.take(self.machine.handle(Received(player, Choice(self.slot, 0)), 0.0))
+
+    @precondition(lambda self: not self.over)
+    @rule(data=st.data())
+    def name_no_arm(self, data) -> None:
+        player = self.someone(data, self.here - self.chosen.keys())
+        self.take(self.machine.handle(Received(player, Choice(self.slot, 4)), 0.0))
+
+    @precondition(lambda self: not self.over)
+    @rule(data=st.data())
+    def leave(self, data) -> None:
+        self.take(self.machine.handle(PeerFinished(self.someone(data, self.here)), 0.0))
+
+    @precondition(lambda self: not self.over)
+    @rule()
+    def fall_silent(self) -> None:
+        silent = self.here - self.chosen.keys()
+        effects = self.machine.handle(TimerFired(), 0.0)
+        assert {e.agent for e in effects if isinstance(e, Dismiss)} == silent
+        self.take(effects)
+
+    @precondition(lambda self: not self.over)
+    @rule(data=st.data(), ahead=st.integers(1, 3))
+    def choose_ahead(self, data, ahead) -> None:
+        before = repr(self.machine)
+        with pytest.raises(RemoteProtocolError, match="out-of-turn"):
+            self.machine.handle(
+                Received(self.someone(data, self.here), Choice(self.slot + ahead, 0)), 0.0
+            )
+        assert repr(self.machine) == before
+
+
+TestSlots = Slots.TestCase

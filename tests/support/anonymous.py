@@ -125,7 +125,8 @@ class Link:
     """Server and players with a queue in between; rewards come from `reward(user, arm, count)`.
 
     `lost(user, message)` says whether a user vanishes instead of sending this message; `altered`
-    may replace one. Everything sent is captured.
+    may replace one. Messages arrive as they were sent, or each time from one of the links that
+    `order` chooses: a link keeps its own order. Everything sent is captured.
     """
 
     def __init__(
@@ -135,6 +136,7 @@ class Link:
         aggregation: Any = "masked",
         lost: Callable[[int, Message], bool] = lambda user, message: False,
         altered: Callable[[int, Message], Message] = lambda user, message: message,
+        order: np.random.Generator | None = None,
     ) -> None:
         self.horizon = 400
         self.players = players(users, aggregation, self.horizon)
@@ -142,10 +144,10 @@ class Link:
         self.server = AnonymousServer(
             users, 3, self.horizon, 3, 8, aggregation, self.learner, np.random.default_rng(4)
         )
-        self.lost, self.altered = lost, altered
+        self.lost, self.altered, self.order = lost, altered, order
         self.gone: set[int] = set()
         self.capture = Capture()
-        self.queue: deque[tuple[int, int, Message]] = deque()
+        self.queue: deque[tuple[int, int, Message | None]] = deque()
         self.notes: list[Note] = []
         self.refused: Counter[str] = Counter()
         self.pulls = np.zeros((users, 3), dtype=int)
@@ -155,8 +157,11 @@ class Link:
         self.take(COORDINATOR, self.server.handle(Started(), 0.0))
         for player in self.players:
             self.take(player.rank, player.handle(Started(), 0.0))
-        while self.queue:
-            source, target, message = self.queue.popleft()
+        while self.queue and not self.status:
+            source, target, message = self.next()
+            if message is None:
+                self.take(COORDINATOR, self.server.handle(PeerFinished(source), 0.0))
+                continue
             machine = self.server if target == COORDINATOR else self.players[target]
             if target in self.gone:
                 continue
@@ -165,6 +170,18 @@ class Link:
             except RemoteProtocolError as error:
                 self.refused[error.reason] += 1
         return self
+
+    def next(self) -> tuple[int, int, Message | None]:
+        """What arrives next; None in place of a message is the end of its sender."""
+        if self.order is None:
+            return self.queue.popleft()
+        heads: dict[tuple[int, int], int] = {}
+        for index, (source, target, _) in enumerate(self.queue):
+            heads.setdefault((source, target), index)
+        chosen = list(heads.values())[int(self.order.integers(len(heads)))]
+        found = self.queue[chosen]
+        del self.queue[chosen]
+        return found
 
     def take(self, source: int, effects: Any) -> None:
         for effect in effects:
@@ -182,7 +199,7 @@ class Link:
                 case Finish(status) if source == COORDINATOR:
                     self.status = status
                 case Finish():
-                    self.take(COORDINATOR, self.server.handle(PeerFinished(source), 0.0))
+                    self.queue.append((source, COORDINATOR, None))
 
     def send(self, source: int, to: int, message: Message) -> None:
         if source in self.gone:
@@ -190,7 +207,7 @@ class Link:
         if source != COORDINATOR:
             if self.lost(source, message):
                 self.gone.add(source)
-                self.take(COORDINATOR, self.server.handle(PeerFinished(source), 0.0))
+                self.queue.append((source, COORDINATOR, None))
                 return
             message = self.altered(source, message)
         frame = encode(message, run=0, source=source, sequence=0, now=0.0, sent=0)

@@ -1,0 +1,120 @@
+"""Every source file that decides something has a test of its own, and no test file is too long.
+
+`agent/mase.py` has `tests/agent/test_mase.py`, `posse/clocks/virtual.py` has
+`tests/clocks/test_virtual.py`. What is tested elsewhere stands in `ELSEWHERE` with the reason.
+"""
+
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+ROOMS = ("posse", "agent", "coordinator", "topologies", "protocol")
+LONGEST = 600
+
+ELSEWHERE = [
+    (
+        "kinds, values and interfaces, which decide nothing",
+        "tests/hosts/test_effects.py",
+        "protocol: errors control machine",
+        "posse: errors log",
+        "posse/clocks: pace lockstep wall",
+        "posse/engines: base place",
+        "posse/hosts: agent_setup",
+        "posse/measure: status",
+        "posse/results: base facts field measures",
+        "posse/systems: base context network",
+    ),
+    (
+        "a family's wiring, and its words on a run: every system is run whole",
+        "tests/runs/test_golden.py",
+        "posse/measure: account",
+        "posse/results: anonymous assembly cooperative federated lab mase players result",
+        "posse/systems: cooperative lone mase",
+    ),
+    (
+        "theory of each system: no run is above its bound",
+        "tests/theory/test_bounds.py",
+        "posse/claims: anonymous lone mase",
+        "posse/theory: anonymous lone",
+    ),
+    (
+        "what experiments are made of: every experiment is run",
+        "tests/papers/test_conduct.py",
+        "posse/papers: experiment noise page repetitions sample small",
+    ),
+    (
+        "parts of a page, which is read as a whole",
+        "tests/report/test_report.py",
+        "posse/report: delay drawing found network page privacy regret run_page several theory",
+        "posse/report: traffic",
+        "posse/results: notebook",
+    ),
+    (
+        "shells around sockets and processes: what they decide is in lobby, joining and links",
+        "tests/runs/test_engines.py",
+        "posse/engines: agent_link events guard inquiry local_agent memory mesh pool processes",
+        "posse/engines: remote_agent resources router socket_bytes sockets sources uplink",
+        "posse/hosts: agent_run report",
+    ),
+    (
+        "verbs that hand over, options and tables: every verb is called as users call it",
+        "tests/cli/test_exit_codes.py",
+        "posse/cli: compare extra fields keys options picture progress report security series",
+        "posse/cli: summary",
+    ),
+    ("both ends over a fake link", "tests/coordinator/test_shared.py", "agent: shared"),
+    (
+        "what posse new writes, and what that imports",
+        "tests/cli/test_new.py",
+        "posse: extend",
+        "posse/skeleton: system test",
+    ),
+]
+"""A reason, the test that shows it, and the files by folder."""
+
+
+def sources() -> list[Path]:
+    """Every source file but `__init__.py` and `__main__.py`."""
+    files = (path for room in ROOMS for path in sorted((ROOT / room).rglob("*.py")))
+    return [path.relative_to(ROOT) for path in files if not path.name.startswith("__")]
+
+
+def mirrors(source: Path) -> list[Path]:
+    """The test of the same name, and that of the folder, if it is one inside a room of `posse`."""
+    *folders, name = source.parts[1:] if source.parts[0] == "posse" else source.parts
+    own = Path("tests", *folders, f"test_{name}")
+    return [own, own.parent.with_name(f"test_{folders[-1]}.py")] if len(folders) > 1 else [own]
+
+
+def has_its_test(source: Path) -> bool:
+    """Whether one of its mirrors is there."""
+    return any((ROOT / path).is_file() for path in mirrors(source))
+
+
+def elsewhere() -> set[Path]:
+    """The files that `ELSEWHERE` names."""
+    named: set[Path] = set()
+    for _, _, *lines in ELSEWHERE:
+        for line in lines:
+            folder, _, names = line.partition(": ")
+            named |= {Path(folder, f"{name}.py") for name in names.split()}
+    return named
+
+
+def test_every_source_file_has_its_test() -> None:
+    without = {source for source in sources() if not has_its_test(source)} - elsewhere()
+    assert sorted(map(str, without)) == [], "write their tests, or say where they are tested"
+
+
+def test_what_is_tested_elsewhere_is_there_and_has_no_test_of_its_own() -> None:
+    assert [str(path) for path in elsewhere() if not (ROOT / path).is_file()] == []
+    assert [str(path) for path in elsewhere() if has_its_test(path)] == []
+    for reason, test, *_ in ELSEWHERE:
+        assert (ROOT / test).is_file(), reason
+
+
+def test_no_test_file_is_too_long() -> None:
+    lengths = {
+        str(path.relative_to(ROOT)): len(path.read_text().splitlines())
+        for path in (ROOT / "tests").rglob("*.py")
+    }
+    assert {name: lines for name, lines in lengths.items() if lines > LONGEST} == {}
