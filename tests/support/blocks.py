@@ -28,7 +28,10 @@ from markdown_it import MarkdownIt
 from posse.cli import main as cli
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY")),
+    *sorted((ROOT / "docs").glob("*.md")),
+]
 
 _MARK = re.compile(r"<!-- (file|not run): (.+?) -->\s*")
 _SAME = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE

@@ -1,0 +1,35 @@
+"""The threat model: each line has its test, or says what somebody can do."""
+
+import re
+
+import pytest
+
+from tests.support.blocks import ROOT
+
+PAGE = (ROOT / "docs/security.md").read_text()
+WHO = ["coordinator", "agent", "neighbour or relay"]
+SECTIONS = [*(f"A malicious {who}" for who in WHO), "The network", "A local user"]
+MEMORY = "Memory that a peer can fill"
+
+
+def rows(heading: str) -> list[list[str]]:
+    """The cells of a section's table, without its head."""
+    section = PAGE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    table = [line.strip("|").split(" | ") for line in section.splitlines() if line[:1] == "|"]
+    return [[cell.strip() for cell in row] for row in table[2:]]
+
+
+@pytest.mark.parametrize("heading", SECTIONS)
+def test_what_somebody_cannot_do_has_its_test(heading: str) -> None:
+    table = rows(heading)
+    assert table
+    for tries, comes, test in table:
+        can = re.match(r"(it|they) can\b", comes) is not None
+        # that the test exists is held for every page: test_names
+        assert can or re.search(r"`tests/[\w/]+\.py::\w+`", test), tries
+
+
+def test_every_buffer_has_its_peak_and_its_test() -> None:
+    for buffer, _, peak, test in rows(MEMORY):
+        assert float(peak) > 0, buffer
+        assert re.fullmatch(r"`tests/[\w/]+\.py::\w+`", test), buffer
