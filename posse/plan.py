@@ -18,10 +18,11 @@ from posse.claims.base import ClaimContext
 from posse.errors import SpecError
 from posse.security import noise
 from posse.spec.explain import convert
+from posse.spec.privacy import TOO_MUCH
 from posse.spec.runfile import Clock, RunSpec, read
 from posse.spec.topology import require_connected
 from posse.systems import System, find_system
-from posse.systems.base import LabOnly
+from posse.systems.base import Field, LabOnly
 from posse.systems.network import Network, unlinked
 from posse.theory.bounds import Bound
 from protocol.machine import COORDINATOR, Parameters
@@ -122,6 +123,8 @@ def prepare(source: Source) -> Plan:
         case _:
             return prepare(read(source))
     system = find_system(spec.system, own_code.folders_of(spec.base, spec.path))
+    if spec.mode == "field" and isinstance(system.field, Field):
+        spec = msgspec.structs.replace(spec, parameters={**system.field.safer, **spec.parameters})
     plan = Plan(
         spec=spec,
         system=system,
@@ -214,3 +217,8 @@ def _check_field(plan: Plan) -> None:
         raise SpecError("engine.clock", f"'{plan.clock}' is the lab's; delete it")
     if not isinstance(spec.arms, CsvArms | PythonArms):
         raise SpecError("arms.kind", "must be csv or python in the field: rewards are real there")
+    epsilon = plan.claim.epsilon
+    if epsilon is not None and not epsilon <= spec.privacy.budget:
+        raise SpecError(
+            "parameters.epsilon", TOO_MUCH.format(epsilon, spec.privacy.budget, "[privacy] budget")
+        )

@@ -18,7 +18,20 @@ def add(commands: Commands) -> None:
         "--inbox", default="", metavar="ADDRESS", help="where neighbours reach this agent"
     )
     parser.add_argument(
-        "--run", type=Path, metavar="FILE", help="this machine's own run file, for its arms"
+        "--run", type=Path, metavar="FILE", help="this machine's own run file, which must be kept"
+    )
+    parser.add_argument(
+        "--data",
+        type=Path,
+        metavar="FILE",
+        help="this machine's own reward log; without --run for any run that protects each reward",
+    )
+    parser.add_argument(
+        "--budget",
+        type=_epsilon,
+        default=1.0,
+        metavar="EPSILON",
+        help="with --data alone: what one reward may cost in its whole life (default: 1)",
     )
     parser.add_argument(
         "--set", action="append", default=[], metavar="PATH=VALUE", help="as for posse run"
@@ -37,12 +50,23 @@ def add(commands: Commands) -> None:
     parser.set_defaults(command=run)
 
 
+def _epsilon(text: str) -> float:
+    """A budget."""
+    from posse.spec.privacy import MOST
+
+    epsilon = float(text)
+    if not 0 < epsilon <= MOST:
+        raise argparse.ArgumentTypeError(f"is {text}; it must be above 0 and at most {MOST:g}")
+    return epsilon
+
+
 def run(options: argparse.Namespace) -> int:
     """Join, take part in every run, leave."""
     from posse.engines.platform import require_processes
 
     require_processes()
     from posse import log
+    from posse.arms.csv import CsvArms
     from posse.engines.remote_agent import remote_agent
     from posse.plan import prepare
     from posse.security import keys
@@ -59,14 +83,20 @@ def run(options: argparse.Namespace) -> int:
     who = f"agent {rank}" if rank >= 0 else "agent"
     log.begin(who, pair is None, volume.level(options))
     security.warn(options)
-    own = prepare(read(options.run, options.set)) if options.run else None
+    plan = prepare(read(options.run, options.set)) if options.run else None
+    if options.data is not None and not options.data.is_file():
+        raise InputError(f"--data {options.data}: there is no such file")
+    if plan is not None and options.data is not None and not isinstance(plan.spec.arms, CsvArms):
+        raise InputError("--data is for arms of kind csv, and the run file has others")
     return remote_agent(
         options.join,
         rank,
         keys=pair,
         inbox=options.inbox,
-        plan=own,
         wait=options.wait,
+        plan=plan,
+        data=options.data,
+        budget=options.budget,
         lab=options.lab,
     ).serve()
 

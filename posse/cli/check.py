@@ -35,6 +35,8 @@ def run(options: argparse.Namespace) -> None:
     for line in (claim.says, records(spec, claim), spec.arms.ends, illustrates):
         if line:
             print(f"         {line}")
+    if checked.field:
+        print(f"  privacy: {spec.privacy.says}")
     for advice in checked.advice():
         print(f"  warning: {advice}")
     if absent := checked.missing():

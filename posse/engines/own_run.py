@@ -12,34 +12,90 @@ from posse.engines.joining import Orders
 from posse.errors import PosseError
 from posse.hosts.agent_setup import AgentSetup
 from posse.plan import Plan
+from posse.spec.privacy import TOO_MUCH, PrivacySpec
 
 
-class OwnRun(Orders):
-    """This machine's own run file, as a `plan`: its arms are used, and the rest must be as told.
+class TheirRun(Orders):
+    """The coordinator's run, by an agent without a run file: simulated rewards, if any.
 
-    Without one the coordinator's is followed, with paths relative to `folder`; code is not taken
-    from it. `lab` lets real rewards (arms csv, python) be protected by the lab's noise, which is
-    none against whoever knows the seed.
+    No path and no code from the network is opened.
     """
 
-    def __init__(self, plan: Plan | None, folder: str, *, lab: bool) -> None:
+    def accept(self, setup: AgentSetup) -> AgentSetup:
+        """See `Orders`."""
+        if isinstance(setup.arms, CsvArms | PythonArms):
+            raise PosseError(
+                f"the coordinator's run file has arms of kind {_kind(setup.arms)}, and no path and "
+                "no code from the network is opened; start the agent with --run RUN.toml, its own "
+                "run file, or with --data FILE, its own reward log"
+            )
+        return setup
+
+    def remarks(self, setup: AgentSetup) -> list[Log]:
+        """See `Orders`: in the field, what this agent is about to give away."""
+        if setup.mode != "field":
+            return []
+        claim = setup.claim
+        remarks = [Log(logging.INFO, f"{claim.mechanism}: {claim.says}")]
+        if claim.mechanism == "none":
+            remarks.insert(0, Log(logging.WARNING, f"{setup.system} protects no rewards"))
+        if not isinstance(setup.arms, int) and setup.arms.ends:
+            remarks.append(Log(logging.INFO, setup.arms.ends))
+        return remarks
+
+
+class OwnData(TheirRun):
+    """The coordinator's run on a reward log of this machine's, if it protects each reward.
+
+    `path` is the log. Of the coordinator's arms only their number and `clip` are taken.
+    """
+
+    def __init__(self, path: str, privacy: PrivacySpec, *, lab: bool) -> None:
+        self._path = path
+        self._privacy = privacy
+        self._lab = lab
+
+    def accept(self, setup: AgentSetup) -> AgentSetup:
+        """See `Orders`."""
+        if isinstance(setup.arms, int):
+            raise PosseError(
+                f"in {setup.system} the coordinator keeps the arms, and --data has no use; "
+                "start the agent without it"
+            )
+        clip = setup.arms.clip if isinstance(setup.arms, CsvArms | PythonArms) else None
+        arms = CsvArms(path=self._path, count=setup.arm_count, clip=clip)
+        refuse_lab(setup, arms, allowed=self._lab)
+        claim = setup.claim
+        if setup.mode == "field" and (not claim.holds or claim.epsilon is None):
+            raise PosseError(
+                f"{setup.system} protects no reward by noise: {claim.note} An agent takes part in "
+                "such a run only by its own run file (--run RUN.toml)"
+            )
+        if setup.mode == "field" and (claim.epsilon or 0.0) > self._privacy.budget:
+            raise PosseError(TOO_MUCH.format(claim.epsilon, self._privacy.budget, "--budget"))
+        return msgspec.structs.replace(setup, arms=arms, base="/")
+
+
+class OwnRun(TheirRun):
+    """This machine's own run file, as a `plan`: its arms are used, and the rest must be as told.
+
+    `path`, if any, is where this machine has the reward log, whatever the run file says. `lab` lets
+    real rewards (arms csv, python) be protected by the lab's noise, which is none against whoever
+    knows the seed.
+    """
+
+    def __init__(self, plan: Plan, path: str = "", *, lab: bool) -> None:
         self._plan = plan
-        self._folder = folder
+        self._arms = plan.spec.arms
+        if path and isinstance(self._arms, CsvArms):
+            self._arms = msgspec.structs.replace(self._arms, path=path)
         self._lab = lab
 
     def accept(self, setup: AgentSetup) -> AgentSetup:
         """See `Orders`."""
         plan = self._plan
-        if plan is None:
-            if isinstance(setup.arms, PythonArms):
-                raise PosseError(
-                    "the coordinator's run file has arms of kind python, and code is not taken "
-                    "from the network; start the agent with --run RUN.toml"
-                )
-            self._refuse_lab(setup, setup.arms)
-            return msgspec.structs.replace(setup, base=self._folder)
         spec, untold = plan.spec, plan.system.untold
-        self._refuse_lab(setup, spec.arms)
+        refuse_lab(setup, spec.arms, allowed=self._lab)
         here = {
             "system": spec.system,
             "variant": spec.variant,
@@ -56,23 +112,17 @@ class OwnRun(Orders):
             )
         if isinstance(setup.arms, int):
             return setup
-        return msgspec.structs.replace(setup, arms=spec.arms, base=spec.base)
+        return msgspec.structs.replace(setup, arms=self._arms, base=spec.base)
 
-    def _refuse_lab(self, setup: AgentSetup, arms: ArmsSpec | int) -> None:
-        if isinstance(arms, CsvArms | PythonArms) and setup.mode == "lab" and not self._lab:
-            raise PosseError(
-                "the run is a lab's: its noise is seeded, and whoever knows the seed can take it "
-                'off real rewards; put mode = "field" into the run file, or start with --lab'
-            )
 
-    def remarks(self, setup: AgentSetup) -> list[Log]:
-        """See `Orders`: in the field, what this agent is about to give away."""
-        if setup.mode != "field":
-            return []
-        claim = setup.claim
-        remarks = [Log(logging.INFO, f"{claim.mechanism}: {claim.says}")]
-        if claim.mechanism == "none":
-            remarks.insert(0, Log(logging.WARNING, f"{setup.system} protects no rewards"))
-        if not isinstance(setup.arms, int) and setup.arms.ends:
-            remarks.append(Log(logging.INFO, setup.arms.ends))
-        return remarks
+def refuse_lab(setup: AgentSetup, arms: ArmsSpec | int, *, allowed: bool) -> None:
+    """`PosseError` for real rewards in a run that is not the field's, unless that is `allowed`."""
+    if isinstance(arms, CsvArms | PythonArms) and setup.mode != "field" and not allowed:
+        raise PosseError(
+            "the run is a lab's: its noise is seeded, and whoever knows the seed can take it "
+            'off real rewards; put mode = "field" into the run file, or start with --lab'
+        )
+
+
+def _kind(arms: CsvArms | PythonArms) -> str:
+    return "csv" if isinstance(arms, CsvArms) else "python"

@@ -8,10 +8,10 @@ import zmq
 
 from posse.engines.agent_process import AgentProcess
 from posse.engines.guard import Guard, RemoteGuard
-from posse.engines.joining import Joining
+from posse.engines.joining import Joining, Orders
 from posse.engines.links import Via, directly
 from posse.engines.lookup import own_address, unresolved
-from posse.engines.own_run import OwnRun
+from posse.engines.own_run import OwnData, OwnRun, TheirRun
 from posse.engines.place import Place
 from posse.engines.selector import Selector
 from posse.engines.uplink import Uplink
@@ -21,6 +21,7 @@ from posse.measure.traffic import Delays, quantile
 from posse.plan import Plan
 from posse.security.keys import AgentKeys
 from posse.spec.fingerprint import fingerprint
+from posse.spec.privacy import PrivacySpec
 from posse.systems import get_system
 from protocol import control
 from protocol.privacy import Claim, amount, spent
@@ -79,6 +80,8 @@ def remote_agent(
     keys: AgentKeys | None = None,
     inbox: str = "",
     plan: Plan | None = None,
+    data: Path | None = None,
+    budget: float = 1.0,
     wait: float = 300.0,
     lab: bool = False,
     via: Via = directly,
@@ -88,7 +91,10 @@ def remote_agent(
     `rank` -1 lets key or coordinator choose. `inbox`: where neighbours reach this agent, a ZeroMQ
     address; "" takes any free port of the address by which this machine reaches the coordinator.
     `plan` is this machine's own run file's: its arms are used, and the rest must be as the
-    coordinator has it. `wait`: seconds without a coordinator after which the agent gives up.
+    coordinator has it. `data` is this machine's own reward log; without a `plan` it is for whatever
+    run protects each reward by `budget` (ε) at most. With neither the agent has no rewards but
+    simulated ones.
+    `wait`: seconds without a coordinator after which the agent gives up.
     `lab` lets real rewards (arms csv, python) be protected by the lab's noise, which is none
     against whoever knows the seed.
     """
@@ -104,6 +110,12 @@ def remote_agent(
         incarnation=secrets.token_bytes(8),
         configuration=fingerprint(plan.spec) if plan is not None else {},
     )
+    path = str(data.resolve()) if data is not None else ""
+    orders: Orders = TheirRun()
+    if plan is not None:
+        orders = OwnRun(plan, path, lab=lab)
+    elif path:
+        orders = OwnData(path, PrivacySpec(budget=budget), lab=lab)
     own = keys.own if keys is not None else None
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context(io_threads=1)
     selector = Selector()
@@ -112,7 +124,7 @@ def remote_agent(
         time.monotonic(),
         endpoint=endpoint,
         key=own.public if own is not None else "",
-        orders=OwnRun(plan, str(Path.cwd()), lab=lab),
+        orders=orders,
         wait=wait,
     )
     guard = RemoteGuard(context, selector, own)

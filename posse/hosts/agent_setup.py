@@ -6,6 +6,7 @@ import msgspec
 
 from posse.arms import ArmsSpec
 from posse.claims.base import ClaimContext
+from posse.spec.runfile import Clock, Mode, Variant
 from posse.systems import get_system
 from protocol.privacy import Claim
 
@@ -14,21 +15,22 @@ class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
     """All that an agent is told about a series of runs; the payload of `control.Configure`.
 
     `arms` is only their number where all agents share them. `neighbours` are names, `inboxes` their
-    addresses and `keys` their public keys where agents talk to each other. `mode`: lab or field.
+    addresses and `keys` their public keys where agents talk to each other. A mode, clock or variant
+    that is not known is refused where the setup is decoded.
     """
 
     system: str
-    variant: str
+    variant: Variant
     parameters: dict[str, Any]
     agents: int
     arms: ArmsSpec | int
     rate: float
-    clock: str
+    clock: Clock
     base: str
     neighbours: tuple[int, ...] = ()
     inboxes: dict[int, str] = {}
     keys: dict[int, str] = {}
-    mode: str = "lab"
+    mode: Mode = "lab"
     knowledge: dict[str, Any] = {}
 
     @property

@@ -15,10 +15,12 @@ _LOCAL = (
     "engine.absence",
     "engine.deadline",
     "engine.transport",
+    "privacy.budget",
+    "privacy.reuse",
     "seed",
 )
-"""What may differ: where this machine keeps its own arms, how long each end waits, and the seed,
-which an agent is told with every run."""
+"""What may differ: where this machine keeps its own arms and what it lets them cost, how long each
+end waits, and the seed, which an agent is told with every run."""
 
 
 def fingerprint(spec: RunSpec) -> dict[str, str]:

@@ -10,10 +10,13 @@ from msgspec import Meta
 from posse.arms import ArmsSpec
 from posse.errors import SpecError
 from posse.spec.activity import ActivitySpec
+from posse.spec.privacy import PrivacySpec
 from posse.spec.topology import TopologySpec, lay_out
 from topologies.graphs import Graph
 
 Clock = Literal["virtual", "slots", "wall"]
+Mode = Literal["lab", "field"]
+Variant = Literal["corrected", "printed"]
 
 
 class AgentsSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -47,13 +50,14 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     arms: ArmsSpec
     agents: AgentsSpec
     path: tuple[str, ...] = (".",)
-    mode: Literal["lab", "field"] = "lab"
+    mode: Mode = "lab"
     parameters: dict[str, Any] = {}
     topology: TopologySpec | None = None
-    variant: Literal["corrected", "printed"] = "corrected"
+    variant: Variant = "corrected"
     seed: Annotated[int, Meta(ge=0)] = 0
     repeat: Annotated[int, Meta(ge=1)] = 1
     engine: EngineSpec = EngineSpec()
+    privacy: PrivacySpec = PrivacySpec()
     base: str = "."
 
     def graph(self, run: int) -> Graph:

@@ -1,6 +1,7 @@
 """What a system is: its shape, its parameters, what it claims, and what theory says of it."""
 
-from collections.abc import Callable
+import dataclasses
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -21,10 +22,11 @@ class Field:
 
     `end` is what an agent says of its end: its "answer", where that follows from what it sent or is
     covered by the claim; that it ended but not what it found ("bare"); "nothing" where the time
-    alone would tell.
+    alone would tell. `safer`: parameters whose default in the field is another than the paper's.
     """
 
     end: End = "answer"
+    safer: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 @dataclass(frozen=True)

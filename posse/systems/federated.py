@@ -58,6 +58,9 @@ from topologies.sinks import find_sinks
 
 PAPER = "Li and Song 2022"
 
+PER_AGENT = Field(safer={"noise": "per_agent"})
+"""The print's Lap(1/(M ε d)) makes each message M ε-private."""
+
 
 def _check_rounds(spec: RunSpec, parameters: FederatedParameters) -> None:
     if parameters.max_rounds is not None and parameters.gap is None:
@@ -247,7 +250,7 @@ SYSTEMS = {
                 AgentRole(_cdp, (Active, Keys, Unmask)),
                 ServerRole(_cdp_server, (Means, PublicKey, Masked, Unmasked)),
             ),
-            field=Field(),
+            field=PER_AGENT,
             claim=claims.messages,
             unit_interval=UnitInterval(),
             one_form=True,
@@ -262,7 +265,7 @@ SYSTEMS = {
             parameters=DdpParameters,
             clocks=("slots",),
             shape=Mesh(AgentRole(_ddp, (Adv, Req, Data, Quiet)), Wiring(_ddp_network)),
-            field=Field(),
+            field=PER_AGENT,
             claim=claims.messages,
             unit_interval=UnitInterval(),
             check=_check_rounds,
@@ -280,7 +283,7 @@ SYSTEMS = {
                 Wiring(_hdp_network, components=True),
                 ServerRole(_hdp_server, (SinkMeans,)),
             ),
-            field=Field(),
+            field=PER_AGENT,
             claim=claims.messages,
             unit_interval=UnitInterval(),
             check=_check_rounds,

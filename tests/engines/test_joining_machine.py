@@ -43,7 +43,14 @@ AHEAD = 7_000_000_000
 """What the coordinator's clock is ahead, in nanoseconds."""
 
 SETUP = AgentSetup(
-    system="mase", variant="", parameters={}, agents=2, arms=3, rate=1.0, clock="wall", base=""
+    system="mase",
+    variant="printed",
+    parameters={},
+    agents=2,
+    arms=3,
+    rate=1.0,
+    clock="wall",
+    base="",
 )
 CONFIGURE = control.Configure(4, msgspec.msgpack.encode(SETUP))
 
@@ -343,3 +350,15 @@ def test_beside_its_coordinator_an_agent_opens_its_inbox_joins_and_waits_without
     assert script.told(CONFIGURE) == [Forget(), LinkUp(SETUP)]
     assert script.handle(NotListening(())) == [Start(SETUP)]
     assert script.told(control.Goodbye()) == [Leave()]
+
+
+@pytest.mark.parametrize(("name", "value"), [("mode", "x"), ("clock", "moon"), ("variant", "new")])
+def test_a_mode_a_clock_and_a_variant_that_nobody_knows_are_refused(name: str, value: str) -> None:
+    """Attack a17: a mode that is neither the lab's nor the field's gave real rewards away."""
+    script = Script()
+    script.joins()
+    setup = {**msgspec.to_builtins(SETUP), name: value}
+    (fail,) = script.told(control.Configure(4, msgspec.msgpack.encode(setup)))
+    assert isinstance(fail, Fail)
+    assert f"Invalid enum value '{value}'" in fail.reason
+    assert script.machine.state is State.JOINED

@@ -104,7 +104,7 @@ def joining(rank: int = -1, incarnation: bytes = b"a", **changes: Any) -> contro
 def setup(rank: int) -> AgentSetup:
     return AgentSetup(
         system="mase",
-        variant="",
+        variant="corrected",
         parameters={},
         agents=2,
         arms=3,

@@ -2,19 +2,23 @@
 
 import logging
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
+from posse.arms.csv import CsvArms
 from posse.engines.base import agent_setups
-from posse.engines.own_run import OwnRun
+from posse.engines.own_run import OwnData, OwnRun, TheirRun
 from posse.errors import PosseError
 from posse.hosts.agent_setup import AgentSetup
 from posse.plan import Plan
+from posse.spec.privacy import PrivacySpec
 from tests.support.runs import spec
 
-HERE = "/here"
 CSV = {"kind": "csv", "path": "mine-{rank}.csv", "count": 3}
+PYTHON = {"kind": "python", "target": "os:system", "count": 3}
+MINE = "/data/mine.csv"
 
 
 def told(run: Plan) -> AgentSetup:
@@ -25,24 +29,38 @@ def central(**changes: object) -> Plan:
     return spec("central", 2, engine={"clock": "wall"}, **changes)
 
 
-def test_without_a_run_file_the_coordinators_is_followed() -> None:
+def private(**changes: Any) -> AgentSetup:
+    """dp-mase in the field, ε = .5, as a coordinator says it."""
+    lab = told(spec("dp-mase", 16, arms={**CSV, "path": "/etc/{rank}"}, engine={"clock": "wall"}))
+    return msgspec.structs.replace(lab, **{"mode": "field", **changes})
+
+
+def own_data(*, budget: float = 1.0, lab: bool = False) -> OwnData:
+    return OwnData(MINE, PrivacySpec(budget=budget), lab=lab)
+
+
+def test_without_rewards_of_its_own_an_agent_follows_simulated_ones() -> None:
     setup = told(central())
-    own = OwnRun(None, HERE, lab=False)
-    assert own.accept(setup) == msgspec.structs.replace(setup, base=HERE)
+    assert TheirRun().accept(setup) == setup
 
 
-def test_without_a_run_file_code_is_not_taken_from_the_network() -> None:
-    python = {"kind": "python", "target": "os:system", "count": 3}
-    with pytest.raises(PosseError, match=r"start the agent with --run RUN\.toml"):
-        OwnRun(None, HERE, lab=True).accept(told(central(arms=python)))
+@pytest.mark.parametrize("arms", [CSV, PYTHON, CSV | {"path": "/etc/{rank}"}])
+@pytest.mark.parametrize("mode", ["lab", "field"])
+def test_no_path_and_no_code_from_the_network_is_opened(arms: dict[str, Any], mode: str) -> None:
+    setup = msgspec.structs.replace(told(central(arms=arms)), mode=mode)
+    with pytest.raises(
+        PosseError, match=r"no path and no code from the network is opened; .*--run"
+    ):
+        TheirRun().accept(setup)
 
 
 def test_with_a_run_file_its_own_arms_are_used(tmp_path: Path) -> None:
-    ours = central(arms=CSV, base=str(tmp_path))
-    setup = OwnRun(ours, HERE, lab=True).accept(
-        told(central(arms=CSV | {"path": "other-{rank}.csv"}))
-    )
+    ours = central(arms=CSV | {"clip": [0.0, 2.0]}, base=str(tmp_path))
+    theirs = told(central(arms=CSV | {"path": "other-{rank}.csv"}))
+    setup = OwnRun(ours, lab=True).accept(theirs)
     assert (setup.arms, setup.base) == (ours.spec.arms, str(tmp_path))
+    elsewhere = OwnRun(ours, MINE, lab=True).accept(theirs)
+    assert elsewhere.arms == CsvArms(path=MINE, count=3, clip=(0.0, 2.0))
 
 
 @pytest.mark.parametrize(
@@ -59,24 +77,62 @@ def test_a_coordinator_that_lies_about_the_configuration_is_left(
 ) -> None:
     setup = msgspec.structs.replace(told(central()), **change)
     with pytest.raises(PosseError, match=f"differs from {named} of this agent's own run file"):
-        OwnRun(central(), HERE, lab=False).accept(setup)
+        OwnRun(central(), lab=False).accept(setup)
 
 
-@pytest.mark.parametrize("own", [True, False])
-def test_real_rewards_are_not_given_to_the_labs_noise_unless_asked(own: bool) -> None:
+@pytest.mark.parametrize("mode", ["lab", "x"])
+def test_real_rewards_are_not_given_to_the_labs_noise_unless_asked(mode: str) -> None:
+    """Whatever is not the field is the lab: a mode that nobody knows is no way around it."""
     run = central(arms=CSV)
-    mine = run if own else None
+    setup = msgspec.structs.replace(told(run), mode=mode)
     with pytest.raises(PosseError, match="the run is a lab's: its noise is seeded"):
-        OwnRun(mine, HERE, lab=False).accept(told(run))
-    OwnRun(mine, HERE, lab=True).accept(told(run))
+        OwnRun(run, lab=False).accept(setup)
+    with pytest.raises(PosseError, match="the run is a lab's: its noise is seeded"):
+        own_data().accept(setup)
+    OwnRun(run, lab=True).accept(told(run))
+    own_data(lab=True).accept(told(run))
+
+
+def test_with_data_of_its_own_nothing_but_the_number_of_arms_and_clip_is_the_coordinators() -> None:
+    theirs = CsvArms(path="/etc/passwd", count=3, replace=True, clip=(0.0, 2.0))
+    setup = own_data().accept(private(arms=theirs))
+    assert setup.arms == CsvArms(path=MINE, count=3, clip=(0.0, 2.0))
+
+
+@pytest.mark.parametrize(
+    ("system", "parameters"),
+    [
+        ("mase", {}),
+        ("central", {}),
+        ("corrupted-elimination", {"xi": 0.1}),
+        ("explore-then-commit", {"horizon": 600, "group_size": 2}),
+        ("ucb1", {"horizon": 100}),
+    ],
+)
+def test_with_data_of_its_own_systems_that_claim_nothing_are_refused(
+    system: str, parameters: dict[str, Any]
+) -> None:
+    with pytest.raises(PosseError, match=f"{system} protects no reward by noise"):
+        own_data().accept(private(system=system, parameters=parameters))
+
+
+def test_with_data_of_its_own_epsilon_is_bounded_by_the_agents_budget() -> None:
+    own_data(budget=0.5).accept(private())
+    with pytest.raises(PosseError, match=r"would cost ε = 0\.5 and the budget is 0\.4"):
+        own_data(budget=0.4).accept(private())
+    with pytest.raises(PosseError, match="would cost ε = 1e[+]308"):
+        own_data(budget=1000.0).accept(private(parameters={"epsilon": 1e308}))
+    # what M agents' noise makes of it counts
+    printed = {"epsilon": 0.1, "horizon": 4000, "noise": "printed"}
+    with pytest.raises(PosseError, match=r"would cost ε = 1\.6"):
+        own_data().accept(private(system="cdp-mab", parameters=printed))
 
 
 def test_in_the_field_it_is_said_what_is_given_away() -> None:
-    own = OwnRun(None, HERE, lab=False)
+    own = TheirRun()
     assert own.remarks(told(central())) == []
     open_one = msgspec.structs.replace(told(central()), mode="field")
     assert own.remarks(open_one)[0].text == "central protects no rewards"
-    private = msgspec.structs.replace(told(spec("dp-mase", 16)), mode="field")
-    (claim,) = own.remarks(private)
+    claim = own.remarks(private())[0]
     assert claim.level == logging.INFO
     assert claim.text.startswith("laplace: ε = 0.5 against whoever reads all messages")

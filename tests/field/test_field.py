@@ -1,6 +1,7 @@
 """The field: its noise, what it refuses, and what leaves a process, captured on the wire."""
 
 import logging
+import math
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +122,11 @@ def test_a_bare_draw_is_refused() -> None:
         ({"engine": {"clock": "virtual"}}, "'virtual' is the lab's"),
         ({"arms": {"kind": "bernoulli", "means": [0.5, 0.1]}}, "must be csv or python"),
         ({"system": "independent", "parameters": {}}, "it sends nothing, and its end alone"),
+        ({"parameters": {"epsilon": math.inf}}, "would cost ε = inf and the budget is 10"),
+        ({"parameters": {"epsilon": 1e308}}, "would cost ε = 1e[+]308"),
+        ({"parameters": {"epsilon": 50.0}}, r"would cost ε = 50 .* is meant: \[privacy\] budget"),
+        ({"privacy": {"budget": math.inf}}, "privacy.budget"),
+        ({"privacy": {"budget": 1e308}}, "privacy.budget"),
     ],
 )
 def test_what_the_field_refuses(tmp_path: Path, changes: dict[str, Any], match: str) -> None:
@@ -128,11 +134,26 @@ def test_what_the_field_refuses(tmp_path: Path, changes: dict[str, Any], match: 
         field_spec(tmp_path, **changes)
 
 
+def test_what_is_meant_is_said(tmp_path: Path) -> None:
+    """Attack a28: an ε that protects nothing, and the M ε of the print, need a word each."""
+    meant = field_spec(tmp_path, 5, parameters={"epsilon": 50.0}, privacy={"budget": 50.0})
+    assert meant.claim.epsilon == 50.0
+    federated = {"epsilon": 0.2, "horizon": 4000}
+    silent = field_spec(tmp_path, 40, "cdp-mab", parameters=federated)
+    assert silent.claim.epsilon == 0.2
+    said = field_spec(tmp_path, 40, "cdp-mab", parameters=federated | {"noise": "printed"})
+    assert said.claim.epsilon == 8.0
+    with pytest.raises(SpecError, match="would cost ε = 12 and"):
+        field_spec(tmp_path, 60, "cdp-mab", parameters=federated | {"noise": "printed"})
+    lab = {"mode": "lab", "engine": {"clock": "slots"}, "parameters": federated}
+    assert field_spec(tmp_path, 40, "cdp-mab", **lab).claim.epsilon == 8.0
+
+
 def test_real_rewards_refuse_a_labs_noise(rewards: Path, caplog: pytest.LogCaptureFixture) -> None:
     logging.getLogger("posse").propagate = True
     lab = field_spec(rewards, mode="lab")
     c = Coordinator(lab, "tcp://127.0.0.1:*")
-    agents = [Agent(c.endpoint), Agent(c.endpoint)]
+    agents = [Agent(c.endpoint, plan=lab), Agent(c.endpoint, plan=lab)]
     assert {agent.ended() for agent in agents} <= {0, 1}
     assert "its noise is seeded" in caplog.text
     c.ended()
