@@ -30,6 +30,9 @@ MAGIC = b"po"
 VERSION = 1
 HEADER = struct.Struct("<2sBBIiIdq")
 
+SOURCE = slice(8, 12)
+"""Where the sender stands in a frame's header."""
+
 _NOW, _NOW_AT = struct.Struct("<d"), 16
 
 MAX_FRAME = 8 << 20
@@ -103,6 +106,11 @@ def kind_of(frame: bytes) -> str:
 def sent_at(frame: bytes) -> float:
     """The time in a frame's header, unchecked; 0 if the frame is too short to have one."""
     return _NOW.unpack_from(frame, _NOW_AT)[0] if len(frame) >= HEADER.size else 0.0
+
+
+def name_of(rank: int) -> bytes:
+    """A sender as it stands in a frame's header."""
+    return rank.to_bytes(4, "little", signed=True)
 
 
 class Codec:

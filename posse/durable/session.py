@@ -16,8 +16,14 @@ What follows is one of:
     A   nothing: send again all that comes after `confirmed`
     P   nothing: `number` is the last that was sent; say how far you are
 
-Integers are little-endian. What does not begin with such a mark has no number: joining, whose
-frames make sense on one connection only. It is passed on as it is.
+Integers are little-endian, and numbers go on with 0 after 2^32 - 1. What does not begin with such a
+mark has no number: joining, whose frames make sense on one connection only. It is passed on as it
+is.
+
+Where both ends are told beforehand from which number to count (agent and agent, by the
+coordinator), it is another for each session, as TCP's first numbers are: what is still under way
+from the session before is then far from what is awaited, and dropped. An inbox that many send to
+finds the sender of a frame in the frame; what carries none is signed.
 
 A frame that was taken before is dropped; one that comes too early is dropped too, and what is
 missing asked for again, with all that follows ("go back N"). Over ZeroMQ's streams that happens
@@ -33,6 +39,10 @@ _pack = _ENVELOPE.pack
 _unpack = _ENVELOPE.unpack_from
 
 _MAGIC = b"pn"
+_U32 = 0xFFFF_FFFF
+_HALF = 1 << 31
+"""A number that is less than this ahead of another is later, else earlier."""
+
 _FRAME, _CONFIRM, _AGAIN, _PROBE = (_MAGIC + b"\x01" + kind for kind in (b"F", b"C", b"A", b"P"))
 
 CONFIRM_EVERY = 64
@@ -55,14 +65,20 @@ class SessionBroken(Exception):
 
 
 class Session:
-    """See the module's text.
+    """See the module's text. Both ends count from `first`; `signature` follows what has no frame.
 
-    `taken` is the highest number taken in order. After `take` and `resume`, `replies` holds what is
-    to be handed to the connection, oldest first; whoever does so clears it.
+    `taken` is the highest number taken in order, not cut to 32 bits. After `take` and `resume`,
+    `replies` holds what is to be handed to the connection, oldest first; whoever does so clears it.
     """
 
-    def __init__(self, most_frames: int = MOST_FRAMES, most_bytes: int = MOST_BYTES) -> None:
-        self.taken = 0
+    def __init__(
+        self,
+        first: int = 0,
+        signature: bytes = b"",
+        most_frames: int = MOST_FRAMES,
+        most_bytes: int = MOST_BYTES,
+    ) -> None:
+        self.taken = first
         self.replies: list[bytes] = []
         self.resent = 0
         """Frames sent again so far."""
@@ -70,11 +86,12 @@ class Session:
         """Frames that came again so far."""
         self.bare = 0
         """Confirmations, questions and the like, which carried no frame, so far."""
-        self._sent = 0
-        self._confirmed = 0
-        self._told = 0
+        self._signature = signature
+        self._sent = first
+        self._confirmed = first
+        self._told = first
         self._asked = -1
-        self._probed = 0
+        self._probed = first
         self._repeated = -1
         self._kept: deque[bytes] = deque()
         self._bytes = 0
@@ -92,7 +109,7 @@ class Session:
         self._sent += 1
         self._kept.append(frame)
         self._told = self.taken
-        return _pack(_FRAME, self._sent, self.taken) + frame
+        return _pack(_FRAME, self._sent & _U32, self.taken & _U32) + frame
 
     @property
     def unconfirmed(self) -> int:
@@ -103,7 +120,12 @@ class Session:
         """There is a new connection, and the other end has taken so many: the rest goes again."""
         if not self._confirmed <= taken <= self._sent:
             raise SessionBroken(f"it has taken {taken}, between {self._confirmed} and {self._sent}")
-        self._forget(taken)
+        self._forget(taken - self._confirmed)
+        self._again()
+
+    def reconnected(self) -> None:
+        """There is a new connection, and nobody says what the other end has taken."""
+        self._repeated = self._confirmed  # what it asks for now is on its way
         self._again()
 
     def probe(self) -> None:
@@ -121,21 +143,22 @@ class Session:
         number = self._confirmed
         for frame in self._kept:
             number += 1
-            self.replies.append(_pack(_FRAME, number, self.taken) + frame)
+            self.replies.append(_pack(_FRAME, number & _U32, self.taken & _U32) + frame)
         self._told = self.taken
         self._asked = -1
         self.resent += len(self._kept)
 
     def _bare(self, mark: bytes, number: int = 0) -> None:
-        self.replies.append(_pack(mark, number, self.taken))
+        envelope = _pack(mark, number & _U32, self.taken & _U32)
+        self.replies.append(envelope + self._signature)
         self._told = self.taken
         self.bare += 1
 
-    def _forget(self, confirmed: int) -> None:
+    def _forget(self, frames: int) -> None:
         kept = self._kept
-        for _ in range(confirmed - self._confirmed):
+        for _ in range(frames):
             self._bytes -= len(kept.popleft())
-        self._confirmed = confirmed
+        self._confirmed += frames
 
     # --- what comes ------------------------------------------------------------------------------
 
@@ -144,32 +167,29 @@ class Session:
         if len(data) < ENVELOPE_BYTES:
             return data
         mark, number, confirmed = _unpack(data)
+        if mark != _FRAME and mark[:2] != _MAGIC:
+            return data
+        new = (confirmed - self._confirmed) & _U32
+        if new and new <= self._sent - self._confirmed:
+            self._forget(new)
+        ahead = (number - self.taken) & _U32
         if mark == _FRAME:
-            if self._confirmed < confirmed <= self._sent:
-                self._forget(confirmed)
-            if number == self.taken + 1:
-                self.taken = number
-                if number - self._told >= CONFIRM_EVERY:
+            if ahead == 1:
+                self.taken += 1
+                if self.taken - self._told >= CONFIRM_EVERY:
                     self._bare(_CONFIRM)
                 return data[ENVELOPE_BYTES:]
-            self._out_of_order(number)
-            return None
-        if mark[:2] != _MAGIC:
-            return data
-        if self._confirmed < confirmed <= self._sent:
-            self._forget(confirmed)
-        if mark == _AGAIN and self._repeated != self._confirmed:
+            self._out_of_order(ahead)
+        elif mark == _AGAIN and self._repeated != self._confirmed:
             # else a peer that asks and does not read would fill our memory
             self._repeated = self._confirmed
             self._again()
-        elif mark == _PROBE and number > self.taken:
-            self._bare(_AGAIN)
         elif mark == _PROBE:
-            self._bare(_CONFIRM)
+            self._bare(_AGAIN if 0 < ahead < _HALF else _CONFIRM)
         return None
 
-    def _out_of_order(self, number: int) -> None:
-        if number <= self.taken:
+    def _out_of_order(self, ahead: int) -> None:
+        if not 0 < ahead < _HALF:
             self.duplicates += 1
         elif self._asked != self.taken:
             self._asked = self.taken
@@ -179,3 +199,8 @@ class Session:
 def is_numbered(data: bytes) -> bool:
     """Whether this belongs to a session; of one that was never begun here nothing is taken."""
     return data.startswith(_MAGIC) and len(data) >= ENVELOPE_BYTES
+
+
+def content(data: bytes) -> bytes:
+    """What is behind the envelope, if there is one."""
+    return data[ENVELOPE_BYTES:] if is_numbered(data) else data

@@ -158,6 +158,8 @@ class AgentProcess:
             self._happened(NotListening(self._mesh.not_listening()))
         now = time.monotonic()
         self._uplink.mind_time(now)
+        if self._mesh is not None:
+            self._mesh.mind_time(now)
         if now >= self.joining.timer:
             self._do(self.joining.fire(now))
 

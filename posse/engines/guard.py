@@ -1,16 +1,20 @@
 """Who an agent lets into its inbox, and what it shows to get into others'."""
 
 from collections import Counter
+from collections.abc import Callable
+from typing import Any
 
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
 from posse.engines.selector import Selector
-from posse.engines.sockets import HANDSHAKE_FAILURES, why_failed
+from posse.engines.sockets import HANDSHAKE_FAILURES, heartbeat, reconnect, why_failed
 from posse.hosts.agent_setup import AgentSetup
 from posse.log import LOG
 from posse.security.keys import Pair
 from posse.security.zap import Authenticator, Verdict, connect_with, serve_with
+
+_WATCHED = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | HANDSHAKE_FAILURES
 
 _FAILED_IN_A_ROW = 3
 """Handshakes of a link that fail before that is said: a neighbour is told of us at about the time
@@ -29,6 +33,11 @@ class Guard:
     """
 
     neighbours: dict[str, int] | None = None
+    watches = False
+    """Whether `link_changed` is told of each link that comes up, and of each that is down."""
+
+    def __init__(self) -> None:
+        self.link_changed: Callable[[int, bool], None] = lambda rank, up: None
 
     def know(self, setup: AgentSetup) -> None:
         """Learn who the neighbours are."""
@@ -44,14 +53,17 @@ class Guard:
 
 
 class RemoteGuard(Guard):
-    """Between machines: says which neighbour does not let this agent in.
+    """Between machines: watches the links, and says which neighbour does not let this agent in.
 
     With keys (`own` is this agent's pair) it lets in only those that the coordinator named.
     """
 
+    watches = True
+
     def __init__(
         self, context: zmq.Context[zmq.Socket[bytes]], selector: Selector, own: Pair | None
     ) -> None:
+        super().__init__()
         self._context = context
         self._selector = selector
         self._own = own
@@ -93,26 +105,35 @@ class RemoteGuard(Guard):
         if self._own is not None:
             connect_with(socket, self._own.public, self._own.secret, self._keys[rank])
         socket.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
-        monitor = socket.get_monitor_socket(HANDSHAKE_FAILURES)
+        reconnect(socket)
+        heartbeat(socket)
+        monitor = socket.get_monitor_socket(_WATCHED)
         if monitor not in self._monitors:
             self._monitors.add(monitor)
-            self._selector.watch(monitor, lambda: self._trouble(monitor))
+            self._selector.watch(monitor, lambda: self._happened(monitor))
 
-    def _trouble(self, monitor: zmq.Socket[bytes]) -> None:
-        """A neighbour did not let us in; it may not have been told of us yet."""
+    def _happened(self, monitor: zmq.Socket[bytes]) -> None:
         while monitor.poll(0):
             event = recv_monitor_message(monitor)
             address = event["endpoint"].decode()
-            self._failures[address] += 1
-            if self._failures[address] == _FAILED_IN_A_ROW:
-                LOG.warning(
-                    "agent %s at %s does not let this agent in: %s",
-                    self._ranks.get(address, "?"),
-                    address,
-                    why_failed(event["value"])
-                    if event["event"] == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
-                    else "it was not told of this agent's key; are both from one posse keys?",
-                )
+            rank = self._ranks.get(address)
+            if event["event"] & HANDSHAKE_FAILURES:
+                self._not_let_in(event, address, rank)
+            elif rank is not None:
+                self.link_changed(rank, event["event"] == zmq.EVENT_HANDSHAKE_SUCCEEDED)
+
+    def _not_let_in(self, event: Any, address: str, rank: int | None) -> None:
+        """A neighbour did not let us in; it may not have been told of us yet."""
+        self._failures[address] += 1
+        if self._failures[address] == _FAILED_IN_A_ROW:
+            LOG.warning(
+                "agent %s at %s does not let this agent in: %s",
+                "?" if rank is None else rank,
+                address,
+                why_failed(event["value"])
+                if event["event"] == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
+                else "it was not told of this agent's key; are both from one posse keys?",
+            )
 
     def close(self) -> None:
         """See `Guard`."""

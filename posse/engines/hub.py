@@ -2,6 +2,7 @@
 
 import math
 import os
+import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -31,6 +32,7 @@ from posse.engines.roster import Peer, Roster
 from posse.engines.router import Router
 from posse.engines.selector import Selector
 from posse.engines.snapshot import Snapshot
+from posse.engines.sockets import PROBE_EVERY
 from posse.errors import PosseError, RunFailed
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
@@ -44,9 +46,6 @@ from protocol.wire import Message, kind_of
 _LOOK = 0.02
 """Seconds between looks at whatever is not a frame. A poll of everything before each frame would
 double what a frame costs."""
-
-_PROBE = 1.0
-"""Seconds between looks whether what was sent is confirmed."""
 
 _FAREWELL = 5.0
 """Seconds for agents far away to confirm that they were let go."""
@@ -115,7 +114,12 @@ class Hub:
         self._until(lambda: self.lobby.complete)
 
     def configure(self, setups: Sequence[AgentSetup]) -> None:
-        """Tell every agent what it may know, and wait until each is ready."""
+        """Tell every agent what it may know, and wait until each is ready.
+
+        Their sessions with each other begin anew.
+        """
+        first = secrets.randbits(32)
+        setups = [msgspec.structs.replace(setup, first=first) for setup in setups]
         self._do(self.lobby.configure(setups, time.monotonic()))
         self._until(lambda: self.lobby.complete)
 
@@ -258,7 +262,7 @@ class Hub:
             self._bury_at = now + _LAST_WORDS
 
     def _probe(self, now: float) -> None:
-        self._probe_at = now + _PROBE
+        self._probe_at = now + PROBE_EVERY
         for member in self.lobby.roster.members.values():
             if member.connection >= 0:
                 member.session.probe()

@@ -17,14 +17,20 @@ could ask for what is meant for another.
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import ClassVar, Protocol
 
 import zmq
 
+from posse.durable.session import ENVELOPE_BYTES, Session, SessionFull, content
 from posse.engines.joining import LINK_DEADLINE
 from posse.engines.sockets import configure
+from posse.errors import RunFailed
 from posse.hosts.endpoint import NEIGHBOURS
-from protocol.wire import MAGIC
+from protocol.wire import MAGIC, SOURCE, name_of
+
+_SIGNED = slice(ENVELOPE_BYTES + SOURCE.start, ENVELOPE_BYTES + SOURCE.stop)
+"""Where the sender stands in what comes; in what is no frame a session's signature has it there."""
 
 Prepare = Callable[[zmq.Socket[bytes], int], None]
 """Makes a socket ready for the connection that is made next, to this neighbour."""
@@ -52,8 +58,23 @@ class Links(Protocol):
 
     inbox_type: ClassVar[int]
 
-    def connect(self, inboxes: dict[int, str]) -> Mapping[int, Link]:
-        """Open what is missing of the ways to these neighbours, and close what is too many."""
+    def connect(self, inboxes: dict[int, str], rank: int, first: int) -> Mapping[int, Link]:
+        """Open what is missing of the ways to these neighbours, and close what is too many.
+
+        New sessions begin over all of them, in the name of `rank`, whose frames count from `first`.
+        """
+        ...
+
+    def take(self, sender: int | None, data: bytes) -> bytes | None:
+        """The frame in what came to the inbox, if it is due; `sender` is None if it must say so."""
+        ...
+
+    def changed(self, neighbour: int, *, up: bool) -> None:
+        """The connection to this neighbour was lost, or there is a new one; where that is known."""
+        ...
+
+    def probe(self) -> None:
+        """To be called now and then: ask who confirms nothing."""
         ...
 
     def not_listening(self) -> tuple[int, ...]:
@@ -83,7 +104,7 @@ _NAME = b"agent %d"
 
 
 class EachLink:
-    """One PUSH socket per neighbour. It keeps frames until the neighbour's inbox takes them."""
+    """One PUSH socket per neighbour, and a session over it and the neighbour's own to us."""
 
     inbox_type: ClassVar[int] = zmq.PULL
 
@@ -92,38 +113,112 @@ class EachLink:
         context: zmq.Context[zmq.Socket[bytes]],
         prepare: Prepare,
         via: Via = directly,
+        watched: bool = False,
     ) -> None:
         self._context = context
         self._prepare = prepare
         self._via = via
         self._sockets: dict[int, zmq.Socket[bytes]] = {}
-        self._ways: dict[int, Link] = {}
         self._addresses: dict[int, str] = {}
+        self._ways: dict[bytes, _Way] = {}
+        self._watched = watched
+        self._up: set[int] = set()
 
-    def connect(self, inboxes: dict[int, str]) -> Mapping[int, Link]:
+    def connect(self, inboxes: dict[int, str], rank: int, first: int) -> Mapping[int, Link]:
         """See `Links`."""
-        for rank in [r for r, old in self._addresses.items() if inboxes.get(r) != old]:
-            self._sockets.pop(rank).close()
-            del self._ways[rank], self._addresses[rank]
-        for rank, address in inboxes.items():
-            if rank not in self._ways:
+        for neighbour in [r for r, old in self._addresses.items() if inboxes.get(r) != old]:
+            self._sockets.pop(neighbour).close()
+            self._up.discard(neighbour)
+            del self._addresses[neighbour]
+        for neighbour, address in inboxes.items():
+            if neighbour not in self._sockets:
                 socket = self._context.socket(zmq.PUSH)
                 configure(socket, deadline=LINK_DEADLINE)
-                self._prepare(socket, rank)
+                self._prepare(socket, neighbour)
                 socket.connect(address)
-                self._sockets[rank] = socket
-                self._ways[rank] = self._via(rank, socket)
-                self._addresses[rank] = address
-        return {**self._ways, NEIGHBOURS: _Each(tuple(self._ways.values()))}
+                self._sockets[neighbour] = socket
+                self._addresses[neighbour] = address
+        signature = bytes(SOURCE.start) + name_of(rank)
+        away = self.not_listening()
+        self._ways = {
+            name_of(n): _Way(n, socket, Session(first, signature), n not in away)
+            for n, socket in self._sockets.items()
+        }
+        ways = {way.neighbour: self._via(way.neighbour, way) for way in self._ways.values()}
+        return {**ways, NEIGHBOURS: _Each(tuple(ways.values()))}
+
+    def take(self, sender: int | None, data: bytes) -> bytes | None:
+        """See `Links`."""
+        way = self._ways.get(data[_SIGNED] if sender is None else name_of(sender))
+        if way is None:
+            return content(data)  # a stranger's, which the host refuses
+        session = way.session
+        frame = session.take(data)
+        if session.replies:
+            way.answer()
+        return frame
+
+    def probe(self) -> None:
+        """See `Links`."""
+        for way in self._ways.values():
+            way.probe()
+
+    def changed(self, neighbour: int, *, up: bool) -> None:
+        """See `Links`."""
+        (self._up.add if up else self._up.discard)(neighbour)
+        if (way := self._ways.get(name_of(neighbour))) is not None:
+            way.changed(up=up)
 
     def not_listening(self) -> tuple[int, ...]:
-        """See `Links`: what is sent waits for whoever is not there yet."""
-        return ()
+        """See `Links`: where nobody watches, what is sent waits for who is not there yet."""
+        return tuple(n for n in self._sockets if n not in self._up) if self._watched else ()
 
     def close(self) -> None:
         """See `Links`."""
         for socket in self._sockets.values():
             socket.close()
+
+
+class _Way:
+    """To one neighbour: its socket takes the frames of the session."""
+
+    def __init__(
+        self, neighbour: int, socket: zmq.Socket[bytes], session: Session, up: bool
+    ) -> None:
+        self.neighbour = neighbour
+        self.session = session
+        self._socket = socket
+        self._up = up
+
+    def send(self, data: bytes, /) -> None:
+        """See `Link`."""
+        try:
+            numbered = self.session.wrap(data)
+            if self._up:
+                self._socket.send(numbered)
+        except (zmq.Again, SessionFull):
+            raise RunFailed(f"agent {self.neighbour} does not take what it is sent") from None
+
+    def changed(self, *, up: bool) -> None:
+        """There is no connection any more, or a new one."""
+        self._up = up
+        if up:
+            self.session.reconnected()
+            self.answer()
+
+    def probe(self) -> None:
+        """Ask, if nothing is confirmed; who is not there is not asked."""
+        if self._up:
+            self.session.probe()
+            self.answer()
+
+    def answer(self) -> None:
+        """Send what the session wants sent; what does not get through is asked for again."""
+        if self._up:
+            for data in self.session.replies:
+                with suppress(zmq.Again):
+                    self._socket.send(data, zmq.NOBLOCK)
+        self.session.replies.clear()
 
 
 class _Each:
@@ -152,6 +247,7 @@ class OneToAll:
         context: zmq.Context[zmq.Socket[bytes]],
         prepare: Prepare,
         via: Via = directly,
+        watched: bool = False,
     ) -> None:
         self._prepare = prepare
         self.socket: zmq.Socket[bytes] = context.socket(zmq.XPUB)
@@ -163,18 +259,28 @@ class OneToAll:
         self._addresses: dict[int, str] = {}
         self._listening: set[bytes] = set()
 
-    def connect(self, inboxes: dict[int, str]) -> Mapping[int, Link]:
+    def connect(self, inboxes: dict[int, str], rank: int, first: int) -> Mapping[int, Link]:
         """See `Links`."""
         self._subscriptions()
-        for rank in [r for r, old in self._addresses.items() if inboxes.get(r) != old]:
-            self.socket.disconnect(self._addresses.pop(rank))
-            self._listening.discard(_NAME % rank)
-        for rank, address in inboxes.items():
-            if rank not in self._addresses:
-                self._prepare(self.socket, rank)
+        for neighbour in [r for r, old in self._addresses.items() if inboxes.get(r) != old]:
+            self.socket.disconnect(self._addresses.pop(neighbour))
+            self._listening.discard(_NAME % neighbour)
+        for neighbour, address in inboxes.items():
+            if neighbour not in self._addresses:
+                self._prepare(self.socket, neighbour)
                 self.socket.connect(address)
-                self._addresses[rank] = address
+                self._addresses[neighbour] = address
         return self._ways
+
+    def take(self, sender: int | None, data: bytes) -> bytes | None:
+        """See `Links`."""
+        return data
+
+    def changed(self, neighbour: int, *, up: bool) -> None:
+        """See `Links`: a new subscription says as much."""
+
+    def probe(self) -> None:
+        """See `Links`."""
 
     def not_listening(self) -> tuple[int, ...]:
         """See `Links`."""

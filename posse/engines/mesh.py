@@ -7,7 +7,7 @@ import zmq
 from posse.engines.guard import Guard
 from posse.engines.joining import LINK_DEADLINE
 from posse.engines.links import EachLink, Link, Links, OneToAll, Via, listen
-from posse.engines.sockets import configure
+from posse.engines.sockets import PROBE_EVERY, configure
 from posse.hosts.agent_setup import AgentSetup
 from posse.security.zap import key_of
 from protocol.wire import sent_at
@@ -49,7 +49,9 @@ class Mesh:
             self.inbox.close()
             raise
         self.address = self.inbox.getsockopt_string(zmq.LAST_ENDPOINT)
-        self._links: Links = kind(context, guard.link, via)
+        self._probe_at = 0.0
+        self._links: Links = kind(context, guard.link, via, guard.watches)
+        guard.link_changed = self._link_changed
 
     def rename(self, rank: int) -> None:
         """This agent has another rank now."""
@@ -59,7 +61,7 @@ class Mesh:
     def connect(self, setup: AgentSetup) -> Mapping[int, Link]:
         """Connect to the neighbours of this setup; the ways to them, by target."""
         self._guard.know(setup)
-        return self._links.connect(setup.inboxes)
+        return self._links.connect(setup.inboxes, self._rank, setup.first)
 
     def not_listening(self) -> tuple[int, ...]:
         """The neighbours that would not hear yet what is sent."""
@@ -92,16 +94,31 @@ class Mesh:
             pass
         return frames
 
+    def _link_changed(self, neighbour: int, up: bool) -> None:
+        self._links.changed(neighbour, up=up)
+
     def _receive(self, flags: int) -> tuple[int | None, bytes]:
         """The next frame of a neighbour; `zmq.Again` if there is none."""
         neighbours = self._guard.neighbours
-        if neighbours is None:
-            return None, self.inbox.recv(flags)
+        receive, take = self.inbox.recv, self._links.take
+        sender = None
         while True:
-            part = self.inbox.recv(flags, copy=False)
-            sender = neighbours.get(key_of(part))
-            if sender is not None:
-                return sender, part.bytes
+            if neighbours is None:
+                data = receive(flags)
+            else:
+                part = receive(flags, copy=False)
+                sender = neighbours.get(key_of(part))
+                if sender is None:
+                    continue
+                data = part.bytes
+            if (frame := take(sender, data)) is not None:
+                return sender, frame
+
+    def mind_time(self, now: float) -> None:
+        """Now and then see to it that what was sent is confirmed."""
+        if now >= self._probe_at:
+            self._probe_at = now + PROBE_EVERY
+            self._links.probe()
 
     def close(self) -> None:
         """Close inbox and links."""

@@ -29,7 +29,8 @@ class Router:
         self._context = zmq.Context(io_threads=1)
         self._socket: zmq.Socket[bytes] = self._context.socket(zmq.ROUTER)
         configure(self._socket, deadline)
-        heartbeat(self._socket, bind)
+        if not bind.startswith("ipc:"):
+            heartbeat(self._socket)
         self._socket.setsockopt(zmq.RCVTIMEO, int(patience * 1000))
         # without it what is sent to who is gone, or does not read, vanishes in silence
         self._socket.setsockopt(zmq.ROUTER_MANDATORY, 1)

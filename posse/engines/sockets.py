@@ -14,6 +14,9 @@ SILENCE_MS = 4_000
 gone without a word is noticed within 5 s. A wrong suspicion costs a new connection, over which the
 session goes on."""
 
+PROBE_EVERY = 1.0
+"""Seconds between looks whether what was sent is confirmed."""
+
 CONNECT_BACKLOG = 4_096
 
 HANDSHAKE_FAILURES = (
@@ -35,15 +38,19 @@ def configure(socket: zmq.Socket[bytes], deadline: float) -> None:
     socket.setsockopt(zmq.IMMEDIATE, 0)
 
 
-def heartbeat(socket: zmq.Socket[bytes], address: str) -> None:
+def heartbeat(socket: zmq.Socket[bytes]) -> None:
     """Notice a peer that is gone without a word, on links that may lead to another machine.
 
     Not over ipc: there a peer's end is seen at once.
     """
-    if address.startswith("ipc:"):
-        return
     socket.setsockopt(zmq.HEARTBEAT_IVL, HEARTBEAT_MS)
     socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, SILENCE_MS)
+
+
+def reconnect(socket: zmq.Socket[bytes]) -> None:
+    """How soon, and how often, a lost connection is made again."""
+    socket.setsockopt(zmq.RECONNECT_IVL, 100)
+    socket.setsockopt(zmq.RECONNECT_IVL_MAX, 2_000)
 
 
 def why_failed(code: int) -> str:

@@ -13,7 +13,14 @@ from zmq.utils.monitor import recv_monitor_message
 from posse.durable.session import Session, SessionBroken, SessionFull, is_numbered
 from posse.engines.events import Closure, Connected, Disconnected, NotLetIn
 from posse.engines.lookup import greets
-from posse.engines.sockets import HANDSHAKE_FAILURES, configure, heartbeat, why_failed
+from posse.engines.sockets import (
+    HANDSHAKE_FAILURES,
+    PROBE_EVERY,
+    configure,
+    heartbeat,
+    reconnect,
+    why_failed,
+)
 from posse.errors import PosseError, RunFailed
 from posse.security.keys import AgentKeys
 from posse.security.zap import connect_with
@@ -21,9 +28,6 @@ from posse.security.zap import connect_with
 _SEND_DEADLINE = 60.0
 _LOOK_MS = 200
 """How long a loop that listens to the coordinator alone does not look at the monitor."""
-
-_PROBE_EVERY = 1.0
-"""Seconds between looks whether what was sent is confirmed."""
 
 _WATCHED = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | HANDSHAKE_FAILURES
 
@@ -43,7 +47,6 @@ class Uplink:
         self.monitor: zmq.Socket[bytes] | None = None
         self.socket: zmq.Socket[bytes] = context.socket(zmq.DEALER)
         configure(self.socket, _SEND_DEADLINE)
-        heartbeat(self.socket, endpoint)
         self._endpoint = endpoint
         self._session = Session()
         self._up = False
@@ -51,8 +54,8 @@ class Uplink:
         self._probe_at = 0.0
         if not endpoint.startswith("ipc:"):
             self.socket.setsockopt(zmq.RCVTIMEO, _LOOK_MS)
-            self.socket.setsockopt(zmq.RECONNECT_IVL, 100)
-            self.socket.setsockopt(zmq.RECONNECT_IVL_MAX, 2_000)
+            heartbeat(self.socket)
+            reconnect(self.socket)
             self.monitor = self.socket.get_monitor_socket(_WATCHED)
         if keys is not None:
             connect_with(self.socket, keys.own.public, keys.own.secret, keys.coordinator)
@@ -99,7 +102,7 @@ class Uplink:
     def mind_time(self, now: float) -> None:
         """Now and then see to it that what was sent is confirmed."""
         if self.monitor is not None and self._up and now >= self._probe_at:
-            self._probe_at = now + _PROBE_EVERY
+            self._probe_at = now + PROBE_EVERY
             self._session.probe()
             self._answer()
 

@@ -8,6 +8,7 @@ from posse.arms import ArmsSpec
 from posse.claims.base import ClaimContext
 from posse.spec.runfile import Clock, Mode, Variant
 from posse.systems import get_system
+from protocol.control import Count
 from protocol.privacy import Claim
 
 
@@ -15,8 +16,9 @@ class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
     """All that an agent is told about a series of runs; the payload of `control.Configure`.
 
     `arms` is only their number where all agents share them. `neighbours` are names, `inboxes` their
-    addresses and `keys` their public keys where agents talk to each other. A mode, clock or variant
-    that is not known is refused where the setup is decoded.
+    addresses and `keys` their public keys where agents talk to each other; `first` is the number
+    before that of the first frame on each of these links. A mode, clock or variant that is not
+    known is refused where the setup is decoded.
     """
 
     system: str
@@ -30,6 +32,7 @@ class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
     neighbours: tuple[int, ...] = ()
     inboxes: dict[int, str] = {}
     keys: dict[int, str] = {}
+    first: Count = 0
     mode: Mode = "lab"
     knowledge: dict[str, Any] = {}
 

@@ -2,22 +2,19 @@
 numbered and counted.
 """
 
-import struct
 from collections import Counter
 from collections.abc import Callable, Collection
 
 from posse.measure.traffic import Delays, Meter
 from protocol.errors import LocalProtocolError, RemoteProtocolError
 from protocol.machine import COORDINATOR
-from protocol.wire import Codec, Header, Message, encode, read_header
+from protocol.wire import SOURCE, Codec, Header, Message, encode, read_header
 
 NEIGHBOURS = -2
 """As a frame's target: every neighbour."""
 
 BETWEEN_RUNS = -1
 """The number of no run; what is sent then says 0."""
-
-_SOURCE, _SOURCE_AT = struct.Struct("<i"), 8
 
 
 class Endpoint:
@@ -105,9 +102,8 @@ class Endpoint:
 
 def to_blame(sender: int | None, frame: bytes) -> int | None:
     """Who sent a bad frame: who the transport says, else who its header says, if it has one."""
-    if sender is None and len(frame) >= _SOURCE_AT + _SOURCE.size:
-        (source,) = _SOURCE.unpack_from(frame, _SOURCE_AT)
-        return int(source)
+    if sender is None and len(frame) >= SOURCE.stop:
+        return int.from_bytes(frame[SOURCE], "little", signed=True)
     return sender
 
 

@@ -12,6 +12,7 @@ from posse.durable.session import (
     Session,
     SessionBroken,
     SessionFull,
+    content,
     is_numbered,
 )
 
@@ -19,8 +20,8 @@ from posse.durable.session import (
 class Ends:
     """Two sessions and what is under way between them, by receiver."""
 
-    def __init__(self) -> None:
-        self.ends = (Session(), Session())
+    def __init__(self, first: int = 0) -> None:
+        self.ends = (Session(first), Session(first))
         self.under_way: tuple[list[bytes], list[bytes]] = ([], [])
         self.sent: tuple[list[bytes], list[bytes]] = ([], [])
         self.got: tuple[list[bytes], list[bytes]] = ([], [])
@@ -80,11 +81,12 @@ steps = st.lists(
 )
 
 
-@given(steps)
+@given(steps, st.sampled_from([0, 2**32 - 1, 2**32 - 20, 2**31 - 5]))
 def test_every_frame_arrives_once_and_in_order_whatever_happens_to_the_connection(
-    script: list[tuple[str, int, int]],
+    script: list[tuple[str, int, int]], first: int
 ) -> None:
-    link = Ends()
+    """Whatever the first number is, too: numbers have 32 bits."""
+    link = Ends(first)
     for what, end, at in script:
         match what:
             case "send":
@@ -166,6 +168,36 @@ def test_no_more_is_kept_than_the_bounds_say_and_what_is_refused_has_no_number()
         session.resume(2)
         assert session.unconfirmed == 0
         assert other.take(session.wrap(b"c")) == b"c"
+
+
+def test_what_the_other_end_is_not_known_to_have_goes_again_once_over_a_new_connection() -> None:
+    session, other = Session(), Session()
+    frames = [session.wrap(b"%d" % n) for n in range(3)]
+    other.take(frames[0])
+    other.confirm()
+    session.take(other.replies.pop())
+    other.take(frames[2])  # the rest of the old connection's queue
+    (asks,) = other.replies
+    session.reconnected()
+    session.take(asks)
+    assert session.replies == frames[1:]
+    assert [other.take(frame) for frame in session.replies] == [b"1", b"2"]
+
+
+def test_frames_of_the_session_before_are_dropped() -> None:
+    old, new, other = Session(first=77), Session(first=3_000_000_000), Session(first=3_000_000_000)
+    late = [old.wrap(b"late %d" % n) for n in range(3)]
+    frames = [new.wrap(b"new %d" % n) for n in range(2)]
+    got = [other.take(data) for data in (late[0], frames[0], late[1], frames[1], late[2])]
+    assert got == [None, b"new 0", None, b"new 1", None]
+
+
+def test_what_carries_no_frame_is_signed() -> None:
+    session = Session(signature=b"of 7")
+    session.confirm()
+    assert session.replies[0][ENVELOPE_BYTES:] == b"of 7"
+    assert content(Session().wrap(b"frame")) == b"frame"
+    assert content(b"frame without an envelope") == b"frame without an envelope"
 
 
 def test_an_end_that_cannot_be_the_one_it_was_is_not_resumed() -> None:

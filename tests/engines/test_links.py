@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import zmq
 
+from posse.durable.session import content
 from posse.engines.links import EachLink, Links, OneToAll, listen
 from posse.hosts.endpoint import NEIGHBOURS
 from protocol.wire import MAGIC
@@ -66,31 +67,31 @@ def test_every_neighbour_hears_every_frame_in_order(
     addresses = {rank: f"ipc://{tmp_path}/{rank}" for rank in (3, 8, 11)}
     inboxes = [wire.inbox(kind, address, rank) for rank, address in addresses.items()]
     links = wire.links(kind)
-    ways = links.connect(addresses)
+    ways = links.connect(addresses, 1, 0)
     until_heard(links, inboxes)
     frames = [MAGIC + bytes([n]) for n in range(200)]
     for frame in frames:
         ways[NEIGHBOURS].send(frame)
     for socket in inboxes:
-        assert [socket.recv() for _ in frames] == frames
+        assert [content(socket.recv()) for _ in frames] == frames
 
 
 def test_what_is_for_one_neighbour_reaches_no_other(wire: Wire, tmp_path: Path) -> None:
     addresses = {rank: f"ipc://{tmp_path}/{rank}" for rank in (0, 1)}
     first, second = (wire.inbox(EachLink, a, rank) for rank, a in addresses.items())
     links = wire.links(EachLink)
-    ways = links.connect(addresses)
+    ways = links.connect(addresses, 1, 0)
     ways[1].send(MAGIC + b"secret")
     ways[NEIGHBOURS].send(MAGIC + b"news")
-    assert [second.recv(), second.recv()] == [MAGIC + b"secret", MAGIC + b"news"]
-    assert first.recv() == MAGIC + b"news"
+    assert [content(second.recv()), content(second.recv())] == [MAGIC + b"secret", MAGIC + b"news"]
+    assert content(first.recv()) == MAGIC + b"news"
 
 
 def test_a_neighbour_that_does_not_listen_yet_is_named(wire: Wire, tmp_path: Path) -> None:
     addresses = {rank: f"ipc://{tmp_path}/{rank}" for rank in (2, 4)}
     links = wire.links(OneToAll)
     here = wire.inbox(OneToAll, addresses[2], 2)
-    ways = links.connect(addresses)
+    ways = links.connect(addresses, 1, 0)
     poller = zmq.Poller()
     poller.register(here, zmq.POLLIN)
     for _ in range(WAIT_MS // 10):
@@ -106,11 +107,11 @@ def test_a_neighbour_that_does_not_listen_yet_is_named(wire: Wire, tmp_path: Pat
 
 def test_a_neighbour_that_was_started_again_is_waited_for(wire: Wire, tmp_path: Path) -> None:
     links = wire.links(OneToAll)
-    links.connect({5: f"ipc://{tmp_path}/old"})
+    links.connect({5: f"ipc://{tmp_path}/old"}, 1, 0)
     old = wire.inbox(OneToAll, f"ipc://{tmp_path}/old", 5)
     until_heard(links, [old])
     old.close(linger=0)
-    ways = links.connect({5: f"ipc://{tmp_path}/new"})
+    ways = links.connect({5: f"ipc://{tmp_path}/new"}, 1, 0)
     assert links.not_listening() == (5,)
     new = wire.inbox(OneToAll, f"ipc://{tmp_path}/new", 5)
     until_heard(links, [new])
@@ -123,7 +124,7 @@ def test_an_agent_that_got_another_rank_listens_in_its_name(wire: Wire, tmp_path
     socket = wire.inbox(OneToAll, address, 0)
     listen(socket, 7, before=0)
     links = wire.links(OneToAll)
-    ways = links.connect({7: address})
+    ways = links.connect({7: address}, 1, 0)
     until_heard(links, [socket])
     ways[NEIGHBOURS].send(MAGIC)
     assert socket.recv() == MAGIC

@@ -27,8 +27,30 @@ RUNS = {
     "ddp-mab": lambda: federated.spec("ddp-mab", 3, {"kind": "ring"}),
 }
 
+MESHES = {"ddp-mab": lambda: federated.spec("ddp-mab", 3, {"kind": "ring"}, engine=ENGINE)}
+
+AFTER = [5, 80, 150, 250, 300, 400, 500, 550, 600, 650, 700, 750]
+"""Bytes: within the handshakes of ZeroMQ without keys and with them, and within first frames."""
+
 OF_RESETS = ("connection-dropped", "out-of-session", "handshake", "unreachable")
 """What is refused for a reset, which a run in memory has none of."""
+
+
+def run_over(plan: Plan, folder: Path | None, lasts: list[int]) -> tuple[RunRecord, list[Relay]]:
+    """A run whose agents reach each other over relays, one before each inbox."""
+    agents = plan.spec.agents.count
+    pairs = [keys.for_agent(folder, rank) if folder else None for rank in range(agents)]
+    with ExitStack() as opened:
+        with coordinator(plan, folder=folder) as engine:
+            up = [Agent(engine.endpoint, rank, keys=pair) for rank, pair in enumerate(pairs)]
+            engine.hub.gather()
+            ways = []
+            for member in engine.hub.lobby.roster.members.values():
+                ways.append(opened.enter_context(relay(member.inbox, lasts=lasts)))
+                member.inbox = ways[-1].endpoint
+            record = engine.run(plan, 0)
+        assert [agent.ended() for agent in up] == [0] * agents
+    return record, ways
 
 
 def run_with(
@@ -69,6 +91,19 @@ def test_resets_change_nothing_where_there_are_keys(tmp_path: Path) -> None:
     plan = spec("central", 3, engine=ENGINE)
     record, way = run_with(plan, {2, 9, 30}, tmp_path / "keys")
     assert way.cuts >= 3
+    assert_same_run(memory.run(plan, 0), record)
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+@pytest.mark.parametrize("name", MESHES)
+def test_links_between_agents_that_are_cut_after_some_bytes_change_nothing(
+    name: str, keyed: bool, tmp_path: Path
+) -> None:
+    plan = MESHES[name]()
+    if keyed:
+        keys.create(tmp_path / "keys", plan.spec.agents.count)
+    record, ways = run_over(plan, tmp_path / "keys" if keyed else None, AFTER)
+    assert all(way.cuts >= 5 for way in ways)
     assert_same_run(memory.run(plan, 0), record)
 
 

@@ -1,13 +1,16 @@
 """A way for TCP connections that can be cut: what is under way is lost, as at a reset."""
 
 import contextlib
+import math
 import queue
 import socket
 import struct
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+
+_Pair = tuple[socket.socket, socket.socket]
 
 _BYTES = 1 << 16
 _RESET = struct.pack("ii", 1, 0)  # SO_LINGER: a close loses what was not sent yet, and says so
@@ -16,16 +19,18 @@ _RESET = struct.pack("ii", 1, 0)  # SO_LINGER: a close loses what was not sent y
 class Relay:
     """Passes on what comes at `endpoint`, a tcp address, to `target`, another.
 
-    `delay`: seconds that each way takes.
+    `delay`: seconds that each way takes. `lasts`: the first connections are cut after so many bytes
+    from who connected.
     """
 
-    def __init__(self, target: str, delay: float = 0.0) -> None:
+    def __init__(self, target: str, delay: float = 0.0, lasts: Iterable[int] = ()) -> None:
         self._delay = delay
+        self._lasts = iter(lasts)
         host, port = target.removeprefix("tcp://").split(":")
         self._target = (host, int(port))
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=200)
         self.endpoint = f"tcp://127.0.0.1:{self._listener.getsockname()[1]}"
-        self._open: list[socket.socket] = []
+        self._open: list[_Pair] = []
         self._lock = threading.Lock()
         self._through = threading.Event()
         self._through.set()
@@ -37,13 +42,23 @@ class Relay:
     def cut(self) -> None:
         """Reset every connection; whoever connects again is let through."""
         with self._lock:
-            self.cuts += len(self._open) // 2
-            for end in self._open:
+            for pair in list(self._open):
+                self._reset(*pair)
+
+    def _reset(self, *ends: socket.socket) -> None:
+        if any(end.fileno() >= 0 for end in ends):
+            self.cuts += 1
+            for end in ends:
                 with contextlib.suppress(OSError):
                     end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-                    end.shutdown(socket.SHUT_RDWR)
-                end.close()
-            self._open.clear()
+        self._close(*ends)
+
+    def _close(self, *ends: socket.socket) -> None:
+        for end in ends:
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+        self._open = [pair for pair in self._open if set(pair) != set(ends)]
 
     def interrupt(self) -> None:
         """Cut, and accept and close at once whoever connects, until `restore`."""
@@ -73,13 +88,16 @@ class Relay:
             for end in (near, far):
                 end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with self._lock:
-                self._open += [near, far]
-            for source, sink in ((near, far), (far, near)):
-                thread = threading.Thread(target=self._pass_on, args=(source, sink), daemon=True)
+                self._open.append((near, far))
+            for pair, left in (
+                ((near, far), next(self._lasts, math.inf)),
+                ((far, near), math.inf),
+            ):
+                thread = threading.Thread(target=self._pass_on, args=(*pair, left), daemon=True)
                 self._threads.append(thread)
                 thread.start()
 
-    def _pass_on(self, source: socket.socket, sink: socket.socket) -> None:
+    def _pass_on(self, source: socket.socket, sink: socket.socket, left: float) -> None:
         late: queue.SimpleQueue[tuple[float, bytes]] = queue.SimpleQueue()
 
         def deliver() -> None:
@@ -95,16 +113,14 @@ class Relay:
         carrier.start()
         with contextlib.suppress(OSError):
             while data := source.recv(_BYTES):
+                left -= len(data)
+                if left < 0:
+                    break
                 late.put((time.monotonic() + self._delay, data))
         late.put((time.monotonic() + self._delay, b""))
         carrier.join()
         with self._lock:
-            for end in (source, sink):
-                with contextlib.suppress(OSError):
-                    end.shutdown(socket.SHUT_RDWR)
-                end.close()
-                if end in self._open:
-                    self._open.remove(end)
+            (self._reset if left < 0 else self._close)(source, sink)
 
     def close(self) -> None:
         """Cut all, and accept nobody any more."""
@@ -117,9 +133,9 @@ class Relay:
 
 
 @contextmanager
-def relay(target: str, delay: float = 0.0) -> Iterator[Relay]:
+def relay(target: str, delay: float = 0.0, lasts: Iterable[int] = ()) -> Iterator[Relay]:
     """A relay, closed at the end."""
-    way = Relay(target, delay)
+    way = Relay(target, delay, lasts)
     try:
         yield way
     finally:
