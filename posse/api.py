@@ -1,13 +1,14 @@
 """`posse.run`: one specification, all its runs, one result."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from posse.durable.capture import writing
 from posse.engines import memory
 from posse.engines.base import Observer, silent
 from posse.engines.platform import require_processes
@@ -49,6 +50,7 @@ def run(
     on_join: Callable[[int], None] = lambda joined: None,
     on_record: Callable[[RunRecord], None] = lambda record: None,
     jobs: int = 1,
+    capture: str | Path | None = None,
 ) -> Result:
     """Run a specification `repeat` times.
 
@@ -56,7 +58,8 @@ def run(
     number of `agents`, the `engine` and some `parameters` may be given anew.
     `observe` is called as messages arrive, `on_join` as agents join, `on_record` after each run.
     `jobs` processes share the runs of engine `memory`, which then cannot be observed; the result
-    is the same. (Engine `processes` is on all cores anyway.)
+    is the same. (Engine `processes` is on all cores anyway.) `capture` is a file that every frame
+    of the links is written into: `posse.testing` reads it.
     Raises `SpecError` before anything is started, `RunFailed` or `ArmsError` if a run fails.
     """
     plan = changed(
@@ -75,17 +78,18 @@ def run(
         on_record(record)
 
     numbers = range(plan.spec.repeat)
-    if plan.spec.engine.kind == "processes":
-        with processes(plan, on_join=on_join) as up:
+    with writing(capture) as tap:
+        if plan.spec.engine.kind == "processes":
+            with processes(plan, on_join=on_join, capture=tap) as up:
+                for number in numbers:
+                    keep(up.run(plan, number, observe))
+        elif jobs > 1 and len(numbers) > 1 and tap is None:
+            document = msgspec.msgpack.encode(plan.spec)
+            for record in on_all_cores(_one, [(document, number) for number in numbers], jobs):
+                keep(record)
+        else:
             for number in numbers:
-                keep(up.run(plan, number, observe))
-    elif jobs > 1 and len(numbers) > 1:
-        document = msgspec.msgpack.encode(plan.spec)
-        for record in on_all_cores(_one, [(document, number) for number in numbers], jobs):
-            keep(record)
-    else:
-        for number in numbers:
-            keep(memory.run(plan, number, observe))
+                keep(memory.run(plan, number, observe, tap))
     return result(plan, records)
 
 
@@ -113,6 +117,7 @@ def serve(
     *,
     bind: str,
     keys: "CoordinatorKeys | None" = None,
+    capture: str | Path | None = None,
     on_hub: Callable[["Hub"], None] = lambda hub: None,
     observe: Observer = silent,
     on_join: Callable[[int], None] = lambda joined: None,
@@ -128,13 +133,17 @@ def serve(
     plan = prepare(source)
     plan.require(0)
     records: list[RunRecord] = []
-    engine = processes(plan, bind=bind, token="", spawn=0, keys=keys, on_join=on_join)
-    try:
-        on_hub(engine.hub)
-    except BaseException:
-        engine.close()
-        raise
-    with engine:
+    with ExitStack() as opened:
+        tap = opened.enter_context(writing(capture))
+        engine = processes(
+            plan, bind=bind, token="", spawn=0, keys=keys, on_join=on_join, capture=tap
+        )
+        try:
+            on_hub(engine.hub)
+        except BaseException:
+            engine.close()
+            raise
+        opened.enter_context(engine)
         for number in range(plan.spec.repeat):
             records.append(engine.run(plan, number, observe))
             on_record(records[-1])

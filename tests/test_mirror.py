@@ -62,6 +62,7 @@ ELSEWHERE = [
         "posse/cli: summary",
     ),
     ("both ends over a fake link", "tests/coordinator/test_shared.py", "agent: shared"),
+    ("what shows a capture, with what writes it", "tests/cli/test_capture.py", "posse/cli: frames"),
     (
         "what posse new writes, and what that imports",
         "tests/cli/test_new.py",

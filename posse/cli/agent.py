@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from posse.cli import security, volume
-from posse.cli.options import Commands
+from posse.cli.options import Commands, add_capture
 from posse.errors import InputError
 
 
@@ -46,6 +46,7 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--lab", action="store_true", help="let a lab's seeded noise protect real rewards"
     )
+    add_capture(parser)
     security.add(parser)
     parser.set_defaults(command=run)
 
@@ -67,6 +68,7 @@ def run(options: argparse.Namespace) -> int:
     require_processes()
     from posse import log
     from posse.arms.csv import CsvArms
+    from posse.durable.capture import writing
     from posse.engines.remote_agent import remote_agent
     from posse.plan import prepare
     from posse.security import keys
@@ -88,17 +90,19 @@ def run(options: argparse.Namespace) -> int:
         raise InputError(f"--data {options.data}: there is no such file")
     if plan is not None and options.data is not None and not isinstance(plan.spec.arms, CsvArms):
         raise InputError("--data is for arms of kind csv, and the run file has others")
-    return remote_agent(
-        options.join,
-        rank,
-        keys=pair,
-        inbox=options.inbox,
-        wait=options.wait,
-        plan=plan,
-        data=options.data,
-        budget=options.budget,
-        lab=options.lab,
-    ).serve()
+    with writing(options.capture) as tap:
+        return remote_agent(
+            options.join,
+            rank,
+            keys=pair,
+            inbox=options.inbox,
+            wait=options.wait,
+            plan=plan,
+            data=options.data,
+            budget=options.budget,
+            lab=options.lab,
+            tap=tap,
+        ).serve()
 
 
 def rank_of(said: str) -> int:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from posse.cli import security, volume
-from posse.cli.options import Commands, add_result, add_run_file, plan
+from posse.cli.options import Commands, add_capture, add_result, add_run_file, plan
 from posse.errors import InputError
 
 
@@ -17,6 +17,7 @@ def add(commands: Commands) -> None:
     add_run_file(parser)
     parser.add_argument("--bind", required=True, metavar="ADDRESS", help="tcp://HOST:PORT")
     add_result(parser)
+    add_capture(parser)
     parser.add_argument(
         "--make-keys", action="store_true", help="make the keys that the folder lacks"
     )
@@ -56,7 +57,14 @@ def run(options: argparse.Namespace) -> int:
 
     @contextmanager
     def serve(source: Any, **callbacks: Any) -> Iterator[Any]:
-        served = api.serve(source, bind=options.bind, keys=pairs, on_hub=publish, **callbacks)
+        served = api.serve(
+            source,
+            bind=options.bind,
+            keys=pairs,
+            capture=options.capture,
+            on_hub=publish,
+            **callbacks,
+        )
         with served as result:
             yield result
             # it is written: who ends everybody when the first agent leaves does not spoil it

@@ -13,10 +13,12 @@ import sys
 from posse import __version__
 from posse.cli import (
     agent,
+    capture,
     check,
     compare,
     completion,
     coordinator,
+    frames,
     keys,
     listing,
     new,
@@ -43,6 +45,8 @@ VERBS = (
     report,
     compare,
     paper,
+    capture,
+    frames,
     new,
     completion,
 )

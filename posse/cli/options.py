@@ -39,6 +39,26 @@ def add_run_file(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_changes(parser: argparse.ArgumentParser) -> None:
+    """What of a run file is changed most often."""
+    parser.add_argument("--engine", choices=("processes", "memory"), help="where agents run")
+    parser.add_argument("--seed", type=int, metavar="N", help="the seed of all randomness")
+    parser.add_argument("--repeat", type=int, metavar="N", help="how many runs")
+
+
+def changes(options: argparse.Namespace) -> list[str]:
+    """These changes, as overrides."""
+    given = {"engine.kind": options.engine, "seed": options.seed, "repeat": options.repeat}
+    return [f"{path}={value}" for path, value in given.items() if value is not None]
+
+
+def add_capture(parser: argparse.ArgumentParser) -> None:
+    """Where a process of a run on several machines writes down what it sends."""
+    parser.add_argument(
+        "--capture", type=Path, metavar="FRAMES", help="write down what is sent; see posse frames"
+    )
+
+
 def add_result(parser: argparse.ArgumentParser) -> None:
     """Where the result goes."""
     parser.add_argument("--out", type=Path, metavar="DIR", help="directory of the result")

@@ -5,16 +5,14 @@ import os
 from contextlib import nullcontext
 from typing import Any
 
-from posse.cli.options import Commands, add_result, add_run_file, count, plan
+from posse.cli.options import Commands, add_changes, add_result, add_run_file, changes, count, plan
 
 
 def add(commands: Commands) -> None:
     """The verb and its options."""
     parser = commands.add_parser("run", help="run a run file: every agent, all repeats, one result")
     add_run_file(parser)
-    parser.add_argument("--engine", choices=("processes", "memory"), help="where agents run")
-    parser.add_argument("--seed", type=int, metavar="N", help="the seed of all randomness")
-    parser.add_argument("--repeat", type=int, metavar="N", help="how many runs")
+    add_changes(parser)
     parser.add_argument(
         "--jobs", type=count, metavar="N", help="processes for the repeats of engine memory (cores)"
     )
@@ -27,13 +25,7 @@ def run(options: argparse.Namespace) -> int:
     from posse import api
     from posse.cli import series
 
-    given = {
-        "engine.kind": options.engine,
-        "seed": options.seed,
-        "repeat": options.repeat,
-    }
-    overrides = [f"{path}={value}" for path, value in given.items() if value is not None]
-    checked = plan(options, *overrides)
+    checked = plan(options, *changes(options))
     checked.require()
     jobs = options.jobs or os.cpu_count() or 1
 

@@ -9,6 +9,7 @@ from typing import assert_never
 import zmq
 
 from posse import defect
+from posse.engines.base import Tap
 from posse.engines.events import (
     AskToResume,
     BeginSession,
@@ -30,16 +31,18 @@ from posse.engines.events import (
     Told,
 )
 from posse.engines.joining import Joining, State
-from posse.engines.links import Link, Via, directly
+from posse.engines.links import Link, Via, Wire, directly
 from posse.engines.mesh import Mesh
 from posse.engines.place import Place
 from posse.engines.resources import ProcessResources
 from posse.engines.selector import Selector
 from posse.engines.sources import of_this_machine
+from posse.engines.tap import TappedWire
 from posse.engines.uplink import Uplink
 from posse.errors import PosseError, RunFailed
 from posse.hosts.agent import AgentHost
 from posse.hosts.agent_setup import AgentSetup
+from posse.hosts.endpoint import NEIGHBOURS
 from posse.log import LOG
 from posse.systems import get_system
 from protocol import control
@@ -59,7 +62,8 @@ _LOOK_UP_MS = 50
 class AgentProcess:
     """Joins a coordinator, then carries its host's frames until told to leave.
 
-    `via` may put something between the host and each link, see `posse.engines.links`.
+    `via` may put something between the host and each link, see `posse.engines.links`; `tap` hears
+    what is handed to ZeroMQ.
     """
 
     def __init__(
@@ -70,6 +74,7 @@ class AgentProcess:
         joining: Joining,
         place: Place,
         via: Via = directly,
+        tap: Tap | None = None,
     ) -> None:
         self.joining = joining
         self.host: AgentHost | None = None
@@ -78,6 +83,9 @@ class AgentProcess:
         self._uplink = uplink
         self._place = place
         self._via = via
+        self._tap = tap
+        if tap is not None:
+            uplink.through(self._heard)
         self._mesh: Mesh | None = None
         self._ways: dict[int, Link] = {COORDINATOR: via(COORDINATOR, uplink)}
         self._left = False
@@ -276,9 +284,22 @@ class AgentProcess:
                 broadcasts=broadcasts,
                 patience_ms=_LOOK_UP_MS,
                 via=self._via,
+                heard=self._heard,
             )
             self._selector.watch(self._mesh.inbox, self._drain_inbox)
         return self._place.reached_at(self._mesh.address)
+
+    def _heard(self, target: int, wire: Wire) -> Wire:
+        """The wire, listened to if anybody listens."""
+
+        def ends() -> tuple[int | None, tuple[int, ...]]:
+            rank = self.joining.rank
+            source = rank if rank >= 0 else None
+            if target != NEIGHBOURS:
+                return source, (target,)
+            return source, self.host.setup.neighbours if self.host is not None else ()
+
+        return wire if self._tap is None else TappedWire(wire, self._tap, ends)
 
     def _close_mesh(self) -> None:
         if self._mesh is not None:

@@ -10,6 +10,11 @@ from posse.systems.network import Network
 
 Observer = Callable[[CoordinatorHost], None]
 
+Tap = Callable[[int | None, int | None, bytes], object]
+"""Hears every frame that is handed to a link, just before it is: who sends, to whom, and what.
+
+Ends are ranks or `COORDINATOR`, None for who has no rank yet."""
+
 
 def agent_setups(
     plan: Plan,
@@ -46,4 +51,4 @@ def silent(observer: CoordinatorHost) -> None:
     """Observe nothing."""
 
 
-__all__ = ["Observer", "RunRecord", "agent_setups", "silent"]
+__all__ = ["Observer", "RunRecord", "Tap", "agent_setups", "silent"]

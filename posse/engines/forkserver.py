@@ -17,10 +17,12 @@ import struct
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import msgspec
 import numpy.random  # noqa: F401  (loaded lazily otherwise, once in every agent)
 
+from posse.durable.capture import Capture
 from posse.engines.events import Died
 from posse.engines.local_agent import local_agent
 from posse.hosts.agent import codec_of
@@ -37,7 +39,8 @@ class Crew(msgspec.Struct, frozen=True):
     """What to fork: one agent per rank, each joining `endpoint`.
 
     `folders` are where a system of the user's own is imported from. `inbox` is the address pattern
-    for links between agents, with {rank}; "" where there are none.
+    for links between agents, with {rank}; "" where there are none. `capture` is the file that
+    frames are written into, "" for none.
     """
 
     endpoint: str
@@ -46,6 +49,7 @@ class Crew(msgspec.Struct, frozen=True):
     system: str
     folders: list[str]
     inbox: str
+    capture: str = ""
 
 
 class ForkServer:
@@ -150,7 +154,13 @@ def _fork(crew: Crew) -> dict[int, int]:
                     _take_turns()
                 inbox = crew.inbox.replace("{rank}", str(rank))
                 agent = local_agent(
-                    crew.endpoint, rank, crew.token, inbox, leash=LEASH, system=crew.system
+                    crew.endpoint,
+                    rank,
+                    crew.token,
+                    inbox,
+                    leash=LEASH,
+                    system=crew.system,
+                    tap=Capture(Path(crew.capture)) if crew.capture else None,
                 )
                 code = agent.serve()
             finally:

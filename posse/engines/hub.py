@@ -12,6 +12,7 @@ import msgspec
 
 from posse.durable.session import is_numbered
 from posse.engines.agent_link import AgentLink, outside_runs
+from posse.engines.base import Tap
 from posse.engines.events import (
     Closed,
     Died,
@@ -33,6 +34,7 @@ from posse.engines.router import Router
 from posse.engines.selector import Selector
 from posse.engines.snapshot import Snapshot
 from posse.engines.sockets import PROBE_EVERY
+from posse.engines.tap import TappedRouter
 from posse.errors import PosseError, RunFailed
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
@@ -76,6 +78,7 @@ class Hub:
         keys: CoordinatorKeys | None = None,
         configuration: dict[str, str] | None = None,
         system: str = "",
+        tap: Tap | None = None,
     ) -> None:
         self.lobby = Lobby(Roster(agents, token, keys, configuration), deadline, absence, system)
         self.on_join: Callable[[int], None] = lambda joined: None
@@ -87,7 +90,9 @@ class Hub:
         self._deaths: list[Died] = []
         self._bury_at = math.inf
         self._host: CoordinatorHost | None = None
-        self._router = Router(bind, deadline, _LOOK, keys)
+        router = (bind, deadline, _LOOK, keys)
+        rank_of = self.lobby.roster.rank_of
+        self._router = Router(*router) if tap is None else TappedRouter(tap, rank_of, *router)
         self.endpoint = self._router.endpoint
         members = self.lobby.roster.members
         self._ways = {rank: AgentLink(self._router, members, rank) for rank in range(agents)}

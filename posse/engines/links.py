@@ -53,6 +53,23 @@ def directly(target: int, link: Link) -> Link:
     return link
 
 
+class Wire(Protocol):
+    """What takes bytes for one peer, or for all neighbours at once: a ZeroMQ socket is one."""
+
+    def send(self, data: bytes, flags: int = 0, /) -> object:
+        """Hand them over."""
+        ...
+
+
+Heard = Callable[[int, Wire], Wire]
+"""What stands before the socket to this target, below the session."""
+
+
+def unheard(target: int, wire: Wire) -> Wire:
+    """Nobody listens."""
+    return wire
+
+
 class Links(Protocol):
     """An agent's ways to its neighbours; see the module's text."""
 
@@ -114,6 +131,7 @@ class EachLink:
         prepare: Prepare,
         via: Via = directly,
         watched: bool = False,
+        heard: Heard = unheard,
     ) -> None:
         self._context = context
         self._prepare = prepare
@@ -122,6 +140,7 @@ class EachLink:
         self._addresses: dict[int, str] = {}
         self._ways: dict[bytes, _Way] = {}
         self._watched = watched
+        self._heard = heard
         self._up: set[int] = set()
 
     def connect(self, inboxes: dict[int, str], rank: int, first: int) -> Mapping[int, Link]:
@@ -141,7 +160,7 @@ class EachLink:
         signature = bytes(SOURCE.start) + name_of(rank)
         away = self.not_listening()
         self._ways = {
-            name_of(n): _Way(n, socket, Session(first, signature), n not in away)
+            name_of(n): _Way(n, self._heard(n, socket), Session(first, signature), n not in away)
             for n, socket in self._sockets.items()
         }
         ways = {way.neighbour: self._via(way.neighbour, way) for way in self._ways.values()}
@@ -182,9 +201,7 @@ class EachLink:
 class _Way:
     """To one neighbour: its socket takes the frames of the session."""
 
-    def __init__(
-        self, neighbour: int, socket: zmq.Socket[bytes], session: Session, up: bool
-    ) -> None:
+    def __init__(self, neighbour: int, socket: Wire, session: Session, up: bool) -> None:
         self.neighbour = neighbour
         self.session = session
         self._socket = socket
@@ -248,10 +265,11 @@ class OneToAll:
         prepare: Prepare,
         via: Via = directly,
         watched: bool = False,
+        heard: Heard = unheard,
     ) -> None:
         self._prepare = prepare
         self.socket: zmq.Socket[bytes] = context.socket(zmq.XPUB)
-        self._ways = {NEIGHBOURS: via(NEIGHBOURS, self.socket)}
+        self._ways = {NEIGHBOURS: via(NEIGHBOURS, heard(NEIGHBOURS, self.socket))}
         configure(self.socket, deadline=LINK_DEADLINE)
         self.socket.setsockopt(zmq.XPUB_NODROP, 1)
         # a neighbour that was started again repeats the topics of the one before it

@@ -8,6 +8,7 @@ import time
 import zmq
 
 from posse.engines.agent_process import AgentProcess
+from posse.engines.base import Tap
 from posse.engines.guard import Guard
 from posse.engines.joining import Joining
 from posse.engines.links import Via, directly
@@ -26,12 +27,13 @@ def local_agent(
     leash: int | None = None,
     system: str = "",
     via: Via = directly,
+    tap: Tap | None = None,
 ) -> AgentProcess:
     """An agent of the coordinator that listens at `endpoint`.
 
     `inbox`: where neighbours reach this agent ("" if the system has no links between agents), a
     ZeroMQ address that may end in `:*`; it needs `system`. `leash` is a file descriptor whose other
-    end is closed when the agent must go.
+    end is closed when the agent must go. `via`, `tap`: see `AgentProcess`.
     """
     if leash is not None:
         threading.Thread(target=_heed, args=(leash,), daemon=True).start()
@@ -43,6 +45,7 @@ def local_agent(
         Joining(control.Join(rank, token, "", os.getpid()), time.monotonic(), system=system),
         Place(Guard(), inbox),
         via,
+        tap,
     )
 
 

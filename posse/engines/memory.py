@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from posse import defect
-from posse.engines.base import Observer, agent_setups, silent
+from posse.engines.base import Observer, Tap, agent_setups, silent
 from posse.engines.sources import of_this_machine
 from posse.errors import PosseError, RunFailed
 from posse.hosts.agent import AgentHost
@@ -23,10 +23,6 @@ from protocol.machine import COORDINATOR
 
 def _no_clock() -> int:
     return 0
-
-
-def _no_tap(source: int, target: int, frame: bytes) -> None:
-    """Nobody listens."""
 
 
 def _let(agent: AgentHost, act: Callable[..., object], *given: Any) -> None:
@@ -43,7 +39,7 @@ def run(
     plan: Plan,
     number: int,
     observe: Observer = silent,
-    tap: Callable[[int, int, bytes], None] = _no_tap,
+    tap: Tap | None = None,
 ) -> RunRecord:
     """Run number `number` of the plan's series; `tap` hears every frame on the wire."""
     network = plan.network(number)
@@ -70,7 +66,8 @@ def run(
     while coordinator.record is None:
         while wire:
             source, target, frame = wire.popleft()
-            tap(source, target, frame)
+            if tap is not None:
+                tap(source, target, frame)
             if target == COORDINATOR:
                 coordinator.receive(source, frame)
                 collect(target, coordinator)

@@ -6,7 +6,7 @@ import zmq
 
 from posse.engines.guard import Guard
 from posse.engines.joining import LINK_DEADLINE
-from posse.engines.links import EachLink, Link, Links, OneToAll, Via, listen
+from posse.engines.links import EachLink, Heard, Link, Links, OneToAll, Via, listen
 from posse.engines.sockets import PROBE_EVERY, configure
 from posse.hosts.agent_setup import AgentSetup
 from posse.security.zap import key_of
@@ -33,6 +33,7 @@ class Mesh:
         broadcasts: bool,
         patience_ms: int,
         via: Via,
+        heard: Heard,
     ) -> None:
         kind: type[OneToAll | EachLink] = OneToAll if broadcasts else EachLink
         self.broadcasts = broadcasts
@@ -50,7 +51,7 @@ class Mesh:
             raise
         self.address = self.inbox.getsockopt_string(zmq.LAST_ENDPOINT)
         self._probe_at = 0.0
-        self._links: Links = kind(context, guard.link, via, guard.watches)
+        self._links: Links = kind(context, guard.link, via, guard.watches, heard)
         guard.link_changed = self._link_changed
 
     def rename(self, rank: int) -> None:

@@ -11,6 +11,7 @@ from time import monotonic_ns
 from types import TracebackType
 from typing import Self
 
+from posse.durable.capture import Capture
 from posse.engines.base import Observer, agent_setups, silent
 from posse.engines.forkserver import Crew, ForkServer
 from posse.engines.hub import Hub
@@ -29,7 +30,8 @@ class ProcessEngine:
     """A posse of processes that is up: started once, it runs any number of runs.
 
     `spawn`: how many agents to start here, from rank 0; the others join from elsewhere. All runs
-    of one engine have the same number of agents and the same transport.
+    of one engine have the same number of agents and the same transport. Frames are written into
+    `capture`, if there is one.
     """
 
     def __init__(
@@ -41,6 +43,7 @@ class ProcessEngine:
         spawn: int | None = None,
         keys: CoordinatorKeys | None = None,
         on_join: Callable[[int], None] = lambda joined: None,
+        capture: Capture | None = None,
     ) -> None:
         spec = plan.spec
         self._system = spec.system
@@ -50,6 +53,7 @@ class ProcessEngine:
         self._serial = 0
         self._fork_server: ForkServer | None = None
         self._keys = keys
+        self._capture = capture
         self._mesh = plan.system.wiring is not None
         self._folder = _folder() if spec.engine.transport == "ipc" and bind is None else None
         if bind is None:
@@ -66,6 +70,7 @@ class ProcessEngine:
                 keys,
                 fingerprint(spec),
                 spec.system,
+                capture,
             )
         except BaseException:
             self._remove_folder()
@@ -145,6 +150,7 @@ class ProcessEngine:
                 system=self._system,
                 folders=self._system_folders,
                 inbox=inbox,
+                capture=str(self._capture.path) if self._capture is not None else "",
             )
         )
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import zmq
 
 from posse.engines.agent_process import AgentProcess
+from posse.engines.base import Tap
 from posse.engines.guard import Guard, RemoteGuard
 from posse.engines.joining import Joining, Orders
 from posse.engines.links import Via, directly
@@ -85,6 +86,7 @@ def remote_agent(
     wait: float = 300.0,
     lab: bool = False,
     via: Via = directly,
+    tap: Tap | None = None,
 ) -> AgentProcess:
     """An agent that joins the coordinator at `endpoint` and stays with it until told to leave.
 
@@ -96,7 +98,7 @@ def remote_agent(
     simulated ones.
     `wait`: seconds without a coordinator after which the agent gives up.
     `lab` lets real rewards (arms csv, python) be protected by the lab's noise, which is none
-    against whoever knows the seed.
+    against whoever knows the seed. `via`, `tap`: see `AgentProcess`.
     """
     if trouble := unresolved(endpoint):
         LOG.info("%s; trying for %g s", trouble, wait)
@@ -135,4 +137,5 @@ def remote_agent(
         joining,
         Elsewhere(guard, endpoint, inbox, wait),
         via,
+        tap,
     )

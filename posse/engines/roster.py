@@ -104,6 +104,11 @@ class Roster:
         """Where each agent that joined is reached by its neighbours."""
         return {rank: member.inbox for rank, member in self.members.items()}
 
+    def rank_of(self, identity: bytes) -> int | None:
+        """Whose connection this is, None if nobody joined over it."""
+        member = self.by_identity.get(identity)
+        return None if member is None else member.rank
+
     def arrived(self) -> int:
         """How many agents are here."""
         return sum(member.arrived for member in self.members.values())

@@ -12,6 +12,7 @@ from zmq.utils.monitor import recv_monitor_message
 
 from posse.durable.session import Session, SessionBroken, SessionFull, is_numbered
 from posse.engines.events import Closure, Connected, Disconnected, NotLetIn
+from posse.engines.links import Heard, Wire
 from posse.engines.lookup import greets
 from posse.engines.sockets import (
     HANDSHAKE_FAILURES,
@@ -24,6 +25,7 @@ from posse.engines.sockets import (
 from posse.errors import PosseError, RunFailed
 from posse.security.keys import AgentKeys
 from posse.security.zap import connect_with
+from protocol.machine import COORDINATOR
 
 _SEND_DEADLINE = 60.0
 _LOOK_MS = 200
@@ -46,6 +48,7 @@ class Uplink:
     ) -> None:
         self.monitor: zmq.Socket[bytes] | None = None
         self.socket: zmq.Socket[bytes] = context.socket(zmq.DEALER)
+        self._out: Wire = self.socket
         configure(self.socket, _SEND_DEADLINE)
         self._endpoint = endpoint
         self._session = Session()
@@ -64,6 +67,10 @@ class Uplink:
         except zmq.ZMQError as error:
             self.close()
             raise PosseError(f"{endpoint} is not an address: {error.strerror}") from None
+
+    def through(self, heard: Heard) -> None:
+        """Hand what goes to what `heard` puts before the socket."""
+        self._out = heard(COORDINATOR, self._out)
 
     # --- the session -----------------------------------------------------------------------------
 
@@ -93,11 +100,11 @@ class Uplink:
         except SessionFull:
             raise RunFailed("the coordinator does not take what this agent sends") from None
         if self._up:
-            self.socket.send(numbered)
+            self._out.send(numbered)
 
     def say(self, frame: bytes) -> None:
         """Send a frame that is only for the connection that there is."""
-        self.socket.send(frame)
+        self._out.send(frame)
 
     def mind_time(self, now: float) -> None:
         """Now and then see to it that what was sent is confirmed."""
@@ -113,7 +120,7 @@ class Uplink:
 
     def _answer(self) -> None:
         for data in self._session.replies:
-            self.socket.send(data)
+            self._out.send(data)
         self._session.replies.clear()
 
     def _taken(self, data: bytes) -> bytes | None:

@@ -5,18 +5,17 @@ import logging
 import os
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
-import zmq
 
-from posse.durable.session import ENVELOPE_BYTES, is_numbered
+from posse.durable.capture import Capture
 from posse.security import keys
-from protocol.wire import HEADER, MAGIC, read_header
-from tests.support.field import MEANS, Frames, Tap, allowed, documented, field, kinds, logs, sent
+from posse.testing.frames import BARE, COORDINATOR, read
+from tests.support.field import MEANS, Tap, allowed, documented, field, kinds, logs
 from tests.support.remote import PATIENCE, Agent, Coordinator, free_port, until
 
 pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
@@ -27,45 +26,31 @@ def rewards(tmp_path: Path) -> Path:
     return logs(tmp_path / "rewards", MEANS, seed=5)
 
 
-class Outgoing:
-    """What this process hands to ZeroMQ, before it is encrypted: posse's frames, by thread."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.frames: Frames = []
-        send = zmq.Socket.send
-
-        def watched(socket: Any, data: Any, *arguments: Any, **options: Any) -> Any:
-            frame = data
-            if isinstance(data, bytes) and is_numbered(data):
-                frame = data[ENVELOPE_BYTES:]
-            if isinstance(frame, bytes) and frame.startswith(MAGIC) and len(frame) > HEADER.size:
-                self.frames.append((read_header(frame).source, 0, frame))
-            return send(socket, data, *arguments, **options)
-
-        monkeypatch.setattr(zmq.Socket, "send", watched)
-
-
 @pytest.mark.parametrize("system", ["ddp-mab", "anonymous"])
 def test_over_keys_the_same_leaves_and_the_wire_shows_none_of_it(
-    system: str, rewards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    system: str, rewards: Path, tmp_path: Path
 ) -> None:
-    outgoing = Outgoing(monkeypatch)
+    capture = Capture(tmp_path / "frames", new=True)
     folder = tmp_path / "keys"
     keys.create(folder, 4)
     spec = field(system, rewards)
-    c = Coordinator(spec, "tcp://127.0.0.1:*", folder)
+    c = Coordinator(spec, "tcp://127.0.0.1:*", folder, capture)
     with Tap(c.endpoint) as tap:
         agents = [
-            Agent(tap.endpoint, rank, keys=keys.for_agent(folder, rank), plan=spec)
+            Agent(tap.endpoint, rank, keys=keys.for_agent(folder, rank), plan=spec, tap=capture)
             for rank in range(4)
         ]
         record = c.ended()
         assert c.error is None
         assert [agent.ended() for agent in agents] == [0] * 4
     assert record.status == "horizon"
-    said, page = sent(outgoing.frames), allowed(system)
-    assert said["agent"] <= page["agent"]
-    assert said["coordinator"] <= page["coordinator"]
+    capture.close()
+    said, page = defaultdict(set), allowed(system)
+    for frame in read(capture.path):
+        said["coordinator" if frame.source == COORDINATOR else "agent"] |= {frame.kind}
+    bare = set(BARE.values())
+    assert said["agent"] <= page["agent"] | bare
+    assert said["coordinator"] <= page["coordinator"] | bare
     every = documented("In every run")
     assert every["agent"] <= said["agent"]
     assert every["coordinator"] <= said["coordinator"]

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from posse.durable.capture import Capture
 from posse.engines.processes import ProcessEngine
 from posse.engines.remote_agent import remote_agent
 from posse.plan import Plan
@@ -78,9 +79,17 @@ def coordinator(
 class Coordinator:
     """A coordinator whose run goes on in a thread; what it raised is in `error`."""
 
-    def __init__(self, plan: Plan, endpoint: str, folder: Path | None = None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        endpoint: str,
+        folder: Path | None = None,
+        capture: Capture | None = None,
+    ) -> None:
         pairs = keys.for_coordinator(folder, plan.spec.agents.count) if folder else None
-        self.engine = ProcessEngine(plan, bind=endpoint, token="", spawn=0, keys=pairs)
+        self.engine = ProcessEngine(
+            plan, bind=endpoint, token="", spawn=0, keys=pairs, capture=capture
+        )
         self.endpoint = self.engine.endpoint
         self.error: Exception | None = None
         self.record: Any = None

@@ -1,0 +1,37 @@
+"""`posse capture`: a run, and the frames that crossed its links, in a file."""
+
+import argparse
+from pathlib import Path
+
+from posse.cli import paths
+from posse.cli.options import Commands, add_changes, add_run_file, changes, plan
+
+
+def add(commands: Commands) -> None:
+    """The verb and its options."""
+    parser = commands.add_parser("capture", help="run, and write down every frame of its links")
+    add_run_file(parser)
+    add_changes(parser)
+    parser.add_argument(
+        "--out", type=Path, required=True, metavar="FRAMES", help="the file; see posse frames"
+    )
+    parser.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run it, and say where the frames are."""
+    from posse import api
+    from posse.cli.progress import Progress
+
+    checked = plan(options, *changes(options))
+    checked.require()
+    file = paths.file(options.out)
+    with Progress(checked, options) as progress:
+        api.run(
+            checked.spec,
+            observe=progress.observe,
+            on_join=progress.joined,
+            on_record=progress.record,
+            capture=file,
+        )
+    print(f"the frames are in {file}; posse frames {file} shows them")

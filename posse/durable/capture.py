@@ -1,0 +1,67 @@
+"""A file of the frames that a run's processes handed to their links, whoever wrote them there.
+
+Every process of a run appends to the same file, one write per frame, before the frame is handed
+over. So a frame stands behind those that it follows from, and what a process sent before it was
+killed is there. The file is a row of msgpack objects, to be read as it grows:
+
+    {"posse": "capture", "version": 1}      the first
+    [time, source, target, data]            one per frame and target
+
+`time` is in nanoseconds since 1970. `source` and `target` are ranks, -1 for the coordinator and nil
+for who had no rank yet. `data` is what ZeroMQ was handed, before it was encrypted: docs/wire.md.
+"""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from posse.errors import InputError, PosseError
+
+HEAD = {"posse": "capture", "version": 1}
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class Capture:
+    """See the module's text; a `Tap`. `new` begins the file, else it is added to."""
+
+    def __init__(self, path: Path, *, new: bool = False) -> None:
+        self.path = path.absolute()
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | (os.O_TRUNC if new else 0)
+        try:
+            self._file = os.open(self.path, flags, 0o600)
+        except OSError as error:
+            raise InputError(f"{path} cannot be written: {error.strerror}") from None
+        if new:
+            self._append(HEAD)
+
+    def __call__(self, source: int | None, target: int | None, data: bytes) -> None:
+        """Write down a frame that is about to be handed over."""
+        self._append((time.time_ns(), source, target, data))
+
+    def _append(self, row: object) -> None:
+        try:
+            os.write(self._file, _encode(row))
+        except OSError as error:
+            raise PosseError(f"{self.path} cannot be written: {error.strerror}") from None
+
+    def close(self) -> None:
+        """Close the file; other processes may go on."""
+        os.close(self._file)
+
+
+@contextmanager
+def writing(path: str | Path | None) -> Iterator[Capture | None]:
+    """A new capture, closed at the end; None where no file is named."""
+    if path is None:
+        yield None
+        return
+    capture = Capture(Path(path), new=True)
+    try:
+        yield capture
+    finally:
+        capture.close()

@@ -1,0 +1,73 @@
+"""A file of frames that several processes write."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import msgpack
+import pytest
+
+from posse.durable.capture import Capture, writing
+from posse.errors import InputError
+
+WRITER = """
+import sys
+from pathlib import Path
+from posse.durable.capture import Capture
+
+capture = Capture(Path(sys.argv[1]))
+rank = int(sys.argv[2])
+for number in range(300):
+    capture(rank, None, bytes([rank]) * (1 + 37 * number))
+print("written", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_processes_write_whole_rows_and_a_kill_loses_none_of_them(tmp_path: Path) -> None:
+    with writing(tmp_path / "frames") as capture:
+        assert capture is not None
+        started = [
+            subprocess.Popen(
+                [sys.executable, "-c", WRITER, str(capture.path), str(rank)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+            )
+            for rank in range(3)
+        ]
+        for process in started:
+            with process:
+                assert process.stdout.readline() == b"written\n"
+                process.kill()
+        capture(-1, 2, b"last")
+    with capture.path.open("rb") as file:
+        head, *rows = msgpack.Unpacker(file)
+    assert head == {"posse": "capture", "version": 1}
+    assert [row[1:] for row in rows[-1:]] == [[-1, 2, b"last"]]
+    assert [process.returncode for process in started] == [-signal.SIGKILL] * 3
+    for rank in range(3):
+        data = [row[3] for row in rows if row[1] == rank]
+        assert data == [bytes([rank]) * (1 + 37 * number) for number in range(300)]
+        times = [row[0] for row in rows if row[1] == rank]
+        assert times == sorted(times)
+
+
+def test_a_new_capture_begins_the_file_and_another_adds_to_it(tmp_path: Path) -> None:
+    path = tmp_path / "frames"
+    path.write_bytes(b"what was there")
+    with writing(path):
+        added = Capture(path)
+        added(0, 1, b"frame")
+        added.close()
+    assert path.read_bytes().startswith(msgpack.packb({"posse": "capture", "version": 1}))
+
+
+def test_no_file_is_written_where_none_is_named() -> None:
+    with writing(None) as capture:
+        assert capture is None
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="absent/frames cannot be written: No such file"):
+        Capture(tmp_path / "absent" / "frames")

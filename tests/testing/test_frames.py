@@ -1,0 +1,128 @@
+"""Captures read without posse's messages: what is said of a frame is what our own codec says."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import posse
+from posse.durable.capture import writing
+from posse.durable.session import Session
+from posse.errors import InputError
+from posse.testing.frames import Frame, read, select
+from protocol import control
+from protocol.machine import COORDINATOR
+from protocol.mase import Vote
+from protocol.wire import Plane, encode
+
+VOTE = encode(Vote((2,)), run=1, source=3, sequence=7, now=12.5, sent=99)
+
+
+def captured(tmp_path: Path, *rows: tuple[int | None, int | None, bytes]) -> list[Frame]:
+    with writing(tmp_path / "frames") as capture:
+        for row in rows:
+            capture(*row)
+    return list(read(tmp_path / "frames"))
+
+
+def test_a_frame_is_what_was_encoded(tmp_path: Path) -> None:
+    (plain,) = captured(tmp_path, (3, COORDINATOR, VOTE))
+    assert plain == Frame(
+        time=0.0,
+        source=3,
+        target=COORDINATOR,
+        size=len(VOTE),
+        plane="data",
+        kind="Vote",
+        fields=[[2]],
+        run=1,
+        sequence=7,
+        now=12.5,
+        sent=99,
+    )
+
+
+def test_envelopes_are_told_from_frames_and_what_is_sent_again_from_what_is_new(
+    tmp_path: Path,
+) -> None:
+    session = Session()
+    first, second = session.wrap(VOTE), session.wrap(VOTE)
+    session.probe()
+    session.resume(0)
+    probe, *again = session.replies
+    session.confirm()
+    frames = captured(
+        tmp_path, *((3, COORDINATOR, data) for data in (first, second, probe, *again))
+    )
+    assert [(f.plane, f.kind, f.number, f.resent) for f in frames] == [
+        ("data", "Vote", 1, False),
+        ("data", "Vote", 2, False),
+        ("session", "Probe", 2, False),
+        ("data", "Vote", 1, True),
+        ("data", "Vote", 2, True),
+    ]
+
+
+def test_what_is_no_frame_is_shown_as_it_is(tmp_path: Path) -> None:
+    assert [(f.plane, f.kind, f.fields) for f in captured(tmp_path, (None, 0, b"?"))] == [
+        ("unknown", "", (b"?",))
+    ]
+
+
+def test_every_frame_of_a_run_is_read_as_our_own_codec_reads_it(tmp_path: Path) -> None:
+    path = tmp_path / "frames"
+    result = posse.run(
+        {
+            "system": "hdp-mab",
+            "agents": {"count": 4},
+            "arms": {"kind": "bernoulli", "means": [0.8, 0.2]},
+            "topology": {"kind": "ring"},
+            "engine": {"kind": "memory"},
+            "parameters": {"epsilon": 1.0, "horizon": 500},
+        },
+        capture=path,
+    )
+    frames = list(read(path))
+    counted = {
+        (link.source, link.target, link.kind): (link.messages, link.frame_bytes)
+        for link in result.runs[0].links
+    }
+    assert len(counted) > 20
+    for (source, target, kind), (messages, size) in counted.items():
+        found = list(select(frames, link=(source, target), kind=kind))
+        assert (len(found), sum(f.size for f in found)) == (messages, size)
+        assert {f.plane for f in found} < {plane.name.lower() for plane in Plane}
+    assert sum(messages for messages, _ in counted.values()) == len(frames)
+
+
+def test_frames_are_chosen_by_link_plane_and_kind(tmp_path: Path) -> None:
+    stop = encode(control.Stop(), run=1, source=COORDINATOR, sequence=0, now=0.0, sent=0)
+    frames = captured(
+        tmp_path, (3, COORDINATOR, VOTE), (COORDINATOR, 3, stop), (2, COORDINATOR, VOTE)
+    )
+    assert list(select(frames)) == frames
+    assert list(select(frames, link=(3, COORDINATOR))) == frames[:1]
+    assert list(select(frames, link=(None, COORDINATOR))) == [frames[0], frames[2]]
+    assert list(select(frames, plane="control")) == frames[1:2]
+    assert list(select(frames, link=(2, None), kind="Vote")) == frames[2:]
+    assert list(select(frames, kind="Stop", plane="data")) == []
+
+
+def test_a_row_that_is_half_written_is_not_there_yet(tmp_path: Path) -> None:
+    captured(tmp_path, (3, COORDINATOR, VOTE), (3, COORDINATOR, VOTE))
+    path = tmp_path / "frames"
+    path.write_bytes(path.read_bytes()[:-1])
+    assert len(list(read(path))) == 1
+
+
+@pytest.mark.parametrize("content", [b"", b"system = 'mase'", msgspec.msgpack.encode([1, 2])])
+def test_another_file_is_no_capture(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "other"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="other is no capture"):
+        list(read(path))
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="absent cannot be read: No such file"):
+        list(read(tmp_path / "absent"))
