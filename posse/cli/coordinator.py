@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from posse.cli import security, volume
+from posse.cli import paths, security, volume
 from posse.cli.options import Commands, add_capture, add_result, add_run_file, plan
 from posse.errors import InputError
 
@@ -43,6 +43,8 @@ def run(options: argparse.Namespace) -> int:
     security.check("--bind", options.bind, options)
     if options.metrics:
         metrics.place(options.metrics)
+    if options.capture:
+        paths.file(options.capture)
     log.begin("coordinator", options.keys is None, volume.level(options))
     if options.keys:
         if options.make_keys:
