@@ -43,7 +43,7 @@ def test_both_engines_are_heard_saying_the_same(name: str, tmp_path: Path) -> No
     heard = {}
     for engine in ("memory", "processes"):
         path = tmp_path / engine
-        posse.run(run, engine=engine, capture=path)  # type: ignore[arg-type]
+        posse.run(run, engine=engine, capture=path)
         heard[engine] = list(read(path))
     assert said(heard["processes"]) == said(heard["memory"])
     assert len(said(heard["memory"])) > 5

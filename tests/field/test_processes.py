@@ -45,7 +45,8 @@ def test_over_keys_the_same_leaves_and_the_wire_shows_none_of_it(
         assert [agent.ended() for agent in agents] == [0] * 4
     assert record.status == "horizon"
     capture.close()
-    said, page = defaultdict(set), allowed(system)
+    said: dict[str, set[str]] = defaultdict(set)
+    page = allowed(system)
     for frame in read(capture.path):
         said["coordinator" if frame.source == COORDINATOR else "agent"] |= {frame.kind}
     bare = set(BARE.values())
