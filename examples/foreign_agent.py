@@ -10,6 +10,7 @@ import random
 import struct
 import sys
 import time
+from typing import Any
 
 import msgpack
 import zmq
@@ -21,7 +22,7 @@ socket.connect(sys.argv[1])
 rank, run, sequence, sent, taken = -1, 0, 0, 0, 0
 
 
-def say(*message, plane=CONTROL, numbered=True):
+def say(*message: Any, plane: int = CONTROL, numbered: bool = True) -> None:
     global sequence, sent
     frame = HEADER.pack(b"po", 1, plane, run, rank, sequence, 0.0, 0) + msgpack.packb(message)
     if numbered:
@@ -30,7 +31,7 @@ def say(*message, plane=CONTROL, numbered=True):
     socket.send(frame)
 
 
-def hear():
+def hear() -> Any:
     global taken
     while True:
         data = socket.recv()
@@ -55,7 +56,7 @@ while (message := hear())[0] != "Goodbye":
             means = msgpack.unpackb(setup, strict_map_key=False)["arms"]["means"]
             say("Ready")
         case ["Begin", _, run]:
-            sequence, t, left = 0, 0, range(len(means))
+            sequence, t, left = 0, 0, list(range(len(means)))
             sums, pulls = [0] * len(means), [0] * len(means)
             while len(left) > 1:  # successive elimination, with each vote as soon as it is sure
                 t += 1
@@ -69,6 +70,6 @@ while (message := hear())[0] != "Goodbye":
                     left = [arm for arm in left if arm not in worse]
             say("Finished", left[0], "")
         case ["Stop"]:
-            pulled, regret, curve = struct.pack(f"<{len(pulls)}q", *pulls), 0.0, bytes(24)
-            measured = {"regret": regret}, {"regret": curve}, [], {}, {}, [], {}, {}, [0.0, 0, 0]
-            say("Report", pulled, t, t, *measured)
+            pulled, curve = struct.pack(f"<{len(pulls)}q", *pulls), {"regret": bytes(24)}
+            none: list[Any] = [[], {}, {}, [], {}, {}, [0.0, 0, 0]]
+            say("Report", pulled, t, t, {"regret": 0.0}, curve, *none)

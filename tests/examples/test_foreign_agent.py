@@ -17,7 +17,7 @@ PROGRAM = Path(__file__).parents[2] / "examples" / "foreign_agent.py"
 
 def test_it_has_msgpack_and_sockets_alone() -> None:
     imported = {
-        alias.name
+        node.module if isinstance(node, ast.ImportFrom) else alias.name
         for node in ast.walk(ast.parse(PROGRAM.read_text()))
         if isinstance(node, ast.Import | ast.ImportFrom)
         for alias in node.names

@@ -17,7 +17,7 @@ from tests.support.blocks import ROOT
 
 PAGE = ROOT / "docs" / "wire.md"
 _TABLE = re.compile(r"^(#+ [^\n]*`protocol/(\w+)\.py`\n.*?)^\| kind \|.*?\n(?=\n)", re.M | re.S)
-_PLAIN = {
+_PLAIN: dict[Any, str] = {
     types.IntType: "int",
     types.FloatType: "float",
     types.StrType: "text",
