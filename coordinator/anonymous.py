@@ -97,6 +97,20 @@ class AnonymousServer:
             case _:
                 raise RemoteProtocolError("out-of-turn", type(event).__name__)
 
+    def missing(self) -> list[int]:
+        """See `protocol.machine.GatheringMachine`."""
+        if self.committed:
+            return [n for n in range(self.agents) if n not in self.finished]
+        current = self.current
+        if current is None:
+            return [int(n) for n in np.flatnonzero(self.active) if int(n) not in self.keys]
+        late = set(current.unanswered)
+        for group in current.groups:
+            late.update(user for user in group.members if group.asks(user))
+            if self.aggregation == "sink" and group.open and late.isdisjoint(group.members):
+                late.add(group.members[0])
+        return sorted(late)
+
     # one assignment after the other
 
     def _begin(self) -> list[ServerEffect]:

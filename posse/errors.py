@@ -36,10 +36,10 @@ class RunFailed(PosseError):
     exit_code = 3
 
     @classmethod
-    def told(cls, reason: str, trouble: str = "") -> Self:
-        """For a reason that an agent gave: a sentence, and perhaps a traceback below, as a note."""
+    def told(cls, reason: str) -> Self:
+        """For a reason as `posse.printable.blamed` has it; the traceback becomes a note."""
         sentence, _, trace = reason.partition("\n")
-        failed = cls(sentence + trouble)
+        failed = cls(sentence)
         if trace:
             failed.add_note(trace.rstrip())
         return failed

@@ -3,6 +3,7 @@
 Everything that runs, measures, shows or writes a run is given a plan.
 """
 
+import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -172,6 +173,11 @@ def _check(plan: Plan) -> None:
             "engine.clock",
             f"'{plan.clock}' does not fit {system.name}; known: {', '.join(system.clocks)}",
         )
+    for network in spec.engine.inboxes:
+        try:
+            ipaddress.IPv4Network(network)
+        except ValueError as error:
+            raise SpecError("engine.inboxes", f"'{network}' is no IPv4 network: {error}") from None
     try:
         if not system.shares_arms:
             spec.arms.check_agents(spec.agents.count)

@@ -228,17 +228,9 @@ class Goodbye(Control, frozen=True):
 
 
 TO_AGENT: tuple[type[Message], ...] = (Begin, Advance, Stop)
-TO_COORDINATOR: tuple[type[Message], ...] = (
-    Due,
-    Attested,
-    Complaint,
-    SlotReached,
-    Finished,
-    Failed,
-    Stopped,
-    Report,
-)
-"""What the two hosts are sent during a run."""
+TO_COORDINATOR: tuple[type[Message], ...] = (Complaint, SlotReached, Finished, Failed, Stopped)
+TO_LABS_COORDINATOR: tuple[type[Message], ...] = (Due, Attested, Report)
+"""What the two hosts are sent during a run; the last only in the lab."""
 
 TO_JOINING: tuple[type[Message], ...] = (
     Refused,

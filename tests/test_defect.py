@@ -12,6 +12,7 @@ import pytest
 
 import posse
 from posse import defect
+from posse.printable import blamed
 from tests.support.runs import spec
 
 RUN = """
@@ -130,6 +131,6 @@ def test_the_traceback_is_a_note_for_those_who_call_from_python(monkeypatch):
 def test_a_long_reason_leaves_the_sentence_and_the_end_of_the_traceback():
     told = defect.of_agent(3, _raised(lambda: dict[str, int]()["x" * 9_000]))
     assert len(told) < 4_000
-    failed = posse.RunFailed.told(told, "; agent 5 complained")
+    failed = posse.RunFailed.told(blamed(3, told, "; agent 5 complained"))
     assert str(failed).endswith("; agent 5 complained")
     assert failed.__notes__[0].endswith("x'")

@@ -11,6 +11,10 @@ from protocol.machine import COORDINATOR
 from protocol.wire import Message, encode
 
 
+class NotReading(RunFailed):
+    """An agent does not read what it is sent."""
+
+
 class AgentLink:
     """See the module's text. `members` are those who joined, by rank."""
 
@@ -20,14 +24,14 @@ class AgentLink:
         self._rank = rank
 
     def send(self, data: bytes, /) -> None:
-        """See `Link`; `RunFailed` if the agent does not read."""
+        """See `Link`; `NotReading` if the agent does not read."""
         member = self._members[self._rank]
         try:
             numbered = member.session.wrap(data)
             if member.connection >= 0:
                 self._router.send(member.identity, numbered)
         except (zmq.Again, SessionFull):
-            raise RunFailed(f"agent {self._rank} does not read what it is sent") from None
+            raise NotReading(f"agent {self._rank} does not read what it is sent") from None
         except zmq.ZMQError:
             pass  # its connection is gone, which will be said; the frame is kept
 

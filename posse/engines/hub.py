@@ -11,7 +11,7 @@ from typing import assert_never
 import msgspec
 
 from posse.durable.session import is_numbered
-from posse.engines.agent_link import AgentLink, outside_runs
+from posse.engines.agent_link import AgentLink, NotReading, outside_runs
 from posse.engines.base import Tap
 from posse.engines.events import (
     Closed,
@@ -78,9 +78,11 @@ class Hub:
         keys: CoordinatorKeys | None = None,
         configuration: dict[str, str] | None = None,
         system: str = "",
+        inboxes: Sequence[str] = (),
         tap: Tap | None = None,
     ) -> None:
-        self.lobby = Lobby(Roster(agents, token, keys, configuration), deadline, absence, system)
+        roster = Roster(agents, token, keys, configuration, inboxes)
+        self.lobby = Lobby(roster, deadline, absence, system)
         self.on_join: Callable[[int], None] = lambda joined: None
         self.snapshot = Snapshot(agents)
         self._completed = 0
@@ -240,14 +242,22 @@ class Hub:
             of_run = frame is not data or kind_of(frame or b"") != _RESUME
             if frame is not None and self._host is not None and member.takes_part and of_run:
                 self.frames += 1
-                self.lobby.heard(member, frame, now)
-                self._host.receive(member.rank, frame)
+                moved = self._host.receive(member.rank, frame)
+                self.lobby.heard(member, frame, now, moved=moved)
+                if self._host.left:
+                    self._let_go(self._host)
                 self._flush()
                 return now
             # during a run: it comes back, for the next one
             peer = Peer(identity, "", member.connection)
         self._happened(Rejected("malformed") if frame is None else Said(peer, frame, time.time()))
         return now
+
+    def _let_go(self, host: CoordinatorHost) -> None:
+        """Some agent ended its own part of the run."""
+        left, host.left = host.left, []
+        for rank, why in left:
+            self._happened(Died(rank, why))
 
     def _interrupted(self) -> None:
         raise RunFailed("the run was interrupted")
@@ -323,9 +333,12 @@ class Hub:
         host = self._host
         if host is not None and host.outbox:
             ways = self._ways
-            for rank, frame in host.outbox:
-                ways[rank].send(frame)
-            host.outbox.clear()
+            frames, host.outbox[:] = host.outbox[:], []
+            for rank, frame in frames:
+                try:
+                    ways[rank].send(frame)
+                except NotReading as error:
+                    self._happened(Died(rank, str(error)))
 
     def _reply(self, peer: bytes, message: Message) -> None:
         """An answer to a peer, who may be gone."""

@@ -53,6 +53,7 @@ from posse.engines.events import (
 )
 from posse.errors import PosseError
 from posse.hosts.agent_setup import AgentSetup
+from posse.security.address import inbox_trouble
 from protocol import control
 from protocol.errors import RemoteProtocolError
 from protocol.wire import Codec, read_header
@@ -306,6 +307,9 @@ class Joining:
             reason = f"the coordinator's configuration was not understood: {error}"
             return [Fail(f"{reason}; are both of the same version of posse?", PosseError)]
         self.rank = rank
+        for other, inbox in decoded.inboxes.items():
+            if self.remote and (trouble := inbox_trouble(inbox, "", ())):
+                return [Fail(f"the coordinator says of agent {other} that {trouble}", PosseError)]
         self._setup = self._orders.accept(decoded)
         self.state = State.LINKING
         self.timer = now + self._link_deadline

@@ -45,12 +45,15 @@ from posse.engines.events import (
 from posse.engines.roster import SUPERSEDED, Member, NotAdmitted, Peer, Roster
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
+from posse.printable import blamed
 from protocol import control
 from protocol.errors import RemoteProtocolError
 from protocol.wire import Codec, Message, read_header
 
 _CODEC = Codec(control.TO_LOBBY)
 _NAMED = 10
+_MOST_SYNCS = 16
+"""Of one agent; an honest one asks eight times when it joins."""
 _BEGINNING = 80
 """Bytes of a frame in which its kind stands."""
 
@@ -81,6 +84,9 @@ class Lobby:
         self._absence = absence
         self._absent: dict[int, float] = {}
         """In a run: when who has no connection is waited for no longer."""
+        self._away_since = 0.0
+        self._best = (0, 0)
+        """In this wait: how many were ready, and here, at most."""
         self._system = system
         self._heard = math.inf
         self._setups: Sequence[AgentSetup] = ()
@@ -93,23 +99,28 @@ class Lobby:
 
     def gather(self, now: float) -> None:
         """Begin to wait for every agent to join; see `missing`."""
-        self.phase, self._heard = Phase.GATHERING, now
+        self._wait(Phase.GATHERING, now)
 
     def configure(self, setups: Sequence[AgentSetup], now: float) -> list[LobbyEffect]:
         """Tell every agent what it may know; each is to say that it is ready, see `missing`."""
-        self.phase, self._heard = Phase.CONFIGURING, now
         self._ready.clear()
+        self._wait(Phase.CONFIGURING, now)
         self._setups = setups
         self.changed = False
         return [self._configuration(rank) for rank in range(self.roster.agents)]
 
     def carry(self, run: CoordinatorHost, now: float) -> None:
         """All are ready: a run begins."""
-        self.phase, self._heard = Phase.CARRYING, now
+        self._wait(Phase.CARRYING, now)
         self._setups = ()
         self._run = run
         away = [m.rank for m in self.roster.members.values() if m.connection < 0]
         self._absent = dict.fromkeys(away, now + self._absence)
+        self._away_since = now
+
+    def _wait(self, phase: Phase, now: float) -> None:
+        self.phase, self._heard = phase, now
+        self._best = (0, self.roster.arrived())
 
     def release(self) -> None:
         """The run is over."""
@@ -163,16 +174,19 @@ class Lobby:
         elif self._absent:
             return self._stays_away(now)
         elif now >= self._heard + self._deadline:
-            if run is None or not run.fall_silent():
-                trouble = run.trouble if run is not None else ""
-                return [
-                    Fail(
-                        f"nothing was heard for {self._deadline:g} s; waiting for "
-                        f"{_names(self.missing())} {self.phase}{trouble}"
-                    )
-                ]
-            self._heard = now
+            return self._silence(now)
         return []
+
+    def _silence(self, now: float) -> list[LobbyEffect]:
+        run, late = self._run, _names(self.missing())
+        silent = f"nothing was heard for {self._deadline:g} s"
+        if run is None:
+            return [Fail(f"{silent}; waiting for {late} {self.phase}")]
+        outlives, trouble = run.outlives_agents, run.trouble
+        if not run.fall_silent():
+            return [Fail(f"{silent}; waiting for {late} {self.phase}{trouble}")]
+        self._heard = now
+        return [Log(logging.WARNING, f"{silent}; the run goes on without {late}")] * outlives
 
     def _stays_away(self, now: float) -> list[LobbyEffect]:
         effects: list[LobbyEffect] = []
@@ -187,10 +201,12 @@ class Lobby:
         self._heard = now
         return effects
 
-    def heard(self, member: Member, frame: bytes, now: float) -> None:
-        """A frame for the run came from an agent that is here."""
-        member.heard = self._heard = now
+    def heard(self, member: Member, frame: bytes, now: float, *, moved: bool) -> None:
+        """A frame for the run came from an agent that is here; `moved`: it brought the run on."""
+        member.heard = now
         member.last = frame[:_BEGINNING]
+        if moved:
+            self._heard = now
 
     # --- events ----------------------------------------------------------------------------------
 
@@ -227,26 +243,39 @@ class Lobby:
         match message:
             case control.Ready():
                 self._ready.add(member.rank)
-                effects: list[LobbyEffect] = []
+                self._moved(now)
             case control.Resume() if message.incarnation == member.incarnation:
                 # asked twice, because frames came before the first time
                 member.resumed = max(member.resumed, message.connection)
-                effects = [Reply(peer.identity, control.Resumed(member.session.taken))]
-            case control.Sync(sent):
-                effects = [Reply(peer.identity, control.Synced(sent, round(now * 1e9)))]
-            case control.Arrived(inbox):
-                effects = self._arrived(member, inbox)
+                return [Reply(peer.identity, control.Resumed(member.session.taken))]
+            case control.Sync(sent) if member.syncs < _MOST_SYNCS:
+                member.syncs += 1
+                self._heard = now
+                return [Reply(peer.identity, control.Synced(sent, round(now * 1e9)))]
+            case control.Arrived(inbox) if not member.arrived:
+                return self._arrived(member, inbox, now)
             case control.Failed(reason):
-                return [Fail(reason)]
+                why = blamed(member.rank, reason)
+                return [Fail(why)] if self._run is None else [Log(logging.WARNING, why)]
             case _:
                 self.refused["out-of-turn"] += 1
-                return []
-        self._heard = now
-        return effects
+        return []
 
-    def _arrived(self, member: Member, inbox: str) -> list[LobbyEffect]:
+    def _moved(self, now: float) -> None:
+        """The wait goes on if more are here, or ready, than ever were in it."""
+        far = len(self._ready), self.roster.arrived()
+        if any(ours > best for ours, best in zip(far, self._best, strict=True)):
+            self._heard = now
+            self._best = max(far[0], self._best[0]), max(far[1], self._best[1])
+
+    def _arrived(self, member: Member, inbox: str, now: float) -> list[LobbyEffect]:
+        if trouble := self.roster.inbox_trouble(member, inbox):
+            self.refused["bad-inbox"] += 1
+            self.roster.expel(member)
+            return self._not_let_in(member.rank, trouble, member.identity)
         member.inbox = inbox
         member.arrived = True
+        self._moved(now)
         here = self.roster.arrived()
         said = f"agent {member.rank} joined ({here} of {self.roster.agents})"
         effects: list[LobbyEffect] = [Log(logging.INFO, said), Joined(here)]
@@ -268,12 +297,10 @@ class Lobby:
             member, old = self.roster.admit(message, peer, now, wall)
         except NotAdmitted as error:
             self.refused[error.kind] += 1
-            asked = str(message.rank) if message.rank >= 0 else "(rank not said)"
-            return [
-                Log(logging.WARNING, f"refused agent {asked}: {error.reason}"),
-                Reply(peer.identity, control.Refused(error.reason)),
-            ]
-        self._heard = now
+            return self._not_let_in(message.rank, error.reason, peer.identity)
+        if old is None:
+            self._heard = now
+        self._moved(now)
         self.changed = True
         effects = self._replace(member, old) if old is not None else []
         if effects and isinstance(effects[-1], Fail):
@@ -283,14 +310,21 @@ class Lobby:
             return [*effects, Reply(peer.identity, welcome)]
         return [*effects, Joined(self.roster.arrived())]
 
+    def _not_let_in(self, rank: int, reason: str, identity: bytes) -> list[LobbyEffect]:
+        asked = str(rank) if rank >= 0 else "(rank not said)"
+        return [
+            Log(logging.WARNING, f"refused agent {asked}: {reason}"),
+            Reply(identity, control.Refused(reason)),
+        ]
+
     def _resumed(self, peer: Peer, asked: control.Resume, now: float) -> list[LobbyEffect]:
         member = self.roster.resume(asked, peer, now)
         if member is None:
             return [Reply(peer.identity, control.Unknown())]
         if member.identity != peer.identity:
             return []  # it was said over a connection that is gone
-        self._heard = now
-        self._absent.pop(member.rank, None)
+        if self._absent.pop(member.rank, None) is not None and not self._absent:
+            self._heard += now - self._away_since  # who was away explains the silence
         said = f"agent {member.rank} is back over a new connection"
         return [Log(logging.INFO, said), Resend(member.rank, asked.taken)]
 
@@ -324,6 +358,8 @@ class Lobby:
             return []
         then = "waiting for it to join again"
         if self.running:
+            if not self._absent:
+                self._away_since = now
             self._absent[member.rank] = now + self._absence
             then = f"waiting {self._absence:g} s for it to come back"
         return [Log(logging.WARNING, f"the connection of agent {member.rank} was lost; {then}")]

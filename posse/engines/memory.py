@@ -35,6 +35,15 @@ def _let(agent: AgentHost, act: Callable[..., object], *given: Any) -> None:
         raise RunFailed.told(defect.of_agent(agent.rank, error)) from error
 
 
+def _let_go(coordinator: CoordinatorHost) -> None:
+    """Some agent ended its own part of the run."""
+    left, coordinator.left = coordinator.left, []
+    for rank, why in left:
+        if not coordinator.outlives_agents:
+            raise RunFailed.told(why)
+        coordinator.lose(rank)
+
+
 def run(
     plan: Plan,
     number: int,
@@ -70,6 +79,7 @@ def run(
                 tap(source, target, frame)
             if target == COORDINATOR:
                 coordinator.receive(source, frame)
+                _let_go(coordinator)
                 collect(target, coordinator)
             else:
                 _let(agents[target], agents[target].receive, source, frame)

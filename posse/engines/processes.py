@@ -70,6 +70,7 @@ class ProcessEngine:
                 keys,
                 fingerprint(spec),
                 spec.system,
+                spec.engine.inboxes,
                 capture,
             )
         except BaseException:

@@ -1,9 +1,13 @@
 """Who has joined a coordinator, and who may: decided purely, without a socket."""
 
+import ipaddress
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from posse.durable.session import Session
+from posse.printable import printable
+from posse.security.address import inbox_trouble, is_local
 from posse.security.keys import OPERATOR, CoordinatorKeys
 from posse.spec.fingerprint import differences
 from protocol import control
@@ -31,12 +35,14 @@ class Peer(NamedTuple):
     """Somebody at the other end of a connection, whether or not it has joined.
 
     `identity` is the name that ZeroMQ gave the connection, `key` the public key that it was
-    accepted with ("" where there are no keys), `connection` its file descriptor.
+    accepted with ("" where there are no keys), `connection` its file descriptor, `host` the address
+    it comes from ("" if not over tcp).
     """
 
     identity: bytes
     key: str
     connection: int
+    host: str = ""
 
 
 @dataclass
@@ -46,7 +52,8 @@ class Member:
     `heard` is when it was last heard of, in seconds of the loop's clock, and `last` the beginning
     of what it said then; `connection` is -1 once its connection is lost, and
     `arrives_again` whether it has arrived as soon as there is a new one. `resumed` is
-    which of the agent's connections this is, `session` the coordinator's end of the link.
+    which of the agent's connections this is, `session` the coordinator's end of the link. `host` is
+    the address that it joined from, `syncs` how often it asked for the time.
     """
 
     rank: int
@@ -56,7 +63,9 @@ class Member:
     arrived: bool
     connection: int
     heard: float
+    host: str = ""
     last: bytes = b""
+    syncs: int = 0
     arrives_again: bool = False
     resumed: int = 0
     session: Session = field(default_factory=Session)
@@ -73,7 +82,8 @@ class Roster:
     A peer is known by its key where there are keys, and its rank is bound to that key; otherwise
     whoever shows the token may join. Of two agents with one key the newer incarnation wins.
 
-    `configuration` is the coordinator's own fingerprint of the run file.
+    `configuration` is the coordinator's own fingerprint of the run file; `inboxes` are networks
+    where inboxes of agents may be besides their own hosts.
     """
 
     def __init__(
@@ -82,6 +92,7 @@ class Roster:
         token: str,
         keys: CoordinatorKeys | None = None,
         configuration: dict[str, str] | None = None,
+        inboxes: Sequence[str] = (),
     ) -> None:
         self.agents = agents
         self.members: dict[int, Member] = {}
@@ -89,6 +100,7 @@ class Roster:
         self._token = token
         self._keys = keys
         self._configuration = configuration or {}
+        self._networks = [ipaddress.ip_network(network) for network in inboxes]
         self._superseded: set[bytes] = set()
 
     def is_operator(self, key: str) -> bool:
@@ -140,23 +152,53 @@ class Roster:
         rank = self._rank(join, peer.key)
         if join.incarnation:
             self._check(join, wall)
+        elif not self._token or join.token != self._token:
+            raise NotAdmitted("join", "it says that it was started here, and it was not")
         if join.incarnation in self._superseded:
             raise NotAdmitted("superseded", SUPERSEDED)
         old = self.members.get(rank)
+        returns = old is not None and old.incarnation == join.incarnation != b""
+        if old is not None and not returns and self._keys is None and old.connection >= 0:
+            raise NotAdmitted("join", f"rank {rank} is taken; leave out --rank, or use another")
+        arrived = not join.incarnation  # who was started here has no clock to compare
+        member = Member(
+            rank,
+            peer.identity,
+            join.incarnation,
+            join.inbox,
+            arrived,
+            peer.connection,
+            heard=now,
+            host=peer.host,
+        )
+        if arrived and (trouble := self.inbox_trouble(member, join.inbox)):
+            raise NotAdmitted("bad-inbox", trouble)
         if old is not None:
-            returns = bool(join.incarnation) and old.incarnation == join.incarnation
-            if not returns and self._keys is None and old.connection >= 0:
-                raise NotAdmitted("join", f"rank {rank} is taken; leave out --rank, or use another")
             if not returns and old.incarnation:
                 self._superseded.add(old.incarnation)
             self.by_identity.pop(old.identity, None)
-        arrived = not join.incarnation  # who was started here has no clock to compare
-        member = Member(
-            rank, peer.identity, join.incarnation, join.inbox, arrived, peer.connection, heard=now
-        )
         self.members[rank] = member
         self.by_identity[peer.identity] = member
         return member, old
+
+    def inbox_trouble(self, member: Member, inbox: str) -> str:
+        """Why neighbours are not told to connect there; empty if they may be."""
+        if not inbox:
+            return ""
+        others = (m for m in self.members.values() if m.rank != member.rank)
+        taken = [m.rank for m in others if m.inbox == inbox]
+        if taken:
+            return f"its inbox {printable(inbox)} is agent {taken[0]}'s"
+        host = member.host
+        if member.incarnation:
+            return inbox_trouble(inbox, host, self._networks)
+        local = inbox.startswith("ipc://") or is_local(inbox)
+        return "" if local else f"its inbox {printable(inbox)} is not on this machine"
+
+    def expel(self, member: Member) -> None:
+        """Forget an agent that is not to take part; it may join again."""
+        self.by_identity.pop(member.identity, None)
+        self.members.pop(member.rank, None)
 
     def resume(self, asked: control.Resume, peer: Peer, now: float) -> Member | None:
         """The agent that goes on over a new connection; None if it is not known as it says."""
@@ -235,6 +277,7 @@ class Roster:
             if different:
                 raise NotAdmitted(
                     "configuration",
-                    f"its run file differs from the coordinator's in {', '.join(different[:20])}; "
+                    "its run file differs from the coordinator's in "
+                    f"{printable(', '.join(different[:20]), 1_000)}; "
                     "give both the same",
                 )

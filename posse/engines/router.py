@@ -13,7 +13,7 @@ from posse.engines.socket_bytes import SocketBytes
 from posse.engines.sockets import HANDSHAKE_FAILURES, configure, heartbeat, why_failed
 from posse.errors import PosseError
 from posse.security.keys import CoordinatorKeys
-from posse.security.zap import Authenticator, Verdict, key_of, serve_with
+from posse.security.zap import Authenticator, Verdict, host_of, key_of, serve_with
 
 _WATCHED = zmq.EVENT_ACCEPTED | zmq.EVENT_DISCONNECTED | HANDSHAKE_FAILURES
 
@@ -75,7 +75,7 @@ class Router:
     def frame_and_peer(self, identity: bytes) -> tuple[bytes | None, Peer]:
         """As `frame`, with all that is known of who sent it, which takes longer."""
         part = self._socket.recv(copy=False)
-        peer = Peer(identity, key_of(part), int(part.get(zmq.SRCFD)))
+        peer = Peer(identity, key_of(part), int(part.get(zmq.SRCFD)), host_of(part))
         if self._socket.get(zmq.RCVMORE):
             self._drop_the_rest()
             return None, peer

@@ -2,6 +2,7 @@
 
 from hashlib import blake2b
 
+from posse.printable import printable
 from protocol.errors import RemoteProtocolError
 
 _NAMED = 10
@@ -45,9 +46,9 @@ class Complaints:
         self._said: dict[tuple[str, int, str], None] = {}
 
     def add(self, by: str, about: int, reason: str) -> None:
-        """`by` refused something that agent `about` sent."""
+        """`by` refused something that agent `about` sent; the reason may be a peer's own word."""
         if len(self._said) < _NAMED:
-            self._said[by, about, reason] = None
+            self._said[by, about, printable(reason)] = None
 
     def __str__(self) -> str:
         return "".join(

@@ -41,9 +41,12 @@ class Attendance:
         """Whether every agent is done."""
         return len(self.finished) == self.agents
 
-    def reached(self, rank: int, now: float) -> None:
-        """An agent has come to `now`."""
-        self._reached[rank] = now
+    def reached(self, rank: int, now: float) -> bool:
+        """An agent has come to `now`; False if that is no further than before."""
+        further = rank not in self.finished and now > self._reached[rank]
+        if further:
+            self._reached[rank] = now
+        return further
 
     def slowest(self) -> list[int]:
         """Of those that are present and not done, the ones that have come least far."""

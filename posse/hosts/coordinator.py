@@ -17,10 +17,11 @@ from posse.hosts.agreement import Agreement, Complaints
 from posse.hosts.attendance import Attendance
 from posse.hosts.ending import Ending
 from posse.hosts.endpoint import Endpoint
-from posse.hosts.report import ReportForm
+from posse.hosts.report import BadReport, ReportForm
 from posse.hosts.rewards import means_of, references_of, rewards_of
 from posse.hosts.sources import Chance, Sources
 from posse.plan import Plan
+from posse.printable import blamed
 from posse.results import field, lab
 from posse.results.assembly import Seen
 from posse.results.record import RunRecord
@@ -63,6 +64,8 @@ class CoordinatorHost:
     `outbox` holds frames to be carried, as (rank, frame), oldest first. `record` is there when the
     run is complete. `observe` is called after each frame with this host, for progress. `timer` is
     when `fire` is to be called, in seconds of the clock that was handed in (infinite: never).
+    `left` has who ended its own part, as (rank, why); whoever carries frames takes them out, and
+    calls `lose` or ends the run.
     """
 
     def __init__(
@@ -79,6 +82,7 @@ class CoordinatorHost:
         spec, server = plan.spec, plan.system.server
         self.outbox: list[tuple[int, bytes]] = []
         self.record: RunRecord | None = None
+        self.left: list[tuple[int, str]] = []
         self.log: defaultdict[str, list[list[float]]] = defaultdict(list)
         self.timer = math.inf
         self._system = plan.system
@@ -93,7 +97,11 @@ class CoordinatorHost:
             name=COORDINATOR,
             run=run if serial is None else serial,
             peers=range(agents),
-            codec=Codec((server.hears if server else ()) + control.TO_COORDINATOR),
+            codec=Codec(
+                (server.hears if server else ())
+                + control.TO_COORDINATOR
+                + (() if self._field else control.TO_LABS_COORDINATOR)
+            ),
             stamp=sources.stamp,
             outbox=self.outbox,
             per_link=True,
@@ -126,15 +134,26 @@ class CoordinatorHost:
         return self._clock.now
 
     @property
+    def _hears_slots(self) -> bool:
+        """Whether agents say how far they are; where a server waits for them they need not."""
+        return self._machine is None or self.plan.clock == "slots"
+
+    @property
     def refused(self) -> Counter[str]:
         """What was refused so far, by reason."""
         return self._endpoint.refused
 
     @property
     def outlives_agents(self) -> bool:
-        """Whether the loss of an agent is for the server's machine to deal with."""
+        """Whether the run deals with the loss of an agent.
+
+        The server's machine does where it can. In the field agents say nothing more that matters
+        once there is a verdict.
+        """
         server = self._system.server
-        return server is not None and server.outlives_agents
+        return (server is not None and server.outlives_agents) or (
+            self._field and self._ending.verdict is not None
+        )
 
     @property
     def trouble(self) -> str:
@@ -179,12 +198,12 @@ class CoordinatorHost:
         if self._ending.verdict is None:
             self._tell(TimerFired())
 
-    def lose(self, rank: int) -> None:
-        """The process of agent `rank` is gone; only where `outlives_agents`."""
+    def lose(self, rank: int, why: str = "lost") -> None:
+        """Agent `rank` is gone, or says nothing; only where `outlives_agents`."""
         attendance = self._attendance
         if rank in attendance.dismissed:
             return
-        attendance.dismissed[rank] = "lost"
+        attendance.dismissed[rank] = why
         if self._ending.verdict is not None:
             self._close_if_complete()
         elif rank not in attendance.finished:
@@ -192,10 +211,17 @@ class CoordinatorHost:
             self._tell(PeerFinished(rank))
 
     def fall_silent(self) -> bool:
-        """Nothing was heard for the deadline; whether that ends the run as a result.
+        """Nothing brought the run on for the deadline; whether it ends, or goes on, all the same.
 
-        Where an agent's end would tell of its rewards, silence is how a run ends without consensus.
+        Whoever is waited for is lost where the run can do without. Where an agent's end would tell
+        of its rewards, silence is how a run ends without consensus.
         """
+        late = self.waiting_for()
+        ended = self._ending.verdict is not None
+        if self.outlives_agents and (ended or len(late) < len(self._attendance.present())):
+            for rank in late:
+                self.lose(rank, "silent")
+            return True
         if not self._field or self._system.end != "nothing" or self._ending.verdict is not None:
             return False
         for rank in self._attendance.present():
@@ -203,9 +229,13 @@ class CoordinatorHost:
                 self._tell(PeerFinished(rank))
         return self._ending.verdict is not None
 
-    def receive(self, rank: int, frame: bytes) -> None:
-        """Take one frame from a joined agent. What it did wrong is refused and counted."""
-        endpoint = self._endpoint
+    def receive(self, rank: int, frame: bytes) -> bool:
+        """Take one frame from a joined agent. What it did wrong is refused and counted.
+
+        Returns whether the frame brought the run on: one that was refused, or that nobody waited
+        for, is no reason to wait any longer.
+        """
+        endpoint, moved = self._endpoint, False
         try:
             header, message = endpoint.open(rank, frame)
             if message is None:
@@ -216,9 +246,10 @@ class CoordinatorHost:
                 # nobody reports what it sent
                 endpoint.count(rank, message, frame)
             if header.plane == _CONTROL:
-                self._control(rank, message, header, frame)
+                moved = self._control(rank, message, header, frame)
             else:
                 self._data(rank, message, header)
+                moved = True
         except RemoteProtocolError as error:
             endpoint.refused[error.reason] += 1
             self._complaints.add("the coordinator", rank, error.reason)
@@ -226,6 +257,7 @@ class CoordinatorHost:
             self._clock.owes(turn)
             self._send(turn, control.Advance())
         self._observe(self)
+        return moved
 
     def _data(self, rank: int, message: Message, header: Header) -> None:
         if self._machine is None:
@@ -236,28 +268,36 @@ class CoordinatorHost:
         self._clock.reached(header.now)
         self._carry_out(self._machine.handle(Received(rank, message), self._clock.now))
 
-    def _control(self, rank: int, message: Message, header: Header, frame: bytes) -> None:
+    def _control(self, rank: int, message: Message, header: Header, frame: bytes) -> bool:
+        """Take a message of the control plane; whether it brought the run on."""
         attendance = self._attendance
         match message:
             case control.Due(due):
                 if not self._clock.heard(rank, due):
                     raise RemoteProtocolError("out-of-turn", "Due was not asked for")
-            case control.SlotReached():
-                attendance.reached(rank, header.now)
+            case control.SlotReached() if self._hears_slots and attendance.reached(
+                rank, header.now
+            ):
                 self._clock.reached(header.now)
             case control.Finished() if rank not in attendance.finished:
                 self._agent_finished(rank, message, header.now)
             case control.Attested(step, value):
                 if differ := self._agreement.attest(rank, step, value):
                     raise RunFailed(differ + self.trouble)
+                return False
             case control.Complaint(about, reason):
+                if about not in range(attendance.agents):
+                    raise RemoteProtocolError("no-such-agent", str(about))
                 self._complaints.add(f"agent {rank}", about, reason)
+                return False
             case control.Failed(reason):
-                raise RunFailed.told(reason, self.trouble)
+                self.left.append((rank, blamed(rank, reason, self.trouble)))
+                return False
             case control.Stopped() | control.Report():
                 self._last_word(rank, message, frame)
             case _:
                 raise RemoteProtocolError("out-of-turn", type(message).__name__)
+        return True
 
     def _agent_finished(self, rank: int, message: control.Finished, sent_at: float) -> None:
         arm, arms = message.arm, self.plan.spec.arms.arm_count()
@@ -274,7 +314,11 @@ class CoordinatorHost:
     def _last_word(
         self, rank: int, message: control.Report | control.Stopped, frame: bytes
     ) -> None:
-        self._ending.last_word(rank, message)
+        try:
+            self._ending.last_word(rank, message)
+        except BadReport as error:
+            self.left.append((rank, f"agent {rank} reported what it cannot have measured: {error}"))
+            raise
         if not self._field:
             # an agent cannot count its own report in it
             self._endpoint.count(rank, message, frame)

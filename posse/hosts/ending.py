@@ -35,7 +35,10 @@ class Ending:
         self.elapsed = (self._clock() - self._began) * 1e-9
 
     def last_word(self, rank: int, message: control.Report | control.Stopped) -> None:
-        """An agent's last word; `RemoteProtocolError` for what is none, or not the first."""
+        """An agent's last word; `RemoteProtocolError` for what is none, or not the first.
+
+        `BadReport` is one of these.
+        """
         reports = isinstance(message, control.Report)
         if self.verdict is None or rank in self._said or reports != (self._form is not None):
             raise RemoteProtocolError("out-of-turn", type(message).__name__)

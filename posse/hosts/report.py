@@ -16,6 +16,13 @@ _BUCKETS = 600
 """Of delays, on either side of a nanosecond: eight for each factor of two, and 2^63 at most."""
 
 
+class BadReport(RemoteProtocolError):
+    """A report that is well formed, and of nothing that an agent can have measured."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__("bad-report", what)
+
+
 class ReportForm:
     """What the reports of a run must look like.
 
@@ -31,29 +38,29 @@ class ReportForm:
         self._log = {kind.table: kind for kind in log}
 
     def check(self, rank: int, report: Report) -> None:
-        """Raise `RemoteProtocolError` for what agent `rank` cannot have measured of itself."""
+        """Raise `BadReport` for what agent `rank` cannot have measured of itself."""
         pulls = report.pulls
         if len(pulls) != 8 * self._arms or (np.frombuffer(pulls, dtype="<i8") < 0).any():
-            raise RemoteProtocolError("bad-report", "pulls")
+            raise BadReport("pulls")
         if report.regret.keys() != self._references or report.curve.keys() != self._references:
-            raise RemoteProtocolError("bad-report", "regret against other means than this run's")
+            raise BadReport("regret against other means than this run's")
         for curve in report.curve.values():
             points = unpack_floats(curve, 3 * (len(curve) // 24)).reshape(-1, 3)
             if not len(points) or (np.diff(points, axis=0)[:, :2] < 0).any() or points.min() < 0:
-                raise RemoteProtocolError("bad-report", "a curve of regret that goes back in time")
+                raise BadReport("a curve of regret that goes back in time")
         for link in report.links:
             if link.source != rank or link.target not in self._targets or link.plane not in _PLANES:
-                raise RemoteProtocolError("bad-report", "a link that is not the agent's")
+                raise BadReport("a link that is not the agent's")
         if any(not -_BUCKETS < bucket < _BUCKETS for bucket in report.delays):
-            raise RemoteProtocolError("bad-report", "a delay beyond all time")
+            raise BadReport("a delay beyond all time")
         self._check_log(report)
 
     def _check_log(self, report: Report) -> None:
         """Rows of known tables, with as many numbers as these have columns."""
         for table in report.log:
             if table not in self._log:
-                raise RemoteProtocolError("bad-report", "a table that this system does not have")
+                raise BadReport("a table that this system does not have")
             try:
                 self._log[table].of(report.log)
             except (ValueError, msgspec.ValidationError):
-                raise RemoteProtocolError("bad-report", f"a row of {table}") from None
+                raise BadReport(f"a row of {table}") from None

@@ -119,3 +119,11 @@ def key_of(frame: zmq.Frame) -> str:
         return str(frame.get("User-Id"))
     except zmq.ZMQError:
         return ""
+
+
+def host_of(frame: zmq.Frame) -> str:
+    """The address that this frame came from, "" where the transport has none."""
+    try:
+        return str(frame.get("Peer-Address"))
+    except zmq.ZMQError:
+        return ""

@@ -14,6 +14,7 @@ _LOCAL = (
     "arms.target",
     "engine.absence",
     "engine.deadline",
+    "engine.inboxes",
     "engine.transport",
     "privacy.budget",
     "privacy.reuse",

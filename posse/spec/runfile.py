@@ -38,6 +38,10 @@ class EngineSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     absence: Annotated[
         float, Meta(gt=0, description="seconds an agent whose connection is lost may be away")
     ] = 120.0
+    inboxes: Annotated[
+        tuple[str, ...],
+        Meta(description="networks where agents' inboxes may be besides their own hosts"),
+    ] = ()
 
 
 class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -30,6 +30,7 @@ from protocol.wire import VERSION, Message, encode, kind_of
 
 WALL = 1e9
 DEADLINE = 10.0
+TOKEN = "of those who were started here"
 ABSENCE = 25.0
 
 
@@ -64,7 +65,7 @@ class Script:
 
     def __init__(self, agents: int = 2, keys: tuple[str, ...] = ()) -> None:
         pairs = CoordinatorKeys(Pair("operator", ""), keys) if keys else None
-        self.lobby = Lobby(Roster(agents, "", pairs, {"repeat": "1"}), DEADLINE, ABSENCE, "mase")
+        self.lobby = Lobby(Roster(agents, TOKEN, pairs, {"repeat": "1"}), DEADLINE, ABSENCE, "mase")
         self.now = 100.0
         self.lobby.gather(self.now)
 
@@ -82,7 +83,7 @@ class Script:
     ) -> list[LobbyEffect]:
         """All that an agent on another machine says until it has arrived."""
         effects = self.says(peer, joining(rank, start or peer.encode()), key)
-        return effects + self.says(peer, control.Arrived(f"tcp://{peer}:1"))
+        return effects + self.says(peer, control.Arrived(f"tcp://192.0.2.{ord(peer[-1])}:1"))
 
     def all_join(self) -> None:
         for rank in range(self.lobby.roster.agents):
@@ -98,7 +99,7 @@ def framed(message: Message) -> bytes:
 
 
 def joining(rank: int = -1, incarnation: bytes = b"a", **changes: Any) -> control.Join:
-    return control.Join(rank, "", "", 0, incarnation, changes.pop("wall", WALL), **changes)
+    return control.Join(rank, TOKEN, "", 0, incarnation, changes.pop("wall", WALL), **changes)
 
 
 def setup(rank: int) -> AgentSetup:
@@ -126,9 +127,9 @@ def failed(effects: list[LobbyEffect]) -> str:
 
 def test_an_agent_of_this_machine_has_arrived_when_it_joined() -> None:
     script = Script()
-    assert script.says("a", control.Join(1, "", "ipc://1", 7)) == [Joined(1)]
+    assert script.says("a", control.Join(1, TOKEN, "ipc://1", 7)) == [Joined(1)]
     assert script.lobby.missing() == [0]
-    assert script.says("b", control.Join(0, "", "ipc://0", 8)) == [Joined(2)]
+    assert script.says("b", control.Join(0, TOKEN, "ipc://0", 8)) == [Joined(2)]
     assert script.lobby.complete
     assert script.lobby.roster.inboxes == {0: "ipc://0", 1: "ipc://1"}
 
@@ -139,7 +140,7 @@ def test_an_agent_of_another_machine_is_welcomed_and_told_the_time_before_it_arr
     assert script.lobby.missing() == [0, 1]
     script.now = 100.25
     assert script.says("a", control.Sync(7)) == [Reply(b"a", control.Synced(7, 100_250_000_000))]
-    arrived = script.says("a", control.Arrived("tcp://a:1"))
+    arrived = script.says("a", control.Arrived("tcp://192.0.2.1:1"))
     assert arrived == [Log(logging.INFO, "agent 0 joined (1 of 2)"), Joined(1)]
     assert script.lobby.missing() == [1]
 
@@ -239,6 +240,120 @@ def test_who_does_not_join_is_named_at_the_deadline() -> None:
     assert said == "nothing was heard for 10 s; waiting for agents 0, 2 to join"
 
 
+HERE: dict[str, Message | bytes] = {
+    "garbage": b"\x00" * 40,
+    "arrived again": control.Arrived(""),
+    "ready again": control.Ready(),
+    "resumed": control.Resume(0, "", b"peer-0", 1, 0),
+}
+
+
+@pytest.mark.parametrize("said", HERE)
+def test_an_agent_that_is_here_and_says_nothing_new_moves_no_deadline(said: str) -> None:
+    script = Script(keys=("k", "l"))
+    script.joins("peer-0", key="k")
+    script.joins("peer-1", key="l")
+    script.lobby.configure([setup(0), setup(1)], script.now)
+    script.says("peer-0", control.Ready())
+    deadline = script.lobby.timer
+    for _ in range(20):
+        script.now += 0.8
+        script.says("peer-0", HERE[said])
+    assert script.lobby.timer == deadline
+    assert failed(script.lobby.fire(script.now)).endswith("waiting for agent 1 to be ready")
+
+
+def test_an_agent_that_asks_for_the_time_without_end_is_answered_sixteen_times() -> None:
+    script = Script()
+    script.says("a", joining())
+    for _ in range(16):
+        script.now += 0.8
+        assert script.says("a", control.Sync(1)) != []
+    deadline = script.lobby.timer
+    script.now += 0.8
+    assert script.says("a", control.Sync(1)) == []
+    assert script.lobby.refused == {"out-of-turn": 1}
+    assert script.lobby.timer == deadline
+
+
+def test_an_agent_that_joins_and_leaves_again_and_again_moves_no_deadline() -> None:
+    script = Script(keys=("k", "l"))
+    script.joins("a", key="k")
+    deadline = script.lobby.timer
+    for peer in "bcdefghijklmnop":
+        script.now += 0.8
+        script.closes(chr(ord(peer) - 1))
+        script.joins(peer, key="k")
+    assert failed(script.lobby.fire(deadline)).endswith("waiting for agent 1 to join")
+
+
+def test_a_connection_that_comes_and_goes_does_not_hold_up_the_deadline_of_a_run() -> None:
+    """Only while it is away somebody is waited for."""
+    script = Script(keys=("k", "l"))
+    script.joins("a", key="k", start=b"x")
+    script.joins("z", key="l", start=b"y")
+    script.carries(Run())
+    for number, peer in enumerate("bcdefghijklmnop", start=1):
+        script.closes(chr(ord(peer) - 1))
+        script.now += 1.0
+        script.says(peer, control.Resume(0, "", b"x", number, 0), "k")
+        script.now += 1.0
+    assert script.lobby.timer == 100.0 + DEADLINE + 15.0  # away for 15 s
+    assert "waiting for agent 1 to act" in failed(script.lobby.fire(script.now))
+
+
+BAD_INBOXES = {
+    "nonsense": "is not tcp://ADDRESS:PORT with an IPv4 address",
+    "inproc://zeromq.zap.01": "is not tcp://ADDRESS:PORT",
+    "ipc:///tmp/of-another-program": "is not tcp://ADDRESS:PORT",
+    "tcp://name.example:7000": "is not tcp://ADDRESS:PORT",
+    "tcp://192.0.2.1:0": "is not tcp://ADDRESS:PORT",
+    "tcp://192.0.2.1:70000": "is not tcp://ADDRESS:PORT",
+    "tcp://198.51.100.7:7000": "is not on its own host 192.0.2.1",
+    "tcp://192.0.2.9:1": "is agent 0's",
+    "tcp://192.0.2.1:7\x1b[2J": r"7\x1b[2J is not tcp://ADDRESS:PORT",
+}
+
+
+@pytest.mark.parametrize("inbox", BAD_INBOXES)
+def test_nobody_is_sent_to_an_inbox_that_is_not_the_agents_own(inbox: str) -> None:
+    script = Script()
+    script.says("a", joining(0, b"a"))
+    script.says("a", control.Arrived("tcp://192.0.2.9:1"))
+    at = Peer(b"b", "", 99, host="192.0.2.1")
+    script.lobby.handle(Said(at, framed(joining(1, b"b")), WALL), script.now)
+    log, answer = script.lobby.handle(Said(at, framed(control.Arrived(inbox)), WALL), script.now)
+    assert isinstance(answer, Reply)
+    assert isinstance(answer.message, control.Refused)
+    assert BAD_INBOXES[inbox] in answer.message.reason
+    assert log == Log(logging.WARNING, f"refused agent 1: {answer.message.reason}")
+    assert script.lobby.refused == {"bad-inbox": 1}
+    assert script.lobby.missing() == [1]
+    assert script.lobby.roster.inboxes == {0: "tcp://192.0.2.9:1"}
+
+
+def test_an_inbox_elsewhere_is_the_operators_to_allow() -> None:
+    roster = Roster(1, TOKEN, inboxes=("198.51.100.0/24",))
+    lobby = Lobby(roster, DEADLINE, ABSENCE, "mase")
+    at = Peer(b"b", "", 99, host="192.0.2.1")
+    lobby.handle(Said(at, framed(joining(0, b"b")), WALL), 0.0)
+    lobby.handle(Said(at, framed(control.Arrived("tcp://198.51.100.7:7000")), WALL), 0.0)
+    assert lobby.missing() == []
+
+
+def test_nobody_says_that_it_was_started_here_who_was_not() -> None:
+    """Such an agent would have no clock to compare, and its loss would be somebody else's."""
+    for token, keys in (("", ()), (TOKEN, ("k", "l"))):
+        lobby = Lobby(Roster(2, token, None), DEADLINE, ABSENCE, "mase")
+        if keys:
+            lobby = Lobby(
+                Roster(2, "", CoordinatorKeys(Pair("o", ""), keys)), DEADLINE, 1.0, "mase"
+            )
+        said = Said(Peer(b"a", "k", 1), framed(control.Join(0, token, "", 0)), WALL)
+        assert [type(effect) for effect in lobby.handle(said, 0.0)] == [Log, Reply]
+        assert lobby.refused == {"join": 1}
+
+
 def test_of_many_who_do_not_join_ten_are_named() -> None:
     script = Script(13)
     said = failed(script.lobby.fire(110.0))
@@ -267,7 +382,17 @@ def test_an_agent_that_cannot_be_ready_ends_the_wait_with_its_sentence() -> None
     script = Script()
     script.all_join()
     script.lobby.configure([setup(0), setup(1)], script.now)
-    assert failed(script.says("peer-1", control.Failed("no such file"))) == "no such file"
+    said = failed(script.says("peer-1", control.Failed("no such file")))
+    assert said == "agent 1 cannot go on: no such file"
+
+
+def test_an_agent_that_waits_for_the_next_run_does_not_end_the_one_that_goes_on() -> None:
+    script = Script()
+    script.all_join()
+    script.carries(Run())
+    assert warned(script.says("peer-1", control.Failed("no more"))) == [
+        "agent 1 cannot go on: no more"
+    ]
 
 
 def test_a_run_that_falls_silent_ends_by_name_unless_silence_is_its_result() -> None:
@@ -295,15 +420,17 @@ def test_frames_of_the_run_move_its_deadline() -> None:
     script.all_join()
     script.carries(Run())
     member = script.lobby.roster.members[0]
-    script.lobby.heard(member, framed(control.Due(1.0)), 107.0)
+    script.lobby.heard(member, framed(control.Due(1.0)), 107.0, moved=True)
     assert (script.lobby.timer, member.heard) == (117.0, 107.0)
+    script.lobby.heard(member, framed(control.Due(1.0)), 108.0, moved=False)
+    assert (script.lobby.timer, member.heard) == (117.0, 108.0)
 
 
 def test_what_was_heard_last_is_kept_only_as_far_as_its_kind_is_read() -> None:
     script = Script()
     script.all_join()
     member = script.lobby.roster.members[0]
-    script.lobby.heard(member, framed(control.Finished(1)) + bytes(1 << 20), 0.0)
+    script.lobby.heard(member, framed(control.Finished(1)) + bytes(1 << 20), 0.0, moved=True)
     assert kind_of(member.last) == "Finished"
     assert len(member.last) < 100
 
@@ -369,7 +496,7 @@ def test_a_lost_agent_that_stays_away_ends_a_run_that_needs_it() -> None:
 
 
 def resuming(rank: int = 1, start: bytes = b"peer-1", connection: int = 2, taken: int = 7) -> Any:
-    return control.Resume(rank, "", start, connection, taken)
+    return control.Resume(rank, TOKEN, start, connection, taken)
 
 
 @pytest.mark.parametrize("seen", [True, False])
@@ -384,7 +511,7 @@ def test_a_lost_agent_that_comes_back_goes_on_whether_or_not_its_loss_was_seen(s
     back = Log(logging.INFO, "agent 1 is back over a new connection")
     assert script.says("z", resuming()) == [back, Resend(1, 7)]
     assert script.lobby.roster.missing() == []
-    assert script.lobby.timer == 114.0
+    assert script.lobby.timer == (114.0 if seen else 110.0)  # only what was seen is made up for
     assert script.lobby.roster.members[1].identity == b"z"
     assert script.closes("peer-1") == []  # the loss of the old connection is none of its any more
     assert run.lost == []
@@ -481,7 +608,7 @@ def test_a_process_of_this_machine_that_dies_is_done_without_where_that_can_be()
 def test_of_agents_of_this_machine_the_connection_tells_nothing() -> None:
     """Whoever started them hears of their death."""
     script = Script(1)
-    script.says("a", control.Join(0, "", "", 7))
+    script.says("a", control.Join(0, TOKEN, "", 7))
     script.carries(Run())
     assert script.closes("a") == []
 

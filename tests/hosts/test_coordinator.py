@@ -10,8 +10,10 @@ from posse.hosts.coordinator import CoordinatorHost
 from posse.plan import Plan
 from protocol import control
 from protocol.mase import Eliminated, Vote
+from protocol.masking import PublicKey
 from protocol.players import Choice
 from protocol.wire import Message, kind_of, read_header
+from tests.support import anonymous
 from tests.support.hosts import frame, sources
 from tests.support.players import spec as players
 from tests.support.runs import spec
@@ -27,9 +29,9 @@ class Told:
         self.host.begin()
         self.sent()
 
-    def say(self, rank: int, message: Message, now: float = 0.0) -> None:
+    def say(self, rank: int, message: Message, now: float = 0.0) -> bool:
         number = self._numbers[rank] = self._numbers.get(rank, -1) + 1
-        self.host.receive(rank, frame(message, rank, number, now=now))
+        return self.host.receive(rank, frame(message, rank, number, now=now))
 
     def sent(self) -> list[tuple[int, str]]:
         said = [(to, kind_of(data)) for to, data in self.host.outbox]
@@ -185,11 +187,57 @@ def test_how_far_agents_are_says_whom_a_run_waits_for() -> None:
     assert told.host.waiting_for() == [0]
 
 
-def test_a_failure_ends_the_run_with_what_was_refused() -> None:
+def test_who_fails_ends_its_own_part_with_its_sentence_and_what_was_refused() -> None:
     told = Told(spec("mase", agents=8))
-    told.say(3, control.Complaint(4, "malformed"))
-    with pytest.raises(RunFailed, match="no way on; agent 3 refused what agent 4 sent: malformed"):
-        told.say(5, control.Failed("no way on"))
+    told.say(3, control.Complaint(4, "mal\x1bformed"))
+    told.say(5, control.Failed("no way on\x1b[2J\nagent 1 did it"))
+    trouble = r"; agent 3 refused what agent 4 sent: mal\x1bformed"
+    said = r"agent 5 cannot go on: no way on\x1b[2J"
+    assert told.host.left == [(5, f"{said}{trouble}\nagent 1 did it")]
+
+
+def test_what_brings_a_run_on_is_told_from_what_does_not() -> None:
+    told = Told(spec("independent", agents=3, engine={"clock": "wall"}))
+
+    def moved(message: Message, now: float = 0.0) -> bool:
+        return told.say(1, message, now)
+
+    assert not moved(control.SlotReached())  # it has not begun
+    assert moved(control.SlotReached(), now=5.0)
+    assert not moved(control.SlotReached(), now=5.0)
+    assert not moved(control.Complaint(2, "malformed"))
+    assert not moved(control.Complaint(7, "malformed"))
+    assert not moved(Vote((1,)))
+    assert not moved(control.Attested(1, b""))
+    assert not moved(control.Failed(""))
+    assert moved(control.Finished(0))
+    assert not moved(control.Finished(0))
+    assert not moved(control.SlotReached(), now=9.0)
+    assert told.host.refused == {"out-of-turn": 4, "no-such-agent": 1, "unknown-kind": 1}
+
+
+def test_a_report_that_cannot_be_true_ends_its_agents_part_at_once() -> None:
+    told = Told(spec("independent", agents=2))
+    for rank in range(2):
+        told.say(rank, control.Finished(rank))
+    assert not told.say(1, report(pulls=b"abc"))
+    assert told.host.left == [
+        (1, "agent 1 reported what it cannot have measured: bad-report: pulls")
+    ]
+    assert told.host.refused == {"bad-report": 1}
+
+
+def test_whoever_is_waited_for_in_vain_is_lost_where_the_run_can_do_without() -> None:
+    told = Told(anonymous.spec("anonymous", 6))
+    assert not told.host.fall_silent()  # all of them: that is no run any more
+    for rank in range(5):
+        told.say(rank, PublicKey(bytes([rank + 1] * 32)))
+    assert told.host.waiting_for() == [5]
+    told.sent()
+    assert told.host.fall_silent()
+    assert {kind for _, kind in told.sent()} == {"Keys", "Assign"}
+    assert told.host.waiting_for() == [0, 1, 2, 3, 4]
+    assert not told.host.fall_silent()
 
 
 def test_agents_that_hold_different_results_end_the_run() -> None:

@@ -1,0 +1,172 @@
+"""One agent that has a key and means no good: it ends its own part, or the run by its name."""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from posse.plan import Plan
+from posse.security import keys
+from protocol import control
+from tests.support import anonymous
+from tests.support.hostile import HostilePeer
+from tests.support.remote import Agent, Coordinator, until
+from tests.support.runs import spec
+
+RING = {"kind": "ring"}
+QUIET = {"deadline": 2.0, "clock": "wall"}
+
+
+@pytest.fixture
+def said(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    logging.getLogger("posse").propagate = True
+    caplog.set_level(logging.INFO, "posse")
+    return caplog
+
+
+class Site:
+    """A coordinator with keys, honest agents from rank 1 on, and agent 0."""
+
+    def __init__(self, plan: Plan, folder: Path) -> None:
+        count = plan.spec.agents.count
+        keys.create(folder, count)
+        self.coordinator = Coordinator(plan, "tcp://127.0.0.1:*", folder)
+        self.agents = [
+            Agent(self.coordinator.endpoint, keys=keys.for_agent(folder, rank))
+            for rank in range(1, count)
+        ]
+        self.peer = HostilePeer(self.coordinator.endpoint, 0, keys.for_agent(folder, 0))
+
+
+@contextmanager
+def site(plan: Plan, folder: Path) -> Iterator[Site]:
+    here = Site(plan, folder)
+    with here.peer:
+        try:
+            yield here
+        finally:
+            here.coordinator.stop()
+            for agent in here.agents:
+                agent.ended()
+
+
+def users(**engine: Any) -> Plan:
+    return anonymous.spec(
+        "anonymous",
+        6,
+        parameters={"horizon": 600, "group_size": 2},
+        engine={"clock": "wall", "deadline": 2.0, **engine},
+    )
+
+
+@pytest.mark.slow
+def test_an_agent_that_fails_in_a_run_that_can_do_without_it_is_dismissed(
+    tmp_path: Path, said: pytest.LogCaptureFixture
+) -> None:
+    with site(users(), tmp_path) as here:
+        here.peer.join()
+        here.peer.until("Begin")
+        here.peer.say(control.Failed("\x1b[31mno\x1b[0m\nposse: agent 3 is at fault"))
+        record = here.coordinator.ended()
+        assert here.coordinator.error is None
+        assert (record.status, record.dismissed) == ("horizon", {0: "lost"})
+        until(lambda: "the run goes on without it" in said.text, "the log")
+    assert r"agent 0 cannot go on: \x1b[31mno\x1b[0m" in said.text
+    assert "\x1b" not in said.text
+
+
+@pytest.mark.slow
+def test_an_agent_that_fails_in_a_run_that_needs_it_ends_it_by_name(tmp_path: Path) -> None:
+    with site(spec("central", 2, engine=QUIET), tmp_path) as here:
+        here.peer.join()
+        here.peer.until("Begin")
+        here.peer.say(control.Failed("agent 1 has a defect"))
+        here.coordinator.ended()
+        assert str(here.coordinator.error) == "agent 0 cannot go on: agent 1 has a defect"
+
+
+SILENT: dict[str, Callable[[HostilePeer], object]] = {
+    "nothing at all": lambda peer: None,
+    "garbage": lambda peer: peer.socket.send(b"garbage"),
+    "parts": lambda peer: peer.socket.send_multipart([b"po", b"", b"po"]),
+    "how far it is": lambda peer: peer.say(control.SlotReached()),
+    "attests": lambda peer: peer.say(control.Attested(1, b"")),
+    "the time": lambda peer: peer.say(control.Sync(1)),
+    "that it arrived": lambda peer: peer.say(control.Arrived("")),
+}
+
+
+@contextmanager
+def speaking(peer: HostilePeer, act: Callable[[HostilePeer], object]) -> Iterator[None]:
+    """`act` five times a second, until the block ends."""
+    over = threading.Event()
+
+    def speak() -> None:
+        while not over.wait(0.2):
+            act(peer)
+
+    thread = threading.Thread(target=speak, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["nothing at all", "how far it is"])
+def test_an_agent_that_is_waited_for_and_says_nothing_of_worth_is_done_without(
+    what: str, tmp_path: Path
+) -> None:
+    with site(users(), tmp_path) as here:
+        here.peer.join()
+        here.peer.until("Begin")
+        with speaking(here.peer, SILENT[what]):
+            record = here.coordinator.ended()
+        assert here.coordinator.error is None
+        assert record.status == "horizon"
+        assert list(record.dismissed) == [0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", SILENT)
+def test_a_run_that_needs_such_an_agent_ends_by_its_name_at_the_deadline(
+    what: str, tmp_path: Path
+) -> None:
+    parameters = {"epsilon": 1.0, "horizon": 2_000}
+    plan = spec("cdp-mab", 3, parameters=parameters, engine={"deadline": 2.0})
+    with site(plan, tmp_path) as here:
+        here.peer.join()
+        here.peer.until("Begin")
+        with speaking(here.peer, SILENT[what]):
+            here.coordinator.ended()
+        assert "nothing was heard for 2 s; waiting for agent 0" in str(here.coordinator.error)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["nothing at all", "garbage", "the time", "that it arrived"])
+def test_a_wait_for_an_agent_to_be_ready_ends_by_its_name(what: str, tmp_path: Path) -> None:
+    with site(spec("central", 2, engine=QUIET), tmp_path) as here:
+        here.peer.join()
+        with speaking(here.peer, SILENT[what]):
+            here.coordinator.ended()
+        assert str(here.coordinator.error).endswith("waiting for agent 0 to be ready")
+
+
+@pytest.mark.parametrize("inbox", ["nonsense", "inproc://zeromq.zap.01", "ipc:///tmp/not-there/x"])
+def test_an_inbox_of_its_own_choice_keeps_an_agent_out_and_harms_no_neighbour(
+    inbox: str, tmp_path: Path
+) -> None:
+    graph = {"topology": RING, "parameters": {"horizon": 50}}
+    plan = spec("cooperative-ucb", 3, **graph, engine={"deadline": 2.0})
+    with site(plan, tmp_path) as here:
+        here.peer.join(inbox)
+        assert "is not tcp://ADDRESS:PORT" in here.peer.until("Refused")[1]
+        here.coordinator.ended()
+        assert str(here.coordinator.error).endswith("waiting for agent 0 to join")
+        assert [agent.ended() for agent in here.agents] == [0, 0]

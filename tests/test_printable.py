@@ -1,0 +1,38 @@
+"""Text of peers."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from posse.printable import blamed, printable
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("", ""),
+        ("ε = 0.5, größer", "ε = 0.5, größer"),
+        ("\x1b]0;owned\x07\x1b[2J", r"\x1b]0;owned\x07\x1b[2J"),
+        ("a line\n17:00:00 coordinator: another", r"a line\n17:00:00 coordinator: another"),
+        ("\u202efdp.exe", r"\u202efdp.exe"),
+        ("\r\t\x00\x9b\u2028", r"\r\t\x00\x9b\u2028"),
+        ("x" * 301, "x" * 300 + "…"),
+    ],
+)
+def test_what_does_not_print_is_shown_by_its_escape(said: str, shown: str) -> None:
+    assert printable(said) == shown
+
+
+@given(st.text(), st.integers(0, 50))
+def test_it_is_one_short_line_whatever_was_said(said: str, longest: int) -> None:
+    shown = printable(said, longest)
+    assert shown.isprintable()
+    assert len(shown) <= 10 * longest + 1
+
+
+def test_a_reason_names_who_gave_it() -> None:
+    assert blamed(3, "no file") == "agent 3 cannot go on: no file"
+    assert blamed(3, "agent 3 has a defect") == "agent 3 has a defect"
+    assert blamed(3, "agent 30 lied") == "agent 3 cannot go on: agent 30 lied"
+    assert blamed(3, "agent 3: a\x07\nb\x1b\nc", "; why") == "agent 3: a\\x07; why\nb\\x1b\nc"
+    assert len(blamed(0, "x\n" * 4_000).split("\n")) == 61
