@@ -31,6 +31,7 @@ from posse.cli import (
     volume,
 )
 from posse.errors import PosseError
+from posse.printable import printable
 
 VERBS = (
     run,
@@ -51,6 +52,7 @@ VERBS = (
     completion,
 )
 INTERRUPTED = 130
+_LONGEST = 10_000
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -63,7 +65,8 @@ def main(arguments: list[str] | None = None) -> int:
     except PosseError as error:
         notes = getattr(error, "__notes__", [])
         more = "; --verbose shows the traceback" if notes and not options.verbose else ""
-        print(f"posse: {error}{more}", file=sys.stderr)
+        said = "\n".join(printable(line, _LONGEST) for line in str(error).split("\n"))
+        print(f"posse: {said}{more}", file=sys.stderr)
         if options.verbose:
             print(*notes, sep="\n", file=sys.stderr)
         return error.exit_code

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from posse.cli import security
 from posse.cli.options import Commands, add_json
+from posse.printable import printable
 
 if TYPE_CHECKING:
     from posse.measure.status import CoordinatorStatus
@@ -48,13 +49,13 @@ def _show(status: CoordinatorStatus) -> None:
     table = Table(box=None, pad_edge=False, show_header=False)
     for rank in range(status.agents):
         heard = status.heard_seconds_ago.get(rank)
-        said = status.heard.get(rank) or "nothing"
+        said = printable(status.heard.get(rank) or "nothing")
         table.add_row(
             f"agent {rank}",
             "not here" if heard is None else f"said {said} {heard:.1f} s ago",
-            f"waited for ({status.waiting})" if rank in status.waiting_for else "",
+            f"waited for ({printable(status.waiting)})" if rank in status.waiting_for else "",
         )
-    console = Console()
+    console = Console(markup=False, emoji=False)
     going = "a run is going on" if status.running else "no run is going on"
     console.print(
         f"{status.arrived} of {status.agents} agents are here, {going}, "
@@ -62,4 +63,6 @@ def _show(status: CoordinatorStatus) -> None:
     )
     console.print(table)
     if status.refused:
-        console.print("refused: " + ", ".join(f"{n} {r}" for r, n in status.refused.items()))
+        console.print(
+            "refused: " + ", ".join(f"{n} {printable(r)}" for r, n in status.refused.items())
+        )

@@ -29,11 +29,11 @@ def progress(options: argparse.Namespace) -> Console:
     """Where is said how far it is: standard error."""
     from rich.console import Console
 
-    return Console(stderr=True, quiet=options.quiet, highlight=False)
+    return Console(stderr=True, quiet=options.quiet, highlight=False, markup=False, emoji=False)
 
 
 def closing(options: argparse.Namespace) -> Console:
     """Where what came of it is shown: standard output."""
     from rich.console import Console
 
-    return Console(quiet=options.quiet)
+    return Console(quiet=options.quiet, markup=False, emoji=False)

@@ -250,8 +250,8 @@ class AgentProcess:
                 case Leave():
                     self._uplink.confirm()
                     self._left = True
-                case Log(level, text):
-                    LOG.log(level, "%s", text)
+                case Log(level, text, about):
+                    LOG.log(level, "%s", text, extra={"about": about})
                 case Fail(reason, kind):
                     raise kind(reason)
                 case _:

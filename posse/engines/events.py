@@ -4,7 +4,7 @@ The coordinator's machine is `Lobby`, an agent's `Joining`. Sockets and their mo
 translated into these events, and these effects carried out, by `Hub` and `AgentProcess`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from posse.engines.roster import Peer
@@ -15,10 +15,14 @@ from protocol.wire import Message
 
 @dataclass(frozen=True)
 class Log:
-    """Say something to whoever reads the log; `level` is one of `logging`."""
+    """Say something to whoever reads the log; `level` is one of `logging`.
+
+    Of what a peer may cause again and again, `about` names the kind: see `posse.log`.
+    """
 
     level: int
     text: str
+    about: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,9 @@ _FAILED_IN_A_ROW = 3
 """Handshakes of a link that fail before that is said: a neighbour is told of us at about the time
 at which we are told of it."""
 
+_MOST_STRANGERS = 1_000
+"""Keys that are remembered, so that each is named once."""
+
 HANDSHAKE_MS = 10_000
 """How long a neighbour may take to let us in before we knock again. With keys that is three round
 trips and more, 6 s where each way takes one. One that was not told of us yet is silent, and answers
@@ -92,12 +95,14 @@ class RemoteGuard(Guard):
 
     def _refused(self, address: str, key: str) -> None:
         if self.neighbours and key not in self._strangers:
-            self._strangers.add(key)
+            if len(self._strangers) < _MOST_STRANGERS:
+                self._strangers.add(key)
             LOG.warning(
                 "refused %s at the inbox: its key %s is no neighbour's; only agents that the "
                 "coordinator named may connect",
                 address,
                 key,
+                extra={"about": "strangers at the inbox"},
             )
 
     def link(self, socket: zmq.Socket[bytes], rank: int) -> None:

@@ -301,8 +301,8 @@ class Hub:
                     self._ways[rank].resume(taken)
                 case Joined(arrived):
                     self.on_join(arrived)
-                case Log(level, text):
-                    LOG.log(level, "%s", text)
+                case Log(level, text, about):
+                    LOG.log(level, "%s", text, extra={"about": about})
                 case Fail(reason):
                     raise RunFailed.told(reason)
                 case _:

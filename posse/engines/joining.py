@@ -53,6 +53,7 @@ from posse.engines.events import (
 )
 from posse.errors import PosseError
 from posse.hosts.agent_setup import AgentSetup
+from posse.printable import printable
 from posse.security.address import inbox_trouble
 from protocol import control
 from protocol.errors import RemoteProtocolError
@@ -60,6 +61,7 @@ from protocol.wire import Codec, read_header
 
 _CODEC = Codec(control.TO_JOINING)
 _SETUP = msgspec.msgpack.Decoder(AgentSetup)
+_LONGEST_REASON = 1_000
 _ROUND_TRIPS = 8
 _CLOSED_IN_A_ROW = 3
 """Handshakes that the other side closed without a word before we take it for a wrong key."""
@@ -214,7 +216,11 @@ class Joining:
     def _resumed(self, taken: int, now: float) -> list[JoiningEffect]:
         self.state = self._before
         self.timer = now + self._link_deadline if self.state is State.LINKING else math.inf
-        said = Log(logging.INFO, f"connected to the coordinator at {self._endpoint} again")
+        said = Log(
+            logging.INFO,
+            f"connected to the coordinator at {self._endpoint} again",
+            "the connection",
+        )
         return [GoOn(taken), *([said] if self.remote else [])]
 
     def _not_let_in(self, how: Closure, why: str) -> list[JoiningEffect]:
@@ -244,7 +250,7 @@ class Joining:
             return []
         self._resume(now)
         said = f"lost the coordinator at {self._endpoint}; waiting for it for {self._wait:g} s"
-        return [Log(logging.WARNING, said)] if self.remote else []
+        return [Log(logging.WARNING, said, "the connection")] if self.remote else []
 
     def _told(self, frame: bytes, now: float) -> list[JoiningEffect]:
         try:
@@ -253,7 +259,8 @@ class Joining:
             return []
         match message:
             case control.Refused(reason):
-                return [Fail(f"the coordinator refused this agent: {reason}", PosseError)]
+                said = f"the coordinator refused this agent: {printable(reason, _LONGEST_REASON)}"
+                return [Fail(said, PosseError)]
             case control.Resumed(taken) if self.state is State.RESUMING:
                 return self._resumed(taken, now)
             case control.Whose() if self.state is not State.RESUMING and self._may_be_known:
@@ -304,7 +311,7 @@ class Joining:
         try:
             decoded = _SETUP.decode(encoded)
         except msgspec.DecodeError as error:
-            reason = f"the coordinator's configuration was not understood: {error}"
+            reason = f"the coordinator's configuration was not understood: {printable(str(error))}"
             return [Fail(f"{reason}; are both of the same version of posse?", PosseError)]
         self.rank = rank
         for other, inbox in decoded.inboxes.items():

@@ -219,7 +219,7 @@ class Lobby:
                 return self._closed(connection, now)
             case Rejected(reason, said):
                 self.refused[reason] += 1
-                return [Log(logging.WARNING, said)] if said else []
+                return [Log(logging.WARNING, said, reason)] if said else []
             case Died(rank, why):
                 if rank is None or not self.outlives_agents:
                     return [Fail(why)]
@@ -256,7 +256,11 @@ class Lobby:
                 return self._arrived(member, inbox, now)
             case control.Failed(reason):
                 why = blamed(member.rank, reason)
-                return [Fail(why)] if self._run is None else [Log(logging.WARNING, why)]
+                return (
+                    [Fail(why)]
+                    if self._run is None
+                    else [Log(logging.WARNING, why, f"agent {member.rank}")]
+                )
             case _:
                 self.refused["out-of-turn"] += 1
         return []
@@ -278,7 +282,7 @@ class Lobby:
         self._moved(now)
         here = self.roster.arrived()
         said = f"agent {member.rank} joined ({here} of {self.roster.agents})"
-        effects: list[LobbyEffect] = [Log(logging.INFO, said), Joined(here)]
+        effects: list[LobbyEffect] = [Log(logging.INFO, said, f"agent {member.rank}"), Joined(here)]
         if self.phase is Phase.CONFIGURING:  # it came back while the others were being configured
             effects.append(self._configuration(member.rank))
         return effects
@@ -313,7 +317,7 @@ class Lobby:
     def _not_let_in(self, rank: int, reason: str, identity: bytes) -> list[LobbyEffect]:
         asked = str(rank) if rank >= 0 else "(rank not said)"
         return [
-            Log(logging.WARNING, f"refused agent {asked}: {reason}"),
+            Log(logging.WARNING, f"refused agent {asked}: {reason}", "refused agents"),
             Reply(identity, control.Refused(reason)),
         ]
 
@@ -326,7 +330,8 @@ class Lobby:
         if self._absent.pop(member.rank, None) is not None and not self._absent:
             self._heard += now - self._away_since  # who was away explains the silence
         said = f"agent {member.rank} is back over a new connection"
-        return [Log(logging.INFO, said), Resend(member.rank, asked.taken)]
+        about = f"agent {member.rank}"
+        return [Log(logging.INFO, said, about), Resend(member.rank, asked.taken)]
 
     def _replace(self, member: Member, old: Member) -> list[LobbyEffect]:
         """A newer incarnation, or a new connection of the same one, takes an agent's place."""
@@ -334,7 +339,7 @@ class Lobby:
         again = member.incarnation == old.incarnation
         if not again and old.connection >= 0:
             said = f"agent {member.rank} was started again; the older one is told to stop"
-            effects.append(Log(logging.WARNING, said))
+            effects.append(Log(logging.WARNING, said, f"agent {member.rank}"))
             effects.append(Reply(old.identity, control.Refused(SUPERSEDED)))
         if self.running and not self.outlives_agents:
             what = "lost its connection" if again else "was started again"
@@ -362,7 +367,8 @@ class Lobby:
                 self._away_since = now
             self._absent[member.rank] = now + self._absence
             then = f"waiting {self._absence:g} s for it to come back"
-        return [Log(logging.WARNING, f"the connection of agent {member.rank} was lost; {then}")]
+        said = f"the connection of agent {member.rank} was lost; {then}"
+        return [Log(logging.WARNING, said, f"agent {member.rank}")]
 
     def _lose(self, rank: int) -> None:
         """The run, if there is one, goes on without an agent."""

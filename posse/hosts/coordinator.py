@@ -21,7 +21,7 @@ from posse.hosts.report import BadReport, ReportForm
 from posse.hosts.rewards import means_of, references_of, rewards_of
 from posse.hosts.sources import Chance, Sources
 from posse.plan import Plan
-from posse.printable import blamed
+from posse.printable import blamed, printable
 from posse.results import field, lab
 from posse.results.assembly import Seen
 from posse.results.record import RunRecord
@@ -303,7 +303,7 @@ class CoordinatorHost:
         arm, arms = message.arm, self.plan.spec.arms.arm_count()
         if arm is not None and arm >= arms:
             raise RemoteProtocolError("no-such-arm", f"agent {rank} answers {arm} of {arms}")
-        self._attendance.finish(rank, arm, message.exhausted, self.now)
+        self._attendance.finish(rank, arm, printable(message.exhausted), self.now)
         if self._ending.verdict is not None:
             return
         if self._machine is not None:

@@ -1,5 +1,7 @@
 """What an agent reports at its end, checked before it becomes part of a result."""
 
+import math
+import re
 from collections.abc import Collection
 
 import msgspec
@@ -9,8 +11,11 @@ from protocol.control import Report
 from protocol.errors import RemoteProtocolError
 from protocol.log import Row
 from protocol.machine import COORDINATOR
-from protocol.wire import Plane, unpack_floats
+from protocol.wire import Plane
 
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9 _-]{0,63}")
+_LONGEST = 200
+_MOST = 1 << 53
 _PLANES = frozenset(map(int, Plane))
 _BUCKETS = 600
 """Of delays, on either side of a nanosecond: eight for each factor of two, and 2^63 at most."""
@@ -39,21 +44,51 @@ class ReportForm:
 
     def check(self, rank: int, report: Report) -> None:
         """Raise `BadReport` for what agent `rank` cannot have measured of itself."""
+        self._check_sizes(report)
         pulls = report.pulls
         if len(pulls) != 8 * self._arms or (np.frombuffer(pulls, dtype="<i8") < 0).any():
             raise BadReport("pulls")
         if report.regret.keys() != self._references or report.curve.keys() != self._references:
             raise BadReport("regret against other means than this run's")
         for curve in report.curve.values():
-            points = unpack_floats(curve, 3 * (len(curve) // 24)).reshape(-1, 3)
-            if not len(points) or (np.diff(points, axis=0)[:, :2] < 0).any() or points.min() < 0:
+            points = np.frombuffer(curve[: 24 * (len(curve) // 24)], dtype="<f8").reshape(-1, 3)
+            whole = len(curve) == 24 * len(points) > 0 and np.isfinite(points).all()
+            if not whole or (np.diff(points, axis=0)[:, :2] < 0).any() or points.min() < 0:
                 raise BadReport("a curve of regret that goes back in time")
         for link in report.links:
             if link.source != rank or link.target not in self._targets or link.plane not in _PLANES:
                 raise BadReport("a link that is not the agent's")
         if any(not -_BUCKETS < bucket < _BUCKETS for bucket in report.delays):
             raise BadReport("a delay beyond all time")
+        self._check_words(report)
         self._check_log(report)
+
+    def _check_sizes(self, report: Report) -> None:
+        """Numbers that no run comes to, and that sums would not hold."""
+        used = report.resources
+        counts = [report.activations, report.slots, *report.delays.values()]
+        counts += [*report.refused.values(), *(release.times for release in report.releases)]
+        counts += [used.peak_bytes, used.proportional_bytes]
+        counts += np.frombuffer(report.pulls[: 8 * (len(report.pulls) // 8)], "<i8").tolist()
+        for link in report.links:
+            counts += [link.messages, link.payload_bytes, link.frame_bytes]
+        if any(count >= _MOST for count in counts):
+            raise BadReport("a count that no run comes to")
+        numbers = [used.cpu_seconds, *report.regret.values()]
+        numbers += [second for seconds in report.seconds.values() for second in seconds]
+        for release in report.releases:
+            numbers += [release.sensitivity, release.scale, release.epsilon]
+        if not all(0 <= number < math.inf for number in numbers):
+            raise BadReport("a number that is not finite, or below zero")
+
+    def _check_words(self, report: Report) -> None:
+        """Kinds, reasons and names are the words that posse has, not text of the agent's own."""
+        words = [*report.refused, *report.seconds, *(link.kind for link in report.links)]
+        words += [release.mechanism for release in report.releases]
+        if not all(_WORD.fullmatch(word) for word in words):
+            raise BadReport("a word that posse does not use")
+        if not all(len(r.block) < _LONGEST and r.block.isprintable() for r in report.releases):
+            raise BadReport("the block of a release")
 
     def _check_log(self, report: Report) -> None:
         """Rows of known tables, with as many numbers as these have columns."""

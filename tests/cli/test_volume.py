@@ -1,9 +1,13 @@
 """How much the command line says."""
 
+import argparse
 import json
+from pathlib import Path
 
 import pytest
 
+import posse
+from posse.cli import summary, volume
 from posse.cli.main import main
 
 RIDE = """
@@ -79,3 +83,12 @@ def test_only_one_of_both(capsys):
     with pytest.raises(SystemExit) as left:
         main(["run", "ride.toml", "--quiet", "--verbose"])
     assert left.value.code == 2
+
+
+def test_what_a_peer_or_a_path_says_is_no_markup(capsys):
+    result = posse.run("ride.toml", repeat=1)
+    result.runs[0].refused = {"[/nope]": 1, "[link=http://evil.example]posse[/link]": 2}
+    summary.show(result, Path("runs/[/x]"), volume.closing(argparse.Namespace(quiet=False)))
+    shown = capsys.readouterr().out
+    assert "1 [/nope], 2 [link=http://evil.example]posse[/link]" in shown
+    assert "runs/[/x]" in shown

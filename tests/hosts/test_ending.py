@@ -7,12 +7,13 @@ import pytest
 
 from posse.hosts.attendance import Attendance
 from posse.hosts.ending import Ending
-from posse.hosts.report import ReportForm
+from posse.hosts.report import BadReport, ReportForm
 from protocol import control
 from protocol.errors import RemoteProtocolError
 from protocol.federated import LeftRow
 from protocol.machine import Finish
 from protocol.mase import EliminationRow
+from protocol.privacy import Release
 
 
 def of(agents: int) -> Attendance:
@@ -91,6 +92,18 @@ def test_the_field_has_no_reports_and_the_lab_nothing_else(
         {"links": [control.LinkCount(1, 3, 0, "Vote", 1, 10, 42)]},
         {"links": [control.LinkCount(1, -1, 9, "Vote", 1, 10, 42)]},
         {"delays": {10**6: 1}},
+        {"delays": {3: 2**64 - 1}},
+        {"activations": 2**62},
+        {"links": [control.LinkCount(1, -1, 0, "<script>", 1, 10, 42)]},
+        {"links": [control.LinkCount(1, -1, 0, "Vote", 2**64 - 1, 10, 42)]},
+        {"refused": {"\x1b[2J": 1}},
+        {"refused": {"[link=http://evil.example]posse[/link]": 1}},
+        {"releases": [Release("laplace", 1.0, 1.0, float("nan"), "b")]},
+        {"releases": [Release("laplace", 1.0, 1.0, -1e308, "b")]},
+        {"releases": [Release("laplace", 1.0, 1.0, 1.0, "\n")]},
+        {"seconds": {"exchange": [float("nan")]}},
+        {"resources": control.Resources(float("inf"), 0, 0)},
+        {"regret": {"regret": float("nan")}},
         {"log": {"secrets": [[0.0, 1.0]]}},
     ],
     ids=str,
@@ -98,7 +111,7 @@ def test_the_field_has_no_reports_and_the_lab_nothing_else(
 def test_a_report_that_no_agent_can_have_measured_is_refused(changes: dict[str, Any]) -> None:
     end = ending(of(3))
     end.decide(Finish("horizon"))
-    with pytest.raises(RemoteProtocolError):
+    with pytest.raises(BadReport):
         end.last_word(1, report(**changes))
     end.last_word(1, report())
 

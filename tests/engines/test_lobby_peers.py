@@ -1,0 +1,141 @@
+"""What a lobby makes of agents that hold it up, or would lead others astray."""
+
+import logging
+
+import pytest
+
+from posse.engines.events import (
+    Log,
+    Reply,
+    Said,
+)
+from posse.engines.lobby import Lobby
+from posse.engines.roster import Peer, Roster
+from posse.security.keys import CoordinatorKeys, Pair
+from protocol import control
+from protocol.wire import Message
+from tests.support.lobby import (
+    ABSENCE,
+    DEADLINE,
+    TOKEN,
+    WALL,
+    Run,
+    Script,
+    failed,
+    framed,
+    joining,
+    setup,
+)
+
+HERE: dict[str, Message | bytes] = {
+    "garbage": b"\x00" * 40,
+    "arrived again": control.Arrived(""),
+    "ready again": control.Ready(),
+    "resumed": control.Resume(0, "", b"peer-0", 1, 0),
+}
+
+
+@pytest.mark.parametrize("said", HERE)
+def test_an_agent_that_is_here_and_says_nothing_new_moves_no_deadline(said: str) -> None:
+    script = Script(keys=("k", "l"))
+    script.joins("peer-0", key="k")
+    script.joins("peer-1", key="l")
+    script.lobby.configure([setup(0), setup(1)], script.now)
+    script.says("peer-0", control.Ready())
+    deadline = script.lobby.timer
+    for _ in range(20):
+        script.now += 0.8
+        script.says("peer-0", HERE[said])
+    assert script.lobby.timer == deadline
+    assert failed(script.lobby.fire(script.now)).endswith("waiting for agent 1 to be ready")
+
+
+def test_an_agent_that_asks_for_the_time_without_end_is_answered_sixteen_times() -> None:
+    script = Script()
+    script.says("a", joining())
+    for _ in range(16):
+        script.now += 0.8
+        assert script.says("a", control.Sync(1)) != []
+    deadline = script.lobby.timer
+    script.now += 0.8
+    assert script.says("a", control.Sync(1)) == []
+    assert script.lobby.refused == {"out-of-turn": 1}
+    assert script.lobby.timer == deadline
+
+
+def test_an_agent_that_joins_and_leaves_again_and_again_moves_no_deadline() -> None:
+    script = Script(keys=("k", "l"))
+    script.joins("a", key="k")
+    deadline = script.lobby.timer
+    for peer in "bcdefghijklmnop":
+        script.now += 0.8
+        script.closes(chr(ord(peer) - 1))
+        script.joins(peer, key="k")
+    assert failed(script.lobby.fire(deadline)).endswith("waiting for agent 1 to join")
+
+
+def test_a_connection_that_comes_and_goes_does_not_hold_up_the_deadline_of_a_run() -> None:
+    """Only while it is away somebody is waited for."""
+    script = Script(keys=("k", "l"))
+    script.joins("a", key="k", start=b"x")
+    script.joins("z", key="l", start=b"y")
+    script.carries(Run())
+    for number, peer in enumerate("bcdefghijklmnop", start=1):
+        script.closes(chr(ord(peer) - 1))
+        script.now += 1.0
+        script.says(peer, control.Resume(0, "", b"x", number, 0), "k")
+        script.now += 1.0
+    assert script.lobby.timer == 100.0 + DEADLINE + 15.0  # away for 15 s
+    assert "waiting for agent 1 to act" in failed(script.lobby.fire(script.now))
+
+
+BAD_INBOXES = {
+    "nonsense": "is not tcp://ADDRESS:PORT with an IPv4 address",
+    "inproc://zeromq.zap.01": "is not tcp://ADDRESS:PORT",
+    "ipc:///tmp/of-another-program": "is not tcp://ADDRESS:PORT",
+    "tcp://name.example:7000": "is not tcp://ADDRESS:PORT",
+    "tcp://192.0.2.1:0": "is not tcp://ADDRESS:PORT",
+    "tcp://192.0.2.1:70000": "is not tcp://ADDRESS:PORT",
+    "tcp://198.51.100.7:7000": "is not on its own host 192.0.2.1",
+    "tcp://192.0.2.9:1": "is agent 0's",
+    "tcp://192.0.2.1:7\x1b[2J": r"7\x1b[2J is not tcp://ADDRESS:PORT",
+}
+
+
+@pytest.mark.parametrize("inbox", BAD_INBOXES)
+def test_nobody_is_sent_to_an_inbox_that_is_not_the_agents_own(inbox: str) -> None:
+    script = Script()
+    script.says("a", joining(0, b"a"))
+    script.says("a", control.Arrived("tcp://192.0.2.9:1"))
+    at = Peer(b"b", "", 99, host="192.0.2.1")
+    script.lobby.handle(Said(at, framed(joining(1, b"b")), WALL), script.now)
+    log, answer = script.lobby.handle(Said(at, framed(control.Arrived(inbox)), WALL), script.now)
+    assert isinstance(answer, Reply)
+    assert isinstance(answer.message, control.Refused)
+    assert BAD_INBOXES[inbox] in answer.message.reason
+    assert log == Log(logging.WARNING, f"refused agent 1: {answer.message.reason}")
+    assert script.lobby.refused == {"bad-inbox": 1}
+    assert script.lobby.missing() == [1]
+    assert script.lobby.roster.inboxes == {0: "tcp://192.0.2.9:1"}
+
+
+def test_an_inbox_elsewhere_is_the_operators_to_allow() -> None:
+    roster = Roster(1, TOKEN, inboxes=("198.51.100.0/24",))
+    lobby = Lobby(roster, DEADLINE, ABSENCE, "mase")
+    at = Peer(b"b", "", 99, host="192.0.2.1")
+    lobby.handle(Said(at, framed(joining(0, b"b")), WALL), 0.0)
+    lobby.handle(Said(at, framed(control.Arrived("tcp://198.51.100.7:7000")), WALL), 0.0)
+    assert lobby.missing() == []
+
+
+def test_nobody_says_that_it_was_started_here_who_was_not() -> None:
+    """Such an agent would have no clock to compare, and its loss would be somebody else's."""
+    for token, keys in (("", ()), (TOKEN, ("k", "l"))):
+        lobby = Lobby(Roster(2, token, None), DEADLINE, ABSENCE, "mase")
+        if keys:
+            lobby = Lobby(
+                Roster(2, "", CoordinatorKeys(Pair("o", ""), keys)), DEADLINE, 1.0, "mase"
+            )
+        said = Said(Peer(b"a", "k", 1), framed(control.Join(0, token, "", 0)), WALL)
+        assert [type(effect) for effect in lobby.handle(said, 0.0)] == [Log, Reply]
+        assert lobby.refused == {"join": 1}

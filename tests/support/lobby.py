@@ -1,0 +1,115 @@
+"""A lobby over scripted time and without a socket."""
+
+import logging
+from typing import Any, cast
+
+from posse.engines.events import (
+    Closed,
+    Fail,
+    LobbyEffect,
+    Log,
+    Said,
+)
+from posse.engines.lobby import Lobby
+from posse.engines.roster import Peer, Roster
+from posse.hosts.agent_setup import AgentSetup
+from posse.hosts.coordinator import CoordinatorHost
+from posse.security.keys import CoordinatorKeys, Pair
+from protocol import control
+from protocol.wire import Message, encode
+
+WALL = 1e9
+DEADLINE = 10.0
+TOKEN = "of those who were started here"
+ABSENCE = 25.0
+
+
+class Run:
+    """What the lobby sees of a run's host: who is waited for, and what it was told."""
+
+    def __init__(self, *, outlives: bool = False, silence_ends: bool = False) -> None:
+        self.outlives_agents = outlives
+        self.timer = float("inf")
+        self.trouble = ""
+        self.late: list[int] = [1]
+        self.lost: list[int] = []
+        self.fired = 0
+        self._silence_ends = silence_ends
+
+    def waiting_for(self) -> list[int]:
+        return self.late
+
+    def lose(self, rank: int) -> None:
+        self.lost.append(rank)
+
+    def fire(self) -> None:
+        self.fired += 1
+        self.timer = float("inf")
+
+    def fall_silent(self) -> bool:
+        return self._silence_ends
+
+
+class Script:
+    """A lobby and what happens to it; `now` is moved by hand."""
+
+    def __init__(self, agents: int = 2, keys: tuple[str, ...] = ()) -> None:
+        pairs = CoordinatorKeys(Pair("operator", ""), keys) if keys else None
+        self.lobby = Lobby(Roster(agents, TOKEN, pairs, {"repeat": "1"}), DEADLINE, ABSENCE, "mase")
+        self.now = 100.0
+        self.lobby.gather(self.now)
+
+    def says(self, peer: str, message: Message | bytes, key: str = "") -> list[LobbyEffect]:
+        """`peer` names a connection; its number is the name's last character."""
+        frame = message if isinstance(message, bytes) else framed(message)
+        at = Peer(peer.encode(), key, ord(peer[-1]))
+        return self.lobby.handle(Said(at, frame, WALL), self.now)
+
+    def closes(self, peer: str) -> list[LobbyEffect]:
+        return self.lobby.handle(Closed(ord(peer[-1])), self.now)
+
+    def joins(
+        self, peer: str, rank: int = -1, key: str = "", start: bytes = b""
+    ) -> list[LobbyEffect]:
+        """All that an agent on another machine says until it has arrived."""
+        effects = self.says(peer, joining(rank, start or peer.encode()), key)
+        return effects + self.says(peer, control.Arrived(f"tcp://192.0.2.{ord(peer[-1])}:1"))
+
+    def all_join(self) -> None:
+        for rank in range(self.lobby.roster.agents):
+            self.joins(f"peer-{rank}", rank)
+
+    def carries(self, run: Run) -> Run:
+        self.lobby.carry(cast(CoordinatorHost, run), self.now)
+        return run
+
+
+def framed(message: Message) -> bytes:
+    return encode(message, run=0, source=0, sequence=0, now=0.0, sent=0)
+
+
+def joining(rank: int = -1, incarnation: bytes = b"a", **changes: Any) -> control.Join:
+    return control.Join(rank, TOKEN, "", 0, incarnation, changes.pop("wall", WALL), **changes)
+
+
+def setup(rank: int) -> AgentSetup:
+    return AgentSetup(
+        system="mase",
+        variant="corrected",
+        parameters={},
+        agents=2,
+        arms=3,
+        rate=float(rank),
+        clock="wall",
+        base="",
+    )
+
+
+def warned(effects: list[LobbyEffect]) -> list[str]:
+    return [e.text for e in effects if isinstance(e, Log) and e.level == logging.WARNING]
+
+
+def failed(effects: list[LobbyEffect]) -> str:
+    (reason,) = [effect.reason for effect in effects if isinstance(effect, Fail)]
+    assert effects[-1] == Fail(reason)
+    return reason
