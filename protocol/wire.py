@@ -18,7 +18,7 @@ type and bounds; there is no way from here to code.
 import math
 import struct
 from enum import IntEnum
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import msgspec
 import numpy as np
@@ -29,7 +29,9 @@ from protocol.errors import RemoteProtocolError
 MAGIC = b"po"
 VERSION = 1
 HEADER = struct.Struct("<2sBBIiIdq")
+_pack, _unpack = HEADER.pack, HEADER.unpack_from
 
+_SIZE, _INFINITE = HEADER.size, math.inf
 SOURCE = slice(8, 12)
 """Where the sender stands in a frame's header."""
 
@@ -57,7 +59,7 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unk
     plane: ClassVar[Plane] = Plane.DATA
 
 
-class Header(NamedTuple):
+class Header(msgspec.Struct, frozen=True, gc=False):
     """The fields of a frame's header, as in the module's table."""
 
     magic: bytes
@@ -75,29 +77,27 @@ _encode = msgspec.msgpack.Encoder().encode
 
 def encode(message: Message, run: int, source: int, sequence: int, now: float, sent: int) -> bytes:
     """The frame that carries `message`."""
-    return HEADER.pack(MAGIC, VERSION, message.plane, run, source, sequence, now, sent) + _encode(
-        message
-    )
+    header = _pack(MAGIC, VERSION, message.plane, run, source, sequence, now, sent)
+    return header + _encode(message)
 
 
 def read_header(frame: bytes) -> Header:
     """The header of a frame, or `RemoteProtocolError` if it is not one of ours."""
-    if len(frame) < HEADER.size:
+    if len(frame) < _SIZE:
         raise RemoteProtocolError("short", f"{len(frame)} bytes")
-    fields = HEADER.unpack_from(frame)
-    magic, version, _, _, _, _, now, _ = fields
-    if magic != MAGIC:
+    header = Header(*_unpack(frame))
+    if header.magic != MAGIC:
         raise RemoteProtocolError("garbage", "the frame does not begin with posse's magic")
-    if version != VERSION:
-        raise RemoteProtocolError("version", f"version {version}, ours is {VERSION}")
-    if not math.isfinite(now):
+    if header.version != VERSION:
+        raise RemoteProtocolError("version", f"version {header.version}, ours is {VERSION}")
+    if not abs(header.now) < _INFINITE:
         raise RemoteProtocolError("not-finite", "the frame's time is NaN or infinite")
-    return tuple.__new__(Header, fields)
+    return header
 
 
 def kind_of(frame: bytes) -> str:
     """The kind that a frame says it is, for a person to read; empty if it says none."""
-    at = HEADER.size + 1  # behind the mark of a msgpack array; a short string's mark has its length
+    at = _SIZE + 1  # behind the mark of a msgpack array; a short string's mark has its length
     length = frame[at] - 0xA0 if len(frame) > at else 0
     name = frame[at + 1 : at + 1 + length].decode("ascii", "replace") if 0 < length < 32 else ""
     return name if name.isidentifier() and name.isascii() else ""
@@ -105,7 +105,7 @@ def kind_of(frame: bytes) -> str:
 
 def sent_at(frame: bytes) -> float:
     """The time in a frame's header, unchecked; 0 if the frame is too short to have one."""
-    return _NOW.unpack_from(frame, _NOW_AT)[0] if len(frame) >= HEADER.size else 0.0
+    return _NOW.unpack_from(frame, _NOW_AT)[0] if len(frame) >= _SIZE else 0.0
 
 
 def name_of(rank: int) -> bytes:
@@ -131,7 +131,7 @@ class Codec:
         decoder = self._planes.get(header.plane)
         if decoder is None:
             raise RemoteProtocolError("unknown-kind", f"nothing is expected on {header.plane}")
-        payload = frame[HEADER.size :]
+        payload = frame[_SIZE:]
         if len(payload) > MAX_DATA and header.plane == Plane.DATA:
             raise RemoteProtocolError("oversize", f"{len(payload)} bytes of payload")
         try:

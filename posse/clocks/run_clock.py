@@ -10,7 +10,7 @@ class RunClock(ABC):
     """The coordinator's clock in one run; `now` is in the unit of the run's clock.
 
     Only the virtual clock (`posse.clocks.conductor`) asks agents when they act next, and says whose
-    turn it is. By the others agents act when they can.
+    turn it is. By these here agents act when they can.
     """
 
     @property
@@ -20,21 +20,6 @@ class RunClock(ABC):
 
     def reached(self, now: float) -> None:  # noqa: B027  by most clocks nothing
         """An agent has come to `now`."""
-
-    def owes(self, agent: int) -> None:  # noqa: B027  by most clocks nothing
-        """The agent was sent something that it answers with its next time."""
-
-    def heard(self, agent: int, due: float) -> bool:
-        """The agent says when it acts next; False if it was not asked."""
-        return False
-
-    def waiting(self) -> list[int]:
-        """The agents that were asked when they act next and have not said."""
-        return []
-
-    def next(self) -> int | None:
-        """Whose turn it is, moving the time there; None if nobody's."""
-        return None
 
 
 class SlotClock(RunClock):

@@ -102,14 +102,12 @@ class Session:
 
     def wrap(self, frame: bytes) -> bytes:
         """Number and keep a frame; returns what is to be handed to the connection."""
-        self._bytes += len(frame)
-        if self._bytes > self._most_bytes or self._sent - self._confirmed >= self._most_frames:
-            self._bytes -= len(frame)
+        size, number, taken = self._bytes + len(frame), self._sent + 1, self.taken
+        if size > self._most_bytes or number - self._confirmed > self._most_frames:
             raise SessionFull
-        self._sent += 1
+        self._bytes, self._sent, self._told = size, number, taken
         self._kept.append(frame)
-        self._told = self.taken
-        return _pack(_FRAME, self._sent & _U32, self.taken & _U32) + frame
+        return _pack(_FRAME, number & _U32, taken & _U32) + frame
 
     @property
     def unconfirmed(self) -> int:

@@ -36,7 +36,7 @@ from posse.engines.mesh import Mesh
 from posse.engines.place import Place
 from posse.engines.resources import ProcessResources
 from posse.engines.selector import Selector
-from posse.engines.sources import of_this_machine
+from posse.engines.sources import ahead_by, of_this_machine
 from posse.engines.tap import TappedWire
 from posse.engines.uplink import Uplink
 from posse.errors import PosseError, RunFailed
@@ -315,12 +315,7 @@ class AgentProcess:
         return self._mesh.not_listening()
 
     def _start(self, setup: AgentSetup) -> None:
-        offset = self.joining.offset
-
-        def stamp() -> int:
-            return time.monotonic_ns() + offset
-
-        sources = of_this_machine(stamp, ProcessResources())
+        sources = of_this_machine(ahead_by(self.joining.offset), ProcessResources())
         self.host = AgentHost(setup, self.joining.rank, sources)
         self._flush(self.host)
 

@@ -10,11 +10,12 @@ from zmq.utils.monitor import recv_monitor_message
 from posse.engines.events import Closed, Rejected
 from posse.engines.roster import Peer
 from posse.engines.socket_bytes import SocketBytes
-from posse.engines.sockets import HANDSHAKE_FAILURES, configure, heartbeat, why_failed
+from posse.engines.sockets import HANDSHAKE_FAILURES, configure, heartbeat, sender, why_failed
 from posse.errors import PosseError
 from posse.security.keys import CoordinatorKeys
 from posse.security.zap import Authenticator, Verdict, host_of, key_of, serve_with
 
+_MORE = int(zmq.SNDMORE)
 _WATCHED = zmq.EVENT_ACCEPTED | zmq.EVENT_DISCONNECTED | HANDSHAKE_FAILURES
 
 
@@ -28,6 +29,7 @@ class Router:
         self._turned_away: deque[tuple[str, str]] = deque()
         self._context = zmq.Context(io_threads=1)
         self._socket: zmq.Socket[bytes] = self._context.socket(zmq.ROUTER)
+        self._send = sender(self._socket)
         configure(self._socket, deadline)
         if not bind.startswith("ipc:"):
             heartbeat(self._socket)
@@ -66,17 +68,17 @@ class Router:
 
     def frame(self) -> bytes | None:
         """What that peer sent, None if it has more parts than one."""
-        frame = self._socket.recv()
-        if self._socket.get(zmq.RCVMORE):
+        part = self._socket.recv(copy=False)  # whose `more` costs less than to ask the socket
+        if part.more:
             self._drop_the_rest()
             return None
-        return frame
+        return part.bytes
 
     def frame_and_peer(self, identity: bytes) -> tuple[bytes | None, Peer]:
         """As `frame`, with all that is known of who sent it, which takes longer."""
         part = self._socket.recv(copy=False)
         peer = Peer(identity, key_of(part), int(part.get(zmq.SRCFD)), host_of(part))
-        if self._socket.get(zmq.RCVMORE):
+        if part.more:
             self._drop_the_rest()
             return None, peer
         return part.bytes, peer
@@ -88,8 +90,8 @@ class Router:
 
     def send(self, identity: bytes, frame: bytes) -> None:
         """Hand over a frame; `zmq.Again` if the peer does not read, ZMQError if it is gone."""
-        self._socket.send(identity, zmq.SNDMORE)
-        self._socket.send(frame)
+        self._send(identity, _MORE)
+        self._send(frame)
 
     def reply(self, identity: bytes, frame: bytes) -> bool:
         """Hand over a frame if that is possible at once; whether it was."""

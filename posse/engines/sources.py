@@ -18,3 +18,8 @@ def of_this_machine(stamp: Callable[[], int], resources: ResourceMeter = NO_RESO
         arms=lambda spec, context: spec.build(context),
         resources=resources,
     )
+
+
+def ahead_by(offset: int) -> Callable[[], int]:
+    """A clock that is so many nanoseconds ahead of this machine's."""
+    return (lambda: monotonic_ns() + offset) if offset else monotonic_ns

@@ -12,7 +12,7 @@ from zmq.utils.monitor import recv_monitor_message
 
 from posse.durable.session import Session, SessionBroken, SessionFull, is_numbered
 from posse.engines.events import Closure, Connected, Disconnected, NotLetIn
-from posse.engines.links import Heard, Wire
+from posse.engines.links import Heard
 from posse.engines.lookup import greets
 from posse.engines.sockets import (
     HANDSHAKE_FAILURES,
@@ -20,6 +20,7 @@ from posse.engines.sockets import (
     configure,
     heartbeat,
     reconnect,
+    sender,
     why_failed,
 )
 from posse.errors import PosseError, RunFailed
@@ -48,7 +49,7 @@ class Uplink:
     ) -> None:
         self.monitor: zmq.Socket[bytes] | None = None
         self.socket: zmq.Socket[bytes] = context.socket(zmq.DEALER)
-        self._out: Wire = self.socket
+        self._send = sender(self.socket)
         configure(self.socket, _SEND_DEADLINE)
         self._endpoint = endpoint
         self._session = Session()
@@ -70,7 +71,8 @@ class Uplink:
 
     def through(self, heard: Heard) -> None:
         """Hand what goes to what `heard` puts before the socket."""
-        self._out = heard(COORDINATOR, self._out)
+        if (wire := heard(COORDINATOR, self.socket)) is not self.socket:
+            self._send = wire.send
 
     # --- the session -----------------------------------------------------------------------------
 
@@ -100,11 +102,11 @@ class Uplink:
         except SessionFull:
             raise RunFailed("the coordinator does not take what this agent sends") from None
         if self._up:
-            self._out.send(numbered)
+            self._send(numbered)
 
     def say(self, frame: bytes) -> None:
         """Send a frame that is only for the connection that there is."""
-        self._out.send(frame)
+        self._send(frame)
 
     def mind_time(self, now: float) -> None:
         """Now and then see to it that what was sent is confirmed."""
@@ -120,34 +122,29 @@ class Uplink:
 
     def _answer(self) -> None:
         for data in self._session.replies:
-            self._out.send(data)
+            self._send(data)
         self._session.replies.clear()
-
-    def _taken(self, data: bytes) -> bytes | None:
-        if not self._up and is_numbered(data):
-            return None  # of a connection that is gone: it comes again
-        frame = self._session.take(data)
-        if self._session.replies:
-            self._answer()
-        return frame
 
     # --- what comes ------------------------------------------------------------------------------
 
     def wait(self) -> bytes | None:
         """The next frame, if it comes before the monitor is to be looked at, where there is one."""
         try:
-            return self._taken(self.socket.recv())
+            data = self.socket.recv()
         except zmq.Again:
             return None
+        if not self._up and is_numbered(data):
+            return None  # of a connection that is gone: it comes again
+        session = self._session
+        frame = session.take(data)
+        if session.replies:
+            self._answer()
+        return frame
 
     def frames(self) -> Iterator[bytes]:
         """What is here."""
-        while True:
-            try:
-                data = self.socket.recv(zmq.NOBLOCK)
-            except zmq.Again:
-                return
-            if (frame := self._taken(data)) is not None:
+        while self.socket.getsockopt(zmq.EVENTS) & zmq.POLLIN:
+            if (frame := self.wait()) is not None:
                 yield frame
 
     def events(self) -> Iterator[Connected | Disconnected | NotLetIn]:

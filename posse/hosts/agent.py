@@ -59,6 +59,7 @@ class AgentHost:
         self._sources = sources.coarse() if self.field else sources
         self.stamp = self._sources.stamp
         self._system = get_system(setup.system)
+        self._has_server = self._system.server is not None
         self._parameters = msgspec.convert(setup.parameters, self._system.parameters)
         self._codec = codec_of(setup.system)
         self._peers = frozenset((COORDINATOR, *setup.neighbours))
@@ -76,9 +77,10 @@ class AgentHost:
     @property
     def hears_neighbours_only(self) -> bool:
         """Whether nothing is due from the coordinator before a neighbour's message is here."""
-        if self._run is None or self._system.server is not None:
+        if self._run is None or self._has_server:
             return False
-        return self._run.pace.under_way and not self._run.pace.ready
+        pace = self._run.pace
+        return pace.under_way and not pace.ready
 
     @property
     def awaited(self) -> int:

@@ -64,6 +64,7 @@ class AgentRun:
         self.over = False
         self._setup = setup
         self._system = system
+        self._broadcasts = system.broadcasts
         self._endpoint = endpoint
         self._stamp = chance.sources.stamp
         self._resources = chance.sources.resources
@@ -143,7 +144,7 @@ class AgentRun:
         for effect in effects:
             match effect:
                 case Send(to, message):
-                    if self._system.broadcasts and to != COORDINATOR:
+                    if self._broadcasts and to != COORDINATOR:
                         raise LocalProtocolError(
                             f"{self._system.name} says the same to all, not one to {to}"
                         )

@@ -112,6 +112,7 @@ class CoordinatorHost:
         self._complaints = Complaints()
         self._shared = _shared_arms(plan, chance) if plan.system.shares_arms else None
         self._clock = _run_clock(plan, self._shared, sources)
+        self._conductor = self._clock if isinstance(self._clock, Conductor) else None
         self._machine: ServerMachine | None = None
         if server is not None:
             self._machine = server.make(
@@ -177,7 +178,7 @@ class CoordinatorHost:
         """The agents without whose message the run cannot go on, as far as that is known."""
         if self._ending.verdict is not None:
             return self._ending.missing()
-        if waiting := self._clock.waiting():
+        if self._conductor is not None and (waiting := self._conductor.waiting()):
             return waiting
         if isinstance(self._machine, GatheringMachine) and (missing := self._machine.missing()):
             return missing
@@ -253,11 +254,15 @@ class CoordinatorHost:
         except RemoteProtocolError as error:
             endpoint.refused[error.reason] += 1
             self._complaints.add("the coordinator", rank, error.reason)
-        if self._ending.verdict is None and (turn := self._clock.next()) is not None:
-            self._clock.owes(turn)
-            self._send(turn, control.Advance())
+        if self._conductor is not None:
+            self._advance(self._conductor)
         self._observe(self)
         return moved
+
+    def _advance(self, conductor: Conductor) -> None:
+        if self._ending.verdict is None and (turn := conductor.next()) is not None:
+            conductor.owes(turn)
+            self._send(turn, control.Advance())
 
     def _data(self, rank: int, message: Message, header: Header) -> None:
         if self._machine is None:
@@ -272,8 +277,8 @@ class CoordinatorHost:
         """Take a message of the control plane; whether it brought the run on."""
         attendance = self._attendance
         match message:
-            case control.Due(due):
-                if not self._clock.heard(rank, due):
+            case control.Due(due) if self._conductor is not None:
+                if not self._conductor.heard(rank, due):
                     raise RemoteProtocolError("out-of-turn", "Due was not asked for")
             case control.SlotReached() if self._hears_slots and attendance.reached(
                 rank, header.now
@@ -373,8 +378,8 @@ class CoordinatorHost:
 
     def _send(self, to: int, message: Message) -> None:
         self._endpoint.send(to, message, self._clock.now)
-        if message.plane != _CONTROL:
-            self._clock.owes(to)
+        if self._conductor is not None and message.plane != _CONTROL:
+            self._conductor.owes(to)
 
     # --- the end ---------------------------------------------------------------------------------
 

@@ -60,7 +60,7 @@ class Endpoint:
         `sender`: who the transport says it is from, None where it does not know.
         """
         header = read_header(frame)
-        source = header.source
+        source, sequence = header.source, header.sequence
         if sender is not None and source != sender:
             raise RemoteProtocolError("wrong-source", f"{source} on the link of {sender}")
         if source not in self._peers:
@@ -68,9 +68,9 @@ class Endpoint:
         if header.run != self.run:
             return header, None
         message = self._codec.decode(header, frame)
-        if header.sequence <= self._last.get(source, -1):
-            raise RemoteProtocolError("replayed", f"sequence {header.sequence}")
-        self._last[source] = header.sequence
+        if sequence <= self._last.get(source, -1):
+            raise RemoteProtocolError("replayed", f"sequence {sequence}")
+        self._last[source] = sequence
         return header, message
 
     def arrived(self, header: Header, at: int = 0) -> None:

@@ -1,10 +1,8 @@
 """What time it is in a run, for the coordinator."""
 
-import pytest
-
 from posse.arms.shared import SharedArms
 from posse.clocks.conductor import Conductor
-from posse.clocks.run_clock import RunClock, SharedClock, SlotClock, WallClock
+from posse.clocks.run_clock import SharedClock, SlotClock, WallClock
 from tests.support.paced import buffer
 
 
@@ -28,14 +26,6 @@ def test_shared_arms_have_the_slots_that_were_played() -> None:
 def test_the_wall_counts_seconds_since_the_run_began() -> None:
     nanoseconds = iter([5_000_000_000, 7_500_000_000])
     assert WallClock(lambda: next(nanoseconds)).now == 2.5
-
-
-@pytest.mark.parametrize("clock", [SlotClock(), WallClock(lambda: 0)])
-def test_nobody_is_asked_when_it_acts_where_nobody_conducts(clock: RunClock) -> None:
-    clock.owes(1)
-    assert not clock.heard(1, 4.0)
-    assert clock.waiting() == []
-    assert clock.next() is None
 
 
 def test_what_agents_reach_does_not_move_the_virtual_clock() -> None:
