@@ -143,7 +143,7 @@ class Uplink:
 
     def frames(self) -> Iterator[bytes]:
         """What is here."""
-        while self.socket.getsockopt(zmq.EVENTS) & zmq.POLLIN:
+        while int(self.socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN:
             if (frame := self.wait()) is not None:
                 yield frame
 

@@ -27,7 +27,14 @@ from protocol.wire import (
     unpack_floats,
 )
 
-CODEC = Codec((*TO_COORDINATOR, *control.TO_COORDINATOR, *control.TO_LOBBY))
+CODEC = Codec(
+    (
+        *TO_COORDINATOR,
+        *control.TO_COORDINATOR,
+        *control.TO_LABS_COORDINATOR,
+        *control.TO_LOBBY,
+    )
+)
 
 ARMS = st.lists(st.integers(0, 2**31), min_size=1, max_size=20).map(tuple)
 MESSAGES = st.one_of(
