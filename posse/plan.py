@@ -223,7 +223,19 @@ def _check_field(plan: Plan) -> None:
         raise SpecError("engine.clock", f"'{plan.clock}' is the lab's; delete it")
     if not isinstance(spec.arms, CsvArms | PythonArms):
         raise SpecError("arms.kind", "must be csv or python in the field: rewards are real there")
+    if isinstance(spec.arms, CsvArms) and spec.arms.replace and spec.privacy.reuse != "unlimited":
+        raise SpecError(
+            "arms.replace",
+            "uses rows again and again, and in the field each is used once; delete it, or set "
+            '[privacy] reuse = "unlimited", by which nothing is promised over all runs',
+        )
     epsilon = plan.claim.epsilon
+    if spec.privacy.reuse == "budget" and (epsilon is None or not plan.claim.holds):
+        raise SpecError(
+            "privacy.reuse",
+            f"is 'budget', but {system.name} has no ε that could be added up, so that a reward "
+            "that is used twice can be read from the difference; delete it",
+        )
     if epsilon is not None and not epsilon <= spec.privacy.budget:
         raise SpecError(
             "parameters.epsilon", TOO_MUCH.format(epsilon, spec.privacy.budget, "[privacy] budget")

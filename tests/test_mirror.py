@@ -15,12 +15,12 @@ ELSEWHERE = [
         "kinds, values and interfaces, which decide nothing",
         "tests/hosts/test_effects.py",
         "protocol: errors control machine",
-        "posse: errors log",
+        "posse: errors",
         "posse/clocks: pace lockstep wall",
         "posse/engines: base place",
-        "posse/hosts: agent_setup",
+        "posse/hosts: agent_setup spending",
         "posse/measure: status",
-        "posse/results: base facts field measures",
+        "posse/results: base facts field measures point",
         "posse/systems: base context network",
     ),
     (
@@ -39,7 +39,7 @@ ELSEWHERE = [
     (
         "what experiments are made of: every experiment is run",
         "tests/papers/test_conduct.py",
-        "posse/papers: experiment noise page repetitions sample small",
+        "posse/papers: experiment noise outcome page repetitions sample small",
     ),
     (
         "parts of a page, which is read as a whole",
@@ -58,7 +58,8 @@ ELSEWHERE = [
     (
         "verbs that hand over, options and tables: every verb is called as users call it",
         "tests/cli/test_exit_codes.py",
-        "posse/cli: compare extra fields keys options picture progress report security summary",
+        "posse/cli: compare extra fields keys options picture progress report security series",
+        "posse/cli: summary",
     ),
     ("both ends over a fake link", "tests/coordinator/test_shared.py", "agent: shared"),
     ("what shows a capture, with what writes it", "tests/cli/test_capture.py", "posse/cli: frames"),

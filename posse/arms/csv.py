@@ -9,6 +9,7 @@ from typing import Annotated
 import msgspec
 import numpy as np
 from msgspec import Meta
+from numpy.typing import NDArray
 
 from posse.arms.base import NO_NUMBER, ArmsContext, FloatArray, check_clip, rescale, sum_of_draws
 from posse.errors import ArmsError
@@ -81,6 +82,11 @@ class CsvArms(
         more = f", nor are those of {len(absent) - 1} more agents" if len(absent) > 1 else ""
         return f"path: {absent[0]} is not there{more}"
 
+    def ledger(self, base: str, rank: int) -> tuple[Path, Path]:
+        """Where it is written down what this agent's rewards cost, and the log; no links."""
+        log = self._log(base, rank).resolve()
+        return Path(f"{log}.ledger"), log
+
     def _log(self, base: str, rank: int) -> Path:
         return Path(base) / self.path.replace("{rank}", str(rank))
 
@@ -133,15 +139,24 @@ class Csv:
     def __init__(
         self, logs: list[FloatArray], replace: bool, generator: np.random.Generator
     ) -> None:
+        self.replace = replace
         self._logs = logs
-        self._replace = replace
         self._generator = generator
         self._used = [0] * len(logs)
+
+    @property
+    def lengths(self) -> list[int]:
+        """How many rows each arm has."""
+        return [len(log) for log in self._logs]
+
+    def keep(self, rows: Sequence[NDArray[np.int64]]) -> None:
+        """Go on with these rows of each arm alone, in this order."""
+        self._logs = [log[kept] for log, kept in zip(self._logs, rows, strict=True)]
 
     def draw(self, arm: int, count: int) -> FloatArray:
         """See `Arms.draw`."""
         log = self._logs[arm]
-        if self._replace:
+        if self.replace:
             if not len(log):
                 return log
             return log[self._generator.integers(len(log), size=count)]
@@ -155,6 +170,6 @@ class Csv:
 
     def remaining(self, arm: int) -> int | None:
         """Rows not used yet; None with replacement."""
-        if self._replace and len(self._logs[arm]):
+        if self.replace and len(self._logs[arm]):
             return None
         return len(self._logs[arm]) - self._used[arm]

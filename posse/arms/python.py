@@ -1,6 +1,7 @@
 """The user's own arms: a Python object with `pull(arm, count) -> rewards`."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
@@ -86,6 +87,12 @@ class PythonArms(
         """Whether the target's module is on this machine; it is looked for, not imported."""
         said = own_code.missing(self.target, own_code.folders_of(base, self.path)) if ranks else ""
         return f"target: {said}" if said else ""
+
+    def ledger(self, base: str, rank: int) -> tuple[Path, None]:
+        """Where it is written down what this agent's rewards cost; there is no log."""
+        name = self.target.replace(":", ".")
+        who = f"-{rank}" if rank >= 0 else ""
+        return Path(base).resolve() / f"{name}{who}.ledger", None
 
     def build(self, context: ArmsContext) -> "Python":
         """The arms of one agent."""

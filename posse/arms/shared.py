@@ -27,6 +27,8 @@ class SharedArms:
             self.regret = Regret(means)
             self._optimum = float(np.sort(means)[::-1][:agents].sum())
         self.slots = 0
+        self.drawn = np.zeros(arms, dtype=np.int64)
+        """How many rewards of each arm were used, shape (arms,)."""
         self._pulls = [[0] * arms for _ in range(agents)]
 
     @property
@@ -41,6 +43,7 @@ class SharedArms:
     def pull(self, order: Pull) -> Pulled:
         """Carry out an order; an arm that it names twice is pulled twice."""
         one = self._rewards.one
+        np.add.at(self.drawn, list(order.arms), order.times)
         if order.times == 1 and not order.each:
             return Pulled(order.arms, 1, np.array([one(k) for k in order.arms]))
         rewards = np.array([[one(k) for _ in range(order.times)] for k in order.arms])

@@ -40,7 +40,7 @@ from posse.engines.sources import ahead_by, of_this_machine
 from posse.engines.tap import TappedWire
 from posse.engines.uplink import Uplink
 from posse.errors import PosseError, RunFailed
-from posse.hosts.agent import AgentHost
+from posse.hosts.agent import ONE_RUN, AgentHost
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.endpoint import NEIGHBOURS
 from posse.log import LOG
@@ -244,7 +244,7 @@ class AgentProcess:
                 case Start(setup):
                     self._start(setup)
                 case Forget():
-                    self.host = None
+                    self._forget()
                 case GiveUp():
                     raise RunFailed(self._place.why_alone())
                 case Leave():
@@ -256,6 +256,12 @@ class AgentProcess:
                     raise kind(reason)
                 case _:
                     assert_never(effect)
+
+    def _forget(self) -> None:
+        """The coordinator orders anew, or was started again."""
+        if self.host is not None and self.host.spends:
+            raise PosseError(ONE_RUN)
+        self.host = None
 
     def _continue(self, effect: BeginSession | AskToResume | GoOn) -> None:
         match effect:

@@ -42,6 +42,7 @@ def agent_setups(
             keys={n: keys[n] for n in network.neighbours[rank]} if keys else {},
             mode=spec.mode,
             knowledge=network.knowledge[rank],
+            privacy=spec.privacy,
         )
         for rank in range(spec.agents.count)
     ]

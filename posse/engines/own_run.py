@@ -73,7 +73,7 @@ class OwnData(TheirRun):
             )
         if setup.mode == "field" and (claim.epsilon or 0.0) > self._privacy.budget:
             raise PosseError(TOO_MUCH.format(claim.epsilon, self._privacy.budget, "--budget"))
-        return msgspec.structs.replace(setup, arms=arms, base="/")
+        return msgspec.structs.replace(setup, arms=arms, base="/", privacy=self._privacy)
 
 
 class OwnRun(TheirRun):
@@ -112,7 +112,7 @@ class OwnRun(TheirRun):
             )
         if isinstance(setup.arms, int):
             return setup
-        return msgspec.structs.replace(setup, arms=self._arms, base=spec.base)
+        return msgspec.structs.replace(setup, arms=self._arms, base=spec.base, privacy=spec.privacy)
 
 
 def refuse_lab(setup: AgentSetup, arms: ArmsSpec | int, *, allowed: bool) -> None:

@@ -1,15 +1,17 @@
 """Engine `processes`: every agent its own operating-system process."""
 
+import os
 import resource
 import secrets
+import shutil
+import tempfile
 from collections.abc import Callable
-from contextlib import ExitStack
+from pathlib import Path
 from time import monotonic_ns
 from types import TracebackType
 from typing import Self
 
 from posse.durable.capture import Capture
-from posse.durable.scratch import Scratch
 from posse.engines.base import Observer, agent_setups, silent
 from posse.engines.forkserver import Crew, ForkServer
 from posse.engines.hub import Hub
@@ -20,6 +22,8 @@ from posse.plan import Plan
 from posse.results.record import RunRecord
 from posse.security.keys import CoordinatorKeys
 from posse.spec.fingerprint import fingerprint
+
+_LONGEST_IPC_PATH = 90
 
 
 class ProcessEngine:
@@ -51,9 +55,9 @@ class ProcessEngine:
         self._keys = keys
         self._capture = capture
         self._mesh = plan.system.wiring is not None
-        self._scratch = Scratch() if spec.engine.transport == "ipc" and bind is None else None
+        self._folder = _folder() if spec.engine.transport == "ipc" and bind is None else None
         if bind is None:
-            bind = f"ipc://{self._scratch.path}/hub" if self._scratch else "tcp://127.0.0.1:*"
+            bind = f"ipc://{self._folder}/hub" if self._folder else "tcp://127.0.0.1:*"
         self._token = secrets.token_hex(16) if token is None else token
         _raise_file_limit()
         try:
@@ -70,7 +74,7 @@ class ProcessEngine:
                 capture,
             )
         except BaseException:
-            self._remove_scratch()
+            self._remove_folder()
             raise
         self.hub.on_join = on_join
 
@@ -123,23 +127,20 @@ class ProcessEngine:
 
     def close(self) -> None:
         """Let every agent go and leave nothing behind."""
-        # also where a second Ctrl-C cuts short what goes before
-        with ExitStack() as left:
-            left.callback(self._remove_scratch)
-            if self._fork_server is not None:
-                left.callback(self._fork_server.close)
-                self._fork_server = None
-            self.hub.close()
+        self.hub.close()
+        if self._fork_server is not None:
+            self._fork_server.close()
+            self._fork_server = None
+        self._remove_folder()
 
-    def _remove_scratch(self) -> None:
-        if self._scratch is not None:
-            self._scratch.remove()
+    def _remove_folder(self) -> None:
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
 
     def _start_agents(self) -> None:
         inbox = ""
         if self._mesh:
-            folder = self._scratch.path if self._scratch else None
-            inbox = f"ipc://{folder}/agent-{{rank}}" if folder else "tcp://127.0.0.1:*"
+            inbox = f"ipc://{self._folder}/agent-{{rank}}" if self._folder else "tcp://127.0.0.1:*"
         self._fork_server = server = ForkServer()
         self.hub.watch(server.deaths, server.next_death)
         server.start(
@@ -153,6 +154,15 @@ class ProcessEngine:
                 capture=str(self._capture.path) if self._capture is not None else "",
             )
         )
+
+
+def _folder() -> Path:
+    """A private folder for sockets, whose name fits into a socket's address."""
+    folder = tempfile.mkdtemp(prefix="posse-")
+    if len(folder) > _LONGEST_IPC_PATH:
+        os.rmdir(folder)
+        folder = tempfile.mkdtemp(prefix="posse-", dir="/tmp")
+    return Path(folder)
 
 
 def _raise_file_limit() -> None:

@@ -72,6 +72,8 @@ class Elsewhere(Place):
             "" if ledger.answer is None else f"; this agent's arm is {ledger.answer}",
             f"; its rewards are used up: {ledger.exhausted}" if ledger.exhausted else "",
         )
+        if ledger.lifetime:
+            LOG.info("all runs over these rewards: %s", ledger.lifetime)
 
 
 def remote_agent(

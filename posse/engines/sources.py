@@ -4,7 +4,12 @@ import secrets
 from collections.abc import Callable
 from time import monotonic_ns
 
+from posse.arms import ArmsSpec
+from posse.arms.csv import CsvArms
+from posse.arms.python import PythonArms
+from posse.durable.ledger import Ledger
 from posse.hosts.sources import NO_RESOURCES, ResourceMeter, Sources
+from posse.hosts.spending import NOT_KEPT, Spending
 from posse.security.noise import FieldNoise
 
 
@@ -17,9 +22,15 @@ def of_this_machine(stamp: Callable[[], int], resources: ResourceMeter = NO_RESO
         noise=FieldNoise,
         arms=lambda spec, context: spec.build(context),
         resources=resources,
+        spending=_ledger,
     )
 
 
 def ahead_by(offset: int) -> Callable[[], int]:
     """A clock that is so many nanoseconds ahead of this machine's."""
     return (lambda: monotonic_ns() + offset) if offset else monotonic_ns
+
+
+def _ledger(arms: ArmsSpec, base: str, rank: int) -> Spending:
+    """Beside the data of an agent; simulated rewards cost nothing."""
+    return Ledger(*arms.ledger(base, rank)) if isinstance(arms, CsvArms | PythonArms) else NOT_KEPT

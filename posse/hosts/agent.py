@@ -9,6 +9,7 @@ from collections import Counter
 
 import msgspec
 
+from posse.errors import PosseError
 from posse.hosts.agent_run import AgentRun
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.endpoint import BETWEEN_RUNS, Endpoint, to_blame
@@ -30,6 +31,11 @@ _CONTROL_BYTE = bytes([_CONTROL])
 _MOST_EARLY = 16 << 20
 """Bytes of frames that are kept for a run to come. Honest neighbours are a slot ahead at most, with
 a thousand of them a few MB."""
+
+ONE_RUN = (
+    "the coordinator began a second run, or was started again; in the field an agent takes part in "
+    "one run, and its people decide about the next: start it again for that"
+)
 
 _KEPT = 128
 """Bytes that keeping a frame costs besides its own."""
@@ -73,6 +79,11 @@ class AgentHost:
     def knows(self, frame: bytes) -> bool:
         """Whether the coordinator's frame is for this host, not for the process around it."""
         return frame[3:4] != _CONTROL_BYTE or not frame.startswith(_LOBBY_KINDS, HEADER.size + 1)
+
+    @property
+    def spends(self) -> bool:
+        """Whether this agent has begun to use real rewards; then no other run is for it."""
+        return self.field and self._run is not None
 
     @property
     def hears_neighbours_only(self) -> bool:
@@ -164,6 +175,8 @@ class AgentHost:
             self._early.append((sender, frame))
 
     def _begin(self, number: int, begin: control.Begin) -> None:
+        if self.field and self._run is not None:
+            raise PosseError(ONE_RUN)
         self._run, self._shown = None, False  # what fails from here on is of the new run
         self._endpoint = self._new_endpoint(number)
         chance = Chance(self._sources, self.field, begin.seed, begin.run, self.rank)

@@ -1,10 +1,11 @@
 """One run of one agent: its machine, its arms, its pace and what it measured."""
 
 from agent.noise import SeededNoise
+from posse.arms import Arms
 from posse.arms.base import FloatArray
 from posse.clocks.activity import Activity
 from posse.clocks.lockstep import SlotPace
-from posse.clocks.pace import Order, Pace, Paced
+from posse.clocks.pace import Order, Pace
 from posse.clocks.shared import SharedPace
 from posse.clocks.virtual import VirtualPace
 from posse.clocks.wall import WallPace
@@ -12,6 +13,7 @@ from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.endpoint import Endpoint
 from posse.hosts.rewards import references_of, rewards_of
 from posse.hosts.sources import Chance
+from posse.hosts.spending import NOT_KEPT
 from posse.measure.account import Account
 from posse.seeds import Purpose
 from posse.systems import AgentContext, System
@@ -40,9 +42,13 @@ from protocol.machine import (
     Stopwatch,
     assert_never_effect,
 )
+from protocol.privacy import spent
 from protocol.wire import Header, Message
 
 _MOST_COMPLAINTS = 10
+
+_TELLING = (Send, Broadcast, Disclose, Finish, Abort)
+"""Effects by which something leaves the agent that may follow from its rewards."""
 
 
 class AgentRun:
@@ -79,6 +85,9 @@ class AgentRun:
         if not isinstance(setup.arms, int):
             references = references_of(setup.arms, setup.agents, system.regret_against, chance)
         self.account = Account(setup.arm_count, references)
+        self._spending = NOT_KEPT
+        if self.field and not isinstance(setup.arms, int):
+            self._spending = chance.sources.spending(setup.arms, setup.base, self.rank)
         self.pace = _pace(self, setup, system, chance)
 
     @property
@@ -129,8 +138,13 @@ class AgentRun:
             raise LocalProtocolError(f"{kind} orders Explore, and so must have the method `silent`")
         return self._explorer.silent(rewards)
 
+    def begin(self, arms: Arms) -> None:
+        """Write down that the agent's own arms are about to be used."""
+        self._spending.begin(self._setup.task(self.rank), arms)
+
     def exhausted(self, what: str) -> None:
         """The agent's rewards are used up: it stops and says so, see `System.end`."""
+        self._spending.uses(self.account.pulls)
         self.account.exhausted = what
         if not self.field:
             self.say(control.Finished(None, what))
@@ -141,6 +155,8 @@ class AgentRun:
 
     def _carry_out(self, effects: AgentEffects) -> Order | Finish | None:  # noqa: PLR0912
         order: Order | Finish | None = None
+        if self.field and any(isinstance(effect, _TELLING) for effect in effects):
+            self._spending.uses(self.account.pulls)
         for effect in effects:
             match effect:
                 case Send(to, message):
@@ -194,6 +210,10 @@ class AgentRun:
     def _stop(self, now: float) -> None:
         self.pace.stop(now)
         self.over = True
+        if self.field:
+            self._spending.uses(self.account.pulls)
+            spent_here = spent(self.account.releases, self._setup.claim.delta)
+            self.account.lifetime = self._spending.end(spent_here)
         # in the field what this agent did stays with it
         self.say(control.Stopped() if self.field else self._report())
 
@@ -238,11 +258,11 @@ def _machine(
     )
 
 
-def _pace(run: Paced, setup: AgentSetup, system: System, chance: Chance) -> Pace:
+def _pace(run: AgentRun, setup: AgentSetup, system: System, chance: Chance) -> Pace:
     """The pace of the run's clock."""
     if isinstance(setup.arms, int):
         return SharedPace(run)
-    rewards = rewards_of(setup.arms, setup.agents, setup.base, chance)
+    rewards = rewards_of(setup.arms, setup.agents, setup.base, chance, run.begin)
     match setup.clock:
         case "virtual":
             return VirtualPace(

@@ -6,6 +6,8 @@ import msgspec
 
 from posse.arms import ArmsSpec
 from posse.claims.base import ClaimContext
+from posse.hosts.spending import Task
+from posse.spec.privacy import PrivacySpec
 from posse.spec.runfile import Clock, Mode, Variant
 from posse.systems import get_system
 from protocol.control import Count
@@ -18,7 +20,8 @@ class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
     `arms` is only their number where all agents share them. `neighbours` are names, `inboxes` their
     addresses and `keys` their public keys where agents talk to each other; `first` is the number
     before that of the first frame on each of these links. A mode, clock or variant that is not
-    known is refused where the setup is decoded.
+    known is refused where the setup is decoded. `privacy` is the agent's own word, on another
+    machine never the coordinator's.
     """
 
     system: str
@@ -35,6 +38,7 @@ class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
     first: Count = 0
     mode: Mode = "lab"
     knowledge: dict[str, Any] = {}
+    privacy: PrivacySpec = PrivacySpec()
 
     @property
     def claim(self) -> Claim:
@@ -48,6 +52,18 @@ class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
                 variant=self.variant,
                 field=self.mode == "field",
             )
+        )
+
+    def task(self, rank: int) -> Task:
+        """What agent `rank`'s rewards are used for."""
+        return Task(
+            system=self.system,
+            variant=self.variant,
+            parameters=self.parameters,
+            agents=self.agents,
+            rank=rank,
+            claim=self.claim,
+            privacy=self.privacy,
         )
 
     @property

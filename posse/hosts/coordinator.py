@@ -9,6 +9,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable
 
+from posse.arms import Arms
 from posse.arms.shared import SharedArms
 from posse.clocks.conductor import Conductor
 from posse.clocks.run_clock import RunClock, SharedClock, SlotClock, WallClock
@@ -20,6 +21,7 @@ from posse.hosts.endpoint import Endpoint
 from posse.hosts.report import BadReport, ReportForm
 from posse.hosts.rewards import means_of, references_of, rewards_of
 from posse.hosts.sources import Chance, Sources
+from posse.hosts.spending import NOT_KEPT, Spending, Task
 from posse.plan import Plan
 from posse.printable import blamed, printable
 from posse.results import field, lab
@@ -110,7 +112,12 @@ class CoordinatorHost:
         self._ending = Ending(self._attendance, _report_form(plan, chance), sources.clock)
         self._agreement = Agreement(agents)
         self._complaints = Complaints()
-        self._shared = _shared_arms(plan, chance) if plan.system.shares_arms else None
+        self._spending = NOT_KEPT
+        if self._field and plan.system.shares_arms:
+            self._spending = sources.spending(spec.arms, spec.base, COORDINATOR)
+        self._shared = None
+        if plan.system.shares_arms:
+            self._shared = _shared_arms(plan, chance, self._spending)
         self._clock = _run_clock(plan, self._shared, sources)
         self._conductor = self._clock if isinstance(self._clock, Conductor) else None
         self._machine: ServerMachine | None = None
@@ -374,7 +381,9 @@ class CoordinatorHost:
             self._attendance.exhausted[COORDINATOR] = shortage
             self._end(Finish("exhausted"))
         else:
-            self._tell(arms.pull(order))
+            pulled = arms.pull(order)
+            self._spending.uses(arms.drawn)
+            self._tell(pulled)
 
     def _send(self, to: int, message: Message) -> None:
         self._endpoint.send(to, message, self._clock.now)
@@ -386,6 +395,7 @@ class CoordinatorHost:
     def _end(self, verdict: Finish) -> None:
         if self._ending.verdict is None:
             self._ending.decide(verdict)
+            self._spending.end(None)
             self.timer = math.inf
             for rank in self._attendance.present():
                 self._send(rank, control.Stop())
@@ -452,9 +462,29 @@ def _report_form(plan: Plan, chance: Chance) -> ReportForm | None:
     return ReportForm(agents, spec.arms.arm_count(), references.keys(), system.results.log)
 
 
-def _shared_arms(plan: Plan, chance: Chance) -> SharedArms:
-    """The arms that all agents of a run share."""
+def _shared_arms(plan: Plan, chance: Chance, spending: Spending) -> SharedArms:
+    """The arms that all agents of a run share, and what a run of the field makes them cost."""
+
+    def begin(built: Arms) -> None:
+        if plan.field:
+            spending.begin(_task(plan), built)
+
     arms, agents, base = plan.spec.arms, plan.spec.agents.count, plan.spec.base
     table = means_of(arms, agents, chance)
     means = None if table is None else table[0]
-    return SharedArms(rewards_of(arms, agents, base, chance), agents, arms.arm_count(), means)
+    rewards = rewards_of(arms, agents, base, chance, begin)
+    return SharedArms(rewards, agents, arms.arm_count(), means)
+
+
+def _task(plan: Plan) -> Task:
+    """What the rewards that a coordinator keeps are used for."""
+    spec = plan.spec
+    return Task(
+        system=spec.system,
+        variant=spec.variant,
+        parameters=spec.parameters,
+        agents=spec.agents.count,
+        rank=COORDINATOR,
+        claim=plan.claim,
+        privacy=spec.privacy,
+    )

@@ -1,16 +1,23 @@
 """Arms of the run file, as a host builds them for one run."""
 
+from collections.abc import Callable
 from typing import Literal
 
-from posse.arms import ArmsContext, ArmsSpec, known_means
+from posse.arms import Arms, ArmsContext, ArmsSpec, known_means
 from posse.arms.base import FloatArray
 from posse.arms.buffer import RewardBuffer
 from posse.hosts.sources import Chance
 from posse.seeds import Purpose
 
 
-def rewards_of(arms: ArmsSpec, agents: int, base: str, chance: Chance) -> RewardBuffer:
-    """The host's own arms; `base` is the run file's folder."""
+def rewards_of(
+    arms: ArmsSpec,
+    agents: int,
+    base: str,
+    chance: Chance,
+    before_use: Callable[[Arms], None] = lambda arms: None,
+) -> RewardBuffer:
+    """The host's own arms; `base` is the run file's folder. `before_use` is told of them."""
     context = ArmsContext(
         rank=chance.rank,
         agents=agents,
@@ -20,7 +27,9 @@ def rewards_of(arms: ArmsSpec, agents: int, base: str, chance: Chance) -> Reward
         rewards=chance.generator(Purpose.REWARDS),
         instance=chance.common(Purpose.INSTANCE),
     )
-    return RewardBuffer(chance.sources.arms(arms, context), arms.arm_count())
+    built = chance.sources.arms(arms, context)
+    before_use(built)
+    return RewardBuffer(built, arms.arm_count())
 
 
 def references_of(

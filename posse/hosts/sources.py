@@ -14,6 +14,7 @@ import numpy as np
 
 from agent.noise import Noise
 from posse.arms import Arms, ArmsContext, ArmsSpec
+from posse.hosts.spending import NOT_KEPT, Spending
 from posse.seeds import Purpose, generator
 from protocol.control import Resources
 from protocol.machine import COORDINATOR
@@ -43,6 +44,7 @@ class Sources:
     `noise`     makes the field's noise; the lab's follows from the seed
     `arms`      builds an agent's arms, or those that all share
     `resources` what the agent's process uses
+    `spending`  keeps what the rewards of an agent in the field cost, given the run file's folder
     """
 
     clock: Callable[[], int]
@@ -51,6 +53,7 @@ class Sources:
     noise: Callable[[], Noise]
     arms: Callable[[ArmsSpec, ArmsContext], Arms]
     resources: ResourceMeter = NO_RESOURCES
+    spending: Callable[[ArmsSpec, str, int], Spending] = lambda arms, base, rank: NOT_KEPT
 
     def coarse(self) -> "Sources":
         """The same, by clocks in whole milliseconds: no duration of a computation can be read off.

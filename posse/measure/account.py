@@ -15,7 +15,8 @@ from protocol.privacy import Release
 class Account:
     """Pulls per arm, activations and slots so far, regret by reference, privacy ledger.
 
-    At the end `answer` is the agent's own arm, or `exhausted` says which arm has no rewards left.
+    At the end `answer` is the agent's own arm, or `exhausted` says which arm has no rewards left;
+    `lifetime` says what all runs over these rewards cost, in the field.
 
     `references` names the means that regret is measured against ("regret", and for heterogeneous
     arms also "regret_local"); empty where means are unknown.
@@ -28,6 +29,7 @@ class Account:
     slots: int = 0
     answer: int | None = None
     exhausted: str = ""
+    lifetime: str = ""
     regret: dict[str, Regret] = field(init=False)
     _releases: Counter[Release] = field(default_factory=Counter)
     log: dict[str, list[list[float]]] = field(default_factory=dict)

@@ -174,7 +174,9 @@ def test_who_sends_nothing_does_not_send_its_answer_either(system: str, rewards:
     _, frames = captured(field(system, rewards))
     finished = [message(frame) for _, _, frame in frames if message(frame)[0] == "Finished"]
     assert finished == [["Finished", None, ""]] * 4
-    short = field(system, logs(rewards, MEANS, seed=7, rows=10), arms=arms_without_replacement())
+    short = field(
+        system, logs(rewards / "short", MEANS, seed=7, rows=10), arms=arms_without_replacement()
+    )
     _, frames = captured(short)
     assert ["Finished", None, ""] in [message(frame) for _, _, frame in frames]
     assert not any(b"used up" in frame for _, _, frame in frames)
@@ -326,7 +328,7 @@ def test_a_result_of_the_field_is_written_and_reported(
     spec = field(system, rewards)
     result = api.result(spec, [captured(spec)[0]])
     where = tmp_path / "out"
-    RunDirectory(where, spec).open().complete(result)
+    RunDirectory(where, spec).complete(result)
     written = json.loads((where / "result.json").read_text())
     assert written["warnings"] == spec.advice()
     console = Console(file=io.StringIO(), width=200)

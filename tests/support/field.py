@@ -103,6 +103,7 @@ def field(system: str, folder: Path, **changes: Any) -> Plan:
                 "count": len(MEANS),
                 "replace": True,
             },
+            "privacy": {"reuse": "unlimited"},
             "engine": {"deadline": 30.0},
             "base": str(folder),
             **case,

@@ -5,14 +5,17 @@ from collections.abc import Callable
 
 from posse.engines.sources import of_this_machine
 from posse.hosts.sources import Sources
+from posse.hosts.spending import NOT_KEPT
 from protocol import control
 from protocol.machine import COORDINATOR
 from protocol.wire import Message, encode
 
 
 def sources(clock: Callable[[], int] = lambda: 0) -> Sources:
-    """What a host is handed of this machine, with one clock for everything."""
-    return dataclasses.replace(of_this_machine(clock), clock=clock)
+    """What a host is handed of this machine, with one clock for everything and no ledger."""
+    return dataclasses.replace(
+        of_this_machine(clock), clock=clock, spending=lambda arms, base, rank: NOT_KEPT
+    )
 
 
 def frame(message: Message, source: int, sequence: int, run: int = 0, now: float = 0.0) -> bytes:

@@ -1,0 +1,60 @@
+"""`posse ledger`: what an agent's rewards were used for, and what that cost."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from posse.cli.options import Commands, add_json
+
+if TYPE_CHECKING:
+    from posse.durable.lifetime import Lifetime
+
+
+def add(commands: Commands) -> None:
+    """The verb and its options."""
+    parser = commands.add_parser("ledger", help="what an agent's rewards were used for and cost")
+    parser.add_argument(
+        "file", type=Path, metavar="FILE", help="a reward log, or the .ledger beside it"
+    )
+    add_json(parser)
+    parser.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Print every run and what all of them cost."""
+    import msgspec
+
+    from posse.durable.lifetime import read
+
+    book = read(options.file)
+    if options.json:
+        print(json.dumps(msgspec.to_builtins(book)))
+    else:
+        _show(book)
+
+
+def _show(book: Lifetime) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False)
+    for name in ("run", "began (UTC)", "agent", "rewards", "ε of each", "ended", "task"):
+        table.add_column(name)
+    for run in book.runs:
+        claimed = "none" if run.epsilon is None else f"{run.epsilon:.4g}"
+        table.add_row(
+            str(run.run),
+            run.began,
+            f"{run.agent} of {run.agents}" if run.agent >= 0 else f"all {run.agents}",
+            str(run.rewards),
+            claimed + (f", δ = {run.delta:.2g}" if run.delta else ""),
+            run.ended or "not in order",
+            Text(run.task),
+        )
+    console = Console()
+    console.print(table)
+    console.print(Text(f"{book.ledger}: {book.says}"))

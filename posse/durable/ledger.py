@@ -1,0 +1,234 @@
+"""The ledger: which of an agent's rewards were used, in which run, and what that cost.
+
+One SQLite file beside the data, readable by its owner alone, which outlives every process. Before
+anything that follows from rewards is handed over it is on disk that they are used (write-ahead log,
+`synchronous = FULL`), so that a coordinator that begins again, one that was started again, and a
+process that was killed all find the same: these rewards were told of.
+
+A row is charged with what the run's claim says one reward may cost, from the moment it is used,
+whatever the run then releases. One process at a time holds a ledger.
+"""
+
+import hashlib
+import os
+import sqlite3
+import weakref
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posse.arms import Arms
+from posse.arms.csv import Csv
+from posse.durable.lifetime import SCHEMA, lifetime, of_connection, over_arms
+from posse.errors import PosseError
+from posse.hosts.spending import Spending, Task
+from protocol.privacy import amount
+
+Rows = NDArray[np.int64]
+
+_CHUNK = 1 << 20
+
+
+class Ledger(Spending):
+    """See the module's text. `data` is the reward log that it stands beside, if there is one."""
+
+    def __init__(self, path: Path, data: Path | None = None) -> None:
+        self._path = path
+        self._data = data
+        self._run = 0
+        self._noted: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self._rows: list[Rows] | None = None
+        """By arm, the rows that this run may use, in order; None where posse knows no rows."""
+
+    def begin(self, task: Task, arms: Arms) -> None:
+        """See `Spending`."""
+        self._open()
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            self._recognise()
+            self._admit(task, arms)
+            claim = task.claim
+            cursor = self._db.execute(
+                "INSERT INTO runs (began, task, agent, agents, epsilon, delta)"
+                " VALUES (?, ?, ?, ?, ?, ?)",
+                (_now(), task.says, task.rank, task.agents, claim.epsilon, claim.delta),
+            )
+            self._run = int(cursor.lastrowid or 0)
+            self._db.execute("COMMIT")
+        except sqlite3.Error as error:
+            self._close()
+            raise self._unwritable(error) from None
+        except PosseError:
+            self._close()
+            raise
+
+    def uses(self, pulls: NDArray[np.int64]) -> None:
+        """See `Spending`."""
+        if self._noted.shape != pulls.shape:
+            self._noted = np.zeros_like(pulls)
+        more = np.flatnonzero(pulls > self._noted)
+        if not len(more):
+            return
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            if self._rows is not None:
+                for arm in map(int, more):
+                    self._note(arm, self._rows[arm][: int(pulls[arm])])
+            self._db.execute(
+                "UPDATE runs SET rewards = ? WHERE run = ?", (int(pulls.sum()), self._run)
+            )
+            self._db.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise self._unwritable(error) from None
+        self._noted = pulls.copy()
+
+    def end(self, spent: float | None) -> str:
+        """See `Spending`."""
+        try:
+            self._db.execute(
+                "UPDATE runs SET ended = ?, spent = ? WHERE run = ?", (_now(), spent, self._run)
+            )
+            return lifetime(of_connection(self._db, self._path)).says
+        except sqlite3.Error as error:
+            raise self._unwritable(error) from None
+        finally:
+            self._close()
+
+    def _note(self, arm: int, rows: Rows) -> None:
+        """These rows of an arm are used."""
+        self._db.execute("DELETE FROM rows WHERE run = ? AND arm = ?", (self._run, arm))
+        breaks = np.flatnonzero(np.diff(rows) != 1) + 1
+        self._db.executemany(
+            "INSERT INTO rows (run, arm, first, last) VALUES (?, ?, ?, ?)",
+            [(self._run, arm, int(part[0]), int(part[-1]) + 1) for part in np.split(rows, breaks)],
+        )
+
+    # --- what may be used ------------------------------------------------------------------------
+
+    def _admit(self, task: Task, arms: Arms) -> None:
+        """Leave to the run the rows that it may use; `PosseError` if there are none."""
+        privacy, epsilon = task.privacy, task.claim.epsilon
+        if not isinstance(arms, Csv):
+            self._admit_unknown(task)
+            return
+        if arms.replace:
+            return
+        self._rows = []
+        for arm, length in enumerate(arms.lengths):
+            if privacy.reuse == "unlimited":
+                allowed = np.ones(length, dtype=bool)
+            elif privacy.reuse == "never":
+                allowed = over_arms(self._db, arm, length, count=True) == 0
+            else:
+                charged = over_arms(self._db, arm, length, count=False)
+                allowed = charged + (epsilon or 0.0) <= privacy.budget * (1 + 1e-12)
+            self._rows.append(np.flatnonzero(allowed))
+        if any(arms.lengths) and not any(len(rows) for rows in self._rows):
+            what = (
+                "was used in a run before, and each is used once"
+                if privacy.reuse == "never"
+                else f"would cost more than its budget, ε = {privacy.budget:g}"
+            )
+            raise PosseError(
+                f"every row of {self._data} {what}; give this agent new rows, or allow more by "
+                f"[privacy] in its own run file. posse ledger {self._data} shows the runs"
+            )
+        arms.keep(self._rows)
+
+    def _admit_unknown(self, task: Task) -> None:
+        """The user's own arms: nobody here knows whether a reward comes twice."""
+        privacy, epsilon = task.privacy, task.claim.epsilon or 0.0
+        runs, charged = self._db.execute(
+            "SELECT COUNT(*), TOTAL(epsilon) FROM runs WHERE rewards > 0"
+        ).fetchone()
+        if privacy.reuse == "never" and runs:
+            raise PosseError(
+                "this agent's own arms were used in a run before, and posse cannot tell whether "
+                'they give new rewards; set [privacy] reuse = "unlimited" in its own run file if '
+                f'they do, or "budget". posse ledger {self._path} shows the runs'
+            )
+        if privacy.reuse == "budget" and charged + epsilon > privacy.budget * (1 + 1e-12):
+            raise PosseError(
+                f"this agent's own arms cost {amount(charged)} so far and this run would cost "
+                f"{amount(epsilon)} more, beyond [privacy] budget = {privacy.budget:g}. "
+                f"posse ledger {self._path} shows the runs"
+            )
+
+    def _recognise(self) -> None:
+        """`PosseError` unless the log is as it was, but for rows that were added at its end."""
+        if self._data is None:
+            return
+        known = self._db.execute("SELECT size, digest FROM log").fetchone()
+        if known is not None and _digest(self._data, known[0])[1] != known[1]:
+            raise PosseError(
+                f"{self._data} was changed after a run used it; rows may be added at its end only, "
+                f"and other rewards need a file of their own. {self._path.name} counts by row"
+            )
+        self._db.execute("DELETE FROM log")
+        self._db.execute("INSERT INTO log (size, digest) VALUES (?, ?)", _digest(self._data))
+
+    # --- the file --------------------------------------------------------------------------------
+
+    def _open(self) -> None:
+        import fcntl  # noqa: PLC0415  (Windows has none, and has no field)
+
+        try:
+            descriptor = os.open(
+                self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
+            )
+        except OSError as error:
+            raise self._unwritable(error.strerror or str(error)) from None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.fchmod(descriptor, 0o600)
+            self._db = sqlite3.connect(
+                self._path, isolation_level=None, check_same_thread=False, timeout=10.0
+            )
+        except OSError as error:
+            os.close(descriptor)
+            if isinstance(error, BlockingIOError):
+                raise PosseError(
+                    f"{self._path} is held by another agent, which uses the same rewards; let it "
+                    "end first, or give each its own"
+                ) from None
+            raise self._unwritable(error.strerror or str(error)) from None
+        # the lock must outlive the connection: to close any descriptor of a file ends SQLite's own
+        self._close = weakref.finalize(self, _close, self._db, descriptor)
+        try:
+            for pragma in ("journal_mode = WAL", "synchronous = FULL"):
+                self._db.execute(f"PRAGMA {pragma}")
+            self._db.executescript(SCHEMA)
+        except sqlite3.Error as error:
+            self._close()
+            raise self._unwritable(error) from None
+
+    def _unwritable(self, why: object) -> PosseError:
+        return PosseError(
+            f"{self._path} cannot be written: {why}; an agent writes down there what its rewards "
+            "cost before it tells anything, so their folder must be writable"
+        )
+
+
+def _close(connection: sqlite3.Connection, descriptor: int) -> None:
+    connection.close()
+    os.close(descriptor)
+
+
+def _digest(path: Path, size: int | None = None) -> tuple[int, bytes]:
+    """Length and hash of a file, or of its first `size` bytes."""
+    digest, left = hashlib.blake2b(digest_size=32), size
+    try:
+        with path.open("rb") as file:
+            while chunk := file.read(_CHUNK if left is None else min(_CHUNK, left)):
+                digest.update(chunk)
+                if left is not None:
+                    left -= len(chunk)
+            return file.tell(), digest.digest()
+    except OSError as error:
+        raise PosseError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")

@@ -1,0 +1,154 @@
+"""What a ledger says of all the runs that used an agent's rewards."""
+
+import sqlite3
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from posse.errors import InputError
+from protocol.privacy import amount
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS runs (
+  run INTEGER PRIMARY KEY, began TEXT NOT NULL, ended TEXT, task TEXT NOT NULL,
+  agent INTEGER NOT NULL, agents INTEGER NOT NULL, epsilon REAL, delta REAL,
+  rewards INTEGER NOT NULL DEFAULT 0, spent REAL
+);
+CREATE TABLE IF NOT EXISTS rows (
+  run INTEGER NOT NULL, arm INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS log (size INTEGER NOT NULL, digest BLOB NOT NULL);
+"""
+"""`rows`: run `run` used rows `first` to `last` - 1 of an arm, counted from 0 in the order of the
+log. `log`: how long the log was when it was last used, and its hash."""
+
+SUFFIX = ".ledger"
+
+
+class LedgerRun(msgspec.Struct, frozen=True, kw_only=True):
+    """One run: what for, how many rewards it used, and what each of them was charged with.
+
+    `epsilon` is None where the system claims no ε. `spent` is what its releases added up to after
+    the fact; like `ended` it is None of a run that did not end in order.
+    """
+
+    run: int
+    began: str
+    ended: str | None
+    task: str
+    agent: int
+    agents: int
+    epsilon: float | None
+    delta: float | None
+    rewards: int
+    spent: float | None
+
+
+class Lifetime(msgspec.Struct, frozen=True, kw_only=True):
+    """All runs, how many rows they used, and what the most exposed reward cost in all of them.
+
+    `rows` is None, and the cost that of all runs together, where posse knows no rows: of the user's
+    own arms, and of rows drawn with replacement. `unprotected`: rewards used in runs without an ε.
+    """
+
+    ledger: str
+    runs: list[LedgerRun]
+    rows: int | None
+    epsilon: float
+    delta: float
+    unprotected: int
+
+    @property
+    def says(self) -> str:
+        """The whole, in a sentence."""
+        runs = [run for run in self.runs if run.rewards]
+        used = (
+            f"{self.rows} rows"
+            if self.rows is not None
+            else f"{sum(r.rewards for r in runs)} rewards"
+        )
+        cost = f"at most {amount(self.epsilon, self.delta)} for one reward"
+        bare = f"; {self.unprotected} were used without any ε" if self.unprotected else ""
+        return f"{len(runs)} run(s) used {used} so far, {cost}{bare}"
+
+
+def read(path: Path) -> Lifetime:
+    """What the ledger of a reward log says, or the one at `path` itself."""
+    resolved = path.resolve()
+    found = resolved if resolved.suffix == SUFFIX else Path(f"{resolved}{SUFFIX}")
+    if not found.is_file():
+        raise InputError(f"{found} is not there: no run of the field used {path}")
+    try:
+        connection = sqlite3.connect(f"file:{found}?mode=ro", uri=True)
+        try:
+            return lifetime(of_connection(connection, found))
+        finally:
+            connection.close()
+    except sqlite3.Error as error:
+        raise InputError(f"{found} cannot be read as a ledger: {error}") from None
+
+
+class Entries(msgspec.Struct, frozen=True):
+    """A ledger's rows as they are."""
+
+    path: str
+    runs: list[LedgerRun]
+    rows: list[tuple[int, int, int, int]]
+
+
+def of_connection(connection: sqlite3.Connection, path: Path) -> Entries:
+    """All that a ledger holds."""
+    columns = ", ".join(LedgerRun.__struct_fields__)
+    runs = connection.execute(f"SELECT {columns} FROM runs ORDER BY run").fetchall()
+    rows = connection.execute("SELECT run, arm, first, last FROM rows").fetchall()
+    fields = LedgerRun.__struct_fields__
+    return Entries(str(path), [LedgerRun(**dict(zip(fields, r, strict=True))) for r in runs], rows)
+
+
+def lifetime(entries: Entries) -> Lifetime:
+    """What they add up to."""
+    used = [run for run in entries.runs if run.rewards]
+    by_number = {run.run: run for run in used}
+    unknown = [run for run in used if run.run not in {row[0] for row in entries.rows}]
+    epsilon = sum(run.epsilon or 0.0 for run in unknown)
+    delta = sum(run.delta or 0.0 for run in unknown)
+    rows, exposed, slack = 0, 0.0, 0.0
+    for arm in {row[1] for row in entries.rows}:
+        spans = [(r, a, b) for r, k, a, b in entries.rows if k == arm and r in by_number]
+        charges = _charges(spans, {n: by_number[n].epsilon or 0.0 for n, _, _ in spans})
+        slacks = _charges(spans, {n: by_number[n].delta or 0.0 for n, _, _ in spans})
+        rows += int(np.count_nonzero(_charges(spans, {n: 1.0 for n, _, _ in spans})))
+        exposed, slack = max(exposed, charges.max(initial=0)), max(slack, slacks.max(initial=0))
+    return Lifetime(
+        ledger=entries.path,
+        runs=entries.runs,
+        rows=rows if not unknown else None,
+        epsilon=float(epsilon + exposed),
+        delta=float(delta + slack),
+        unprotected=sum(run.rewards for run in used if run.epsilon is None),
+    )
+
+
+def over_arms(
+    connection: sqlite3.Connection, arm: int, length: int, *, count: bool
+) -> NDArray[np.float64]:
+    """For each of an arm's `length` rows: in how many runs it was used, or the ε of these runs."""
+    found = connection.execute(
+        "SELECT runs.run, first, last, epsilon FROM rows JOIN runs USING (run) WHERE arm = ?",
+        (arm,),
+    ).fetchall()
+    spans = [(run, first, last) for run, first, last, _ in found]
+    # a use that was charged with no ε has no bound
+    weights = {run: 1.0 if count else (np.inf if e is None else e) for run, _, _, e in found}
+    charged = _charges(spans, weights)
+    return np.pad(charged, (0, max(0, length - len(charged))))[:length]
+
+
+def _charges(spans: list[tuple[int, int, int]], weights: dict[int, float]) -> NDArray[np.float64]:
+    """The sum over the spans (run, first, last) that cover each row of the run's weight."""
+    charged = np.zeros(max((last for _, _, last in spans), default=0))
+    for run, first, last in spans:
+        charged[first:last] += weights[run]
+    return charged

@@ -1,0 +1,264 @@
+"""The ledger: what was used is used, whoever asks again and whatever was killed."""
+
+import os
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from posse.arms.csv import CsvArms
+from posse.arms.python import PythonArms
+from posse.durable.ledger import Ledger
+from posse.durable.lifetime import Lifetime, over_arms, read
+from posse.errors import PosseError
+from posse.hosts.spending import Task
+from posse.spec.privacy import PrivacySpec
+from protocol.privacy import Claim
+from tests.support.arms import context
+
+ROWS = (6, 4)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """A log of two arms, whose rewards say where they stand: arm 0 has .00 to .05, arm 1 .10 …"""
+    path = tmp_path / "rewards-3.csv"
+    rows = [f"{arm},{arm / 10 + n / 100}" for arm, count in enumerate(ROWS) for n in range(count)]
+    path.write_text("\n".join(["arm,reward", *rows, ""]))
+    return path
+
+
+def task(epsilon: float | None = 0.5, delta: float | None = None, **privacy: Any) -> Task:
+    mechanism = "none" if epsilon is None else "laplace"
+    return Task(
+        system="dp-mase",
+        variant="corrected",
+        parameters={"epsilon": epsilon},
+        agents=8,
+        rank=3,
+        claim=Claim(mechanism=mechanism, epsilon=epsilon, delta=delta),
+        privacy=PrivacySpec(**privacy),
+    )
+
+
+class Run:
+    """One run over a log: what it was given of each arm, in order."""
+
+    def __init__(self, log: Path, about: Task, replace: bool = False) -> None:
+        spec = CsvArms(path=str(log), count=2, replace=replace)
+        self.arms = spec.build(context())
+        self.ledger = Ledger(*spec.ledger("/", 3))
+        self.ledger.begin(about, self.arms)
+        self.pulls = np.zeros(2, dtype=np.int64)
+
+    def pulls_of(self, arm: int, count: int) -> list[float]:
+        drawn = self.arms.draw(arm, count)
+        self.pulls[arm] += len(drawn)
+        return [round(float(reward), 2) for reward in drawn]
+
+    def tells(self) -> None:
+        self.ledger.uses(self.pulls)
+
+    def ends(self) -> str:
+        self.tells()
+        return self.ledger.end(spent=0.25)
+
+
+def used_by(log: Path, about: Task, *counts: int) -> list[list[float]]:
+    """A run that pulls so often of each arm and ends; what it saw."""
+    run = Run(log, about)
+    seen = [run.pulls_of(arm, count) for arm, count in enumerate(counts)]
+    run.ends()
+    return seen
+
+
+def test_each_row_is_used_in_one_run_and_the_next_goes_on_behind_it(log: Path) -> None:
+    assert used_by(log, task(), 2, 1) == [[0.0, 0.01], [0.1]]
+    assert used_by(log, task(), 1, 1) == [[0.02], [0.11]]
+    assert used_by(log, task(), 9, 9) == [[0.03, 0.04, 0.05], [0.12, 0.13]]
+    with pytest.raises(PosseError, match=r"every row of .*rewards-3\.csv was used in a run before"):
+        Run(log, task())
+    book = read(log)
+    assert [run.rewards for run in book.runs] == [3, 2, 5]
+    assert (book.rows, book.epsilon, book.unprotected) == (10, 0.5, 0)
+
+
+def test_rows_may_be_added_at_the_end_and_changed_nowhere(log: Path) -> None:
+    used_by(log, task(), 6, 4)
+    text = log.read_text()
+    log.write_text(text + "0,0.77\n")
+    assert used_by(log, task(), 3, 0) == [[0.77], []]
+    log.write_text(text.replace("0,0.03", "0,0.99"))
+    with pytest.raises(PosseError, match="was changed after a run used it"):
+        Run(log, task())
+
+
+def test_within_a_budget_rows_are_used_again(log: Path) -> None:
+    """Budget 1, twice ε = .5; the rows of arm 0 that were used once more are out one run sooner."""
+    within: dict[str, Any] = {"budget": 1.0, "reuse": "budget"}
+    used_by(log, task(0.5, **within), 2, 0)
+    assert used_by(log, task(0.5, **within), 4, 0) == [[0.0, 0.01, 0.02, 0.03], []]
+    assert used_by(log, task(0.5, **within), 9, 1) == [[0.02, 0.03, 0.04, 0.05], [0.1]]
+    assert read(log).epsilon == 1.0
+    with pytest.raises(PosseError, match=r"would cost more than its budget, ε = 1\b"):
+        Run(log, task(1.5, budget=1.0, reuse="budget"))
+    # in between: .4 more fits where .5 was spent, and nowhere else
+    used_by(log, task(0.1, **within), 0, 0)
+    assert Run(log, task(0.5, **within)).pulls_of(0, 9) == [0.04, 0.05]
+
+
+def test_what_a_run_without_epsilon_used_is_beyond_every_budget(log: Path) -> None:
+    used_by(log, task(None, reuse="unlimited"), 2, 4)
+    within = task(0.1, budget=1000.0, reuse="budget")
+    assert used_by(log, within, 9, 9) == [[0.02, 0.03, 0.04, 0.05], []]
+    assert read(log).unprotected == 6
+
+
+def test_the_word_unlimited_is_kept_and_counted(log: Path) -> None:
+    for _ in range(3):
+        assert used_by(log, task(0.5, 1e-6, reuse="unlimited"), 1, 0) == [[0.0], []]
+    book = read(log)
+    assert (book.rows, book.epsilon) == (1, 1.5)
+    assert book.delta == pytest.approx(3e-6)
+    assert book.says == "3 run(s) used 1 rows so far, at most ε = 1.5, δ = 3e-06 for one reward"
+
+
+def test_rows_drawn_with_replacement_are_counted_as_rewards(log: Path) -> None:
+    run = Run(log, task(0.5, reuse="unlimited"), replace=True)
+    run.pulls_of(0, 100)
+    assert run.ends() == "1 run(s) used 100 rewards so far, at most ε = 0.5 for one reward"
+
+
+def test_it_is_written_before_anything_is_told_and_survives_a_kill(log: Path) -> None:
+    """The process is killed between writing down and ending; another one finds the rows used."""
+    script = (
+        "import os, signal\nfrom pathlib import Path\n"
+        "from tests.durable.test_ledger import Run, task\n"
+        f"run = Run(Path({str(log)!r}), task())\nrun.pulls_of(0, 2)\nrun.tells()\n"
+        "run.pulls_of(0, 3)\nos.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-c", script], cwd=root, check=False)
+    assert done.returncode == -signal.SIGKILL
+    book = read(log)
+    assert [(run.rewards, run.ended, run.spent) for run in book.runs] == [(2, None, None)]
+    # the three rewards of which nothing was told are as good as new
+    assert used_by(log, task(), 2, 0) == [[0.02, 0.03], []]
+
+
+def test_two_agents_cannot_use_one_log_at_once(log: Path) -> None:
+    first = Run(log, task())
+    with pytest.raises(PosseError, match=r"rewards-3\.csv\.ledger is held by another agent"):
+        Run(log, task())
+    (log.parent / "link.csv").symlink_to(log)
+    with pytest.raises(PosseError, match="is held by another agent"):
+        Run(log.parent / "link.csv", task())
+    first.ends()
+    Run(log, task()).ends()
+
+
+def test_it_is_its_owners_alone_and_follows_no_link(log: Path, tmp_path: Path) -> None:
+    mask = os.umask(0)
+    try:
+        run = Run(log, task())
+        run.pulls_of(0, 1)
+        run.tells()
+        for path in tmp_path.glob("*.ledger*"):
+            assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
+        run.ends()
+    finally:
+        os.umask(mask)
+    assert [path.name for path in tmp_path.glob("*.ledger*")] == ["rewards-3.csv.ledger"]
+    other = tmp_path / "other.csv"
+    other.write_text(log.read_text())
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    (tmp_path / "other.csv.ledger").symlink_to(victim)
+    with pytest.raises(PosseError, match=r"other\.csv\.ledger cannot be written"):
+        Run(other, task())
+    assert victim.read_text() == "precious"
+
+
+def test_what_cannot_be_written_down_is_not_told(log: Path) -> None:
+    run = Run(log, task())
+    run.pulls_of(0, 1)
+    run.ledger._db.execute("PRAGMA query_only = ON")
+    with pytest.raises(PosseError, match=r"cannot be written: .*before it tells anything"):
+        run.tells()
+    run.ledger._close()
+    (log.parent / "rewards-3.csv.ledger").write_bytes(b"no database" * 100)
+    with pytest.raises(PosseError, match="cannot be written: file is not a database"):
+        Run(log, task())
+    with pytest.raises(PosseError, match="cannot be read as a ledger"):
+        read(log)
+
+
+class _Live:
+    def pull(self, arm: int, count: int) -> list[float]:
+        return [0.5] * count
+
+
+live = _Live()
+
+
+def of_ones_own(tmp_path: Path, about: Task) -> Ledger:
+    spec = PythonArms(target="tests.durable.test_ledger:live", count=2)
+    ledger = Ledger(*spec.ledger(str(tmp_path), 3))
+    ledger.begin(about, spec.build(context()))
+    return ledger
+
+
+def test_of_ones_own_arms_nobody_knows_whether_a_reward_comes_twice(tmp_path: Path) -> None:
+    begun = of_ones_own(tmp_path, task())
+    begun.end(0.0)  # nothing was used, so nothing was told
+    for about in (task(), task(reuse="unlimited"), task(0.5, budget=1.5, reuse="budget")):
+        ledger = of_ones_own(tmp_path, about)
+        ledger.uses(np.array([3, 4]))
+        ledger.end(0.5)
+    with pytest.raises(PosseError, match="were used in a run before, and posse cannot tell"):
+        of_ones_own(tmp_path, task())
+    with pytest.raises(PosseError, match=r"cost ε = 1\.5 so far and this run would cost ε = 0\.5"):
+        of_ones_own(tmp_path, task(0.5, budget=1.5, reuse="budget"))
+    of_ones_own(tmp_path, task(reuse="unlimited")).end(0.0)
+    book = read(tmp_path / "tests.durable.test_ledger.live-3.ledger")
+    assert (book.rows, book.epsilon) == (None, 1.5)
+
+
+def slow_most_exposed(book: Lifetime, path: Path) -> float:
+    """Row by row, from the ledger's tables as they are."""
+    connection = sqlite3.connect(path)
+    epsilon = {run.run: run.epsilon or 0.0 for run in book.runs}
+    cost: dict[tuple[int, int], float] = {}
+    for run, arm, first, last in connection.execute("SELECT * FROM rows").fetchall():
+        for row in range(first, last):
+            cost[arm, row] = cost.get((arm, row), 0.0) + epsilon[run]
+    connection.close()
+    return max(cost.values())
+
+
+def test_no_row_ever_costs_more_than_its_budget(tmp_path: Path) -> None:
+    """Two hundred runs with ε from .1 to 1 over a budget of 2; seed 4."""
+    path = tmp_path / "rewards-3.csv"
+    path.write_text("arm,reward\n" + "\n".join(f"{n % 2},0.5" for n in range(60)) + "\n")
+    generator = np.random.default_rng(4)
+    for _ in range(200):
+        epsilon = float(generator.integers(1, 11)) / 10
+        try:
+            run = Run(path, task(epsilon, budget=2.0, reuse="budget"))
+        except PosseError:
+            continue
+        for arm in range(2):
+            run.pulls_of(arm, int(generator.integers(0, 20)))
+        run.ends()
+    book = read(path)
+    assert slow_most_exposed(book, Path(f"{path}.ledger")) == pytest.approx(book.epsilon)
+    assert 1.5 < book.epsilon <= 2.0 + 1e-9
+    connection = sqlite3.connect(f"{path}.ledger")
+    assert over_arms(connection, 0, 30, count=False).max() <= 2.0 + 1e-9
+    connection.close()

@@ -1,0 +1,217 @@
+"""One release, whoever asks: coordinators that begin again, and again."""
+
+import dataclasses
+import gc
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from posse.durable.lifetime import read
+from posse.engines.base import agent_setups
+from posse.engines.sources import of_this_machine
+from posse.errors import InputError, PosseError
+from posse.hosts.agent import AgentHost
+from posse.plan import Plan
+from posse.security.keys import for_agent
+from protocol.machine import COORDINATOR, FloatArray
+from tests.support.field import RING, captured, field
+from tests.support.hosts import begin
+from tests.support.remote import PATIENCE, Agent, free_port, until
+
+pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
+
+ARMS = 4
+ROWS = 4000
+
+
+@pytest.fixture
+def rewards(tmp_path: Path) -> Path:
+    """A log for each of six agents, no reward of which comes twice; seed 9."""
+    generator = np.random.default_rng(9)
+    for rank in range(6):
+        values = generator.permutation(ARMS * ROWS) / (ARMS * ROWS)
+        rows = [f"{n % ARMS},{value!r}" for n, value in enumerate(values.tolist())]
+        (tmp_path / f"rewards-{rank}.csv").write_text("\n".join(["arm,reward", *rows]) + "\n")
+    return tmp_path
+
+
+def once(system: str, folder: Path, **changes: Any) -> Plan:
+    """A run of the field that uses each row once, as runs do unless told otherwise."""
+    arms = {"kind": "csv", "path": "rewards-{rank}.csv", "count": ARMS}
+    return field(system, folder, arms=arms, privacy={}, **changes)
+
+
+class Overheard:
+    """In the place of the field's noise: writes down what was to be noised, and adds nothing."""
+
+    def __init__(self) -> None:
+        self.values: list[FloatArray] = []
+
+    def noisy(self, values: FloatArray, sensitivity: float, scale: float) -> FloatArray:
+        self.values.append(values.copy())
+        return values
+
+
+def agent_of(run: Plan, noise: Any) -> AgentHost:
+    """A process of agent 0 that was just configured."""
+    setup = agent_setups(run, run.network(0))[0]
+    sources = of_this_machine(lambda: 0)
+    return AgentHost(setup, 0, dataclasses.replace(sources, noise=lambda: noise))
+
+
+def carries_out(host: AgentHost, run: int = 0) -> None:
+    host.receive(COORDINATOR, begin(run=run))
+    for _ in range(50):
+        if host.busy:
+            host.step()
+
+
+def test_a_coordinator_that_begins_again_gets_no_second_look(rewards: Path) -> None:
+    """Attack a11: 300 noises of one statistic. Here each value is of other rows, and then none."""
+    run = once("cdp-mab", rewards, parameters={"horizon": 4000, "epsilon": 0.5})
+    noise = Overheard()
+    log = np.loadtxt(rewards / "rewards-0.csv", delimiter=",", skiprows=1)
+    rows = [log[log[:, 0] == arm, 1] for arm in range(ARMS)]
+    used = 0
+    for configured in range(300):
+        host = agent_of(run, noise)
+        try:
+            carries_out(host)
+        except PosseError as refused:
+            assert "was used in a run before, and each is used once" in str(refused)
+            break
+        with pytest.raises(PosseError, match="the coordinator began a second run"):
+            carries_out(host, run=1)
+        if len(noise.values) == configured + 1:
+            new = int(read(rewards / "rewards-0.csv").runs[-1].rewards) // ARMS
+            mean = [float(np.mean(of_arm[used : used + new])) for of_arm in rows]
+            np.testing.assert_allclose(noise.values[-1], mean)
+            used += new
+        del host
+        gc.collect()  # its process ends
+    book = read(rewards / "rewards-0.csv")
+    assert len(noise.values) == ROWS // new
+    assert len(noise.values) > 1
+    assert book.epsilon == 0.5
+    assert book.rows == sum(run.rewards for run in book.runs)
+
+
+def test_runs_of_anonymous_over_one_log_give_no_system_of_equations(rewards: Path) -> None:
+    """Attack a16: nine runs over one log gave each user's reward, as groups change with the run.
+
+    Here no row is in the sums of two runs, so that there is nothing to be subtracted.
+    """
+    for _ in range(3):
+        captured(
+            once(
+                "explore-then-commit",
+                rewards,
+                agents={"count": 6},
+                parameters={"horizon": 600, "group_size": 2},
+            )
+        )
+    for rank in range(6):
+        book = read(rewards / f"rewards-{rank}.csv")
+        assert [run.ended is not None for run in book.runs] == [True] * 3
+        assert book.rows == sum(run.rewards for run in book.runs) == book.unprotected
+
+
+@pytest.mark.parametrize("system", ["explore-then-commit", "central"])
+def test_where_no_epsilon_adds_up_no_row_is_used_again_by_a_budget(
+    system: str, rewards: Path
+) -> None:
+    with pytest.raises(PosseError, match=f"{system} has no ε that could be added up"):
+        field(
+            system,
+            rewards,
+            arms={"kind": "csv", "path": "rewards-{rank}.csv", "count": ARMS},
+            privacy={"reuse": "budget"},
+        )
+
+
+def test_rows_are_drawn_again_and_again_only_by_a_word(rewards: Path) -> None:
+    with pytest.raises(PosseError, match=r"arms\.replace: uses rows again and again"):
+        field("dp-mase", rewards, privacy={})
+
+
+def test_what_players_were_given_is_written_down_by_who_keeps_the_arms(rewards: Path) -> None:
+    log = rewards / "rewards-all.csv"
+    log.write_text((rewards / "rewards-0.csv").read_text())
+    arms = {"kind": "csv", "path": "rewards-all.csv", "count": ARMS}
+    for runs in (1, 2):
+        captured(field("tdfs-private", rewards, arms=arms, privacy={}))
+        book = read(log)
+        assert [(run.agent, run.rewards) for run in book.runs] == [(-1, 4 * 150)] * runs
+    assert book.rows == 2 * 4 * 150
+
+
+RUN = """
+system = "private-ucb"
+mode = "field"
+agents.count = 3
+arms = {{ kind = "csv", path = "rewards-{{rank}}.csv", count = {arms} }}
+topology.kind = "ring"
+parameters = {{ epsilon = 0.2, horizon = 100_000_000 }}
+engine.deadline = 30.0
+"""
+
+
+def told_of(log: Path) -> bool:
+    try:
+        return bool(read(log).rows)
+    except InputError:  # it is not made yet
+        return False
+
+
+@pytest.mark.slow
+def test_a_coordinator_that_is_started_again_spends_nothing_again(
+    rewards: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Attack a32: agents came back to it by themselves, and noised the same rows again."""
+    logging.getLogger("posse").propagate = True
+    file = rewards / "run.toml"
+    file.write_text(RUN.format(arms=ARMS))
+    endpoint = f"tcp://127.0.0.1:{free_port()}"
+    command = [sys.executable, "-P", "-m", "posse", "coordinator", str(file), "--bind", endpoint]
+    keys = ["--keys", str(rewards / "keys"), "--make-keys", "--out", str(rewards / "out")]
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    plan = once(
+        "private-ucb",
+        rewards,
+        agents={"count": 3},
+        topology=RING,
+        parameters={"epsilon": 0.2, "horizon": 100_000_000},
+    )
+
+    def coordinator() -> subprocess.Popen[bytes]:
+        return subprocess.Popen([*command, *keys], env=environment, stderr=subprocess.DEVNULL)
+
+    first = coordinator()
+    until((rewards / "keys" / "allowlist.toml").exists, "the keys")
+    agents = [
+        Agent(endpoint, rank, keys=for_agent(rewards / "keys", rank), plan=plan, wait=PATIENCE)
+        for rank in range(3)
+    ]
+    books = [rewards / f"rewards-{rank}.csv" for rank in range(3)]
+    try:
+        until(lambda: all(map(told_of, books)), "rewards that were told of")
+        first.kill()
+        first.wait()
+        second = coordinator()
+        try:
+            assert [agent.ended() for agent in agents] == [1, 1, 1]
+        finally:
+            second.kill()
+            second.wait()
+    finally:
+        first.kill()
+        first.wait()
+    assert "the coordinator began a second run, or was started again" in caplog.text
+    for book in books:
+        assert len(read(book).runs) == 1

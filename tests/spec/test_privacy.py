@@ -1,0 +1,33 @@
+"""`[privacy]`: what may stand there, and what it says."""
+
+import math
+from typing import Any
+
+import pytest
+
+from posse.errors import SpecError
+from posse.spec.explain import convert
+from posse.spec.privacy import PrivacySpec
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        ({}, "at most ε = 10 for each reward, ever; each row of a log is used in one run only"),
+        ({"budget": 2, "reuse": "budget"}, "at most ε = 2 for each reward, ever; rows may be"),
+        ({"reuse": "unlimited"}, "rows may be used again and again, and what all runs cost has no"),
+    ],
+)
+def test_it_says_what_a_reward_may_cost(raw: dict[str, Any], said: str) -> None:
+    assert convert(raw, PrivacySpec, "privacy").says.startswith(said)
+
+
+@pytest.mark.parametrize("budget", [0, -1, math.inf, math.nan, 1e308, "much"])
+def test_a_budget_is_a_number_that_somebody_can_have_meant(budget: Any) -> None:
+    with pytest.raises(SpecError, match=r"privacy\.budget"):
+        convert({"budget": budget}, PrivacySpec, "privacy")
+
+
+def test_words_that_are_not_known_are_refused() -> None:
+    with pytest.raises(SpecError, match=r"'ever' is not known; .*known: budget, never, unlimited"):
+        convert({"reuse": "ever"}, PrivacySpec, "privacy")
