@@ -5,6 +5,7 @@ outside is asynchronous.
 """
 
 import asyncio
+import weakref
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -13,7 +14,9 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from posse import api
 from posse.engines import memory
-from posse.errors import InputError
+from posse.engines.base import Tap
+from posse.errors import InputError, PosseError, RunFailed
+from posse.hosts.coordinator import CoordinatorHost
 from posse.plan import Plan, Source, changed, prepare
 from posse.results.record import RunRecord
 from posse.results.result import Result
@@ -38,6 +41,8 @@ class Cluster:
     has no keys.
     """
 
+    _tap: Tap | None = None
+
     def __init__(
         self, source: Source, *, spawn: int | None = None, bind: str | None = None
     ) -> None:
@@ -51,9 +56,13 @@ class Cluster:
                     "posse coordinator --keys there, or an address of this machine only"
                 )
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="posse")
+        self._up = False
+        self._cancelled = False
         self._engine: ProcessEngine | None = None
         if self._plan.spec.engine.kind == "processes":
-            self._engine = api.processes(self._plan, spawn=spawn, bind=bind)
+            self._engine = engine = self._processes(spawn=spawn, bind=bind)
+            # one that is never entered has an address all the same
+            self._close = weakref.finalize(self, engine.close)
 
     @property
     def spec(self) -> RunSpec:
@@ -72,7 +81,12 @@ class Cluster:
 
     async def __aenter__(self) -> Self:
         if self._engine is not None:
-            await self._await(self._engine.__enter__)
+            try:
+                await self._await(self._engine.__enter__)
+            except BaseException:
+                self._close()
+                raise
+        self._up = True
         return self
 
     async def __aexit__(
@@ -81,8 +95,9 @@ class Cluster:
         error: BaseException | None,
         at: TracebackType | None,
     ) -> None:
+        self._up = False
         if self._engine is not None:
-            await self._await(self._engine.close)
+            await self._await(self._close)
         self._thread.shutdown()
 
     async def run(
@@ -92,7 +107,11 @@ class Cluster:
         repeat: int | None = None,
         parameters: Mapping[str, Any] | None = None,
     ) -> Result:
-        """Run the specification, with another seed, number of runs or parameters if given."""
+        """Run the specification, with another seed, number of runs or parameters if given.
+
+        To cancel it ends the run; the cluster stays up for others.
+        """
+        self._require_up()
         plan = changed(self._plan, seed=seed, repeat=repeat, parameters=parameters)
         records = [
             await self._await(partial(self._one, plan, number))
@@ -100,17 +119,35 @@ class Cluster:
         ]
         return api.result(plan, records)
 
+    def _processes(self, **options: Any) -> "ProcessEngine":
+        return api.processes(self._plan, **options)
+
+    def _require_up(self) -> None:
+        if not self._up:
+            raise PosseError(
+                "the cluster is not up: await what it is to do within `async with Cluster(…)`"
+            )
+
     def _one(self, plan: Plan, number: int) -> RunRecord:
         if self._engine is not None:
             return self._engine.run(plan, number)
-        return memory.run(plan, number)
+        return memory.run(plan, number, self._heed, self._tap)
+
+    def _heed(self, host: CoordinatorHost) -> None:
+        if self._cancelled:
+            raise RunFailed("the run was interrupted")
 
     async def _await(self, call: Callable[[], T]) -> T:
         future = asyncio.get_running_loop().run_in_executor(self._thread, call)
         try:
             return await asyncio.shield(future)
         except asyncio.CancelledError:
+            self._cancelled = True
             if self._engine is not None:
                 self._engine.hub.interrupt()
             await asyncio.wait([future])
+            future.exception()  # that it was interrupted is nobody's to hear
+            if self._engine is not None and self._up:
+                self._engine.hub.uninterrupt()
+            self._cancelled = False
             raise

@@ -1,6 +1,8 @@
 """A cluster that asynchronous code awaits."""
 
 import asyncio
+import gc
+from typing import Any
 
 import pytest
 
@@ -35,6 +37,35 @@ async def test_a_cancelled_cluster_ends_at_once() -> None:
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(1.0), posse.Cluster(spec, spawn=4):
             raise AssertionError("four of eight agents cannot be a posse")
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("kind", ["processes", "memory"])
+async def test_a_cancelled_run_says_nothing_and_the_cluster_goes_on(kind: str) -> None:
+    said: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: said.append(context))
+    long = {"horizon": 1_000_000, "epsilon": 1.0}
+    spec = {**SPEC, "system": "tdfs-private", "agents": {"count": 2}, "parameters": long}
+    async with posse.Cluster({**spec, "engine": {"kind": kind}}) as cluster:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.5):
+                await cluster.run()
+        again = await cluster.run(parameters={"horizon": 20})
+    gc.collect()
+    assert said == []
+    assert again.runs[0].slots == 20
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("kind", ["processes", "memory"])
+async def test_a_cluster_that_is_not_up_says_so_at_once_and_leaves_nothing(kind: str) -> None:
+    cluster = posse.Cluster({**SPEC, "engine": {"kind": kind}})
+    with pytest.raises(posse.PosseError, match="not up: await .* within `async with"):
+        await cluster.run()
+    async with cluster:
+        pass
+    with pytest.raises(posse.PosseError, match="not up"):
+        await cluster.run()
 
 
 def test_a_wrong_specification_starts_nothing() -> None:

@@ -16,11 +16,21 @@ Tap = Callable[[int | None, int | None, bytes], object]
 Ends are ranks or `COORDINATOR`, None for who has no rank yet."""
 
 
+Way = Callable[[int, int, str], str]
+"""The address that the first of two is told for the second, who is reached at the one given."""
+
+
+def straight(who: int, whom: int, address: str) -> str:
+    """Nothing stands between the two ends of a link."""
+    return address
+
+
 def agent_setups(
     plan: Plan,
     network: Network,
     inboxes: dict[int, str] | None = None,
     keys: Sequence[str] = (),
+    way: Way = straight,
 ) -> list[AgentSetup]:
     """What each agent is told."""
     spec, untold = plan.spec, plan.system.untold
@@ -38,7 +48,9 @@ def agent_setups(
             clock=plan.clock,
             base=spec.base,
             neighbours=network.neighbours[rank],
-            inboxes={n: inboxes[n] for n in network.neighbours[rank]} if inboxes else {},
+            inboxes={n: way(rank, n, inboxes[n]) for n in network.neighbours[rank]}
+            if inboxes
+            else {},
             keys={n: keys[n] for n in network.neighbours[rank]} if keys else {},
             mode=spec.mode,
             knowledge=network.knowledge[rank],
@@ -52,4 +64,4 @@ def silent(observer: CoordinatorHost) -> None:
     """Observe nothing."""
 
 
-__all__ = ["Observer", "RunRecord", "Tap", "agent_setups", "silent"]
+__all__ = ["Observer", "RunRecord", "Tap", "Way", "agent_setups", "silent", "straight"]

@@ -36,14 +36,14 @@ LEASH = 0
 
 
 class Crew(msgspec.Struct, frozen=True):
-    """What to fork: one agent per rank, each joining `endpoint`.
+    """What to fork: one agent per rank, each joining the endpoint at its place in `endpoints`.
 
     `folders` are where a system of the user's own is imported from. `inbox` is the address pattern
     for links between agents, with {rank}; "" where there are none. `capture` is the file that
     frames are written into, "" for none.
     """
 
-    endpoint: str
+    endpoints: list[str]
     token: str
     ranks: list[int]
     system: str
@@ -143,7 +143,7 @@ def _fork(crew: Crew) -> dict[int, int]:
     # an agent makes many small objects and few cycles: looking for these at every 700th costs more
     # than it frees
     gc.set_threshold(50_000, 20, 20)
-    for rank in crew.ranks:
+    for rank, endpoint in zip(crew.ranks, crew.endpoints, strict=True):
         pid = os.fork()
         if pid == 0:
             code = 70
@@ -154,7 +154,7 @@ def _fork(crew: Crew) -> dict[int, int]:
                     _take_turns()
                 inbox = crew.inbox.replace("{rank}", str(rank))
                 agent = local_agent(
-                    crew.endpoint,
+                    endpoint,
                     rank,
                     crew.token,
                     inbox,

@@ -6,6 +6,7 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import assert_never
 
 import msgspec
@@ -99,6 +100,7 @@ class Hub:
         members = self.lobby.roster.members
         self._ways = {rank: AgentLink(self._router, members, rank) for rank in range(agents)}
         self._woken, self._wake = os.pipe()
+        os.set_blocking(self._woken, False)
         self._selector = Selector()
         self._selector.watch(self._woken, self._interrupted)
         self._selector.watch(self._router.monitor, self._connections)
@@ -110,6 +112,11 @@ class Hub:
     def interrupt(self) -> None:
         """From another thread: end the wait under way."""
         os.write(self._wake, b"x")
+
+    def uninterrupt(self) -> None:
+        """No wait was under way any more."""
+        with suppress(BlockingIOError):
+            os.read(self._woken, 64)
 
     def status(self) -> CoordinatorStatus:
         """Who is up, when they were last heard, what is waited for; from any thread."""
@@ -260,6 +267,7 @@ class Hub:
             self._happened(Died(rank, why))
 
     def _interrupted(self) -> None:
+        self.uninterrupt()
         raise RunFailed("the run was interrupted")
 
     def _connections(self) -> None:
@@ -270,9 +278,8 @@ class Hub:
         """Let deaths be known, once nothing comes any more: who dies says why, if it can."""
         if now >= self._bury_at:
             self._bury_at = math.inf
-            deaths, self._deaths = self._deaths, []
-            for death in deaths:
-                self._happened(death)
+            while self._deaths:
+                self._happened(self._deaths.pop(0))
         elif self._bury_at == math.inf:
             self._bury_at = now + _LAST_WORDS
 

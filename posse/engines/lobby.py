@@ -92,6 +92,8 @@ class Lobby:
         self._setups: Sequence[AgentSetup] = ()
         self._ready: set[int] = set()
         self._run: CoordinatorHost | None = None
+        self._let_go: set[int] = set()
+        """Agents whose death is to be known, and is nobody's loss."""
         self._operators: set[int] = set()
         """Connections of those who asked for the status; they come and go."""
 
@@ -121,6 +123,12 @@ class Lobby:
     def _wait(self, phase: Phase, now: float) -> None:
         self.phase, self._heard = phase, now
         self._best = (0, self.roster.arrived())
+
+    def replace(self, rank: int) -> None:
+        """Between runs: an agent that was started here ends, if it did not; another is started."""
+        if self.roster.ended(rank):
+            self._let_go.add(rank)
+        self.roster.vacate(rank)
 
     def release(self) -> None:
         """The run is over."""
@@ -220,7 +228,12 @@ class Lobby:
             case Rejected(reason, said):
                 self.refused[reason] += 1
                 return [Log(logging.WARNING, said, reason)] if said else []
+            case Died(rank, _) if rank in self._let_go:
+                self._let_go.remove(rank)
+                return []
             case Died(rank, why):
+                if rank is not None:
+                    self.roster.ended(rank)
                 if rank is None or not self.outlives_agents:
                     return [Fail(why)]
                 self._lose(rank)

@@ -4,15 +4,17 @@ import os
 import resource
 import secrets
 import shutil
+import signal
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic_ns
 from types import TracebackType
 from typing import Self
 
 from posse.durable.capture import Capture
-from posse.engines.base import Observer, agent_setups, silent
+from posse.engines.base import Observer, Way, agent_setups, silent, straight
 from posse.engines.forkserver import Crew, ForkServer
 from posse.engines.hub import Hub
 from posse.engines.sources import of_this_machine
@@ -22,6 +24,7 @@ from posse.plan import Plan
 from posse.results.record import RunRecord
 from posse.security.keys import CoordinatorKeys
 from posse.spec.fingerprint import fingerprint
+from protocol.machine import COORDINATOR
 
 _LONGEST_IPC_PATH = 90
 
@@ -31,7 +34,7 @@ class ProcessEngine:
 
     `spawn`: how many agents to start here, from rank 0; the others join from elsewhere. All runs
     of one engine have the same number of agents and the same transport. Frames are written into
-    `capture`, if there is one.
+    `capture`, if there is one. `way` may put something between the two ends of each link.
     """
 
     def __init__(
@@ -44,6 +47,7 @@ class ProcessEngine:
         keys: CoordinatorKeys | None = None,
         on_join: Callable[[int], None] = lambda joined: None,
         capture: Capture | None = None,
+        way: Way = straight,
     ) -> None:
         spec = plan.spec
         self._system = spec.system
@@ -51,9 +55,11 @@ class ProcessEngine:
         self._spawn = spec.agents.count if spawn is None else spawn
         self._configured: object = None
         self._serial = 0
+        self._closed = False
         self._fork_server: ForkServer | None = None
         self._keys = keys
         self._capture = capture
+        self._way = way
         self._mesh = plan.system.wiring is not None
         self._folder = _folder() if spec.engine.transport == "ipc" and bind is None else None
         if bind is None:
@@ -91,7 +97,9 @@ class ProcessEngine:
     def __enter__(self) -> Self:
         try:
             if self._spawn:
-                self._start_agents()
+                self._fork_server = server = ForkServer()
+                self.hub.watch(server.deaths, server.next_death)
+                self._start(range(self._spawn))
             self.hub.gather()
         except BaseException:
             self.close()
@@ -115,6 +123,7 @@ class ProcessEngine:
             network,
             self.hub.lobby.roster.inboxes if self._mesh else None,
             self._keys.agents if self._keys is not None and self._mesh else (),
+            self._way,
         )
         if setups != self._configured or self.hub.lobby.changed:
             self.hub.configure(setups)
@@ -125,8 +134,26 @@ class ProcessEngine:
         self._serial += 1
         return self.hub.carry(host)
 
+    def pids(self) -> dict[int, int]:
+        """The process of each agent that was started here and is up, by rank."""
+        members = self.hub.lobby.roster.members
+        return {rank: member.pid for rank, member in sorted(members.items()) if member.pid}
+
+    def restart(self, rank: int) -> None:
+        """Start agent `rank` again; between runs. It is killed first, if it is up."""
+        pid = self.pids().get(rank)
+        self.hub.lobby.replace(rank)
+        if pid is not None:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self._start([rank])
+        self.hub.gather()
+
     def close(self) -> None:
-        """Let every agent go and leave nothing behind."""
+        """Let every agent go and leave nothing behind; to do so again does nothing."""
+        if self._closed:
+            return
+        self._closed = True
         self.hub.close()
         if self._fork_server is not None:
             self._fork_server.close()
@@ -137,17 +164,17 @@ class ProcessEngine:
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _start_agents(self) -> None:
+    def _start(self, ranks: Sequence[int]) -> None:
+        assert self._fork_server is not None
         inbox = ""
         if self._mesh:
             inbox = f"ipc://{self._folder}/agent-{{rank}}" if self._folder else "tcp://127.0.0.1:*"
-        self._fork_server = server = ForkServer()
-        self.hub.watch(server.deaths, server.next_death)
-        server.start(
+        ways = [self._way(rank, COORDINATOR, self.hub.endpoint) for rank in ranks]
+        self._fork_server.start(
             Crew(
-                endpoint=self.hub.endpoint,
+                endpoints=ways,
                 token=self._token,
-                ranks=list(range(self._spawn)),
+                ranks=list(ranks),
                 system=self._system,
                 folders=self._system_folders,
                 inbox=inbox,

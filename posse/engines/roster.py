@@ -53,7 +53,8 @@ class Member:
     of what it said then; `connection` is -1 once its connection is lost, and
     `arrives_again` whether it has arrived as soon as there is a new one. `resumed` is
     which of the agent's connections this is, `session` the coordinator's end of the link. `host` is
-    the address that it joined from, `syncs` how often it asked for the time.
+    the address that it joined from, `syncs` how often it asked for the time, `pid` the process of
+    one that was started here while that is up, else 0.
     """
 
     rank: int
@@ -64,6 +65,7 @@ class Member:
     connection: int
     heard: float
     host: str = ""
+    pid: int = 0
     last: bytes = b""
     syncs: int = 0
     arrives_again: bool = False
@@ -142,6 +144,19 @@ class Roster:
                 return member
         return None
 
+    def ended(self, rank: int) -> bool:
+        """The process of an agent that was started here is gone; False if that was known."""
+        member = self.members.get(rank)
+        known = member is None or not member.pid
+        if member is not None:
+            member.pid = 0
+        return not known
+
+    def vacate(self, rank: int) -> None:
+        """Let another agent that is started here take this one's place."""
+        if (member := self.members.get(rank)) is not None:
+            member.connection, member.arrived = -1, False
+
     def admit(
         self, join: control.Join, peer: Peer, now: float, wall: float
     ) -> tuple[Member, Member | None]:
@@ -170,6 +185,7 @@ class Roster:
             peer.connection,
             heard=now,
             host=peer.host,
+            pid=0 if join.incarnation else join.pid,
         )
         if arrived and (trouble := self.inbox_trouble(member, join.inbox)):
             raise NotAdmitted("bad-inbox", trouble)

@@ -1,0 +1,27 @@
+"""Tests of protocols from outside: real processes, real links, and a hand on each of them.
+
+    from posse.testing import COORDINATOR, Cluster
+
+`Cluster` runs a specification and lets a test kill and pause its agents, cut, delay and thin out
+its links, and read what crossed them. With pytest the fixture `posse_cluster` makes one;
+asynchronous tests need pytest-asyncio. Extra: `testing`.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from posse.testing.cluster import Cluster
+    from posse.testing.frames import COORDINATOR, Frame
+
+__all__ = ["COORDINATOR", "Cluster", "Frame"]
+
+_HOMES = {"COORDINATOR": "frames", "Cluster": "cluster", "Frame": "frames"}
+
+
+def __getattr__(name: str) -> Any:
+    # lazily: pytest loads the plugin in every session, and must not load numpy and ZeroMQ
+    import importlib  # noqa: PLC0415
+
+    if name not in _HOMES:
+        raise AttributeError(f"module 'posse.testing' has no attribute '{name}'")
+    return getattr(importlib.import_module(f"posse.testing.{_HOMES[name]}"), name)

@@ -19,6 +19,9 @@ PLANES = {0: "data", 1: "control", 2: "world"}
 BARE = {b"pn\x01C": "Confirm", b"pn\x01A": "Again", b"pn\x01P": "Probe"}
 """What an envelope that carries no frame is for."""
 
+HEAD = {"posse": "capture", "version": 1}
+_CHUNK = 1 << 20
+
 COORDINATOR = -1
 """The coordinator, as one end of a link."""
 
@@ -53,14 +56,55 @@ class Frame:
 
 def read(path: Path) -> Iterator[Frame]:
     """The frames of a capture in the order in which they were handed over."""
-    rows = _rows(path)
-    if next(rows, None) != {"posse": "capture", "version": 1}:
+    reader = Reader(path)
+    yield from reader.new()
+    if not reader.begun:
         raise InputError(f"{path} is no capture; posse capture writes one")
-    begin: int | None = None
-    seen: dict[tuple[Any, ...], bytes] = {}
-    for time, source, target, data in rows:
-        begin = time if begin is None else begin
-        yield _frame((time - begin) / 1e9, source, target, data, seen)
+
+
+class Reader:
+    """Reads a capture while it grows."""
+
+    def __init__(self, path: Path) -> None:
+        if importlib.util.find_spec("msgpack") is None:
+            raise PosseError(
+                "captures are read by msgpack; install it with: "
+                'python -m pip install "posse[testing]"'
+            )
+        import msgpack  # noqa: PLC0415
+
+        self.begun = False
+        """Whether the file's first row was read."""
+        self._path = path
+        self._at = 0
+        self._rows = msgpack.Unpacker(strict_map_key=False)
+        self._begin: int | None = None
+        self._seen: dict[tuple[Any, ...], bytes] = {}
+
+    def new(self) -> Iterator[Frame]:
+        """The frames that came since this was last asked; a row that is half written later."""
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._at)
+                while chunk := file.read(_CHUNK):
+                    self._at += len(chunk)
+                    self._rows.feed(chunk)
+                    yield from self._whole()
+        except OSError as error:
+            raise InputError(f"{self._path} cannot be read: {error.strerror}") from None
+        except ValueError:
+            raise InputError(f"{self._path} is no capture; posse capture writes one") from None
+
+    def _whole(self) -> Iterator[Frame]:
+        for row in self._rows:
+            if not self.begun:
+                if row != HEAD:
+                    raise ValueError
+                self.begun = True
+                continue
+            time, source, target, data = row
+            self._begin = time if self._begin is None else self._begin
+            yield _frame((time - self._begin) / 1e9, source, target, data, self._seen)
 
 
 def select(
@@ -75,23 +119,6 @@ def select(
     wanted = {"source": source, "target": target, "plane": plane, "kind": kind}
     asked = [(name, value) for name, value in wanted.items() if value is not None]
     return (f for f in frames if all(getattr(f, name) == value for name, value in asked))
-
-
-def _rows(path: Path) -> Iterator[Any]:
-    if importlib.util.find_spec("msgpack") is None:
-        raise PosseError(
-            'captures are read by msgpack; install it with: python -m pip install "posse[testing]"'
-        )
-    import msgpack  # noqa: PLC0415
-
-    try:
-        with path.open("rb") as file:
-            # a last row that is half written is not one yet
-            yield from msgpack.Unpacker(file, strict_map_key=False)
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
-    except ValueError:
-        raise InputError(f"{path} is no capture; posse capture writes one") from None
 
 
 def _frame(

@@ -1,0 +1,208 @@
+"""A cluster with a hand on each of its processes and links."""
+
+import asyncio
+import os
+import signal
+import tempfile
+import time
+import weakref
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from posse import api, cluster
+from posse.durable.capture import Capture
+from posse.errors import InputError
+from posse.plan import Source, prepare
+from posse.testing.frames import Frame, Reader, select
+from posse.testing.relay import Relays
+
+if TYPE_CHECKING:
+    from posse.engines.processes import ProcessEngine
+
+_LOOK = 0.01
+
+Link = tuple[int | None, int | None]
+"""Who sends and who is sent to, a rank or `COORDINATOR`; None is any."""
+
+
+class Cluster(cluster.Cluster):
+    """As `posse.Cluster`, for tests: every frame is captured, and every link can be cut.
+
+        async with Cluster(spec) as cluster:
+            run = asyncio.create_task(cluster.run())
+            await cluster.wait_for(3, kind="Vote")
+            cluster.cut(1, COORDINATOR)
+            cluster.kill(2)
+            cluster.heal()
+            ...
+
+    A link is between two ranks, or a rank and `COORDINATOR`; what is done to one is done to both
+    ways of it. Links are TCP on this machine, whatever the run file says. With engine `memory`
+    there are neither processes nor links: only what was said can be asked for.
+    """
+
+    def __init__(
+        self, source: Source, *, spawn: int | None = None, bind: str | None = None
+    ) -> None:
+        plan = prepare(source)
+        file, name = tempfile.mkstemp(prefix="posse-frames-")
+        os.close(file)
+        self._tap = Capture(Path(name), new=True)
+        self._reader = Reader(self._tap.path)
+        self._seen: list[Frame] = []
+        self._relays = Relays() if plan.spec.engine.kind == "processes" else None
+        self._done = weakref.finalize(self, _leave, self._tap, self._relays)
+        super().__init__(plan, spawn=spawn, bind=bind)
+
+    def _processes(self, **options: Any) -> "ProcessEngine":
+        assert self._relays is not None
+        options["bind"] = options["bind"] or "tcp://127.0.0.1:*"
+        return api.processes(self._plan, capture=self._tap, way=self._relays.way, **options)
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        if self._relays is not None:
+            self.heal()
+            for pid in self.pids.values():
+                _tell(pid, signal.SIGCONT)
+        await super().__aexit__(kind, error, at)
+        self._look()
+        self._done()
+
+    # --- what was said ---------------------------------------------------------------------------
+
+    def messages(
+        self,
+        *,
+        link: Link | None = None,
+        plane: str | None = None,
+        kind: str | None = None,
+        again: bool = False,
+    ) -> list[Frame]:
+        """What was handed to the links so far, of this link, plane and kind; oldest first.
+
+        What was sent again is there only if asked for by `again`; confirmations that went alone,
+        which are no messages, only by `plane="session"`.
+        """
+        return [
+            frame
+            for frame in select(self._look(), link=link, plane=plane, kind=kind)
+            if (again or not frame.resent) and (frame.plane != "session" or plane == "session")
+        ]
+
+    def bytes(self, link: Link | None = None) -> int:
+        """The bytes that ZeroMQ was handed so far, of this link, envelopes and repetitions too."""
+        return sum(frame.size for frame in select(self._look(), link=link))
+
+    async def wait_for(self, count: int, *, timeout: float = 60.0, **which: Any) -> list[Frame]:
+        """Wait until there are so many such `messages`; `TimeoutError` after so many seconds."""
+        deadline = time.monotonic() + timeout
+        while len(found := self.messages(**which)) < count:
+            if time.monotonic() > deadline:
+                asked = ", ".join(f"{name} {value}" for name, value in which.items())
+                raise TimeoutError(
+                    f"{len(found)} of {count} messages ({asked or 'any'}) in {timeout:g} s"
+                )
+            await asyncio.sleep(_LOOK)
+        return found
+
+    def _look(self) -> Sequence[Frame]:
+        """All frames; after the end those that there were."""
+        if self._done.alive:
+            self._seen += self._reader.new()
+        return self._seen
+
+    # --- processes -------------------------------------------------------------------------------
+
+    @property
+    def pids(self) -> dict[int, int]:
+        """The process of each agent that was started here and is up, by rank."""
+        return {} if self._engine is None else self._engine.pids()
+
+    def kill(self, rank: int) -> None:
+        """End an agent's process, as `kill -9` does."""
+        _tell(self._pid(rank), signal.SIGKILL)
+
+    def pause(self, rank: int) -> None:
+        """Let an agent's process stand still, its sockets too."""
+        _tell(self._pid(rank), signal.SIGSTOP)
+
+    def resume(self, rank: int) -> None:
+        """Let an agent's process go on."""
+        _tell(self._pid(rank), signal.SIGCONT)
+
+    async def restart(self, rank: int) -> None:
+        """Kill an agent's process, if it is up, and start it again for the runs to come.
+
+        A run under way goes on without it where its system can, else it fails; it is waited for.
+        """
+        self._require_up()
+        if rank in self.pids:
+            self.kill(rank)
+        await self._await(partial(self._up_here().restart, rank))
+
+    def _pid(self, rank: int) -> int:
+        self._up_here()
+        if rank not in self.pids:
+            up = ", ".join(map(str, self.pids)) or "none"
+            raise InputError(f"agent {rank} has no process here; those that have one: {up}")
+        return self.pids[rank]
+
+    def _up_here(self) -> "ProcessEngine":
+        if self._engine is None:
+            raise InputError(_IN_MEMORY)
+        return self._engine
+
+    # --- links -----------------------------------------------------------------------------------
+
+    def cut(self, a: int, b: int) -> None:
+        """Reset the link's connections, and let none through until it is healed."""
+        self._change(a, b, cut=True)
+
+    def delay(self, a: int, b: int, seconds: float) -> None:
+        """Let every frame of the link take so much longer, each way."""
+        self._change(a, b, delay=seconds)
+
+    def drop(self, a: int, b: int, share: float) -> None:
+        """Lose this share of the link's frames, drawn at random by the same seed each time.
+
+        ZeroMQ's own frames are spared, and those by which an agent joins its coordinator.
+        """
+        self._change(a, b, share=share)
+
+    def heal(self) -> None:
+        """Let all links be as they were: whole, quick, and losing nothing."""
+        self._up_here()
+        assert self._relays is not None
+        self._relays.heal()
+
+    def _change(self, a: int, b: int, **faults: Any) -> None:
+        self._up_here()
+        assert self._relays is not None
+        self._relays.change(a, b, **faults)
+
+
+_IN_MEMORY = (
+    'engine memory has no processes to kill and no links to cut: use engine.kind = "processes"'
+)
+
+
+def _tell(pid: int, what: signal.Signals) -> None:
+    with suppress(ProcessLookupError):  # it is gone, which is known in a moment
+        os.kill(pid, what)
+
+
+def _leave(capture: Capture, relays: Relays | None) -> None:
+    """Leave nothing behind."""
+    if relays is not None:
+        relays.close()
+    capture.close()
+    capture.path.unlink(missing_ok=True)

@@ -1,0 +1,189 @@
+"""What stands between the two ends of a link in a test, and cuts it, delays it, or loses frames.
+
+A relay is a TCP address that one end is told instead of the other's. It passes on whole frames of
+ZeroMQ's protocol (ZMTP 3: a greeting of 64 bytes, then frames of flags, size and body), so that a
+frame can be lost and the connection not.
+"""
+
+import asyncio
+import random
+import socket
+import struct
+import threading
+from asyncio import IncompleteReadError, StreamReader, StreamWriter
+from collections.abc import Coroutine
+from typing import Any
+
+from posse.testing.frames import COORDINATOR
+
+_GREETING = 64
+_LONG, _COMMAND = 0x02, 0x04
+_RESET = struct.pack("ii", 1, 0)  # SO_LINGER: a close loses what was not sent yet, and says so
+_NUMBERED, _PLAIN = b"pn", b"po"
+_DEADLINE = 10.0
+
+
+class Fault:
+    """What is wrong with the link between two ends, both ways.
+
+    `delay` in seconds; `share` of the frames that are lost.
+    """
+
+    def __init__(self, a: int, b: int) -> None:
+        self.cut = False
+        self.delay = 0.0
+        self.share = 0.0
+        self.whole = asyncio.Event()
+        self.open: set[StreamWriter] = set()
+        self._random = random.Random(f"{min(a, b)} {max(a, b)}")
+        # joining is not said again: it goes with a connection, and whole
+        self._lost = (_NUMBERED,) if COORDINATOR in (a, b) else (_NUMBERED, _PLAIN)
+
+    def loses(self, flags: int, body: bytes) -> bool:
+        """Whether this frame is lost; what is ZeroMQ's own never is."""
+        if not self.share or flags & _COMMAND or not body.startswith(self._lost):
+            return False
+        return self._random.random() < self.share
+
+    def settle(self) -> None:
+        """Make it so: reset all connections of a link that is cut, let others through."""
+        if not self.cut:
+            self.whole.set()
+            return
+        self.whole.clear()
+        for writer in self.open:
+            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+            writer.transport.abort()
+
+
+class Relays:
+    """The relays of one cluster, in a thread of their own; `way` makes one when it is asked for.
+
+    The ends of a link are two ranks, or a rank and `COORDINATOR`.
+    """
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="relays", daemon=True)
+        self._thread.start()
+        self._addresses: dict[tuple[int, int, str], str] = {}
+        self._faults: dict[frozenset[int], Fault] = {}
+        self._servers: list[asyncio.Server] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def way(self, who: int, whom: int, address: str) -> str:
+        """See `posse.engines.base.Way`."""
+        key = (who, whom, address)
+        if key not in self._addresses:
+            self._addresses[key] = self._do(self._listen(who, whom, address))
+        return self._addresses[key]
+
+    def change(self, a: int, b: int, **faults: Any) -> None:
+        """Change what is wrong with a link: attributes of its `Fault`."""
+
+        async def change() -> None:
+            fault = self._fault(a, b)
+            for name, value in faults.items():
+                setattr(fault, name, value)
+            fault.settle()
+
+        self._do(change())
+
+    def heal(self) -> None:
+        """Nothing is wrong with any link any more."""
+        for a, b in list(self._faults):
+            self.change(a, b, cut=False, delay=0.0, share=0.0)
+
+    def close(self) -> None:
+        """Close every connection, and accept nobody any more."""
+
+        async def close() -> None:
+            for server in self._servers:
+                server.close()
+            tasks = list(self._tasks)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+        self._do(close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(_DEADLINE)
+        self._loop.close()
+
+    def _do(self, what: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(what, self._loop).result(_DEADLINE)
+
+    def _fault(self, a: int, b: int) -> Fault:
+        ends = frozenset((a, b))
+        if ends not in self._faults:
+            self._faults[ends] = Fault(a, b)
+            self._faults[ends].settle()
+        return self._faults[ends]
+
+    async def _listen(self, who: int, whom: int, address: str) -> str:
+        fault = self._fault(who, whom)
+
+        def accept(reader: StreamReader, writer: StreamWriter) -> None:
+            task = self._loop.create_task(_carry(fault, address, reader, writer))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+        server = await asyncio.start_server(accept, "127.0.0.1", 0)
+        self._servers.append(server)
+        return f"tcp://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+async def _carry(fault: Fault, address: str, reader: StreamReader, writer: StreamWriter) -> None:
+    """One connection, from its begin to its end. While the link is cut it is held."""
+    ends = [writer]
+    try:
+        await fault.whole.wait()
+        host, port = address.removeprefix("tcp://").rsplit(":", 1)
+        back, on = await asyncio.open_connection(host, int(port))
+        ends.append(on)
+        fault.open |= {writer, on}
+        await asyncio.gather(_pass_on(fault, reader, on), _pass_on(fault, back, writer))
+    except OSError:
+        pass  # nobody is there
+    finally:
+        fault.open.difference_update(ends)
+        for end in ends:
+            end.transport.abort()
+
+
+async def _pass_on(fault: Fault, reader: StreamReader, writer: StreamWriter) -> None:
+    """One way of a connection; at its end all that is under way arrives first."""
+    now = asyncio.get_running_loop().time
+    line: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
+    delivery = asyncio.create_task(_deliver(line, writer))
+    due = 0.0
+    try:
+        greeting = _GREETING
+        while greeting and (part := await reader.read(greeting)):  # each end waits for the other's
+            greeting -= len(part)
+            line.put_nowait((due, part))
+        while True:
+            head = await reader.readexactly(1)
+            size = await reader.readexactly(8 if head[0] & _LONG else 1)
+            body = await reader.readexactly(int.from_bytes(size, "big"))
+            if not fault.loses(head[0], body):
+                due = max(due, now() + fault.delay)
+                line.put_nowait((due, head + size + body))
+    except (OSError, IncompleteReadError):
+        line.put_nowait((due, b""))
+        await delivery
+    finally:
+        delivery.cancel()
+
+
+async def _deliver(line: asyncio.Queue[tuple[float, bytes]], writer: StreamWriter) -> None:
+    """Write what is due; nothing at all ends the connection."""
+    now = asyncio.get_running_loop().time
+    while not writer.is_closing():
+        due, data = await line.get()
+        if due > now():
+            await asyncio.sleep(due - now())
+        if not data:
+            writer.close()
+        elif not writer.is_closing():
+            writer.write(data)

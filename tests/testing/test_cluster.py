@@ -1,0 +1,161 @@
+"""Processes that are killed and paused, links that are cut, slow and lossy: the run is the same."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import psutil
+import pytest
+
+from posse.engines import memory
+from posse.errors import InputError, PosseError, RunFailed
+from posse.plan import Plan, prepare
+from posse.results.record import RunRecord
+from posse.testing import COORDINATOR, Cluster
+from tests.support.runs import assert_same_run
+
+pytestmark = pytest.mark.asyncio
+
+STAR: dict[str, Any] = {
+    "system": "mase",
+    "seed": 3,
+    "agents": {"count": 6},
+    "arms": {"kind": "bernoulli", "means": [0.7, 0.5, 0.3]},
+    "engine": {"deadline": 30.0},
+}
+MESH: dict[str, Any] = {
+    "system": "ddp-mab",
+    "seed": 3,
+    "agents": {"count": 3},
+    "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
+    "topology": {"kind": "ring"},
+    "parameters": {"epsilon": 1.0, "horizon": 2_000},
+    "engine": {"deadline": 30.0},
+}
+OF_RESETS = {"connection-dropped", "out-of-session", "unreachable"}
+
+Act = Callable[[Cluster], None]
+
+
+def cut(a: int, b: int) -> Act:
+    return lambda cluster: cluster.cut(a, b)
+
+
+def alone(source: dict[str, Any]) -> RunRecord:
+    """The same run with nobody's hand on it."""
+    plan: Plan = prepare(source)
+    return memory.run(plan, 0)
+
+
+async def disturbed(source: dict[str, Any], wrong: Act, well: Act) -> tuple[RunRecord, Cluster]:
+    """A run that cannot end while something is wrong, which is so for a while."""
+    async with Cluster(source) as cluster:
+        wrong(cluster)
+        run = asyncio.create_task(cluster.run())
+        await asyncio.sleep(0.3)
+        assert not run.done()
+        well(cluster)
+        result = await run
+    return undisturbed(result.runs[0]), cluster
+
+
+def undisturbed(record: RunRecord) -> RunRecord:
+    """The record without what was counted of connections."""
+    assert set(record.refused) <= OF_RESETS
+    record.refused.clear()
+    return record
+
+
+FAULTS: dict[str, tuple[Act, Act]] = {
+    "cut": (cut(1, COORDINATOR), Cluster.heal),
+    "slow": (lambda c: c.delay(1, COORDINATOR, 0.2), Cluster.heal),
+    "paused": (lambda c: c.pause(1), lambda c: c.resume(1)),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_what_is_wrong_for_a_while_changes_nothing_of_a_run(fault: str) -> None:
+    record, _ = await disturbed(STAR, *FAULTS[fault])
+    assert_same_run(alone(STAR), record)
+
+
+async def test_lost_frames_are_sent_again_byte_for_byte() -> None:
+    record, cluster = await disturbed(STAR, lambda c: c.drop(1, COORDINATOR, 0.15), lambda c: None)
+    assert_same_run(alone(STAR), record)
+    again = [frame for frame in cluster.messages(again=True) if frame.resent]
+    assert again
+    assert {frame.source for frame in again} | {frame.target for frame in again} == {1, COORDINATOR}
+    numbered: dict[Any, Any] = {}
+    for frame in cluster.messages(again=True):
+        if frame.number is not None:
+            said = (frame.kind, frame.fields, frame.sequence, frame.now, frame.sent)
+            at = (frame.source, frame.target, frame.number)
+            assert numbered.setdefault(at, said) == said
+
+
+async def test_neighbours_that_are_parted_go_on_where_they_were() -> None:
+    record, cluster = await disturbed(MESH, cut(0, 1), Cluster.heal)
+    assert_same_run(alone(MESH), record)
+    assert cluster.messages(link=(0, 1), plane="data")
+    assert cluster.messages(link=(1, 0), plane="data")
+
+
+async def test_an_agent_that_is_killed_ends_the_run_and_is_there_again_for_the_next() -> None:
+    async with Cluster(STAR) as cluster:
+        before = cluster.pids
+        assert before.keys() == set(range(6))
+        run = asyncio.create_task(cluster.run())
+        await cluster.wait_for(1, kind="Due", link=(2, COORDINATOR))
+        cluster.kill(2)
+        with pytest.raises(RunFailed, match="agent 2 was killed by SIGKILL"):
+            await run
+        assert 2 not in cluster.pids
+        with pytest.raises(InputError, match="agent 2 has no process here; .*: 0, 1, 3, 4, 5"):
+            cluster.pause(2)
+        await cluster.restart(2)
+        await cluster.restart(4)
+        after = cluster.pids
+        assert {rank for rank in before if before[rank] != after[rank]} == {2, 4}
+        assert_same_run(alone(STAR), undisturbed((await cluster.run()).runs[0]))
+    assert not any(map(psutil.pid_exists, {*before.values(), *after.values()}))
+
+
+async def test_what_was_said_is_there_by_link_plane_and_kind() -> None:
+    async with Cluster({**STAR, "engine": {"kind": "memory"}}) as cluster:
+        record = (await cluster.run()).runs[0]
+        again = (await cluster.run(parameters={"beta": 0.3})).runs[0]
+    for run, votes in ((record, cluster.messages(kind="Vote")),):
+        assert len(votes) > sum(link.messages for link in run.links if link.kind == "Vote")
+    sizes = [
+        sum(link.frame_bytes for link in run.links if (link.source, link.target) == (3, -1))
+        for run in (record, again)
+    ]
+    assert cluster.bytes((3, COORDINATOR)) == sum(sizes)
+    assert cluster.bytes() > cluster.bytes((3, None)) > cluster.bytes((3, COORDINATOR)) - 1
+    assert {frame.plane for frame in cluster.messages()} == {"data", "control"}
+    assert {f.target for f in cluster.messages(link=(COORDINATOR, None))} == set(range(6))
+
+
+async def test_in_memory_there_is_nothing_to_kill_or_to_cut() -> None:
+    async with Cluster({**STAR, "engine": {"kind": "memory"}}) as cluster:
+        assert cluster.pids == {}
+        for act in (
+            lambda: cluster.kill(0),
+            lambda: cluster.cut(0, COORDINATOR),
+            lambda: cluster.delay(0, 1, 1.0),
+            cluster.heal,
+        ):
+            with pytest.raises(InputError, match="no processes to kill and no links to cut"):
+                act()
+
+
+async def test_a_wait_for_what_is_never_said_ends_with_a_sentence() -> None:
+    async with Cluster({**STAR, "engine": {"kind": "memory"}}) as cluster:
+        with pytest.raises(TimeoutError, match=r"0 of 3 messages \(kind Vote\) in 0 s"):
+            await cluster.wait_for(3, kind="Vote", timeout=0)
+
+
+async def test_a_cluster_that_was_never_up_leaves_nothing() -> None:
+    cluster = Cluster(STAR)
+    with pytest.raises(PosseError, match="the cluster is not up"):
+        await cluster.restart(0)

@@ -1,0 +1,118 @@
+"""Relays between plain ZeroMQ sockets."""
+
+from collections.abc import Iterator
+
+import pytest
+import zmq
+
+from posse.durable.session import Session
+from posse.testing.frames import COORDINATOR
+from posse.testing.relay import Relays
+
+PATIENCE_MS = 30_000
+
+
+class Pair:
+    """A PUSH socket, a relay, and a PULL socket behind it."""
+
+    def __init__(self, relays: Relays, ends: tuple[int, int]) -> None:
+        self.context = zmq.Context()
+        self.inbox = self.context.socket(zmq.PULL)
+        self.inbox.setsockopt(zmq.RCVTIMEO, PATIENCE_MS)
+        port = self.inbox.bind_to_random_port("tcp://127.0.0.1")
+        self.out = self.context.socket(zmq.PUSH)
+        self.address = relays.way(*ends, f"tcp://127.0.0.1:{port}")
+        self.out.connect(self.address)
+
+    def say(self, *frames: bytes) -> None:
+        for frame in frames:
+            self.out.send(frame)
+
+    def close(self) -> None:
+        self.out.close(0)
+        self.inbox.close(0)
+        self.context.term()
+
+
+@pytest.fixture
+def relays() -> Iterator[Relays]:
+    relays = Relays()
+    yield relays
+    relays.close()
+
+
+@pytest.fixture
+def pair(relays: Relays) -> Iterator[Pair]:
+    pair = Pair(relays, (0, 1))
+    yield pair
+    pair.close()
+
+
+def test_frames_pass_whole_and_in_order(relays: Relays, pair: Pair) -> None:
+    frames = [b"", b"po" * 10, bytes(255), bytes(256), b"x" * (1 << 20), b"last"]
+    pair.say(*frames)
+    assert [pair.inbox.recv() for _ in frames] == frames
+
+
+def test_a_link_has_one_relay_per_address(relays: Relays, pair: Pair) -> None:
+    target = "tcp://127.0.0.1:1"
+    assert relays.way(0, 1, target) == relays.way(0, 1, target) != pair.address
+
+
+def test_what_is_said_while_a_link_is_cut_arrives_when_it_is_healed(
+    relays: Relays, pair: Pair
+) -> None:
+    pair.say(b"before")
+    assert pair.inbox.recv() == b"before"
+    relays.change(1, 0, cut=True)
+    # only what is said over the connection that waits is not lost: that is what sessions are for
+    assert not pair.inbox.poll(300)
+    pair.say(b"while it is cut")
+    assert not pair.inbox.poll(300)
+    relays.heal()
+    assert pair.inbox.recv() == b"while it is cut"
+
+
+def test_a_share_of_the_frames_is_lost_and_the_same_each_time(relays: Relays) -> None:
+    session = Session()
+    frames = [session.wrap(b"po%d" % number) for number in range(400)]
+    arrived = []
+    for _ in range(2):
+        own = Relays()
+        pair = Pair(own, (0, COORDINATOR))
+        own.change(0, COORDINATOR, share=0.25)
+        pair.say(*frames, b"end")
+        came = []
+        while (frame := pair.inbox.recv()) != b"end":
+            came.append(frame)
+        pair.close()
+        own.close()
+        arrived.append(came)
+    assert arrived[0] == arrived[1]
+    # 400 draws of 0.25: 100 lost, within four standard deviations of 8.7
+    assert 400 - 135 <= len(arrived[0]) <= 400 - 65
+
+
+def test_joining_and_what_is_not_posses_is_never_lost(relays: Relays) -> None:
+    pair = Pair(relays, (0, COORDINATOR))
+    relays.change(0, COORDINATOR, share=1.0)
+    pair.say(b"pn\x01F and a frame", b"po joining", b"other")
+    assert [pair.inbox.recv() for _ in range(2)] == [b"po joining", b"other"]
+    pair.close()
+
+
+def test_between_agents_what_has_no_number_is_lost_too(relays: Relays, pair: Pair) -> None:
+    relays.change(0, 1, share=1.0)
+    pair.say(b"pn\x01F and a frame", b"po a broadcast", b"other")
+    assert pair.inbox.recv() == b"other"
+
+
+def test_late_frames_keep_their_order_when_a_link_becomes_quick(relays: Relays, pair: Pair) -> None:
+    pair.say(b"first")
+    assert pair.inbox.recv() == b"first"
+    relays.change(0, 1, delay=0.2)
+    pair.say(b"late")
+    pair.inbox.poll(50)
+    relays.heal()
+    pair.say(b"quick")
+    assert [pair.inbox.recv(), pair.inbox.recv()] == [b"late", b"quick"]
