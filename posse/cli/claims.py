@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from posse.claims.base import ILLUSTRATES
-from posse.plan import Plan, prepare
+from posse.plan import prepare
 from posse.systems import names
 from posse.systems.base import Field
 from protocol.privacy import Claim
@@ -24,7 +24,7 @@ report and, in the field, each agent's own log.
   over the same rewards costs as much again.
 - **Not covered**, in every system: who sends to whom, how much and when; the end of a run where a
   reward is no number in [0, 1] and `arms.clip` is not set, or where the user's own arms raise; that
-  an agent's log is used up.
+  an agent's log is used up, or has a line that cannot be read.
 
 The claims are the field's. {ILLUSTRATES}
 
@@ -48,11 +48,11 @@ _FIELD: dict[str, Any] = {
 _PLAIN: Form = ("", {"horizon": 10_000}, {})
 _NOTHING_ASKED: Form = ("", {}, {})
 _PLAYERS: list[Form] = [
-    ("in the lab, one sample for all that collide", _ONE, {}),
-    ("the same, offsets found", {**_ONE, "offsets": "found"}, {}),
-    ("in the field, each its own sample", _ONE, _FIELD),
-    ("the same, `counter` a tree", {**_ONE, "counter": "honaker"}, _FIELD),
-    ("the same, `split` the authors'", {**_ONE, "split": "tossou"}, _FIELD),
+    ("`shared_sample = true`, the lab's default", _ONE, {}),
+    ('the same, `offsets = "found"`', {**_ONE, "offsets": "found"}, {}),
+    ("`shared_sample = false`, the field's default", _ONE, _FIELD),
+    ('the same, `counter = "tree"` or `"honaker"`', {**_ONE, "counter": "honaker"}, _FIELD),
+    ('the same, `split = "tossou"`', {**_ONE, "split": "tossou"}, _FIELD),
 ]
 
 
@@ -98,24 +98,28 @@ _FORMS: dict[str, list[Form]] = {
 }
 
 
-def forms() -> Iterator[tuple[str, str, Plan]]:
-    """Every system's forms: its name, what the form is called, a run of it."""
+def forms() -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Every system's forms: its name, what the form is called, a run file of it."""
     for name in names():
         for form, parameters, more in _FORMS[name]:
-            run = {
-                "system": name,
-                "agents": {"count": 16},
-                "arms": {"kind": "bernoulli", "means": {"random": "uniform", "count": 16}},
-                "parameters": parameters,
-                **more,
-            }
-            yield name, form, prepare(run)
+            yield (
+                name,
+                form,
+                {
+                    "system": name,
+                    "agents": {"count": 16},
+                    "arms": {"kind": "bernoulli", "means": {"random": "uniform", "count": 16}},
+                    "parameters": parameters,
+                    **more,
+                },
+            )
 
 
 def text() -> str:
     """The page."""
     rows = [_row(_COLUMNS), _row(("---",) * len(_COLUMNS))]
-    for name, form, plan in forms():
+    for name, form, run in forms():
+        plan = prepare(run)
         said = f"`{name}`" + (f", {form}" if form else "")
         if not isinstance(plan.system.field, Field):
             said += " (lab only)"

@@ -1,5 +1,6 @@
 """Reward logs: each row once, or drawn; what is wrong with a file is named."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,33 @@ def test_csv_clip(tmp_path: Path) -> None:
         build(log(tmp_path, rows), base=str(tmp_path))
     arms = build({**log(tmp_path, rows), "clip": [0.0, 10.0]}, base=str(tmp_path))
     assert arms.draw(0, 3).tolist() == [0.0, 0.5, 1.0]
+
+
+def test_with_clip_what_is_no_number_is_an_end_of_the_interval_and_ends_no_run(
+    tmp_path: Path,
+) -> None:
+    """Else whether a reward was a number would be told by the end, and no noise covers that."""
+    rows = [(0, math.nan), (0, math.inf), (0, -math.inf), (0, 1e9)]
+    arms = build({**log(tmp_path, rows), "clip": [0.0, 10.0]}, base=str(tmp_path))
+    assert arms.draw(0, 4).tolist() == [0.0, 1.0, 0.0, 1.0]
+
+    ends = {}
+    for reward in (math.nan, 3.0):
+        for rank in range(5):
+            rows = [(arm, 10.0 * (arm == 0)) for _ in range(400) for arm in (0, 1)]
+            raw = log(tmp_path, [(1, reward), *rows], rank)
+        run = {"system": "mase", "agents": {"count": 5}, "base": str(tmp_path)}
+        ends[str(reward)] = memory.run(prepare({**run, "arms": {**raw, "clip": [0.0, 10.0]}}), 0)
+    assert {record.status for record in ends.values()} == {"identified"}
+
+
+def test_what_the_end_of_a_run_tells_is_said() -> None:
+    raw = {"kind": "csv", "path": "log-{rank}.csv", "count": 2}
+    without = msgspec.convert(raw, ArmsSpec).ends
+    with_clip = msgspec.convert({**raw, "clip": [0.0, 1.0]}, ArmsSpec).ends
+    assert with_clip == "That an agent's log is used up is seen by all."
+    assert without.startswith(with_clip)
+    assert "no number in [0, 1], for that ends the run" in without
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The user's own arms: what they are told, and whose mistake is named."""
 
+import math
 import re
 import sys
 import types
@@ -97,6 +98,17 @@ def test_python_errors_name_agent_arm_and_call(module: Any, answer: Any, said: s
 def test_python_clip(module: Any) -> None:
     module.arms = Scripted([-10.0, 5.0])
     assert build({**PYTHON, "clip": [0.0, 10.0]}).draw(0, 2).tolist() == [0.0, 0.5]
+
+
+def test_with_clip_what_is_no_number_is_an_end_of_the_interval(module: Any) -> None:
+    module.arms = Scripted([math.nan, math.inf, -math.inf, 1e9])
+    assert build({**PYTHON, "clip": [0.0, 10.0]}).draw(0, 4).tolist() == [0.0, 1.0, 0.0, 1.0]
+
+
+def test_what_the_end_of_a_run_tells_is_said() -> None:
+    with_clip = msgspec.convert({**PYTHON, "clip": [0.0, 1.0]}, ArmsSpec).ends
+    assert with_clip == "That an agent's arms raised is seen by all, for it ends the run."
+    assert "no number in [0, 1], for that ends the run" in msgspec.convert(PYTHON, ArmsSpec).ends
 
 
 @pytest.mark.parametrize("target", ["nowhere:arms", "scripted_arms:none", "scripted_arms:number"])

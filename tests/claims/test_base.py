@@ -9,12 +9,14 @@ import pytest
 
 from agent.mase import DpMaseVoter
 from agent.noise import SeededNoise
+from posse.claims.base import records
 from posse.engines import memory
+from posse.errors import SpecError
 from posse.plan import Plan, prepare
 from posse.systems import names
 from protocol.machine import Pull, Pulled, Started
 from protocol.privacy import Claim, Guarantee, Release, amount, spent
-from tests.support.claims import plan
+from tests.support.claims import LOGS, plan
 from tests.support.golden import FILE, write_logs
 
 CASES: dict[str, Any] = json.loads(FILE.read_text())["cases"]
@@ -100,6 +102,22 @@ def test_a_deleted_row_shifts_every_later_window_and_so_costs_more_than_epsilon(
     assert one[0] - other[0] == 1.0
     assert abs(one[1] - other[1]) == 1.0
     assert "arm and place fixed" in plan("dp-mase", 16, parameters={"epsilon": 1.0}).claim.unit
+
+
+@pytest.mark.parametrize(("repeat", "said"), [(1, ""), (3, "cost ε = 1.5.")])
+def test_repetitions_over_one_log_add_up(repeat: int, said: str) -> None:
+    run = plan("dp-mase", 16, parameters={"epsilon": 0.5}, arms=LOGS, repeat=repeat)
+    told = records(run.spec, run.claim)
+    assert "Each row is used once" in told
+    assert ("repetitions use the same rows" in told) is bool(said)
+    assert told.endswith(said)
+    # simulated rewards are new in every repetition
+    assert records(plan("dp-mase", 16, parameters={"epsilon": 0.5}, repeat=3).spec, run.claim) == ""
+
+
+def test_a_log_is_not_used_twice_in_the_field() -> None:
+    with pytest.raises(SpecError, match=r"repeat"):
+        plan("dp-mase", 16, mode="field", parameters={"epsilon": 0.5}, repeat=2)
 
 
 def test_amounts_have_their_delta() -> None:

@@ -1,11 +1,18 @@
 """The page of claims does not drift from the claims."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec import inspect
 
 from posse.cli import claims as page
 from posse.cli import main as cli
+from posse.errors import SpecError
+from posse.plan import prepare
+from posse.systems import get_system
+from protocol.privacy import Claim
 
 PAGE = Path(__file__).parents[2] / "docs" / "claims.md"
 
@@ -20,8 +27,8 @@ def test_the_command_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_every_claim_says_why_it_holds_and_what_it_leaves_open() -> None:
-    for name, form, plan in page.forms():
-        claim = plan.claim
+    for name, form, run in page.forms():
+        claim = prepare(run).claim
         if claim.mechanism == "none":
             assert claim.note, (name, form)
         elif claim.holds:
@@ -29,3 +36,60 @@ def test_every_claim_says_why_it_holds_and_what_it_leaves_open() -> None:
             assert claim.uncovered, (name, form)
         else:
             assert claim.note, (name, form)
+
+
+def choices(system: str) -> Iterator[tuple[str, Any]]:
+    """Every value of every parameter of a system that has a few named ones."""
+    info = inspect.type_info(get_system(system).parameters)
+    assert isinstance(info, inspect.StructType)
+    for field in info.fields:
+        kinds = field.type.types if isinstance(field.type, inspect.UnionType) else (field.type,)
+        for kind in (k.type if isinstance(k, inspect.Metadata) else k for k in kinds):
+            if isinstance(kind, inspect.LiteralType):
+                yield from ((field.name, value) for value in kind.values)
+            elif isinstance(kind, inspect.BoolType):
+                yield from ((field.name, value) for value in (False, True))
+
+
+def variations(system: str, run: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The run with one parameter changed, in both variants, in the lab and in the field."""
+    shared = system.startswith("tdfs") or system == "random-player"
+    path = "log.csv" if shared else "log-{rank}.csv"
+    logs = {"arms": {"kind": "csv", "path": path, "count": 16, "clip": [0.0, 1.0]}}
+    for name, value in [("", None), *choices(system)]:
+        parameters = {**run["parameters"], **({name: value} if name else {})}
+        for variant in ("corrected", "printed"):
+            yield {**run, "parameters": parameters, "variant": variant}
+            yield {**run, "parameters": parameters, "variant": variant, "mode": "field", **logs}
+
+
+def how(claim: Claim) -> tuple[object, ...]:
+    """By what it is protected, or that it is not."""
+    return claim.mechanism, claim.holds, claim.proof.partition(". ")[0]
+
+
+def against(claim: Claim) -> tuple[object, ...]:
+    """What is protected, against whom."""
+    return claim.unit, claim.adversary, tuple(weaker.adversary for weaker in claim.besides)
+
+
+def test_no_mode_of_a_system_claims_what_the_page_does_not_have() -> None:
+    """Every named value of every parameter, in both variants, in the lab and in the field."""
+    told: dict[str, tuple[set[object], set[object]]] = {}
+    for name, _, run in page.forms():
+        claim = prepare(run).claim
+        ways, enemies = told.setdefault(name, (set(), set()))
+        ways.add(how(claim))
+        enemies.add(against(claim))
+    tried = 0
+    for name, _, run in page.forms():
+        ways, enemies = told[name]
+        for changed in variations(name, run):
+            try:
+                claim = prepare(changed).claim
+            except SpecError:
+                continue  # values that do not go together
+            tried += 1
+            assert how(claim) in ways, changed
+            assert against(claim) in enemies, changed
+    assert tried > 300

@@ -5,12 +5,18 @@ import random
 
 import pytest
 
+from agent.hybrid import HybridSums
+from agent.noise import SeededNoise
+from agent.players import TdfsPlayer, UcbPrivateBound
 from posse.engines import memory
 from posse.papers.experiment import Measured
 from posse.papers.sample import Sample, regret
-from posse.papers.tossou import figures, starving, sums, theory
+from posse.papers.tossou import counters, figures, shared, starving, sums, theory
 from posse.papers.tossou.setting import RANDOM_PACE
 from posse.plan import prepare
+from protocol.machine import COORDINATOR, Received, Started
+from protocol.players import Outcome, privacy_factor
+from tests.support.claims import plan
 from tests.support.papers import GENERATOR, alike_on_average
 
 
@@ -136,3 +142,54 @@ def test_ucb_private_bound_is_the_plain_loop_of_its_pseudo_code(variant):
         "parameters": {"horizon": T, "epsilon": EPSILON},
     })  # fmt: skip
     alike_on_average(slow, [memory.run(plan, number).regret for number in range(500)])
+
+
+def pulls_arm_0_twice(offset: int, sample: float, noise: SeededNoise) -> bool:
+    """Whether a real player does what `shared.pulls_twice` computes, on this sample."""
+    index = UcbPrivateBound(
+        shared.ARMS, shared.EPSILON, lambda n: HybridSums(n, shared.EPSILON, "half", noise),
+        lambda counter: privacy_factor(counter.t, "corrected"),
+    )  # fmt: skip
+    player = TdfsPlayer(shared.PLAYERS, shared.ARMS, shared.ARMS + 2, index, offset=offset)
+    player.handle(Started(), 0.0)
+    for slot in range(1, shared.ARMS + 2):
+        seen = float(player.arm == 0) if slot <= shared.ARMS else sample
+        if slot > shared.ARMS and player.arm != 0:
+            return False
+        told = Outcome(slot, seen, seen, True)
+        player.handle(Received(COORDINATOR, told), float(slot))
+    return player.arm == 0
+
+
+@pytest.mark.parametrize(("offset", "sample"), [(1, 0.0), (1, 1.0), (2, 1.0)])
+def test_the_computed_choices_are_those_of_real_players(offset: int, sample: float) -> None:
+    """Wrong once in ten thousand."""
+    trials, noise = 4000, SeededNoise(GENERATOR(11))
+    hits = sum(pulls_arm_0_twice(offset, sample, noise) for _ in range(trials))
+    chance = shared.pulls_twice("corrected", GENERATOR(12), offset)[int(sample)]
+    assert abs(hits - trials * chance) < 3.9 * math.sqrt(trials * chance * (1 - chance))
+
+
+def test_a_sample_that_all_saw_tells_all_choices_more_than_epsilon() -> None:
+    """66a882c claimed ε against whoever sees all choices, with one sample for all that collide."""
+    alone = [
+        shared.log_ratio("corrected", GENERATOR(13), (offset,))["value"] for offset in (1, 2, 3, 4)
+    ]
+    assert max(alone) <= shared.EPSILON
+    together = shared.log_ratio("corrected", GENERATOR(13), (1, 2, 3, 4))["value"]
+    assert 1.5 * shared.EPSILON < together <= shared.PLAYERS * shared.EPSILON
+    claim = plan("tdfs-private-bound", parameters={"horizon": 100, "epsilon": 4.0}).claim
+    assert together <= claim.epsilon == 16.0
+
+
+@pytest.mark.parametrize("counter", ["hybrid", "tree", "honaker"])
+def test_the_error_of_a_counter_is_that_of_its_noise(counter: str) -> None:
+    """Against the mean of the variances that the counters say of themselves."""
+    made = counters.made(counter, SeededNoise(GENERATOR(0)))
+    variances = []
+    for _ in range(64):
+        made.insert(0, 0.0)
+        variances.append(made.deviation**2)
+    wanted = math.sqrt(sum(variances[32:]) / 32)
+    found = [counters.error("corrected", GENERATOR(s), counter, 64)["value"] for s in range(40)]
+    assert math.sqrt(sum(x * x for x in found) / 40) == pytest.approx(wanted, rel=0.1)

@@ -14,7 +14,7 @@ def plan(system: str, agents: int = 4, **changes: Any) -> Plan:
     players = system.startswith("tdfs") or system == "random-player"
     field = changes.get("mode") == "field"
     arms: Any = {"kind": "bernoulli", "means": [0.9, 0.7, 0.5, 0.3, 0.1]}
-    if field:
+    if field and "arms" not in changes:
         arms = ONE_LOG if players else LOGS
     raw: dict[str, Any] = {"system": system, "agents": {"count": agents}, "arms": arms, **changes}
     return prepare(raw)

@@ -1,6 +1,6 @@
 """Rio, Barlier, Colin and Soare 2023: best-arm identification by votes."""
 
-from posse.papers.rio import failure, figures, privacy, samples, speed
+from posse.papers.rio import failure, figures, privacy, rows, samples, speed
 
 EXPERIMENTS = (
     *figures.EXPERIMENTS,
@@ -8,4 +8,5 @@ EXPERIMENTS = (
     *samples.EXPERIMENTS,
     *failure.EXPERIMENTS,
     *privacy.EXPERIMENTS,
+    *rows.EXPERIMENTS,
 )

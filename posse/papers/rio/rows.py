@@ -1,0 +1,93 @@
+"""What a row of a log costs under DP-MASE, where only its value is covered."""
+
+from typing import Any, Literal
+
+import numpy as np
+
+from agent.mase import DpMaseVoter
+from agent.noise import SeededNoise
+from posse.arms.csv import Csv
+from posse.papers.audit import ASSUMED, Spends, audit, audits, points, seed
+from posse.papers.experiment import ours
+from posse.papers.rio.setting import PAPER
+from protocol.machine import FloatArray, Pulled, Send, Started
+from protocol.mase import epoch_length, epoch_radius
+
+Change = Literal["value", "taken out", "moved"]
+
+_BETA, _SHORT = 0.5, 2.0
+"""β, and how many scales of the noise the two epochs are from S."""
+
+
+def logs(epsilon: float, change: Change | None) -> list[FloatArray]:
+    """Two arms' rows, as they are and with arm 0's first row changed.
+
+    Arm 0 leads in the first window by so much that a vote is likely, in the second by so little
+    that none is. Without that row, a 1, its first window has a 1 less and its second a 1 more; put
+    before arm 1's rows, it does the same to these with the other sign.
+    """
+    one, two = (epoch_length(2, epoch, _BETA, epsilon) for epoch in (1, 2))
+    lead, behind = (
+        2 * pulls * epoch_radius(2, epoch, _BETA, epsilon, pulls) + sign * _SHORT / epsilon
+        for epoch, pulls, sign in ((1, one, 1), (2, two, -1))
+    )
+    first = np.full(one, (lead - 1) / (one - 1))
+    second = np.full(two, (behind + 1) / (two - 1))
+    first[0], second[0] = 1.0, 0.0
+    better = np.concatenate([first, second, [1.0]])
+    worse = np.zeros(one + two)
+    worse[-1] = 1.0
+    match change:
+        case "value":
+            better[0] = 0.0
+        case "taken out":
+            better = better[1:]
+        case "moved":
+            better, worse = better[1:], np.concatenate([better[:1], worse])
+    return [better, worse]
+
+
+def votes(
+    variant: Any, generator: np.random.Generator, trials: int, epsilon: float, change: Change
+) -> dict[str, Any]:
+    """The votes of DP-MASE's first two epochs. S: none in the first, one in the second."""
+    noise = SeededNoise(seed(generator))
+    pulls = [epoch_length(2, epoch, _BETA, epsilon) for epoch in (1, 2)]
+    windows = {}
+    for changed in (False, True):
+        log = Csv(logs(epsilon, change if changed else None), False, generator)
+        windows[changed] = [log.totals((0, 1), times) for times in pulls]
+
+    def release(changed: bool) -> bool:
+        voter = DpMaseVoter(2, _BETA, epsilon, variant, noise)
+        voter.handle(Started(), 0.0)
+        for epoch, times in enumerate(pulls):
+            effects = voter.handle(Pulled((0, 1), times, windows[changed][epoch]), 0.0)
+            if any(isinstance(effect, Send) for effect in effects):
+                return epoch == 1
+        return False
+
+    return audit(trials, release, epsilon)
+
+
+EXPERIMENTS = (
+    audits(
+        name="rio-rows",
+        paper=PAPER,
+        title="What a row of a log costs under DP-MASE",
+        points=points({
+            "another value in its place": (votes, 1.0, "value"),
+            "the row taken out": (votes, 1.0, "taken out"),
+            "the row moved to the other arm": (votes, 1.0, "moved"),
+        }),
+        variants=("corrected",),
+        assumed=f"{ASSUMED} Two arms, ε = 1, two epochs, rows used in their order. A row that goes "
+        "shifts all that come after it, so that the sum of every later window moves too.",
+        statements=(
+            ours("ε covers another value in its place", Spends("another value in its place")),
+            ours("it covers a row that is taken out", Spends("the row taken out")),
+            ours("it covers a row that is moved to another arm",
+                 Spends("the row moved to the other arm")),
+        ),
+    ),
+)  # fmt: skip
