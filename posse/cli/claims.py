@@ -21,7 +21,8 @@ report and, in the field, each agent's own log.
   shifts all that come after it into other statistics. Who is behind m rewards is protected m times
   less.
 - **Number**: ε, and δ where there is one, against that adversary, over a whole run. A second run
-  over the same rewards costs as much again.
+  over the same rewards costs as much again; in the field a row is used in one run, unless the run
+  file says otherwise (`[privacy]`).
 - **Not covered**, in every system: who sends to whom, how much and when; the end of a run where a
   reward is no number in [0, 1] and `arms.clip` is not set, or where the user's own arms raise; that
   an agent's log is used up, or has a line that cannot be read.
@@ -62,6 +63,20 @@ def _with(name: str, value: Any, parameters: dict[str, Any], **more: Any) -> For
     return (f"`{name} = {said}`", {**parameters, name: value}, more)
 
 
+_PRINTED_NOISE: Form = ('`noise = "printed"`, the lab\'s default', _ONE, {})
+_PER_AGENT: Form = (
+    '`noise = "per_agent"`, the field\'s default',
+    {**_ONE, "noise": "per_agent"},
+    {},
+)
+
+
+def _on_ring(form: Form) -> Form:
+    """The form where agents talk to each other."""
+    name, parameters, more = form
+    return name, parameters, {**more, **_RING}
+
+
 _FORMS: dict[str, list[Form]] = {
     "mase": [_NOTHING_ASKED],
     "dp-mase": [("", {"epsilon": 1.0}, {})],
@@ -87,13 +102,13 @@ _FORMS: dict[str, list[Form]] = {
     "explore-then-commit": [("", _GROUPS, {})],
     "parallel-ucb": [_PLAIN],
     "cdp-mab": [
-        ("", _ONE, {}),
+        _PRINTED_NOISE,
         _with("participation", 0.5, _ONE),
-        _with("noise", "per_agent", _ONE),
+        _PER_AGENT,
         _with("noise", "shared", _ONE),
     ],
-    "ddp-mab": [("", _ONE, _RING), _with("noise", "per_agent", _ONE, **_RING)],
-    "hdp-mab": [("", _ONE, _RING), _with("noise", "per_agent", _ONE, **_RING)],
+    "ddp-mab": [_on_ring(_PRINTED_NOISE), _on_ring(_PER_AGENT)],
+    "hdp-mab": [_on_ring(_PRINTED_NOISE), _on_ring(_PER_AGENT)],
     "single-mab": [("", _ONE, {})],
 }
 
