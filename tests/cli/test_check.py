@@ -6,6 +6,55 @@ import pytest
 
 from posse.cli.main import main
 
+PLAYERS = 'system = "tdfs-private"\nagents.count = 3\nparameters = { horizon = 300, epsilon = 1.0 }'
+COOPERATIVE = (
+    'system = "private-ucb"\nagents.count = 4\ntopology.kind = "ring"\n'
+    "parameters = { horizon = 300, epsilon = 0.5 }"
+)
+LAB = '\narms = { kind = "bernoulli", means = [0.9, 0.6, 0.3] }'
+FIELD = '\nmode = "field"\narms = { kind = "csv", path = "PATH", count = 3, clip = [0.0, 1.0] }'
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            PLAYERS + LAB,
+            "ε = 3 (M ε) against whoever sees all choices and collisions; ε = 1 against",
+        ),
+        (PLAYERS + FIELD.replace("PATH", "log.csv"), "ε = 1 against whoever sees all choices"),
+        (
+            COOPERATIVE + LAB,
+            "ε = 5.808, δ = 4.5e-05 (the whole schedule, composed; epsilon = 0.5 is",
+        ),
+        (COOPERATIVE + FIELD.replace("PATH", "{rank}.csv"), "ε = 5.808, δ = 4.5e-05 (the whole"),
+    ],
+)
+def test_check_says_the_epsilon_that_is_spent_and_against_whom(
+    text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "ride.toml"
+    path.write_text(text)
+    assert main(["check", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert said in out
+    assert ("A run of the lab illustrates this and protects nothing" in out) is (LAB in text)
+    assert ("A row that is added, taken out or moved" in out) is (LAB not in text)
+
+
+def test_check_says_what_repetitions_over_one_log_cost(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arms = 'arms = { kind = "csv", path = "{rank}.csv", count = 3 }'
+    path = tmp_path / "ride.toml"
+    path.write_text(
+        f'system = "dp-mase"\nrepeat = 3\nagents.count = 8\n{arms}\nparameters.epsilon = 0.5'
+    )
+    assert main(["check", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "so that all of them together cost ε = 1.5." in out
+    assert "a reward was no number in [0, 1], for that ends the run too" in out
+
 
 def test_check_says_what_there_is(run_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(run_file)]) == 0

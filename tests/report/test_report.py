@@ -132,6 +132,7 @@ def _series(spent=(0.1,), **claim):
             releases_per_agent=[1] * len(spent),
             records=None,
             variant="corrected",
+            protects=False,
         ),
     )
     plan = prepare(_raw())
@@ -156,6 +157,9 @@ def _series(spent=(0.1,), **claim):
         ({"holds": False, "note": "Because."}, "Does it hold?", "No"),
         ({"mechanism": "none", "note": "Raw."}, "Protected", "Nothing. Raw."),
         ({"unit": "one reward of one agent"}, "Not protected", "m times less"),
+        ({"delta": 1e-5}, "Promised", "at most 1.11 times as probable, but for 1e-05"),
+        ({"delta": 1e-5}, "Spent", "after the fact: how many releases there were depended on"),
+        ({}, "In the lab", "protects nothing"),
     ],
 )
 def test_ledger_in_plain_words(claim, term, words):

@@ -51,3 +51,15 @@ def test_a_system_whose_regret_is_not_known_shows_no_curve(tmp_path):
     result = posse.run(SPEC | {"system": "mase", "arms": arms, "parameters": {}})
     assert "<svg" not in result._repr_html_()
     assert "right" not in repr(result)
+
+
+def test_a_ledger_that_is_composed_holds_after_the_fact_and_the_lab_protects_nothing():
+    """How many releases there were depends on rewards: the claim is the guarantee."""
+    ring = {"system": "private-ucb", "topology": {"kind": "ring"}, "agents": {"count": 4}}
+    result = posse.run(SPEC | ring | {"parameters": {"horizon": 200, "epsilon": 0.5}})
+    said = dict(words.rows(result.runs, result.warnings))["privacy"]
+    claim = result.runs[0].privacy.claim
+    assert said.startswith(f"ε = {claim.epsilon:.4g}, δ = {claim.delta:.2g} (")
+    assert f", δ = {claim.delta:.2g} after the fact." in said
+    assert said.endswith("its messages carry the seed of all noise and keys.")
+    assert "after the fact" not in dict(words.rows(posse.run(SPEC).runs, []))["privacy"]
