@@ -1,7 +1,7 @@
 """`posse.run`: one specification, all its runs, one result."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,6 +13,7 @@ from posse.engines import memory
 from posse.engines.base import Observer, silent
 from posse.engines.platform import require_processes
 from posse.engines.pool import on_all_cores
+from posse.errors import PosseError
 from posse.plan import Plan, Source, changed, prepare
 from posse.results.record import RunRecord
 from posse.results.result import Result
@@ -26,6 +27,13 @@ if TYPE_CHECKING:
 NO_KEYS = (
     "insecure: the links had no keys; whoever reached them could join, read and change messages"
 )
+
+
+Links = Literal["local", "keys", "insecure"]
+Made = Generator[tuple[int, RunRecord | PosseError], None, None]
+"""What came of runs as they end, each with its place among those that were asked for."""
+Runs = Callable[[Sequence[int]], Made]
+"""Makes the runs of these numbers."""
 
 
 def load(path: str | Path, overrides: list[str] | None = None) -> RunSpec:
@@ -71,34 +79,63 @@ def run(
         parameters=parameters,
     )
     plan.require()
-    records: list[RunRecord] = []
-
-    def keep(record: RunRecord) -> None:
-        records.append(record)
-        on_record(record)
-
+    records: dict[int, RunRecord] = {}
     numbers = range(plan.spec.repeat)
+    made = runs(plan, numbers, observe=observe, on_join=on_join, jobs=jobs, capture=capture)
+    with closing(made):
+        for number, record in made:
+            if isinstance(record, PosseError):
+                raise record
+            records[number] = record
+            on_record(record)
+    return result(plan, [records[number] for number in sorted(records)])
+
+
+def runs(
+    plan: Plan,
+    numbers: Sequence[int],
+    *,
+    observe: Observer = silent,
+    on_join: Callable[[int], None] = lambda joined: None,
+    jobs: int = 1,
+    capture: str | Path | None = None,
+) -> Made:
+    """The runs of these numbers; see `run`."""
     with writing(capture) as tap:
         if plan.spec.engine.kind == "processes":
             with processes(plan, on_join=on_join, capture=tap) as up:
-                for number in numbers:
-                    keep(up.run(plan, number, observe))
+                yield from on_engine(up, plan, numbers, observe)
         elif jobs > 1 and len(numbers) > 1 and tap is None:
-            document = msgspec.msgpack.encode(plan.spec)
-            for record in on_all_cores(_one, [(document, number) for number in numbers], jobs):
-                keep(record)
+            yield from on_all_cores(one, [task(plan, number) for number in numbers], jobs)
         else:
-            for number in numbers:
-                keep(memory.run(plan, number, observe, tap))
-    return result(plan, records)
+            for place, number in enumerate(numbers):
+                yield place, memory.run(plan, number, observe, tap)
 
 
-def _one(item: tuple[bytes, int]) -> RunRecord:
-    document, number = item
+def on_engine(
+    engine: "ProcessEngine", plan: Plan, numbers: Sequence[int], observe: Observer = silent
+) -> Made:
+    """The runs of these numbers by agents that are up."""
+    for place, number in enumerate(numbers):
+        yield place, engine.run(plan, number, observe)
+
+
+Task = tuple[bytes, int]
+"""A specification and the number of a run, as another process takes it."""
+
+
+def task(plan: Plan, number: int) -> Task:
+    """Run `number` of a plan, for `one`."""
+    return msgspec.msgpack.encode(plan.spec), number
+
+
+def one(task: Task) -> RunRecord:
+    """A run in memory, in any process that has posse."""
+    document, number = task
     return memory.run(_plan_of(document), number)
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=8)
 def _plan_of(document: bytes) -> Plan:
     return prepare(msgspec.msgpack.decode(document, type=RunSpec))
 
@@ -113,7 +150,7 @@ def processes(plan: Plan, **options: Any) -> "ProcessEngine":
 
 @contextmanager
 def serve(
-    source: Source,
+    plan: Plan,
     *,
     bind: str,
     keys: "CoordinatorKeys | None" = None,
@@ -121,18 +158,13 @@ def serve(
     on_hub: Callable[["Hub"], None] = lambda hub: None,
     observe: Observer = silent,
     on_join: Callable[[int], None] = lambda joined: None,
-    on_record: Callable[[RunRecord], None] = lambda record: None,
-) -> Iterator[Result]:
-    """Like `run`, for agents that join from elsewhere at the address `bind`.
+) -> Iterator[Runs]:
+    """Like `runs`, for agents that join from elsewhere at the address `bind`.
 
     A context, left when the result is safe: only then are the agents let go, and whoever starts
     coordinator and agents together may take the end of one for the end of all. `on_hub` is given
-    the hub before anybody joins. Without `keys` whoever reaches the address may join, and the
-    result says so.
+    the hub before anybody joins. Without `keys` whoever reaches the address may join.
     """
-    plan = prepare(source)
-    plan.require(0)
-    records: list[RunRecord] = []
     with ExitStack() as opened:
         tap = opened.enter_context(writing(capture))
         engine = processes(
@@ -144,26 +176,20 @@ def serve(
             engine.close()
             raise
         opened.enter_context(engine)
-        for number in range(plan.spec.repeat):
-            records.append(engine.run(plan, number, observe))
-            on_record(records[-1])
-        found = result(plan, records)
-        found.links = "keys" if keys is not None else "insecure"
-        if keys is None:
-            found.warnings.insert(0, NO_KEYS)
-        yield found
+        yield lambda numbers: on_engine(engine, plan, numbers, observe)
 
 
-def result(plan: Plan, records: list[RunRecord]) -> Result:
-    """The result that these runs of a plan make."""
+def result(plan: Plan, records: list[RunRecord], links: Links = "local") -> Result:
+    """The result that these runs of a plan make; `links` as in `Result`."""
     spec = plan.spec
     return Result(
         system=spec.system,
         variant=spec.variant,
         engine=spec.engine.kind,
         seed=spec.seed,
+        links=links,
         runs=records,
         specification=msgspec.to_builtins(spec),
         network=plan.network(0).facts,
-        warnings=plan.advice(),
+        warnings=[NO_KEYS] * (links == "insecure") + plan.advice(),
     )

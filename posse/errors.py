@@ -23,6 +23,10 @@ class SpecError(InputError):
         self.path = path
         self.problem = problem
 
+    def __reduce__(self) -> tuple[type[Self], tuple[str, str]]:
+        """So that it can come from another process."""
+        return type(self), (self.path, self.problem)
+
 
 class ArmsError(PosseError):
     """A user's arms raised, or gave something that is not a reward."""

@@ -34,6 +34,18 @@ def missing(target: str, folders: Sequence[str]) -> str:
     return f"there is no module '{package}' in {', '.join(folders)}, nor installed"
 
 
+def sources(target: str, folders: Sequence[str]) -> list[Path]:
+    """The module's files, and those beside them in the user's `folders`; none if installed."""
+    package = target.partition(":")[0].partition(".")[0]
+    found: list[Path] = []
+    for folder in map(Path, folders):
+        if (folder / package).is_dir():
+            found += (folder / package).rglob("*.py")
+        if (folder / f"{package}.py").is_file():
+            found += folder.glob("*.py")
+    return sorted(set(found))
+
+
 def load(target: str, folders: Sequence[str]) -> Any:
     """The object; whatever its module raises, or `AttributeError`."""
     for folder in folders:

@@ -58,8 +58,7 @@ ELSEWHERE = [
     (
         "verbs that hand over, options and tables: every verb is called as users call it",
         "tests/cli/test_exit_codes.py",
-        "posse/cli: compare extra fields keys options picture progress report security series",
-        "posse/cli: summary",
+        "posse/cli: compare extra fields keys options picture progress report security summary",
     ),
     ("both ends over a fake link", "tests/coordinator/test_shared.py", "agent: shared"),
     ("what shows a capture, with what writes it", "tests/cli/test_capture.py", "posse/cli: frames"),

@@ -1,14 +1,20 @@
 """`posse coordinator`: wait for agents that join from elsewhere, then run."""
 
+from __future__ import annotations
+
 import argparse
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from posse.cli import paths, security, volume
 from posse.cli.options import Commands, add_capture, add_result, add_run_file, plan
 from posse.errors import InputError
+
+if TYPE_CHECKING:
+    from posse import api
+    from posse.plan import Plan
 
 
 def add(commands: Commands) -> None:
@@ -58,18 +64,18 @@ def run(options: argparse.Namespace) -> int:
             metrics.publish(hub.status, options.metrics)
 
     @contextmanager
-    def serve(source: Any, **callbacks: Any) -> Iterator[Any]:
+    def serve(source: Plan, **watched: Any) -> Iterator[api.Runs]:
         served = api.serve(
             source,
             bind=options.bind,
             keys=pairs,
             capture=options.capture,
             on_hub=publish,
-            **callbacks,
+            **watched,
         )
-        with served as result:
-            yield result
+        with served as runs:
+            yield runs
             # it is written: who ends everybody when the first agent leaves does not spoil it
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
-    return series.run(checked, options, serve)
+    return series.run(checked, options, serve, "keys" if pairs is not None else "insecure")

@@ -53,11 +53,11 @@ class Progress:
         self._agents = agents
         self._show("")
 
-    def record(self, record: RunRecord) -> None:
-        """A run is complete."""
-        self._done = record.run + 1
-        if self._verbose:
-            said = Text(f"run {self._done} of {self._spec.repeat}: {record!r}")
+    def record(self, record: RunRecord, *, before: bool = False) -> None:
+        """A run is complete, or was already."""
+        self._done += 1
+        if self._verbose and not before:
+            said = Text(f"run {record.run + 1} of {self._spec.repeat}: {record!r}")
             self._console.print(said, soft_wrap=True)
 
     def observe(self, host: CoordinatorHost) -> None:

@@ -1,11 +1,18 @@
 """`posse run`: a run file, every agent, all repeats, one result."""
 
+from __future__ import annotations
+
 import argparse
 import os
-from contextlib import nullcontext
-from typing import Any
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from posse.cli.options import Commands, add_changes, add_result, add_run_file, changes, count, plan
+
+if TYPE_CHECKING:
+    from posse import api
+    from posse.plan import Plan
 
 
 def add(commands: Commands) -> None:
@@ -29,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
     checked.require()
     jobs = options.jobs or os.cpu_count() or 1
 
-    def runner(source: Any, **callbacks: Any) -> Any:
-        return nullcontext(api.run(source, jobs=jobs, **callbacks))
+    def opened(source: Plan, **watched: Any) -> AbstractContextManager[api.Runs]:
+        return nullcontext(partial(api.runs, source, jobs=jobs, **watched))
 
-    return series.run(checked, options, runner)
+    return series.run(checked, options, opened)

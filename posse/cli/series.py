@@ -1,15 +1,17 @@
 """A series of runs from the command line: run, show progress, leave a directory."""
 
 import argparse
+import contextlib
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from typing import Any
 
+from posse import api
 from posse.cli import paths, volume
 from posse.cli import summary as closing
 from posse.cli.progress import Progress
+from posse.durable import batch, lock
 from posse.durable.directory import RunDirectory
 from posse.errors import PosseError
 from posse.plan import Plan
@@ -20,39 +22,71 @@ from posse.results.result import Result
 def run(
     plan: Plan,
     options: argparse.Namespace,
-    runner: Callable[..., AbstractContextManager[Result]],
+    opened: Callable[..., AbstractContextManager[api.Runs]],
+    links: api.Links = "local",
 ) -> int:
-    """Run a plan by `runner` and, before leaving it, write what came of it."""
+    """Make the runs of a plan that its directory lacks, and write what came of all.
+
+    `opened` is a context in which runs can be made; it is left when the result is safe, and not
+    entered if nothing is missing.
+    """
     paths.folder(options.out or paths.RUNS)
     name = options.file.stem
     directory = RunDirectory(options.out, plan) if options.out else RunDirectory.fresh(name, plan)
-    records: list[RunRecord] = []
-    callbacks: dict[str, Any] = {"on_record": records.append}
-    with ExitStack() as running:
-        try:
-            if options.json:
-                result = running.enter_context(runner(plan, **callbacks))
-            else:
-                with Progress(plan, options) as progress:
+    found: dict[int, RunRecord] = {}
+    kept = 0
+    with lock.held(directory.path), ExitStack() as running:
+        directory.open()
+        with Progress(plan, options) as progress:
 
-                    def on_record(record: RunRecord) -> None:
-                        records.append(record)
-                        progress.record(record)
+            def work(numbers: Sequence[int]) -> api.Made:
+                watched = {"observe": progress.observe, "on_join": progress.joined}
+                runs = running.enter_context(opened(plan, **watched))
+                return running.enter_context(contextlib.closing(runs(numbers)))
 
-                    callbacks["on_record"] = on_record
-                    result = running.enter_context(
-                        runner(plan, observe=progress.observe, on_join=progress.joined, **callbacks)
-                    )
-        except PosseError as error:
-            directory.fail(str(error), records)
-            raise
-        except KeyboardInterrupt:
-            directory.fail("interrupted", records)
-            raise
+            try:
+                for done in batch.carry_out(directory.pieces(), work):
+                    if isinstance(done.outcome, PosseError):
+                        raise done.outcome
+                    found[done.place] = done.outcome
+                    kept += done.before
+                    progress.record(done.outcome, before=done.before)
+            except (PosseError, KeyboardInterrupt) as error:
+                _ended_early(directory, str(error) or "interrupted", found, plan.spec.repeat)
+                raise
+        records = [found[number] for number in sorted(found)]
+        return _close(directory, api.result(plan, records, links), options, kept)
+
+
+def _ended_early(
+    directory: RunDirectory, reason: str, found: dict[int, RunRecord], repeat: int
+) -> None:
+    """Say in the directory why it ended, and to the user how to go on."""
+    with contextlib.suppress(OSError):
+        directory.fail(reason, [found[number] for number in sorted(found)])
+    if found:
+        print(
+            f"{len(found)} of {repeat} runs are kept in {directory.path}; the same command with "
+            f"--out {directory.path} goes on from them",
+            file=sys.stderr,
+        )
+
+
+def _close(directory: RunDirectory, result: Result, options: argparse.Namespace, kept: int) -> int:
+    """Write the result, and show it; print it where it cannot be written."""
+    failed = None
+    try:
         directory.complete(result)
-        if options.json:
-            json.dump(result.document(), sys.stdout)
-            print(flush=True)
-        else:
-            closing.show(result, directory.path, volume.closing(options))
-    return 0
+    except OSError as error:
+        failed = error.strerror or str(error)
+        print(
+            f"posse: the result cannot be written to {directory.path} ({failed}); it is printed "
+            "instead",
+            file=sys.stderr,
+        )
+    if options.json or failed:
+        json.dump(result.document(), sys.stdout)
+        print(flush=True)
+    else:
+        closing.show(result, directory.path, volume.closing(options), kept)
+    return 1 if failed else 0

@@ -7,6 +7,7 @@ import csv
 import itertools
 import json
 from datetime import datetime
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,7 +88,11 @@ def run(options: argparse.Namespace) -> None:
     if options.dask:
         found = _on_dask(options.dask, tasks)
     else:
-        found = list(on_all_cores(one, tasks, options.jobs))
+        found = []
+        for _, point in sorted(on_all_cores(one, tasks, options.jobs), key=itemgetter(0)):
+            if isinstance(point, PosseError):
+                raise point
+            found.append(point)
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
     folder = options.out or paths.RUNS / f"sweep-{options.file.stem}-{stamp}"
     _write(folder, found)

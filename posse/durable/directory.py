@@ -1,42 +1,50 @@
-"""What a run leaves behind: the resolved specification, result.json, and tables."""
+"""What a run leaves behind: the resolved specification, every finished run, result.json, tables."""
 
 import csv
 import json
+import tomllib
 from datetime import datetime
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 import tomli_w
 
+from posse.durable import whole
+from posse.durable.batch import Piece
+from posse.durable.made_by import made_by
+from posse.durable.store import Store
+from posse.errors import InputError
 from posse.plan import Plan
 from posse.results.record import RunRecord
 from posse.results.result import Result
 from posse.results.tables import tables
+from posse.spec.fingerprint import PATIENCE, differences, fingerprint
+from posse.spec.runfile import RunSpec
 
 SPECIFICATION = "spec.toml"
 RESULT = "result.json"
 FAILURE = "failure.json"
+KEPT = "kept"
+
+_ROOM = 1 << 20
+"""Bytes that must fit onto the disk before anything starts."""
 
 
 class RunDirectory:
-    """One directory per series of runs.
+    """One directory per series of runs; the same series goes on in it where it stopped.
 
     `spec.toml`    the specification with every default filled in; runs again as it is
+    `kept/`        each run as soon as it is finished
     `result.json`  what `--json` prints; there only if the series is complete
-    `failure.json` why the series is not complete, and the runs that are
+    `failure.json` why the series is not complete
     `runs.csv`, `agents.csv`, `links.csv`, `regret.csv`, and one table per name in the log
     """
 
     def __init__(self, path: Path, plan: Plan) -> None:
         self.path = path
-        self._log = plan.system.results.log
-        path.mkdir(parents=True, exist_ok=True)
-        (path / SPECIFICATION).write_text(
-            tomli_w.dumps(_without_none(msgspec.to_builtins(plan.spec)))
-        )
-        for stale in (RESULT, FAILURE):
-            (path / stale).unlink(missing_ok=True)
+        self._plan = plan
 
     @classmethod
     def fresh(cls, name: str, plan: Plan) -> "RunDirectory":
@@ -46,25 +54,88 @@ class RunDirectory:
         while path.exists():
             number += 1
             path = Path("runs") / f"{name}-{stamp}-{number}"
+        path.mkdir(parents=True)
         return cls(path, plan)
 
+    @cached_property
+    def store(self) -> Store[RunRecord]:
+        """The runs that are finished, by their number."""
+        decode = partial(RunRecord.decoded, detail=self._plan.system.results.detail)
+        return Store(self.path / KEPT, made_by(self._plan), RunRecord.encoded, decode)
+
+    def pieces(self) -> list[Piece[int, RunRecord]]:
+        """The runs of the series, by their number."""
+        return [Piece(n, str(n), self.store) for n in range(self._plan.spec.repeat)]
+
+    def open(self) -> Self:
+        """Make it, or find it to be of these runs; `InputError` if it is not, or cannot be written.
+
+        What is in it stays until there is something to take its place.
+        """
+        self._check()
+        text = tomli_w.dumps(_without_none(msgspec.to_builtins(self._plan.spec)))
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            room = self.path / ".room"
+            whole.write(room, bytes(_ROOM))
+            room.unlink()
+            whole.write(self.path / SPECIFICATION, text)
+        except OSError as error:
+            raise InputError(f"{self.path} cannot be written: {error.strerror}") from None
+        return self
+
     def complete(self, result: Result) -> None:
-        """The series is complete."""
-        (self.path / RESULT).write_text(json.dumps(result.document(), indent=1))
+        """The series is complete; `OSError` if that cannot be written."""
+        if self.store.trouble:
+            self._keep_all(result.runs)
         self._tables(result.runs)
+        whole.write(self.path / RESULT, json.dumps(result.document(), indent=1))
+        (self.path / FAILURE).unlink(missing_ok=True)
 
     def fail(self, reason: str, records: list[RunRecord]) -> None:
-        """The series ended early."""
-        document = {"error": reason, "runs": [record.document() for record in records]}
-        (self.path / FAILURE).write_text(json.dumps(document, indent=1))
+        """The series ended early, after these runs."""
         self._tables(records)
+        whole.write(self.path / FAILURE, json.dumps({"error": reason}, indent=1))
+
+    def _check(self) -> None:
+        path = self.path / SPECIFICATION
+        if not path.is_file():
+            return
+        there = read_specification(path)
+        mine = fingerprint(self._plan.spec, without=PATIENCE)
+        differ = differences(fingerprint(there, without=PATIENCE), mine)
+        if differ or self._plan.spec.repeat < there.repeat:
+            raise InputError(
+                f"{self.path} holds another run; not the same: "
+                f"{', '.join((differ or ['repeat'])[:5])}; name another folder, or remove this one"
+            )
+        finished = (self.path / RESULT).exists() or (self.path / KEPT).exists()
+        if self._plan.field and finished and self.store.kept("0") is None:
+            raise InputError(
+                f"{self.path} holds this run, finished by other code or on other files, and in the "
+                "field no reward is used twice; name another folder for a new run"
+            )
+
+    def _keep_all(self, runs: list[RunRecord]) -> None:
+        """Once more, where one of them could not be kept when it ended."""
+        for run in runs:
+            if self.store.kept(str(run.run)) is None:
+                self.store.keep(str(run.run), run)
 
     def _tables(self, records: list[RunRecord]) -> None:
-        for table in tables(records, self._log):
-            with (self.path / f"{table.name}.csv").open("w", newline="") as file:
+        for table in tables(records, self._plan.system.results.log):
+            with whole.opened(self.path / f"{table.name}.csv") as file:
                 writer = csv.writer(file)
                 writer.writerow(table.header)
                 writer.writerows(table.rows)
+
+
+def read_specification(path: Path) -> RunSpec:
+    """The specification of a run directory; `InputError` if posse did not write it."""
+    try:
+        return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), RunSpec)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} is not what posse run wrote ({error})") from None
 
 
 def _without_none(data: Any) -> Any:

@@ -4,9 +4,12 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import active_children, get_context, parent_process
 from typing import TypeVar
+
+from posse.errors import PosseError, RunFailed
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -14,11 +17,15 @@ B = TypeVar("B")
 
 def on_all_cores(
     work: Callable[[A], B], items: Sequence[A], jobs: int | None = None
-) -> Iterator[B]:
-    """`work(item)` for every item, in order, by `jobs` fresh processes (default: one per core)."""
+) -> Iterator[tuple[int, B | PosseError]]:
+    """What comes of `work(item)` as it ends, with the item's place; one failure ends no other.
+
+    By `jobs` fresh processes (default: one per core), or in this one if that is enough.
+    """
     workers = min(jobs or os.cpu_count() or 1, len(items))
     if workers <= 1:
-        yield from map(work, items)
+        for place, item in enumerate(items):
+            yield place, _outcome(work, item)
         return
     # every run has one thread: the cores are taken by the runs
     os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
@@ -28,13 +35,24 @@ def on_all_cores(
         try:
             # not `map`, which cancels what is left when it is interrupted: the pool then fails
             # loudly over work that is both cancelled and lost
-            futures = [pool.submit(work, item) for item in items]
-            for future in futures:
-                yield future.result()
+            places = {pool.submit(_outcome, work, item): n for n, item in enumerate(items)}
+            for future in as_completed(places):
+                yield places.pop(future), future.result()
+        except BrokenProcessPool:
+            raise RunFailed(
+                "a process that carried out runs was killed; if memory was short, give fewer --jobs"
+            ) from None
         except BaseException:
             for child in set(active_children()) - ours:
                 child.terminate()
             raise
+
+
+def _outcome(work: Callable[[A], B], item: A) -> B | PosseError:
+    try:
+        return work(item)
+    except PosseError as error:
+        return error
 
 
 def _begin() -> None:

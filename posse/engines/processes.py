@@ -3,17 +3,15 @@
 import os
 import resource
 import secrets
-import shutil
 import signal
-import tempfile
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from pathlib import Path
+from contextlib import ExitStack, suppress
 from time import monotonic_ns
 from types import TracebackType
 from typing import Self
 
 from posse.durable.capture import Capture
+from posse.durable.scratch import Scratch
 from posse.engines.base import Observer, Way, agent_setups, silent, straight
 from posse.engines.forkserver import Crew, ForkServer
 from posse.engines.hub import Hub
@@ -25,8 +23,6 @@ from posse.results.record import RunRecord
 from posse.security.keys import CoordinatorKeys
 from posse.spec.fingerprint import fingerprint
 from protocol.machine import COORDINATOR
-
-_LONGEST_IPC_PATH = 90
 
 
 class ProcessEngine:
@@ -61,9 +57,9 @@ class ProcessEngine:
         self._capture = capture
         self._way = way
         self._mesh = plan.system.wiring is not None
-        self._folder = _folder() if spec.engine.transport == "ipc" and bind is None else None
+        self._scratch = Scratch() if spec.engine.transport == "ipc" and bind is None else None
         if bind is None:
-            bind = f"ipc://{self._folder}/hub" if self._folder else "tcp://127.0.0.1:*"
+            bind = f"ipc://{self._scratch.path}/hub" if self._scratch else "tcp://127.0.0.1:*"
         self._token = secrets.token_hex(16) if token is None else token
         _raise_file_limit()
         try:
@@ -80,7 +76,7 @@ class ProcessEngine:
                 capture,
             )
         except BaseException:
-            self._remove_folder()
+            self._remove_scratch()
             raise
         self.hub.on_join = on_join
 
@@ -154,21 +150,24 @@ class ProcessEngine:
         if self._closed:
             return
         self._closed = True
-        self.hub.close()
-        if self._fork_server is not None:
-            self._fork_server.close()
-            self._fork_server = None
-        self._remove_folder()
+        # also where a second Ctrl-C cuts short what goes before
+        with ExitStack() as left:
+            left.callback(self._remove_scratch)
+            if self._fork_server is not None:
+                left.callback(self._fork_server.close)
+                self._fork_server = None
+            self.hub.close()
 
-    def _remove_folder(self) -> None:
-        if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+    def _remove_scratch(self) -> None:
+        if self._scratch is not None:
+            self._scratch.remove()
 
     def _start(self, ranks: Sequence[int]) -> None:
         assert self._fork_server is not None
         inbox = ""
         if self._mesh:
-            inbox = f"ipc://{self._folder}/agent-{{rank}}" if self._folder else "tcp://127.0.0.1:*"
+            folder = self._scratch.path if self._scratch else None
+            inbox = f"ipc://{folder}/agent-{{rank}}" if folder else "tcp://127.0.0.1:*"
         ways = [self._way(rank, COORDINATOR, self.hub.endpoint) for rank in ranks]
         self._fork_server.start(
             Crew(
@@ -181,15 +180,6 @@ class ProcessEngine:
                 capture=str(self._capture.path) if self._capture is not None else "",
             )
         )
-
-
-def _folder() -> Path:
-    """A private folder for sockets, whose name fits into a socket's address."""
-    folder = tempfile.mkdtemp(prefix="posse-")
-    if len(folder) > _LONGEST_IPC_PATH:
-        os.rmdir(folder)
-        folder = tempfile.mkdtemp(prefix="posse-", dir="/tmp")
-    return Path(folder)
 
 
 def _raise_file_limit() -> None:

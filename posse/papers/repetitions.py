@@ -20,6 +20,7 @@ import msgspec
 from posse import api
 from posse.engines import memory
 from posse.engines.pool import on_all_cores
+from posse.errors import PosseError
 from posse.papers import sample
 from posse.papers.experiment import SEED, Computation
 from posse.papers.sample import Sample
@@ -148,8 +149,10 @@ def run(
     missing = [index for index in range(len(tasks)) if index not in found]
     wires = [i for i in missing if tasks[i].engine == "processes" and _is_run(tasks[i])]
     cores = [i for i in missing if i not in set(wires)]
-    for index, done in zip(cores, on_all_cores(one, [tasks[i] for i in cores], jobs), strict=True):
-        found[index] = done
+    for place, outcome in on_all_cores(one, [tasks[i] for i in cores], jobs):
+        if isinstance(outcome, PosseError):
+            raise outcome
+        found[cores[place]] = outcome
         observe(len(found), len(tasks))
     for index, done in _over_wires(tasks, wires):
         found[index] = done

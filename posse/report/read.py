@@ -12,7 +12,8 @@ from typing import Any
 
 import msgspec
 
-from posse.durable.directory import FAILURE, RESULT, SPECIFICATION
+from posse.durable.directory import FAILURE, KEPT, RESULT, SPECIFICATION
+from posse.durable.store import pieces
 from posse.errors import InputError, PosseError
 from posse.own_code import folders_of
 from posse.results.facts import NetworkFacts
@@ -160,9 +161,10 @@ def _system(spec: RunSpec) -> System | None:
 
 
 def _document(path: Path) -> tuple[dict[str, Any], str | None]:
-    if (path / RESULT).is_file():
+    """What came of the series; where it ended early its finished runs, and why it did."""
+    if (path / RESULT).is_file() and not (path / FAILURE).is_file():
         return json.loads((path / RESULT).read_text()), None
+    failure = "there is neither a result nor a failure: the run is still going on, or was killed"
     if (path / FAILURE).is_file():
-        document = json.loads((path / FAILURE).read_text())
-        return document, str(document["error"])
-    return {}, "there is neither a result nor a failure: the run is still going on, or was killed"
+        failure = str(json.loads((path / FAILURE).read_text())["error"])
+    return {"runs": [msgspec.msgpack.decode(piece) for piece in pieces(path / KEPT)]}, failure

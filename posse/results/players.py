@@ -21,7 +21,7 @@ class Players(msgspec.Struct, kw_only=True):
     jain_index: float | None
     collisions_per_player: list[int]
     collisions: int
-    collision_curve: list[list[float]]
+    collision_curve: list[list[int | float]]
     fairness_curve: list[list[float | None]]
 
 

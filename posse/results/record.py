@@ -172,7 +172,24 @@ class RunRecord(msgspec.Struct, kw_only=True):
             }
         record = msgspec.convert({**document, "delay": delay}, cls, strict=False)
         record.detail = msgspec.convert(document.get("detail", {}), detail, strict=False)
+        # as they were noted: whole numbers stay whole
+        record.log = document.get("log", {})
+        record.agent_logs = document.get("agent_logs", [])
+        record.regret_curve = document.get("regret_curve")
         return record
+
+    def encoded(self) -> bytes:
+        """The whole run as bytes; see `decoded`."""
+        links, ledgers = msgspec.to_builtins((self.links, self.ledgers), enc_hook=_number)
+        return msgspec.msgpack.encode({**self.document(), "links": links, "ledgers": ledgers})
+
+    @classmethod
+    def decoded(cls, encoded: bytes, detail: type[Detail] = Detail) -> Self:
+        """The run that `encoded` made, with the `detail` of its family.
+
+        Raises `msgspec.MsgspecError` where it did not.
+        """
+        return cls.read(msgspec.msgpack.decode(encoded), detail)
 
 
 def _number(value: Any) -> Any:

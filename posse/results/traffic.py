@@ -69,7 +69,7 @@ class Traffic(msgspec.Struct, kw_only=True):
 
     rounds: int | None = None
     links: MessagesByLink = msgspec.field(default_factory=MessagesByLink)
-    cost: float | None = 0
+    cost: int | float | None = 0
     socket_bytes: KernelBytes | None = None
     data: PlaneTraffic = msgspec.field(default_factory=PlaneTraffic)
     control: PlaneTraffic = msgspec.field(default_factory=PlaneTraffic)

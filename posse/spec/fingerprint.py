@@ -1,6 +1,7 @@
 """Whether two machines have the same run file: a short hash per key, and the keys that differ."""
 
 import hashlib
+from collections.abc import Collection
 from typing import Any
 
 import msgspec
@@ -24,12 +25,16 @@ _LOCAL = (
 end waits, and the seed, which an agent is told with every run."""
 
 
-def fingerprint(spec: RunSpec) -> dict[str, str]:
-    """Eight bytes of SHA-256 per key of the resolved run file."""
+PATIENCE = ("engine.absence", "engine.deadline", "repeat")
+"""What says nothing about what a single run turns out to be."""
+
+
+def fingerprint(spec: RunSpec, without: Collection[str] = _LOCAL) -> dict[str, str]:
+    """Eight bytes of SHA-256 per key of the resolved run file, but for these."""
     return {
         path: hashlib.sha256(msgspec.json.encode(value)).hexdigest()[:16]
         for path, value in sorted(_flat(msgspec.to_builtins(spec), "").items())
-        if path not in _LOCAL
+        if path not in without
     }
 
 

@@ -328,7 +328,7 @@ def test_a_result_of_the_field_is_written_and_reported(
     spec = field(system, rewards)
     result = api.result(spec, [captured(spec)[0]])
     where = tmp_path / "out"
-    RunDirectory(where, spec).complete(result)
+    RunDirectory(where, spec).open().complete(result)
     written = json.loads((where / "result.json").read_text())
     assert written["warnings"] == spec.advice()
     console = Console(file=io.StringIO(), width=200)

@@ -28,7 +28,7 @@ def series(path: Path, system: str, **changes: Any) -> read.Series:
         **changes,
     }
     plan = prepare(raw)
-    RunDirectory(path, plan).complete(api.run(plan))
+    RunDirectory(path, plan).open().complete(api.run(plan))
     return read.read(path)
 
 

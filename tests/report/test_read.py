@@ -27,7 +27,7 @@ def test_what_was_written_is_read(system: str, tmp_path: Path) -> None:
     raw = {"system": system, "agents": {"count": 4}, "arms": means, "seed": 5, "repeat": 2, **case}
     plan = prepare({**raw, "engine": {"kind": "memory"}})
     result = api.run(plan)
-    RunDirectory(tmp_path, plan).complete(result)
+    RunDirectory(tmp_path, plan).open().complete(result)
     series = read.read(tmp_path)
     assert series.spec == plan.spec
     assert [run.document() for run in series.runs] == [run.document() for run in result.runs]

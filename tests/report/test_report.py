@@ -43,7 +43,7 @@ def _raw(**changes):
 
 def make(path, **changes):
     checked = prepare(_raw(**changes))
-    RunDirectory(path, checked).complete(api.run(checked))
+    RunDirectory(path, checked).open().complete(api.run(checked))
     return path
 
 
@@ -206,7 +206,9 @@ def test_an_unfinished_run_shows_what_there_is(tmp_path):
     checked = prepare(_raw())
     records: list[RunRecord] = []
     api.run(checked, on_record=records.append)
-    directory = RunDirectory(tmp_path / "part", checked)
+    directory = RunDirectory(tmp_path / "part", checked).open()
+    for record in records[:2]:
+        directory.store.keep(str(record.run), record)
     directory.fail("agent 3 fell silent", records[:2])
     assert cli.main(["report", str(tmp_path / "part")]) == 0
     text = (tmp_path / "part" / "report.html").read_text()
@@ -217,7 +219,7 @@ def test_an_unfinished_run_shows_what_there_is(tmp_path):
 
 @pytest.mark.parametrize("reason", [None, "interrupted"])
 def test_a_run_without_any_complete_run(tmp_path, reason):
-    directory = RunDirectory(tmp_path / "none", prepare(_raw()))
+    directory = RunDirectory(tmp_path / "none", prepare(_raw())).open()
     if reason:
         directory.fail(reason, [])
     assert cli.main(["report", str(tmp_path / "none")]) == 0
@@ -300,7 +302,7 @@ def large(path, agents=200, points=100_000):
         )
         for run in range(runs)
     ]
-    RunDirectory(path, checked).complete(api.result(checked, records))
+    RunDirectory(path, checked).open().complete(api.result(checked, records))
     return path
 
 

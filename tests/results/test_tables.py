@@ -26,7 +26,7 @@ def lab(system: str, **changes: Any) -> Plan:
 
 def written(path: Path, plan: Plan) -> dict[str, list[list[str]]]:
     """Each table's rows, its header first."""
-    directory = RunDirectory(path, plan)
+    directory = RunDirectory(path, plan).open()
     directory.fail("to see the tables", [memory.run(plan, number) for number in (0, 1)])
     tables = {}
     for file in path.glob("*.csv"):

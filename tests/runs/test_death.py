@@ -9,6 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from posse.durable import scratch
 from posse.engines.processes import ProcessEngine
 from posse.errors import RunFailed
 from tests.support.remote import PATIENCE, until
@@ -92,19 +93,11 @@ def test_a_killed_coordinator_takes_its_agents_along(run_file: Path, tmp_path: P
     """Not even SIGKILL of the run leaves an agent: the leash closes with its holder."""
     process = start(run_file, tmp_path)
     family = psutil.Process(process.pid).children(recursive=True)
-    folders = {
-        Path(connection.laddr).parent
-        for connection in psutil.Process(process.pid).net_connections("unix")
-        if connection.laddr
-    }
     process.kill()
     process.communicate(timeout=PATIENCE)
     _, alive = psutil.wait_procs(family, timeout=PATIENCE)
     assert not alive
-    for folder in folders:  # nobody is left who could remove it
-        for entry in folder.iterdir():
-            entry.unlink()
-        folder.rmdir()
+    scratch.clear()  # as the next start does
 
 
 def test_a_stopped_agent_is_named_after_the_deadline() -> None:

@@ -99,7 +99,7 @@ def test_no_constant_is_made_up(changes, words):
 
 def _report(tmp_path, **changes):
     spec = prepare(_raw(**changes))
-    RunDirectory(tmp_path, spec).complete(api.run(spec))
+    RunDirectory(tmp_path, spec).open().complete(api.run(spec))
     return regret([read.read(tmp_path)])
 
 

@@ -1,0 +1,52 @@
+"""One process at a time writes into a folder."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from posse.errors import InputError
+
+LOCK = ".lock"
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Hold a folder that is there; `InputError` if another process does.
+
+    The operating system lets go when the process ends, by whatever death. Where it has no such
+    locks (Windows) nobody is kept out.
+    """
+    descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        if not take(descriptor):
+            raise InputError(
+                f"{folder} is being written by {_holder(descriptor)}; wait for it, or name another "
+                "folder"
+            )
+        with contextlib.suppress(OSError):  # of a full disk: only who holds it is not said then
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"process {os.getpid()}".encode(), 0)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def take(descriptor: int) -> bool:
+    """Lock an open file until it is closed; False if another process has it."""
+    try:
+        import fcntl  # noqa: PLC0415
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _holder(descriptor: int) -> str:
+    return os.pread(descriptor, 64, 0).decode(errors="replace") or "another process"

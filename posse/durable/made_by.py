@@ -1,0 +1,72 @@
+"""What a run is made by, besides its specification: all code and all files that it depends on."""
+
+import contextlib
+import functools
+import hashlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from posse import own_code
+from posse.arms.python import PythonArms
+from posse.plan import Plan
+
+_ROOT = Path(__file__).resolve().parents[2]
+_NOT_RUN = ("papers", "report", "cli")
+"""Parts of `posse` that no run depends on."""
+
+
+def digest(files: Iterable[Path]) -> str:
+    """A hash of these files' content, in this order; what is not there counts for nothing."""
+    found = hashlib.sha256()
+    for path in files:
+        with contextlib.suppress(OSError, ValueError):  # a text that cannot be a name
+            if path.is_file():
+                with path.open("rb") as file:
+                    found.update(hashlib.file_digest(file, "sha256").digest())
+    return found.hexdigest()
+
+
+@functools.cache
+def our_code() -> str:
+    """Of all code of posse's that runs depend on."""
+    return digest(
+        path
+        for room in own_code.OUR_ROOMS
+        for path in sorted((_ROOT / room).rglob("*.py"))
+        if not (room == "posse" and path.relative_to(_ROOT / room).parts[0] in _NOT_RUN)
+    )
+
+
+def made_by(plan: Plan) -> str:
+    """Of posse's code, of the user's own, and of the files of this machine that a run reads."""
+    return hashlib.sha256(f"{our_code()} {digest(_own(plan))}".encode()).hexdigest()
+
+
+def _own(plan: Plan) -> Iterator[Path]:
+    """What the run file names: reward logs, graphs, modules; each as far as it is here."""
+    spec = plan.spec
+    more = spec.arms.path if isinstance(spec.arms, PythonArms) else ()
+    folders = own_code.folders_of(spec.base, (*spec.path, *more))
+    for text in _texts(msgspec.to_builtins(spec)):
+        if own_code.is_target(text):
+            yield from own_code.sources(text, folders)
+        elif "{rank}" in text:
+            for rank in range(spec.agents.count):
+                yield Path(spec.base) / text.replace("{rank}", str(rank))
+        else:
+            yield Path(spec.base) / text
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All strings in plain data."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for inner in value.values():
+            yield from _texts(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _texts(inner)

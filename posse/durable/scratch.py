@@ -1,0 +1,60 @@
+"""A private folder for sockets, that is gone after its process, even where that was killed."""
+
+import contextlib
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from posse.durable.lock import take
+
+_PREFIX = "posse-"
+_LOCK = "lock"
+_LONGEST = 90
+"""Letters of a folder's name, so that a socket's address has room behind it."""
+
+
+class Scratch:
+    """A new folder for temporary files; those that the dead left behind are removed."""
+
+    def __init__(self) -> None:
+        clear()
+        self._lock = -1
+        while self._lock < 0:
+            self.path = _new()
+            with contextlib.suppress(FileNotFoundError):  # cleared before it was locked
+                self._lock = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+                take(self._lock)
+
+    def remove(self) -> None:
+        """Remove it with all that is in it."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+
+def clear() -> None:
+    """Remove this user's folders whose processes are gone: nobody holds their locks."""
+    for folder in {Path(tempfile.gettempdir()), Path("/tmp")}:
+        for left in folder.glob(f"{_PREFIX}*/{_LOCK}"):
+            with contextlib.suppress(OSError):
+                if left.parent.lstat().st_uid == os.getuid():
+                    _clear(left)
+
+
+def _clear(lock: Path) -> None:
+    descriptor = os.open(lock, os.O_RDWR)
+    try:
+        if take(descriptor):
+            shutil.rmtree(lock.parent, ignore_errors=True)
+    finally:
+        os.close(descriptor)
+
+
+def _new() -> Path:
+    folder = tempfile.mkdtemp(prefix=_PREFIX)
+    if len(folder) > _LONGEST:
+        os.rmdir(folder)
+        folder = tempfile.mkdtemp(prefix=_PREFIX, dir="/tmp")
+    return Path(folder)

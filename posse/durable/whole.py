@@ -1,0 +1,45 @@
+"""Files that are there whole or not at all, whatever happens while they are written."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[IO[str]]:
+    """A text file to write; it takes the place of an earlier one when the block has ended well.
+
+    By then it is on disk. A kill, an error or a full disk (`OSError`) leave what was there before.
+    """
+    half = path.with_name(f"{path.name}.half")
+    try:
+        with half.open("w", encoding="utf-8", newline="") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        half.replace(path)
+    except BaseException:
+        half.unlink(missing_ok=True)
+        raise
+    _sync(path.parent)
+
+
+def write(path: Path, content: str | bytes) -> None:
+    """Write a file of this content, whole; see `opened`."""
+    with opened(path) as file:
+        if isinstance(content, str):
+            file.write(content)
+        else:
+            file.buffer.write(content)  # type: ignore[attr-defined]
+
+
+def _sync(folder: Path) -> None:
+    """Have the new name on disk too, where folders can be opened."""
+    if hasattr(os, "O_DIRECTORY"):
+        opened_folder = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(opened_folder)
+        finally:
+            os.close(opened_folder)

@@ -1,0 +1,151 @@
+"""A series of runs that is ended goes on where it stopped, and the result is the same."""
+
+import json
+import signal
+from pathlib import Path
+
+import psutil
+import pytest
+
+from posse.cli.main import main
+from posse.durable import whole
+from tests.support import halting
+from tests.support.remote import PATIENCE
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    halting.prepare(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("engine", "how"),
+    [
+        ("memory", signal.SIGKILL),
+        ("processes", signal.SIGKILL),
+        ("processes", signal.SIGINT),
+        ("memory", signal.SIGTERM),
+    ],
+)
+def test_it_goes_on_and_the_result_is_that_of_an_undisturbed_run(
+    folder: Path, engine: str, how: int
+) -> None:
+    run = ["run", "run.toml", "--engine", engine, "--out"]
+    process = halting.start(folder, *run, "out")
+    family = psutil.Process(process.pid).children(recursive=True)
+    process.send_signal(how)
+    _, said = process.communicate(timeout=PATIENCE)
+    assert not psutil.wait_procs(family, timeout=PATIENCE)[1]
+    assert "Traceback" not in said
+    if how != signal.SIGKILL:
+        assert process.returncode == 130
+        assert "of 4 runs are kept in out; the same command with --out out goes on" in said
+    kept = {path: path.stat().st_mtime_ns for path in (folder / "out" / "kept").iterdir()}
+    assert 2 <= len([path for path in kept if path.suffix == ".msgpack"]) < 4
+    again = halting.finish(folder, *run, "out")
+    assert again.returncode == 0, again.stderr
+    assert "2 of 4 runs were kept" in again.stdout
+    assert all(path.stat().st_mtime_ns == at for path, at in kept.items() if path.exists())
+    assert halting.finish(folder, *run, "whole").returncode == 0
+    assert halting.result(folder / "out") == halting.result(folder / "whole")
+    for table in ("agents", "regret", "votes"):
+        ours, theirs = ((folder / name / f"{table}.csv").read_text() for name in ("out", "whole"))
+        assert ours == theirs
+
+
+def test_a_second_run_into_the_folder_is_refused(folder: Path) -> None:
+    process = halting.start(folder, "run", "run.toml", "--engine", "memory", "--out", "out")
+    try:
+        second = halting.call(folder, "run", "run.toml", "--engine", "memory", "--out", "out")
+    finally:
+        process.kill()
+        process.communicate(timeout=PATIENCE)
+    assert second.returncode == 2
+    assert second.stderr.startswith(f"posse: out is being written by process {process.pid}; wait")
+    assert second.stderr.count("\n") == 1
+
+
+def test_a_failure_keeps_what_was_done(run_file: Path, capsys, monkeypatch) -> None:
+    """The third run fails; when the reason is gone, only that one is made."""
+    (run_file.parent / "ill.py").write_text(
+        "from pathlib import Path\nHERE = Path(__file__).parent\n"
+        "class Arms:\n    def pull(self, arm, count):\n"
+        "        if (HERE / 'ill').exists() and (HERE / 'out/kept/1.msgpack').exists():\n"
+        "            raise OSError('ill')\n"
+        "        return [float(arm == 0)] * count\n"
+        "arms = Arms()\n"
+    )
+    (run_file.parent / "ill").touch()
+    arms = 'arms={kind="python",target="ill:arms",count=3}'
+    command = ["run", "ride.toml", "--repeat", "3", "--set", arms, "--out", "out", "--jobs", "1"]
+    assert main(command) == 3
+    assert "2 of 3 runs are kept in out" in capsys.readouterr().err
+    (run_file.parent / "ill").unlink()
+    assert main(command) == 0
+    said = capsys.readouterr()
+    assert "2 of 3 runs were kept" in said.out
+    assert said.err == ""
+    assert not Path("out/failure.json").exists()
+
+
+def test_a_run_that_is_complete_is_not_made_again(run_file: Path, capsys, monkeypatch) -> None:
+    command = ["run", "ride.toml", "--out", "out", "--json"]
+    assert main(command) == 0
+    first = capsys.readouterr().out
+    monkeypatch.setattr("posse.api.runs", None)
+    assert main(command) == 0
+    assert capsys.readouterr().out == first
+
+
+def test_another_run_is_not_written_over(run_file: Path, capsys) -> None:
+    assert main(["run", "ride.toml", "--out", "out"]) == 0
+    before = Path("out/result.json").read_text()
+    assert main(["run", "ride.toml", "--out", "out", "--seed", "6"]) == 2
+    assert "out holds another run; not the same: seed; name another" in capsys.readouterr().err
+    assert Path("out/result.json").read_text() == before
+
+
+def test_a_result_that_cannot_be_written_is_printed(run_file: Path, capsys, monkeypatch) -> None:
+    opened = whole.opened
+
+    def full(path: Path):
+        if path.name in ("spec.toml", ".room"):
+            return opened(path)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(whole, "opened", full)
+    assert main(["run", "ride.toml", "--out", "out"]) == 1
+    said = capsys.readouterr()
+    assert len(json.loads(said.out)["runs"]) == 2
+    assert "cannot be written to out (No space left on device); it is printed" in said.err
+    monkeypatch.undo()
+    assert main(["run", str(run_file), "--out", str(run_file.parent / "out")]) == 0
+
+
+FIELD = """
+system = "dp-mase"
+mode = "field"
+agents.count = 6
+arms = { kind = "csv", path = "rewards-{rank}.csv", count = 2 }
+parameters.epsilon = 2.0
+"""
+
+
+def test_a_finished_run_of_the_field_is_never_made_again(
+    tmp_path: Path, monkeypatch, capsys
+) -> None:
+    pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{arm},{1 - arm}\n" for arm in (0, 1) for _ in range(400))
+    for rank in range(6):
+        Path(f"rewards-{rank}.csv").write_text(f"arm,reward\n{rows}")
+    Path("run.toml").write_text(FIELD)
+    command = ["run", "run.toml", "--out", "out", "--json"]
+    assert main(command) == 0
+    first = capsys.readouterr().out
+    assert main(command) == 0
+    assert capsys.readouterr().out == first
+    Path("rewards-0.csv").write_text(f"arm,reward\n{rows}{rows}")
+    assert main(command) == 2
+    assert "in the field no reward is used twice" in capsys.readouterr().err

@@ -1,0 +1,53 @@
+"""What a run is made by: whatever would give other numbers gives another digest."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from posse.durable.made_by import made_by
+from posse.plan import prepare
+
+
+def of(folder: Path, **changes: Any) -> str:
+    raw = {
+        "system": "private-ucb",
+        "base": str(folder),
+        "agents": {"count": 3},
+        "arms": {"kind": "csv", "path": "rewards-{rank}.csv", "count": 2},
+        "topology": {"kind": "file", "path": "graph.txt"},
+        "parameters": {"horizon": 10, "epsilon": 1.0},
+    }
+    return made_by(prepare({**raw, **changes}))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for rank in range(3):
+        (tmp_path / f"rewards-{rank}.csv").write_text("arm,reward\n0,1\n1,0\n")
+    (tmp_path / "graph.txt").write_text("0 1\n1 2\n")
+    (tmp_path / "unnamed.txt").touch()
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["rewards-2.csv", "graph.txt"])
+def test_a_file_that_the_run_file_names_counts(folder: Path, name: str) -> None:
+    before = of(folder)
+    (folder / "unnamed.txt").write_text("changed")
+    assert of(folder) == before
+    (folder / name).write_text((folder / name).read_text() + "\n")
+    assert of(folder) != before
+
+
+def test_the_users_own_code_counts_with_what_lies_beside_it(folder: Path) -> None:
+    arms = {"kind": "python", "target": "my_arms:arms", "count": 2}
+    (folder / "my_arms.py").write_text("from helper import arms\n")
+    (folder / "helper.py").write_text("arms = 1\n")
+    before = of(folder, arms=arms)
+    (folder / "helper.py").write_text("arms = 2\n")
+    assert of(folder, arms=arms) != before
+
+
+def test_what_is_on_another_machine_counts_for_nothing(folder: Path) -> None:
+    arms = {"kind": "csv", "path": "elsewhere-{rank}.csv", "count": 2}
+    assert of(folder, arms=arms) == of(folder, arms=arms)

@@ -1,0 +1,64 @@
+"""Folders for sockets: nobody's is left, and nobody's that is in use is taken away."""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from posse.durable.scratch import Scratch, clear
+
+HOLD = """
+import sys
+from posse.durable.scratch import Scratch
+print(Scratch().path, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_folder_is_private_and_removed() -> None:
+    scratch = Scratch()
+    assert scratch.path.stat().st_mode & 0o777 == 0o700
+    (scratch.path / "hub").touch()
+    scratch.remove()
+    scratch.remove()
+    assert not scratch.path.exists()
+
+
+def test_what_a_killed_process_left_is_cleared_by_the_next_and_no_sooner() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-P", "-c", HOLD],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        folder = Path(process.stdout.readline().strip())
+        (folder / "hub").touch()
+        clear()
+        assert (folder / "hub").exists()
+        process.kill()
+    Scratch().remove()
+    assert not folder.exists()
+
+
+def test_what_others_made_is_left_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    (tmp_path / "posse-notes").mkdir()
+    (tmp_path / "posse-notes" / "text").touch()
+    (tmp_path / "posse-file").touch()
+    Scratch().remove()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["posse-file", "posse-notes"]
+
+
+def test_a_name_that_leaves_no_room_for_a_socket_is_not_taken(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    long = tmp_path / ("x" * 90)
+    long.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(long))
+    scratch = Scratch()
+    try:
+        assert scratch.path.parent == Path("/tmp")
+    finally:
+        scratch.remove()

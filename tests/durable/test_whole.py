@@ -1,0 +1,60 @@
+"""Files are there whole or not at all."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from posse.durable import whole
+
+FOREVER = """
+import sys, time
+from pathlib import Path
+from posse.durable import whole
+with whole.opened(Path(sys.argv[1])) as file:
+    file.write("half")
+    file.flush()
+    print("written", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_an_error_leaves_what_was_there(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    whole.write(path, "first")
+    with pytest.raises(ValueError, match="closed"), whole.opened(path) as file:
+        print("sec", file=file, end=file.close())
+    assert path.read_text() == "first"
+    whole.write(path, b"\xce\xb5")
+    assert path.read_text(encoding="utf-8") == "ε"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["result.json"]
+
+
+def test_a_kill_leaves_what_was_there(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    whole.write(path, "first")
+    with subprocess.Popen(
+        [sys.executable, "-P", "-c", FOREVER, str(path)], stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout.readline() == b"written\n"
+        process.send_signal(signal.SIGKILL)
+    assert path.read_text() == "first"
+    whole.write(path, "second")
+    assert path.read_text() == "second"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["result.json"]
+
+
+def test_a_full_disk_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "result.json"
+    whole.write(path, "first")
+    monkeypatch.setattr("posse.durable.whole.os.fsync", _full)
+    with pytest.raises(OSError, match="No space left"):
+        whole.write(path, "second")
+    assert path.read_text() == "first"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["result.json"]
+
+
+def _full(descriptor: int) -> None:
+    raise OSError(28, "No space left on device")
