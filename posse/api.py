@@ -1,5 +1,6 @@
 """`posse.run`: one specification, all its runs, one result."""
 
+import math
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from functools import lru_cache
@@ -15,6 +16,7 @@ from posse.engines.platform import require_processes
 from posse.engines.pool import on_all_cores
 from posse.errors import PosseError
 from posse.plan import Plan, Source, changed, prepare
+from posse.progress import RunProgress, of_notebook
 from posse.results.record import RunRecord
 from posse.results.result import Result
 from posse.spec.runfile import RunSpec, read
@@ -24,12 +26,6 @@ if TYPE_CHECKING:
     from posse.engines.processes import ProcessEngine
     from posse.security.keys import CoordinatorKeys
 
-NO_KEYS = (
-    "insecure: the links had no keys; whoever reached them could join, read and change messages"
-)
-
-
-Links = Literal["local", "keys", "insecure"]
 Made = Generator[tuple[int, RunRecord | PosseError], None, None]
 """What came of runs as they end, each with its place among those that were asked for."""
 Runs = Callable[[Sequence[int]], Made]
@@ -38,7 +34,7 @@ Runs = Callable[[Sequence[int]], Made]
 
 def load(path: str | Path, overrides: list[str] | None = None) -> RunSpec:
     """Read and check a run file; `overrides` are "path=value" as on the command line."""
-    return prepare(read(path, overrides)).spec
+    return prepare(read(path, overrides or ())).spec
 
 
 def parse(raw: dict[str, Any]) -> RunSpec:
@@ -81,14 +77,18 @@ def run(
     plan.require()
     records: dict[int, RunRecord] = {}
     numbers = range(plan.spec.repeat)
-    made = runs(plan, numbers, observe=observe, on_join=on_join, jobs=jobs, capture=capture)
-    with closing(made):
-        for number, record in made:
-            if isinstance(record, PosseError):
-                raise record
-            records[number] = record
-            on_record(record)
-    return result(plan, [records[number] for number in sorted(records)])
+    screen = of_notebook()
+    with RunProgress(plan, screen) as progress:
+        watch = progress.observe if observe is silent and screen.every < math.inf else observe
+        made = runs(plan, numbers, observe=watch, on_join=on_join, jobs=jobs, capture=capture)
+        with closing(made):
+            for number, record in made:
+                if isinstance(record, PosseError):
+                    raise record
+                records[number] = record
+                progress.done()
+                on_record(record)
+    return plan.result([records[number] for number in sorted(records)])
 
 
 def runs(
@@ -177,19 +177,3 @@ def serve(
             raise
         opened.enter_context(engine)
         yield lambda numbers: on_engine(engine, plan, numbers, observe)
-
-
-def result(plan: Plan, records: list[RunRecord], links: Links = "local") -> Result:
-    """The result that these runs of a plan make; `links` as in `Result`."""
-    spec = plan.spec
-    return Result(
-        system=spec.system,
-        variant=spec.variant,
-        engine=spec.engine.kind,
-        seed=spec.seed,
-        links=links,
-        runs=records,
-        specification=msgspec.to_builtins(spec),
-        network=plan.network(0).facts,
-        warnings=[NO_KEYS] * (links == "insecure") + plan.advice(),
-    )

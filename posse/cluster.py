@@ -118,7 +118,7 @@ class Cluster:
             await self._await(partial(self._one, plan, number))
             for number in range(plan.spec.repeat)
         ]
-        return api.result(plan, records)
+        return plan.result(records)
 
     def _processes(self, **options: Any) -> "ProcessEngine":
         return api.processes(self._plan, **options)

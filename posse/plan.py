@@ -17,6 +17,8 @@ from posse.arms.csv import CsvArms
 from posse.arms.python import PythonArms
 from posse.claims.base import ClaimContext
 from posse.errors import SpecError
+from posse.results.record import RunRecord
+from posse.results.result import NO_KEYS, Links, Result
 from posse.security import noise
 from posse.spec.explain import convert
 from posse.spec.privacy import TOO_MUCH
@@ -98,6 +100,21 @@ class Plan:
         if said := self.missing(spawn):
             raise SpecError(*said.split(": ", 1))
 
+    def result(self, records: list[RunRecord], links: Links = "local") -> Result:
+        """What these runs make; `links` as in `Result`."""
+        spec = self.spec
+        return Result(
+            system=spec.system,
+            variant=spec.variant,
+            engine=spec.engine.kind,
+            seed=spec.seed,
+            links=links,
+            runs=records,
+            specification=msgspec.to_builtins(spec),
+            network=self.network(0).facts,
+            warnings=[NO_KEYS] * (links == "insecure") + self.advice(),
+        )
+
     def advice(self) -> list[str]:
         """Sentences about what is allowed and probably not meant."""
         claim, said = self.claim, []
@@ -134,6 +151,16 @@ def prepare(source: Source) -> Plan:
     )
     _check(plan)
     return plan
+
+
+def no_place_for(raw: dict[str, Any], given: dict[str, Any]) -> list[str]:
+    """The keys of a file `given` for another system that the system in `raw` has no place for."""
+    system = find_system(str(raw.get("system")), _folders(raw))
+    known = {field.encode_name for field in msgspec.structs.fields(system.parameters)}
+    parameters = given.get("parameters")
+    names = parameters if isinstance(parameters, dict) else {}
+    lacks = [f"parameters.{name}" for name in names if name not in known]
+    return lacks + ["topology"] * (system.wiring is None and "topology" in given)
 
 
 def changed(

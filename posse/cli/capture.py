@@ -21,17 +21,18 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> None:
     """Run it, and say where the frames are."""
     from posse import api
-    from posse.cli.progress import Progress
+    from posse.cli.progress import screen
+    from posse.progress import RunProgress
 
     checked = plan(options, *changes(options))
     checked.require()
     file = paths.file(options.out)
-    with Progress(checked, options) as progress:
+    with RunProgress(checked, screen(options)) as progress:
         api.run(
             checked.spec,
             observe=progress.observe,
             on_join=progress.joined,
-            on_record=progress.record,
+            on_record=lambda record: progress.done(),
             capture=file,
         )
     print(f"the frames are in {file}; posse frames {file} shows them")

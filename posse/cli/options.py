@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from posse.plan import Plan
+    from posse.spec.runfile import Override
 
 Commands = Any
 """What `add_subparsers` gives; argparse has no public name for it."""
@@ -35,13 +38,15 @@ def add_run_file(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="PATH=VALUE",
-        help="override a key of the run file, as in parameters.epsilon=0.5",
+        help="override a key of the run file, as in parameters.epsilon=0.5; PATH= takes it away",
     )
 
 
-def add_changes(parser: argparse.ArgumentParser) -> None:
-    """What of a run file is changed most often."""
-    parser.add_argument("--engine", choices=("processes", "memory"), help="where agents run")
+def add_changes(parser: argparse.ArgumentParser, engine: str | None = None) -> None:
+    """What of a run file is changed most often; `engine`: what it is if nothing is said."""
+    engines = ("processes", "memory")
+    where = "where agents run" + (f" (default: {engine})" if engine else "")
+    parser.add_argument("--engine", choices=engines, default=engine, help=where)
     parser.add_argument("--seed", type=int, metavar="N", help="the seed of all randomness")
     parser.add_argument("--repeat", type=int, metavar="N", help="how many runs")
 
@@ -70,9 +75,23 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON document, nothing else")
 
 
-def plan(options: argparse.Namespace, *overrides: str) -> Plan:
-    """The plan that the run file makes with its overrides, the later ones winning."""
-    from posse.plan import prepare
-    from posse.spec.runfile import read
+def plan(options: argparse.Namespace, *overrides: Override) -> Plan:
+    """The plan that the run file makes with its overrides, the later ones winning.
 
-    return prepare(read(options.file, [*options.set, *overrides]))
+    Where they name another system, what the file says and that has no place for is left out.
+    """
+    from posse.plan import no_place_for, prepare
+    from posse.spec.runfile import put, read
+
+    given = read(options.file)
+    raw = read(options.file, [*options.set, *overrides])
+    if raw.get("system") != given.get("system"):
+        for path in no_place_for(raw, given):
+            put(raw, path, None)
+            _say_once(f"{path} is left out: {raw['system']} has no place for it")
+    return prepare(raw)
+
+
+@cache
+def _say_once(line: str) -> None:
+    print(line, file=sys.stderr)

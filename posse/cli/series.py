@@ -10,20 +10,21 @@ from contextlib import AbstractContextManager, ExitStack
 from posse import api
 from posse.cli import paths, volume
 from posse.cli import summary as closing
-from posse.cli.progress import Progress
-from posse.durable import batch, lock
+from posse.cli.progress import screen
+from posse.durable import batch, lock, whole
 from posse.durable.directory import RunDirectory
 from posse.errors import PosseError
 from posse.plan import Plan
+from posse.progress import RunProgress
 from posse.results.record import RunRecord
-from posse.results.result import Result
+from posse.results.result import Links, Result
 
 
 def run(
     plan: Plan,
     options: argparse.Namespace,
     opened: Callable[..., AbstractContextManager[api.Runs]],
-    links: api.Links = "local",
+    links: Links = "local",
 ) -> int:
     """Make the runs of a plan that its directory lacks, and write what came of all.
 
@@ -36,8 +37,9 @@ def run(
     found: dict[int, RunRecord] = {}
     kept = 0
     with lock.held(directory.path), ExitStack() as running:
+        whole.require_room(directory.path)
         directory.open()
-        with Progress(plan, options) as progress:
+        with RunProgress(plan, screen(options)) as progress:
 
             def work(numbers: Sequence[int]) -> api.Made:
                 watched = {"observe": progress.observe, "on_join": progress.joined}
@@ -50,12 +52,16 @@ def run(
                         raise done.outcome
                     found[done.place] = done.outcome
                     kept += done.before
-                    progress.record(done.outcome, before=done.before)
+                    progress.done(before=done.before)
+                    if options.verbose and not done.before:
+                        progress.say(
+                            f"run {done.place + 1} of {plan.spec.repeat}: {done.outcome!r}"
+                        )
             except (PosseError, KeyboardInterrupt) as error:
                 _ended_early(directory, str(error) or "interrupted", found, plan.spec.repeat)
                 raise
         records = [found[number] for number in sorted(found)]
-        return _close(directory, api.result(plan, records, links), options, kept)
+        return _close(directory, plan.result(records, links), options, kept)
 
 
 def _ended_early(

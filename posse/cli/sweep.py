@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import itertools
 import json
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
 from datetime import datetime
-from operator import itemgetter
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from posse.cli import paths, volume
-from posse.cli.options import Commands, add_result, add_run_file, count, plan
+from posse.cli.options import Commands, add_changes, add_result, add_run_file, changes, count, plan
 from posse.errors import PosseError, SpecError
 
 if TYPE_CHECKING:
+    from posse import api
+    from posse.durable.sweep import At, SweepDirectory, Task
+    from posse.progress import Progress
     from posse.results.point import PointResult
 
-Point = dict[str, str]
+FAILED = 3
 
 
 def add(commands: Commands) -> None:
@@ -32,118 +37,170 @@ def add(commands: Commands) -> None:
         metavar="PATH=A,B,C",
         help="a key and its values; several make all combinations",
     )
+    add_changes(parser, engine="memory")
     parser.add_argument("--jobs", type=count, metavar="N", help="processes (default: all cores)")
     parser.add_argument("--dask", metavar="ADDRESS", help="a Dask cluster to run on instead")
     add_result(parser)
     parser.set_defaults(command=run)
 
 
-def points(over: list[str]) -> list[Point]:
+def points(over: list[str]) -> list[At]:
     """Every combination of "path=a,b,c", as path to value."""
     axes = []
     for axis in over:
-        path, equals, values = axis.partition("=")
-        if not equals or not path or "" in values.split(","):
+        path, equals, text = axis.partition("=")
+        if not equals or not path or "" in text.split(","):
             raise SpecError("--over", f"'{axis}' is not path=a,b,c")
-        axes.append([(path, value) for value in values.split(",")])
+        axes.append([(path, value) for value in _values(text)])
     return [dict(combination) for combination in itertools.product(*axes)]
 
 
-def one(task: tuple[Point, dict[str, Any]]) -> PointResult:
-    """Run the specification of one point, in any process that has posse."""
-    import msgspec
+def _values(text: str) -> list[Any]:
+    """Values as TOML has them, and words."""
+    from posse.spec.runfile import parsed
 
-    from posse import api
-    from posse.results.point import PointResult
-    from posse.spec.runfile import RunSpec
-
-    at, document = task
-    found = api.run(msgspec.convert(document, RunSpec))
-    return PointResult(
-        at=at,
-        summary=found.summary(),
-        statuses=[run.status for run in found.runs],
-        best_arms=[run.best_arm for run in found.runs],
-    )
+    together = parsed(f"[{text}]")
+    return together if isinstance(together, list) else [parsed(one) for one in text.split(",")]
 
 
-def run(options: argparse.Namespace) -> None:
-    """Check every point first, run all, write and print what came of each."""
-    import msgspec
+def run(options: argparse.Namespace) -> int:
+    """Check every point first, run what is missing, write and print what came of each."""
+    from posse.cli.progress import screen
+    from posse.durable import lock, whole
+    from posse.durable.sweep import SweepDirectory
+    from posse.progress import Progress
 
-    from posse.engines.pool import on_all_cores
-
-    grid = points(options.over)
-    plans = [
-        plan(options, "engine.kind=memory", *(f"{path}={value}" for path, value in point.items()))
-        for point in grid
-    ]
-    for checked in plans:
+    plans = [(at, plan(options, *changes(options), *at.items())) for at in points(options.over)]
+    for _, checked in plans:
         checked.require()
-    paths.folder(options.out or paths.RUNS)
-    tasks = [
-        (point, msgspec.to_builtins(checked.spec))
-        for point, checked in zip(grid, plans, strict=True)
-    ]
-    if options.dask:
-        found = _on_dask(options.dask, tasks)
-    else:
-        found = []
-        for _, point in sorted(on_all_cores(one, tasks, options.jobs), key=itemgetter(0)):
-            if isinstance(point, PosseError):
-                raise point
-            found.append(point)
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
-    folder = options.out or paths.RUNS / f"sweep-{options.file.stem}-{stamp}"
-    _write(folder, found)
+    folder = paths.folder(options.out or paths.RUNS / f"sweep-{options.file.stem}-{stamp}")
+    sweep = SweepDirectory(folder, plans)
+    runs = sum(checked.spec.repeat for _, checked in plans)
+    with lock.held(folder), Progress(f"{len(plans)} points", runs, screen(options)) as progress:
+        whole.require_room(folder)
+        sweep.open()
+        found = _carry_out(sweep, options, progress)
     if options.json:
+        import msgspec
+
         print(json.dumps(msgspec.to_builtins(found)))
     else:
-        _show(found, folder, options)
+        _show(found, sweep, options)
+    failed = [one for one in found if one.failure is not None]
+    for one in failed:
+        print(f"posse: {one.directory}: {one.failure}", file=sys.stderr)
+    if failed:
+        print(
+            f"posse: {len(failed)} of {len(found)} points failed; the same command with --out "
+            f"{folder} tries them again",
+            file=sys.stderr,
+        )
+    return FAILED if failed else 0
 
 
-def _on_dask(address: str, tasks: list[tuple[Point, dict[str, Any]]]) -> list[PointResult]:
+def _carry_out(
+    sweep: SweepDirectory, options: argparse.Namespace, progress: Progress
+) -> list[PointResult]:
+    """What came of each point; each is written as soon as its last run ends, all at the end."""
+    from posse.durable import batch
+
+    pieces = sweep.pieces()
+    found: dict[int, PointResult] = {}
     try:
-        from distributed import Client
+        with closing(batch.carry_out(pieces, partial(_work, sweep, options))) as outcomes:
+            for done in outcomes:
+                place, number = pieces[done.place].task
+                progress.done(before=done.before, failed=isinstance(done.outcome, PosseError))
+                if ended := sweep.points[place].take(number, done.outcome):
+                    found[place] = ended
+    except KeyboardInterrupt:
+        for place in range(len(sweep.points)):
+            if place not in found and (begun := sweep.points[place].give_up("interrupted")):
+                found[place] = begun
+        sweep.write([found[place] for place in sorted(found)])
+        print(
+            f"what was done is kept in {sweep.folder}; the same command with --out {sweep.folder} "
+            "goes on from it",
+            file=sys.stderr,
+        )
+        raise
+    results = [found[place] for place in sorted(found)]
+    sweep.write(results)
+    return results
+
+
+def _work(sweep: SweepDirectory, options: argparse.Namespace, tasks: list[Task]) -> api.Made:
+    """Runs in memory, all of them side by side; as processes, point after point."""
+    from posse import api
+    from posse.engines.pool import on_all_cores
+
+    if options.engine == "memory":
+        carried = [api.task(sweep.points[place].plan, number) for place, number in tasks]
+        on_cluster = options.dask and partial(_on_dask, options.dask)
+        yield from (on_cluster or partial(on_all_cores, jobs=options.jobs))(api.one, carried)
+        return
+    for place, group in itertools.groupby(enumerate(tasks), key=lambda item: item[1][0]):
+        indices, numbers = zip(*((index, number) for index, (_, number) in group), strict=True)
+        ended = 0
+        try:
+            for at, outcome in api.runs(sweep.points[place].plan, numbers):
+                yield indices[at], outcome
+                ended += 1
+        except PosseError as error:
+            yield from ((index, error) for index in indices[ended:])
+
+
+def _on_dask(address: str, work: Any, tasks: list[Any]) -> Iterator[Any]:
+    """As `on_all_cores`, by the workers of a cluster."""
+    from posse.engines.pool import outcome
+
+    try:
+        from distributed import Client, as_completed
     except ImportError:
         raise PosseError('--dask needs: pip install "posse[dask]"') from None
     try:
-        with Client(address, timeout=10) as client:  # type: ignore[no-untyped-call,unused-ignore]
-            futures = client.map(one, tasks, pure=False)
-            gathered: list[PointResult] = client.gather(futures)
-            return gathered
+        client = Client(address, timeout=10)  # type: ignore[no-untyped-call,unused-ignore]
     except (OSError, TimeoutError, ValueError) as error:
         raise PosseError(
             f"--dask {address}: no scheduler answers there ({error}); give the address that "
             "dask scheduler prints, as in tcp://192.0.2.1:8786, or leave --dask out"
         ) from None
+    with client:
+        futures = [client.submit(outcome, work, task, pure=False) for task in tasks]
+        places = {future.key: place for place, future in enumerate(futures)}
+        for future in as_completed(futures):  # type: ignore[no-untyped-call,unused-ignore]
+            yield places[future.key], future.result()
 
 
-def _write(folder: Path, found: list[PointResult]) -> None:
-    import msgspec
-
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "sweep.json").write_text(json.dumps(msgspec.to_builtins(found), indent=1))
-    measured = sorted({name for point in found for name in point.summary})
-    with (folder / "sweep.csv").open("w", newline="") as file:
-        writer = csv.writer(file)
-        parts = (f"{name}{part}" for name in measured for part in ("", "_ci95"))
-        writer.writerow([*found[0].at, *parts])
-        for point in found:
-            means = [point.summary.get(name) for name in measured]
-            cells = [cell for m in means for cell in ((m.mean, m.ci95) if m else (None, None))]
-            writer.writerow([*point.at.values(), *cells])
-
-
-def _show(found: list[PointResult], folder: Path, options: argparse.Namespace) -> None:
+def _show(found: list[PointResult], sweep: SweepDirectory, options: argparse.Namespace) -> None:
     from rich.table import Table
 
-    shown = [m for m in ("rounds", "slots", "regret", "data_messages") if m in found[0].summary]
-    table = Table(*found[0].at, "status", *shown, box=None)
-    for point in found:
-        means = [point.summary.get(name) for name in shown]
-        cells = ["" if mean is None else f"{mean.mean:,.0f}" for mean in means]
-        table.add_row(*point.at.values(), ", ".join(sorted(set(point.statuses))), *cells)
+    from posse.results import words
+
+    measures = ("rounds", "slots", "regret", "data_messages")
+    shown = [m for m in measures if any(m in one.summary for one in found)]
+    axes = [key.rpartition(".")[2] for key in found[0].at]
+    table = Table(*axes, "answer", "right", "status", *shown, box=None)
+    for one in found:
+        means = [one.summary.get(name) for name in shown]
+        cells = ["" if mean is None else words.mean_said(mean) for mean in means]
+        table.add_row(*map(str, one.at.values()), *_answer(one), *cells)
     console = volume.closing(options)
     console.print(table)
-    console.print(f"written to {folder}")
+    console.print(f"written to {sweep.folder}; posse report {sweep.folder} draws it")
+
+
+def _answer(one: PointResult) -> tuple[str, str, str]:
+    """The commonest answer, how often it was right, and how the runs ended."""
+    arms = Counter(arm for arm in one.best_arms if arm is not None).most_common(1)
+    said = ", ".join(f"arm {arm}" + f" in {n} of {one.runs}" * (n < one.runs) for arm, n in arms)
+    right = one.summary.get("right")
+    statuses = Counter(one.statuses).most_common()
+    ended = ", ".join(f"{status} {n}" if len(statuses) > 1 else status for status, n in statuses)
+    failed = f"failed after {one.runs} runs" if one.runs else "failed"
+    return (
+        said or "–",
+        f"{right.mean * right.n:.0f} of {right.n}" if right is not None else "–",
+        ended if one.failure is None else failed,
+    )

@@ -3,7 +3,7 @@
 Runs, sweeps and the papers' experiments are batches; they differ in what does the work.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -35,7 +35,7 @@ class Done(Generic[T]):
     before: bool = False
 
 
-def carry_out(pieces: Sequence[Piece[A, T]], work: Work[A, T]) -> Iterator[Done[T]]:
+def carry_out(pieces: Sequence[Piece[A, T]], work: Work[A, T]) -> Generator[Done[T], None, None]:
     """First the pieces that are kept, then the others as they end; each is kept by then.
 
     `work` is not called if nothing is missing.

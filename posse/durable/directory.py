@@ -28,9 +28,6 @@ RESULT = "result.json"
 FAILURE = "failure.json"
 KEPT = "kept"
 
-_ROOM = 1 << 20
-"""Bytes that must fit onto the disk before anything starts."""
-
 
 class RunDirectory:
     """One directory per series of runs; the same series goes on in it where it stopped.
@@ -76,9 +73,6 @@ class RunDirectory:
         text = tomli_w.dumps(_without_none(msgspec.to_builtins(self._plan.spec)))
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            room = self.path / ".room"
-            whole.write(room, bytes(_ROOM))
-            room.unlink()
             whole.write(self.path / SPECIFICATION, text)
         except OSError as error:
             raise InputError(f"{self.path} cannot be written: {error.strerror}") from None

@@ -6,6 +6,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from posse.errors import InputError
+
+_ROOM = 1 << 20
+"""Bytes that must fit onto the disk before anything starts."""
+
 
 @contextmanager
 def opened(path: Path) -> Iterator[IO[str]]:
@@ -33,6 +38,16 @@ def write(path: Path, content: str | bytes) -> None:
             file.write(content)
         else:
             file.buffer.write(content)  # type: ignore[attr-defined]
+
+
+def require_room(folder: Path) -> None:
+    """`InputError` if nothing can be written into a folder: it is not ours, or its disk is full."""
+    room = folder / ".room"
+    try:
+        write(room, bytes(_ROOM))
+        room.unlink()
+    except OSError as error:
+        raise InputError(f"{folder} cannot be written: {error.strerror}") from None
 
 
 def _sync(folder: Path) -> None:

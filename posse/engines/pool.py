@@ -25,7 +25,7 @@ def on_all_cores(
     workers = min(jobs or os.cpu_count() or 1, len(items))
     if workers <= 1:
         for place, item in enumerate(items):
-            yield place, _outcome(work, item)
+            yield place, outcome(work, item)
         return
     # every run has one thread: the cores are taken by the runs
     os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
@@ -35,7 +35,7 @@ def on_all_cores(
         try:
             # not `map`, which cancels what is left when it is interrupted: the pool then fails
             # loudly over work that is both cancelled and lost
-            places = {pool.submit(_outcome, work, item): n for n, item in enumerate(items)}
+            places = {pool.submit(outcome, work, item): n for n, item in enumerate(items)}
             for future in as_completed(places):
                 yield places.pop(future), future.result()
         except BrokenProcessPool:
@@ -48,7 +48,8 @@ def on_all_cores(
             raise
 
 
-def _outcome(work: Callable[[A], B], item: A) -> B | PosseError:
+def outcome(work: Callable[[A], B], item: A) -> B | PosseError:
+    """What comes of `work(item)`: what it gives, or what it says it cannot do."""
     try:
         return work(item)
     except PosseError as error:

@@ -1,6 +1,6 @@
 """What a series of runs turned out to be; the one document that `posse run --json` prints."""
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -11,11 +11,18 @@ from posse.results.means import Mean, means
 from posse.results.notebook import html
 from posse.results.record import RunRecord
 
+Links = Literal["local", "keys", "insecure"]
+"""All on this machine; CURVE on every link; on several machines without it."""
+
+NO_KEYS = (
+    "insecure: the links had no keys; whoever reached them could join, read and change messages"
+)
+
 
 class Result(msgspec.Struct, kw_only=True):
     """A series of runs of one specification; `network` tells of the first run's.
 
-    `links`: "local" (all on this machine), "keys" (CURVE on every link) or "insecure".
+    `links`: what protected them.
     """
 
     system: str
@@ -24,7 +31,7 @@ class Result(msgspec.Struct, kw_only=True):
     seed: int
     runs: list[RunRecord]
     specification: dict[str, Any]
-    links: str = "local"
+    links: Links = "local"
     network: NetworkFacts = msgspec.field(default_factory=NetworkFacts)
     warnings: list[str] = []
 

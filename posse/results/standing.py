@@ -25,6 +25,12 @@ class Standing:
     finished: int
     log: Log
 
+    @property
+    def share(self) -> float:
+        """How much of the run is done, where that is known: the horizon's slots. Else 0."""
+        horizon = getattr(self.parameters, "horizon", None) if self.clock == "slots" else None
+        return min(self.now / horizon, 1.0) if horizon else 0.0
+
     def time(self, unit: str = "slot") -> str:
         """How far the run is; a `unit` is one step of lockstep clocks."""
         if self.clock == "wall":

@@ -18,7 +18,7 @@ def rows(runs: Sequence[RunRecord], warnings: Sequence[str]) -> list[tuple[str, 
     said = [("found", _found(runs))]
     last = runs[-1]
     said += [
-        (measure.name, f"{_mean(summary[measure.name])} ({measure.counts(last)})")
+        (measure.name, f"{mean_said(summary[measure.name])} ({measure.counts(last)})")
         for measure in (ROUNDS, SLOTS, PULLS, REGRET)
         if measure.name in summary
     ]
@@ -45,7 +45,7 @@ def rows(runs: Sequence[RunRecord], warnings: Sequence[str]) -> list[tuple[str, 
         gone = ", ".join(f"agent {n} ({why})" for n, why in sorted(dismissed))
         said.append(("dismissed", gone))
     said += [("warning", warning) for warning in warnings]
-    said.append(("time", f"{_mean(summary['elapsed_seconds'], 2)} s a run"))
+    said.append(("time", f"{mean_said(summary['elapsed_seconds'], 2)} s a run"))
     return said
 
 
@@ -70,13 +70,14 @@ def _traffic(summary: dict[str, Mean]) -> str:
     if "data_messages" not in summary:
         return "not known here: in the field nobody reports what agents send each other"
     return (
-        f"{_mean(summary['data_messages'])} data messages, "
-        f"{_mean(summary['data_payload_bytes'])} payload bytes; "
-        f"{_mean(summary['control_messages'])} control messages"
+        f"{mean_said(summary['data_messages'])} data messages, "
+        f"{mean_said(summary['data_payload_bytes'])} payload bytes; "
+        f"{mean_said(summary['control_messages'])} control messages"
     )
 
 
-def _mean(metric: Mean, digits: int = 0) -> str:
+def mean_said(metric: Mean, digits: int = 0) -> str:
+    """A mean and, of several, its spread."""
     spread = f" ± {metric.ci95:,.{digits}f}" if metric.ci95 is not None else ""
     return f"{metric.mean:,.{digits}f}{spread}"
 

@@ -1,6 +1,7 @@
 """The run file as plain data: what may stand in it, whatever the system."""
 
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -73,33 +74,50 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return lay_out(self.topology, self.agents.count, self.seed, run, self.base)
 
 
-def read(path: str | Path, overrides: list[str] | None = None) -> dict[str, Any]:
-    """A run file as plain data, not yet checked; `overrides` are "path=value"."""
+Override = str | tuple[str, Any]
+"""A key and its value, as "path=value" or apart; "path=" takes the key away."""
+
+
+def read(path: str | Path, overrides: Sequence[Override] = ()) -> dict[str, Any]:
+    """A run file as plain data, not yet checked."""
     try:
         raw = tomllib.loads(Path(path).read_text())
     except OSError as error:
         raise SpecError(str(path), f"cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SpecError(str(path), f"is not TOML: {error}") from None
-    for override in overrides or []:
-        _override(raw, override)
+    for override in overrides:
+        key, value = _split(override) if isinstance(override, str) else override
+        put(raw, key, value)
     raw.setdefault("base", str(Path(path).resolve().parent))
     return raw
 
 
-def _override(raw: dict[str, Any], override: str) -> None:
-    """Apply "a.b=value" to plain data; the value is TOML, or else a string."""
+def _split(override: str) -> tuple[str, Any]:
+    """Key and value of "a.b=value"; of "a.b=" None."""
     path, equals, text = override.partition("=")
     if not equals:
         raise SpecError("--set", f"'{override}' is not path=value")
+    return path, parsed(text) if text.strip() else None
+
+
+def parsed(text: str) -> Any:
+    """A value as TOML has it, or else a string."""
     try:
-        value = tomllib.loads(f"value = {text}")["value"]
+        return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
-        value = text
+        return text
+
+
+def put(raw: dict[str, Any], path: str, value: Any) -> None:
+    """Set the key "a.b" of plain data; None takes it away."""
     *parents, last = path.strip().split(".")
     table = raw
     for name in parents:
         table = table.setdefault(name, {})
         if not isinstance(table, dict):
             raise SpecError(path, f"'{name}' is not a table")
-    table[last] = value
+    if value is None:
+        table.pop(last, None)
+    else:
+        table[last] = value

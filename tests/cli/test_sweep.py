@@ -1,15 +1,20 @@
 """posse sweep, here and on a Dask cluster."""
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from posse.cli import sweep
 from posse.cli.main import main
 from posse.errors import SpecError
+from posse.report.read import read
+from tests.support import halting
+from tests.support.remote import PATIENCE
 
 SWEEP = """
 system = "dp-mase"
@@ -39,7 +44,7 @@ def test_a_sweep_is_the_runs_of_its_points(
     command = [sys.executable, "-P", "-m", "posse", "sweep", str(sweep_file), *over]
     rows = json.loads(subprocess.check_output([*command, "--json", "--out", str(out)]))
     assert [row["at"] for row in rows] == [
-        {"parameters.epsilon": e, "seed": s} for e in ("0.5", "1.0") for s in ("1", "2")
+        {"parameters.epsilon": e, "seed": s} for e in (0.5, 1.0) for s in (1, 2)
     ]
     alone = ["run", str(sweep_file), "--set", "parameters.epsilon=0.5", "--seed", "2", "--json"]
     assert main([*alone, "--engine", "memory", "--out", str(tmp_path / "alone")]) == 0
@@ -47,6 +52,113 @@ def test_a_sweep_is_the_runs_of_its_points(
     for metric in ("rounds", "pulls", "regret", "data_messages"):
         assert rows[1]["summary"][metric] == single[metric]
     assert len((out / "sweep.csv").read_text().splitlines()) == 5
+    again = read(out / "epsilon=0.5,seed=2")
+    assert again.failure is None
+    assert [run.best_arm for run in again.runs] == rows[1]["best_arms"] == [0, 0]
+    assert rows[1]["directory"] == "epsilon=0.5,seed=2"
+    assert json.loads((out / "sweep.json").read_text()) == rows
+
+
+def test_values_keep_their_types() -> None:
+    assert sweep.points(["a=1,2.5,true,word", "b=x"]) == [
+        {"a": value, "b": "x"} for value in (1, 2.5, True, "word")
+    ]
+    assert sweep.points(["a=1,2.5,true"]) == [{"a": value} for value in (1, 2.5, True)]
+    assert sweep.points(["arms.means=[0.9,0.1],[0.8,0.2]"]) == [
+        {"arms.means": means} for means in ([0.9, 0.1], [0.8, 0.2])
+    ]
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_sweep_that_is_ended_goes_on(tmp_path: Path, how: int) -> None:
+    halting.prepare(tmp_path)
+    command = ["sweep", "run.toml", "--over", "parameters.epsilon=2.0,4.0", "--repeat", "2"]
+    process = halting.start(tmp_path, *command, "--out", "out")
+    workers = psutil.Process(process.pid).children(recursive=True)
+    process.send_signal(how)
+    _, said = process.communicate(timeout=PATIENCE)
+    assert not psutil.wait_procs(workers, timeout=PATIENCE)[1]
+    assert "Traceback" not in said
+    if how == signal.SIGINT:
+        assert process.returncode == 130
+        assert "the same command with --out out goes on from it" in said
+    again = halting.finish(tmp_path, *command, "--out", "out")
+    assert again.returncode == 0, again.stderr
+    assert halting.finish(tmp_path, *command, "--out", "whole").returncode == 0
+    for point in ("epsilon=2.0", "epsilon=4.0"):
+        assert halting.result(tmp_path / "out" / point) == halting.result(
+            tmp_path / "whole" / point
+        )
+
+
+FAILING = """
+from pathlib import Path
+
+class Arms:
+    def __init__(self, agent, agents, seed):
+        self.ill = agents == 7 and Path(__file__).with_name("ill").exists()
+
+    def pull(self, arm, count):
+        if self.ill:
+            raise OSError("ill")
+        return [float(arm == 0)] * count
+"""
+
+
+def test_one_failing_point_does_not_end_a_sweep(
+    run_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = run_file.parent
+    (folder / "failing.py").write_text(FAILING)
+    (folder / "ill").touch()
+    arms = 'arms={kind="python",target="failing:Arms",count=2}'
+    command = ["sweep", "ride.toml", "--set", arms, "--over", "agents.count=6,7,8", "--jobs", "1"]
+    assert main([*command, "--out", "out"]) == 3
+    said = capsys.readouterr()
+    assert "posse: count=7: agent" in said.err.replace("agents.count", "count")
+    assert "posse: 1 of 3 points failed; the same command with --out out tries them" in said.err
+    rows = json.loads((folder / "out/sweep.json").read_text())
+    assert [(row["runs"], row["failure"] is None) for row in rows] == [
+        (2, True), (0, False), (2, True)
+    ]  # fmt: skip
+    (folder / "ill").unlink()
+    assert main([*command, "--out", "out", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["runs"] for row in rows] == [2, 2, 2]
+    assert not (folder / "out/agents.count=7/failure.json").exists()
+
+
+def test_as_processes_a_sweep_is_the_same(sweep_file: Path, tmp_path: Path, capsys) -> None:
+    command = ["sweep", str(sweep_file), "--over", "parameters.epsilon=1.0,2.0", "--json"]
+    assert main([*command, "--out", str(tmp_path / "memory")]) == 0
+    memory = json.loads(capsys.readouterr().out)
+    assert main([*command, "--engine", "processes", "--out", str(tmp_path / "processes")]) == 0
+    processes = json.loads(capsys.readouterr().out)
+    for one, other in zip(memory, processes, strict=True):
+        for measure in ("rounds", "pulls", "regret", "data_messages"):
+            assert one["summary"][measure] == other["summary"][measure]
+
+
+def test_a_system_is_swept_without_what_it_has_no_place_for(
+    sweep_file: Path, tmp_path: Path, capsys
+) -> None:
+    out = tmp_path / "out"
+    over = ["--over", "system=dp-mase,mase", "--out", str(out)]
+    assert main(["sweep", str(sweep_file), *over]) == 0
+    said = capsys.readouterr()
+    assert "parameters.epsilon is left out: mase has no place for it" in said.err
+    for word in ("dp-mase", "arm 0", "2 of 2", "identified", " ± "):
+        assert word in said.out
+    assert read(out / "system=mase").spec.parameters == {}
+
+
+def test_a_sweep_does_not_go_into_a_runs_directory(
+    sweep_file: Path, tmp_path: Path, capsys
+) -> None:
+    out = str(tmp_path / "out")
+    assert main(["run", str(sweep_file), "--engine", "memory", "--out", out]) == 0
+    assert main(["sweep", str(sweep_file), "--over", "seed=1,2", "--out", out]) == 2
+    assert "holds a run; name another folder for a sweep" in capsys.readouterr().err
 
 
 def test_a_wrong_point_starts_nothing(sweep_file: Path, tmp_path: Path) -> None:

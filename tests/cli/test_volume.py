@@ -58,7 +58,7 @@ def test_quiet_says_what_is_wrong(capsys):
 def test_verbose_says_each_run_as_it_ends(line, capsys):
     assert main(line.split()) == 0
     said = capsys.readouterr()
-    lines = [row for row in said.err.splitlines() if row.startswith("run ")]
+    lines = sorted(row for row in said.err.splitlines() if row.startswith("run "))
     assert [row.split(":")[0] for row in lines] == ["run 1 of 2", "run 2 of 2"]
     assert "status='identified', best_arm=0, right=True" in lines[0]
     assert "found" in said.out

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from posse import api
 from posse.cli import summary as closing
 from posse.cli.main import main
 from posse.durable.directory import RunDirectory
@@ -326,7 +325,7 @@ def test_a_result_of_the_field_is_written_and_reported(
 ) -> None:
     pytest.importorskip("matplotlib", reason="matplotlib is not installed (extra: report)")
     spec = field(system, rewards)
-    result = api.result(spec, [captured(spec)[0]])
+    result = spec.result([captured(spec)[0]])
     where = tmp_path / "out"
     RunDirectory(where, spec).open().complete(result)
     written = json.loads((where / "result.json").read_text())

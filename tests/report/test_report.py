@@ -302,7 +302,7 @@ def large(path, agents=200, points=100_000):
         )
         for run in range(runs)
     ]
-    RunDirectory(path, checked).open().complete(api.result(checked, records))
+    RunDirectory(path, checked).open().complete(checked.result(records))
     return path
 
 

@@ -93,3 +93,12 @@ def test_junk_is_a_spec_error_or_a_specification(path: str, value: Any) -> None:
         prepare(changed(path, value))
     except SpecError as error:
         assert "\n" not in str(error) or "\n" in repr(value)
+
+
+def test_an_override_without_a_value_takes_the_key_away(tmp_path: Path) -> None:
+    path = tmp_path / "run.toml"
+    path.write_text('seed = 3\n[parameters]\nepsilon = 1.0\n[topology]\nkind = "ring"\n')
+    raw = read(path, ["parameters.epsilon=", "topology=", "absent.key=", "seed = "])
+    assert raw == {"parameters": {}, "absent": {}, "base": str(tmp_path)}
+    assert read(path, ['seed=""'])["seed"] == ""
+    assert read(path, [("parameters.epsilon", [1, 2])])["parameters"] == {"epsilon": [1, 2]}

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from posse import api
 from posse.engines import memory
 from posse.plan import prepare
 
@@ -78,7 +77,7 @@ def taken(run: dict[str, Any]) -> dict[str, Any]:
         wire.update(struct.pack("<iiI", source, target, len(frame)) + frame)
 
     records = [memory.run(spec, number, tap=hear) for number in (0, 1)]
-    document = api.result(spec, records).document()
+    document = spec.result(records).document()
     parts = dict(_parts(document))
     return {
         "frames": frames,

@@ -1,0 +1,117 @@
+"""What a sweep leaves behind: a run directory per point, and one table of them all."""
+
+import csv
+import json
+import re
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from posse.durable import whole
+from posse.durable.batch import Piece
+from posse.durable.directory import SPECIFICATION, RunDirectory
+from posse.errors import InputError, PosseError
+from posse.plan import Plan
+from posse.results.point import PointResult, point
+from posse.results.record import RunRecord
+
+SWEEP = "sweep.json"
+TABLE = "sweep.csv"
+
+At = dict[str, Any]
+"""The swept keys and their values."""
+
+Task = tuple[int, int]
+"""A point, by its place, and the number of a run."""
+
+
+class SweepPoint:
+    """One point while its runs end."""
+
+    def __init__(self, folder: Path, at: At, plan: Plan) -> None:
+        self.at = at
+        self.plan = plan
+        self.directory = RunDirectory(folder / name(at), plan)
+        self._found: dict[int, RunRecord] = {}
+        self._failure: str | None = None
+        self._missing = plan.spec.repeat
+
+    def take(self, number: int, outcome: RunRecord | PosseError) -> PointResult | None:
+        """What came of a run; if it was the last, what came of the point, which is written."""
+        self._missing -= 1
+        if isinstance(outcome, PosseError):
+            self._failure = self._failure or str(outcome)
+        else:
+            self._found[number] = outcome
+        return self._close() if not self._missing else None
+
+    def give_up(self, reason: str) -> PointResult | None:
+        """The sweep ends before the point does; None if nothing of it was done."""
+        if not self._found:
+            return None
+        self._failure = self._failure or reason
+        return self._close()
+
+    def _close(self) -> PointResult:
+        runs = [self._found[number] for number in sorted(self._found)]
+        if self._failure is None:
+            self.directory.complete(self.plan.result(runs))
+        else:
+            self.directory.fail(self._failure, runs)
+        self._found = {}
+        return point(self.at, self.directory.path.name, runs, self._failure)
+
+
+class SweepDirectory:
+    """`sweep.json` and `sweep.csv` say what came of the points; each has a directory of its own.
+
+    A point's directory is that of `posse run`, and is found again by the point's values.
+    """
+
+    def __init__(self, folder: Path, points: Sequence[tuple[At, Plan]]) -> None:
+        self.folder = folder
+        self.points = [SweepPoint(folder, at, plan) for at, plan in points]
+
+    def open(self) -> None:
+        """Make the points' directories; `InputError` if one holds another run."""
+        if (self.folder / SPECIFICATION).exists():
+            raise InputError(f"{self.folder} holds a run; name another folder for a sweep")
+        for one in self.points:
+            one.directory.open()
+
+    def pieces(self) -> list[Piece[Task, RunRecord]]:
+        """Every run of every point."""
+        return [
+            Piece((place, piece.task), piece.name, piece.store)
+            for place, one in enumerate(self.points)
+            for piece in one.directory.pieces()
+        ]
+
+    def write(self, found: Sequence[PointResult]) -> None:
+        """The tables of these points."""
+        whole.write(self.folder / SWEEP, json.dumps(msgspec.to_builtins(found), indent=1))
+        measured = sorted({measure for one in found for measure in one.summary})
+        with whole.opened(self.folder / TABLE) as file:
+            writer = csv.writer(file)
+            parts = (f"{measure}{part}" for measure in measured for part in ("", "_ci95"))
+            writer.writerow([*self.points[0].at, "runs", "status", *parts])
+            for one in found:
+                means = [one.summary.get(measure) for measure in measured]
+                cells = [cell for m in means for cell in ((m.mean, m.ci95) if m else (None, None))]
+                status = " ".join(dict.fromkeys(one.statuses)) if one.failure is None else "failed"
+                writer.writerow([*one.at.values(), one.runs, status, *cells])
+
+
+def name(at: At) -> str:
+    """The directory of a point: its keys and values, as far as a name may have them."""
+    said = ",".join(f"{key.removeprefix('parameters.')}={value}" for key, value in at.items())
+    plain = re.sub(r"[^\w.,=+-]+", "_", said)[:100]
+    return plain if plain == said else f"{plain}-{sha256(said.encode()).hexdigest()[:8]}"
+
+
+def read(folder: Path) -> list[PointResult]:
+    """The points of a sweep; raises `ValueError` if this is not what posse wrote."""
+    return msgspec.convert(json.loads((folder / SWEEP).read_text("utf-8")), list[PointResult])

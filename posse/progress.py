@@ -1,0 +1,185 @@
+"""How far long work is, and how long it may still take: one line, whatever the work."""
+
+import math
+import sys
+import threading
+import time
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from posse.hosts.coordinator import CoordinatorHost
+from posse.plan import Plan
+
+_LOOK = 0.1
+"""Seconds between looks into a run that goes on."""
+
+
+class Screen(Protocol):
+    """Where the line is shown; `every`: seconds between two of them."""
+
+    every: float
+
+    def show(self, line: str) -> None:
+        """In place of the line before."""
+
+    def say(self, line: str) -> None:
+        """For good."""
+
+    def close(self) -> None:
+        """Nothing moves any more."""
+
+
+class Nowhere:
+    """Nothing is shown."""
+
+    every = math.inf
+
+    def show(self, line: str) -> None:
+        """See `Screen`."""
+
+    def say(self, line: str) -> None:
+        """See `Screen`."""
+
+    def close(self) -> None:
+        """See `Screen`."""
+
+
+class Notebook:
+    """One line below the cell, that moves; nothing of work that ends within two seconds."""
+
+    every = 0.5
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._handle: Any = None
+
+    def show(self, line: str) -> None:
+        """See `Screen`."""
+        shown = {"text/plain": line}
+        if self._handle is not None:
+            self._handle.update(shown, raw=True)
+        elif time.monotonic() - self._began > 2:
+            from IPython.display import display  # noqa: PLC0415
+
+            self._handle = display(shown, raw=True, display_id=True)
+
+    def say(self, line: str) -> None:
+        """See `Screen`."""
+        print(line)
+
+    def close(self) -> None:
+        """See `Screen`."""
+        if self._handle is not None:
+            self._handle.update({"text/plain": ""}, raw=True)
+
+
+def of_notebook() -> Screen:
+    """The screen of a notebook if this is one; else nothing is shown: the caller's is not ours."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return Notebook() if hasattr(shell, "kernel") else Nowhere()
+
+
+class Progress:
+    """Counts `total` pieces of work as they end; a context in which the line moves.
+
+    It moves by itself, also while nothing ends: `name · 3 of 10 runs · what goes on · 2 min left`.
+    """
+
+    def __init__(self, name: str, total: int, screen: Screen, unit: str = "runs") -> None:
+        self._name = name
+        self._total = total
+        self._unit = unit
+        self._screen = screen
+        self._before = self._done = self._failed = 0
+        self._inside = ""
+        self._share = 0.0
+        self._began = time.monotonic()
+        self._ended = threading.Event()
+        self._ticker = threading.Thread(target=self._tick, daemon=True)
+
+    def __enter__(self) -> Self:
+        if self._screen.every < math.inf:
+            self._ticker.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self._ended.set()
+        if self._ticker.is_alive():
+            self._ticker.join()
+        self._screen.close()
+
+    def done(self, *, before: bool = False, failed: bool = False) -> None:
+        """A piece has ended, or had ended `before`."""
+        self._before += before
+        self._done += not before
+        self._failed += failed
+        self.inside("")
+
+    def inside(self, what: str, share: float = 0.0) -> None:
+        """What goes on in the piece under way, and how much of it is done, if that is known."""
+        self._inside, self._share = what, share
+
+    def say(self, line: str) -> None:
+        """A sentence that stays."""
+        self._screen.say(line)
+
+    @property
+    def line(self) -> str:
+        """The line as it would be now."""
+        ended = self._before + self._done
+        counted = f"{ended} of {self._total} {self._unit}" if self._total > 1 else ""
+        before = f"{self._before} from before" if self._before else ""
+        failed = f"{self._failed} failed" if self._failed else ""
+        parts = (self._name, counted, before, failed, self._inside, self._left())
+        return " · ".join(part for part in parts if part)
+
+    def _left(self) -> str:
+        done = self._done + self._share
+        left = self._total - self._before - done
+        if not done or left <= 0:
+            return ""
+        return f"about {duration((time.monotonic() - self._began) * left / done)} left"
+
+    def _tick(self) -> None:
+        while not self._ended.wait(self._pause()):
+            self._screen.show(self.line)
+
+    def _pause(self) -> float:
+        """The longer the work, the rarer a line that stays."""
+        if self._screen.every < 1:
+            return self._screen.every
+        return max(self._screen.every, 0.05 * (time.monotonic() - self._began))
+
+
+class RunProgress(Progress):
+    """Of the runs of a plan, where each can be looked into."""
+
+    def __init__(self, plan: Plan, screen: Screen) -> None:
+        super().__init__(plan.spec.system, plan.spec.repeat, screen)
+        self._agents = plan.spec.agents.count
+        self._says = plan.system.results.progress
+        self._look_at = 0.0
+
+    def joined(self, agents: int) -> None:
+        """An agent joined; so many are here now."""
+        if agents < self._agents:
+            self.inside(f"agents up {agents}/{self._agents}")
+
+    def observe(self, host: CoordinatorHost) -> None:
+        """A message arrived."""
+        if (now := time.monotonic()) >= self._look_at:
+            self._look_at = now + _LOOK
+            standing = host.standing()
+            self.inside(" · ".join(self._says(standing)), standing.share)
+
+
+def duration(seconds: float) -> str:
+    """Seconds as a person says them."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,153 @@
+"""The line that moves: what it counts, what it says of the time left, and where it is shown."""
+
+import argparse
+import io
+import sys
+import types
+
+import pytest
+
+from posse import api, progress
+from posse.cli import progress as shown
+from posse.plan import prepare
+from posse.progress import Notebook, Nowhere, Progress, RunProgress, duration, of_notebook
+from tests.support.cluster import SPEC
+
+
+class Clock:
+    """Time that stands still until a test moves it."""
+
+    now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(progress, "time", clock)
+    return clock
+
+
+def test_it_counts_and_says_what_is_left(clock: Clock) -> None:
+    line = Progress("sweep", 10, Nowhere())
+    assert line.line == "sweep · 0 of 10 runs"
+    line.done(before=True)
+    line.done(before=True)
+    assert line.line == "sweep · 2 of 10 runs · 2 from before"
+    clock.now += 30
+    line.done()
+    line.done(failed=True)
+    # 15 s each, 6 are left
+    assert line.line == "sweep · 4 of 10 runs · 2 from before · 1 failed · about 90 s left"
+    line.inside("slot 50 of 100", 0.5)
+    assert line.line.endswith("1 failed · slot 50 of 100 · about 66 s left")
+    for _ in range(6):
+        line.done()
+    assert line.line == "sweep · 10 of 10 runs · 2 from before · 1 failed"
+
+
+def test_a_single_run_says_what_is_left_where_its_horizon_is_known(clock: Clock) -> None:
+    spec = {
+        "system": "tdfs-ucb",
+        "agents": {"count": 2},
+        "arms": SPEC["arms"],
+        "parameters": {"horizon": 400},
+        "engine": {"kind": "memory"},
+    }
+    lines = []
+    plan = prepare(spec)
+    watch = RunProgress(plan, Nowhere())
+
+    def observe(host) -> None:
+        clock.now += 1.0
+        watch.observe(host)
+        lines.append(watch.line)
+
+    api.run(plan, observe=observe)
+    assert any("of 400" in line and line.endswith("left") for line in lines)
+    assert lines[0].startswith("tdfs-ucb · ")
+
+
+def test_durations() -> None:
+    assert [duration(s) for s in (0.4, 99, 100, 5999, 7200)] == [
+        "0 s", "99 s", "2 min", "100 min", "2.0 h",
+    ]  # fmt: skip
+
+
+class Patient:
+    """A screen that says when it was shown something."""
+
+    every = 0.001
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.closed = False
+
+    def show(self, line: str) -> None:
+        self.lines.append(line)
+
+    def say(self, line: str) -> None:
+        self.lines.append(line)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_it_moves_while_nothing_ends_and_stops_at_the_end() -> None:
+    screen = Patient()
+    with Progress("run", 2, screen):
+        while len(screen.lines) < 3:
+            pass
+    assert screen.closed
+    seen = len(screen.lines)
+    assert set(screen.lines) == {"run · 0 of 2 runs"}
+    assert len(screen.lines) == seen
+
+
+def test_where_a_command_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def options(*, quiet: bool) -> argparse.Namespace:
+        return argparse.Namespace(quiet=quiet, verbose=False)
+
+    assert isinstance(shown.screen(options(quiet=True)), Nowhere)
+    assert isinstance(shown.screen(options(quiet=False)), shown.Lines)
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    moving = shown.screen(options(quiet=False))
+    assert isinstance(moving, shown.Terminal)
+    moving.show("run · 1 of 2 runs")
+    moving.close()
+    assert "1 of 2 runs" in sys.stderr.getvalue()
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_notebook_shows_it_and_a_script_does_not(
+    monkeypatch: pytest.MonkeyPatch, clock: Clock
+) -> None:
+    assert isinstance(of_notebook(), Nowhere)
+    handle = types.SimpleNamespace(shown=[])
+    handle.update = lambda data, raw: handle.shown.append(data["text/plain"])
+
+    def display(data, raw, display_id):
+        handle.shown.append(data["text/plain"])
+        return handle
+
+    ipython = types.ModuleType("IPython")
+    ipython.get_ipython = lambda: types.SimpleNamespace(kernel=1)  # type: ignore[attr-defined]
+    inner = types.ModuleType("IPython.display")
+    inner.display = display  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.setitem(sys.modules, "IPython.display", inner)
+    screen = of_notebook()
+    assert isinstance(screen, Notebook)
+    screen.show("soon over")
+    assert handle.shown == []
+    clock.now += 3
+    screen.show("1 of 2")
+    screen.show("2 of 2")
+    screen.close()
+    assert handle.shown == ["1 of 2", "2 of 2", ""]
