@@ -8,7 +8,7 @@ import zmq
 from zmq.utils.monitor import recv_monitor_message
 
 from posse.engines.selector import Selector
-from posse.engines.sockets import HANDSHAKE_FAILURES, heartbeat, reconnect, why_failed
+from posse.engines.sockets import HANDSHAKE_FAILURES, HANDSHAKE_MS, heartbeat, reconnect, why_failed
 from posse.hosts.agent_setup import AgentSetup
 from posse.log import LOG
 from posse.security.keys import Pair
@@ -22,11 +22,6 @@ at which we are told of it."""
 
 _MOST_STRANGERS = 1_000
 """Keys that are remembered, so that each is named once."""
-
-HANDSHAKE_MS = 10_000
-"""How long a neighbour may take to let us in before we knock again. With keys that is three round
-trips and more, 6 s where each way takes one. One that was not told of us yet is silent, and answers
-as soon as it is (`Authenticator`); ZeroMQ's own patience is half a minute."""
 
 
 class Guard:

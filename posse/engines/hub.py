@@ -93,8 +93,8 @@ class Hub:
         self._deaths: list[Died] = []
         self._bury_at = math.inf
         self._host: CoordinatorHost | None = None
-        router = (bind, deadline, _LOOK, keys)
-        rank_of = self.lobby.roster.rank_of
+        router = (bind, deadline, _LOOK, keys, agents, roster.taken)
+        rank_of = roster.rank_of
         self._router = Router(*router) if tap is None else TappedRouter(tap, rank_of, *router)
         self.endpoint = self._router.endpoint
         members = self.lobby.roster.members
@@ -103,7 +103,6 @@ class Hub:
         os.set_blocking(self._woken, False)
         self._selector = Selector()
         self._selector.watch(self._woken, self._interrupted)
-        self._selector.watch(self._router.monitor, self._connections)
 
     def watch(self, fd: int, describe: Callable[[], Died]) -> None:
         """When `fd` is readable ask `describe` who died."""
@@ -139,7 +138,7 @@ class Hub:
 
     def carry(self, host: CoordinatorHost) -> RunRecord:
         """Carry the host's frames until its run is complete."""
-        self._router.socket_bytes.begin()
+        self._router.door.begin()
         self._host = host
         self.lobby.carry(host, time.monotonic())
         try:
@@ -155,7 +154,7 @@ class Hub:
         assert record is not None
         record.refused = dict(self.lobby.refused + host.refused)
         self.lobby.refused.clear()
-        record.communication.socket_bytes = self._router.socket_bytes.counted()
+        record.communication.socket_bytes = self._router.door.counted()
         return record
 
     def close(self) -> None:
@@ -213,6 +212,7 @@ class Hub:
                 continue
             look = now + _LOOK
             self._selector.wait(0)
+            self._connections()
             if now >= lobby.timer:
                 self._do(lobby.fire(now))
             if now >= self._probe_at:
@@ -241,6 +241,7 @@ class Hub:
         else:
             data = frame = self._router.frame()
             if data is not None:
+                member.received += len(data)
                 frame = member.session.take(data)
                 if member.session.replies:
                     self._ways[member.rank].answer()

@@ -54,7 +54,7 @@ class Member:
     `arrives_again` whether it has arrived as soon as there is a new one. `resumed` is
     which of the agent's connections this is, `session` the coordinator's end of the link. `host` is
     the address that it joined from, `syncs` how often it asked for the time, `pid` the process of
-    one that was started here while that is up, else 0.
+    one that was started here while that is up, else 0. `received`: bytes taken of what it sent.
     """
 
     rank: int
@@ -68,6 +68,7 @@ class Member:
     pid: int = 0
     last: bytes = b""
     syncs: int = 0
+    received: int = 0
     arrives_again: bool = False
     resumed: int = 0
     session: Session = field(default_factory=Session)
@@ -122,6 +123,10 @@ class Roster:
         """Whose connection this is, None if nobody joined over it."""
         member = self.by_identity.get(identity)
         return None if member is None else member.rank
+
+    def taken(self) -> dict[int, int]:
+        """How many bytes were taken of each agent, by its connection; from any thread."""
+        return {m.connection: m.received for m in list(self.members.values())}
 
     def arrived(self) -> int:
         """How many agents are here."""

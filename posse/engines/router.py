@@ -2,30 +2,36 @@
 
 import errno
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import zmq
-from zmq.utils.monitor import recv_monitor_message
 
+from posse.engines.door import WATCHED, Door
 from posse.engines.events import Closed, Rejected
 from posse.engines.roster import Peer
-from posse.engines.socket_bytes import SocketBytes
-from posse.engines.sockets import HANDSHAKE_FAILURES, configure, heartbeat, sender, why_failed
+from posse.engines.sockets import HANDSHAKE_MS, configure, heartbeat, sender, why_failed
 from posse.errors import PosseError
 from posse.security.keys import CoordinatorKeys
 from posse.security.zap import Authenticator, Verdict, host_of, key_of, serve_with
 
 _MORE = int(zmq.SNDMORE)
-_WATCHED = zmq.EVENT_ACCEPTED | zmq.EVENT_DISCONNECTED | HANDSHAKE_FAILURES
 
 
 class Router:
-    """Where agents connect. With keys only those of the allowlist get as far as a first frame."""
+    """Where agents connect. With keys only those of the allowlist get as far as a first frame.
+
+    `members`: see `Door`.
+    """
 
     def __init__(
-        self, bind: str, deadline: float, patience: float, keys: CoordinatorKeys | None
+        self,
+        bind: str,
+        deadline: float,
+        patience: float,
+        keys: CoordinatorKeys | None,
+        agents: int,
+        members: Callable[[], Mapping[int, int]],
     ) -> None:
-        self.socket_bytes = SocketBytes()
         self._turned_away: deque[tuple[str, str]] = deque()
         self._context = zmq.Context(io_threads=1)
         self._socket: zmq.Socket[bytes] = self._context.socket(zmq.ROUTER)
@@ -33,6 +39,8 @@ class Router:
         configure(self._socket, deadline)
         if not bind.startswith("ipc:"):
             heartbeat(self._socket)
+            self._socket.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
+            self._socket.setsockopt(zmq.RCVHWM, 0)  # see `posse.engines.door`
         self._socket.setsockopt(zmq.RCVTIMEO, int(patience * 1000))
         # without it what is sent to who is gone, or does not read, vanishes in silence
         self._socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
@@ -45,7 +53,8 @@ class Router:
             self._context.term()
             raise PosseError(f"{bind} cannot be bound: {_why_unbound(error)}") from None
         self.endpoint = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
-        self.monitor = self._socket.get_monitor_socket(_WATCHED)
+        self._monitor = self._socket.get_monitor_socket(WATCHED)
+        self.door = Door(self._monitor, agents, members, guarded=not bind.startswith("ipc:"))
 
     def _guard(self, keys: CoordinatorKeys) -> None:
         """Let only keys of the allowlist connect."""
@@ -103,13 +112,11 @@ class Router:
 
     def connections(self) -> Iterator[Closed | Rejected]:
         """What happened to connections: gone, or never let in."""
-        while self.monitor.poll(0):
-            event = recv_monitor_message(self.monitor)
+        for event in self.door.events():
             match event["event"]:
                 case zmq.EVENT_ACCEPTED:
-                    self.socket_bytes.accepted(event["value"])
+                    pass
                 case zmq.EVENT_DISCONNECTED:
-                    self.socket_bytes.disconnected(event["value"])
                     yield Closed(event["value"])
                 case zmq.EVENT_HANDSHAKE_FAILED_AUTH:
                     yield from self._strangers()
@@ -123,6 +130,9 @@ class Router:
                         "and this one none, or it went away",
                     )
 
+        while self.door.refused:
+            yield Rejected(*self.door.refused.popleft())
+
     def _strangers(self) -> Iterator[Rejected]:
         while self._turned_away:
             address, key = self._turned_away.popleft()
@@ -134,9 +144,9 @@ class Router:
 
     def close(self) -> None:
         """Free everything, after what was sent is on its way."""
+        self.door.close()
         self._socket.disable_monitor()
-        self.monitor.close()
-        self.socket_bytes.close()
+        self._monitor.close()
         self._socket.close(linger=500)
         self._context.term()
 

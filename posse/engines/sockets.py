@@ -19,6 +19,11 @@ session goes on."""
 PROBE_EVERY = 1.0
 """Seconds between looks whether what was sent is confirmed."""
 
+HANDSHAKE_MS = 10_000
+"""How long a handshake may take. With keys that is three round trips and more, 6 s where each way
+takes one. An agent that was not told yet of a neighbour is silent, and answers as soon as it is
+(`posse.security.zap`); ZeroMQ's own patience is half a minute."""
+
 CONNECT_BACKLOG = 4_096
 
 HANDSHAKE_FAILURES = (

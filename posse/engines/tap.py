@@ -4,7 +4,7 @@ That is below the sessions: frames of joining, envelopes and what is sent again 
 Where nobody listens none of this is there.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from posse.engines.base import Tap
 from posse.engines.links import Wire
@@ -42,8 +42,10 @@ class TappedRouter(Router):
         deadline: float,
         patience: float,
         keys: CoordinatorKeys | None,
+        agents: int,
+        members: Callable[[], Mapping[int, int]],
     ) -> None:
-        super().__init__(bind, deadline, patience, keys)
+        super().__init__(bind, deadline, patience, keys, agents, members)
         self._tap = tap
         self._rank_of = rank_of
 

@@ -1,0 +1,179 @@
+"""Who must go, of those who are connected: real sockets, and a clock that is moved by hand."""
+
+import os
+import socket
+from collections.abc import Iterator
+
+import pytest
+import zmq
+
+from posse.engines import door
+from posse.engines.door import JOIN_WITHIN, SPARE_PER_HOST, WATCHED, Door
+from tests.support.remote import until
+
+
+class Place:
+    """A ROUTER with its door, and who connects to it."""
+
+    def __init__(self, agents: int = 1) -> None:
+        self.now = 0.0
+        self.members: dict[int, int] = {}
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self.router = self._context.socket(zmq.ROUTER)
+        self._port = self.router.bind_to_random_port("tcp://127.0.0.1")
+        self._monitor = self.router.get_monitor_socket(WATCHED)
+        self.door = Door(
+            self._monitor, agents, lambda: self.members, guarded=False, clock=lambda: self.now
+        )
+        self._raw: list[socket.socket] = []
+        self._dealers: list[zmq.Socket[bytes]] = []
+        self.accepted: list[int] = []
+
+    def connect(self, count: int = 1) -> list[socket.socket]:
+        """Strangers that say nothing, all accepted."""
+        fresh = [socket.create_connection(("127.0.0.1", self._port)) for _ in range(count)]
+        self._raw += fresh
+        until(lambda: self._seen() >= len(self._raw), "connections that are accepted")
+        return fresh
+
+    def dealer(self) -> zmq.Socket[bytes]:
+        """Somebody who speaks ZeroMQ."""
+        dealer = self._context.socket(zmq.DEALER)
+        self._dealers.append(dealer)
+        dealer.setsockopt(zmq.LINGER, 0)
+        dealer.connect(f"tcp://127.0.0.1:{self._port}")
+        until(lambda: self._seen() > len(self._raw), "a connection that is accepted")
+        return dealer
+
+    def _seen(self) -> int:
+        events = list(self.door.events())
+        self.accepted += [e["value"] for e in events if e["event"] == zmq.EVENT_ACCEPTED]
+        return len(self.accepted)
+
+    def look(self) -> list[str]:
+        """Why connections were closed."""
+        self.door.drain()
+        self.door.look(self.now)
+        reasons = [reason for reason, _ in self.door.refused]
+        self.door.refused.clear()
+        return reasons
+
+    def closes(self) -> list[str]:
+        """Why it closed what it must close sooner or later."""
+        why: list[str] = []
+
+        def closed() -> bool:
+            why.extend(self.look())
+            return bool(why)
+
+        until(closed, "that it is closed")
+        return why
+
+    def close(self) -> None:
+        self.door.close()
+        for raw in self._raw:
+            raw.close()
+        for dealer in self._dealers:
+            dealer.close()
+        self.router.disable_monitor()
+        self._monitor.close()
+        self.router.close(0)
+        self._context.term()
+
+
+@pytest.fixture
+def place() -> Iterator[Place]:
+    here = Place()
+    yield here
+    here.close()
+
+
+def is_closed(connection: socket.socket) -> bool:
+    """Whether the other end let go; ZeroMQ greets before."""
+    connection.settimeout(0.01)
+    try:
+        return connection.recv(1_000) == b""
+    except TimeoutError:
+        return False
+    except ConnectionResetError:
+        return True
+
+
+def test_who_does_not_join_in_time_is_closed_and_who_has_joined_is_not(place: Place) -> None:
+    idle, agent = place.connect(2)
+    place.members[place.accepted[1]] = 0
+    assert place.look() == []
+    place.now = JOIN_WITHIN + 0.1
+    assert place.look() == ["idle"]
+    until(lambda: is_closed(idle), "the end of the idle connection")
+    assert place.look() == []
+    assert not is_closed(agent)
+
+
+def test_of_too_many_from_one_address_the_oldest_go(place: Place) -> None:
+    most = 1 + SPARE_PER_HOST
+    connections = []
+    for _ in range(most + 5):
+        connections += place.connect()
+        place.now += 0.01
+    assert place.look() == ["too-many"] * 5
+    until(lambda: all(map(is_closed, connections[:5])), "the end of the oldest")
+    assert not any(map(is_closed, connections[5:]))
+    assert place.look() == []
+
+
+def test_what_a_stranger_sends_is_bounded_however_many_parts_it_has(place: Place) -> None:
+    dealer = place.dealer()
+    for _ in range(40):
+        dealer.send(bytes(64 << 10), zmq.SNDMORE)
+    dealer.send(b"")
+    assert place.closes() == ["too-much"]
+
+
+def test_what_an_agent_sends_and_nobody_took_is_bounded(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(door, "AHEAD", 4 << 20)
+    dealer = place.dealer()
+    fd = place.accepted[0]
+    place.members[fd] = 0
+    assert place.look() == []
+    for _ in range(8):  # what is taken may be as much as it likes
+        dealer.send(bytes(1 << 20))
+        place.router.recv_multipart()
+        place.members[fd] += 1 << 20
+        assert place.look() == []
+    for _ in range(6):
+        dealer.send(bytes(1 << 20), zmq.SNDMORE)
+    dealer.send(b"")
+    assert place.closes() == ["too-much"]
+
+
+def test_without_a_descriptor_for_a_copy_a_connection_is_closed_all_the_same(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none_left(fd: int) -> int:
+        raise OSError(24, "too many open files")
+
+    monkeypatch.setattr(os, "dup", none_left)
+    (idle,) = place.connect()
+    place.now = JOIN_WITHIN + 0.1
+    assert place.look() == ["idle"]
+    until(lambda: is_closed(idle), "the end of the idle connection")
+
+
+def test_bytes_are_the_kernels_own_and_outlive_their_connection(place: Place) -> None:
+    place.connect()
+    place.door.begin()
+    dealer = place.dealer()
+    dealer.send(bytes(100_000))
+    place.router.recv_multipart()
+    dealer.close()
+
+    def counted() -> int:
+        place.door.drain()
+        found = place.door.counted()
+        return found.received if found else 0
+
+    until(lambda: counted() > 100_000, "the count")
+    assert counted() < 101_000

@@ -1,0 +1,287 @@
+"""A coordinator in a process of its own, and who would fill its memory and its descriptors.
+
+The peaks stand in `docs/security.md`; each test reads its line there.
+"""
+
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zmq
+
+from posse.security import keys
+from posse.security.zap import connect_with
+from protocol import control
+from tests.support.blocks import ROOT
+from tests.support.hostile import HostilePeer
+from tests.support.remote import PATIENCE, Agent, free_port, until
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("prlimit") is None, reason="prlimit is not here"),
+]
+
+FILES = 1_024
+"""Descriptors of the coordinator: what many systems give a process."""
+
+RUN = """
+system = "central"
+[agents]
+count = 3
+[arms]
+kind = "bernoulli"
+means = [0.9, 0.1]
+[parameters]
+delta = 0.2
+[engine]
+clock = "wall"
+deadline = 60.0
+"""
+
+POUR = """
+import sys, zmq
+from pathlib import Path
+from posse.security import keys
+from posse.security.zap import connect_with
+endpoint, folder, joins, parts = sys.argv[1], sys.argv[2], sys.argv[3] == "joins", int(sys.argv[4])
+from tests.support.hostile import HostilePeer
+with HostilePeer(endpoint, 0, keys.for_agent(Path(folder), 0) if folder else None) as peer:
+    if joins:
+        peer.join()
+    part = memoryview(bytes(4 << 20))
+    peer.socket.setsockopt(zmq.SNDTIMEO, 20_000)
+    for _ in range(parts):
+        peer.socket.send(part, zmq.SNDMORE, copy=False)
+    peer.socket.send(b"")
+    print("sent", flush=True)
+    sys.stdin.read()
+"""
+
+
+class Site:
+    """A coordinator's process, with keys or without."""
+
+    def __init__(self, folder: Path, run: str, keyed: bool) -> None:
+        self.folder = folder
+        self.keys = folder / "keys" if keyed else None
+        (folder / "run.toml").write_text(run)
+        self.endpoint = f"tcp://127.0.0.1:{free_port()}"
+        security = ["--insecure"]
+        if self.keys is not None:
+            keys.create(self.keys, 3)
+            security = ["--keys", str(self.keys)]
+        command = [sys.executable, "-P", "-m", "posse", "coordinator", "run.toml"]
+        command += ["--bind", self.endpoint, "--out", "out", "--quiet", *security]
+        with (folder / "log").open("w") as log:
+            self.process = subprocess.Popen(
+                ["prlimit", f"--nofile={FILES}:{FILES}", *command],
+                cwd=folder,
+                stdout=log,
+                stderr=log,
+            )
+        until(self._listens, "a coordinator that listens")
+
+    def _listens(self) -> bool:
+        assert self.process.poll() is None, self.log()
+        try:
+            self.connection().close()
+        except OSError:
+            return False
+        return True
+
+    def connection(self) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", int(self.endpoint.rpartition(":")[2])), 1)
+
+    def log(self) -> str:
+        return (self.folder / "log").read_text()
+
+    def mib(self, which: str) -> float:
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.findall(rf"^{which}:\s+(\d+) kB", status, re.M)[0]) / 1024
+
+    def settled(self) -> float:
+        """Its memory, once it has imported all that it imports; the peak counts from here."""
+        seen = [0.0] * 10
+
+        def calm() -> bool:
+            time.sleep(0.05)
+            seen.append(self.mib("VmRSS"))
+            return max(seen[-10:]) - min(seen[-10:]) < 0.5
+
+        until(calm, "a coordinator that waits")
+        Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")
+        return seen[-1]
+
+    def descriptors(self) -> int:
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+
+    def agent(self, rank: int) -> Agent:
+        pair = keys.for_agent(self.keys, rank) if self.keys is not None else None
+        return Agent(self.endpoint, rank, keys=pair)
+
+    def result(self) -> dict[str, Any]:
+        assert self.process.wait(PATIENCE) == 0, self.log()
+        document: dict[str, Any] = json.loads((self.folder / "out" / "result.json").read_text())
+        return document
+
+
+@contextmanager
+def site(folder: Path, *, keyed: bool = True, run: str = RUN) -> Iterator[Site]:
+    here = Site(folder, run, keyed)
+    try:
+        yield here
+    finally:
+        here.process.kill()
+        here.process.wait()
+
+
+def bound(test: str) -> float:
+    """What the page says of the buffer that this test fills, in MiB."""
+    page = (ROOT / "docs/security.md").read_text()
+    (peak,) = re.findall(rf"\| ([\d.]+) \| `tests/runs/test_floods.py::{test}`", page)
+    return float(peak)
+
+
+def assert_peak(grown: float, test: str) -> None:
+    assert bound(test) / 10 <= grown <= bound(test), f"{grown:.1f} MiB"
+
+
+def poured(here: Site, *, joins: bool, parts: int = 300) -> float:
+    """By how much a coordinator grew, in MiB, at most, by one message of parts of 4 MiB."""
+    before = here.settled()
+    folder = "" if here.keys is None else str(here.keys)
+    command = [sys.executable, "-c", POUR, here.endpoint, folder, "joins" if joins else "-"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        [*command, str(parts)],
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=ROOT,
+    ) as peer:
+        assert peer.stdout is not None
+        try:
+            peer.stdout.readline()
+            until(lambda: "closed a connection" in here.log(), "that the door closes it")
+        finally:
+            peer.kill()
+    return here.mib("VmHWM") - before
+
+
+def test_a_message_without_end_of_somebody_who_has_not_joined(tmp_path: Path) -> None:
+    for keyed in (True, False):
+        folder = tmp_path / str(keyed)
+        folder.mkdir()
+        with site(folder, keyed=keyed) as here:
+            grown = poured(here, joins=False)
+            agents = [here.agent(rank) for rank in range(3)]
+            assert here.result()["runs"][0]["best_arm"] == 0
+            assert [agent.ended() for agent in agents] == [0, 0, 0]
+        assert grown <= bound("test_a_message_without_end_of_somebody_who_has_not_joined")
+    assert_peak(grown, "test_a_message_without_end_of_somebody_who_has_not_joined")
+
+
+def test_a_message_without_end_of_an_agent(tmp_path: Path) -> None:
+    with site(tmp_path) as here:
+        grown = poured(here, joins=True)
+    assert_peak(grown, "test_a_message_without_end_of_an_agent")
+
+
+def close_all(sockets: list[socket.socket]) -> None:
+    for one in sockets:
+        one.close()
+
+
+@contextmanager
+def renewed(connect: Callable[[], socket.socket], count: int) -> Iterator[list[socket.socket]]:
+    """So many connections, and new ones as these are closed."""
+    held: list[socket.socket] = []
+    over = threading.Event()
+
+    def renew() -> None:
+        while not over.wait(0.01):
+            try:
+                held.append(connect())
+            except OSError:
+                continue
+
+    with ExitStack() as stack:
+        stack.callback(close_all, held)
+        for _ in range(count):
+            try:
+                held.append(connect())
+            except OSError:
+                break
+        thread = threading.Thread(target=renew, daemon=True)
+        thread.start()
+        stack.callback(thread.join)
+        stack.callback(over.set)
+        yield held
+
+
+def test_strangers_that_connect_and_say_nothing_keep_no_agent_out_and_lose_no_result(
+    tmp_path: Path,
+) -> None:
+    with site(tmp_path) as here, renewed(here.connection, 1_100):
+        until(lambda: here.descriptors() < FILES // 4, "that the door closes them")
+        agents = [here.agent(rank) for rank in range(3)]
+        assert here.result()["runs"][0]["best_arm"] == 0
+        assert [agent.ended() for agent in agents] == [0, 0, 0]
+    assert len(here.log().splitlines()) < 60
+
+
+def test_one_key_with_many_connections_that_say_nothing_keeps_no_agent_out(tmp_path: Path) -> None:
+    with site(tmp_path) as here:
+        context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        context.set(zmq.MAX_SOCKETS, 2_000)
+        idle: list[zmq.Socket[bytes]] = []
+        assert here.keys is not None
+        pair = keys.for_agent(here.keys, 0)
+        try:
+            for _ in range(520):
+                idle.append(context.socket(zmq.DEALER))
+                connect_with(idle[-1], pair.own.public, pair.own.secret, pair.coordinator)
+                idle[-1].connect(here.endpoint)
+            until(
+                lambda: "too many that have not joined" in here.log(), "that the door closes them"
+            )
+            agents = [here.agent(rank) for rank in range(3)]
+            assert here.result()["runs"][0]["best_arm"] == 0
+            assert [agent.ended() for agent in agents] == [0, 0, 0]
+        finally:
+            for socket_ in idle:
+                socket_.close(0)
+            context.term()
+
+
+def test_frames_without_end_of_an_agent(tmp_path: Path) -> None:
+    """Garbage, questions whose answers are never read, and the largest frames there are."""
+    with site(tmp_path) as here:
+        before = here.settled()
+        assert here.keys is not None
+        with HostilePeer(here.endpoint, 0, keys.for_agent(here.keys, 0)) as peer:
+            peer.join()
+            peer.socket.setsockopt(zmq.SNDTIMEO, 5_000)
+            for _ in range(100_000):
+                peer.socket.send(b"\0" * 40)
+            peer.say(control.Sync(1))
+            peer.until("Synced")  # so all before it was taken
+            for _ in range(30):
+                peer.socket.send(b"po\x01\x01" + bytes((8 << 20) - 4))
+            until(
+                lambda: "closed a connection" in here.log() or here.mib("VmRSS") < before + 16,
+                "that they are taken, or that the door closes it",
+            )
+        grown = here.mib("VmHWM") - before
+    assert_peak(grown, "test_frames_without_end_of_an_agent")
