@@ -17,7 +17,9 @@ RUN python -m venv /opt/venv \
  && /opt/venv/bin/pip uninstall --yes --quiet --disable-pip-version-check setuptools pip \
  && find /opt/venv -depth -type d -name tests -exec rm -rf {} + \
  && rm -rf /opt/posse/build \
- && mkdir -p /runs /keys && chown 10001:10001 /runs /keys
+ && mkdir -p /runs /keys /data /party/coordinator /party/agent-0 /party/data-0 \
+ && for rank in 1 2 3 4 5 6 7; do mkdir /party/agent-$rank /party/data-$rank; done \
+ && chown -R 10001:10001 /runs /keys /data /party && chmod -R go= /keys /data /party
 
 USER 10001:10001
 WORKDIR /runs

@@ -290,7 +290,8 @@ class _Served(Eliminator):
     """An agent whose active arms are the server's decision.
 
     The server may decide more than once before an agent that it does not wait for is through with
-    its slots: `decisions` are those that came and were not taken yet, in order.
+    its slots: `decisions` are those that came and were not taken yet, in order. They are no more
+    than the rounds that fit into the horizon, see `Schedule.fits`.
     """
 
     decisions: list[Active] = field(default_factory=list)
@@ -304,6 +305,8 @@ class _Served(Eliminator):
             raise RemoteProtocolError("duplicate", f"round {decision.round}")
         if not isinstance(decision, Active) or decision.round != self.round + len(kept) + 1:
             raise RemoteProtocolError("out-of-turn", type(decision).__name__)
+        if not self.schedule.fits(decision.round - 1):
+            raise RemoteProtocolError("beyond-horizon", f"round {decision.round}")
         if not set(decision.arms) <= set(kept[-1].arms if kept else self.active) or list(
             decision.arms
         ) != sorted(set(decision.arms)):

@@ -243,6 +243,13 @@ class Schedule:
         private = 4 * self.private(r, log_all) / aim
         return max(math.ceil(max(statistical, private)), before + 1)
 
+    def fits(self, r: int) -> bool:
+        """Whether anybody can have come through round r: it takes S(r) pulls of two arms or more.
+
+        S(r) grows with |I| and with each round, so that S(r) for two arms is the least.
+        """
+        return r < 1 or 2 * self.observations(r, 2, r - 1) <= self.horizon
+
     def radius(self, r: int, active: int, observations: int) -> float:
         """C(r) = sqrt(L_r / (2 M S(r))) + r sqrt(8 P_r) / (M^1.5 ε S(r))."""
         log_active, log_all = self.logs(r, active)

@@ -1,26 +1,85 @@
-"""`posse keys`: key pairs for a coordinator and its agents."""
+"""`posse keys`, `posse allow` and `posse revoke`: key pairs, and who is believed."""
 
 import argparse
 from pathlib import Path
 
-from posse.cli.options import Commands, count
+from posse.cli.options import Commands, count, number
+
+COORDINATOR = "coordinator"
 
 
 def add(commands: Commands) -> None:
-    """The verb and its options."""
-    parser = commands.add_parser("keys", help="make key pairs for a coordinator and its agents")
-    parser.add_argument("folder", type=Path, metavar="DIR", help="where to; adds what is missing")
-    parser.add_argument("--agents", type=count, required=True, metavar="N", help="how many agents")
-    parser.set_defaults(command=run)
+    """The verbs and their options."""
+    keys = commands.add_parser("keys", help="make key pairs for a coordinator and its agents")
+    keys.add_argument("folder", type=Path, metavar="DIR", help="where to; adds what is missing")
+    whose = keys.add_mutually_exclusive_group(required=True)
+    whose.add_argument(
+        "--rank", type=number, metavar="RANK", help="of the agent that runs on this machine"
+    )
+    whose.add_argument(
+        "--coordinator", action="store_true", help="of the coordinator that runs on this machine"
+    )
+    whose.add_argument(
+        "--agents", type=count, metavar="N", help="of a coordinator and N agents, in a folder each"
+    )
+    keys.set_defaults(command=run)
+    allow = commands.add_parser("allow", help="write down another's public key in a key folder")
+    _add_whom(allow)
+    allow.add_argument("public", metavar="PUBLIC", help="what posse keys printed there")
+    allow.set_defaults(command=allow_one)
+    revoke = commands.add_parser("revoke", help="take an agent's key out of a key folder")
+    revoke.add_argument("folder", type=Path, metavar="DIR", help="the key folder")
+    revoke.add_argument("rank", type=number, metavar="RANK", help="the agent's")
+    revoke.set_defaults(command=revoke_one)
+
+
+def _add_whom(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", type=Path, metavar="DIR", help="this machine's key folder")
+    parser.add_argument("who", type=_party, metavar="WHO", help="a rank, or coordinator")
+
+
+def _party(text: str) -> str:
+    """A rank as it is written, or the coordinator."""
+    return text if text == COORDINATOR else str(number(text))
 
 
 def run(options: argparse.Namespace) -> None:
     """Make what is missing, and say who needs which."""
     from posse.security import keys
 
-    made = keys.create(options.folder, options.agents)
+    if options.agents:
+        made = keys.create(options.folder, options.agents)
+        print(
+            f"{made} key pairs made in {options.folder}, in a folder for each party.\n"
+            "Give each machine its own folder (coordinator, agent-0, agent-1, …) and no other."
+        )
+        return
+    who = COORDINATOR if options.coordinator else str(options.rank)
+    party = who if options.coordinator else f"agent-{who}"
+    made = keys.make(options.folder, party)
+    public = keys.own(options.folder, party)
+    keys.allow(options.folder, who, public)
     print(
-        f"{made} key pairs made in {options.folder}.\n"
-        f"The coordinator's machine needs coordinator.key_secret and {keys.ALLOWLIST}; an agent's "
-        "needs agent-RANK.key_secret and coordinator.key."
+        f"{party}.key_secret {'is made' if made else 'was there'} in {options.folder}, and stays.\n"
+        f"On every other machine: posse allow DIR {who} {public}"
     )
+
+
+def allow_one(options: argparse.Namespace) -> None:
+    """Believe a key from the next start on."""
+    from posse.security import keys
+
+    keys.allow(options.folder, options.who, keys.Public.parse(options.public))
+    print(f"{options.folder}: {_named(options.who)} is known by this key from the next start on")
+
+
+def revoke_one(options: argparse.Namespace) -> None:
+    """Believe a key no longer."""
+    from posse.security import keys
+
+    keys.revoke(options.folder, options.rank)
+    print(f"{options.folder}: agent {options.rank} is a stranger from the next start on")
+
+
+def _named(who: str) -> str:
+    return "the coordinator" if who == COORDINATOR else f"agent {who}"

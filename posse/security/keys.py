@@ -1,49 +1,91 @@
-"""Key pairs and the allowlist: who may talk to whom, known beforehand on each side.
+"""Key pairs and allowlists: who may talk to whom, known beforehand on each side.
 
-`posse keys DIR --agents N` makes
+Everybody has two pairs in one file: Curve25519 for connections (CURVE) and Ed25519 to sign. Each
+party has a folder of its own:
 
-    DIR/coordinator.key, DIR/coordinator.key_secret     the coordinator's pair
-    DIR/agent-0.key, DIR/agent-0.key_secret, …          one pair per agent
-    DIR/allowlist.toml                                  every public key, by rank
+    coordinator.key_secret          the coordinator's own pairs
+    agent-3.key_secret              or agent 3's
+    coordinator.key                 the coordinator's public keys
+    allowlist.toml                  all agents' public keys, by rank
 
-The coordinator's machine needs `coordinator.key_secret` and `allowlist.toml`; an agent's machine
-`agent-RANK.key_secret` and `coordinator.key`, and nobody else's secret.
+`posse keys DIR --rank 3` makes agent 3's folder on agent 3's machine, so that no secret travels;
+`posse allow` writes down others' public keys. `posse keys DIR --agents N` makes everybody's in
+DIR/coordinator, DIR/agent-0 and so on. Wherever a folder of one party is asked for, DIR does too.
 """
 
-import os
+import base64
+import binascii
 import re
-import stat
 import time
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
-import zmq.auth
+import tomli_w
+import zmq
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from zmq.utils import z85
 
 from posse.errors import InputError, PosseError
+from posse.security import files
 
 ALLOWLIST = "allowlist.toml"
+COORDINATOR = "coordinator"
 OPERATOR = -2
 """The name, where ranks are expected, of whoever holds the coordinator's own secret key."""
 
-_LENGTH = 40  # characters of a public key as ZeroMQ writes it (Z85)
-_HEADER = """# Who may join, by rank. A key that is not here is refused.
-"""
+_LENGTH = 40  # characters of a key as ZeroMQ writes it (Z85)
+_BYTES = 32
+_WORD = "pk_"
+_HEADER = "# Who takes part, by rank. Whose key is not here is refused, and so is what it signed.\n"
+
+
+@dataclass(frozen=True)
+class Public:
+    """Two public keys: `connects` as ZeroMQ writes it (40 characters of Z85), `signs` 32 bytes."""
+
+    connects: str
+    signs: bytes
+
+    def __str__(self) -> str:
+        """The word by which `posse allow` is told of them."""
+        both = z85.decode(self.connects) + self.signs
+        return _WORD + base64.urlsafe_b64encode(both).decode().rstrip("=")
+
+    @classmethod
+    def parse(cls, word: str) -> "Public":
+        """The keys that `str` made; `InputError` if it did not."""
+        text = word.removeprefix(_WORD)
+        try:
+            both = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+        except (binascii.Error, ValueError):
+            both = b""
+        if text == word or len(both) != 2 * _BYTES:
+            raise InputError(
+                f"'{word[:100]}' is no public key; posse keys prints it, and it begins with {_WORD}"
+            )
+        return cls(z85.encode(both[:_BYTES]).decode(), both[_BYTES:])
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A public and a secret key, as ZeroMQ writes them (40 characters of Z85)."""
+    """A public and a secret key, as ZeroMQ writes them, and 32 secret bytes to sign by."""
 
     public: str
     secret: str = field(repr=False)
+    signing: bytes = field(default=b"", repr=False, kw_only=True)
+
+    @property
+    def known(self) -> Public:
+        """What others may know."""
+        signs = Ed25519PrivateKey.from_private_bytes(self.signing).public_key().public_bytes_raw()
+        return Public(self.public, signs)
 
 
 @dataclass(frozen=True)
 class CoordinatorKeys:
-    """The coordinator's own pair, and every agent's public key by rank."""
+    """The coordinator's own pair, and every agent's public key by rank ("" where there is none)."""
 
     own: Pair
     agents: tuple[str, ...]
@@ -52,81 +94,112 @@ class CoordinatorKeys:
         """The rank that a key is bound to, `OPERATOR` for our own, None for a stranger's."""
         if public == self.own.public:
             return OPERATOR
-        return self.agents.index(public) if public in self.agents else None
+        return self.agents.index(public) if public and public in self.agents else None
 
 
 @dataclass(frozen=True)
 class AgentKeys:
     """An agent's own pair, bound to its rank (None: an operator), and the coordinator's key.
 
-    `claim` keeps the lock on a secret key that was taken from a folder with several.
+    `signers`: whose signatures this agent believes, Ed25519 public keys by rank. `claim` keeps the
+    lock on a secret key that was taken from a folder with several.
     """
 
     rank: int | None
     own: Pair
     coordinator: str
+    signers: dict[int, bytes] = field(default_factory=dict)
     claim: TextIO | None = field(default=None, repr=False, compare=False)
 
 
-def create(folder: Path, agents: int) -> int:
-    """Make the pairs that `folder` lacks for `agents` agents; returns how many were made.
+# --- making --------------------------------------------------------------------------------------
 
-    Secret files are never readable by others, not even while they are written.
+
+def create(folder: Path, agents: int) -> int:
+    """Make the folders that `folder` lacks for a coordinator and `agents` agents.
+
+    Returns how many pairs were made. Each party's folder has its own secret and no other.
     """
-    mask = os.umask(0o077)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        names = ["coordinator", *(f"agent-{rank}" for rank in range(agents))]
-        missing = [name for name in names if not (folder / f"{name}.key_secret").exists()]
-        for name in missing:
-            zmq.auth.create_certificates(folder, name)
-        public = {name: _load(folder / f"{name}.key").public for name in names}
-        lines = [f'coordinator = "{public["coordinator"]}"', "agents = ["]
-        lines += [f'  "{public[name]}",' for name in names[1:]]
-        draft = folder / f"{ALLOWLIST}.new"
-        draft.write_text(_HEADER + "\n".join([*lines, "]", ""]))
-        draft.rename(folder / ALLOWLIST)
-    except OSError as error:
-        raise InputError(f"{folder} cannot be written: {error.strerror}") from None
-    finally:
-        os.umask(mask)
-    return len(missing)
+    files.open_folder(folder)
+    parties = [COORDINATOR, *(f"agent-{rank}" for rank in range(agents))]
+    made = [make(folder / party, party) for party in parties]
+    public = {party: _pair(folder / party / f"{party}.key_secret").known for party in parties}
+    known = {rank: public[f"agent-{rank}"] for rank in range(agents)}
+    # the coordinator's list is written last: `wait_for` waits for it
+    for party in reversed(parties):
+        files.write(folder / party / f"{COORDINATOR}.key", f"{public[COORDINATOR]}\n")
+        _write_allowlist(folder / party / ALLOWLIST, {**_listed(folder / party), **known})
+    return sum(made)
+
+
+def make(folder: Path, party: str) -> bool:
+    """Make the pairs of one party in its own folder; False if it has them."""
+    files.open_folder(folder)
+    path = folder / f"{party}.key_secret"
+    if path.exists() or path.is_symlink():
+        return False
+    public, secret = zmq.curve_keypair()
+    signing = z85.encode(Ed25519PrivateKey.generate().private_bytes_raw()).decode()
+    written = {"public": public.decode(), "secret": secret.decode(), "signing": signing}
+    files.write(path, f"# Secret: of {party} alone.\n{tomli_w.dumps(written)}")
+    return True
+
+
+def own(folder: Path, party: str) -> Public:
+    """The public keys of the pairs in a folder."""
+    return _pair(folder / f"{party}.key_secret").known
+
+
+def allow(folder: Path, party: str, public: Public) -> None:
+    """Write down in a party's folder that these are another's keys."""
+    files.open_folder(folder)
+    if party == COORDINATOR:
+        files.write(folder / f"{COORDINATOR}.key", f"{public}\n")
+        return
+    listed = _listed(folder)
+    same = [rank for rank, key in listed.items() if key == public and rank != int(party)]
+    if same:
+        raise InputError(f"agent {same[0]} has these keys; each needs its own")
+    _write_allowlist(folder / ALLOWLIST, {**listed, int(party): public})
+
+
+def revoke(folder: Path, rank: int) -> None:
+    """Forget an agent's keys: from the next start on it is a stranger."""
+    listed = _listed(folder)
+    if listed.pop(rank, None) is None:
+        raise InputError(f"{folder / ALLOWLIST} has no agent {rank}")
+    _write_allowlist(folder / ALLOWLIST, listed)
 
 
 def wait_for(folder: Path, seconds: float) -> None:
-    """Wait until `create` has ended in this folder, if another process is at it.
-
-    The allowlist is written last. An agent's own folder need not have one.
-    """
+    """Wait until `create` has ended in this folder, if another process is at it."""
     deadline = time.monotonic() + seconds
-    while not (folder / ALLOWLIST).exists() and time.monotonic() < deadline:
+    while not _folder_of(folder, COORDINATOR).joinpath(ALLOWLIST).exists():
+        if time.monotonic() >= deadline:
+            return
         time.sleep(0.1)
+
+
+# --- reading -------------------------------------------------------------------------------------
 
 
 def for_coordinator(folder: Path, agents: int) -> CoordinatorKeys:
     """The coordinator's keys from its folder; it must know the keys of all `agents`."""
-    own = _secret(folder / "coordinator.key_secret")
+    folder = _folder_of(folder, COORDINATOR)
+    files.check_folder(folder)
+    pair = _pair(folder / f"{COORDINATOR}.key_secret")
     path = folder / ALLOWLIST
-    try:
-        raw = tomllib.loads(path.read_text())
-        allowed = tuple(str(key) for key in raw["agents"])
-    except OSError as error:
+    allowed = _read_allowlist(path)
+    lacking = [rank for rank in range(agents) if rank not in allowed]
+    if lacking:
         raise InputError(
-            f"{path} cannot be read: {error.strerror}; make it by posse keys"
-        ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
-        raise InputError(f"{path} is not an allowlist: {error}; make it by posse keys") from None
-    for rank, key in enumerate(allowed):
-        if not _is_key(key):
-            raise InputError(f"{path}: the key of agent {rank} is not a public key of ZeroMQ")
-        if key in allowed[:rank]:
-            raise InputError(f"{path}: agents {allowed.index(key)} and {rank} have the same key")
-    if len(allowed) < agents:
-        raise InputError(
-            f"{path} has the keys of {len(allowed)} agents and the run file asks for {agents}; "
-            f"run: posse keys {folder} --agents {agents}"
+            f"{path} has the keys of {agents - len(lacking)} agents and the run file asks for "
+            f"{agents}; agent {lacking[0]} is the first that lacks. Write its key down by posse "
+            "allow, or make all by posse keys DIR --agents N"
         )
-    return CoordinatorKeys(own, allowed)
+    most = max(allowed, default=-1)
+    connects = [allowed[r].connects if r in allowed else "" for r in range(most + 1)]
+    return CoordinatorKeys(pair, tuple(connects))
 
 
 def for_agent(folder: Path, rank: int) -> AgentKeys:
@@ -135,27 +208,26 @@ def for_agent(folder: Path, rank: int) -> AgentKeys:
     With rank -1 the folder's only secret key says the rank. Of several the first one is taken that
     no other process of this machine holds: it is locked as long as this process lives.
     """
-    coordinator = _load(folder / "coordinator.key").public
     if rank >= 0:
-        return AgentKeys(rank, _secret(folder / f"agent-{rank}.key_secret"), coordinator)
+        return _agent(_folder_of(folder, f"agent-{rank}"), rank)
     import fcntl  # noqa: PLC0415  (Windows has none, and can make keys all the same)
 
     found = {
         int(match[1]): path
-        for path in folder.glob("agent-*.key_secret")
+        for path in (*folder.glob("agent-*.key_secret"), *folder.glob("*/agent-*.key_secret"))
         if (match := re.fullmatch(r"agent-(\d+)\.key_secret", path.name))
     }
     if not found:
         raise InputError(f"{folder} has no secret key of an agent (agent-RANK.key_secret)")
     for free, path in sorted(found.items()):
-        pair = _secret(path)
+        keys = _agent(path.parent, free)
         claim = path.open()
         try:
             fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             claim.close()
             continue
-        return AgentKeys(free, pair, coordinator, claim)
+        return AgentKeys(free, keys.own, keys.coordinator, keys.signers, claim)
     raise PosseError(
         f"all {len(found)} keys in {folder} are in use on this machine; make more by posse keys"
     )
@@ -163,31 +235,70 @@ def for_agent(folder: Path, rank: int) -> AgentKeys:
 
 def for_operator(folder: Path) -> AgentKeys:
     """The keys by which one asks a coordinator how it is."""
-    own = _secret(folder / "coordinator.key_secret")
-    return AgentKeys(None, own, own.public)
+    pair = _pair(_folder_of(folder, COORDINATOR) / f"{COORDINATOR}.key_secret")
+    return AgentKeys(None, pair, pair.public)
 
 
-def _secret(path: Path) -> Pair:
+def _agent(folder: Path, rank: int) -> AgentKeys:
+    files.check_folder(folder)
+    path = folder / f"{COORDINATOR}.key"
+    coordinator = Public.parse(files.read(path).strip())
+    pair = _pair(folder / f"agent-{rank}.key_secret")
+    signers = {other: public.signs for other, public in _listed(folder).items()}
+    if signers.setdefault(rank, pair.known.signs) != pair.known.signs:
+        raise InputError(f"{folder / ALLOWLIST} has other keys of agent {rank} than its own")
+    return AgentKeys(rank, pair, coordinator.connects, signers)
+
+
+def _folder_of(folder: Path, party: str) -> Path:
+    """A party's own folder: below the one that was named, or that itself."""
+    return folder / party if (folder / party).is_dir() else folder
+
+
+def _pair(path: Path) -> Pair:
     """A secret key, which others must not be able to read."""
-    pair = _load(path)
-    if not pair.secret:
-        raise InputError(f"{path} has no secret key in it")
-    if path.stat().st_mode & (stat.S_IROTH | stat.S_IWOTH):
-        raise InputError(f"{path} is readable by everybody; run: chmod 600 {path}")
-    return pair
+    raw = _toml(path, files.read(path, secret=True), "a secret key of posse")
+    public, secret, signing = (str(raw.get(name, "")) for name in ("public", "secret", "signing"))
+    if not (_is_key(public) and _is_key(secret) and _is_key(signing)):
+        raise InputError(f"{path} is not a secret key of posse; make it by posse keys")
+    if zmq.curve_public(secret.encode()).decode() != public:
+        raise InputError(f"{path}: its public key does not belong to its secret one")
+    return Pair(public, secret, signing=z85.decode(signing))
 
 
-def _load(path: Path) -> Pair:
+def _listed(folder: Path) -> dict[int, Public]:
+    """Who is in a folder's allowlist, if it has one."""
+    path = folder / ALLOWLIST
+    return _read_allowlist(path) if path.exists() or path.is_symlink() else {}
+
+
+def _read_allowlist(path: Path) -> dict[int, Public]:
+    table = _toml(path, files.read(path), "an allowlist").get("agents", {})
+    if not isinstance(table, dict) or not all(rank.isdigit() for rank in table):
+        raise InputError(f"{path} is not an allowlist; make it by posse keys")
+    allowed: dict[int, Public] = {}
+    for rank, word in sorted((int(rank), str(word)) for rank, word in table.items()):
+        try:
+            public = Public.parse(word)
+        except InputError as error:
+            raise InputError(f"{path}, agent {rank}: {error}") from None
+        for other, known in allowed.items():
+            if known.connects == public.connects or known.signs == public.signs:
+                raise InputError(f"{path}: agents {other} and {rank} have the same key")
+        allowed[rank] = public
+    return allowed
+
+
+def _write_allowlist(path: Path, listed: dict[int, Public]) -> None:
+    table = {str(rank): str(listed[rank]) for rank in sorted(listed)}
+    files.write(path, _HEADER + tomli_w.dumps({"agents": table}))
+
+
+def _toml(path: Path, text: str, what: str) -> dict[str, object]:
     try:
-        public, secret = zmq.auth.load_certificate(path)
-    except OSError as error:
-        reason = error.strerror or "no such file"
-        raise InputError(f"{path} cannot be read: {reason}; make it by posse keys") from None
-    except ValueError as error:
-        raise InputError(f"{path} is not a key of posse: {error}") from None
-    if not _is_key(public.decode()):
-        raise InputError(f"{path} is not a key of posse: its public key is malformed")
-    return Pair(public.decode(), secret.decode() if secret else "")
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path} is not {what}: {error}; make it by posse keys") from None
 
 
 def _is_key(text: str) -> bool:

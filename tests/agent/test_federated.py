@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agent.federated import DdpAgent, LoneEliminator
+from agent.federated import CdpAgent, DdpAgent, LoneEliminator
 from agent.gis import Gis
 from agent.noise import SeededNoise
 from posse.hosts.agent import AgentHost
+from protocol.errors import RemoteProtocolError
 from protocol.federated import Active, Adv, Data, Means, Quiet, Req, Schedule
 from protocol.machine import COORDINATOR, Abort, Pull, Pulled, Received, Started
 from protocol.wire import pack_floats
@@ -98,3 +99,40 @@ def test_missing_means_abort() -> None:
     effects = agent.handle(Received(1, Quiet(1, 2, "adv")), 0.0)
     assert isinstance(effects[-1], Abort)
     assert "of agent 2 first" in effects[-1].reason
+
+
+def behind() -> CdpAgent:
+    """An agent that is not asked for its means and has not explored round 1 yet; three arms."""
+    schedule = Schedule(arms=3, senders=4, horizon=10**6, epsilon=1.0)
+    agent = CdpAgent(3, schedule, SeededNoise(np.random.default_rng(1)), partial=True)
+    assert agent.handle(Started(), 0.0) == []
+    (pull,) = agent.handle(Received(COORDINATOR, Active(1, (0, 1, 2), upload=False)), 0.0)
+    assert pull == Pull((0, 1, 2), agent.schedule.observations(1, 3, 0))
+    return agent
+
+
+def test_an_agent_behind_takes_two_decisions_in_order() -> None:
+    """The server waits for others; both came while this agent explored round 1."""
+    agent = behind()
+    assert agent.handle(Received(COORDINATOR, Active(2, (0, 2), upload=False)), 0.0) == []
+    assert agent.handle(Received(COORDINATOR, Active(3, (2,), upload=False)), 0.0) == []
+    first = agent.observed
+    (*_, pull) = agent.handle(Pulled((0, 1, 2), first, np.ones(3)), 0.0)
+    assert pull == Pull((0, 2), agent.schedule.observations(2, 2, first) - first)
+    (*_, last) = agent.handle(Pulled((0, 2), pull.times, np.ones(2)), 0.0)
+    assert last == Pull((2,), 10**6 - 3 * first - 2 * pull.times)
+    assert agent.decisions == []
+
+
+def test_no_more_decisions_are_kept_than_rounds_fit_into_the_horizon() -> None:
+    """Round r takes S(r) pulls of two arms at least: counted here one by one."""
+    agent = behind()
+    fit = 0
+    while 2 * agent.schedule.observations(fit + 1, 2, fit) <= agent.schedule.horizon:
+        fit += 1
+    for round_ in range(2, fit + 2):
+        agent.handle(Received(COORDINATOR, Active(round_, (0, 1, 2), upload=False)), 0.0)
+    assert 5 < len(agent.decisions) == fit < 15
+    with pytest.raises(RemoteProtocolError, match="beyond-horizon"):
+        agent.handle(Received(COORDINATOR, Active(fit + 2, (0, 1, 2), upload=False)), 0.0)
+    assert len(agent.decisions) == fit

@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 STACK = "posse-test"
 KINDS = ("container", "network", "volume")
 ENDED = {"complete", "failed", "rejected", "shutdown", "orphaned"}
+NAMES = ["coordinator", *(f"agent-{rank}" for rank in range(8))]
 GATEWAY = "docker_gwbridge"
 """The bridge that an engine makes for its first swarm, and keeps when it leaves."""
 
@@ -65,7 +66,7 @@ def test_compose_finds_the_best_arm_with_keys(compose: list[str]) -> None:
     try:
         up = subprocess.run(
             [
-                *(*compose, "up", "--no-build", "--scale", "agent=8"),
+                *(*compose, "up", "--no-build"),
                 *("--abort-on-container-exit", "--exit-code-from", "coordinator"),
             ],
             cwd=ROOT,
@@ -122,7 +123,7 @@ def stack(swarm: None) -> Iterator[str]:
         docker("stack", "rm", STACK)
         # an engine takes containers and networks away after it has answered, and keeps volumes
         wait_until(lambda: left()[:2] == [[], []], lambda: f"left: {left()}", 30)
-        docker("volume", "rm", f"{STACK}_keys")
+        docker("volume", "rm", *of("com.docker.stack.namespace", "volume"))
     assert left() == [[], [], []]
 
 
@@ -134,28 +135,27 @@ def tasks(stack: str, service: str) -> list[dict[str, Any]]:
 
 @pytest.mark.slow
 def test_the_same_file_as_a_stack_finds_the_best_arm_and_stays_ended(
-    stack: str, monkeypatch: pytest.MonkeyPatch
+    stack: str,
 ) -> None:
-    monkeypatch.setenv("POSSE_AGENTS", "6")
     docker("stack", "deploy", "-c", "docker-compose.yml", stack)
 
     def services() -> list[list[dict[str, Any]]]:
-        return [tasks(stack, service) for service in ("coordinator", "agent")]
+        return [tasks(stack, service) for service in NAMES]
 
     def ended() -> bool:
-        coordinator, agents = services()
-        states = {task["Status"]["State"] for task in coordinator + agents}
-        return len(coordinator) >= 1 and len(agents) >= 6 and states <= ENDED
+        found = services()
+        states = {task["Status"]["State"] for tasks_ in found for task in tasks_}
+        return all(found) and states <= ENDED
 
     def what_happens() -> str:
-        logs = [docker("service", "logs", f"{stack}_{name}") for name in ("coordinator", "agent")]
+        logs = [docker("service", "logs", f"{stack}_{name}") for name in NAMES]
         return "\n".join([docker("stack", "ps", "--no-trunc", stack), *logs])
 
     wait_until(ended, what_happens, 80)
     time.sleep(2)  # a swarm that starts a task again says so at once, and waits 5 s before it does
-    coordinator, agents = services()
-    assert [len(coordinator), len(agents)] == [1, 6], what_happens()
-    for task in coordinator + agents:
+    found = services()
+    assert [len(tasks_) for tasks_ in found] == [1] * len(NAMES), what_happens()
+    for (task,) in found:
         assert task["Status"]["State"] == "complete", what_happens()
         assert task["Status"]["ContainerStatus"]["ExitCode"] == 0
     log = docker("service", "logs", f"{stack}_coordinator")

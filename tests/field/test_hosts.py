@@ -16,8 +16,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
+from posse.engines import memory
+from posse.plan import prepare
 from posse.security import keys
+from posse.spec.runfile import read
 from tests.support.machine import answers
 from tests.support.remote import PATIENCE, free_port
 
@@ -30,6 +34,7 @@ NEAR = 0.9
 PLACES = (0, 1, 2, 1, 2, 1, 2, 1)
 """The host of each agent; the coordinator is on host 0. Neighbours on a ring are on two hosts."""
 POSSE = [sys.executable, "-P", "-m", "posse"]
+SHARED_FILE = "./examples/compose.toml"
 
 DP_MASE = """
 system = "dp-mase"
@@ -73,6 +78,8 @@ kind = "csv"
 path = "rewards-{rank}.csv"
 count = 4
 replace = true
+[privacy]
+reuse = "unlimited"
 [topology]
 kind = "ring"
 [parameters]
@@ -235,17 +242,47 @@ def test_a_slurm_job_on_two_nodes(tmp_path: Path) -> None:
     assert json.loads(result.read_text())["runs"][0]["best_arm"] == 0
 
 
-def test_the_manifests_are_valid(tmp_path: Path) -> None:
+def test_the_manifests_are_valid_and_no_party_has_anothers_secrets(tmp_path: Path) -> None:
     if shutil.which("kubectl") is None:
         pytest.skip("there is no kubectl to build the kustomization")
-    built = tmp_path / "all.yaml"
-    command = ["kubectl", "kustomize", str(ROOT / "deploy/kubernetes")]
-    built.write_text(subprocess.check_output(command, text=True))
     pytest.importorskip("kubernetes_validate", reason="kubernetes-validate is not installed")
     validate = Path(sys.executable).with_name("kubernetes-validate")
-    subprocess.check_call([str(validate), "--strict", str(built)])
-    text = built.read_text()
-    assert "completionMode: Indexed" in text
-    assert "clusterIP: None" in text
-    assert "runAsNonRoot: true" in text
-    assert "secretName: posse-keys" in text
+    folder = ROOT / "deploy/kubernetes"
+    shared = subprocess.check_output(["kubectl", "kustomize", str(folder)], text=True)
+    agents = [(folder / "agent.yaml").read_text().replace("RANK", str(rank)) for rank in range(2)]
+    for name, text in (("shared", shared), ("agent-0", agents[0]), ("agent-1", agents[1])):
+        (tmp_path / f"{name}.yaml").write_text(text)
+        subprocess.check_call([str(validate), "--strict", str(tmp_path / f"{name}.yaml")])
+        assert "runAsNonRoot: true" in text
+        secrets = set(re.findall(r"secretName: ([\w-]+)", text))
+        assert secrets == {f"posse-{name if name != 'shared' else 'coordinator'}"}
+        assert "backoffLimit: 0" in text
+    assert "clusterIP: None" in shared
+    assert "--run=/etc/posse/run.toml" in agents[0]
+
+
+def test_the_compose_file_gives_each_agent_its_own_volumes() -> None:
+    compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+    services = compose["services"]
+    mounted = {
+        name: {volume.partition(":")[0] for volume in services[name]["volumes"]} - {SHARED_FILE}
+        for name in services
+        if name != "setup"
+    }
+    own = {f"agent-{rank}": {f"agent-{rank}", f"data-{rank}"} for rank in range(8)}
+    assert mounted == own | {"coordinator": {"coordinator"}}
+    assert compose["volumes"].keys() == set().union(*mounted.values())
+    (command,) = {services[f"agent-{rank}"]["command"] for rank in range(8)}
+    assert command.endswith("--run /etc/posse/run.toml --data /data/rewards.csv")
+
+
+def test_the_shipped_run_files_find_the_best_arm_on_the_example_data(tmp_path: Path) -> None:
+    pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
+    for name in ("examples/compose.toml", "deploy/kubernetes/run.toml"):
+        folder = tmp_path / Path(name).stem
+        folder.mkdir()
+        for rank in range(8):
+            script = [sys.executable, str(ROOT / "examples/field/example_data.py")]
+            subprocess.check_call([*script, str(folder / f"rewards-{rank}.csv"), str(rank)])
+        record = memory.run(prepare({**read(ROOT / name), "base": str(folder)}), 0)
+        assert (record.status, record.best_arm) == ("identified", 0)

@@ -105,6 +105,7 @@ mode = "field"
 agents.count = 4
 arms = {arms}
 engine.deadline = 30.0
+privacy.reuse = "unlimited"
 {more}
 [parameters]
 {parameters}

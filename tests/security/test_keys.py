@@ -1,4 +1,4 @@
-"""Key folders: who can read them, what is wrong with them, whose turn a shared one is."""
+"""Key folders: what is in them, what is wrong with them, whose turn a shared one is."""
 
 import stat
 from pathlib import Path
@@ -10,23 +10,30 @@ from posse.errors import PosseError
 from posse.security import keys
 
 
-def test_secret_keys_are_readable_by_their_owner_only_and_pairs_belong_together(
-    tmp_path: Path,
-) -> None:
+def test_each_party_has_a_folder_with_its_own_secret_and_no_other(tmp_path: Path) -> None:
     folder = tmp_path / "keys"
     assert main(["keys", str(folder), "--agents", "3"]) == 0
-    secrets = sorted(path.name for path in folder.glob("*.key_secret"))
-    assert secrets == [*(f"agent-{n}.key_secret" for n in range(3)), "coordinator.key_secret"]
-    for path in folder.iterdir():
-        assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0
+    parties = ["agent-0", "agent-1", "agent-2", "coordinator"]
+    assert sorted(path.name for path in folder.iterdir() if path.is_dir()) == parties
+    for party in parties:
+        secrets = [path.name for path in (folder / party).glob("*.key_secret")]
+        assert secrets == [f"{party}.key_secret"]
+    for path in [folder, *folder.rglob("*")]:
+        assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
     ours = keys.for_coordinator(folder, 3)
+    assert ours == keys.for_coordinator(folder / "coordinator", 3)
     for rank in range(3):
         agent = keys.for_agent(folder, rank)
+        assert agent == keys.for_agent(folder / f"agent-{rank}", rank)
         assert ours.rank_of(agent.own.public) == rank
         assert agent.coordinator == ours.own.public
+        assert agent.signers[rank] == agent.own.known.signs
+    assert len(set(agent.signers.values())) == 3
     assert ours.rank_of(ours.own.public) == keys.OPERATOR
     assert ours.rank_of("x" * 40) is None
+    assert ours.rank_of("") is None
     assert agent.own.secret not in repr(agent)
+    assert repr(agent.own.signing) not in repr(agent)
 
 
 def test_more_keys_leave_the_old_ones_as_they_are(tmp_path: Path) -> None:
@@ -36,6 +43,53 @@ def test_more_keys_leave_the_old_ones_as_they_are(tmp_path: Path) -> None:
     after = keys.for_coordinator(tmp_path, 4)
     assert after.agents[:2] == before.agents
     assert after.own == before.own
+    assert keys.for_agent(tmp_path, 0).signers.keys() == {0, 1, 2, 3}
+
+
+def test_keys_can_be_made_where_they_are_used_so_that_no_secret_travels(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Three machines: each prints a word, and writes down those of the two others."""
+    words = {}
+    for who in ("coordinator", "0", "1"):
+        option = ["--coordinator"] if who == "coordinator" else ["--rank", who]
+        assert main(["keys", str(tmp_path / who), *option]) == 0
+        said = capsys.readouterr().out
+        assert "posse allow DIR" in said
+        words[who] = said.split()[-1]
+        assert main(["keys", str(tmp_path / who), *option]) == 0  # a second time it is there
+        assert capsys.readouterr().out.split()[-1] == words[who]
+    for machine in words:
+        for who, word in words.items():
+            if who != machine:
+                assert main(["allow", str(tmp_path / machine), who, word]) == 0
+    ours = keys.for_coordinator(tmp_path / "coordinator", 2)
+    agents = [keys.for_agent(tmp_path / str(rank), rank) for rank in range(2)]
+    assert ours.agents == tuple(agent.own.public for agent in agents)
+    assert agents[0].coordinator == agents[1].coordinator == ours.own.public
+    assert agents[0].signers == agents[1].signers
+    secrets = [path.name for path in tmp_path.rglob("*.key_secret")]
+    assert sorted(secrets) == ["agent-0.key_secret", "agent-1.key_secret", "coordinator.key_secret"]
+
+
+def test_a_key_that_is_revoked_is_a_strangers(tmp_path: Path) -> None:
+    keys.create(tmp_path, 3)
+    stranger = keys.for_agent(tmp_path, 2).own.public
+    assert main(["revoke", str(tmp_path / "coordinator"), "2"]) == 0
+    assert keys.for_coordinator(tmp_path, 2).rank_of(stranger) is None
+    with pytest.raises(PosseError, match=r"agent 2 is the first that lacks.*posse allow"):
+        keys.for_coordinator(tmp_path, 3)
+    with pytest.raises(PosseError, match="has no agent 2"):
+        keys.revoke(tmp_path / "coordinator", 2)
+    keys.revoke(tmp_path / "agent-0", 1)
+    assert keys.for_agent(tmp_path, 0).signers.keys() == {0, 2}
+
+
+@pytest.mark.parametrize("word", ["", "pk_", "pk_" + "A" * 85, "A" * 86, "pk_" + "!" * 86])
+def test_what_is_no_public_key_is_refused(word: str, tmp_path: Path) -> None:
+    with pytest.raises(PosseError, match="is no public key; posse keys prints it"):
+        keys.Public.parse(word)
+    assert main(["allow", str(tmp_path), "3", word]) == 2
 
 
 def test_a_shared_folder_gives_every_process_a_key_of_its_own(tmp_path: Path) -> None:
@@ -60,20 +114,27 @@ def test_what_is_wrong_with_a_folder_is_said(tmp_path: Path) -> None:
     with pytest.raises(PosseError, match="has the keys of 2 agents and the run file asks for 3"):
         keys.for_coordinator(tmp_path, 3)
     with pytest.raises(PosseError, match=r"agent-7\.key_secret cannot be read"):
-        keys.for_agent(tmp_path, 7)
-    secret = tmp_path / "agent-0.key_secret"
-    secret.chmod(0o644)
-    with pytest.raises(PosseError, match="is readable by everybody; run: chmod 600"):
-        keys.for_agent(tmp_path, 0)
-    allowlist = tmp_path / keys.ALLOWLIST
+        keys.for_agent(tmp_path / "agent-0", 7)
+    allowlist = tmp_path / "coordinator" / keys.ALLOWLIST
     good = allowlist.read_text()
-    first, second = keys.for_coordinator(tmp_path, 2).agents
+    first, second = (str(keys.for_agent(tmp_path, rank).own.known) for rank in range(2))
     allowlist.write_text(good.replace(second, first))
     with pytest.raises(PosseError, match="agents 0 and 1 have the same key"):
         keys.for_coordinator(tmp_path, 2)
     allowlist.write_text(good.replace(second, "short"))
-    with pytest.raises(PosseError, match="the key of agent 1 is not a public key"):
+    with pytest.raises(PosseError, match="agent 1: 'short' is no public key"):
         keys.for_coordinator(tmp_path, 2)
-    allowlist.write_text("agents = 3")
-    with pytest.raises(PosseError, match="is not an allowlist"):
+    for text in ("agents = 3", "[agents]\nx = 'y'", "="):
+        allowlist.write_text(text)
+        with pytest.raises(PosseError, match="is not an allowlist"):
+            keys.for_coordinator(tmp_path, 2)
+    allowlist.write_text(good)
+    secret = tmp_path / "coordinator" / "coordinator.key_secret"
+    text = secret.read_text()
+    secret.write_text(text.replace("secret", "serect"))
+    with pytest.raises(PosseError, match="is not a secret key of posse"):
+        keys.for_coordinator(tmp_path, 2)
+    (_, other) = (keys.for_agent(tmp_path, rank).own.secret for rank in range(2))
+    secret.write_text(text.replace(keys.for_agent(tmp_path, 0).coordinator, other))
+    with pytest.raises(PosseError, match="its public key does not belong to its secret one"):
         keys.for_coordinator(tmp_path, 2)

@@ -1,0 +1,101 @@
+"""Files of keys: nobody else may read the secret ones, and nobody else may have put them there.
+
+No link is followed, whether a file is read or written: where others may make one, they decide what
+is read, or what is overwritten.
+"""
+
+import errno
+import os
+import secrets
+import stat
+from pathlib import Path
+
+from posse.errors import InputError
+
+_LONGEST = 1 << 20
+_NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+
+IGNORED = (".gitignore", ".dockerignore")
+"""By what a folder of keys keeps itself out of repositories and images."""
+
+
+def open_folder(folder: Path) -> None:
+    """Make a folder of keys if it is not there, for its owner alone; see `check_folder`."""
+    mask = os.umask(0o077)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        check_folder(folder)
+        for name in IGNORED:
+            if not (folder / name).exists():
+                write(folder / name, "*\n")
+    except OSError as error:
+        raise InputError(f"{folder} cannot be written: {error.strerror}") from None
+    finally:
+        os.umask(mask)
+
+
+def check_folder(folder: Path) -> None:
+    """`InputError` for a folder into which others may put keys."""
+    try:
+        found = folder.stat()
+    except OSError as error:
+        raise InputError(f"{folder} cannot be read: {error.strerror}; {_MAKE}") from None
+    _check_owner(folder, found)
+    open_to_all = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if open_to_all and not found.st_mode & stat.S_ISVTX:
+        raise InputError(f"{folder} is writable by others; run: chmod 700 {folder}")
+
+
+def read(path: Path, *, secret: bool = False) -> str:
+    """The text of a file of keys; `InputError` if others may have written it.
+
+    Or, where it is `secret`, if others may read it. Of a file that is not ours but the system's (a
+    mounted secret) its group may.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | _NO_LINKS)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise InputError(f"{path} is a link, and links to keys are not followed") from None
+        raise InputError(f"{path} cannot be read: {error.strerror}; {_MAKE}") from None
+    with os.fdopen(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise InputError(f"{path} is no file")
+        _check_owner(path, found)
+        ours = not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
+        readers = stat.S_IRWXO | (stat.S_IRWXG if ours else 0)
+        if secret and hasattr(os, "geteuid") and found.st_mode & readers:
+            raise InputError(f"{path} is readable by others; run: chmod 600 {path}")
+        if found.st_mode & stat.S_IWOTH:
+            raise InputError(f"{path} is writable by everybody; run: chmod 644 {path}")
+        data = file.read(_LONGEST + 1)
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not a file of posse's keys") from None
+
+
+def write(path: Path, text: str) -> None:
+    """Put a file in its place, whole, for its owner alone; what a link points to is left alone."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINKS, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(descriptor)
+        draft.replace(path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise InputError(f"{path} cannot be written: {error.strerror}") from None
+
+
+_MAKE = "make it by posse keys"
+
+
+def _check_owner(path: Path, found: os.stat_result) -> None:
+    if hasattr(os, "geteuid") and found.st_uid not in (0, os.geteuid()):
+        raise InputError(
+            f"{path} belongs to another user (uid {found.st_uid}), who decides about it"
+        )
