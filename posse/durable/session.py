@@ -32,18 +32,21 @@ only when a connection was lost.
 
 import struct
 from collections import deque
+from collections.abc import Iterable
 
 _ENVELOPE = struct.Struct("<4sII")
 ENVELOPE_BYTES = _ENVELOPE.size
 _pack = _ENVELOPE.pack
 _unpack = _ENVELOPE.unpack_from
 
-_MAGIC = b"pn"
+MAGIC = b"pn"
+"""What all that a session sends begins with."""
+
 _U32 = 0xFFFF_FFFF
 _HALF = 1 << 31
 """A number that is less than this ahead of another is later, else earlier."""
 
-_FRAME, _CONFIRM, _AGAIN, _PROBE = (_MAGIC + b"\x01" + kind for kind in (b"F", b"C", b"A", b"P"))
+FRAME, _CONFIRM, _AGAIN, _PROBE = (MAGIC + b"\x01" + kind for kind in (b"F", b"C", b"A", b"P"))
 
 CONFIRM_EVERY = 64
 """Frames taken, with nothing to send, after which that is confirmed by itself. A link on which one
@@ -67,9 +70,30 @@ class SessionBroken(Exception):
 class Session:
     """See the module's text. Both ends count from `first`; `signature` follows what has no frame.
 
-    `taken` is the highest number taken in order, not cut to 32 bits. After `take` and `resume`,
-    `replies` holds what is to be handed to the connection, oldest first; whoever does so clears it.
+    `taken` is the highest number taken in order, `sent` the last that was given to a frame and
+    `confirmed` the last that the other end is known to have; they are not cut to 32 bits. After
+    `take`, `resume` and the like `replies` holds what is to be handed to the connection, oldest
+    first; whoever does so clears it.
     """
+
+    __slots__ = (
+        "_asked",
+        "_bytes",
+        "_kept",
+        "_most_bytes",
+        "_most_frames",
+        "_probed",
+        "_repeated",
+        "_signature",
+        "_told",
+        "bare",
+        "confirmed",
+        "duplicates",
+        "replies",
+        "resent",
+        "sent",
+        "taken",
+    )  # a frame costs a tenth less: with many links nothing of a session is in the cache
 
     def __init__(
         self,
@@ -87,8 +111,8 @@ class Session:
         self.bare = 0
         """Confirmations, questions and the like, which carried no frame, so far."""
         self._signature = signature
-        self._sent = first
-        self._confirmed = first
+        self.sent = first
+        self.confirmed = first
         self._told = first
         self._asked = -1
         self._probed = first
@@ -102,101 +126,125 @@ class Session:
 
     def wrap(self, frame: bytes) -> bytes:
         """Number and keep a frame; returns what is to be handed to the connection."""
-        size, number, taken = self._bytes + len(frame), self._sent + 1, self.taken
-        if size > self._most_bytes or number - self._confirmed > self._most_frames:
+        if len(self._kept) > self.sent - self.confirmed:
+            self._forget()
+        size, number, taken = self._bytes + len(frame), self.sent + 1, self.taken
+        if size > self._most_bytes or number - self.confirmed > self._most_frames:
             raise SessionFull
-        self._bytes, self._sent, self._told = size, number, taken
+        self._bytes, self.sent, self._told = size, number, taken
         self._kept.append(frame)
-        return _pack(_FRAME, number & _U32, taken & _U32) + frame
+        return _pack(FRAME, number & _U32, taken & _U32) + frame
 
     @property
     def unconfirmed(self) -> int:
-        """Frames that are kept."""
-        return len(self._kept)
+        """Frames that the other end is not known to have."""
+        return self.sent - self.confirmed
 
     def resume(self, taken: int) -> None:
         """There is a new connection, and the other end has taken so many: the rest goes again."""
-        if not self._confirmed <= taken <= self._sent:
-            raise SessionBroken(f"it has taken {taken}, between {self._confirmed} and {self._sent}")
-        self._forget(taken - self._confirmed)
+        if not self.confirmed <= taken <= self.sent:
+            raise SessionBroken(f"it has taken {taken}, between {self.confirmed} and {self.sent}")
+        self.confirmed = taken
         self._again()
 
     def reconnected(self) -> None:
         """There is a new connection, and nobody says what the other end has taken."""
-        self._repeated = self._confirmed  # what it asks for now is on its way
+        self._repeated = self.confirmed  # what it asks for now is on its way
         self._again()
 
     def probe(self) -> None:
         """To be called now and then: asks, if nothing was confirmed since the last time."""
-        if self._kept and self._probed == self._confirmed:
-            self._bare(_PROBE, self._sent)
-        self._probed = self._confirmed
+        self._forget()
+        if self.sent > self.confirmed == self._probed:
+            self._bare(_PROBE, self.sent)
+        self._probed = self.confirmed
         self._repeated = -1
 
     def confirm(self) -> None:
         """Say how much was taken, now."""
         self._bare(_CONFIRM)
 
+    def _tell(self) -> None:
+        """Nothing went back for so long that what was taken is to be confirmed by itself."""
+        self._bare(_CONFIRM)
+
     def _again(self) -> None:
-        number = self._confirmed
-        for frame in self._kept:
-            number += 1
-            self.replies.append(_pack(_FRAME, number & _U32, self.taken & _U32) + frame)
+        for number, frame in enumerate(self._unconfirmed(), self.confirmed + 1):
+            self.replies.append(envelope(number, self.taken) + frame)
         self._told = self.taken
         self._asked = -1
-        self.resent += len(self._kept)
+        self.resent += self.sent - self.confirmed
+
+    def _unconfirmed(self) -> Iterable[bytes]:
+        self._forget()
+        return self._kept
 
     def _bare(self, mark: bytes, number: int = 0) -> None:
-        envelope = _pack(mark, number & _U32, self.taken & _U32)
-        self.replies.append(envelope + self._signature)
+        self.replies.append(_pack(mark, number & _U32, self.taken & _U32) + self._signature)
         self._told = self.taken
         self.bare += 1
 
-    def _forget(self, frames: int) -> None:
+    def _forget(self) -> None:
+        """Keep no longer what is confirmed."""
         kept = self._kept
-        for _ in range(frames):
+        for _ in range(len(kept) - self.unconfirmed):
             self._bytes -= len(kept.popleft())
-        self._confirmed += frames
 
     # --- what comes ------------------------------------------------------------------------------
 
     def take(self, data: bytes) -> bytes | None:
         """The frame in what came, if it is the next one, or has no number; else None."""
-        if len(data) < ENVELOPE_BYTES:
+        try:
+            mark, number, confirmed = _unpack(data)
+        except struct.error:
             return data
-        mark, number, confirmed = _unpack(data)
-        if mark != _FRAME and mark[:2] != _MAGIC:
-            return data
-        new = (confirmed - self._confirmed) & _U32
-        if new and new <= self._sent - self._confirmed:
-            self._forget(new)
-        ahead = (number - self.taken) & _U32
-        if mark == _FRAME:
-            if ahead == 1:
-                self.taken += 1
-                if self.taken - self._told >= CONFIRM_EVERY:
-                    self._bare(_CONFIRM)
+        if mark == FRAME:
+            new = (confirmed - self.confirmed) & _U32
+            if new <= self.sent - self.confirmed:
+                self.confirmed += new
+            taken = self.taken + 1
+            if number == taken & _U32:
+                self.taken = taken
+                if taken - self._told >= CONFIRM_EVERY:
+                    self._tell()
                 return data[ENVELOPE_BYTES:]
-            self._out_of_order(ahead)
-        elif mark == _AGAIN and self._repeated != self._confirmed:
-            # else a peer that asks and does not read would fill our memory
-            self._repeated = self._confirmed
-            self._again()
-        elif mark == _PROBE:
-            self._bare(_AGAIN if 0 < ahead < _HALF else _CONFIRM)
+            self._out_of_order(number)
+            return None
+        if mark[:2] != MAGIC:
+            return data
+        self._take_bare(mark, number, confirmed)
         return None
 
-    def _out_of_order(self, ahead: int) -> None:
-        if not 0 < ahead < _HALF:
+    def _take_bare(self, mark: bytes, number: int, confirmed: int) -> None:
+        new = (confirmed - self.confirmed) & _U32
+        if new <= self.unconfirmed:
+            self.confirmed += new
+        if mark == _AGAIN and self._repeated != self.confirmed:
+            # else a peer that asks and does not read would fill our memory
+            self._repeated = self.confirmed
+            self._again()
+        elif mark == _PROBE:
+            self._bare(_AGAIN if self._is_ahead(number) else _CONFIRM)
+
+    def _is_ahead(self, number: int) -> bool:
+        return 0 < (number - self.taken) & _U32 < _HALF
+
+    def _out_of_order(self, number: int) -> None:
+        if not self._is_ahead(number):
             self.duplicates += 1
         elif self._asked != self.taken:
             self._asked = self.taken
             self._bare(_AGAIN)
 
 
+def envelope(number: int, confirmed: int) -> bytes:
+    """What stands before a frame."""
+    return _pack(FRAME, number & _U32, confirmed & _U32)
+
+
 def is_numbered(data: bytes) -> bool:
     """Whether this belongs to a session; of one that was never begun here nothing is taken."""
-    return data.startswith(_MAGIC) and len(data) >= ENVELOPE_BYTES
+    return data.startswith(MAGIC) and len(data) >= ENVELOPE_BYTES
 
 
 def content(data: bytes) -> bytes:

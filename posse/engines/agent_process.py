@@ -293,6 +293,8 @@ class AgentProcess:
                 heard=self._heard,
             )
             self._selector.watch(self._mesh.inbox, self._drain_inbox)
+            if self._mesh.back is not None:
+                self._selector.watch(*self._mesh.back)
         return self._place.reached_at(self._mesh.address)
 
     def _heard(self, target: int, wire: Wire) -> Wire:
@@ -310,6 +312,8 @@ class AgentProcess:
     def _close_mesh(self) -> None:
         if self._mesh is not None:
             self._selector.forget(self._mesh.inbox)
+            if self._mesh.back is not None:
+                self._selector.forget(self._mesh.back[0])
             self._mesh.close()
             self._mesh = None
 

@@ -3,8 +3,8 @@
 A host says to whom a frame goes, by rank or as `COORDINATOR` or `NEIGHBOURS`, and knows nothing of
 what carries it. Whatever carries it is a `Link`: `send` is handed each frame of the link, in order,
 and the process around the host takes what comes from the link's other end at one place
-(`AgentProcess`, `Hub`). So a link may be more than a socket, which forgets what is under way when
-its connection is lost: numbers and confirmations belong between these two places.
+(`AgentProcess`, `Hub`). Between these two places stand the sessions, which lose nothing when a
+connection is lost.
 
 Between agents there are two kinds, and a system says which it needs:
 
@@ -16,28 +16,29 @@ Topics would let the second kind address one neighbour, but a subscriber chooses
 could ask for what is meant for another.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import ClassVar, Protocol
 
 import zmq
 
-from posse.durable.session import ENVELOPE_BYTES, Session, SessionFull, content
-from posse.engines.joining import LINK_DEADLINE
-from posse.engines.sockets import configure
-from posse.errors import RunFailed
-from posse.hosts.endpoint import NEIGHBOURS
-from protocol.wire import MAGIC, SOURCE, name_of
+from posse.durable.session import ENVELOPE_BYTES, Session
+from protocol.wire import SOURCE, name_of
 
-_SIGNED = slice(ENVELOPE_BYTES + SOURCE.start, ENVELOPE_BYTES + SOURCE.stop)
+SIGNED = slice(ENVELOPE_BYTES + SOURCE.start, ENVELOPE_BYTES + SOURCE.stop)
 """Where the sender stands in what comes; in what is no frame a session's signature has it there."""
+
+TO_ONE = b"pt" + bytes(SIGNED.start - 2)
+"""Where all neighbours are said the same, what is for one alone begins with this and its name. That
+stands where the sender does elsewhere, and is nobody's who sends to it."""
 
 Prepare = Callable[[zmq.Socket[bytes], int], None]
 """Makes a socket ready for the connection that is made next, to this neighbour."""
 
 
 class Link(Protocol):
-    """A way to one peer, or to all neighbours at once. A ZeroMQ socket is one."""
+    """A way to one peer, or to all neighbours at once."""
 
     def send(self, data: bytes, /) -> object:
         """Hand over a frame."""
@@ -70,253 +71,105 @@ def unheard(target: int, wire: Wire) -> Wire:
     return wire
 
 
-class Links(Protocol):
-    """An agent's ways to its neighbours; see the module's text."""
+class Tie:
+    """This agent's end of the session with one neighbour; `post` sends it what is no new frame.
 
-    inbox_type: ClassVar[int]
-
-    def connect(self, inboxes: dict[int, str], rank: int, first: int) -> Mapping[int, Link]:
-        """Open what is missing of the ways to these neighbours, and close what is too many.
-
-        New sessions begin over all of them, in the name of `rank`, whose frames count from `first`.
-        """
-        ...
-
-    def take(self, sender: int | None, data: bytes) -> bytes | None:
-        """The frame in what came to the inbox, if it is due; `sender` is None if it must say so."""
-        ...
-
-    def changed(self, neighbour: int, *, up: bool) -> None:
-        """The connection to this neighbour was lost, or there is a new one; where that is known."""
-        ...
-
-    def probe(self) -> None:
-        """To be called now and then: ask who confirms nothing."""
-        ...
-
-    def not_listening(self) -> tuple[int, ...]:
-        """The neighbours that would not hear yet what is sent."""
-        ...
-
-    def close(self) -> None:
-        """Close all of them."""
-        ...
-
-
-def listen(inbox: zmq.Socket[bytes], rank: int, before: int | None = None) -> None:
-    """Ask for all frames, in `rank`'s name (`before` it was another's); not needed on PULL sockets.
-
-    The name is a topic too. No frame begins with it; it tells a publisher whose inbox listens now.
+    Where connections are watched, nothing is sent while there is none: it would come out of order.
     """
-    if inbox.type != zmq.SUB or rank == before:
-        return
-    if before is None:
-        inbox.setsockopt(zmq.SUBSCRIBE, MAGIC)
-    else:
-        inbox.setsockopt(zmq.UNSUBSCRIBE, _NAME % before)
-    inbox.setsockopt(zmq.SUBSCRIBE, _NAME % rank)
 
-
-_NAME = b"agent %d"
-
-
-class EachLink:
-    """One PUSH socket per neighbour, and a session over it and the neighbour's own to us."""
-
-    inbox_type: ClassVar[int] = zmq.PULL
+    __slots__ = ("_post", "neighbour", "session", "up")
 
     def __init__(
-        self,
-        context: zmq.Context[zmq.Socket[bytes]],
-        prepare: Prepare,
-        via: Via = directly,
-        watched: bool = False,
-        heard: Heard = unheard,
+        self, neighbour: int, session: Session, post: Callable[[bytes], object], *, up: bool
     ) -> None:
-        self._context = context
-        self._prepare = prepare
-        self._via = via
-        self._sockets: dict[int, zmq.Socket[bytes]] = {}
-        self._addresses: dict[int, str] = {}
-        self._ways: dict[bytes, _Way] = {}
-        self._watched = watched
-        self._heard = heard
-        self._up: set[int] = set()
-
-    def connect(self, inboxes: dict[int, str], rank: int, first: int) -> Mapping[int, Link]:
-        """See `Links`."""
-        for neighbour in [r for r, old in self._addresses.items() if inboxes.get(r) != old]:
-            self._sockets.pop(neighbour).close()
-            self._up.discard(neighbour)
-            del self._addresses[neighbour]
-        for neighbour, address in inboxes.items():
-            if neighbour not in self._sockets:
-                socket = self._context.socket(zmq.PUSH)
-                configure(socket, deadline=LINK_DEADLINE)
-                self._prepare(socket, neighbour)
-                socket.connect(address)
-                self._sockets[neighbour] = socket
-                self._addresses[neighbour] = address
-        signature = bytes(SOURCE.start) + name_of(rank)
-        away = self.not_listening()
-        self._ways = {
-            name_of(n): _Way(n, self._heard(n, socket), Session(first, signature), n not in away)
-            for n, socket in self._sockets.items()
-        }
-        ways = {way.neighbour: self._via(way.neighbour, way) for way in self._ways.values()}
-        return {**ways, NEIGHBOURS: _Each(tuple(ways.values()))}
-
-    def take(self, sender: int | None, data: bytes) -> bytes | None:
-        """See `Links`."""
-        way = self._ways.get(data[_SIGNED] if sender is None else name_of(sender))
-        if way is None:
-            return content(data)  # a stranger's, which the host refuses
-        session = way.session
-        frame = session.take(data)
-        if session.replies:
-            way.answer()
-        return frame
-
-    def probe(self) -> None:
-        """See `Links`."""
-        for way in self._ways.values():
-            way.probe()
-
-    def changed(self, neighbour: int, *, up: bool) -> None:
-        """See `Links`."""
-        (self._up.add if up else self._up.discard)(neighbour)
-        if (way := self._ways.get(name_of(neighbour))) is not None:
-            way.changed(up=up)
-
-    def not_listening(self) -> tuple[int, ...]:
-        """See `Links`: where nobody watches, what is sent waits for who is not there yet."""
-        return tuple(n for n in self._sockets if n not in self._up) if self._watched else ()
-
-    def close(self) -> None:
-        """See `Links`."""
-        for socket in self._sockets.values():
-            socket.close()
-
-
-class _Way:
-    """To one neighbour: its socket takes the frames of the session."""
-
-    def __init__(self, neighbour: int, socket: Wire, session: Session, up: bool) -> None:
         self.neighbour = neighbour
         self.session = session
-        self._socket = socket
-        self._up = up
-
-    def send(self, data: bytes, /) -> None:
-        """See `Link`."""
-        try:
-            numbered = self.session.wrap(data)
-            if self._up:
-                self._socket.send(numbered)
-        except (zmq.Again, SessionFull):
-            raise RunFailed(f"agent {self.neighbour} does not take what it is sent") from None
+        self.up = up
+        self._post = post
 
     def changed(self, *, up: bool) -> None:
         """There is no connection any more, or a new one."""
-        self._up = up
+        self.up = up
         if up:
             self.session.reconnected()
             self.answer()
 
     def probe(self) -> None:
         """Ask, if nothing is confirmed; who is not there is not asked."""
-        if self._up:
+        if self.up:
             self.session.probe()
             self.answer()
 
     def answer(self) -> None:
         """Send what the session wants sent; what does not get through is asked for again."""
-        if self._up:
+        if self.up:
             for data in self.session.replies:
                 with suppress(zmq.Again):
-                    self._socket.send(data, zmq.NOBLOCK)
+                    self._post(data)
         self.session.replies.clear()
 
 
-class _Each:
-    """All of these links, one after the other."""
+class Links(ABC):
+    """An agent's ways to its neighbours; see the module's text.
 
-    def __init__(self, links: tuple[Link, ...]) -> None:
-        self._links = links
-
-    def send(self, data: bytes, /) -> None:
-        """See `Link`."""
-        for link in self._links:
-            link.send(data)
-
-
-class OneToAll:
-    """One XPUB socket, connected to every neighbour's inbox.
-
-    What is published before a neighbour has subscribed is lost to it (`not_listening`). After that
-    nothing is: XPUB_NODROP lets a send wait where a publisher would drop.
+    `prepare` is called for each connection before it is made. `watched`: `changed` will be told
+    which connections there are.
     """
 
-    inbox_type: ClassVar[int] = zmq.SUB
+    inbox_type: ClassVar[int]
+    back: tuple[zmq.Socket[bytes], Callable[[], None]] | None = None
+    """What neighbours say over the ways to them: a socket, and who reads it."""
 
     def __init__(
         self,
         context: zmq.Context[zmq.Socket[bytes]],
         prepare: Prepare,
         via: Via = directly,
+        *,
         watched: bool = False,
         heard: Heard = unheard,
     ) -> None:
+        self._context = context
         self._prepare = prepare
-        self.socket: zmq.Socket[bytes] = context.socket(zmq.XPUB)
-        self._ways = {NEIGHBOURS: via(NEIGHBOURS, heard(NEIGHBOURS, self.socket))}
-        configure(self.socket, deadline=LINK_DEADLINE)
-        self.socket.setsockopt(zmq.XPUB_NODROP, 1)
-        # a neighbour that was started again repeats the topics of the one before it
-        self.socket.setsockopt(zmq.XPUB_VERBOSE, 1)
+        self._via = via
+        self._watched = watched
+        self._heard = heard
+        self.ties: dict[bytes, Tie] = {}
+        """By the neighbour's name, as it stands in frames."""
         self._addresses: dict[int, str] = {}
-        self._listening: set[bytes] = set()
+        """Of the neighbours to whom there is a way."""
 
+    @abstractmethod
     def connect(self, inboxes: dict[int, str], rank: int, first: int) -> Mapping[int, Link]:
-        """See `Links`."""
-        self._subscriptions()
-        for neighbour in [r for r, old in self._addresses.items() if inboxes.get(r) != old]:
-            self.socket.disconnect(self._addresses.pop(neighbour))
-            self._listening.discard(_NAME % neighbour)
-        for neighbour, address in inboxes.items():
-            if neighbour not in self._addresses:
-                self._prepare(self.socket, neighbour)
-                self.socket.connect(address)
-                self._addresses[neighbour] = address
-        return self._ways
+        """Open what is missing of the ways to these neighbours, and close what is too many.
 
-    def take(self, sender: int | None, data: bytes) -> bytes | None:
-        """See `Links`."""
-        return data
+        New sessions begin over all of them, in the name of `rank`, whose frames count from `first`.
+        """
+
+    @abstractmethod
+    def not_listening(self) -> tuple[int, ...]:
+        """The neighbours that would not hear yet what is sent."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close all of them."""
 
     def changed(self, neighbour: int, *, up: bool) -> None:
-        """See `Links`: a new subscription says as much."""
+        """The connection to this neighbour was lost, or there is a new one; where that is known."""
+        if (tie := self.ties.get(name_of(neighbour))) is not None:
+            tie.changed(up=up)
 
     def probe(self) -> None:
-        """See `Links`."""
+        """To be called now and then: ask who confirms nothing."""
+        for tie in self.ties.values():
+            tie.probe()
 
-    def not_listening(self) -> tuple[int, ...]:
-        """See `Links`."""
-        self._subscriptions()
-        return tuple(sorted(r for r in self._addresses if _NAME % r not in self._listening))
 
-    def _subscriptions(self) -> None:
-        """Read who subscribed and who left: a byte 1 or 0, then the topic."""
-        while True:
-            try:
-                said = self.socket.recv(zmq.NOBLOCK)
-            except zmq.Again:
-                return
-            if said[:1] == b"\x01":
-                self._listening.add(said[1:])
-            else:
-                self._listening.discard(said[1:])
+def alone(data: bytes) -> bytes:
+    """The same without what says that it is for one alone."""
+    return data[SIGNED.stop :] if data.startswith(TO_ONE) else data
 
-    def close(self) -> None:
-        """See `Links`."""
-        self.socket.close()
+
+def signature(rank: int) -> bytes:
+    """What this agent's sessions sign by, so that it is found where frames have their sender."""
+    return bytes(SOURCE.start) + name_of(rank)

@@ -4,13 +4,16 @@ from collections.abc import Callable, Iterator, Mapping
 
 import zmq
 
+from posse.durable.session import content
+from posse.engines.each_link import EachLink
 from posse.engines.guard import Guard
 from posse.engines.joining import LINK_DEADLINE
-from posse.engines.links import EachLink, Heard, Link, Links, OneToAll, Via, listen
+from posse.engines.links import SIGNED, Heard, Link, Links, Via, alone
+from posse.engines.one_to_all import OneToAll, listen
 from posse.engines.sockets import PROBE_EVERY, configure
 from posse.hosts.agent_setup import AgentSetup
 from posse.security.zap import key_of
-from protocol.wire import sent_at
+from protocol.wire import name_of, sent_at
 
 MOST_AT_ONCE = 1_024
 """Frames kept before they are looked at, however many are waited for: a bound on what peers may
@@ -51,7 +54,8 @@ class Mesh:
             raise
         self.address = self.inbox.getsockopt_string(zmq.LAST_ENDPOINT)
         self._probe_at = 0.0
-        self._links: Links = kind(context, guard.link, via, guard.watches, heard)
+        self._links: Links = kind(context, guard.link, via, watched=guard.watches, heard=heard)
+        self.back = self._links.back
         guard.link_changed = self._link_changed
 
     def rename(self, rank: int) -> None:
@@ -99,20 +103,29 @@ class Mesh:
         self._links.changed(neighbour, up=up)
 
     def _receive(self, flags: int) -> tuple[int | None, bytes]:
-        """The next frame of a neighbour; `zmq.Again` if there is none."""
-        neighbours = self._guard.neighbours
-        receive, take = self.inbox.recv, self._links.take
+        """The next frame of a neighbour that is due; `zmq.Again` if there is none."""
+        neighbours, ties = self._guard.neighbours, self._links.ties
         sender = None
         while True:
             if neighbours is None:
-                data = receive(flags)
+                data = self.inbox.recv(flags)
+                tie = ties.get(data[SIGNED])
+                if tie is None:
+                    data = alone(data)
+                    tie = ties.get(data[SIGNED])
             else:
-                part = receive(flags, copy=False)
+                part = self.inbox.recv(flags, copy=False)
                 sender = neighbours.get(key_of(part))
                 if sender is None:
                     continue
-                data = part.bytes
-            if (frame := take(sender, data)) is not None:
+                data = alone(part.bytes)
+                tie = ties.get(name_of(sender))
+            if tie is None:
+                return sender, content(data)  # a stranger's, which the host refuses
+            frame = tie.session.take(data)
+            if tie.session.replies:
+                tie.answer()
+            if frame is not None:
                 return sender, frame
 
     def mind_time(self, now: float) -> None:

@@ -19,6 +19,9 @@ PLANES = {0: "data", 1: "control", 2: "world"}
 BARE = {b"pn\x01C": "Confirm", b"pn\x01A": "Again", b"pn\x01P": "Probe"}
 """What an envelope that carries no frame is for."""
 
+ALONE = 24
+"""Bytes of the topic by which one of those who are said the same is sent something alone."""
+
 HEAD = {"posse": "capture", "version": 1}
 _CHUNK = 1 << 20
 
@@ -131,26 +134,28 @@ def _frame(
     import msgpack  # noqa: PLC0415
 
     number = confirmed = None
+    size = len(data)
+    data = data[ALONE:] if data[:2] == b"pt" else data
     frame, resent = data, False
     if data[:2] == b"pn" and len(data) >= ENVELOPE.size:
         mark, number, confirmed = ENVELOPE.unpack_from(data)
         frame = data[ENVELOPE.size :]
         if mark in BARE:
             return Frame(
-                time, source, target, len(data), "session", BARE[mark], (), number=number,
+                time, source, target, size, "session", BARE[mark], (), number=number,
                 confirmed=confirmed,
             )  # fmt: skip
         resent = seen.get((source, target, number)) == frame
         seen[source, target, number] = frame
     if len(frame) < HEADER.size or frame[:2] != b"po":
-        return Frame(time, source, target, len(data), "unknown", "", (data,))
+        return Frame(time, source, target, size, "unknown", "", (data,))
     _, _, plane, run, _, sequence, now, sent = HEADER.unpack_from(frame)
     kind, *fields = msgpack.unpackb(frame[HEADER.size :], strict_map_key=False)
     return Frame(
         time,
         source,
         target,
-        len(data),
+        size,
         PLANES.get(plane, "unknown"),
         kind,
         fields,

@@ -14,12 +14,11 @@ from asyncio import IncompleteReadError, StreamReader, StreamWriter
 from collections.abc import Coroutine
 from typing import Any
 
-from posse.testing.frames import COORDINATOR
-
 _GREETING = 64
 _LONG, _COMMAND = 0x02, 0x04
 _RESET = struct.pack("ii", 1, 0)  # SO_LINGER: a close loses what was not sent yet, and says so
-_NUMBERED, _PLAIN = b"pn", b"po"
+_NUMBERED = (b"pn", b"pt")
+"""How frames begin that are kept until they are confirmed; joining goes with a connection."""
 _DEADLINE = 10.0
 
 
@@ -36,12 +35,10 @@ class Fault:
         self.whole = asyncio.Event()
         self.open: set[StreamWriter] = set()
         self._random = random.Random(f"{min(a, b)} {max(a, b)}")
-        # joining is not said again: it goes with a connection, and whole
-        self._lost = (_NUMBERED,) if COORDINATOR in (a, b) else (_NUMBERED, _PLAIN)
 
     def loses(self, flags: int, body: bytes) -> bool:
         """Whether this frame is lost; what is ZeroMQ's own never is."""
-        if not self.share or flags & _COMMAND or not body.startswith(self._lost):
+        if not self.share or flags & _COMMAND or not body.startswith(_NUMBERED):
             return False
         return self._random.random() < self.share
 

@@ -27,7 +27,16 @@ RUNS = {
     "ddp-mab": lambda: federated.spec("ddp-mab", 3, {"kind": "ring"}),
 }
 
-MESHES = {"ddp-mab": lambda: federated.spec("ddp-mab", 3, {"kind": "ring"}, engine=ENGINE)}
+MESHES = {
+    "ddp-mab": lambda: federated.spec("ddp-mab", 3, {"kind": "ring"}, engine=ENGINE),
+    "private-ucb": lambda: spec(
+        "private-ucb",
+        4,
+        parameters={"horizon": 60, "epsilon": 0.5},
+        topology={"kind": "ring"},
+        engine=ENGINE,
+    ),
+}
 
 AFTER = [5, 80, 150, 250, 300, 400, 500, 550, 600, 650, 700, 750]
 """Bytes: within the handshakes of ZeroMQ without keys and with them, and within first frames."""

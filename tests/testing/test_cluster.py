@@ -32,6 +32,11 @@ MESH: dict[str, Any] = {
     "parameters": {"epsilon": 1.0, "horizon": 2_000},
     "engine": {"deadline": 30.0},
 }
+TO_ALL: dict[str, Any] = MESH | {
+    "system": "private-ucb",
+    "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
+    "parameters": {"epsilon": 1.0, "horizon": 80},
+}
 OF_RESETS = {"connection-dropped", "out-of-session", "unreachable"}
 
 Act = Callable[[Cluster], None]
@@ -93,11 +98,24 @@ async def test_lost_frames_are_sent_again_byte_for_byte() -> None:
             assert numbered.setdefault(at, said) == said
 
 
-async def test_neighbours_that_are_parted_go_on_where_they_were() -> None:
-    record, cluster = await disturbed(MESH, cut(0, 1), Cluster.heal)
-    assert_same_run(alone(MESH), record)
+@pytest.mark.parametrize("source", [MESH, TO_ALL], ids=["each", "all"])
+async def test_neighbours_that_are_parted_go_on_where_they_were(source: dict[str, Any]) -> None:
+    record, cluster = await disturbed(source, cut(0, 1), Cluster.heal)
+    assert_same_run(alone(source), record)
     assert cluster.messages(link=(0, 1), plane="data")
     assert cluster.messages(link=(1, 0), plane="data")
+
+
+@pytest.mark.slow  # nothing follows on what is lost: only a question after 1 s tells of it
+@pytest.mark.parametrize(("source", "share"), [(MESH, 0.4), (TO_ALL, 0.1)], ids=["each", "all"])
+async def test_what_is_lost_between_neighbours_is_sent_again(
+    source: dict[str, Any], share: float
+) -> None:
+    record, cluster = await disturbed(source, lambda c: c.drop(0, 1, share), lambda c: None)
+    assert_same_run(alone(source), record)
+    again = {(f.source, f.target) for f in cluster.messages(again=True) if f.resent}
+    assert again
+    assert again <= {(0, 1), (1, 0)}
 
 
 async def test_an_agent_that_is_killed_ends_the_run_and_is_there_again_for_the_next() -> None:

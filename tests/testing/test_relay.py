@@ -101,9 +101,11 @@ def test_joining_and_what_is_not_posses_is_never_lost(relays: Relays) -> None:
     pair.close()
 
 
-def test_between_agents_what_has_no_number_is_lost_too(relays: Relays, pair: Pair) -> None:
+def test_what_is_for_one_of_those_who_are_said_the_same_is_lost_too(
+    relays: Relays, pair: Pair
+) -> None:
     relays.change(0, 1, share=1.0)
-    pair.say(b"pn\x01F and a frame", b"po a broadcast", b"other")
+    pair.say(b"pt and a rank, and what it missed", b"other")
     assert pair.inbox.recv() == b"other"
 
 

@@ -1,0 +1,93 @@
+"""Links for agents that say something to each neighbour."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import zmq
+
+from posse.durable.session import Session, SessionFull
+from posse.engines.joining import LINK_DEADLINE
+from posse.engines.links import Link, Links, Tie, Wire, signature
+from posse.engines.sockets import configure
+from posse.errors import RunFailed
+from posse.hosts.endpoint import NEIGHBOURS
+from protocol.wire import name_of
+
+
+class EachLink(Links):
+    """One PUSH socket per neighbour."""
+
+    inbox_type: ClassVar[int] = zmq.PULL
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._sockets: dict[int, zmq.Socket[bytes]] = {}
+        self._up: set[int] = set()
+
+    def connect(self, inboxes: dict[int, str], rank: int, first: int) -> Mapping[int, Link]:
+        """See `Links`."""
+        for neighbour in [r for r, old in self._addresses.items() if inboxes.get(r) != old]:
+            self._sockets.pop(neighbour).close()
+            self._up.discard(neighbour)
+            del self._addresses[neighbour]
+        for neighbour, address in inboxes.items():
+            if neighbour not in self._sockets:
+                socket = self._context.socket(zmq.PUSH)
+                configure(socket, deadline=LINK_DEADLINE)
+                self._prepare(socket, neighbour)
+                socket.connect(address)
+                self._sockets[neighbour] = socket
+                self._addresses[neighbour] = address
+        away = self.not_listening()
+        ways = [
+            _Way(n, self._heard(n, socket), Session(first, signature(rank)), up=n not in away)
+            for n, socket in self._sockets.items()
+        ]
+        self.ties = {name_of(way.neighbour): way for way in ways}
+        by_rank = {way.neighbour: self._via(way.neighbour, way) for way in ways}
+        return {**by_rank, NEIGHBOURS: _Each(tuple(by_rank.values()))}
+
+    def changed(self, neighbour: int, *, up: bool) -> None:
+        """See `Links`."""
+        (self._up.add if up else self._up.discard)(neighbour)
+        super().changed(neighbour, up=up)
+
+    def not_listening(self) -> tuple[int, ...]:
+        """See `Links`: where nobody watches, what is sent waits for who is not there yet."""
+        return tuple(n for n in self._sockets if n not in self._up) if self._watched else ()
+
+    def close(self) -> None:
+        """See `Links`."""
+        for socket in self._sockets.values():
+            socket.close()
+
+
+class _Way(Tie):
+    """To one neighbour: its socket takes what the session numbered."""
+
+    __slots__ = ("_wire",)
+
+    def __init__(self, neighbour: int, wire: Wire, session: Session, *, up: bool) -> None:
+        super().__init__(neighbour, session, lambda data: wire.send(data, zmq.NOBLOCK), up=up)
+        self._wire = wire
+
+    def send(self, data: bytes, /) -> None:
+        """See `Link`."""
+        try:
+            numbered = self.session.wrap(data)
+            if self.up:
+                self._wire.send(numbered)
+        except (zmq.Again, SessionFull):
+            raise RunFailed(f"agent {self.neighbour} does not take what it is sent") from None
+
+
+class _Each:
+    """All of these links, one after the other."""
+
+    def __init__(self, links: tuple[Link, ...]) -> None:
+        self._links = links
+
+    def send(self, data: bytes, /) -> None:
+        """See `Link`."""
+        for link in self._links:
+            link.send(data)
