@@ -28,12 +28,15 @@ def place(error: BaseException) -> str:
     return _at(theirs[-1]) if theirs else ""
 
 
-def of_agent(rank: int, error: Exception) -> str:
-    """The sentence that ends a run; on further lines the traceback, or its end."""
+def of(who: str, error: Exception, machine: object = None) -> str:
+    """The sentence that ends a run; on further lines the traceback, or its end.
+
+    What `machine` asked for, and cannot have, has no line of its own: its `handle` has.
+    """
     innermost = traceback.extract_tb(error.__traceback__)[-1]
-    sentence = _said(error, place(error) or _at(innermost))
+    sentence = _said(error, place(error) or _handle_of(machine) or _at(innermost))
     trace = "".join(traceback.format_exception(error))
-    return f"agent {rank} has a defect: {sentence[:_LONGEST]}\n{trace[-_LONGEST:]}"
+    return f"{who} has a defect: {sentence[:_LONGEST]}\n{trace[-_LONGEST:]}"
 
 
 def _said(error: BaseException, where: str) -> str:
@@ -41,6 +44,15 @@ def _said(error: BaseException, where: str) -> str:
     return f"{one_line} ({where})" if where else one_line
 
 
+def _handle_of(machine: object) -> str:
+    code = getattr(getattr(type(machine), "handle", None), "__code__", None)
+    return _line(code.co_filename, code.co_firstlineno) if code is not None else ""
+
+
 def _at(frame: traceback.FrameSummary) -> str:
+    return _line(frame.filename, frame.lineno)
+
+
+def _line(file: str, number: int | None) -> str:
     """From the working directory, where the file is below it."""
-    return f"{frame.filename.removeprefix(f'{Path.cwd()}{os.sep}')}:{frame.lineno}"
+    return f"{file.removeprefix(f'{Path.cwd()}{os.sep}')}:{number}"

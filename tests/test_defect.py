@@ -89,7 +89,7 @@ def test_a_defect_that_is_nowhere_in_the_users_code_has_the_innermost_line():
     while "json" not in error.__traceback__.tb_frame.f_code.co_filename:
         error.__traceback__ = error.__traceback__.tb_next
     assert defect.place(error) == ""
-    assert re.search(r"json/decoder\.py:\d+\)\n", defect.of_agent(3, error))
+    assert re.search(r"json/decoder\.py:\d+\)\n", defect.of("agent 3", error))
 
 
 BROKEN = """
@@ -129,7 +129,7 @@ def test_the_traceback_is_a_note_for_those_who_call_from_python(monkeypatch):
 
 
 def test_a_long_reason_leaves_the_sentence_and_the_end_of_the_traceback():
-    told = defect.of_agent(3, _raised(lambda: dict[str, int]()["x" * 9_000]))
+    told = defect.of("agent 3", _raised(lambda: dict[str, int]()["x" * 9_000]))
     assert len(told) < 4_000
     failed = posse.RunFailed.told(blamed(3, told, "; agent 5 complained"))
     assert str(failed).endswith("; agent 5 complained")

@@ -9,8 +9,9 @@ result); 2 the input was wrong and nothing was started; 3 a run failed; 1 this m
 import argparse
 import signal
 import sys
+import traceback
 
-from posse import __version__
+from posse import __version__, defect
 from posse.cli import (
     agent,
     capture,
@@ -31,7 +32,7 @@ from posse.cli import (
     topology,
     volume,
 )
-from posse.errors import PosseError
+from posse.errors import PosseError, RunFailed
 from posse.printable import printable
 
 VERBS = (
@@ -65,19 +66,27 @@ def main(arguments: list[str] | None = None) -> int:
         code: int | None = options.command(options)
         return code or 0
     except PosseError as error:
-        notes = getattr(error, "__notes__", [])
-        more = "; --verbose shows the traceback" if notes and not options.verbose else ""
-        said = "\n".join(printable(line, _LONGEST) for line in str(error).split("\n"))
-        print(f"posse: {said}{more}", file=sys.stderr)
-        if options.verbose:
-            print(*notes, sep="\n", file=sys.stderr)
-        return error.exit_code
+        return _said(error, getattr(error, "__notes__", []), options.verbose)
+    except Exception as error:
+        if not defect.place(error):
+            raise
+        return _said(RunFailed(defect.said(error)), [traceback.format_exc()], options.verbose)
     except KeyboardInterrupt:
         print("posse: interrupted; every agent was told to go", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()
         return 1
+
+
+def _said(error: PosseError, notes: list[str], verbose: bool) -> int:
+    """Print a sentence, and what more there is if that is wanted; its exit code."""
+    more = "; --verbose shows the traceback" if notes and not verbose else ""
+    said = "\n".join(printable(line, _LONGEST) for line in str(error).split("\n"))
+    print(f"posse: {said}{more}", file=sys.stderr)
+    if verbose:
+        print(*notes, sep="\n", file=sys.stderr)
+    return error.exit_code
 
 
 def parser() -> argparse.ArgumentParser:

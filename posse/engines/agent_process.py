@@ -102,7 +102,9 @@ class AgentProcess:
             self._fail(str(error))
             return error.exit_code
         except Exception as error:
-            self._fail(defect.of_agent(self.joining.rank, error))
+            host = self.host
+            who = f"agent {self.joining.rank}"
+            self._fail(defect.of(who, error) if host is None else host.defect(error))
             return 70
         finally:
             self._place.guard.close()

@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 
-from posse import defect
 from posse.engines.base import Observer, Tap, agent_setups, silent
 from posse.engines.sources import of_this_machine
 from posse.errors import PosseError, RunFailed
@@ -32,7 +31,7 @@ def _let(agent: AgentHost, act: Callable[..., object], *given: Any) -> None:
     except PosseError:
         raise
     except Exception as error:
-        raise RunFailed.told(defect.of_agent(agent.rank, error)) from error
+        raise RunFailed.told(agent.defect(error)) from error
 
 
 def _let_go(coordinator: CoordinatorHost) -> None:

@@ -9,6 +9,7 @@ from collections import Counter
 
 import msgspec
 
+from posse import defect
 from posse.errors import PosseError
 from posse.hosts.agent_run import AgentRun
 from posse.hosts.agent_setup import AgentSetup
@@ -117,6 +118,11 @@ class AgentHost:
     def delays(self) -> Delays:
         """How long what this agent was sent in this run was under way."""
         return self._endpoint.delays
+
+    def defect(self, error: Exception) -> str:
+        """The sentence about an error that this host raised."""
+        machine = self._run.machine if self._run is not None else None
+        return defect.of(f"agent {self.rank}", error, machine)
 
     def step(self) -> None:
         """Carry out what the agent does of its own accord (clocks `slots` and `wall`)."""

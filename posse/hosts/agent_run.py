@@ -10,7 +10,7 @@ from posse.clocks.shared import SharedPace
 from posse.clocks.virtual import VirtualPace
 from posse.clocks.wall import WallPace
 from posse.hosts.agent_setup import AgentSetup
-from posse.hosts.endpoint import Endpoint
+from posse.hosts.endpoint import NEIGHBOURS, Endpoint, unheard
 from posse.hosts.rewards import references_of, rewards_of
 from posse.hosts.sources import Chance
 from posse.hosts.spending import NOT_KEPT
@@ -54,7 +54,8 @@ _TELLING = (Send, Broadcast, Disclose, Finish, Abort)
 class AgentRun:
     """Carries out what an agent's machine asks for, from `Begin` to `Stop`.
 
-    `endpoint` is this run's. What an agent did is in `account`, and leaves it only in the lab.
+    `endpoint` is this run's, `machine` the agent's. What an agent did is in `account`, and leaves
+    it only in the lab.
     """
 
     def __init__(
@@ -71,6 +72,8 @@ class AgentRun:
         self._setup = setup
         self._system = system
         self._broadcasts = system.broadcasts
+        self._agents_hear = system.agent.hears
+        self._server_hears = system.server.hears if system.server is not None else ()
         self._endpoint = endpoint
         self._stamp = chance.sources.stamp
         self._resources = chance.sources.resources
@@ -78,9 +81,9 @@ class AgentRun:
         self._complaints = 0
         self._stopwatches: dict[str, int] = {}
         self._seconds: dict[str, list[float]] = {}
-        self._machine = _machine(setup, system, parameters, chance)
-        self._explorer = self._machine if isinstance(self._machine, ExploringMachine) else None
-        self._patient = self._machine if isinstance(self._machine, PatientMachine) else None
+        self.machine = _machine(setup, system, parameters, chance)
+        self._explorer = self.machine if isinstance(self.machine, ExploringMachine) else None
+        self._patient = self.machine if isinstance(self.machine, PatientMachine) else None
         references: dict[str, FloatArray] = {}
         if not isinstance(setup.arms, int):
             references = references_of(setup.arms, setup.agents, system.regret_against, chance)
@@ -128,13 +131,13 @@ class AgentRun:
 
     def tell(self, event: AgentEvent, now: float) -> Order | Finish | None:
         """Hand an event to the machine and carry out its effects; return its order, if any."""
-        effects = self._machine.handle(event, now)
+        effects = self.machine.handle(event, now)
         return self._carry_out(effects) if effects else None
 
     def silent(self, rewards: FloatArray) -> int:
         """See `protocol.machine.ExploringMachine`."""
         if self._explorer is None:
-            kind = type(self._machine).__name__
+            kind = type(self.machine).__name__
             raise LocalProtocolError(f"{kind} orders Explore, and so must have the method `silent`")
         return self._explorer.silent(rewards)
 
@@ -164,10 +167,15 @@ class AgentRun:
                         raise LocalProtocolError(
                             f"{self._system.name} says the same to all, not one to {to}"
                         )
+                    hears = self._server_hears if to == COORDINATOR else self._agents_hear
+                    if type(message) not in hears:
+                        raise unheard(message, to, hears)
                     self._endpoint.send(to, message, self.pace.now)
                 case Pull() | Explore():
                     order = effect
                 case Broadcast(message):
+                    if type(message) not in self._agents_hear:
+                        raise unheard(message, NEIGHBOURS, self._agents_hear)
                     self._endpoint.send_to_all(self._setup.neighbours, message, self.pace.now)
                 case Disclose(release):
                     self.account.disclosed(release)
@@ -189,7 +197,7 @@ class AgentRun:
                     order = effect
                     self._finished(arm)
                 case _:
-                    assert_never_effect(effect, self._machine, f"agent {self.rank}'s", AgentEffect)
+                    assert_never_effect(effect, self.machine, f"agent {self.rank}'s", AgentEffect)
         return order
 
     def _finished(self, arm: int | None) -> None:

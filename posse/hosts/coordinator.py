@@ -9,15 +9,16 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable
 
+from posse import defect
 from posse.arms import Arms
 from posse.arms.shared import SharedArms
 from posse.clocks.conductor import Conductor
 from posse.clocks.run_clock import RunClock, SharedClock, SlotClock, WallClock
-from posse.errors import RunFailed
+from posse.errors import PosseError, RunFailed
 from posse.hosts.agreement import Agreement, Complaints
 from posse.hosts.attendance import Attendance
 from posse.hosts.ending import Ending
-from posse.hosts.endpoint import Endpoint
+from posse.hosts.endpoint import NEIGHBOURS, Endpoint, unheard
 from posse.hosts.report import BadReport, ReportForm
 from posse.hosts.rewards import means_of, references_of, rewards_of
 from posse.hosts.sources import Chance, Sources
@@ -88,6 +89,7 @@ class CoordinatorHost:
         self.log: defaultdict[str, list[list[float]]] = defaultdict(list)
         self.timer = math.inf
         self._system = plan.system
+        self._agents_hear = plan.system.agent.hears
         self._network = network
         self._observe = observe
         self._field = plan.field
@@ -120,19 +122,7 @@ class CoordinatorHost:
             self._shared = _shared_arms(plan, chance, self._spending)
         self._clock = _run_clock(plan, self._shared, sources)
         self._conductor = self._clock if isinstance(self._clock, Conductor) else None
-        self._machine: ServerMachine | None = None
-        if server is not None:
-            self._machine = server.make(
-                CoordinatorContext(
-                    agents=agents,
-                    arms=spec.arms.arm_count(),
-                    parameters=plan.parameters,
-                    variant=spec.variant,
-                    knowledge=network.server,
-                    generator=chance.generator,
-                    field=self._field,
-                )
-            )
+        self._machine = _machine(plan, network, chance)
 
     # --- what an engine asks ---------------------------------------------------------------------
 
@@ -278,7 +268,7 @@ class CoordinatorHost:
             return
         self._endpoint.arrived(header)
         self._clock.reached(header.now)
-        self._carry_out(self._machine.handle(Received(rank, message), self._clock.now))
+        self._tell(Received(rank, message))
 
     def _control(self, rank: int, message: Message, header: Header, frame: bytes) -> bool:
         """Take a message of the control plane; whether it brought the run on."""
@@ -319,7 +309,7 @@ class CoordinatorHost:
         if self._ending.verdict is not None:
             return
         if self._machine is not None:
-            self._carry_out(self._machine.handle(PeerFinished(rank), sent_at))
+            self._tell(PeerFinished(rank), sent_at)
         elif self._attendance.all_finished:
             self._end(Finish("finished"))
 
@@ -338,14 +328,25 @@ class CoordinatorHost:
 
     # --- what the machine asks for ---------------------------------------------------------------
 
-    def _tell(self, event: ServerEvent) -> None:
-        assert self._machine is not None
-        self._carry_out(self._machine.handle(event, self._clock.now))
+    def _tell(self, event: ServerEvent, now: float | None = None) -> None:
+        """Hand an event to the machine, which happened at `now` or just now."""
+        machine = self._machine
+        assert machine is not None
+        try:
+            effects = machine.handle(event, self._clock.now if now is None else now)
+            if effects:
+                self._carry_out(effects)
+        except (RemoteProtocolError, PosseError):
+            raise
+        except Exception as error:
+            raise RunFailed.told(defect.of("the coordinator", error, machine)) from error
 
-    def _carry_out(self, effects: ServerEffects) -> None:
+    def _carry_out(self, effects: ServerEffects) -> None:  # noqa: PLR0912  one per effect
         for effect in effects:
             match effect:
                 case Send(to, message):
+                    if type(message) not in self._agents_hear:
+                        raise unheard(message, NEIGHBOURS, self._agents_hear)
                     self._send(to, message)
                 case Played(arms, payoffs):
                     self._arms().played(arms, payoffs)
@@ -354,6 +355,8 @@ class CoordinatorHost:
                 case Timer(after):
                     self.timer = self._wall() / 1e9 + after
                 case Broadcast(message):
+                    if type(message) not in self._agents_hear:
+                        raise unheard(message, NEIGHBOURS, self._agents_hear)
                     for rank in self._attendance.present():
                         self._send(rank, message)
                 case Dismiss(agent, reason):
@@ -436,6 +439,26 @@ def _record(plan: Plan, run: int, seen: Seen, reports: dict[int, control.Report]
     plan.system.results.complete(plan.spec, plan.parameters, record)
     record.right = right(plan.spec, record)
     return record
+
+
+def _machine(plan: Plan, network: Network, chance: Chance) -> ServerMachine | None:
+    """The server's, where the system has one; `RunFailed` where it cannot be made."""
+    server = plan.system.server
+    if server is None:
+        return None
+    context = CoordinatorContext(
+        agents=plan.spec.agents.count,
+        arms=plan.spec.arms.arm_count(),
+        parameters=plan.parameters,
+        variant=plan.spec.variant,
+        knowledge=network.server,
+        generator=chance.generator,
+        field=plan.field,
+    )
+    try:
+        return server.make(context)
+    except Exception as error:
+        raise RunFailed.told(defect.of("the coordinator", error)) from error
 
 
 def _run_clock(plan: Plan, shared: SharedArms | None, sources: Sources) -> RunClock:

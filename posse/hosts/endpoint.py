@@ -8,10 +8,22 @@ from collections.abc import Callable, Collection
 from posse.measure.traffic import Delays, Meter
 from protocol.errors import LocalProtocolError, RemoteProtocolError
 from protocol.machine import COORDINATOR
-from protocol.wire import SOURCE, Codec, Header, Message, encode, read_header
+from protocol.wire import (
+    HEADER,
+    MAX_DATA,
+    SOURCE,
+    Codec,
+    Header,
+    Message,
+    Plane,
+    encode,
+    read_header,
+)
 
 NEIGHBOURS = -2
 """As a frame's target: every neighbour."""
+
+_LARGEST = HEADER.size + MAX_DATA
 
 BETWEEN_RUNS = -1
 """The number of no run; what is sent then says 0."""
@@ -85,6 +97,8 @@ class Endpoint:
         numbers, row = self._numbers, to if self._per_link else NEIGHBOURS
         numbers[row] = number = numbers.get(row, -1) + 1
         frame = encode(message, self._stated, self.name, number, now, self._stamp())
+        if len(frame) > _LARGEST:
+            _check_size(message, frame)
         self.meter.count(self.name, to, type(message), frame)
         self._outbox.append((to, frame))
 
@@ -92,12 +106,31 @@ class Endpoint:
         """Encode, number and count a message that all neighbours are sent as one frame."""
         self._numbers[NEIGHBOURS] = number = self._numbers.get(NEIGHBOURS, -1) + 1
         frame = encode(message, self._stated, self.name, number, now, self._stamp())
+        if len(frame) > _LARGEST:
+            _check_size(message, frame)
         self.meter.count(self.name, neighbours, type(message), frame)
         self._outbox.append((NEIGHBOURS, frame))
 
     def count(self, source: int, message: Message, frame: bytes) -> None:
         """Count a frame that came in, where its sender cannot or must not say what it sent."""
         self.meter.count(source, self.name, type(message), frame)
+
+
+def unheard(message: Message, to: int, hears: Collection[type[Message]]) -> LocalProtocolError:
+    """The error of sending somebody what it does not hear."""
+    by = "the server" if to == COORDINATOR else "an agent"
+    known = ", ".join(kind.__name__ for kind in hears) or "nothing"
+    return LocalProtocolError(
+        f"{type(message).__name__} is sent, and what {by} hears is {known}; add it to `hears`"
+    )
+
+
+def _check_size(message: Message, frame: bytes) -> None:
+    if message.plane == Plane.DATA:
+        raise LocalProtocolError(
+            f"{type(message).__name__} has {len(frame) - HEADER.size:,} bytes; a message may have "
+            f"{MAX_DATA:,}"
+        )
 
 
 def to_blame(sender: int | None, frame: bytes) -> int | None:

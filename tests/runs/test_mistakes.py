@@ -1,0 +1,150 @@
+"""Mistakes in a user's system end a run once, in a sentence with the file and the line."""
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import posse
+
+OWN = """
+from dataclasses import dataclass
+from typing import Any
+
+from posse.extend import (
+    COORDINATOR, AgentRole, Finish, Message, Parameters, PeerFinished, Played, Received, Row, Send,
+    ServerRole, Star, Started, System, TimerFired, Timer, unprotected,
+)
+
+class Hello(Message, frozen=True):
+    data: bytes
+
+class Reply(Message, frozen=True):
+    data: Any
+
+class Unheard(Message, frozen=True):
+    data: int
+
+class OwnParameters(Parameters, frozen=True, kw_only=True):
+    side: str
+    mistake: str
+
+def mistaken(kind, to, own):
+    match kind:
+        case "raises":
+            return 1 // 0  # raises
+        case "no effect":
+            return ["hello"]
+        case "the other's effect":
+            return [Timer(1.0) if to == COORDINATOR else TimerFired()]
+        case "too large":
+            return [Send(to, own(bytes(1_100_000)))]
+        case "unheard":
+            return [Send(to, Unheard(1))]
+        case "unknown field":
+            return [Send(to, own(b"").date)]  # unknown field
+        case "no message":
+            return [Send(to, "hello")]
+        case "not to be encoded":
+            return [Send(to, own(object()))]
+
+@dataclass
+class Agent:
+    p: Any
+    def handle(self, event, now):  # agent
+        match event:
+            case Started() if self.p.side == "agent":
+                return mistaken(self.p.mistake, COORDINATOR, Hello)
+            case Started():
+                return [Send(COORDINATOR, Hello(b""))]
+            case Received():
+                return [Finish("done", 0)]
+
+@dataclass
+class Server:
+    p: Any
+    def handle(self, event, now):  # server
+        match event:
+            case Received(sender, _):
+                return mistaken(self.p.mistake, sender, Reply)
+
+def make(kind):
+    def made(context):
+        p = context.parameters
+        if p.mistake == "cannot be made" and p.side == kind.__name__.lower():
+            raise KeyError("table")  # cannot be made
+        return kind(context.parameters)
+    return made
+
+SYSTEM = System(
+    name="own", title="own", paper="none", parameters=OwnParameters, clocks=("slots",),
+    shape=Star(AgentRole(make(Agent), (Reply,)), ServerRole(make(Server), (Hello,))),
+    claim=unprotected("nothing"),
+)
+"""
+
+SIDES = {"agent": (r"agent \d", "Hello"), "server": ("the coordinator", "Reply")}
+
+MISTAKES = {
+    "raises": "ZeroDivisionError: ",
+    "no effect": "asked for str, which is none of its effects: ",
+    "the other's effect": r"asked for Timer(Fired)?, which is none of its effects: ",
+    "too large": r"{own} has 1,100,\d+ bytes; a message may have 1,048,576",
+    "unheard": "Unheard is sent, and what .* hears is .*; add it to `hears`",
+    "unknown field": "AttributeError: '{own}' object has no attribute 'date'",
+    "no message": "str is sent, and what .* hears is .*; add it to `hears`",
+    "not to be encoded": "TypeError: Encoding objects of type object is unsupported",
+    "cannot be made": "KeyError: 'table'",
+}
+
+
+def line(*marks: str) -> int:
+    """Of the first of these comments in the file."""
+    lines = OWN.splitlines()
+    return next(n for m in marks for n, text in enumerate(lines, 1) if text.endswith(f"  # {m}"))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    made = tmp_path_factory.mktemp("own")
+    (made / "own_mistakes.py").write_text(OWN)
+    before = list(sys.path)
+    yield made
+    sys.path[:] = before
+
+
+def fails(folder: Path, side: str, mistake: str, engine: str) -> posse.RunFailed:
+    spec = {
+        "system": "own_mistakes:SYSTEM",
+        "base": str(folder),
+        "agents": {"count": 3},
+        "arms": {"kind": "bernoulli", "means": [0.8, 0.5]},
+        "parameters": {"side": side, "mistake": mistake},
+    }
+    with pytest.raises(posse.RunFailed) as caught:
+        posse.run(spec, engine=engine)
+    return caught.value
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+@pytest.mark.parametrize("side", SIDES)
+def test_a_mistake_has_its_file_and_line(folder: Path, side: str, mistake: str) -> None:
+    who, own = SIDES[side]
+    error = fails(folder, side, mistake, "memory")
+    said = MISTAKES[mistake].replace("{own}", own)
+    where = rf"own_mistakes\.py:{line(mistake, side)}"
+    assert re.fullmatch(rf"{who} has a defect: .*{said}.*\([^()]*{where}\)", str(error))
+    assert error.__notes__
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("mistake", ["raises", "no effect", "too large"])
+def test_across_processes_it_is_the_same(folder: Path, side: str, mistake: str) -> None:
+    memory, processes = (fails(folder, side, mistake, kind) for kind in ("memory", "processes"))
+    assert without_rank(str(memory)) == without_rank(str(processes))
+
+
+def without_rank(sentence: str) -> str:
+    return re.sub(r"agent \d", "agent", sentence)
