@@ -206,7 +206,7 @@ class Asks:
     ("host", "effect", "words"),
     [
         (neighbour, Send(1, Bundle(1, b"")), "cooperative-ucb says the same to all, not one to 1"),
-        (voter, Send(1, Vote((0,))), "agent 0 has no link to 1"),
+        (voter, Send(1, Eliminated((0,))), "agent 0 has no link to 1"),
         (voter, Explore((0, 1)), "Asks orders Explore, and so must have the method `silent`"),
     ],
 )

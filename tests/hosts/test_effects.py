@@ -8,7 +8,6 @@ import pytest
 from posse import systems
 from posse.engines import memory
 from posse.errors import RunFailed
-from protocol.errors import LocalProtocolError
 from protocol.machine import (
     Abort,
     AgentEffect,
@@ -76,13 +75,13 @@ def test_an_agents_machine_may_ask_for_its_own_effects_only(effect: Any) -> None
 
 @pytest.mark.parametrize("effect", AGENT_ONLY + NEITHER, ids=repr)
 def test_a_coordinators_machine_may_ask_for_its_own_effects_only(effect: Any) -> None:
-    with pytest.raises(LocalProtocolError, match=r"coordinator's machine Answers asked for .*Pull"):
+    with pytest.raises(RunFailed, match=r"coordinator's machine Answers asked for .*Pull"):
         run_with("central", server=lambda context: Answers(effect))
 
 
 @pytest.mark.parametrize("effect", [Pull((0,), 1), Played((0,), (1.0,))], ids=repr)
 def test_a_coordinator_pulls_only_arms_that_all_share(effect: Any) -> None:
-    with pytest.raises(LocalProtocolError, match="own has no arms that all agents share"):
+    with pytest.raises(RunFailed, match="own has no arms that all agents share"):
         run_with("central", server=lambda context: Answers(effect))
 
 

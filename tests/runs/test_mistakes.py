@@ -4,6 +4,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -115,7 +116,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     sys.path[:] = before
 
 
-def fails(folder: Path, side: str, mistake: str, engine: str) -> posse.RunFailed:
+def fails(
+    folder: Path, side: str, mistake: str, engine: Literal["processes", "memory"]
+) -> posse.RunFailed:
     spec = {
         "system": "own_mistakes:SYSTEM",
         "base": str(folder),
@@ -142,7 +145,8 @@ def test_a_mistake_has_its_file_and_line(folder: Path, side: str, mistake: str) 
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("mistake", ["raises", "no effect", "too large"])
 def test_across_processes_it_is_the_same(folder: Path, side: str, mistake: str) -> None:
-    memory, processes = (fails(folder, side, mistake, kind) for kind in ("memory", "processes"))
+    memory = fails(folder, side, mistake, "memory")
+    processes = fails(folder, side, mistake, "processes")
     assert without_rank(str(memory)) == without_rank(str(processes))
 
 
