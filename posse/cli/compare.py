@@ -1,6 +1,8 @@
 """`posse compare`: one page for several runs on the same arms."""
 
 import argparse
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 from posse.cli import extra, paths
@@ -25,6 +27,13 @@ def run(options: argparse.Namespace) -> None:
     if len(found) < 2:
         raise InputError("posse compare needs at least two runs; for one there is posse report")
     several.fit(found)
+    names = Counter(series.name for series in found)
+    found = [
+        replace(series, name=f"{series.path.resolve().parent.name}/{series.name}")
+        if names[series.name] > 1
+        else series
+        for series in found
+    ]
     paths.file(options.out)
     systems = list(dict.fromkeys(series.spec.system for series in found))
     title = " · ".join(systems) if len(systems) > 1 else f"{systems[0]}, {len(found)} series"

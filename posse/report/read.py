@@ -5,7 +5,7 @@ import json
 import tomllib
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,8 @@ import msgspec
 
 from posse.durable.directory import FAILURE, KEPT, RESULT, SPECIFICATION
 from posse.durable.store import pieces
+from posse.durable.sweep import SWEEP
+from posse.durable.sweep import read as read_sweep
 from posse.errors import InputError, PosseError
 from posse.own_code import folders_of
 from posse.results.facts import NetworkFacts
@@ -41,8 +43,8 @@ class Series:
     """One run directory: its specification and its runs.
 
     `system` is None where its code is no longer there, `text` the specification as the file has it.
-    `failure` is the sentence that ended a series
-    early; its `runs` are those that were complete.
+    `failure` is the sentence that ended a series early; its `runs` are those that were complete.
+    `at` has the swept keys and their values, if this is a point of a sweep.
     """
 
     path: Path
@@ -54,6 +56,7 @@ class Series:
     failure: str | None
     network: NetworkFacts
     warnings: list[str]
+    at: dict[str, Any] = field(default_factory=dict)
 
     @property
     def clock_unit(self) -> str:
@@ -112,7 +115,10 @@ def is_run(path: Path) -> bool:
 
 
 def find(path: Path) -> list[Series]:
-    """The series in `path`: itself, or, for a sweep, each of its sub-directories in order."""
+    """The series in `path`: itself, or, for a sweep, that of each point in order.
+
+    A folder of runs is read like a sweep, and so is a sweep that was killed.
+    """
     if not path.exists():
         raise InputError(f"{path}: does not exist")
     if not path.is_dir():
@@ -125,7 +131,20 @@ def find(path: Path) -> list[Series]:
             f"{path}: is not a run: it has no {SPECIFICATION}, and no directory in it has one; "
             "posse run FILE --out DIR makes a run directory"
         )
-    return [read(run) for run in runs]
+    at = _swept(path)
+    order = list(at)
+    runs.sort(key=lambda run: order.index(run.name) if run.name in at else len(order))
+    return [replace(read(run), at=at.get(run.name, {})) for run in runs]
+
+
+def _swept(path: Path) -> dict[str, dict[str, Any]]:
+    """The values of a sweep's points, by their directories."""
+    if not (path / SWEEP).is_file():
+        return {}
+    try:
+        return {point.directory: point.at for point in read_sweep(path)}
+    except ValueError as error:
+        raise InputError(f"{path / SWEEP}: is not what posse sweep wrote ({error})") from None
 
 
 def read(path: Path) -> Series:

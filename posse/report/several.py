@@ -33,6 +33,9 @@ _SHOWN: dict[str, tuple[Measure, str]] = {
 }
 """By the name of the figure the measure, and what it is called."""
 
+_CHANCE = ("seed", "repeat")
+"""Keys in which series may differ without being of another kind."""
+
 
 def fit(series: list[Series]) -> None:
     """Raise `InputError` unless all had the same arms, with a sentence on what differs."""
@@ -72,9 +75,14 @@ def flat(specification: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     return out
 
 
+def keys_of(series: Series) -> dict[str, Any]:
+    """All keys of a series; those that were swept also where its system has no place for them."""
+    return flat(_plain(series)) | series.at
+
+
 def varied(series: list[Series]) -> list[str]:
-    """The keys in which the specifications differ; where they were run from is none of them."""
-    tables = [flat(_plain(s)) for s in series]
+    """The keys in which the series differ; where they were run from is none of them."""
+    tables = [keys_of(s) for s in series]
     names = sorted({name for table_ in tables for name in table_})
     return [
         name
@@ -88,7 +96,7 @@ def several_page(series: list[Series], title: str, kicker: str) -> Page:
     complete = [s for s in series if s.runs]
     alerts = [f"{s.name} did not finish: {s.failure}." for s in series if s.failure is not None]
     keys = varied(series)
-    tables = [flat(_plain(s)) for s in series]
+    tables = [keys_of(s) for s in series]
     rows = []
     for s, flat_spec in zip(series, tables, strict=True):
         rows.append(
@@ -189,18 +197,22 @@ def _answers(series: Series) -> str:
 
 
 def _numeric_axis(series: list[Series], keys: list[str]) -> str | None:
-    """The one number in which the series differ, if there is exactly one that has no gap."""
-    found = [
+    """The number in which the series differ most often; None if none has a value in all of them."""
+    told = {key: [keys_of(s).get(key) for s in series] for key in keys if key not in _CHANCE}
+    numeric = [
         key
-        for key in keys
-        if all(
-            isinstance(flat(_plain(s)).get(key), int | float)
-            and not isinstance(flat(_plain(s)).get(key), bool)
-            for s in series
-        )
-        and key not in ("seed", "repeat")
+        for key, values in told.items()
+        if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
     ]
-    return found[0] if len(found) == 1 else None
+    return max(numeric, key=lambda key: len(set(told[key])), default=None)
+
+
+def _named(key: str, value: Any) -> str:
+    """What a line is of: a system by its name, any other key with its value."""
+    name = key.rpartition(".")[2]
+    if key == "system":
+        return _brief(value)
+    return f"default {name}" if value is None else f"{name} = {_brief(value)}"
 
 
 def _against(
@@ -208,12 +220,13 @@ def _against(
 ) -> Chart | None:
     """A metric against the number that was varied, one line for each of the rest."""
     lines: dict[str, list[tuple[float, float, float]]] = {}
-    others = [key for key in varied(series) if key not in (axis, "seed", "repeat")]
+    others = [key for key in varied(series) if key not in (axis, *_CHANCE)]
+    others.sort(key=lambda key: key != "system")
     for s in series:
         values = s.values(measure.of)
         if values:
-            table_ = flat(_plain(s))
-            line = ", ".join(_brief(table_.get(key)) for key in others) or s.spec.system
+            table_ = keys_of(s)
+            line = ", ".join(_named(key, table_.get(key)) for key in others) or s.spec.system
             mean, half = mean_ci(values)
             lines.setdefault(line, []).append((float(table_[axis]), mean, half or 0.0))
     if not lines:
@@ -233,7 +246,10 @@ def _against(
                 label=line,
             )
             rows += [(line, *point) for point in sorted(points)]
-        axes.set_xlabel(axis)
+        places = [x for points in lines.values() for x, _, _ in points]
+        if min(places) > 0 and max(places) >= 100 * min(places):
+            axes.set_xscale("log")
+        axes.set_xlabel(axis.removeprefix("parameters."))
         axes.set_ylabel(label)
         large_numbers(axes)
         legend(axes, len(lines))
@@ -241,7 +257,7 @@ def _against(
     return Chart(
         name=name,
         title=capital(label),
-        caption=f"Against {axis}; bars are 95% intervals.",
+        caption=f"Against {axis.removeprefix('parameters.')}; bars are 95% intervals.",
         svg=svg,
         header=("line", axis, "mean", "ci95"),
         rows=rows,

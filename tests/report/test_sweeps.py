@@ -1,0 +1,69 @@
+"""Sweeps as pages: points in the order of the sweep, drawn over the number that was swept."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from posse.cli.main import main
+from posse.errors import InputError
+from posse.report import read
+from tests.cli.conftest import run_file
+
+pytest.importorskip("matplotlib", reason="matplotlib is not installed (extra: report)")
+
+__all__ = ["run_file"]
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture
+def swept(run_file: Path) -> Path:
+    over = ["--over", "parameters.epsilon=0.5,10,1", "--over", "system=dp-mase,mase"]
+    assert main(["sweep", str(run_file), *over, "--out", "swept", "--jobs", "1"]) == 0
+    return Path("swept")
+
+
+def test_points_are_read_in_their_order(swept: Path) -> None:
+    at = [(series.at["parameters.epsilon"], series.spec.system) for series in read.find(swept)]
+    assert at == [(e, system) for e in (0.5, 10, 1) for system in ("dp-mase", "mase")]
+    (swept / "sweep.json").unlink()  # as a kill leaves it
+    assert len(read.find(swept)) == 6
+    (swept / "sweep.json").write_text('[{"at": 1}]')
+    with pytest.raises(InputError, match="is not what posse sweep wrote"):
+        read.find(swept)
+
+
+def test_it_is_drawn_over_the_swept_number(swept: Path) -> None:
+    """Also for a system that has no place for it: its runs are the same at every value."""
+    assert main(["report", "swept"]) == 0
+    drawn = rows(swept / "report-figures" / "rounds.csv")
+    assert [(row["line"], float(row["parameters.epsilon"])) for row in drawn] == [
+        (system, e) for system in ("dp-mase", "mase") for e in (0.5, 1, 10)
+    ]
+    assert len({row["mean"] for row in drawn if row["line"] == "mase"}) == 1
+    first = read.find(swept)[0].values(lambda run: run.rounds)
+    assert float(drawn[0]["mean"]) == pytest.approx(sum(first) / len(first))
+
+
+def test_of_two_numbers_that_with_more_values_is_the_axis(run_file: Path) -> None:
+    over = ["--over", "agents.count=8,12", "--over", "parameters.epsilon=0.5,1,2"]
+    assert main(["sweep", str(run_file), *over, "--out", "swept", "--jobs", "1"]) == 0
+    assert main(["report", "swept"]) == 0
+    drawn = rows(Path("swept/report-figures/rounds.csv"))
+    assert list(dict.fromkeys(row["line"] for row in drawn)) == ["count = 8", "count = 12"]
+
+
+def test_sweeps_are_compared(swept: Path, run_file: Path) -> None:
+    over = ["--over", "parameters.epsilon=0.5,1", "--set", "parameters.delta=0.2"]
+    assert main(["sweep", str(run_file), *over, "--out", "other", "--jobs", "1"]) == 0
+    assert main(["compare", "swept", "other", "--out", "page/compare.html"]) == 0
+    drawn = rows(Path("page/compare-figures/rounds.csv"))
+    assert {row["line"] for row in drawn} == {
+        "dp-mase, default delta",
+        "mase, default delta",
+        "dp-mase, delta = 0.2",
+    }
