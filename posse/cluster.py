@@ -58,6 +58,7 @@ class Cluster:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="posse")
         self._up = False
         self._cancelled = False
+        self._serial = 0
         self._engine: ProcessEngine | None = None
         if self._plan.spec.engine.kind == "processes":
             self._engine = engine = self._processes(spawn=spawn, bind=bind)
@@ -131,7 +132,8 @@ class Cluster:
     def _one(self, plan: Plan, number: int) -> RunRecord:
         if self._engine is not None:
             return self._engine.run(plan, number)
-        return memory.run(plan, number, self._heed, self._tap)
+        self._serial += 1
+        return memory.run(plan, number, self._heed, self._tap, self._serial - 1)
 
     def _heed(self, host: CoordinatorHost) -> None:
         if self._cancelled:

@@ -48,12 +48,13 @@ def run(
     number: int,
     observe: Observer = silent,
     tap: Tap | None = None,
+    serial: int | None = None,
 ) -> RunRecord:
-    """Run number `number` of the plan's series; `tap` hears every frame on the wire."""
+    """Run number `number` of the plan's series; `tap` hears every frame, which say run `serial`."""
     network = plan.network(number)
     stamp = monotonic_ns if plan.clock == "wall" else _no_clock
     sources = of_this_machine(stamp)
-    coordinator = CoordinatorHost(plan, network, number, sources, observe)
+    coordinator = CoordinatorHost(plan, network, number, sources, observe, serial=serial)
     agents = []
     for rank, setup in enumerate(agent_setups(plan, network)):
         carried = msgspec.msgpack.decode(msgspec.msgpack.encode(setup), type=AgentSetup)

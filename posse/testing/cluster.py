@@ -85,16 +85,18 @@ class Cluster(cluster.Cluster):
         link: Link | None = None,
         plane: str | None = None,
         kind: str | None = None,
+        run: int | None = None,
         again: bool = False,
     ) -> list[Frame]:
-        """What was handed to the links so far, of this link, plane and kind; oldest first.
+        """What was handed to the links so far, of this link, plane, kind and run; oldest first.
 
+        Runs are counted from 0 over the cluster's life; what joins agents says 0, too.
         What was sent again is there only if asked for by `again`; confirmations that went alone,
         which are no messages, only by `plane="session"`.
         """
         return [
             frame
-            for frame in select(self._look(), link=link, plane=plane, kind=kind)
+            for frame in select(self._look(), link=link, plane=plane, kind=kind, run=run)
             if (again or not frame.resent) and (frame.plane != "session" or plane == "session")
         ]
 

@@ -24,6 +24,7 @@ ALONE = 24
 
 HEAD = {"posse": "capture", "version": 1}
 _CHUNK = 1 << 20
+_WIDEST = 100
 
 COORDINATOR = -1
 """The coordinator, as one end of a link."""
@@ -55,6 +56,33 @@ class Frame:
     number: int | None = None
     confirmed: int | None = None
     resent: bool = False
+
+    def __str__(self) -> str:
+        """A line: when, on which link, which plane, how large, and what."""
+        link = f"{_name(self.source)} → {_name(self.target)}"
+        where = "" if self.run is None else f"run {self.run}  #{self.sequence}  at {self.now:g}"
+        said = ", ".join(map(_plain, self.fields))
+        said = said if len(said) <= _WIDEST else said[: _WIDEST - 1] + "…"
+        return (
+            f"{self.time:10.6f}  {link:<17}  {self.plane:<7}  {self.size:>6} B  {where:<28}  "
+            f"{self.kind} {said}{'  (again)' if self.resent else ''}"
+        ).rstrip()
+
+
+def _name(end: int | None) -> str:
+    return "?" if end is None else "coordinator" if end == COORDINATOR else str(end)
+
+
+def _plain(value: Any) -> str:
+    match value:
+        case bytes():
+            return f"<{len(value)} bytes>"
+        case list():
+            return f"[{', '.join(map(_plain, value))}]"
+        case dict():
+            return f"{{{', '.join(f'{key}: {_plain(item)}' for key, item in value.items())}}}"
+        case _:
+            return str(value)
 
 
 def read(path: Path) -> Iterator[Frame]:
@@ -116,10 +144,11 @@ def select(
     link: tuple[int | None, int | None] | None = None,
     plane: str | None = None,
     kind: str | None = None,
+    run: int | None = None,
 ) -> Iterator[Frame]:
-    """The frames of one link (source and target, of which None is any), plane and kind."""
+    """The frames of one link (source and target, of which None is any), plane, kind and run."""
     source, target = link or (None, None)
-    wanted = {"source": source, "target": target, "plane": plane, "kind": kind}
+    wanted = {"source": source, "target": target, "plane": plane, "kind": kind, "run": run}
     asked = [(name, value) for name, value in wanted.items() if value is not None]
     return (f for f in frames if all(getattr(f, name) == value for name, value in asked))
 

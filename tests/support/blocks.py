@@ -148,6 +148,8 @@ class Page:
                 "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
                 "PYTHONPATH": str(ROOT),
                 "COLUMNS": "80",
+                # for an environment that was made before the package had its entry point
+                "PYTEST_PLUGINS": "posse.testing.plugin",
                 "HOME": str(self.folder),
             },
             stdin=subprocess.DEVNULL,

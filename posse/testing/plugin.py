@@ -1,0 +1,64 @@
+"""What pytest has of posse where it is installed: the fixture `posse_cluster`.
+
+    @pytest.mark.asyncio
+    async def test_a_vote_is_counted(posse_cluster):
+        cluster = await posse_cluster("run.toml")
+        result = await cluster.run()
+        assert cluster.messages(kind="Vote")
+
+Of a test that fails the last frames are shown below its traceback.
+"""
+
+import importlib.util
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from posse.testing.cluster import Cluster
+
+_SHOWN = 20
+_UP: "pytest.StashKey[list[Cluster]]" = pytest.StashKey()
+
+if importlib.util.find_spec("pytest_asyncio") is not None:
+    import pytest_asyncio
+
+    @pytest_asyncio.fixture
+    async def posse_cluster(
+        request: pytest.FixtureRequest,
+    ) -> AsyncIterator[Callable[..., Awaitable["Cluster"]]]:
+        """Brings up a `Cluster` of what it is given; at the test's end it is gone."""
+        from posse.testing.cluster import Cluster  # noqa: PLC0415
+
+        up = request.node.stash.setdefault(_UP, [])
+        async with AsyncExitStack() as clusters:
+
+            async def start(*given: Any, **options: Any) -> Cluster:
+                up.append(await clusters.enter_async_context(Cluster(*given, **options)))
+                return up[-1]
+
+            yield start
+
+else:
+
+    @pytest.fixture
+    def posse_cluster() -> None:
+        """Say what is missing."""
+        pytest.fail('posse_cluster needs pytest-asyncio: python -m pip install "posse[testing]"')
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show the last frames of a test that failed."""
+    report = yield
+    if report.when == "call" and report.failed:
+        for cluster in item.stash.get(_UP, []):
+            frames = cluster.messages(again=True)
+            lines = "\n".join(map(str, frames[-_SHOWN:]))
+            title = f"posse: the last of {len(frames)} frames of {cluster.spec.system}"
+            report.sections.append((title, lines))
+    return report

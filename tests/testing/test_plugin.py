@@ -1,0 +1,81 @@
+"""The plugin as pytest loads it, in a project that is not ours."""
+
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+OPTIONS = [
+    *("-q", "-p", "posse.testing.plugin", "-p", "no:cacheprovider"),
+    *("-W", "error", "-o", "asyncio_default_fixture_loop_scope=function"),
+]
+
+TESTS = """
+import pytest
+
+RIDE = {
+    "system": "mase",
+    "agents": {"count": 6},
+    "arms": {"kind": "bernoulli", "means": [0.7, 0.5]},
+    "engine": {"kind": "memory"},
+}
+
+
+@pytest.mark.asyncio
+async def test_votes(posse_cluster):
+    cluster = await posse_cluster(RIDE)
+    await cluster.run()
+    assert cluster.messages(kind="Vote")
+
+
+@pytest.mark.asyncio
+async def test_no_votes(posse_cluster):
+    cluster = await posse_cluster(RIDE)
+    await cluster.run()
+    assert len(cluster.messages(kind="Vote")) == 0
+"""
+
+
+def test_the_fixture_brings_up_clusters_and_a_failure_shows_the_last_frames(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "test_ride.py").write_text(TESTS)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *OPTIONS],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
+    _, _, shown = done.stdout.partition("posse: the last of ")
+    assert " frames of mase ---" in shown
+    assert len([line for line in shown.splitlines() if " → " in line]) == 20
+
+
+def test_it_is_announced_by_the_name_that_it_may_be_loaded_by() -> None:
+    """Else whoever names it by -p loads it twice, which pytest refuses."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["entry-points"]["pytest11"] == {"posse.testing.plugin": "posse.testing.plugin"}
+
+
+def test_it_loads_nothing_heavy() -> None:
+    """Every session of pytest loads it where posse is installed."""
+    code = (
+        "import sys, posse.testing.plugin\n"
+        "print(sorted({'numpy', 'zmq', 'msgspec', 'posse.api'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert done.stdout == "[]\n"
