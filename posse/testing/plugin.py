@@ -36,8 +36,9 @@ if importlib.util.find_spec("pytest_asyncio") is not None:
         async with AsyncExitStack() as clusters:
 
             async def start(*given: Any, **options: Any) -> Cluster:
-                up.append(await clusters.enter_async_context(Cluster(*given, **options)))
-                return up[-1]
+                cluster = await clusters.enter_async_context(Cluster(*given, **options))
+                up.append(cluster)
+                return cluster
 
             yield start
 
