@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from posse.cli import paths
+from posse.cli import paths, volume
 from posse.cli.options import Commands, add_changes, add_run_file, changes, plan
 
 
@@ -35,4 +35,5 @@ def run(options: argparse.Namespace) -> None:
             on_record=lambda record: progress.done(),
             capture=file,
         )
-    print(f"the frames are in {file}; posse frames {file} shows them")
+    said = f"the frames are in {file}; posse frames {file} shows them"
+    volume.closing(options).print(said, soft_wrap=True, highlight=False)

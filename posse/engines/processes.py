@@ -16,6 +16,7 @@ from posse.engines.base import Observer, Way, agent_setups, silent, straight
 from posse.engines.forkserver import Crew, ForkServer
 from posse.engines.hub import Hub
 from posse.engines.sources import of_this_machine
+from posse.errors import RunFailed
 from posse.hosts.coordinator import CoordinatorHost
 from posse.own_code import folders_of
 from posse.plan import Plan
@@ -113,7 +114,14 @@ class ProcessEngine:
     def run(self, plan: Plan, number: int, observe: Observer = silent) -> RunRecord:
         """Run number `number` of a series; agents that are up are told only what is new."""
         network = plan.network(number)
+        host = CoordinatorHost(
+            plan, network, number, of_this_machine(monotonic_ns), observe, serial=self._serial
+        )
         self.hub.gather()
+        if (dead := self.hub.lobby.roster.dead()) and not host.outlives_agents:
+            raise RunFailed(
+                f"agent {dead[0]} ended before this run; start it again, or all of them"
+            )
         setups = agent_setups(
             plan,
             network,
@@ -124,16 +132,13 @@ class ProcessEngine:
         if setups != self._configured or self.hub.lobby.changed:
             self.hub.configure(setups)
             self._configured = setups
-        host = CoordinatorHost(
-            plan, network, number, of_this_machine(monotonic_ns), observe, serial=self._serial
-        )
         self._serial += 1
         return self.hub.carry(host)
 
     def pids(self) -> dict[int, int]:
         """The process of each agent that was started here and is up, by rank."""
         members = self.hub.lobby.roster.members
-        return {rank: member.pid for rank, member in sorted(members.items()) if member.pid}
+        return {rank: m.pid for rank, m in sorted(members.items()) if m.pid and not m.ended}
 
     def restart(self, rank: int) -> None:
         """Start agent `rank` again; between runs. It is killed first, if it is up."""

@@ -54,7 +54,8 @@ class Member:
     `arrives_again` whether it has arrived as soon as there is a new one. `resumed` is
     which of the agent's connections this is, `session` the coordinator's end of the link. `host` is
     the address that it joined from, `syncs` how often it asked for the time, `pid` the process of
-    one that was started here while that is up, else 0. `received`: bytes taken of what it sent.
+    one that was started here, else 0, and `ended` whether that is gone. `received`: bytes taken of
+    what it sent.
     """
 
     rank: int
@@ -66,6 +67,7 @@ class Member:
     heard: float
     host: str = ""
     pid: int = 0
+    ended: bool = False
     last: bytes = b""
     syncs: int = 0
     received: int = 0
@@ -152,10 +154,14 @@ class Roster:
     def ended(self, rank: int) -> bool:
         """The process of an agent that was started here is gone; False if that was known."""
         member = self.members.get(rank)
-        known = member is None or not member.pid
-        if member is not None:
-            member.pid = 0
-        return not known
+        if member is None or member.ended:
+            return False
+        member.ended = True
+        return True
+
+    def dead(self) -> list[int]:
+        """Agents that were started here and whose process is gone."""
+        return sorted(m.rank for m in self.members.values() if m.ended and m.arrived)
 
     def vacate(self, rank: int) -> None:
         """Let another agent that is started here take this one's place."""

@@ -1,6 +1,7 @@
 """A cluster with a hand on each of its processes and links."""
 
 import asyncio
+import math
 import os
 import signal
 import tempfile
@@ -17,7 +18,7 @@ from posse import api, cluster
 from posse.durable.capture import Capture
 from posse.errors import InputError
 from posse.plan import Source, prepare
-from posse.testing.frames import Frame, Reader, select
+from posse.testing.frames import COORDINATOR, Frame, Reader, select
 from posse.testing.relay import Relays
 
 if TYPE_CHECKING:
@@ -41,8 +42,9 @@ class Cluster(cluster.Cluster):
             ...
 
     A link is between two ranks, or a rank and `COORDINATOR`; what is done to one is done to both
-    ways of it. Links are TCP on this machine, whatever the run file says. With engine `memory`
-    there are neither processes nor links: only what was said can be asked for.
+    ways of it. Links are TCP on this machine, whatever the run file says; who joins `endpoint` from
+    elsewhere has others. With engine `memory` there are neither processes nor links: only what was
+    said can be asked for.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class Cluster(cluster.Cluster):
         self._seen: list[Frame] = []
         self._relays = Relays() if plan.spec.engine.kind == "processes" else None
         self._done = weakref.finalize(self, _leave, self._tap, self._relays)
+        self._spawned = range(plan.spec.agents.count if spawn is None else spawn)
         super().__init__(plan, spawn=spawn, bind=bind)
 
     def _processes(self, **options: Any) -> "ProcessEngine":
@@ -167,18 +170,22 @@ class Cluster(cluster.Cluster):
 
     def cut(self, a: int, b: int) -> None:
         """Reset the link's connections, and let none through until it is healed."""
-        self._change(a, b, cut=True)
+        self._relays_of(a, b).change(a, b, cut=True)
 
     def delay(self, a: int, b: int, seconds: float) -> None:
         """Let every frame of the link take so much longer, each way."""
-        self._change(a, b, delay=seconds)
+        if not 0 <= seconds < math.inf:
+            raise InputError(f"a delay of {seconds} s: it must be a number of seconds from 0")
+        self._relays_of(a, b).change(a, b, delay=seconds)
 
     def drop(self, a: int, b: int, share: float) -> None:
         """Lose this share of the link's frames, drawn at random by the same seed each time.
 
         ZeroMQ's own frames are spared, and those by which an agent joins its coordinator.
         """
-        self._change(a, b, share=share)
+        if not 0 <= share <= 1:
+            raise InputError(f"a share of {share} to drop: it must be between 0 and 1")
+        self._relays_of(a, b).change(a, b, share=share)
 
     def heal(self) -> None:
         """Let all links be as they were: whole, quick, and losing nothing."""
@@ -186,10 +193,17 @@ class Cluster(cluster.Cluster):
         assert self._relays is not None
         self._relays.heal()
 
-    def _change(self, a: int, b: int, **faults: Any) -> None:
+    def _relays_of(self, a: int, b: int) -> Relays:
+        """The relays, if these two have a link that one stands on."""
         self._up_here()
         assert self._relays is not None
-        self._relays.change(a, b, **faults)
+        for end in (a, b):
+            if end != COORDINATOR and end not in self._spawned:
+                here = f"0 to {len(self._spawned) - 1}"
+                raise InputError(f"agent {end} was not started here; those that were: {here}")
+        if a == b or (COORDINATOR not in (a, b) and self._plan.system.wiring is None):
+            raise InputError(f"{self.spec.system} has no link between {a} and {b}")
+        return self._relays
 
 
 _IN_MEMORY = (

@@ -110,7 +110,7 @@ class Reader:
         self._at = 0
         self._rows = msgpack.Unpacker(strict_map_key=False)
         self._begin: int | None = None
-        self._seen: dict[tuple[Any, ...], bytes] = {}
+        self._seen: dict[tuple[Any, ...], int] = {}
 
     def new(self) -> Iterator[Frame]:
         """The frames that came since this was last asked; a row that is half written later."""
@@ -158,7 +158,7 @@ def _frame(
     source: int | None,
     target: int | None,
     data: bytes,
-    seen: dict[tuple[Any, ...], bytes],
+    seen: dict[tuple[Any, ...], int],
 ) -> Frame:
     import msgpack  # noqa: PLC0415
 
@@ -174,8 +174,8 @@ def _frame(
                 time, source, target, size, "session", BARE[mark], (), number=number,
                 confirmed=confirmed,
             )  # fmt: skip
-        resent = seen.get((source, target, number)) == frame
-        seen[source, target, number] = frame
+        resent = seen.get((source, target, number)) == hash(frame)
+        seen[source, target, number] = hash(frame)
     if len(frame) < HEADER.size or frame[:2] != b"po":
         return Frame(time, source, target, size, "unknown", "", (data,))
     _, _, plane, run, _, sequence, now, sent = HEADER.unpack_from(frame)

@@ -1,11 +1,17 @@
 """A run whose frames are written down, and shown."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from posse import api
 from posse.cli.main import main
+from posse.plan import prepare
+from posse.results.record import RunRecord
+from posse.testing.frames import COORDINATOR, read
+from tests.support.remote import free_port
 
 
 @pytest.fixture
@@ -36,6 +42,32 @@ def test_frames_are_printed_for_programs(frames: str, capsys: pytest.CaptureFixt
     assert len(votes) == len(shown(capsys, "--kind", "Vote"))
     assert {vote["run"] for vote in votes} == {0, 1}
     assert {vote["target"] for vote in votes} == {-1}
+
+
+def test_each_process_of_a_run_on_several_machines_writes_what_it_sends(tmp_path: Path) -> None:
+    run = {
+        "system": "ucb1",
+        "agents": {"count": 1},
+        "arms": {"kind": "bernoulli", "means": [0.8, 0.2]},
+        "parameters": {"horizon": 50},
+    }
+    endpoint = f"tcp://127.0.0.1:{free_port()}"
+    ours, theirs = tmp_path / "coordinator", tmp_path / "agent"
+
+    def serve() -> None:
+        with api.serve(prepare(run), bind=endpoint, capture=ours) as runs:
+            for _, record in runs([0]):
+                assert isinstance(record, RunRecord)
+
+    with ThreadPoolExecutor(1) as thread:
+        served = thread.submit(serve)
+        join = ["agent", "--join", endpoint, "--wait", "30", "--capture", str(theirs)]
+        assert main(join) == 0
+        served.result(60)
+    assert {frame.source for frame in read(ours)} == {COORDINATOR}
+    assert {frame.source for frame in read(theirs)} == {None, 0}  # None: it asked for a rank
+    assert {"Configure", "Begin", "Stop"} <= {frame.kind for frame in read(ours)}
+    assert {"Join", "Arrived", "Ready", "Report"} <= {frame.kind for frame in read(theirs)}
 
 
 def test_who_is_neither_agent_nor_coordinator_is_refused(

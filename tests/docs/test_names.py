@@ -9,6 +9,7 @@ import pytest
 
 import posse
 import posse.extend
+import posse.testing
 import protocol
 from posse.cli import main as cli
 from protocol.wire import Message
@@ -66,7 +67,9 @@ def test_every_message_of_the_diagram_exists():
     assert named <= known
 
 
-@pytest.mark.parametrize(("module", "page"), [(posse, "api"), (posse.extend, "api-extend")])
+@pytest.mark.parametrize(
+    ("module", "page"), [(posse, "api"), (posse.extend, "api-extend"), (posse.testing, "testing")]
+)
 def test_the_reference_has_every_public_name(module, page):
     named = re.findall(rf"^::: {module.__name__}\.(\w+)$", OF_PAGES[f"docs/{page}.md"], re.M)
     assert sorted(named) == sorted(module.__all__)

@@ -133,6 +133,28 @@ def test_what_the_sockets_refused_is_counted_and_said_if_there_is_something_to_s
     assert script.lobby.refused == {"malformed": 1, "handshake": 1}
 
 
+def test_an_agent_that_was_started_here_and_is_replaced_is_nobodys_loss() -> None:
+    script = Script(1)
+    script.says("a", control.Join(0, TOKEN, "ipc://0", 7))
+    script.lobby.replace(0)
+    assert script.lobby.missing() == [0]
+    assert script.lobby.handle(Died(0, "agent 0 was killed by SIGKILL"), 0.0) == []
+    assert script.says("b", control.Join(0, TOKEN, "ipc://0", 8)) == [Joined(1)]
+    died = script.lobby.handle(Died(0, "agent 0 was killed by SIGKILL"), 0.0)
+    assert failed(died) == "agent 0 was killed by SIGKILL"
+
+
+def test_one_that_died_before_it_was_replaced_dies_once() -> None:
+    script = Script(1)
+    script.says("a", control.Join(0, TOKEN, "ipc://0", 7))
+    script.lobby.handle(Died(0, "agent 0 was killed by SIGKILL"), 0.0)
+    assert script.lobby.roster.dead() == [0]
+    script.lobby.replace(0)
+    assert script.lobby.roster.dead() == []
+    assert script.says("b", control.Join(0, TOKEN, "ipc://0", 8)) == [Joined(1)]
+    assert failed(script.lobby.handle(Died(0, "again"), 0.0)) == "again"
+
+
 # --- deadlines ------------------------------------------------------------------------------------
 
 

@@ -134,6 +134,8 @@ async def test_an_agent_that_is_killed_ends_the_run_and_is_there_again_for_the_n
         assert 2 not in cluster.pids
         with pytest.raises(InputError, match="agent 2 has no process here; .*: 0, 1, 3, 4, 5"):
             cluster.pause(2)
+        with pytest.raises(RunFailed, match="agent 2 ended before this run; start it again"):
+            await cluster.run()
         await cluster.restart(2)
         await cluster.restart(4)
         after = cluster.pids
@@ -170,6 +172,19 @@ async def test_in_memory_there_is_nothing_to_kill_or_to_cut() -> None:
         ):
             with pytest.raises(InputError, match="no processes to kill and no links to cut"):
                 act()
+
+
+async def test_what_cannot_be_done_to_a_link_is_said_before_anything_happens() -> None:
+    cluster = Cluster(STAR, spawn=2)
+    for act, why in (
+        (lambda: cluster.cut(0, 1), "mase has no link between 0 and 1"),
+        (lambda: cluster.cut(3, COORDINATOR), "agent 3 was not started here; .*: 0 to 1"),
+        (lambda: cluster.drop(0, COORDINATOR, 2.0), "a share of 2.0 to drop"),
+        (lambda: cluster.delay(0, COORDINATOR, -1.0), "a delay of -1.0 s"),
+        (lambda: cluster.kill(0), "agent 0 has no process here; .*: none"),
+    ):
+        with pytest.raises(InputError, match=why):
+            act()
 
 
 async def test_a_wait_for_what_is_never_said_ends_with_a_sentence() -> None:
