@@ -58,6 +58,10 @@ class Arms(Protocol):
         ...
 
 
+MOST_ARMS = 100_000
+"""K is bounded where no list says it: what a run file may make us allocate."""
+
+
 class RandomMeans(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Means drawn at random: U[low, high], or by cosine similarity.
 
@@ -71,11 +75,11 @@ class RandomMeans(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """
 
     random: str = "uniform"
-    count: Annotated[int, Meta(ge=2)]
+    count: Annotated[int, Meta(ge=2, le=MOST_ARMS)]
     low: float = 0.0
     high: float = 1.0
     per_agent: bool = False
-    dimensions: Annotated[int, Meta(ge=1)] = 10
+    dimensions: Annotated[int, Meta(ge=1, le=10_000)] = 10
     spread: Annotated[float, Meta(ge=0)] = 0.0
     seed: Annotated[int, Meta(ge=0)] | None = None
 

@@ -11,8 +11,16 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from posse.arms.base import NO_NUMBER, ArmsContext, FloatArray, check_clip, rescale, sum_of_draws
-from posse.errors import ArmsError
+from posse.arms.base import (
+    MOST_ARMS,
+    NO_NUMBER,
+    ArmsContext,
+    FloatArray,
+    check_clip,
+    rescale,
+    sum_of_draws,
+)
+from posse.errors import ArmsError, InputError
 
 
 class CsvArms(
@@ -33,7 +41,7 @@ class CsvArms(
     """
 
     path: str
-    count: Annotated[int, Meta(ge=2)]
+    count: Annotated[int, Meta(ge=2, le=MOST_ARMS)]
     replace: bool = False
     clip: tuple[float, float] | None = None
 
@@ -111,7 +119,7 @@ def _read(path: Path, count: int, who: str, *, finite: bool) -> list[list[float]
     """The rewards of each arm, in the order of the file; all `finite`, if that is asked for."""
     logs: list[list[float]] = [[] for _ in range(count)]
     try:
-        with path.open(newline="") as file:
+        with path.open(newline="", encoding="utf-8") as file:
             reader = csv.DictReader(file)
             if not {"arm", "reward"} <= set(reader.fieldnames or ()):
                 raise ArmsError(f"{who}: {path} lacks the columns 'arm,reward'")
@@ -128,6 +136,8 @@ def _read(path: Path, count: int, who: str, *, finite: bool) -> list[list[float]
                 logs[arm].append(reward)
     except OSError as error:
         raise ArmsError(f"{who}: {path} cannot be read: {error.strerror}") from None
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise InputError(f"{who}: {path} is not a CSV file in UTF-8: {error}") from None
     return logs
 
 

@@ -10,6 +10,7 @@ from msgspec import Meta
 
 from posse import defect, own_code
 from posse.arms.base import (
+    MOST_ARMS,
     NO_NUMBER,
     ArmsContext,
     FloatArray,
@@ -40,7 +41,7 @@ class PythonArms(
     """
 
     target: str
-    count: Annotated[int, Meta(ge=2)]
+    count: Annotated[int, Meta(ge=2, le=MOST_ARMS)]
     path: list[str] = msgspec.field(default_factory=lambda: ["."])
     clip: tuple[float, float] | None = None
     means: list[float | list[float]] | None = None

@@ -28,7 +28,9 @@ def add(commands: Commands) -> None:
         "--make-keys", action="store_true", help="make the keys that the folder lacks"
     )
     parser.add_argument(
-        "--metrics", metavar="[HOST]:PORT", help="serve metrics for Prometheus there"
+        "--metrics",
+        metavar="[HOST]:PORT",
+        help="serve metrics for Prometheus there; without HOST for this machine alone",
     )
     security.add(parser)
     parser.set_defaults(command=run)
@@ -61,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
 
     def publish(hub: Any) -> None:
         if options.metrics:
-            metrics.publish(hub.status, options.metrics)
+            metrics.publish(hub.status, options.metrics, field=checked.field)
 
     @contextmanager
     def serve(source: Plan, **watched: Any) -> Iterator[api.Runs]:

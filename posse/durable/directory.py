@@ -1,6 +1,5 @@
 """What a run leaves behind: the resolved specification, every finished run, result.json, tables."""
 
-import csv
 import json
 import tomllib
 from datetime import datetime
@@ -17,6 +16,7 @@ from posse.durable.made_by import made_by
 from posse.durable.store import Store
 from posse.errors import InputError
 from posse.plan import Plan
+from posse.results import sheet
 from posse.results.record import RunRecord
 from posse.results.result import Result
 from posse.results.tables import tables
@@ -119,9 +119,7 @@ class RunDirectory:
     def _tables(self, records: list[RunRecord]) -> None:
         for table in tables(records, self._plan.system.results.log):
             with whole.opened(self.path / f"{table.name}.csv") as file:
-                writer = csv.writer(file)
-                writer.writerow(table.header)
-                writer.writerows(table.rows)
+                sheet.write(file, table.header, table.rows)
 
 
 def read_specification(path: Path) -> RunSpec:

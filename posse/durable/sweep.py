@@ -1,6 +1,5 @@
 """What a sweep leaves behind: a run directory per point, and one table of them all."""
 
-import csv
 import json
 import re
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from posse.durable.batch import Piece
 from posse.durable.directory import SPECIFICATION, RunDirectory
 from posse.errors import InputError, PosseError
 from posse.plan import Plan
+from posse.results import sheet
 from posse.results.point import PointResult, point
 from posse.results.record import RunRecord
 
@@ -95,14 +95,14 @@ class SweepDirectory:
         whole.write(self.folder / SWEEP, json.dumps(msgspec.to_builtins(found), indent=1))
         measured = sorted({measure for one in found for measure in one.summary})
         with whole.opened(self.folder / TABLE) as file:
-            writer = csv.writer(file)
             parts = (f"{measure}{part}" for measure in measured for part in ("", "_ci95"))
-            writer.writerow([*self.points[0].at, "runs", "status", *parts])
+            rows: list[list[Any]] = []
             for one in found:
                 means = [one.summary.get(measure) for measure in measured]
                 cells = [cell for m in means for cell in ((m.mean, m.ci95) if m else (None, None))]
                 status = " ".join(dict.fromkeys(one.statuses)) if one.failure is None else "failed"
-                writer.writerow([*one.at.values(), one.runs, status, *cells])
+                rows.append([*one.at.values(), one.runs, status, *cells])
+            sheet.write(file, [*self.points[0].at, "runs", "status", *parts], rows)
 
 
 def name(at: At) -> str:

@@ -7,6 +7,9 @@ from typing import Any
 from posse.errors import InputError, PosseError
 from posse.measure.status import CoordinatorStatus
 
+_COARSE = 1_000
+"""Frames that are counted together in the field."""
+
 
 def place(address: str) -> tuple[str, int]:
     """Host and port of `[HOST]:PORT`; raises where metrics cannot be served at all."""
@@ -17,19 +20,21 @@ def place(address: str) -> tuple[str, int]:
         raise InputError(
             f"--metrics {address}: must be [HOST]:PORT, as in :9100, with a number up to 65535"
         )
-    return host or "0.0.0.0", int(port)
+    return host or "127.0.0.1", int(port)
 
 
-def publish(status: Callable[[], CoordinatorStatus], address: str) -> Any:
+def publish(status: Callable[[], CoordinatorStatus], address: str, *, field: bool) -> Any:
     """Serve a coordinator's status at `[HOST]:PORT`/metrics; returns the HTTP server.
 
-    `status` is called in the server's threads.
+    `status` is called in the server's threads. Metrics have no key: whoever reaches them reads
+    them, so without HOST that is this machine alone, and of a run of the `field` nothing is said of
+    single agents, nor when a message came.
     """
     host, port = place(address)
     from prometheus_client import CollectorRegistry, start_http_server  # noqa: PLC0415
 
     registry = CollectorRegistry()
-    registry.register(_StatusCollector(status))
+    registry.register(_StatusCollector(status, field))
     try:
         server, _ = start_http_server(port, host, registry)
     except OSError as error:
@@ -42,8 +47,9 @@ def publish(status: Callable[[], CoordinatorStatus], address: str) -> Any:
 class _StatusCollector:
     """Reads the status when it is scraped."""
 
-    def __init__(self, status: Callable[[], CoordinatorStatus]) -> None:
+    def __init__(self, status: Callable[[], CoordinatorStatus], field: bool) -> None:
         self._status = status
+        self._field = field
 
     def collect(self) -> Iterator[Any]:
         """The metrics of this moment."""
@@ -62,11 +68,14 @@ class _StatusCollector:
         yield CounterMetricFamily(
             "posse_runs_completed", "Runs that are complete", status.runs_completed
         )
-        yield CounterMetricFamily("posse_frames", "Frames taken from agents", status.frames)
+        frames = status.frames // _COARSE * _COARSE if self._field else status.frames
+        yield CounterMetricFamily("posse_frames", "Frames taken from agents", frames)
         refused = CounterMetricFamily("posse_refused", "What was refused", labels=["reason"])
         for reason, count in status.refused.items():
             refused.add_metric([reason], count)
         yield refused
+        if self._field:
+            return
         heard = GaugeMetricFamily(
             "posse_agent_heard_seconds", "Seconds since an agent was heard", labels=["agent"]
         )

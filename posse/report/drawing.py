@@ -1,6 +1,5 @@
 """Figures by matplotlib as small SVG, coloured by CSS variables so that a page can be dark."""
 
-import csv
 import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,6 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from posse.measure.numbers import short
+from posse.results import sheet
 
 _NAMES = ["ink", "muted", "grid", "paper", *(f"s{i}" for i in range(8)), "bad"]
 COLOUR = {name: f"#00fe{index:02x}" for index, name in enumerate(_NAMES)}
@@ -86,9 +86,7 @@ class Chart:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{self.name}.svg").write_text(standalone(self.svg))
         with (folder / f"{self.name}.csv").open("w", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(self.header)
-            writer.writerows(self.rows)
+            sheet.write(file, self.header, self.rows)
 
 
 def variables(mode: str) -> str:

@@ -1,11 +1,14 @@
 """What a page is made of, and how a number is written on it."""
 
+from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import jinja2
+from markupsafe import Markup
 
 from posse import __version__
 from posse.measure.confidence import mean_ci
@@ -98,14 +101,24 @@ class Page:
             autoescape=lambda name: name is not None and name.endswith(".html.j2"),
             undefined=jinja2.StrictUndefined,
         )
+        script = environment.get_template("page.js").render()
         text = environment.get_template("page.html.j2").render(
-            page=self, light=variables("light"), dark=variables("dark")
+            page=self,
+            light=variables("light"),
+            dark=variables("dark"),
+            script=Markup(script),
+            script_hash=_hash(script),
         )
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
         for section in self.sections:
             for chart in section.charts:
                 chart.write(path.parent / self.folder)
+
+
+def _hash(script: str) -> str:
+    """The one script that a browser is to run, as a content security policy names it."""
+    return f"sha256-{b64encode(sha256(script.encode()).digest()).decode()}"
 
 
 def some(*charts: Chart | None) -> list[Chart]:

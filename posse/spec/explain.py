@@ -1,6 +1,7 @@
 """What is wrong with plain data, in one sentence: the key, its value, and what it may be."""
 
 import difflib
+import math
 import re
 from typing import Any
 
@@ -9,6 +10,9 @@ from msgspec import inspect as mi
 
 from posse.errors import SpecError
 
+_MOST = (1 << 63) - 1
+_DEEPEST = 20
+_SHOWN = 60
 _PLAIN = {
     "float": "a number",
     "int": "an integer",
@@ -23,10 +27,28 @@ _PLAIN = {
 
 def convert(raw: Any, kind: Any, prefix: str) -> Any:
     """Plain data as `kind`; `SpecError` names the key below `prefix` that does not fit."""
+    _require_numbers(raw, prefix)
     try:
         return msgspec.convert(raw, kind)
     except msgspec.ValidationError as error:
         raise _explain(str(error), raw, kind, prefix) from None
+
+
+def _require_numbers(raw: Any, path: str, depth: int = 0) -> None:
+    """Every number is finite, and a whole one has 64 bits at most, wherever it stands."""
+    if depth > _DEEPEST:
+        raise SpecError(path[:_SHOWN], "is nested too deep")
+    match raw:
+        case dict():
+            for key, value in raw.items():
+                _require_numbers(value, f"{path}.{key}" if path else str(key), depth + 1)
+        case list() | tuple():
+            for at, value in enumerate(raw):
+                _require_numbers(value, f"{path}[{at}]", depth + 1)
+        case float() if not math.isfinite(raw):
+            raise SpecError(path, f"{raw} is not a finite number")
+        case int() if abs(raw) > _MOST:
+            raise SpecError(path, "must be an integer of 64 bits at most")
 
 
 def nearest(name: str, known: list[str]) -> str:

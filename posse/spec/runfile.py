@@ -10,10 +10,14 @@ from msgspec import Meta
 
 from posse.arms import ArmsSpec
 from posse.errors import SpecError
+from posse.printable import printable
 from posse.spec.activity import ActivitySpec
 from posse.spec.privacy import PrivacySpec
 from posse.spec.topology import TopologySpec, lay_out
 from topologies.graphs import Graph
+
+MOST_BYTES = 4 << 20
+"""Of a run file. One with means of 1,000 agents on 100 arms has half of that."""
 
 Clock = Literal["virtual", "slots", "wall"]
 Mode = Literal["lab", "field"]
@@ -34,10 +38,11 @@ class EngineSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     transport: Literal["ipc", "tcp"] = "ipc"
     clock: Clock | None = None
     deadline: Annotated[
-        float, Meta(gt=0, description="seconds without any message that end the run")
+        float, Meta(gt=0, le=1e9, description="seconds without any message that end the run")
     ] = 60.0
     absence: Annotated[
-        float, Meta(gt=0, description="seconds an agent whose connection is lost may be away")
+        float,
+        Meta(gt=0, le=1e9, description="seconds an agent whose connection is lost may be away"),
     ] = 120.0
     inboxes: Annotated[
         tuple[str, ...],
@@ -60,7 +65,7 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     topology: TopologySpec | None = None
     variant: Variant = "corrected"
     seed: Annotated[int, Meta(ge=0)] = 0
-    repeat: Annotated[int, Meta(ge=1)] = 1
+    repeat: Annotated[int, Meta(ge=1, le=1_000_000)] = 1
     engine: EngineSpec = EngineSpec()
     privacy: PrivacySpec = PrivacySpec()
     base: str = "."
@@ -81,11 +86,17 @@ Override = str | tuple[str, Any]
 def read(path: str | Path, overrides: Sequence[Override] = ()) -> dict[str, Any]:
     """A run file as plain data, not yet checked."""
     try:
-        raw = tomllib.loads(Path(path).read_text())
+        with Path(path).open("rb") as file:
+            text = file.read(MOST_BYTES + 1)
+        if len(text) > MOST_BYTES:
+            raise SpecError(str(path), f"is larger than {MOST_BYTES >> 20} MiB")
+        raw = tomllib.loads(text.decode())
     except OSError as error:
         raise SpecError(str(path), f"cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SpecError(str(path), f"is not TOML: {error}") from None
+    except ValueError as error:  # of a number with too many digits too
+        raise SpecError(str(path), f"is not TOML: {printable(str(error))}") from None
+    except RecursionError:
+        raise SpecError(str(path), "is nested too deep") from None
     for override in overrides:
         key, value = _split(override) if isinstance(override, str) else override
         put(raw, key, value)

@@ -111,6 +111,18 @@ def test_tables_sort_by_a_click(browser, pages):
     assert values == sorted(values, reverse=True)
 
 
+def test_whatever_came_into_a_page_its_own_script_alone_runs(browser, pages, tmp_path):
+    """What escapes text is tested elsewhere; this is for the day on which it fails."""
+    act = "document.title='owned'"
+    foreign = f'<script>{act}</script><img src=x onerror="{act}">'
+    page = tmp_path / "page.html"
+    page.write_text(pages["report"].read_text().replace("</main>", f"{foreign}</main>"))
+    browser.open(page)
+    assert browser.evaluate("document.title") != "owned"
+    assert browser.evaluate("document.querySelector('th button') !== null")  # our own ran
+    browser.messages.clear()
+
+
 @pytest.mark.slow
 def test_a_large_report_is_little_for_a_browser(browser, tmp_path):
     """From 100 agents and 10^4 points to 200 and 10^5, what must be laid out hardly grows."""
