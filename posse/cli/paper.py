@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import sys
-import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +18,6 @@ if TYPE_CHECKING:
 
 _OUTCOME = "outcome.json"
 _KEPT = "repetitions"
-_SAY_EVERY = 20.0
 
 
 def add(commands: Commands) -> None:
@@ -78,25 +75,27 @@ def _run(options: argparse.Namespace) -> int:
     import msgspec
 
     from posse import papers
+    from posse.cli.progress import screen
+    from posse.durable import lock, whole
     from posse.papers import conduct, page, reproduction
 
     quick, out, document = options.quick, options.out, options.document
     chosen = _chosen(options.names)
     if document is not None:
         paths.file(document)
-    paths.folder(out)
+    whole.require_room(paths.folder(out))
     failed = []
-    say = _Speaker(quiet=options.quiet)
     for experiment in chosen:
         try:
-            outcome = conduct.conduct(
-                experiment,
-                quick=quick,
-                engine=options.engine,
-                folder=out / _KEPT,
-                progress=say,
-                jobs=options.jobs,
-            )
+            with lock.held(out):
+                outcome = conduct.conduct(
+                    experiment,
+                    quick=quick,
+                    engine=options.engine,
+                    folder=out / _KEPT,
+                    screen=screen(options),
+                    jobs=options.jobs,
+                )
         except PosseError as error:
             if len(chosen) == 1:
                 raise
@@ -104,24 +103,22 @@ def _run(options: argparse.Namespace) -> int:
             print(f"{experiment.name}: not run: {error}", file=sys.stderr)
             continue
         except KeyboardInterrupt:
-            say.end()
             print(
-                f"posse: interrupted in {experiment.name}; repetitions that were done are kept in "
+                f"interrupted in {experiment.name}; repetitions that were done are kept in "
                 f"{out / _KEPT}, and the same command goes on from them",
                 file=sys.stderr,
             )
-            return 130
+            raise
         folder = out / experiment.name / ("quick" if quick else "full")
         page.outcome_page(outcome).write(folder / "report.html")
         told = outcome.told()
-        (folder / _OUTCOME).write_text(json.dumps(msgspec.to_builtins(told), indent=1))
-        say.end()
+        whole.write(folder / _OUTCOME, json.dumps(msgspec.to_builtins(told), indent=1))
         _tell(told, folder)
     if document is not None:
         known = papers.experiments()
         found = {outcome.name: outcome for outcome in _outcomes(known, out)}
         missing = [name for name in known if name not in found]
-        document.write_text(reproduction.text(list(found.values()), missing))
+        whole.write(document, reproduction.text(list(found.values()), missing))
         print(document)
     return 3 if failed else 0
 
@@ -148,47 +145,28 @@ def _outcomes(names: Iterable[str], out: Path) -> Iterator[Told]:
 
 def _estimate(options: argparse.Namespace) -> int:
     """Say what experiments cost, by the first repetition of each of their points."""
+    from posse.cli.progress import screen
+    from posse.durable import lock
     from posse.papers import conduct
 
     chosen = _chosen(options.names)
     paths.folder(options.out)
-    say = _Speaker(quiet=options.quiet)
     for experiment in chosen:
-        cost = conduct.estimate(
-            experiment,
-            quick=options.quick,
-            engine=options.engine,
-            folder=options.out / _KEPT,
-            progress=say,
-            jobs=options.jobs,
-        )
-        say.end()
+        with lock.held(options.out):
+            cost = conduct.estimate(
+                experiment,
+                quick=options.quick,
+                engine=options.engine,
+                folder=options.out / _KEPT,
+                screen=screen(options),
+                jobs=options.jobs,
+            )
         print(
             f"{experiment.name:<26} {cost.processor_seconds / 60:8.1f} processor minutes, "
             f"{cost.repetitions:5} repetitions, {cost.kept} of them done",
             flush=True,
         )
     return 0
-
-
-class _Speaker:
-    """One line that moves on a terminal; elsewhere a line now and then, on standard error."""
-
-    def __init__(self, *, quiet: bool) -> None:
-        self._terminal = sys.stderr.isatty() and not quiet
-        self._next = math.inf if quiet else time.monotonic() + _SAY_EVERY
-
-    def __call__(self, text: str) -> None:
-        if self._terminal:
-            print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
-        elif time.monotonic() >= self._next:
-            self._next = time.monotonic() + _SAY_EVERY
-            print(text, file=sys.stderr, flush=True)
-
-    def end(self) -> None:
-        """Clear the line."""
-        if self._terminal:
-            print("\r\033[K", end="", file=sys.stderr)
 
 
 def _tell(outcome: Told, folder: Path) -> None:

@@ -3,21 +3,24 @@
 import functools
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from posse import api
 from posse.papers.experiment import SEED, Experiment, Finding, Measured
 from posse.papers.outcome import Judged, PointMean, Told
-from posse.papers.repetitions import Repetition, run
+from posse.papers.repetitions import Repetition, run, store
 from posse.papers.small import SMALL
 from posse.plan import prepare
+from posse.progress import Nowhere, Progress, Screen
 from posse.results.measures import DATA_BYTES, DATA_MESSAGES, PULLS, REGRET, ROUNDS, SLOTS
 from posse.results.record import RunRecord
 from posse.systems import get_system
 
 _COMPARED = (ROUNDS, SLOTS, PULLS, REGRET, DATA_MESSAGES, DATA_BYTES)
+
+_NOWHERE = Nowhere()
 
 Agreement = list[tuple[str, Any, Any]]
 """(quantity, memory, processes) of one small run of a system."""
@@ -87,37 +90,8 @@ class Outcome:
         )
 
 
-@dataclass
-class Watch:
-    """Tells how far an experiment is and how long it may still take."""
-
-    name: str
-    say: Callable[[str], None]
-    began: float = field(default_factory=time.monotonic)
-    first: int | None = None
-
-    def __call__(self, done: int, of: int) -> None:
-        """`done` of `of` repetitions are there."""
-        if self.first is None:
-            self.first, self.began = done, time.monotonic()
-        text = f"{self.name}: {done} of {of} repetitions"
-        if self.first < done < of:
-            pace = (time.monotonic() - self.began) / (done - self.first)
-            text += f", about {duration(pace * (of - done))} left"
-        elif done == of == self.first:
-            text += ", all from before"
-        self.say(text)
-
-
-def duration(seconds: float) -> str:
-    """Seconds as a person says them."""
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
-
-
 def repetitions(
-    experiment: Experiment, *, quick: bool, engine: str, folder: Path | None
+    experiment: Experiment, *, quick: bool, engine: str
 ) -> list[tuple[Repetition, str, tuple[str, float]]]:
     """(repetition, variant, point) for every number, variant and point.
 
@@ -140,7 +114,6 @@ def repetitions(
                     engine=engine,
                     number=number,
                     keep_log=experiment.keep_log,
-                    folder=folder,
                 )
                 found.append((task, variant, (point.line, point.x)))
     return found
@@ -152,7 +125,7 @@ def conduct(
     quick: bool,
     engine: str = "memory",
     folder: Path | None = None,
-    progress: Callable[[str], None] = lambda text: None,
+    screen: Screen = _NOWHERE,
     jobs: int | None = None,
 ) -> Outcome:
     """Run every point in its variants, and each system of theirs once on both engines.
@@ -160,7 +133,7 @@ def conduct(
     `folder`: where repetitions are kept, and found if they were made before by the same code.
     """
     began = time.monotonic()
-    wanted = repetitions(experiment, quick=quick, engine=engine, folder=folder)
+    wanted = repetitions(experiment, quick=quick, engine=engine)
     # a repetition that both variants share is run once
     distinct: dict[str, int] = {}
     tasks: list[Repetition] = []
@@ -171,7 +144,12 @@ def conduct(
             distinct[key] = len(tasks)
             tasks.append(task)
         places.append(distinct[key])
-    done = run(tasks, Watch(experiment.name, progress), jobs)
+    with Progress(experiment.name, len(tasks), screen, "repetitions") as progress:
+        done = run(tasks, folder, lambda before: progress.done(before=before), jobs)
+        agreement: Agreement = []
+        for system in experiment.systems(quick):
+            progress.inside(f"{system} on both engines")
+            agreement += both_engines(system, experiment.variants[0])
     measured: dict[str, Measured] = {
         variant: Measured(variant, experiment.metric) for variant in experiment.variants
     }
@@ -184,10 +162,6 @@ def conduct(
         ]
         for variant, runs in measured.items()
     }
-    agreement: Agreement = []
-    for system in experiment.systems(quick):
-        progress(f"{experiment.name}: {system} on both engines")
-        agreement += both_engines(system, experiment.variants[0])
     return Outcome(
         experiment=experiment,
         quick=quick,
@@ -215,22 +189,25 @@ def estimate(
     quick: bool,
     engine: str = "memory",
     folder: Path | None = None,
-    progress: Callable[[str], None] = lambda text: None,
+    screen: Screen = _NOWHERE,
     jobs: int | None = None,
 ) -> Estimate:
     """Run the first repetition of every point, and multiply; it is kept like any other."""
-    wanted = repetitions(experiment, quick=quick, engine=engine, folder=folder)
+    wanted = repetitions(experiment, quick=quick, engine=engine)
     by_point: dict[str, list[Repetition]] = {}
     for task, _, point in {(t.variant, t.number, p): (t, v, p) for t, v, p in wanted}.values():
         by_point.setdefault(f"{task.variant} {point}", []).append(task)
     tasks = [task for found in by_point.values() for task in found]
-    done = run([found[0] for found in by_point.values()], Watch(experiment.name, progress), jobs)
+    firsts = [found[0] for found in by_point.values()]
+    with Progress(experiment.name, len(firsts), screen, "repetitions") as progress:
+        done = run(firsts, folder, lambda before: progress.done(before=before), jobs)
+    there = store(folder) if folder is not None else None
     return Estimate(
         repetitions=len(tasks),
         processor_seconds=sum(
             one.seconds * len(found) for one, found in zip(done, by_point.values(), strict=True)
         ),
-        kept=sum(task.path is not None and task.path.is_file() for task in tasks),
+        kept=sum(there is not None and there.kept(task.name) is not None for task in tasks),
     )
 
 

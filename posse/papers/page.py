@@ -6,8 +6,9 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from posse.measure.numbers import number
-from posse.papers.conduct import Outcome, duration
+from posse.papers.conduct import Outcome
 from posse.papers.experiment import SEED, Experiment, Finding, Measured, Statement, panel
+from posse.progress import duration
 from posse.report.drawing import (
     COLOUR,
     MARKERS,

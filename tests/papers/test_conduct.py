@@ -167,7 +167,7 @@ def test_an_experiment_from_the_command_line(tmp_path, capsys, monkeypatch):
 
 def test_repetitions_are_kept_and_not_run_again(tmp_path, monkeypatch):
     first = conduct.conduct(small(), quick=True, folder=tmp_path, jobs=1)
-    monkeypatch.setattr(repetitions, "one", None)
+    monkeypatch.setattr(repetitions, "_work", None)
     again = conduct.conduct(small(), quick=True, folder=tmp_path, jobs=1)
     for variant in ("corrected", "printed"):
         assert again.measured[variant].runs == first.measured[variant].runs
@@ -175,18 +175,13 @@ def test_repetitions_are_kept_and_not_run_again(tmp_path, monkeypatch):
     assert again.processor_seconds == first.processor_seconds > 0
 
 
-def test_half_a_file_and_other_code_count_for_nothing(tmp_path, monkeypatch):
-    task = conduct.repetitions(small(), quick=True, engine="memory", folder=tmp_path)[0][0]
+def test_what_other_code_made_counts_for_nothing(tmp_path, monkeypatch):
+    (task, *_), *_ = conduct.repetitions(small(), quick=True, engine="memory")
     done = repetitions.one(task)
-    assert repetitions.kept(task).sample == done.sample
-    whole = task.path.read_bytes()
-    task.path.write_bytes(whole[: len(whole) // 2])
-    assert repetitions.kept(task) is None
-    task.path.write_bytes(whole)
-    monkeypatch.setattr(repetitions, "_code", lambda: "changed")
-    changed = conduct.repetitions(small(), quick=True, engine="memory", folder=tmp_path)[0][0]
-    assert changed.path != task.path
-    assert repetitions.kept(changed) is None
+    repetitions.store(tmp_path).keep(task.name, done)
+    assert repetitions.store(tmp_path).kept(task.name) == done
+    monkeypatch.setattr(repetitions, "our_code", lambda: "changed")
+    assert repetitions.store(tmp_path).kept(task.name) is None
 
 
 def test_a_system_of_one_form_is_run_once_for_both_variants(tmp_path):
@@ -233,9 +228,9 @@ def test_the_cost_is_the_first_repetitions_times_the_number(tmp_path):
     told = conduct.estimate(small(), quick=False, folder=tmp_path)
     assert told.repetitions == 4 * 2 * 3
     assert told.kept == 4 * 2
-    tasks = [t for t, _, _ in conduct.repetitions(
-        small(), quick=False, engine="memory", folder=tmp_path)]  # fmt: skip
-    seconds = sum(repetitions.kept(t).seconds for t in tasks if t.number == 0)
+    tasks = [task for task, _, _ in conduct.repetitions(small(), quick=False, engine="memory")]
+    kept = repetitions.store(tmp_path).kept
+    seconds = sum(kept(task.name).seconds for task in tasks if task.number == 0)
     assert told.processor_seconds == pytest.approx(3 * seconds)
 
 
