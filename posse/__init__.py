@@ -62,4 +62,5 @@ def __getattr__(name: str) -> Any:
 
     if name not in _HOMES:
         raise AttributeError(f"module 'posse' has no attribute '{name}'")
+    importlib.import_module("posse.own_code").require_rooms()
     return getattr(importlib.import_module(_HOMES[name]), name)

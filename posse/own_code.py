@@ -7,9 +7,14 @@ import importlib
 import sys
 from collections.abc import Sequence
 from importlib.machinery import PathFinder
-from importlib.metadata import entry_points
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+from posse.errors import PosseError
+
+_HOME = Path(__file__).parents[1]
+"""The folder in which our packages are."""
 
 OUR_ROOMS = ("agent", "coordinator", "posse", "protocol", "topologies")
 """The packages that are ours; a user's own of the same name would hide them, or be hidden."""
@@ -26,9 +31,13 @@ def folders_of(base: str, path: Sequence[str]) -> list[str]:
     return [str((Path(base) / folder).resolve()) for folder in path]
 
 
-def missing(target: str, folders: Sequence[str]) -> str:
-    """A sentence if the module is not on this machine; it is looked for, not imported."""
+def missing(target: str, folders: Sequence[str], group: str) -> str:
+    """A sentence if this is not on this machine; a module is looked for, not imported."""
+    if ":" not in target:
+        return "" if target in installed(group) else _not_offered(group)
     package = target.partition(":")[0].partition(".")[0]
+    if package in OUR_ROOMS and (own := _own_room(package, folders)):
+        return f"'{package}' is a package of posse's, which hides {own}; rename yours"
     if package in sys.modules or PathFinder.find_spec(package, [*folders, *sys.path]):
         return ""
     return f"there is no module '{package}' in {', '.join(folders)}, nor installed"
@@ -46,8 +55,13 @@ def sources(target: str, folders: Sequence[str]) -> list[Path]:
     return sorted(set(found))
 
 
-def load(target: str, folders: Sequence[str]) -> Any:
-    """The object; whatever its module raises, or `AttributeError`."""
+def load(target: str, folders: Sequence[str], group: str) -> Any:
+    """The object that is meant by `module:object`, or by what a package offers in `group`.
+
+    Raises whatever its module raises, or `AttributeError`.
+    """
+    if ":" not in target:
+        return installed(group)[target].load()
     for folder in folders:
         # at the end: a user's folder must not hide a package of ours
         if folder not in sys.path:
@@ -61,4 +75,35 @@ def load(target: str, folders: Sequence[str]) -> Any:
 
 def installed(group: str) -> dict[str, Any]:
     """What installed packages offer under an entry point group, by name, not yet imported."""
+    from importlib.metadata import entry_points  # noqa: PLC0415  (few need it)
+
     return {entry.name: entry for entry in entry_points(group=group)}
+
+
+def require_rooms() -> None:
+    """`PosseError` if a package of ours is hidden by another of its name."""
+    for room in OUR_ROOMS:
+        spec = find_spec(room)
+        found = Path(spec.origin or "") if spec is not None else Path()
+        if found.resolve() != (_HOME / room / "__init__.py").resolve():
+            raise PosseError(
+                f"posse's package '{room}' is hidden by {found}; rename that, or start posse from "
+                "another folder and without it on PYTHONPATH"
+            )
+
+
+def _not_offered(group: str) -> str:
+    known = ", ".join(installed(group)) or "none"
+    return (
+        f"no installed package offers it in {group} (known: {known}); code of your own is named "
+        "'module:object'"
+    )
+
+
+def _own_room(package: str, folders: Sequence[str]) -> Path | None:
+    """What the user has in these folders under the name of a package of ours."""
+    for folder in folders:
+        for found in (Path(folder, package), Path(folder, f"{package}.py")):
+            if found.exists() and found.parent.resolve() != _HOME:
+                return found
+    return None

@@ -21,6 +21,9 @@ from posse.arms.base import (
 )
 from posse.errors import ArmsError
 
+_GROUP = "posse.arms"
+"""The entry point group by which an installed package offers arms."""
+
 
 class PythonArms(
     msgspec.Struct,
@@ -32,9 +35,10 @@ class PythonArms(
 ):
     """`target = "package.module:object"`, imported in the agent's own process.
 
-    The object has `pull(arm, count)` and returns `count` rewards in [0, 1]; or it is a callable
-    that makes such an object and takes the keywords `agent`, `agents` and `seed`. `count`: K.
-    `path`: folders to import from, relative to the run file (default: the run file's own).
+    An installed package may offer it by a name of its own (entry points `posse.arms`). The object
+    has `pull(arm, count)` and returns `count` rewards in [0, 1]; or it is a callable that makes
+    such an object and takes the keywords `agent`, `agents` and `seed`. `count`: K. `path`: folders
+    to import from, relative to the run file (default: the run file's own).
     `clip = [lo, hi]` where rewards are not in [0, 1]; with it a reward that is NaN or infinite
     counts as an end of that interval, where it would end the run. `means`: what is known of their
     means (after clipping), as of arms of kind bernoulli; a run in the lab then has regret.
@@ -48,7 +52,7 @@ class PythonArms(
 
     def __post_init__(self) -> None:
         check_clip(self.clip)
-        if not own_code.is_target(self.target):
+        if ":" in self.target and not own_code.is_target(self.target):
             raise ValueError(f"target = '{self.target}' must be 'package.module:object'")
         if self.means is not None:
             known = LabMeans(means=self.means)
@@ -86,8 +90,9 @@ class PythonArms(
 
     def missing(self, base: str, ranks: Sequence[int]) -> str:
         """Whether the target's module is on this machine; it is looked for, not imported."""
-        said = own_code.missing(self.target, own_code.folders_of(base, self.path)) if ranks else ""
-        return f"target: {said}" if said else ""
+        folders = own_code.folders_of(base, self.path)
+        said = own_code.missing(self.target, folders, _GROUP) if ranks else ""
+        return f"target: '{self.target}': {said}" if said else ""
 
     def ledger(self, base: str, rank: int) -> tuple[Path, None]:
         """Where it is written down what this agent's rewards cost; there is no log."""
@@ -99,7 +104,7 @@ class PythonArms(
         """The arms of one agent."""
         folders = own_code.folders_of(context.base, self.path)
         try:
-            found = own_code.load(self.target, folders)
+            found = own_code.load(self.target, folders, _GROUP)
             if not hasattr(found, "pull") or isinstance(found, type):
                 found = found(agent=context.rank, agents=context.agents, seed=context.seed)
         except Exception as error:

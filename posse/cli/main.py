@@ -33,6 +33,7 @@ from posse.cli import (
     volume,
 )
 from posse.errors import PosseError, RunFailed
+from posse.own_code import require_rooms
 from posse.printable import printable
 
 VERBS = (
@@ -63,6 +64,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
+        require_rooms()
         code: int | None = options.command(options)
         return code or 0
     except PosseError as error:

@@ -25,7 +25,6 @@ import numpy.random  # noqa: F401  (loaded lazily otherwise, once in every agent
 from posse.durable.capture import Capture
 from posse.engines.events import Died
 from posse.engines.local_agent import local_agent
-from posse.hosts.agent import codec_of
 from posse.systems import find_system
 
 _LENGTH = struct.Struct("<I")
@@ -136,8 +135,9 @@ def _take_turns() -> None:
 def _fork(crew: Crew) -> dict[int, int]:
     """Fork every agent; returns ranks by process id."""
     ranks: dict[int, int] = {}
-    find_system(crew.system, crew.folders)
-    codec_of(crew.system)
+    system = find_system(crew.system, crew.folders)
+    # what every agent would make for itself in fresh memory, all share when it is made here
+    _ = system.agents_codec, msgspec.msgpack.Decoder(system.parameters)
     gc.collect()
     gc.freeze()
     # an agent makes many small objects and few cycles: looking for these at every 700th costs more

@@ -3,7 +3,6 @@
 Both engines run this same object; they differ only in how they carry its frames.
 """
 
-import functools
 import math
 from collections import Counter
 
@@ -21,7 +20,7 @@ from posse.systems import get_system
 from protocol import control
 from protocol.errors import RemoteProtocolError
 from protocol.machine import COORDINATOR
-from protocol.wire import HEADER, Codec, Header, Message, Plane
+from protocol.wire import HEADER, Header, Message, Plane
 
 _LOBBY_KINDS = tuple(
     bytes([0xA0 + len(kind.__name__)]) + kind.__name__.encode() for kind in control.TO_JOINING
@@ -42,15 +41,6 @@ _KEPT = 128
 """Bytes that keeping a frame costs besides its own."""
 
 
-@functools.cache
-def codec_of(system: str) -> Codec:
-    """What an agent of this system may be sent.
-
-    Making it costs half a megabyte of fresh memory; made before the fork, all agents share one.
-    """
-    return Codec(get_system(system).agent.hears + control.TO_AGENT)
-
-
 class AgentHost:
     """An agent from when it was configured on: it begins runs, and hands each its frames.
 
@@ -68,7 +58,7 @@ class AgentHost:
         self._system = get_system(setup.system)
         self._has_server = self._system.server is not None
         self._parameters = msgspec.convert(setup.parameters, self._system.parameters)
-        self._codec = codec_of(setup.system)
+        self._codec = self._system.agents_codec
         self._peers = frozenset((COORDINATOR, *setup.neighbours))
         self._endpoint = self._new_endpoint(BETWEEN_RUNS)
         self._run: AgentRun | None = None

@@ -19,6 +19,9 @@ from protocol.machine import COORDINATOR
 from topologies import components, graphs
 from topologies.graphs import Graph, GraphError
 
+_GROUP = "posse.topologies"
+"""The entry point group by which an installed package offers topologies."""
+
 Edge = tuple[Annotated[int, Meta(ge=0)], Annotated[int, Meta(ge=0)]]
 
 
@@ -221,7 +224,8 @@ class NetworkX(_Topology, frozen=True, kw_only=True, tag="networkx"):
 
 
 class PythonTopology(_Topology, frozen=True, kw_only=True, tag="python"):
-    """The user's own: `target = "module:function"`, looked for in the folders `path`.
+    """The user's own: `target = "module:function"`, looked for in the folders `path`, or the name
+    by which an installed package offers it (entry points `posse.topologies`).
 
     It is called with `agents` and `seed` (new for each run) and gives edges, or a networkx graph.
     """
@@ -231,10 +235,11 @@ class PythonTopology(_Topology, frozen=True, kw_only=True, tag="python"):
 
     def build(self, agents: int, random: np.random.Generator, base: str) -> Graph:
         """See `_Topology.build`."""
-        if not own_code.is_target(self.target):
-            raise GraphError("target", f"'{self.target}' must be 'package.module:object'")
+        folders = own_code.folders_of(base, self.path)
+        if said := own_code.missing(self.target, folders, _GROUP):
+            raise GraphError("target", f"'{self.target}': {said}")
         try:
-            make = own_code.load(self.target, own_code.folders_of(base, self.path))
+            make = own_code.load(self.target, folders, _GROUP)
             made = make(agents=agents, seed=int(random.integers(1 << 31)))
             if hasattr(made, "nodes"):
                 return _of_networkx(made, agents, self.target)

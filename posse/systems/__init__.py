@@ -40,10 +40,10 @@ def find_system(name: str, folders: Sequence[str]) -> System:
     """
     if not own_code.is_target(name):
         return get_system(name)
-    if said := own_code.missing(name, folders):
+    if said := own_code.missing(name, folders, _GROUP):
         raise SpecError("system", f"'{name}': {said}; name the folder in path = […]")
     try:
-        found = own_code.load(name, folders)
+        found = own_code.load(name, folders, _GROUP)
     except Exception as error:
         why = f"'{name}' cannot be imported: {defect.said(error)}"
         raise SpecError("system", why) from error

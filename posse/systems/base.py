@@ -1,6 +1,7 @@
 """What a system is: its shape, its parameters, what it claims, and what theory says of it."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -10,7 +11,9 @@ from posse.results.base import PLAIN, Results
 from posse.spec.runfile import Clock, RunSpec
 from posse.systems.shapes import AgentRole, ServerRole, Shape, SharedArms, Wiring
 from posse.theory.bounds import Theory, undrawn
+from protocol import control
 from protocol.machine import Parameters
+from protocol.wire import Codec
 
 End = Literal["answer", "bare", "nothing"]
 
@@ -95,6 +98,14 @@ class System:
     def agent(self) -> AgentRole:
         """What an agent is."""
         return self.shape.agent
+
+    @functools.cached_property
+    def agents_codec(self) -> Codec:
+        """What an agent may be sent.
+
+        Making it costs half a megabyte of fresh memory; made before the fork, all agents share one.
+        """
+        return Codec(self.agent.hears + control.TO_AGENT)
 
     @property
     def server(self) -> ServerRole | None:

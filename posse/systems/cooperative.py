@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -112,14 +113,17 @@ def _byzantine(context: AgentContext) -> AgentMachine:
     return _cooperate(context, learner, reward_record())
 
 
-def _network(spec: RunSpec, parameters: Any, run: int) -> Network:
-    """Links to the neighbours, unless γ = 0; γ as a number."""
+def _network(spec: RunSpec, parameters: Any, run: int, in_unit: bool = False) -> Network:
+    """Links to the neighbours, unless γ = 0; γ as a number.
+
+    `in_unit`: whoever's rewards are in [0, 1] sends means that are, unless the run file knows more.
+    """
     graph = spec.graph(run)
     gamma = hops(parameters.gamma, graph.diameter)
     if gamma and max(graph.degrees) == 0:
         gamma = 0
     between = getattr(parameters, "reward_range", None)
-    if between is None and spec.system == "cooperative-ucb" and spec.arms.unit_interval:
+    if between is None and in_unit and spec.arms.unit_interval:
         between = (0.0, 1.0)
     shared = {"gamma": gamma} | ({} if between is None else {"reward_range": between})
     knowledge: list[dict[str, Any]] = [dict(shared) for _ in range(spec.agents.count)]
@@ -278,7 +282,10 @@ SYSTEMS = {
             paper=f"{PAPER}, section 5",
             parameters=CooperativeParameters,
             clocks=("slots",),
-            shape=Mesh(AgentRole(_sharing, (Bundle,)), Wiring(_network, broadcasts=True)),
+            shape=Mesh(
+                AgentRole(_sharing, (Bundle,)),
+                Wiring(partial(_network, in_unit=True), broadcasts=True),
+            ),
             field=Field(),
             claim=claims.means,
             one_form=True,

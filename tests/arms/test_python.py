@@ -120,7 +120,7 @@ def test_a_target_that_cannot_be_made_is_named(module: Any, target: str) -> None
 
 def test_a_target_needs_a_module_and_a_name() -> None:
     with pytest.raises(msgspec.ValidationError, match=r"package\.module:object"):
-        msgspec.convert({**PYTHON, "target": "only_a_module"}, ArmsSpec)
+        msgspec.convert({**PYTHON, "target": "only_a_module:"}, ArmsSpec)
 
 
 def test_a_run_ends_with_the_agents_error(module: Any) -> None:
