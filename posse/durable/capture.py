@@ -2,7 +2,8 @@
 
 Every process of a run appends to the same file, one write per frame, before the frame is handed
 over. So a frame stands behind those that it follows from, and what a process sent before it was
-killed is there. The file is a row of msgpack objects, to be read as it grows:
+killed is there; on a disk of this machine, as file systems of a network may not append so. The file
+is a row of msgpack objects, to be read as it grows:
 
     {"posse": "capture", "version": 1}      the first
     [time, source, target, data]            one per frame and target
@@ -23,6 +24,9 @@ from posse.errors import InputError, PosseError
 
 HEAD = {"posse": "capture", "version": 1}
 
+_AS_IT_IS = getattr(os, "O_BINARY", 0)
+"""Windows otherwise writes two bytes for a line's end."""
+
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -31,7 +35,7 @@ class Capture:
 
     def __init__(self, path: Path, *, new: bool = False) -> None:
         self.path = path.absolute()
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | (os.O_TRUNC if new else 0)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | _AS_IT_IS | (os.O_TRUNC if new else 0)
         try:
             self._file = os.open(self.path, flags, 0o600)
         except OSError as error:
@@ -44,10 +48,13 @@ class Capture:
         self._append((time.time_ns(), source, target, data))
 
     def _append(self, row: object) -> None:
+        data = _encode(row)
         try:
-            os.write(self._file, _encode(row))
+            whole = os.write(self._file, data) == len(data)
         except OSError as error:
             raise PosseError(f"{self.path} cannot be written: {error.strerror}") from None
+        if not whole:
+            raise PosseError(f"{self.path} cannot be written: no space is left for a whole frame")
 
     def close(self) -> None:
         """Close the file; other processes may go on."""

@@ -87,7 +87,7 @@ async def test_what_is_wrong_for_a_while_changes_nothing_of_a_run(fault: str) ->
 
 
 async def test_lost_frames_are_sent_again_byte_for_byte() -> None:
-    record, cluster = await disturbed(STAR, lambda c: c.drop(1, COORDINATOR, 0.15), lambda c: None)
+    record, cluster = await disturbed(STAR, lambda c: c.drop(1, COORDINATOR, 1.0), Cluster.heal)
     assert_same_run(alone(STAR), record)
     again = [frame for frame in cluster.messages(again=True) if frame.resent]
     assert again
@@ -142,6 +142,23 @@ async def test_an_agent_that_is_killed_ends_the_run_and_is_there_again_for_the_n
         assert {rank for rank in before if before[rank] != after[rank]} == {2, 4}
         assert_same_run(alone(STAR), undisturbed((await cluster.run()).runs[0]))
     assert not any(map(psutil.pid_exists, {*before.values(), *after.values()}))
+
+
+async def test_where_a_server_can_do_without_an_agent_its_run_goes_on_when_it_is_killed() -> None:
+    source = STAR | {
+        "system": "anonymous",
+        "agents": {"count": 10},
+        "parameters": {"horizon": 500},
+    }
+    async with Cluster(source) as cluster:
+        await cluster.run()
+        cluster.pause(1)
+        run = asyncio.create_task(cluster.run())
+        await cluster.wait_for(1, kind="Begin", link=(COORDINATOR, 1), run=1)
+        again = asyncio.create_task(cluster.restart(1))
+        assert (await run).runs[0].dismissed == {1: "lost"}
+        await again
+        assert_same_run(alone(source), undisturbed((await cluster.run()).runs[0]))
 
 
 async def test_what_was_said_is_there_by_link_plane_and_kind() -> None:
