@@ -44,8 +44,8 @@ ELSEWHERE = [
     (
         "parts of a page, which is read as a whole",
         "tests/report/test_report.py",
-        "posse/report: delay drawing found network page privacy regret run_page several theory",
-        "posse/report: traffic",
+        "posse/report: delay differ drawing found graph network page privacy regret run_page",
+        "posse/report: several theory traffic",
         "posse/results: notebook",
     ),
     (

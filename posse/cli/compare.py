@@ -21,12 +21,12 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> None:
     """Write the page."""
     extra.require()
-    from posse.report import read, several
+    from posse.report import differ, read, several
 
     found = [series for directory in options.directories for series in read.find(directory)]
     if len(found) < 2:
         raise InputError("posse compare needs at least two runs; for one there is posse report")
-    several.fit(found)
+    differ.fit(found)
     names = Counter(series.name for series in found)
     found = [
         replace(series, name=f"{series.path.resolve().parent.name}/{series.name}")

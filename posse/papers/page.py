@@ -14,10 +14,13 @@ from posse.report.drawing import (
     MARKERS,
     SERIES,
     Chart,
+    band,
     canvas,
     large_numbers,
     legend,
+    name_rows,
     to_svg,
+    whiskers,
 )
 from posse.report.page import Page, Section, Verdict, mean_cell, table
 from posse.report.regret import mean_curve
@@ -187,12 +190,11 @@ def _chart(
     file = "-".join(filter(None, (experiment.name, part, measured.variant)))
     bars = experiment.shape == "bars"
     lines = len([line for line in measured.lines() if panel(line) == name])
-    with canvas(5.8, 1.6 + 0.42 * lines if bars else 4.4) as (figure, axes):
+    with canvas(1.6 + 0.42 * lines if bars else 3.6) as (figure, axes):
         rows = _plot(experiment, measured, axes, name)
         if bars:
             axes.set_xlim(limits)
             axes.set_xlabel(experiment.y_label)
-            axes.grid(visible=False, axis="y")
             large_numbers(axes, x=True, y=False)
             if experiment.limit is not None:
                 axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.2), ncols=1)
@@ -201,7 +203,7 @@ def _chart(
             axes.set_xlabel(experiment.x_label)
             axes.set_ylabel(experiment.y_label)
             large_numbers(axes, x=experiment.shape == "curves" or experiment.log_x)
-            legend(axes, lines + (experiment.limit is not None))
+            legend(axes)
         svg = to_svg(figure, file, experiment.title)
     return Chart(
         name=file,
@@ -230,23 +232,22 @@ def _plot(
             curves = [sample.curve for sample in measured.runs[key, 0.0] if sample.curve]
             times, mean, half = mean_curve(curves)
             axes.plot(times, mean, color=colour, label=line)
-            axes.fill_between(times, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0)
+            band(axes, times, mean, half, colour)
             rows += [(line, *map(float, p)) for p in zip(times, mean, half, strict=True)]
             continue
         places = [x for x in measured.places(key) if measured.values(key, x)]
         means = np.array([measured.mean(key, x) for x in places]).reshape(-1, 2)
         rows += [(line, x, *map(float, m)) for x, m in zip(places, means, strict=True)]
         if experiment.shape == "bars":
-            axes.barh([index] * len(places), means[:, 0], xerr=means[:, 1], color=colour)
+            axes.barh([index] * len(places), means[:, 0], xerr=whiskers(*means.T), color=colour)
             continue
         axes.errorbar(
-            places, means[:, 0], yerr=means[:, 1], color=colour, label=line,
+            places, means[:, 0], yerr=whiskers(*means.T), color=colour, label=line,
             marker=MARKERS[index % len(MARKERS)], markersize=5, capsize=3,
         )  # fmt: skip
     style: Any = {"color": COLOUR["bad"], "linestyle": "--", "linewidth": 1.4, "label": "claimed"}
     if experiment.shape == "bars":
-        axes.set_yticks(range(len(lines)), lines)
-        axes.invert_yaxis()
+        name_rows(axes, lines)
         if experiment.limit is not None:
             axes.axvline(experiment.limit, **style)
     elif experiment.limit is not None:

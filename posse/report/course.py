@@ -2,7 +2,7 @@
 
 from matplotlib.ticker import MaxNLocator
 
-from posse.report.drawing import COLOUR, Chart, canvas, large_numbers, thin, to_svg
+from posse.report.drawing import COLOUR, Chart, band, canvas, large_numbers, thin, to_svg
 from posse.report.page import Section, some
 from posse.report.read import Series
 from posse.report.regret import mean_curve, regret
@@ -43,7 +43,7 @@ def _votes(series: Series) -> Chart | None:
         for arm, times in sorted(by_arm.items())
         for count, now in enumerate(sorted(times), start=1)
     ]
-    with canvas(5.6, 1.5 + 0.24 * max(len(arms), 5)) as (figure, axes):
+    with canvas(1.5 + 0.24 * max(len(arms), 5)) as (figure, axes):
         for row, arm in enumerate(arms):
             times = [now for (now,) in thin([(now,) for now in sorted(by_arm[arm])], 150)]
             axes.plot(times, [row] * len(times), "o", color=COLOUR["s0"], alpha=0.5, markersize=4.5)
@@ -149,9 +149,7 @@ def _mean_over_time(
         return None
     times, mean, half = mean_curve(curves)
     with canvas() as (figure, axes):
-        axes.fill_between(
-            times, mean - half, mean + half, color=COLOUR[colour], alpha=0.2, linewidth=0
-        )
+        band(axes, times, mean, half, COLOUR[colour])
         axes.plot(times, mean, color=COLOUR[colour])
         axes.set_xlabel(f"time ({unit})")
         axes.set_ylabel(label)

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
@@ -16,6 +18,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from posse.measure.numbers import short
 from posse.results import sheet
+from protocol.machine import FloatArray
 
 _NAMES = ["ink", "muted", "grid", "paper", *(f"s{i}" for i in range(8)), "bad"]
 COLOUR = {name: f"#00fe{index:02x}" for index, name in enumerate(_NAMES)}
@@ -49,7 +52,7 @@ _STYLE: Any = {
     "axes.spines.right": False,
     "axes.grid": True,
     "axes.axisbelow": True,
-    "axes.labelsize": 11.5,
+    "axes.labelsize": 11,
     "grid.color": COLOUR["grid"],
     "grid.linewidth": 0.8,
     "xtick.color": COLOUR["muted"],
@@ -104,8 +107,15 @@ def standalone(svg: str) -> str:
     return '<?xml version="1.0" encoding="utf-8"?>\n' + svg[:head] + style + svg[head:]
 
 
+WIDTH = 4.6
+"""Of every figure, in inches: about what a phone shows, so that text keeps its size there."""
+
+_LINE = 46
+"""So many letters of a legend fit beside each other."""
+
+
 @contextmanager
-def canvas(width: float = 5.6, height: float = 3.5) -> Iterator[tuple[Figure, Axes]]:
+def canvas(height: float = 3.3, width: float = WIDTH) -> Iterator[tuple[Figure, Axes]]:
     """A figure in the page's style; sizes in inches."""
     with mpl.rc_context(_STYLE):
         figure = Figure(figsize=(width, height), layout="constrained")
@@ -161,16 +171,39 @@ def large_numbers(axes: Axes, *, x: bool = False, y: bool = True) -> None:
             axes.yaxis.set_minor_formatter(formatter if high < 30 * low else NullFormatter())
 
 
-def legend(axes: Axes, items: int) -> None:
+def legend(axes: Axes) -> None:
     """Below the axes, where it hides nothing, if there is more than one series."""
-    if items > 1:
+    handles, labels = axes.get_legend_handles_labels()
+    if len(labels) > 1:
+        longest = max(map(len, labels))
         axes.legend(
+            handles,
+            [fill(label, _LINE) for label in labels],
             loc="upper center",
             bbox_to_anchor=(0.5, -0.2),
-            ncols=min(items, 3 if items > 4 else 2),
+            ncols=min(len(labels), max(1, (_LINE + 7) // (longest + 7))),
             columnspacing=1.2,
             handlelength=1.8,
         )
+
+
+def name_rows(axes: Axes, rows: Sequence[str]) -> None:
+    """The name of each row of bars, the first one on top."""
+    axes.set_yticks(range(len(rows)), [fill(row, 24) for row in rows])
+    axes.invert_yaxis()
+    axes.grid(visible=False, axis="y")
+
+
+def band(axes: Axes, x: FloatArray, mean: FloatArray, half: FloatArray, colour: str) -> None:
+    """The interval round a curve."""
+    below, above = whiskers(mean, half)
+    axes.fill_between(x, mean - below, mean + above, color=colour, alpha=0.2, linewidth=0)
+
+
+def whiskers(means: Any, halves: Any) -> tuple[FloatArray, FloatArray]:
+    """How far intervals reach below and above their means: not below 0 where no mean is."""
+    mean, half = np.asarray(means, dtype=float), np.asarray(halves, dtype=float)
+    return (np.minimum(half, mean) if (mean >= 0).all() else half), half
 
 
 def thin(rows: Iterable[Sequence[Any]], most: int) -> list[Sequence[Any]]:

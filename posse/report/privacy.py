@@ -49,6 +49,8 @@ def terms(series: Series) -> list[tuple[str, str]]:
         out.append(("Spent", _spent(series, claim)))
         if lab:
             out.append(("In the lab", ILLUSTRATES))
+    else:
+        out.append(("ε", "Does not apply: no differential privacy is claimed."))
     if not claim.holds:
         out.append(("Does it hold?", "No: the printed claim is refuted by analysis."))
     elif claim.guarantees:
@@ -89,6 +91,8 @@ def _spent(series: Series, claim: Claim) -> str:
     )
     if silent:
         text += f" {silent:.0%} of the agents released nothing before the run was over."
+    if len(alike := {epsilon for epsilon in spent if epsilon}) == 1:
+        text += f" Whoever released anything spent the same, ε = {alike.pop():.4g}."
     return text
 
 
@@ -105,13 +109,13 @@ def _beyond(claim: Claim, privacy: Privacy) -> list[str]:
 
 
 def _epsilon_spent(series: Series) -> Chart | None:
-    """ε that each agent spent, in the run in which the most was spent."""
+    """ε that each agent spent, in the run in which the most was spent; one block says nothing."""
     spent = [(run.privacy and run.privacy.spent_per_agent) or [] for run in series.runs]
-    if not spent or not any(max(row, default=0) for row in spent):
+    if len({epsilon for row in spent for epsilon in row if epsilon}) < 2:
         return None
     row = max(spent, key=lambda values: max(values, default=0))
     claim = next(run.privacy.claim for run in series.runs if run.privacy)
-    with canvas(5.6, 3.0) as (figure, axes):
+    with canvas(3.0) as (figure, axes):
         ordered = sorted(row, reverse=True)
         axes.fill_between(
             range(len(ordered) + 1),

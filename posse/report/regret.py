@@ -1,5 +1,6 @@
 """Regret over time, of one series or of several, and what theory says of it."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from posse.report.drawing import (
     DASHES,
     SERIES,
     Chart,
+    band,
     canvas,
     large_numbers,
     legend,
@@ -43,32 +45,29 @@ def mean_curve(curves: list[list[list[float]]]) -> tuple[FloatArray, FloatArray,
     return times, values.mean(axis=0), half
 
 
-def regret(all_series: list[Series]) -> Chart | None:
+def regret(all_series: list[Series], names: Sequence[str] = ("measured",)) -> Chart | None:
     """Mean regret over time with its 95% band, one line per series; for one, theory's bound."""
-    shown = [(s, [r.regret_curve for r in s.runs if r.regret_curve]) for s in all_series]
-    shown = [(s, curves) for s, curves in shown if curves]
+    shown = [
+        (s, name, curves)
+        for s, name in zip(all_series, names, strict=True)
+        if (curves := [r.regret_curve for r in s.runs if r.regret_curve])
+    ]
     if not shown:
         return None
-    units = {s.clock_unit for s, _ in shown}
+    units = {s.clock_unit for s, _, _ in shown}
     rows: list[tuple[Any, ...]] = []
-    with canvas(7.4 if len(shown) > 1 else 5.6, 4.2 if len(shown) > 1 else 3.6) as (figure, axes):
-        for index, (series, curves) in enumerate(shown):
+    with canvas() as (figure, axes):
+        for index, (_, name, curves) in enumerate(shown):
             times, mean, half = mean_curve(curves)
             colour = SERIES[index % len(SERIES)]
             if len(shown) == 1:
                 for curve in curves[:10]:
                     xs, ys = np.array(thin(curve, 80), dtype=float)[:, :2].T
                     axes.plot(xs, ys, color=COLOUR["muted"], linewidth=0.6, alpha=0.35)
-            axes.fill_between(times, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0)
-            axes.plot(
-                times,
-                mean,
-                color=colour,
-                linestyle=DASHES[index // 8 % 4],
-                label=series.name if len(shown) > 1 else "measured",
-            )
+            band(axes, times, mean, half, colour)
+            axes.plot(times, mean, color=colour, linestyle=DASHES[index // 8 % 4], label=name)
             rows += [
-                (series.name, *(round(float(v), 6) for v in point))
+                (name, *(round(float(v), 6) for v in point))
                 for point in zip(times, mean, half, strict=True)
             ]
         said = ""
@@ -77,16 +76,12 @@ def regret(all_series: list[Series]) -> Chart | None:
             rows = promised + rows
         axes.set_xlabel(f"time ({' or '.join(sorted(units))})")
         axes.set_ylabel("cumulative regret")
-        if axes.get_xscale() == "linear":
-            axes.set_xlim(left=0)
-        else:
-            axes.set_xlim(left=times[-1] / POINTS)
-        if axes.get_yscale() == "linear":
-            axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
+        axes.set_xlim(left=0)
+        axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
         large_numbers(axes, x=True)
-        legend(axes, len(axes.get_legend_handles_labels()[1]))
+        legend(axes)
         svg = to_svg(figure, "regret", "Regret over time")
-    runs = {len(curves) for _, curves in shown}
+    runs = {len(curves) for _, _, curves in shown}
     count = f"{min(runs)}" if len(runs) == 1 else f"{min(runs)} to {max(runs)}"
     caption = "One run."
     if runs != {1}:
@@ -100,7 +95,6 @@ def regret(all_series: list[Series]) -> Chart | None:
         svg=svg,
         header=("series", "time", "mean", "ci95"),
         rows=rows,
-        wide=len(shown) > 1,
     )
 
 
@@ -118,10 +112,6 @@ def _draw_bound(
         if ratio <= theory.FAR:
             axes.plot(times, limit, label=bound.label, **style)
             words.append(f"Dashed: {bound.label}, {short(ratio)} times what was measured.")
-            if ratio > theory.NEAR:
-                axes.set_yscale("log")
-                seen = float(mean[mean > 0].min())
-                axes.set_ylim(bottom=max(seen, float(mean[-1]) / 1e3) / 2)
         else:
             words.append(
                 f"{capital(bound.label)} allows {short(float(limit[-1]))} at the end, "
@@ -133,8 +123,6 @@ def _draw_bound(
         if ratio <= theory.FAR:
             axes.axvline(bound.rounds, label=bound.label, **style)
             words.append(f"Dashed: {bound.label} by round {bound.rounds:,.0f}.")
-            if ratio > theory.NEAR:
-                axes.set_xscale("log")
         else:
             words.append(
                 f"{capital(bound.label)} by round {bound.rounds:,.0f}, {ratio:,.0f} times the "

@@ -108,15 +108,12 @@ def _of(hits: int, total: int) -> str:
 
 def _certainty(series: Series) -> str:
     """How sure the answer is, from the runs and, where means are known, from the truth."""
-    answers = [run.best_arm for run in series.runs]
-    means = found.arm_means(series)
-    if not any(answer is not None for answer in answers) or means is None:
+    known = [run.right for run in series.runs if run.right is not None]
+    if not known:
         return ""
-    best = max(means)
-    hits = sum(a is not None and means[a] == best for a in answers)
-    low, high = wilson(hits, len(answers))
+    low, high = wilson(sum(known), len(known))
     return (
-        f"The truly best arm was named in {hits} of {counted(len(answers), 'run')}: its "
+        f"The truly best arm was named in {sum(known)} of {counted(len(known), 'run')}: its "
         f"probability lies between {low:.0%} and {high:.0%} with 95% confidence."
     )
 
@@ -173,17 +170,25 @@ _MEASURES: tuple[tuple[str, Measure], ...] = (
 )
 
 
+_RIGHT = {True: "yes", False: "no", None: "–"}
+
+
 def _runs(series: Series) -> Section:
     """A row per run; what applies to none of them is left out."""
     shown = [(label, measure) for label, measure in _MEASURES if series.values(measure.of)]
+    known = any(run.right is not None for run in series.runs)
     rows = [
         # a seed is a name, not an amount
-        (run.run, str(run.seed), run.status, *(m.of(run) for _, m in shown))
+        (
+            *(run.run, str(run.seed), run.status),
+            *([_RIGHT[run.right]] if known else []),
+            *(m.of(run) for _, m in shown),
+        )
         for run in series.runs[:MOST_ROWS]
     ]
     made: Table = table(
         "",
-        ("run", "seed", "status", *(label for label, _ in shown)),
+        ("run", "seed", "status", *(["right"] if known else []), *(label for label, _ in shown)),
         rows,
         note="The same numbers are in runs.csv, and those of each agent in agents.csv.",
     )

@@ -3,12 +3,12 @@
 from collections import Counter
 from typing import Any
 
-import msgspec
+import numpy as np
 
-from posse.errors import InputError
 from posse.measure.confidence import mean_ci
 from posse.measure.numbers import capital
 from posse.report import privacy
+from posse.report.differ import CHANCE, brief, keys_of, names, said, varied
 from posse.report.drawing import (
     COLOUR,
     MARKERS,
@@ -17,7 +17,9 @@ from posse.report.drawing import (
     canvas,
     large_numbers,
     legend,
+    name_rows,
     to_svg,
+    whiskers,
 )
 from posse.report.page import Cell, Page, Section, mean_cell, table
 from posse.report.read import Series
@@ -33,89 +35,38 @@ _SHOWN: dict[str, tuple[Measure, str]] = {
 }
 """By the name of the figure the measure, and what it is called."""
 
-_CHANCE = ("seed", "repeat")
-"""Keys in which series may differ without being of another kind."""
-
-
-def fit(series: list[Series]) -> None:
-    """Raise `InputError` unless all had the same arms, with a sentence on what differs."""
-    first = series[0]
-    for other in series[1:]:
-        mine, theirs = _plain(first)["arms"], _plain(other)["arms"]
-        if mine != theirs:
-            raise InputError(
-                f"{first.path} and {other.path} do not fit together: their arms differ "
-                f"({_difference(mine, theirs)}); compare runs on the same [arms]"
-            )
-
-
-def _difference(mine: dict[str, Any], theirs: dict[str, Any]) -> str:
-    keys = [key for key in {**mine, **theirs} if mine.get(key) != theirs.get(key)]
-    return "; ".join(f"{k}: {_brief(mine.get(k))} against {_brief(theirs.get(k))}" for k in keys)
-
-
-def _brief(value: Any) -> str:
-    text = "absent" if value is None else str(value)
-    return text if len(text) <= 60 else f"{text[:57]}…"
-
-
-def _plain(series: Series) -> dict[str, Any]:
-    plain: dict[str, Any] = msgspec.to_builtins(series.spec)
-    return plain
-
-
-def flat(specification: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """A specification as `{"parameters.epsilon": 0.1, …}`."""
-    out: dict[str, Any] = {}
-    for name, value in specification.items():
-        if isinstance(value, dict):
-            out |= flat(value, f"{prefix}{name}.")
-        else:
-            out[prefix + name] = value
-    return out
-
-
-def keys_of(series: Series) -> dict[str, Any]:
-    """All keys of a series; those that were swept also where its system has no place for them."""
-    return flat(_plain(series)) | series.at
-
-
-def varied(series: list[Series]) -> list[str]:
-    """The keys in which the series differ; where they were run from is none of them."""
-    tables = [keys_of(s) for s in series]
-    names = sorted({name for table_ in tables for name in table_})
-    return [
-        name
-        for name in names
-        if name not in ("base", "repeat") and len({str(table_.get(name)) for table_ in tables}) > 1
-    ]
-
 
 def several_page(series: list[Series], title: str, kicker: str) -> Page:
     """Everything side by side: what differs, what was found, regret, cost, privacy."""
+    called = dict(zip((s.path for s in series), names(series), strict=True))
     complete = [s for s in series if s.runs]
-    alerts = [f"{s.name} did not finish: {s.failure}." for s in series if s.failure is not None]
+    labels = [called[s.path] for s in complete]
+    alerts = [
+        f"{called[s.path]} ({s.name}) did not finish: {s.failure}."
+        for s in series
+        if s.failure is not None
+    ]
     keys = varied(series)
     tables = [keys_of(s) for s in series]
     rows = []
     for s, flat_spec in zip(series, tables, strict=True):
         rows.append(
             [
-                s.name,
                 s.spec.system,
                 *(_cell(flat_spec.get(key)) for key in keys if key != "system"),
                 _statuses(s),
                 _answers(s),
                 *(mean_cell(s.values(measure.of)) for measure, _ in _SHOWN.values()),
+                s.name,
             ]
         )
     header = [
-        "run",
         "system",
         *(key.removeprefix("parameters.") for key in keys if key != "system"),
         "ended",
         "arm",
         *(label for _, label in _SHOWN.values()),
+        "folder",
     ]
     shown = [i for i in range(len(header)) if any(_told(row[i]) for row in rows)]
     sections = [
@@ -128,35 +79,21 @@ def several_page(series: list[Series], title: str, kicker: str) -> Page:
             ],
         )
     ]
-    over_time = regret(complete)
+    over_time = regret(complete, labels)
     charts = [over_time] if over_time else []
     axis = _numeric_axis(complete, keys)
     for name, (measure, label) in _SHOWN.items():
         chart = (
             _against(complete, axis, name, measure, label)
             if axis
-            else _bars(complete, name, measure, label)
+            else _bars(complete, labels, name, measure, label)
         )
         if chart is not None:
             charts.append(chart)
     if charts:
         sections.append(Section(id="measured", title="Measured", charts=charts))
-    sections.append(
-        Section(
-            id="privacy",
-            title="Privacy",
-            tables=[
-                table(
-                    "",
-                    ("run", *_TERMS),
-                    [
-                        (s.name, *(dict(privacy.terms(s)).get(term, "–") for term in _TERMS))
-                        for s in complete
-                    ],
-                )
-            ],
-        )
-    )
+    if complete:
+        sections.append(_privacy(complete, labels))
     return Page(
         title=title,
         kicker=kicker,
@@ -167,6 +104,21 @@ def several_page(series: list[Series], title: str, kicker: str) -> Page:
 
 
 _TERMS = ("Protected", "Against", "Promised", "Spent", "Does it hold?")
+
+
+def _privacy(series: list[Series], labels: list[str]) -> Section:
+    """What is said of all alike, and a table of the rest."""
+    told = [dict(privacy.terms(s)) for s in series]
+    columns = {term: [terms.get(term, "–") for terms in told] for term in _TERMS}
+    alike = {term for term, texts in columns.items() if len(set(texts)) == 1}
+    apart = [term for term in _TERMS if term not in alike]
+    rows = [(label, *(columns[term][n] for term in apart)) for n, label in enumerate(labels)]
+    return Section(
+        id="privacy",
+        title="Privacy",
+        terms=[(term, columns[term][0]) for term in _TERMS if term in alike],
+        tables=[table("", ("run", *apart), rows)] if apart else [],
+    )
 
 
 def _told(value: Any) -> bool:
@@ -183,7 +135,7 @@ def _lead(series: list[Series], keys: list[str]) -> str:
 
 
 def _cell(value: Any) -> Any:
-    return value if isinstance(value, int | float) or value is None else _brief(value)
+    return value if isinstance(value, int | float) or value is None else brief(value)
 
 
 def _statuses(series: Series) -> str:
@@ -198,7 +150,7 @@ def _answers(series: Series) -> str:
 
 def _numeric_axis(series: list[Series], keys: list[str]) -> str | None:
     """The number in which the series differ most often; None if none has a value in all of them."""
-    told = {key: [keys_of(s).get(key) for s in series] for key in keys if key not in _CHANCE}
+    told = {key: [keys_of(s).get(key) for s in series] for key in keys if key not in CHANCE}
     numeric = [
         key
         for key, values in told.items()
@@ -207,26 +159,18 @@ def _numeric_axis(series: list[Series], keys: list[str]) -> str | None:
     return max(numeric, key=lambda key: len(set(told[key])), default=None)
 
 
-def _named(key: str, value: Any) -> str:
-    """What a line is of: a system by its name, any other key with its value."""
-    name = key.rpartition(".")[2]
-    if key == "system":
-        return _brief(value)
-    return f"default {name}" if value is None else f"{name} = {_brief(value)}"
-
-
 def _against(
     series: list[Series], axis: str, name: str, measure: Measure, label: str
 ) -> Chart | None:
     """A metric against the number that was varied, one line for each of the rest."""
     lines: dict[str, list[tuple[float, float, float]]] = {}
-    others = [key for key in varied(series) if key not in (axis, *_CHANCE)]
+    others = [key for key in varied(series) if key not in (axis, *CHANCE)]
     others.sort(key=lambda key: key != "system")
     for s in series:
         values = s.values(measure.of)
         if values:
             table_ = keys_of(s)
-            line = ", ".join(_named(key, table_.get(key)) for key in others) or s.spec.system
+            line = ", ".join(said(key, table_.get(key)) for key in others) or s.spec.system
             mean, half = mean_ci(values)
             lines.setdefault(line, []).append((float(table_[axis]), mean, half or 0.0))
     if not lines:
@@ -238,7 +182,7 @@ def _against(
             axes.errorbar(
                 xs,
                 means,
-                yerr=halves,
+                yerr=whiskers(means, halves),
                 color=SERIES[index % len(SERIES)],
                 marker=MARKERS[index % len(MARKERS)],
                 markersize=5,
@@ -252,7 +196,7 @@ def _against(
         axes.set_xlabel(axis.removeprefix("parameters."))
         axes.set_ylabel(label)
         large_numbers(axes)
-        legend(axes, len(lines))
+        legend(axes)
         svg = to_svg(figure, name, f"{label} against {axis}")
     return Chart(
         name=name,
@@ -264,20 +208,25 @@ def _against(
     )
 
 
-def _bars(series: list[Series], name: str, measure: Measure, label: str) -> Chart | None:
+def _bars(
+    series: list[Series], labels: list[str], name: str, measure: Measure, label: str
+) -> Chart | None:
     """A metric as one bar per series."""
-    measured = [(s.name, *mean_ci(values)) for s in series if (values := s.values(measure.of))]
+    measured = [
+        (called, *mean_ci(values))
+        for called, s in zip(labels, series, strict=True)
+        if (values := s.values(measure.of))
+    ]
     if not measured or not any(mean for _, mean, _ in measured):
         return None
-    with canvas(5.6, 1.2 + 0.42 * len(measured)) as (figure, axes):
+    with canvas(1.2 + 0.42 * len(measured)) as (figure, axes):
         for row, (_, mean, half) in enumerate(measured):
             axes.barh(row, mean, height=0.62, color=SERIES[row % len(SERIES)])
-            axes.errorbar([mean], [row], xerr=[half or 0.0], color=COLOUR["ink"], capsize=3)
-        axes.set_yticks(range(len(measured)), [name_ for name_, _, _ in measured])
-        axes.invert_yaxis()
-        axes.grid(visible=False, axis="y")
+            reach = np.reshape(whiskers(mean, half or 0.0), (2, 1))
+            axes.errorbar([mean], [row], xerr=reach, color=COLOUR["ink"], capsize=3)
+        name_rows(axes, [called for called, _, _ in measured])
         axes.set_xlabel(label)
-        axes.set_xlim(left=0)
+        axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
         large_numbers(axes, x=True, y=False)
         svg = to_svg(figure, name, label)
     return Chart(

@@ -13,12 +13,9 @@ from protocol.machine import FloatArray
 MOST_RUNS = 20
 """Runs over whose instances a bound is averaged; the first."""
 
-NEAR = 3.0
-"""Up to this many times what was measured a bound fits on an even axis, beyond it on a logarithmic
-one."""
-
-FAR = 100.0
-"""A bound beyond this many times what was measured is told, not drawn."""
+FAR = 3.0
+"""A bound beyond this many times what was measured is told, not drawn: all figures of regret have
+even axes from 0, so that those of one run and of several are read alike."""
 
 
 def bound(series: Series) -> Bound | None:

@@ -110,7 +110,7 @@ def _bytes_by_kind(series: Series) -> Chart | None:
     keys = sorted(total, key=lambda key: (_ORDER[key[0]], -total[key]))
     values = [total[key] / len(series.runs) for key in keys]
     colours = {"data": "s1", "world": "s2", "control": "s7"}
-    with canvas(5.6, 1.3 + 0.3 * len(keys)) as (figure, axes):
+    with canvas(1.3 + 0.3 * len(keys)) as (figure, axes):
         seen: set[str] = set()
         for row, (key, value) in enumerate(zip(keys, values, strict=True)):
             label = None if key[0] in seen else key[0]

@@ -59,11 +59,25 @@ def brief(head: str, runs: Sequence[RunRecord], warnings: Sequence[str]) -> str:
 def _found(runs: Sequence[RunRecord]) -> str:
     statuses = Counter(run.status for run in runs)
     arms = Counter(run.best_arm for run in runs if run.best_arm is not None)
-    found = ", ".join(f"arm {arm} in {n} of {len(runs)}" for arm, n in arms.most_common(5))
+    named = [
+        f"arm {arm} in {n} of {len(runs)}{_whether(arm, runs) if len(arms) > 1 else ''}"
+        for arm, n in arms.most_common(5)
+    ]
+    found = ", ".join(named)
     status = ", ".join(f"{status} {n}" for status, n in statuses.most_common())
     known = [run.right for run in runs if run.right is not None]
     right = f", right in {sum(known)} of {len(known)}" if known else ""
     return f"{found or runs[-1].detail.seeks or 'no arm'}{right} ({status})"
+
+
+def _whether(arm: int, runs: Sequence[RunRecord]) -> str:
+    """Whether the runs that named this arm were right; "" where that is not known."""
+    known = [run.right for run in runs if run.best_arm == arm and run.right is not None]
+    if not known:
+        return ""
+    if len(set(known)) == 1:
+        return " (right)" if known[0] else " (wrong)"
+    return f" (right in {sum(known)})"
 
 
 def _traffic(summary: dict[str, Mean]) -> str:

@@ -40,8 +40,11 @@ def test_the_command_draws_with_sinks_marked(run_file, name, tmp_path) -> None:
         assert drawn.startswith(b"\x89PNG")
     else:
         assert b"<svg" in drawn
-        # three sinks and one more in the legend
-        assert drawn.count(b"fill: #f58518") == 4
+        # as in a report: roles with their numbers, colours that follow the light
+        assert b">sink (3)<" in drawn
+        assert b">agent (6)<" in drawn
+        assert b"var(--s1)" in drawn
+        assert b"prefers-color-scheme:dark" in drawn
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ CUT_OFF = """
   const wide = document.documentElement.scrollWidth - innerWidth;
   const out = wide > 0 ? [`page ${wide}`] : [];
   for (const e of document.querySelectorAll("body *")) {
-    if (e.closest("svg, .scroll, nav, pre, details:not([open])")) continue;
+    if (e.closest("svg, .scroll, details:not([open])")) continue;
     const box = e.getBoundingClientRect();
     if (box.right > innerWidth + 0.5 || box.left < -0.5) out.push(e.outerHTML.slice(0, 80));
   }
@@ -47,14 +47,14 @@ def browser():
 def pages(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     one = make(folder / "one")
-    two = make(folder / "two", system="mase", parameters={})
+    two = make(folder / "two-with-a-long-name", system="mase", parameters={})
     assert cli.main(["report", str(one)]) == 0
     assert cli.main(["compare", str(one), str(two), "--out", str(folder / "compare.html")]) == 0
     return {"report": one / "report.html", "compare": folder / "compare.html"}
 
 
 @pytest.mark.parametrize("name", ["report", "compare"])
-@pytest.mark.parametrize("width", [360, 768, 1280])
+@pytest.mark.parametrize("width", [375, 768, 1440])
 @pytest.mark.parametrize("dark", [False, True])
 def test_nothing_is_cut_off_and_nothing_complains(browser, pages, name, width, dark):
     browser.messages.clear()
@@ -71,12 +71,57 @@ def test_an_experiments_page_is_whole(browser, tmp_path, shape):
     experiment = dataclasses.replace(small(), shape=shape, limit=1000.0)
     outcome = conduct.conduct(experiment, quick=True, jobs=1)
     page.outcome_page(outcome).write(tmp_path / "report.html")
-    for width in (360, 1280):
+    for width in (375, 1440):
         browser.messages.clear()
         browser.open(tmp_path / "report.html", width=width)
         assert browser.evaluate(CUT_OFF) == []
         assert browser.messages == []
         assert browser.evaluate("document.querySelectorAll('figure svg').length") == 2
+
+
+SIGNS = """
+(async () => {
+  document.querySelectorAll("details").forEach(d => d.open = true);
+  const painted = () => new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)));
+  await painted();
+  const shown = (frame, end) => getComputedStyle(frame, end).display !== "none";
+  const out = [];
+  for (const inner of document.querySelectorAll(".scroll")) {
+    if (inner.scrollWidth <= inner.clientWidth + 1) continue;
+    const frame = inner.parentElement, start = shown(frame, "::after");
+    inner.scrollLeft = 1e6;
+    await painted();
+    out.push([start, !shown(frame, "::after"), shown(frame, "::before")]);
+  }
+  return out;
+})()
+"""
+
+
+@pytest.mark.parametrize("name", ["report", "compare"])
+def test_on_a_phone_whatever_scrolls_says_so_until_its_end(browser, pages, name):
+    browser.open(pages[name], width=375)
+    signs = browser.evaluate(SIGNS)
+    assert signs
+    assert all(all(sign) for sign in signs), signs
+    browser.open(pages[name], width=1440)
+    assert browser.evaluate("!document.querySelector('nav .frame.right')")
+
+
+SMALLEST = """
+Math.min(...[...document.querySelectorAll("figure svg")].flatMap(svg =>
+  [...svg.querySelectorAll("text")].map(text =>
+    parseFloat(getComputedStyle(text).fontSize) * svg.clientWidth / svg.viewBox.baseVal.width)))
+"""
+"""The size of the smallest text of a figure, in pixels of the screen."""
+
+
+@pytest.mark.parametrize("name", ["report", "compare"])
+def test_text_in_figures_can_be_read_on_a_phone_and_does_not_shout_on_a_desk(browser, pages, name):
+    browser.open(pages[name], width=375)
+    assert browser.evaluate(SMALLEST) > 8.5
+    browser.open(pages[name], width=1440)
+    assert browser.evaluate(SMALLEST.replace("min", "max")) < 18
 
 
 def test_dark_and_light_differ_and_the_button_turns(browser, pages):

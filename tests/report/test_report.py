@@ -15,7 +15,8 @@ from posse.cli import main as cli
 from posse.durable.directory import RunDirectory
 from posse.measure.confidence import mean_ci, wilson
 from posse.plan import prepare
-from posse.report import network, privacy, read, run_page, several
+from posse.report import differ, network, privacy, read, run_page, several
+from posse.report.drawing import whiskers
 from posse.report.regret import mean_curve, regret
 from posse.results.facts import NetworkFacts
 from posse.results.measures import ROUNDS
@@ -85,7 +86,7 @@ def test_the_page_says_what_the_result_says(run_directory):
     assert "ε = 0.5 against whoever reads all messages of all agents: had the value of one" in text
     assert "The pulls themselves; which agent is active" in text
     assert "A run of the lab illustrates this and protects nothing" in text
-    for chart in ("regret", "pulls", "votes", "network", "bytes", "epsilon"):
+    for chart in ("regret", "pulls", "votes", "bytes"):
         svg = (run_directory / "report-figures" / f"{chart}.svg").read_text()
         assert "var(--s0)" in svg or "var(--s1)" in svg
         assert (run_directory / "report-figures" / f"{chart}.csv").stat().st_size
@@ -237,7 +238,7 @@ def test_compare_puts_systems_side_by_side(tmp_path, run_directory):
     means = {s.name: mean_ci(s.values(ROUNDS.of))[0] for s in read.find(tmp_path)}
     assert f"{means['central']:,.0f}" in text
     rows = list(csv.DictReader((tmp_path / "compare-figures/rounds.csv").read_text().splitlines()))
-    assert [row["run"] for row in rows] == ["dp", "central"]
+    assert [row["run"] for row in rows] == ["dp-mase", "central"]
     assert float(rows[1]["mean"]) == pytest.approx(means["central"])
 
 
@@ -254,7 +255,7 @@ def test_a_sweep_is_drawn_against_what_was_varied(tmp_path):
     for epsilon in (0.2, 0.5):
         make(tmp_path / "sweep" / f"eps-{epsilon}", parameters={"epsilon": epsilon})
     assert cli.main(["report", str(tmp_path / "sweep")]) == 0
-    assert several.varied(read.find(tmp_path / "sweep")) == ["parameters.epsilon"]
+    assert differ.varied(read.find(tmp_path / "sweep")) == ["parameters.epsilon"]
     rows = list(
         csv.DictReader((tmp_path / "sweep/report-figures/rounds.csv").read_text().splitlines())
     )
@@ -332,7 +333,7 @@ def test_sinks_are_marked_in_the_network(tmp_path):
     series = read.read(tmp_path / "hdp")
     # the centre of the star is its first agent, that of the path its middle
     assert network.roles(series)["sink"] == {0, 5}
-    assert "sink (2)" in network.draw(series).svg
+    assert "sink (2)" in network.draw(series, network.use(series)).svg
 
 
 def test_the_network_is_that_of_the_first_run(tmp_path):
@@ -346,5 +347,79 @@ def test_the_network_is_that_of_the_first_run(tmp_path):
     series = read.read(tmp_path / "ddp")
     graph = series.spec.graph(0)
     edges = {tuple(sorted(edge)) for edge in graph.edges()}
-    pairs = {(source, target) for source, target, *_ in network.draw(series).rows}
+    pairs = {
+        (source, target) for source, target, *_ in network.draw(series, network.use(series)).rows
+    }
     assert {pair for pair in pairs if -1 not in pair} == edges
+
+
+def test_series_are_called_by_what_differs_and_never_by_their_folders(tmp_path):
+    def called(*changes):
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        for n, change in enumerate(changes):
+            (path := folder / f"folder-{n}").mkdir(parents=True)
+            RunDirectory(path, prepare(_raw(**change))).open()
+        return differ.names(read.find(folder))
+
+    low, high = {"parameters": {"epsilon": 0.1}}, {"parameters": {"epsilon": 1.0}}
+    other = {"system": "mase", "parameters": {}}
+    assert called(low, high) == ["epsilon = 0.1", "epsilon = 1.0"]
+    assert called(low, other) == ["dp-mase", "mase"]
+    assert called(low, high, other) == ["dp-mase, epsilon = 0.1", "dp-mase, epsilon = 1.0", "mase"]
+    assert called({"seed": 1}, {"seed": 2}) == ["dp-mase, seed 1", "dp-mase, seed 2"]
+    assert called({}, {}) == ["dp-mase, seed 3 (1)", "dp-mase, seed 3 (2)"]
+
+
+def test_no_interval_goes_below_0_where_no_mean_does():
+    below, above = whiskers([1.0, 5.0], [3.0, 2.0])
+    assert (below.tolist(), above.tolist()) == ([1.0, 2.0], [3.0, 2.0])
+    below, above = whiskers([-1.0, 5.0], [3.0, 2.0])  # such as the regret of players
+    assert (below.tolist(), above.tolist()) == ([3.0, 2.0], [3.0, 2.0])
+
+
+def ticks(svg):
+    """What stands at the axes, in order."""
+    return re.findall(r">(−?[\d.]+[kM]?)</text>", svg)
+
+
+def test_regret_has_the_same_axes_alone_and_beside_others(run_directory):
+    """A bound is far off here; it is told, and the axes are even ones from 0 all the same."""
+    series = read.read(run_directory)
+    alone, beside = regret([series]), regret([series, series], ["one", "other"])
+    assert "too far to draw" in alone.caption
+    assert ticks(alone.svg) == ticks(beside.svg)
+    assert ticks(alone.svg).count("0") == 2
+
+
+def test_a_plain_star_is_said_and_not_drawn(run_directory):
+    section = network.section(read.read(run_directory))
+    assert section.charts == []
+    assert section.text[0].startswith("A plain star: 16 agents spoke with the coordinator, and no")
+    assert not (run_directory / "report-figures" / "network.svg").exists()
+
+
+def test_one_block_of_equal_epsilon_is_said_and_not_drawn():
+    series = _series(spent=[0.25, 0.0, 0.25], epsilon=0.25)
+    section = privacy.section(series)
+    assert section.charts == []
+    assert "Whoever released anything spent the same, ε = 0.25." in dict(section.terms)["Spent"]
+
+
+def test_epsilon_does_not_apply_to_sums_over_groups(tmp_path):
+    arms = {"kind": "bernoulli", "means": {"random": "uniform", "count": 3, "per_agent": True}}
+    parameters = {"horizon": 300, "group_size": 2}
+    make(tmp_path / "anonymous", system="anonymous", arms=arms, parameters=parameters, repeat=1)
+    page = run_page.run_page(read.read(tmp_path / "anonymous"))
+    terms = dict(next(section for section in page.sections if section.id == "privacy").terms)
+    assert terms["ε"] == "Does not apply: no differential privacy is claimed."
+    assert "Spent" not in terms
+    assert not any("ε" in tile.label for tile in page.tiles)
+
+
+def test_compare_says_once_what_holds_of_all(tmp_path, run_directory):
+    other = make(tmp_path / "other", parameters={"epsilon": 0.25})
+    made = several.several_page([read.read(run_directory), read.read(other)], "", "")
+    section = next(section for section in made.sections if section.id == "privacy")
+    assert dict(section.terms)["Against"] == "Whoever reads all messages of all agents."
+    assert "Against" not in section.tables[0].header
+    assert [row[0].text for row in section.tables[0].rows] == ["epsilon = 0.5", "epsilon = 0.25"]

@@ -4,6 +4,7 @@ import importlib.util
 
 import posse
 from posse.results import words
+from posse.results.record import RunRecord
 
 SPEC = {
     "system": "dp-mase",
@@ -63,3 +64,21 @@ def test_a_ledger_that_is_composed_holds_after_the_fact_and_the_lab_protects_not
     assert f", δ = {claim.delta:.2g} after the fact." in said
     assert said.endswith("its messages carry the seed of all noise and keys.")
     assert "after the fact" not in dict(words.rows(posse.run(SPEC).runs, []))["privacy"]
+
+
+def test_of_several_arms_each_is_said_to_be_right_or_wrong():
+    def run(arm, right):
+        return RunRecord(run=0, seed=0, status="horizon", best_arm=arm, right=right)
+
+    def found(*runs):
+        return words._found(runs)
+
+    assert found(run(3, True), run(1, False)) == (
+        "arm 3 in 1 of 2 (right), arm 1 in 1 of 2 (wrong), right in 1 of 2 (horizon 2)"
+    )
+    # each run may have arms of its own
+    assert found(run(3, True), run(3, False), run(1, True)).startswith(
+        "arm 3 in 2 of 3 (right in 1), arm 1 in 1 of 3 (right), right in 2 of 3"
+    )
+    assert found(run(3, None), run(1, None)) == "arm 3 in 1 of 2, arm 1 in 1 of 2 (horizon 2)"
+    assert found(run(3, True), run(3, True)) == "arm 3 in 2 of 2, right in 2 of 2 (horizon 2)"

@@ -15,6 +15,17 @@ document.querySelectorAll("th button").forEach((button) => button.addEventListen
   th.parentNode.querySelectorAll("th").forEach((other) => other.removeAttribute("aria-sort"));
   th.setAttribute("aria-sort", up ? "ascending" : "descending");
 }));
+document.querySelectorAll(".frame").forEach((frame) => {
+  const inner = frame.firstElementChild;
+  const look = () => {
+    frame.classList.toggle("left", inner.scrollLeft > 1);
+    frame.classList.toggle("right", inner.scrollLeft + inner.clientWidth < inner.scrollWidth - 1);
+    frame.classList.toggle("down", inner.scrollTop + inner.clientHeight < inner.scrollHeight - 1);
+  };
+  inner.addEventListener("scroll", look, { passive: true });
+  new ResizeObserver(look).observe(inner);
+  look();
+});
 document.getElementById("theme").addEventListener("click", () => {
   const root = document.documentElement;
   const dark = root.dataset.theme

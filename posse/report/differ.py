@@ -1,0 +1,99 @@
+"""In what series differ, and what each is called by that."""
+
+from collections import Counter
+from typing import Any
+
+import msgspec
+
+from posse.errors import InputError
+from posse.report.read import Series
+
+CHANCE = ("seed", "repeat")
+"""Keys in which series may differ without being of another kind."""
+
+
+def fit(series: list[Series]) -> None:
+    """Raise `InputError` unless all had the same arms, with a sentence on what differs."""
+    first = series[0]
+    for other in series[1:]:
+        mine, theirs = plain(first)["arms"], plain(other)["arms"]
+        if mine != theirs:
+            raise InputError(
+                f"{first.path} and {other.path} do not fit together: their arms differ "
+                f"({_difference(mine, theirs)}); compare runs on the same [arms]"
+            )
+
+
+def _difference(mine: dict[str, Any], theirs: dict[str, Any]) -> str:
+    keys = [key for key in {**mine, **theirs} if mine.get(key) != theirs.get(key)]
+    return "; ".join(f"{k}: {brief(mine.get(k))} against {brief(theirs.get(k))}" for k in keys)
+
+
+def brief(value: Any) -> str:
+    """A value, shortened."""
+    text = "absent" if value is None else str(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def plain(series: Series) -> dict[str, Any]:
+    """The specification as plain data."""
+    plain: dict[str, Any] = msgspec.to_builtins(series.spec)
+    return plain
+
+
+def flat(specification: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """A specification as `{"parameters.epsilon": 0.1, …}`."""
+    out: dict[str, Any] = {}
+    for name, value in specification.items():
+        if isinstance(value, dict):
+            out |= flat(value, f"{prefix}{name}.")
+        else:
+            out[prefix + name] = value
+    return out
+
+
+def keys_of(series: Series) -> dict[str, Any]:
+    """All keys of a series; those that were swept also where its system has no place for them."""
+    return flat(plain(series)) | series.at
+
+
+def varied(series: list[Series]) -> list[str]:
+    """The keys in which the series differ; where they were run from is none of them."""
+    tables = [keys_of(s) for s in series]
+    names = sorted({name for table_ in tables for name in table_})
+    return [
+        name
+        for name in names
+        if name not in ("base", "repeat") and len({str(table_.get(name)) for table_ in tables}) > 1
+    ]
+
+
+def said(key: str, value: Any) -> str:
+    """What sets a series apart, for a legend: a system by its name, other keys with their value."""
+    name = key.rpartition(".")[2]
+    if key == "system":
+        return brief(value)
+    return f"default {name}" if value is None else f"{name} = {brief(value)}"
+
+
+def names(series: list[Series]) -> list[str]:
+    """What sets each apart from the others: its system, and what else differs among those of it."""
+    tables = [keys_of(s) for s in series]
+    keys = [key for key in varied(series) if key not in ("system", *CHANCE)]
+    found = []
+    for mine in tables:
+        alike = [other for other in tables if other["system"] == mine["system"]]
+        apart = [
+            said(key, mine.get(key))
+            for key in keys
+            if len({str(other.get(key)) for other in alike}) > 1
+        ]
+        system = [mine["system"]] if len(alike) < len(tables) or not apart else []
+        found.append(", ".join([*system, *apart]))
+    if len(set(found)) < len(found):
+        found = [f"{name}, seed {s.spec.seed}" for name, s in zip(found, series, strict=True)]
+    twice = {name for name, count in Counter(found).items() if count > 1}
+    return [
+        f"{name} ({found[:n].count(name) + 1})" if name in twice else name
+        for n, name in enumerate(found)
+    ]
