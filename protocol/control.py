@@ -162,6 +162,13 @@ class Complaint(Control, frozen=True):
     reason: ShortText
 
 
+class Linked(Control, frozen=True):
+    """An agent's connection to neighbour `about` was lost, or is `up` again."""
+
+    about: Count
+    up: bool
+
+
 class Failed(Control, frozen=True):
     """An agent cannot go on; the run ends with this sentence."""
 
@@ -228,7 +235,14 @@ class Goodbye(Control, frozen=True):
 
 
 TO_AGENT: tuple[type[Message], ...] = (Begin, Advance, Stop)
-TO_COORDINATOR: tuple[type[Message], ...] = (Complaint, SlotReached, Finished, Failed, Stopped)
+TO_COORDINATOR: tuple[type[Message], ...] = (
+    Complaint,
+    Linked,
+    SlotReached,
+    Finished,
+    Failed,
+    Stopped,
+)
 TO_LABS_COORDINATOR: tuple[type[Message], ...] = (Due, Attested, Report)
 """What the two hosts are sent during a run; the last only in the lab."""
 
@@ -242,7 +256,16 @@ TO_JOINING: tuple[type[Message], ...] = (
     Configure,
     Goodbye,
 )
-TO_LOBBY: tuple[type[Message], ...] = (Join, Resume, Sync, Arrived, Ready, Failed, Ask)
+TO_LOBBY: tuple[type[Message], ...] = (
+    Join,
+    Resume,
+    Sync,
+    Arrived,
+    Ready,
+    Linked,
+    Failed,
+    Ask,
+)
 """What the two ends are sent outside of runs."""
 
 OF_ONE_CONNECTION: tuple[type[Message], ...] = (Join, Resume, Sync)

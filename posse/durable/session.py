@@ -156,9 +156,13 @@ class Session:
         """To be called now and then: asks, if nothing was confirmed since the last time."""
         self._forget()
         if self.sent > self.confirmed == self._probed:
-            self._bare(_PROBE, self.sent)
+            self.ask()
         self._probed = self.confirmed
         self._repeated = -1
+
+    def ask(self) -> None:
+        """Ask how much the other end has taken, though it confirmed all."""
+        self._bare(_PROBE, self.sent)
 
     def confirm(self) -> None:
         """Say how much was taken, now."""

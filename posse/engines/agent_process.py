@@ -89,6 +89,9 @@ class AgentProcess:
         self._mesh: Mesh | None = None
         self._ways: dict[int, Link] = {COORDINATOR: via(COORDINATOR, uplink)}
         self._left = False
+        self._parted: set[int] = set()
+        """Neighbours whose connection was lost."""
+        place.guard.link_changed = self._link_changed
         selector.watch(uplink.socket, self._drain_uplink)
         if uplink.monitor is not None:
             selector.watch(uplink.monitor, self._connections)
@@ -226,6 +229,20 @@ class AgentProcess:
                 self.host.receive(sender, frame)
                 self._flush(self.host)
 
+    def _link_changed(self, neighbour: int, up: bool) -> None:
+        """The connection to a neighbour was lost, or there is a new one."""
+        if self._mesh is not None:
+            self._mesh.changed(neighbour, up=up)
+        if self.host is None or up is not (neighbour in self._parted):
+            return
+        if up:
+            self._parted.discard(neighbour)
+            LOG.info("the link to agent %d is there again", neighbour)
+        else:
+            self._parted.add(neighbour)
+            LOG.warning("the link to agent %d is down", neighbour)
+        self._say(control.Linked(neighbour, up))
+
     # --- joining ---------------------------------------------------------------------------------
 
     def _happened(self, event: JoiningEvent) -> None:
@@ -264,6 +281,7 @@ class AgentProcess:
         if self.host is not None and self.host.spends:
             raise PosseError(ONE_RUN)
         self.host = None
+        self._parted.clear()
 
     def _continue(self, effect: BeginSession | AskToResume | GoOn) -> None:
         match effect:

@@ -68,7 +68,16 @@ class Died:
     why: str
 
 
-LobbyEvent = Said | Closed | Rejected | Died
+@dataclass(frozen=True)
+class LinkChanged:
+    """Agent `by` lost its connection to neighbour `about`, or has one again."""
+
+    by: int
+    about: int
+    up: bool
+
+
+LobbyEvent = Said | Closed | Rejected | Died | LinkChanged
 
 # --- the coordinator's effects --------------------------------------------------------------------
 
@@ -111,7 +120,14 @@ class Resend:
     taken: int
 
 
-LobbyEffect = Reply | Tell | ShowStatus | Joined | Resend | Log | Fail
+@dataclass(frozen=True)
+class CallRoll:
+    """Ask these agents for a sign of life; an answer of their sessions is enough."""
+
+    ranks: list[int]
+
+
+LobbyEffect = Reply | Tell | ShowStatus | Joined | Resend | CallRoll | Log | Fail
 
 # --- an agent's events ----------------------------------------------------------------------------
 

@@ -15,10 +15,12 @@ from posse.durable.session import is_numbered
 from posse.engines.agent_link import AgentLink, NotReading, outside_runs
 from posse.engines.base import Tap
 from posse.engines.events import (
+    CallRoll,
     Closed,
     Died,
     Fail,
     Joined,
+    LinkChanged,
     LobbyEffect,
     LobbyEvent,
     Log,
@@ -215,6 +217,8 @@ class Hub:
             self._connections()
             if now >= lobby.timer:
                 self._do(lobby.fire(now))
+            if now >= lobby.roll_at:
+                self._do(lobby.call_roll(now))
             if now >= self._probe_at:
                 self._probe(now)
             if now >= self._publish_at:
@@ -246,14 +250,15 @@ class Hub:
                 if member.session.replies:
                     self._ways[member.rank].answer()
                 if frame is None:
+                    member.answered = now
                     return now
             of_run = frame is not data or kind_of(frame or b"") != _RESUME
             if frame is not None and self._host is not None and member.takes_part and of_run:
                 self.frames += 1
                 moved = self._host.receive(member.rank, frame)
                 self.lobby.heard(member, frame, now, moved=moved)
-                if self._host.left:
-                    self._let_go(self._host)
+                if self._host.left or self._host.linked:
+                    self._take_news(self._host)
                 self._flush()
                 return now
             # during a run: it comes back, for the next one
@@ -261,8 +266,11 @@ class Hub:
         self._happened(Rejected("malformed") if frame is None else Said(peer, frame, time.time()))
         return now
 
-    def _let_go(self, host: CoordinatorHost) -> None:
-        """Some agent ended its own part of the run."""
+    def _take_news(self, host: CoordinatorHost) -> None:
+        """Some link changed, or some agent ended its own part of the run."""
+        linked, host.linked = host.linked, []
+        for by, about, up in linked:
+            self._happened(LinkChanged(by, about, up))
         left, host.left = host.left, []
         for rank, why in left:
             self._happened(Died(rank, why))
@@ -291,6 +299,13 @@ class Hub:
                 member.session.probe()
                 self._ways[member.rank].answer()
 
+    def _call_roll(self, ranks: list[int]) -> None:
+        members = self.lobby.roster.members
+        for rank in ranks:
+            if rank in members and members[rank].connection >= 0:
+                members[rank].session.ask()
+                self._ways[rank].answer()
+
     def _happened(self, event: LobbyEvent) -> None:
         self._do(self.lobby.handle(event, time.monotonic()))
 
@@ -307,6 +322,8 @@ class Hub:
                     self._reply(peer, control.Status(msgspec.json.encode(self.status())))
                 case Resend(rank, taken):
                     self._ways[rank].resume(taken)
+                case CallRoll(ranks):
+                    self._call_roll(ranks)
                 case Joined(arrived):
                     self.on_join(arrived)
                 case Log(level, text, about):

@@ -28,10 +28,12 @@ from typing import assert_never
 import msgspec
 
 from posse.engines.events import (
+    CallRoll,
     Closed,
     Died,
     Fail,
     Joined,
+    LinkChanged,
     LobbyEffect,
     LobbyEvent,
     Log,
@@ -42,6 +44,7 @@ from posse.engines.events import (
     ShowStatus,
     Tell,
 )
+from posse.engines.outages import Outages, link
 from posse.engines.roster import SUPERSEDED, Member, NotAdmitted, Peer, Roster
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
@@ -54,6 +57,10 @@ _CODEC = Codec(control.TO_LOBBY)
 _NAMED = 10
 _MOST_SYNCS = 16
 """Of one agent; an honest one asks eight times when it joins."""
+_ANSWER = 10.0
+"""Seconds that an agent has to answer the roll, and half the deadline if that is less: two round
+trips of the slowest links, and what it may be doing."""
+
 _BEGINNING = 80
 """Bytes of a frame in which its kind stands."""
 
@@ -85,6 +92,11 @@ class Lobby:
         self._absent: dict[int, float] = {}
         """In a run: when who has no connection is waited for no longer."""
         self._away_since = 0.0
+        self._outages = Outages()
+        self._parted = math.inf
+        """Since when, in this silence, some link between agents is or was down."""
+        self._called = -math.inf
+        """When the roll was last called."""
         self._best = (0, 0)
         """In this wait: how many were ready, and here, at most."""
         self._system = system
@@ -108,6 +120,7 @@ class Lobby:
         self._ready.clear()
         self._wait(Phase.CONFIGURING, now)
         self._setups = setups
+        self._outages.clear()
         self.changed = False
         return [self._configuration(rank) for rank in range(self.roster.agents)]
 
@@ -122,6 +135,7 @@ class Lobby:
 
     def _wait(self, phase: Phase, now: float) -> None:
         self.phase, self._heard = phase, now
+        self._parted = now if self._outages else math.inf
         self._best = (0, self.roster.arrived())
 
     def replace(self, rank: int) -> None:
@@ -171,8 +185,26 @@ class Lobby:
     def timer(self) -> float:
         """When `fire` is to be called, in the loop's seconds."""
         # who is away explains the silence
-        wait = min(self._absent.values(), default=self._heard + self._deadline)
+        wait = min(self._absent.values(), default=self._end_of_patience)
         return wait if self._run is None else min(wait, self._run.timer)
+
+    @property
+    def roll_at(self) -> float:
+        """When `call_roll` is to be called: once in a silence, before it ends the run."""
+        if self._run is None or self._called >= self._heard:
+            return math.inf
+        return self._end_of_patience - min(self._deadline / 2, _ANSWER)
+
+    def call_roll(self, now: float) -> list[LobbyEffect]:
+        """Ask those who are waited for whether they are there; see `_to_blame`."""
+        self._called = now
+        return [CallRoll(self.missing())]
+
+    @property
+    def _end_of_patience(self) -> float:
+        end = self._heard + self._deadline
+        # and so does a link that is down
+        return end if self._parted == math.inf else max(end, self._parted + self._absence)
 
     def fire(self, now: float) -> list[LobbyEffect]:
         """The time of `timer` has come."""
@@ -181,12 +213,14 @@ class Lobby:
             run.fire()
         elif self._absent:
             return self._stays_away(now)
-        elif now >= self._heard + self._deadline:
+        elif now >= self._end_of_patience:
             return self._silence(now)
         return []
 
     def _silence(self, now: float) -> list[LobbyEffect]:
         run, late = self._run, _names(self.missing())
+        if run is not None and not run.outlives_agents and (why := self._to_blame(now)):
+            return [Fail(why + run.trouble)]
         silent = f"nothing was heard for {self._deadline:g} s"
         if run is None:
             return [Fail(f"{silent}; waiting for {late} {self.phase}")]
@@ -195,6 +229,23 @@ class Lobby:
             return [Fail(f"{silent}; waiting for {late} {self.phase}{trouble}")]
         self._heard = now
         return [Log(logging.WARNING, f"{silent}; the run goes on without {late}")] * outlives
+
+    def _to_blame(self, now: float) -> str:
+        """Who, or which link, holds all others up, if that is known."""
+        late, members = self.missing(), self.roster.members
+        dumb = [
+            rank
+            for rank in late
+            if rank in members and max(members[rank].heard, members[rank].answered) < self._called
+        ]
+        silent = f"nothing was heard for {now - self._heard:.0f} s"
+        if down := self._outages.beside(dumb):
+            links, was = ", ".join(map(link, down[:_NAMED])), "were" if len(down) > 1 else "was"
+            return f"{silent} while {links} {was} down; is the way between these agents open?"
+        if 0 < len(dumb) < len(late):
+            do = "do" if len(dumb) > 1 else "does"
+            return f"{silent}; {_names(dumb)} {do} not answer, and the others wait"
+        return ""
 
     def _stays_away(self, now: float) -> list[LobbyEffect]:
         effects: list[LobbyEffect] = []
@@ -215,6 +266,8 @@ class Lobby:
         member.last = frame[:_BEGINNING]
         if moved:
             self._heard = now
+            if self._parted != math.inf:
+                self._parted = now if self._outages else math.inf
 
     # --- events ----------------------------------------------------------------------------------
 
@@ -228,6 +281,8 @@ class Lobby:
             case Rejected(reason, said):
                 self.refused[reason] += 1
                 return [Log(logging.WARNING, said, reason)] if said else []
+            case LinkChanged(by, about, up):
+                return self._linked(by, about, now, up=up)
             case Died(rank, _) if rank in self._let_go:
                 self._let_go.remove(rank)
                 return []
@@ -261,6 +316,8 @@ class Lobby:
                 # asked twice, because frames came before the first time
                 member.resumed = max(member.resumed, message.connection)
                 return [Reply(peer.identity, control.Resumed(member.session.taken))]
+            case control.Linked(about, up):
+                return self._linked(member.rank, about, now, up=up)
             case control.Sync(sent) if member.syncs < _MOST_SYNCS:
                 member.syncs += 1
                 self._heard = now
@@ -382,6 +439,19 @@ class Lobby:
             then = f"waiting {self._absence:g} s for it to come back"
         said = f"the connection of agent {member.rank} was lost; {then}"
         return [Log(logging.WARNING, said, f"agent {member.rank}")]
+
+    def _linked(self, by: int, about: int, now: float, *, up: bool) -> list[LobbyEffect]:
+        if about == by or about >= self.roster.agents:
+            self.refused["no-such-agent"] += 1
+            return []
+        name = link((by, about))
+        if up:
+            news = self._outages.back(by, about)
+            return [Log(logging.INFO, f"{name} is there again", name)] * news
+        if not self._outages.lost(by, about):
+            return []
+        self._parted = min(self._parted, now)
+        return [Log(logging.WARNING, f"{name} is down, says agent {by}", name)]
 
     def _lose(self, rank: int) -> None:
         """The run, if there is one, goes on without an agent."""

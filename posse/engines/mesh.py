@@ -56,12 +56,15 @@ class Mesh:
         self._probe_at = 0.0
         self._links: Links = kind(context, guard.link, via, watched=guard.watches, heard=heard)
         self.back = self._links.back
-        guard.link_changed = self._link_changed
 
     def rename(self, rank: int) -> None:
         """This agent has another rank now."""
         listen(self.inbox, rank, before=self._rank)
         self._rank = rank
+
+    def changed(self, neighbour: int, *, up: bool) -> None:
+        """The connection to this neighbour was lost, or there is a new one."""
+        self._links.changed(neighbour, up=up)
 
     def connect(self, setup: AgentSetup) -> Mapping[int, Link]:
         """Connect to the neighbours of this setup; the ways to them, by target."""
@@ -98,9 +101,6 @@ class Mesh:
         except zmq.Again:
             pass
         return frames
-
-    def _link_changed(self, neighbour: int, up: bool) -> None:
-        self._links.changed(neighbour, up=up)
 
     def _receive(self, flags: int) -> tuple[int | None, bytes]:
         """The next frame of a neighbour that is due; `zmq.Again` if there is none."""

@@ -50,12 +50,12 @@ class Member:
     """An agent that joined.
 
     `heard` is when it was last heard of, in seconds of the loop's clock, and `last` the beginning
-    of what it said then; `connection` is -1 once its connection is lost, and
-    `arrives_again` whether it has arrived as soon as there is a new one. `resumed` is
-    which of the agent's connections this is, `session` the coordinator's end of the link. `host` is
-    the address that it joined from, `syncs` how often it asked for the time, `pid` the process of
-    one that was started here, else 0, and `ended` whether that is gone. `received`: bytes taken of
-    what it sent.
+    of what it said then; `answered` is when its session last said something by itself. `connection`
+    is -1 once its connection is lost, and `arrives_again` whether it has arrived as soon as there
+    is a new one. `resumed` is which of the agent's connections this is, `session` the coordinator's
+    end of the link. `host` is the address that it joined from, `syncs` how often it asked for the
+    time, `pid` the process of one that was started here, else 0, and `ended` whether that is gone.
+    `received`: bytes taken of what it sent.
     """
 
     rank: int
@@ -68,6 +68,7 @@ class Member:
     host: str = ""
     pid: int = 0
     ended: bool = False
+    answered: float = 0.0
     last: bytes = b""
     syncs: int = 0
     received: int = 0

@@ -67,8 +67,9 @@ class CoordinatorHost:
     `outbox` holds frames to be carried, as (rank, frame), oldest first. `record` is there when the
     run is complete. `observe` is called after each frame with this host, for progress. `timer` is
     when `fire` is to be called, in seconds of the clock that was handed in (infinite: never).
-    `left` has who ended its own part, as (rank, why); whoever carries frames takes them out, and
-    calls `lose` or ends the run.
+    `linked` has what agents said of their links, as (rank, neighbour, whether it is up), `left` who
+    ended its own part, as (rank, why); whoever carries frames takes both out, and calls `lose` or
+    ends the run.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class CoordinatorHost:
         self.outbox: list[tuple[int, bytes]] = []
         self.record: RunRecord | None = None
         self.left: list[tuple[int, str]] = []
+        self.linked: list[tuple[int, int, bool]] = []
         self.log: defaultdict[str, list[list[float]]] = defaultdict(list)
         self.timer = math.inf
         self._system = plan.system
@@ -291,6 +293,9 @@ class CoordinatorHost:
                 if about not in range(attendance.agents):
                     raise RemoteProtocolError("no-such-agent", str(about))
                 self._complaints.add(f"agent {rank}", about, reason)
+                return False
+            case control.Linked(about, up):
+                self.linked.append((rank, about, up))
                 return False
             case control.Failed(reason):
                 self.left.append((rank, blamed(rank, reason, self.trouble)))

@@ -8,6 +8,7 @@ import pytest
 
 from posse.engines import memory
 from posse.engines.processes import ProcessEngine
+from posse.errors import RunFailed
 from posse.plan import Plan
 from posse.results.record import RunRecord
 from posse.security import keys
@@ -60,6 +61,40 @@ def run_over(plan: Plan, folder: Path | None, lasts: list[int]) -> tuple[RunReco
             record = engine.run(plan, 0)
         assert [agent.ended() for agent in up] == [0] * agents
     return record, ways
+
+
+@pytest.mark.slow  # a link that falls silent is given 4 s, and half of that the run
+@pytest.mark.parametrize("silent", [False, True])
+def test_a_link_that_is_down_is_said_by_name_at_both_ends_and_ends_the_run(
+    silent: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "posse")
+    plan = spec(
+        "private-ucb",
+        2,
+        parameters={"horizon": 10_000, "epsilon": 0.5},
+        topology={"kind": "complete"},
+        engine={"deadline": 8.0, "absence": 2.0},
+    )
+    ways: list[Relay] = []
+
+    def part() -> None:
+        for way in ways:
+            way.hold() if silent else way.interrupt()
+
+    with ExitStack() as opened, coordinator(plan) as engine:
+        up = [Agent(engine.endpoint, rank) for rank in range(2)]
+        engine.hub.gather()
+        for member in engine.hub.lobby.roster.members.values():
+            ways.append(opened.enter_context(relay(member.inbox)))
+            member.inbox = ways[-1].endpoint
+        with pytest.raises(RunFailed, match="while link 0–1 was down"):
+            engine.run(plan, 0, after(1, part))
+    assert [agent.ended() for agent in up] == [0, 0]
+    said = [record.getMessage() for record in caplog.records]
+    for line in ("the link to agent 0 is down", "the link to agent 1 is down"):
+        assert line in said
+    assert len([line for line in said if line.startswith("link 0–1 is down, says agent")]) == 1
 
 
 def run_with(

@@ -6,6 +6,7 @@ from typing import Any, cast
 from posse.engines.events import (
     Closed,
     Fail,
+    LinkChanged,
     LobbyEffect,
     Log,
     Said,
@@ -64,6 +65,9 @@ class Script:
         frame = message if isinstance(message, bytes) else framed(message)
         at = Peer(peer.encode(), key, ord(peer[-1]))
         return self.lobby.handle(Said(at, frame, WALL), self.now)
+
+    def linked(self, by: int, about: int, *, up: bool) -> list[LobbyEffect]:
+        return self.lobby.handle(LinkChanged(by, about, up), self.now)
 
     def closes(self, peer: str) -> list[LobbyEffect]:
         return self.lobby.handle(Closed(ord(peer[-1])), self.now)

@@ -34,6 +34,7 @@ class Relay:
         self._lock = threading.Lock()
         self._through = threading.Event()
         self._through.set()
+        self._held = False
         self.cuts = 0
         self.turned_away = 0
         self._threads = [threading.Thread(target=self._accept, daemon=True)]
@@ -64,6 +65,10 @@ class Relay:
         """Cut, and accept and close at once whoever connects, until `restore`."""
         self._through.clear()
         self.cut()
+
+    def hold(self) -> None:
+        """Pass nothing on any more, and say nothing of it."""
+        self._held = True
 
     def restore(self) -> None:
         """Let connections through again."""
@@ -107,7 +112,8 @@ class Relay:
                     time.sleep(max(0.0, due - time.monotonic()))
                     if not data:
                         return
-                    sink.sendall(data)
+                    if not self._held:
+                        sink.sendall(data)
 
         carrier = threading.Thread(target=deliver, daemon=True)
         carrier.start()

@@ -68,12 +68,16 @@ def data_links(record: RunRecord) -> list[LinkCount]:
     return [link for link in record.links if link.plane != Plane.CONTROL]
 
 
+OF_CONNECTIONS = {"Linked"}
+"""Kinds of what is sent because a connection was lost; undisturbed runs have none of it."""
+
+
 def control_messages(record: RunRecord) -> dict[tuple[int, int, str], int]:
-    """Control messages per link and kind."""
+    """Control messages per link and kind, but for those of connections."""
     return {
         (link.source, link.target, link.kind): link.messages
         for link in record.links
-        if link.plane == Plane.CONTROL
+        if link.plane == Plane.CONTROL and link.kind not in OF_CONNECTIONS
     }
 
 
