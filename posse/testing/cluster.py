@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from posse import api, cluster
 from posse.durable.capture import Capture
-from posse.errors import InputError
-from posse.plan import Source, prepare
+from posse.errors import InputError, PosseError
+from posse.plan import Plan, Source, prepare
+from posse.results.record import RunRecord
 from posse.testing.frames import COORDINATOR, Frame, Reader, select
 from posse.testing.relay import Relays
 
@@ -56,6 +57,7 @@ class Cluster(cluster.Cluster):
         self._tap = Capture(Path(name), new=True)
         self._reader = Reader(self._tap.path)
         self._seen: list[Frame] = []
+        self._failure: PosseError | None = None
         self._relays = Relays() if plan.spec.engine.kind == "processes" else None
         self._done = weakref.finalize(self, _leave, self._tap, self._relays)
         self._spawned = range(plan.spec.agents.count if spawn is None else spawn)
@@ -79,6 +81,13 @@ class Cluster(cluster.Cluster):
         await super().__aexit__(kind, error, at)
         self._look()
         self._done()
+
+    def _one(self, plan: Plan, number: int) -> RunRecord:
+        try:
+            return super()._one(plan, number)
+        except PosseError as error:
+            self._failure = error
+            raise
 
     # --- what was said ---------------------------------------------------------------------------
 
@@ -108,9 +117,14 @@ class Cluster(cluster.Cluster):
         return sum(frame.size for frame in select(self._look(), link=link))
 
     async def wait_for(self, count: int, *, timeout: float = 60.0, **which: Any) -> list[Frame]:
-        """Wait until there are so many such `messages`; `TimeoutError` after so many seconds."""
-        deadline = time.monotonic() + timeout
+        """Wait until there are so many such `messages`; `TimeoutError` after so many seconds.
+
+        What a run fails by in the meantime is raised.
+        """
+        deadline, before = time.monotonic() + timeout, self._failure
         while len(found := self.messages(**which)) < count:
+            if self._failure is not None and self._failure is not before:
+                raise self._failure
             if time.monotonic() > deadline:
                 asked = ", ".join(f"{name} {value}" for name, value in which.items())
                 raise TimeoutError(

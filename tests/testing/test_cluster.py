@@ -225,6 +225,18 @@ async def test_a_wait_for_what_is_never_said_ends_with_a_sentence() -> None:
             await cluster.wait_for(3, kind="Vote", timeout=0)
 
 
+async def test_a_wait_ends_when_the_run_fails() -> None:
+    async with Cluster(STAR) as cluster:
+        cluster.cut(1, COORDINATOR)
+        run = asyncio.create_task(cluster.run())
+        await cluster.wait_for(1, kind="Configure", link=(COORDINATOR, 2))
+        cluster.kill(2)
+        with pytest.raises(RunFailed, match="agent 2 was killed by SIGKILL"):
+            await cluster.wait_for(1, kind="Report")
+        with pytest.raises(RunFailed, match="agent 2 was killed by SIGKILL"):
+            await run
+
+
 async def test_a_cluster_that_was_never_up_leaves_nothing() -> None:
     cluster = Cluster(STAR)
     with pytest.raises(PosseError, match="the cluster is not up"):
