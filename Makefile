@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 # modules are compiled when they are first imported: half of a fresh environment's time
 PIP    := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: demo example test test-all check format docs bench clean
+.PHONY: demo example test test-all check fuzz format docs bench clean
 
 demo: $(VENV)/run
 	$(BIN)/posse run examples/first_ride.toml --out runs/demo
@@ -29,6 +29,9 @@ check: $(VENV)/dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+fuzz: $(VENV)/dev
+	$(BIN)/python -m pytest tests/hosts/test_fuzz.py --fuzz 1000000
 
 format: $(VENV)/dev
 	$(BIN)/ruff format .

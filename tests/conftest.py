@@ -63,8 +63,9 @@ def nothing_is_left() -> Iterator[None]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--golden` fills in hashes that are missing in tests/runs/golden.json."""
+    """Options of single tests."""
     parser.addoption("--golden", action="store_true", help="fill in missing golden hashes")
+    parser.addoption("--fuzz", default=0, help="hostile frames of tests/hosts/test_fuzz.py")
 
 
 @pytest.fixture(autouse=True)

@@ -63,7 +63,9 @@ class VirtualPace(Pace):
 
     def _message(self, event: Received, now: float) -> None:
         plan = self._plan
-        if now < self.now or (plan is not None and now > plan.due):
+        # who is due next is not told of anything before it acts
+        pulls = plan is not None and isinstance(plan.order, Pull)
+        if now < self.now or (plan is not None and (now > plan.due or (pulls and now == plan.due))):
             raise RemoteProtocolError("out-of-turn", "the virtual clock leaped over this agent")
         self.now = now
         if self._over:
