@@ -152,6 +152,7 @@ def _mean_over_time(
         band(axes, times, mean, half, COLOUR[colour])
         axes.plot(times, mean, color=COLOUR[colour])
         axes.set_xlabel(f"time ({unit})")
+        axes.set_xlim(left=0)
         axes.set_ylabel(label)
         large_numbers(axes, x=True)
         svg = to_svg(figure, name, f"{title} over time")

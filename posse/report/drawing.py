@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.transforms import ScaledTranslation
 
 from posse.measure.numbers import short
 from posse.results import sheet
@@ -110,6 +111,9 @@ def standalone(svg: str) -> str:
 WIDTH = 4.6
 """Of every figure, in inches: about what a phone shows, so that text keeps its size there."""
 
+_BELOW = 0.42
+"""How far a legend lies below the axes, in inches: below ticks and label."""
+
 _LINE = 46
 """So many letters of a legend fit beside each other."""
 
@@ -167,8 +171,9 @@ def large_numbers(axes: Axes, *, x: bool = False, y: bool = True) -> None:
         axes.yaxis.set_major_formatter(formatter)
         if axes.get_yscale() == "log":
             low, high = axes.get_ylim()
-            # between few decades the ticks in between need numbers, between many they are a mess
-            axes.yaxis.set_minor_formatter(formatter if high < 30 * low else NullFormatter())
+            # between few decades some ticks in between need numbers, between many they are a mess
+            few = FuncFormatter(lambda value, _: short(value) if f"{value:e}"[0] in "25" else "")
+            axes.yaxis.set_minor_formatter(few if high < 30 * low else NullFormatter())
 
 
 def legend(axes: Axes) -> None:
@@ -180,7 +185,9 @@ def legend(axes: Axes) -> None:
             handles,
             [fill(label, _LINE) for label in labels],
             loc="upper center",
-            bbox_to_anchor=(0.5, -0.2),
+            bbox_to_anchor=(0.5, 0.0),
+            bbox_transform=axes.transAxes
+            + ScaledTranslation(0.0, -_BELOW, axes.figure.dpi_scale_trans),
             ncols=min(len(labels), max(1, (_LINE + 7) // (longest + 7))),
             columnspacing=1.2,
             handlelength=1.8,

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from posse.measure.numbers import short, with_ci
-from posse.report.drawing import COLOUR, Chart, canvas, large_numbers, to_svg
+from posse.report.drawing import COLOUR, Chart, canvas, large_numbers, legend, to_svg
 from posse.report.page import MOST_ROWS, Section, Table, some, table
 from posse.report.read import LinkTotal, Series
 from posse.results.record import RunRecord
@@ -131,7 +131,7 @@ def _bytes_by_kind(series: Series) -> Chart | None:
         axes.margins(x=0.16)
         axes.set_xlabel("bytes handed to ZeroMQ, a run")
         large_numbers(axes, x=True, y=False)
-        axes.legend(loc="lower right")
+        legend(axes)
         svg = to_svg(figure, "bytes", "Bytes per kind of message")
     return Chart(
         name="bytes",

@@ -16,7 +16,7 @@ from posse.durable.directory import RunDirectory
 from posse.measure.confidence import mean_ci, wilson
 from posse.plan import prepare
 from posse.report import differ, network, privacy, read, run_page, several
-from posse.report.drawing import whiskers
+from posse.report.drawing import canvas, large_numbers, to_svg, whiskers
 from posse.report.regret import mean_curve, regret
 from posse.results.facts import NetworkFacts
 from posse.results.measures import ROUNDS
@@ -423,3 +423,12 @@ def test_compare_says_once_what_holds_of_all(tmp_path, run_directory):
     assert dict(section.terms)["Against"] == "Whoever reads all messages of all agents."
     assert "Against" not in section.tables[0].header
     assert [row[0].text for row in section.tables[0].rows] == ["epsilon = 0.5", "epsilon = 0.25"]
+
+
+def test_a_logarithmic_axis_has_no_numbers_on_top_of_each_other():
+    with canvas() as (figure, axes):
+        axes.set_yscale("log")
+        axes.plot([1, 2], [6.0, 120.0])
+        large_numbers(axes)
+        svg = to_svg(figure, "log", "")
+    assert ticks(svg)[-4:] == ["10", "100", "20", "50"]  # the first is x's last
