@@ -101,6 +101,7 @@ class Relays:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.sleep(0)  # what was aborted is told so
 
         self._do(close())
         self._loop.call_soon_threadsafe(self._loop.stop)
