@@ -91,6 +91,7 @@ class Session:
         "duplicates",
         "replies",
         "resent",
+        "resent_bytes",
         "sent",
         "taken",
     )  # a frame costs a tenth less: with many links nothing of a session is in the cache
@@ -106,6 +107,8 @@ class Session:
         self.replies: list[bytes] = []
         self.resent = 0
         """Frames sent again so far."""
+        self.resent_bytes = 0
+        """Their bytes, without envelopes."""
         self.duplicates = 0
         """Frames that came again so far."""
         self.bare = 0
@@ -175,6 +178,7 @@ class Session:
     def _again(self) -> None:
         for number, frame in enumerate(self._unconfirmed(), self.confirmed + 1):
             self.replies.append(envelope(number, self.taken) + frame)
+            self.resent_bytes += len(frame)
         self._told = self.taken
         self._asked = -1
         self.resent += self.sent - self.confirmed

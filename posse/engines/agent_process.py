@@ -3,12 +3,13 @@
 import math
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import assert_never
 
 import zmq
 
 from posse import defect
+from posse.durable.session import Session
 from posse.engines.base import Tap
 from posse.engines.events import (
     AskToResume,
@@ -345,9 +346,14 @@ class AgentProcess:
         return self._mesh.not_listening()
 
     def _start(self, setup: AgentSetup) -> None:
-        sources = of_this_machine(ahead_by(self.joining.offset), ProcessResources())
+        sources = of_this_machine(ahead_by(self.joining.offset), ProcessResources(self._sessions))
         self.host = AgentHost(setup, self.joining.rank, sources)
         self._flush(self.host)
+
+    def _sessions(self) -> Iterator[tuple[int, Session]]:
+        yield COORDINATOR, self._uplink.session
+        if self._mesh is not None:
+            yield from self._mesh.sessions()
 
     # --- what goes -------------------------------------------------------------------------------
 

@@ -5,13 +5,13 @@ import os
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import assert_never
 
 import msgspec
 
-from posse.durable.session import is_numbered
+from posse.durable.session import Session, is_numbered
 from posse.engines.agent_link import AgentLink, NotReading, outside_runs
 from posse.engines.base import Tap
 from posse.engines.events import (
@@ -122,6 +122,11 @@ class Hub:
     def status(self) -> CoordinatorStatus:
         """Who is up, when they were last heard, what is waited for; from any thread."""
         return self.snapshot.status(time.monotonic())
+
+    def sessions(self) -> Iterator[tuple[int, Session]]:
+        """The sessions with the agents, by rank."""
+        for rank, member in self.lobby.roster.members.items():
+            yield rank, member.session
 
     def gather(self) -> None:
         """Wait until every agent has joined."""

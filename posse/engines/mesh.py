@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import zmq
 
-from posse.durable.session import content
+from posse.durable.session import Session, content
 from posse.engines.each_link import EachLink
 from posse.engines.guard import Guard
 from posse.engines.joining import LINK_DEADLINE
@@ -74,6 +74,11 @@ class Mesh:
     def not_listening(self) -> tuple[int, ...]:
         """The neighbours that would not hear yet what is sent."""
         return self._links.not_listening()
+
+    def sessions(self) -> Iterator[tuple[int, Session]]:
+        """The sessions with the neighbours, by rank."""
+        for tie in self._links.ties.values():
+            yield tie.neighbour, tie.session
 
     def drain(self) -> Iterator[tuple[int | None, bytes]]:
         """What is here, and who sent it."""

@@ -15,6 +15,7 @@ from posse.durable.scratch import Scratch
 from posse.engines.base import Observer, Way, agent_setups, silent, straight
 from posse.engines.forkserver import Crew, ForkServer
 from posse.engines.hub import Hub
+from posse.engines.resources import ProcessResources
 from posse.engines.sources import of_this_machine
 from posse.errors import RunFailed
 from posse.hosts.coordinator import CoordinatorHost
@@ -115,7 +116,12 @@ class ProcessEngine:
         """Run number `number` of a series; agents that are up are told only what is new."""
         network = plan.network(number)
         host = CoordinatorHost(
-            plan, network, number, of_this_machine(monotonic_ns), observe, serial=self._serial
+            plan,
+            network,
+            number,
+            of_this_machine(monotonic_ns, ProcessResources(self.hub.sessions)),
+            observe,
+            serial=self._serial,
         )
         self.hub.gather()
         if (dead := self.hub.lobby.roster.dead()) and not host.outlives_agents:

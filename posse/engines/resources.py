@@ -2,25 +2,62 @@
 
 import resource
 import time
+from collections.abc import Callable, Iterable
 
+from posse.durable.session import ENVELOPE_BYTES, Session
 from posse.hosts.sources import ResourceMeter
-from protocol.control import Resources
+from posse.measure.traffic import CONFIRMATION, RESENT
+from protocol.control import LinkCount, Resources
+from protocol.wire import HEADER, Plane
+
+Sessions = Callable[[], Iterable[tuple[int, Session]]]
+"""This process's ends of the sessions that it has, by who is at the other."""
+
+_CONTROL = int(Plane.CONTROL)
+_Counts = tuple[int, int, int]
 
 
 class ProcessResources(ResourceMeter):
-    """Processor time and memory of this process."""
+    """Processor time and memory of this process, and what its sessions sent of their own."""
 
-    def __init__(self) -> None:
+    def __init__(self, sessions: Sessions = tuple) -> None:
         self._cpu = 0.0
+        self._sessions = sessions
+        self._before: dict[int, tuple[Session, _Counts]] = {}
 
     def begin(self) -> None:
         """See `ResourceMeter`."""
         self._cpu = time.process_time()
+        self._before = {end: (session, _counts(session)) for end, session in self._sessions()}
+
+    def links(self, source: int) -> list[LinkCount]:
+        """See `ResourceMeter`."""
+        rows = []
+        for end, session in self._sessions():
+            known, before = self._before.get(end, (None, (0, 0, 0)))
+            resent, size, bare = (
+                now - then
+                for now, then in zip(
+                    _counts(session), before if known is session else (0, 0, 0), strict=True
+                )
+            )
+            for kind, count, payload, own in (
+                (RESENT, resent, size - resent * HEADER.size, size),
+                (CONFIRMATION, bare, 0, 0),
+            ):
+                if count:
+                    whole = own + count * ENVELOPE_BYTES
+                    rows.append(LinkCount(source, end, _CONTROL, kind, count, payload, whole))
+        return rows
 
     def used(self) -> Resources:
         """See `ResourceMeter`. Memory shared with others counts in proportion where Linux tells."""
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         return Resources(time.process_time() - self._cpu, peak, _proportional(peak))
+
+
+def _counts(session: Session) -> _Counts:
+    return session.resent, session.resent_bytes, session.bare
 
 
 def _proportional(otherwise: int) -> int:

@@ -52,7 +52,7 @@ class Uplink:
         self._send = sender(self.socket)
         configure(self.socket, _SEND_DEADLINE)
         self._endpoint = endpoint
-        self._session = Session()
+        self.session = Session()
         self._up = False
         """Whether frames of the session may go, and come, over the connection that there is."""
         self._probe_at = 0.0
@@ -79,17 +79,17 @@ class Uplink:
     @property
     def taken(self) -> int:
         """How many of the coordinator's frames this session has brought."""
-        return self._session.taken
+        return self.session.taken
 
     def begin(self) -> None:
         """From here on frames belong to a new session."""
-        self._session = Session()
+        self.session = Session()
         self._up = True
 
     def resume(self, taken: int) -> None:
         """The coordinator took so many frames: send it the rest, and go on."""
         try:
-            self._session.resume(taken)
+            self.session.resume(taken)
         except SessionBroken as error:
             raise RunFailed(f"the coordinator is not the one it was: {error}") from None
         self._up = True
@@ -98,7 +98,7 @@ class Uplink:
     def send(self, data: bytes, /) -> None:
         """See `Link`."""
         try:
-            numbered = self._session.wrap(data)
+            numbered = self.session.wrap(data)
         except SessionFull:
             raise RunFailed("the coordinator does not take what this agent sends") from None
         if self._up:
@@ -112,18 +112,18 @@ class Uplink:
         """Now and then see to it that what was sent is confirmed."""
         if self.monitor is not None and self._up and now >= self._probe_at:
             self._probe_at = now + PROBE_EVERY
-            self._session.probe()
+            self.session.probe()
             self._answer()
 
     def confirm(self) -> None:
         """Confirm what was taken: nothing else will be sent."""
-        self._session.confirm()
+        self.session.confirm()
         self._answer()
 
     def _answer(self) -> None:
-        for data in self._session.replies:
+        for data in self.session.replies:
             self._send(data)
-        self._session.replies.clear()
+        self.session.replies.clear()
 
     # --- what comes ------------------------------------------------------------------------------
 
@@ -135,7 +135,7 @@ class Uplink:
             return None
         if not self._up and is_numbered(data):
             return None  # of a connection that is gone: it comes again
-        session = self._session
+        session = self.session
         frame = session.take(data)
         if session.replies:
             self._answer()

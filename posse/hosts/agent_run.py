@@ -233,7 +233,7 @@ class AgentRun:
             slots=account.slots,
             regret={name: r.total for name, r in account.regret.items()},
             curve={name: r.curve().tobytes() for name, r in account.regret.items()},
-            links=self._endpoint.meter.links(),
+            links=self._endpoint.meter.links() + self._resources.links(self.rank),
             delays=dict(self._endpoint.delays.histogram()),
             refused=dict(self._endpoint.refused),
             releases=account.releases,

@@ -97,6 +97,8 @@ class CoordinatorHost:
         self._field = plan.field
         sources = sources.coarse() if self._field else sources
         self._wall = sources.clock
+        self._resources = sources.resources
+        self._resources.begin()
         chance = Chance(sources, self._field, spec.seed, run, COORDINATOR)
         agents = spec.agents.count
         self._endpoint = Endpoint(
@@ -417,6 +419,7 @@ class CoordinatorHost:
     def _seen(self, verdict: Finish) -> Seen:
         """What is known here of the run, which has ended."""
         plan = self.plan
+        self._endpoint.meter.add(self._resources.links(COORDINATOR))
         return Seen(
             clock=plan.clock,
             claim=plan.claim,

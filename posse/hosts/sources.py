@@ -16,12 +16,12 @@ from agent.noise import Noise
 from posse.arms import Arms, ArmsContext, ArmsSpec
 from posse.hosts.spending import NOT_KEPT, Spending
 from posse.seeds import Purpose, generator
-from protocol.control import Resources
+from protocol.control import LinkCount, Resources
 from protocol.machine import COORDINATOR
 
 
 class ResourceMeter:
-    """What this agent's process uses; nothing here, where agents share one."""
+    """What this host's process uses; nothing here, where agents share one."""
 
     def begin(self) -> None:
         """A run begins."""
@@ -29,6 +29,10 @@ class ResourceMeter:
     def used(self) -> Resources:
         """Since `begin`."""
         return Resources(0.0, 0, 0)
+
+    def links(self, source: int) -> list[LinkCount]:
+        """What the links of host `source` cost since `begin` beside each frame's first time."""
+        return []
 
 
 NO_RESOURCES = ResourceMeter()

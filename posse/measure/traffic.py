@@ -9,6 +9,9 @@ import numpy as np
 from protocol.control import LinkCount
 from protocol.wire import HEADER, Message
 
+RESENT, CONFIRMATION = "Resent", "Confirmation"
+"""What sessions send beside each frame's first time, as kinds of the plane `control`."""
+
 _PER_OCTAVE = 8
 _SORT_EVERY = 1_024
 

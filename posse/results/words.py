@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from posse.claims.base import ILLUSTRATES
+from posse.measure.traffic import RESENT
 from posse.results.means import Mean, means
 from posse.results.measures import PULLS, REGRET, ROUNDS, SLOTS
 from posse.results.record import Privacy, RunRecord
@@ -37,6 +38,8 @@ def rows(runs: Sequence[RunRecord], warnings: Sequence[str]) -> list[tuple[str, 
         slots = ", ".join(map(str, delay.t_delay))
         said.append(("delay in slots", f"{slots} by round (last run)"))
     said.append(("privacy", _privacy(last.privacy)))
+    if again := sum(_resent(run) for run in runs):
+        said.append(("sent again", f"{again:,} frames, over connections that were lost"))
     if refused := sum((Counter(run.refused) for run in runs), Counter()):
         said.append(("refused", ", ".join(f"{n} {reason}" for reason, n in refused.items())))
     if exhausted := {agent for run in runs for agent in run.exhausted}:
@@ -54,6 +57,11 @@ def brief(head: str, runs: Sequence[RunRecord], warnings: Sequence[str]) -> str:
     said = rows(runs, warnings) if runs else []
     shown = (f"  {label:<13}{sentence}" for label, sentence in said if label in _BRIEF)
     return "\n".join([head, *shown])
+
+
+def _resent(run: RunRecord) -> int:
+    again = run.communication.control.kinds.get(RESENT)
+    return (again.messages or 0) if again is not None else 0
 
 
 def _found(runs: Sequence[RunRecord]) -> str:

@@ -9,8 +9,10 @@ import pytest
 from posse.engines import memory
 from posse.engines.processes import ProcessEngine
 from posse.errors import RunFailed
+from posse.measure.traffic import RESENT
 from posse.plan import Plan
 from posse.results.record import RunRecord
+from posse.results.words import rows
 from posse.security import keys
 from tests.support import anonymous, federated, players
 from tests.support.relay import Relay, relay
@@ -148,6 +150,8 @@ def test_links_between_agents_that_are_cut_after_some_bytes_change_nothing(
         keys.create(tmp_path / "keys", plan.spec.agents.count)
     record, ways = run_over(plan, tmp_path / "keys" if keyed else None, AFTER)
     assert all(way.cuts >= 5 for way in ways)
+    again = record.communication.control.kinds[RESENT].messages
+    assert dict(rows([record], []))["sent again"].startswith(f"{again} frames")
     assert_same_run(memory.run(plan, 0), record)
 
 

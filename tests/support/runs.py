@@ -6,6 +6,7 @@ from typing import Any
 
 import psutil
 
+from posse.measure.traffic import CONFIRMATION, RESENT
 from posse.plan import Plan, prepare
 from posse.results.record import RunRecord
 from posse.systems.base import System
@@ -68,7 +69,7 @@ def data_links(record: RunRecord) -> list[LinkCount]:
     return [link for link in record.links if link.plane != Plane.CONTROL]
 
 
-OF_CONNECTIONS = {"Linked"}
+OF_CONNECTIONS = {"Linked", RESENT, CONFIRMATION}
 """Kinds of what is sent because a connection was lost; undisturbed runs have none of it."""
 
 
