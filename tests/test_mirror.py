@@ -60,6 +60,11 @@ ELSEWHERE = [
         "tests/cli/test_exit_codes.py",
         "posse/cli: compare extra fields keys options picture progress report security summary",
     ),
+    (
+        "a mesh's two kinds of links, held to the same",
+        "tests/engines/test_links.py",
+        "posse/engines: each_link one_to_all",
+    ),
     ("both ends over a fake link", "tests/coordinator/test_shared.py", "agent: shared"),
     ("what shows a capture, with what writes it", "tests/cli/test_capture.py", "posse/cli: frames"),
     (
