@@ -53,7 +53,7 @@ ELSEWHERE = [
         "tests/runs/test_engines.py",
         "posse/engines: agent_link events guard inquiry local_agent memory mesh pool processes",
         "posse/engines: remote_agent resources router sockets sources uplink",
-        "posse/hosts: agent_run report",
+        "posse/hosts: agent_run report server",
     ),
     (
         "verbs that hand over, options and tables: every verb is called as users call it",

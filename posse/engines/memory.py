@@ -54,7 +54,7 @@ def run(
     network = plan.network(number)
     stamp = monotonic_ns if plan.clock == "wall" else _no_clock
     sources = of_this_machine(stamp)
-    coordinator = CoordinatorHost(plan, network, number, sources, observe, serial=serial)
+    coordinator = CoordinatorHost(plan, network, number, sources, observe, serial)
     agents = []
     for rank, setup in enumerate(agent_setups(plan, network)):
         carried = msgspec.msgpack.decode(msgspec.msgpack.encode(setup), type=AgentSetup)

@@ -6,23 +6,20 @@ and no randomness but what it is handed; see `posse.hosts.sources`.
 """
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable
 
-from posse import defect
-from posse.arms import Arms
-from posse.arms.shared import SharedArms
 from posse.clocks.conductor import Conductor
 from posse.clocks.run_clock import RunClock, SharedClock, SlotClock, WallClock
-from posse.errors import PosseError, RunFailed
+from posse.errors import RunFailed
 from posse.hosts.agreement import Agreement, Complaints
 from posse.hosts.attendance import Attendance
 from posse.hosts.ending import Ending
-from posse.hosts.endpoint import NEIGHBOURS, Endpoint, unheard
+from posse.hosts.endpoint import Endpoint
 from posse.hosts.report import BadReport, ReportForm
-from posse.hosts.rewards import means_of, references_of, rewards_of
+from posse.hosts.rewards import references_of
+from posse.hosts.server import Server
 from posse.hosts.sources import Chance, Sources
-from posse.hosts.spending import NOT_KEPT, Spending, Task
 from posse.plan import Plan
 from posse.printable import blamed, printable
 from posse.results import field, lab
@@ -30,31 +27,17 @@ from posse.results.assembly import Seen
 from posse.results.record import RunRecord
 from posse.results.standing import Standing
 from posse.results.truth import right
-from posse.systems.context import CoordinatorContext
 from posse.systems.network import Network
 from protocol import control
-from protocol.errors import LocalProtocolError, RemoteProtocolError
+from protocol.errors import RemoteProtocolError
+from protocol.log import Log
 from protocol.machine import (
     COORDINATOR,
-    Broadcast,
-    Dismiss,
     Finish,
     FloatArray,
-    GatheringMachine,
-    Note,
     PeerFinished,
-    Played,
-    Pull,
     Received,
-    Send,
-    ServerEffect,
-    ServerEffects,
-    ServerEvent,
-    ServerMachine,
     Started,
-    Timer,
-    TimerFired,
-    assert_never_effect,
 )
 from protocol.wire import Codec, Header, Message, Plane
 
@@ -62,14 +45,13 @@ _CONTROL = int(Plane.CONTROL)  # an enum's member costs a call to look up, once 
 
 
 class CoordinatorHost:
-    """Runs one run: decodes what agents send, carries out what the server's machine wants.
+    """Runs one run: decodes what agents send, and has the server's machine decide what follows.
 
-    `outbox` holds frames to be carried, as (rank, frame), oldest first. `record` is there when the
-    run is complete. `observe` is called after each frame with this host, for progress. `timer` is
-    when `fire` is to be called, in seconds of the clock that was handed in (infinite: never).
-    `linked` has what agents said of their links, as (rank, neighbour, whether it is up), `left` who
-    ended its own part, as (rank, why); whoever carries frames takes both out, and calls `lose` or
-    ends the run.
+    `outbox` holds frames to be carried, as (rank, frame), oldest first. `log` has what the machine
+    noted; `record` is there when the run is complete. `observe` is called after each frame with
+    this host, for progress. `linked` has what agents said of their links, as (rank, neighbour,
+    whether it is up), `left` who ended its own part, as (rank, why); whoever carries frames takes
+    both out, and calls `lose` or ends the run.
     """
 
     def __init__(
@@ -88,15 +70,10 @@ class CoordinatorHost:
         self.record: RunRecord | None = None
         self.left: list[tuple[int, str]] = []
         self.linked: list[tuple[int, int, bool]] = []
-        self.log: defaultdict[str, list[list[float]]] = defaultdict(list)
-        self.timer = math.inf
-        self._system = plan.system
-        self._agents_hear = plan.system.agent.hears
         self._network = network
         self._observe = observe
         self._field = plan.field
         sources = sources.coarse() if self._field else sources
-        self._wall = sources.clock
         self._resources = sources.resources
         self._resources.begin()
         chance = Chance(sources, self._field, spec.seed, run, COORDINATOR)
@@ -105,11 +82,7 @@ class CoordinatorHost:
             name=COORDINATOR,
             run=run if serial is None else serial,
             peers=range(agents),
-            codec=Codec(
-                (server.hears if server else ())
-                + control.TO_COORDINATOR
-                + (() if self._field else control.TO_LABS_COORDINATOR)
-            ),
+            codec=_codec(plan),
             stamp=sources.stamp,
             outbox=self.outbox,
             per_link=True,
@@ -118,15 +91,12 @@ class CoordinatorHost:
         self._ending = Ending(self._attendance, _report_form(plan, chance), sources.clock)
         self._agreement = Agreement(agents)
         self._complaints = Complaints()
-        self._spending = NOT_KEPT
-        if self._field and plan.system.shares_arms:
-            self._spending = sources.spending(spec.arms, spec.base, COORDINATOR)
-        self._shared = None
-        if plan.system.shares_arms:
-            self._shared = _shared_arms(plan, chance, self._spending)
-        self._clock = _run_clock(plan, self._shared, sources)
+        self._server = None if server is None else Server(plan, network, chance, self)
+        self.log: Log = {} if self._server is None else self._server.log
+        # where a server waits for them they need not say how far they are
+        self._hears_slots = server is None or plan.clock == "slots"
+        self._clock = _run_clock(plan, self._server, sources)
         self._conductor = self._clock if isinstance(self._clock, Conductor) else None
-        self._machine = _machine(plan, network, chance)
 
     # --- what an engine asks ---------------------------------------------------------------------
 
@@ -136,9 +106,9 @@ class CoordinatorHost:
         return self._clock.now
 
     @property
-    def _hears_slots(self) -> bool:
-        """Whether agents say how far they are; where a server waits for them they need not."""
-        return self._machine is None or self.plan.clock == "slots"
+    def timer(self) -> float:
+        """When `fire` is to be called, in seconds of the clock that was handed in."""
+        return math.inf if self._server is None else self._server.timer
 
     @property
     def refused(self) -> Counter[str]:
@@ -152,7 +122,7 @@ class CoordinatorHost:
         The server's machine does where it can. In the field agents say nothing more that matters
         once there is a verdict.
         """
-        server = self._system.server
+        server = self.plan.system.server
         return (server is not None and server.outlives_agents) or (
             self._field and self._ending.verdict is not None
         )
@@ -181,24 +151,22 @@ class CoordinatorHost:
             return self._ending.missing()
         if self._conductor is not None and (waiting := self._conductor.waiting()):
             return waiting
-        if isinstance(self._machine, GatheringMachine) and (missing := self._machine.missing()):
-            return missing
-        return self._attendance.slowest()
+        missing = self._server.missing() if self._server is not None else []
+        return missing or self._attendance.slowest()
 
     # --- what happens ----------------------------------------------------------------------------
 
     def begin(self) -> None:
         """Start the run."""
-        if self._machine is not None:
-            self._tell(Started())
+        if self._server is not None:
+            self._server.tell(Started())
         for rank in range(self._attendance.agents):
-            self._send(rank, control.Begin(self.plan.spec.seed, self.run))
+            self.send(rank, control.Begin(self.plan.spec.seed, self.run))
 
     def fire(self) -> None:
         """The time of `timer` has come."""
-        self.timer = math.inf
-        if self._ending.verdict is None:
-            self._tell(TimerFired())
+        if self._server is not None:
+            self._server.fire()
 
     def lose(self, rank: int, why: str = "lost") -> None:
         """Agent `rank` is gone, or says nothing; only where `outlives_agents`."""
@@ -210,7 +178,7 @@ class CoordinatorHost:
             self._close_if_complete()
         elif rank not in attendance.finished:
             attendance.finished.add(rank)
-            self._tell(PeerFinished(rank))
+            self._gone(rank)
 
     def fall_silent(self) -> bool:
         """Nothing brought the run on for the deadline; whether it ends, or goes on, all the same.
@@ -218,17 +186,16 @@ class CoordinatorHost:
         Whoever is waited for is lost where the run can do without. Where an agent's end would tell
         of its rewards, silence is how a run ends without consensus.
         """
-        late = self.waiting_for()
-        ended = self._ending.verdict is not None
+        late, ended = self.waiting_for(), self._ending.verdict is not None
         if self.outlives_agents and (ended or len(late) < len(self._attendance.present())):
             for rank in late:
                 self.lose(rank, "silent")
             return True
-        if not self._field or self._system.end != "nothing" or self._ending.verdict is not None:
+        if not self._field or self.plan.system.end != "nothing" or ended:
             return False
         for rank in self._attendance.present():
             if self._ending.verdict is None:
-                self._tell(PeerFinished(rank))
+                self._gone(rank)
         return self._ending.verdict is not None
 
     def receive(self, rank: int, frame: bytes) -> bool:
@@ -255,24 +222,21 @@ class CoordinatorHost:
         except RemoteProtocolError as error:
             endpoint.refused[error.reason] += 1
             self._complaints.add("the coordinator", rank, error.reason)
-        if self._conductor is not None:
-            self._advance(self._conductor)
+        conductor = self._conductor
+        if conductor and self._ending.verdict is None and (turn := conductor.next()) is not None:
+            conductor.owes(turn)
+            self.send(turn, control.Advance())
         self._observe(self)
         return moved
 
-    def _advance(self, conductor: Conductor) -> None:
-        if self._ending.verdict is None and (turn := conductor.next()) is not None:
-            conductor.owes(turn)
-            self._send(turn, control.Advance())
-
     def _data(self, rank: int, message: Message, header: Header) -> None:
-        if self._machine is None:
+        if self._server is None:
             raise RemoteProtocolError("out-of-turn", type(message).__name__)
         if self._ending.verdict is not None:
             return
         self._endpoint.arrived(header)
         self._clock.reached(header.now)
-        self._tell(Received(rank, message))
+        self._server.tell(Received(rank, message))
 
     def _control(self, rank: int, message: Message, header: Header, frame: bytes) -> bool:
         """Take a message of the control plane; whether it brought the run on."""
@@ -315,10 +279,14 @@ class CoordinatorHost:
         self._attendance.finish(rank, arm, printable(message.exhausted), self.now)
         if self._ending.verdict is not None:
             return
-        if self._machine is not None:
-            self._tell(PeerFinished(rank), sent_at)
+        self._gone(rank, sent_at)
+
+    def _gone(self, rank: int, now: float | None = None) -> None:
+        """Agent `rank` acts no more."""
+        if self._server is not None:
+            self._server.tell(PeerFinished(rank), now)
         elif self._attendance.all_finished:
-            self._end(Finish("finished"))
+            self.end(Finish("finished"))
 
     def _last_word(
         self, rank: int, message: control.Report | control.Stopped, frame: bytes
@@ -333,94 +301,41 @@ class CoordinatorHost:
             self._endpoint.count(rank, message, frame)
         self._close_if_complete()
 
-    # --- what the machine asks for ---------------------------------------------------------------
+    # --- what the server's machine asks for, see `posse.hosts.server` -----------------------------
 
-    def _tell(self, event: ServerEvent, now: float | None = None) -> None:
-        """Hand an event to the machine, which happened at `now` or just now."""
-        machine = self._machine
-        assert machine is not None
-        try:
-            effects = machine.handle(event, self._clock.now if now is None else now)
-            if effects:
-                self._carry_out(effects)
-        except (RemoteProtocolError, PosseError):
-            raise
-        except Exception as error:
-            raise RunFailed.told(defect.of("the coordinator", error, machine)) from error
-
-    def _carry_out(self, effects: ServerEffects) -> None:  # noqa: PLR0912  one per effect
-        for effect in effects:
-            match effect:
-                case Send(to, message):
-                    if type(message) not in self._agents_hear:
-                        raise unheard(message, NEIGHBOURS, self._agents_hear)
-                    self._send(to, message)
-                case Played(arms, payoffs):
-                    self._arms().played(arms, payoffs)
-                case Pull():
-                    self._pull(effect)
-                case Timer(after):
-                    self.timer = self._wall() / 1e9 + after
-                case Broadcast(message):
-                    if type(message) not in self._agents_hear:
-                        raise unheard(message, NEIGHBOURS, self._agents_hear)
-                    for rank in self._attendance.present():
-                        self._send(rank, message)
-                case Dismiss(agent, reason):
-                    self._attendance.dismissed[agent] = reason
-                    self._endpoint.refused[reason] += 1
-                case Note(row, at):
-                    self._system.results.check(row)
-                    now = self._clock.now if at is None else at
-                    self.log[row.table].append([now, *row.cells()])
-                case Finish():
-                    self._end(effect)
-                case _:
-                    assert_never_effect(effect, self._machine, "the coordinator's", ServerEffect)
-
-    def _arms(self) -> SharedArms:
-        if self._shared is None:
-            raise LocalProtocolError(
-                f"{self._system.name} has no arms that all agents share: each agent pulls its own"
-            )
-        return self._shared
-
-    def _pull(self, order: Pull) -> None:
-        arms = self._arms()
-        if shortage := arms.shortage(order):
-            self._attendance.exhausted[COORDINATOR] = shortage
-            self._end(Finish("exhausted"))
-        else:
-            pulled = arms.pull(order)
-            self._spending.uses(arms.drawn)
-            self._tell(pulled)
-
-    def _send(self, to: int, message: Message) -> None:
+    def send(self, to: int, message: Message) -> None:
+        """See `Serving`."""
         self._endpoint.send(to, message, self._clock.now)
         if self._conductor is not None and message.plane != _CONTROL:
             self._conductor.owes(to)
 
-    # --- the end ---------------------------------------------------------------------------------
+    def send_to_all(self, message: Message) -> None:
+        """See `Serving`."""
+        for rank in self._attendance.present():
+            self.send(rank, message)
 
-    def _end(self, verdict: Finish) -> None:
+    def dismiss(self, agent: int, reason: str) -> None:
+        """See `Serving`."""
+        self._attendance.dismissed[agent] = reason
+        self._endpoint.refused[reason] += 1
+
+    def end(self, verdict: Finish, exhausted: str = "") -> None:
+        """See `Serving`."""
+        if exhausted:
+            self._attendance.exhausted[COORDINATOR] = exhausted
         if self._ending.verdict is None:
             self._ending.decide(verdict)
-            self._spending.end(None)
-            self.timer = math.inf
-            for rank in self._attendance.present():
-                self._send(rank, control.Stop())
+            if self._server is not None:
+                self._server.end()
+            self.send_to_all(control.Stop())
             self._close_if_complete()
 
     def _close_if_complete(self) -> None:
-        verdict = self._ending.verdict
-        if verdict is not None and not self._ending.missing():
-            self.record = _record(self.plan, self.run, self._seen(verdict), self._ending.reports)
-
-    def _seen(self, verdict: Finish) -> Seen:
-        """What is known here of the run, which has ended."""
-        plan = self.plan
+        verdict, plan = self._ending.verdict, self.plan
+        if verdict is None or self._ending.missing():
+            return
         self._endpoint.meter.add(self._resources.links(COORDINATOR))
-        return Seen(
+        seen = Seen(
             clock=plan.clock,
             claim=plan.claim,
             linked=plan.system.wiring is not None,
@@ -434,8 +349,9 @@ class CoordinatorHost:
             delays=self._endpoint.delays,
             elapsed=self._ending.elapsed,
             network=self._network.facts,
-            shared=self._shared,
+            shared=None if self._server is None else self._server.arms,
         )
+        self.record = _record(plan, self.run, seen, self._ending.reports)
 
 
 def _record(plan: Plan, run: int, seen: Seen, reports: dict[int, control.Report]) -> RunRecord:
@@ -449,30 +365,19 @@ def _record(plan: Plan, run: int, seen: Seen, reports: dict[int, control.Report]
     return record
 
 
-def _machine(plan: Plan, network: Network, chance: Chance) -> ServerMachine | None:
-    """The server's, where the system has one; `RunFailed` where it cannot be made."""
+def _codec(plan: Plan) -> Codec:
+    """For what agents may send."""
     server = plan.system.server
-    if server is None:
-        return None
-    context = CoordinatorContext(
-        agents=plan.spec.agents.count,
-        arms=plan.spec.arms.arm_count(),
-        parameters=plan.parameters,
-        variant=plan.spec.variant,
-        knowledge=network.server,
-        generator=chance.generator,
-        field=plan.field,
+    hears = server.hears if server is not None else ()
+    return Codec(
+        hears + control.TO_COORDINATOR + (() if plan.field else control.TO_LABS_COORDINATOR)
     )
-    try:
-        return server.make(context)
-    except Exception as error:
-        raise RunFailed.told(defect.of("the coordinator", error)) from error
 
 
-def _run_clock(plan: Plan, shared: SharedArms | None, sources: Sources) -> RunClock:
+def _run_clock(plan: Plan, server: Server | None, sources: Sources) -> RunClock:
     """The coordinator's clock."""
-    if shared is not None:
-        return SharedClock(shared)
+    if server is not None and server.arms is not None:
+        return SharedClock(server.arms)
     match plan.clock:
         case "virtual":
             return Conductor(plan.spec.agents.count)
@@ -491,31 +396,3 @@ def _report_form(plan: Plan, chance: Chance) -> ReportForm | None:
     if not system.shares_arms:
         references = references_of(spec.arms, agents, system.regret_against, chance)
     return ReportForm(agents, spec.arms.arm_count(), references.keys(), system.results.log)
-
-
-def _shared_arms(plan: Plan, chance: Chance, spending: Spending) -> SharedArms:
-    """The arms that all agents of a run share, and what a run of the field makes them cost."""
-
-    def begin(built: Arms) -> None:
-        if plan.field:
-            spending.begin(_task(plan), built)
-
-    arms, agents, base = plan.spec.arms, plan.spec.agents.count, plan.spec.base
-    table = means_of(arms, agents, chance)
-    means = None if table is None else table[0]
-    rewards = rewards_of(arms, agents, base, chance, begin)
-    return SharedArms(rewards, agents, arms.arm_count(), means)
-
-
-def _task(plan: Plan) -> Task:
-    """What the rewards that a coordinator keeps are used for."""
-    spec = plan.spec
-    return Task(
-        system=spec.system,
-        variant=spec.variant,
-        parameters=spec.parameters,
-        agents=spec.agents.count,
-        rank=COORDINATOR,
-        claim=plan.claim,
-        privacy=spec.privacy,
-    )

@@ -1,0 +1,207 @@
+"""The server of one run: its machine, what that asks for, and the arms that all may share."""
+
+import math
+from collections import defaultdict
+from typing import Protocol
+
+from posse import defect
+from posse.arms.base import Arms
+from posse.arms.shared import SharedArms
+from posse.errors import PosseError, RunFailed
+from posse.hosts.endpoint import NEIGHBOURS, unheard
+from posse.hosts.rewards import means_of, rewards_of
+from posse.hosts.sources import Chance
+from posse.hosts.spending import NOT_KEPT, Spending, Task
+from posse.plan import Plan
+from posse.systems.context import CoordinatorContext
+from posse.systems.network import Network
+from protocol.errors import LocalProtocolError, RemoteProtocolError
+from protocol.machine import (
+    COORDINATOR,
+    Broadcast,
+    Dismiss,
+    Finish,
+    GatheringMachine,
+    Note,
+    Played,
+    Pull,
+    Send,
+    ServerEffect,
+    ServerEffects,
+    ServerEvent,
+    ServerMachine,
+    Timer,
+    TimerFired,
+    assert_never_effect,
+)
+from protocol.wire import Message
+
+
+class Serving(Protocol):
+    """What a server needs of the run that it serves."""
+
+    @property
+    def now(self) -> float:
+        """The time, in the unit of the run's clock."""
+        ...
+
+    def send(self, to: int, message: Message) -> None:
+        """Send an agent a message."""
+        ...
+
+    def send_to_all(self, message: Message) -> None:
+        """Send every agent that takes part a message."""
+        ...
+
+    def dismiss(self, agent: int, reason: str) -> None:
+        """Go on without this agent, for the fault that `reason` names."""
+        ...
+
+    def end(self, verdict: Finish, exhausted: str = "") -> None:
+        """The run is over; `exhausted` says whether that is because shared arms ran out."""
+        ...
+
+
+class Server:
+    """Carries out what the server's machine asks for.
+
+    `log` has what it noted; `timer` is when `fire` is to be called, in seconds of the clock that
+    was handed in (infinite: never). `arms` are those that all agents share, if they do.
+    """
+
+    def __init__(self, plan: Plan, network: Network, chance: Chance, run: Serving) -> None:
+        self.log: defaultdict[str, list[list[float]]] = defaultdict(list)
+        self.timer = math.inf
+        self.arms: SharedArms | None = None
+        self._over = False
+        self._run = run
+        self._system = plan.system
+        self._agents_hear = plan.system.agent.hears
+        self._wall = chance.sources.clock
+        self._spending = NOT_KEPT
+        if plan.system.shares_arms:
+            if plan.field:
+                spec = plan.spec
+                self._spending = chance.sources.spending(spec.arms, spec.base, COORDINATOR)
+            self.arms = _shared_arms(plan, chance, self._spending)
+        self._machine = _machine(plan, network, chance)
+
+    def missing(self) -> list[int]:
+        """The agents without whose message the machine does not go on, if it says so."""
+        return self._machine.missing() if isinstance(self._machine, GatheringMachine) else []
+
+    def fire(self) -> None:
+        """The time of `timer` has come."""
+        self.timer = math.inf
+        if not self._over:
+            self.tell(TimerFired())
+
+    def end(self) -> None:
+        """There is a verdict."""
+        self._over = True
+        self.timer = math.inf
+        self._spending.end(None)
+
+    def tell(self, event: ServerEvent, now: float | None = None) -> None:
+        """Hand an event to the machine, which happened at `now` or just now."""
+        try:
+            effects = self._machine.handle(event, self._run.now if now is None else now)
+            if effects:
+                self._carry_out(effects)
+        except (RemoteProtocolError, PosseError):
+            raise
+        except Exception as error:
+            raise RunFailed.told(defect.of("the coordinator", error, self._machine)) from error
+
+    def _carry_out(self, effects: ServerEffects) -> None:
+        run = self._run
+        for effect in effects:
+            match effect:
+                case Send(to, message):
+                    self._check_heard(message)
+                    run.send(to, message)
+                case Played(arms, payoffs):
+                    self._arms().played(arms, payoffs)
+                case Pull():
+                    self._pull(effect)
+                case Timer(after):
+                    self.timer = self._wall() / 1e9 + after
+                case Broadcast(message):
+                    self._check_heard(message)
+                    run.send_to_all(message)
+                case Dismiss(agent, reason):
+                    run.dismiss(agent, reason)
+                case Note(row, at):
+                    self._system.results.check(row)
+                    self.log[row.table].append([run.now if at is None else at, *row.cells()])
+                case Finish():
+                    run.end(effect)
+                case _:
+                    assert_never_effect(effect, self._machine, "the coordinator's", ServerEffect)
+
+    def _check_heard(self, message: Message) -> None:
+        if type(message) not in self._agents_hear:
+            raise unheard(message, NEIGHBOURS, self._agents_hear)
+
+    def _arms(self) -> SharedArms:
+        if self.arms is None:
+            raise LocalProtocolError(
+                f"{self._system.name} has no arms that all agents share: each agent pulls its own"
+            )
+        return self.arms
+
+    def _pull(self, order: Pull) -> None:
+        arms = self._arms()
+        if shortage := arms.shortage(order):
+            self._run.end(Finish("exhausted"), shortage)
+        else:
+            pulled = arms.pull(order)
+            self._spending.uses(arms.drawn)
+            self.tell(pulled)
+
+
+def _machine(plan: Plan, network: Network, chance: Chance) -> ServerMachine:
+    """`RunFailed` where it cannot be made."""
+    server = plan.system.server
+    assert server is not None
+    context = CoordinatorContext(
+        agents=plan.spec.agents.count,
+        arms=plan.spec.arms.arm_count(),
+        parameters=plan.parameters,
+        variant=plan.spec.variant,
+        knowledge=network.server,
+        generator=chance.generator,
+        field=plan.field,
+    )
+    try:
+        return server.make(context)
+    except Exception as error:
+        raise RunFailed.told(defect.of("the coordinator", error)) from error
+
+
+def _shared_arms(plan: Plan, chance: Chance, spending: Spending) -> SharedArms:
+    """The arms that all agents of a run share, and what a run of the field makes them cost."""
+
+    def begin(built: Arms) -> None:
+        if plan.field:
+            spending.begin(_task(plan), built)
+
+    arms, agents, base = plan.spec.arms, plan.spec.agents.count, plan.spec.base
+    table = means_of(arms, agents, chance)
+    means = None if table is None else table[0]
+    rewards = rewards_of(arms, agents, base, chance, begin)
+    return SharedArms(rewards, agents, arms.arm_count(), means)
+
+
+def _task(plan: Plan) -> Task:
+    """What the rewards that a coordinator keeps are used for."""
+    spec = plan.spec
+    return Task(
+        system=spec.system,
+        variant=spec.variant,
+        parameters=spec.parameters,
+        agents=spec.agents.count,
+        rank=COORDINATOR,
+        claim=plan.claim,
+        privacy=spec.privacy,
+    )
