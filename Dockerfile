@@ -1,19 +1,22 @@
 # One image for coordinator and agents.
-# Another base: docker build --build-arg BASE_IMAGE=... .
-# Other extras: docker build --build-arg EXTRAS=field,metrics,report .
+# Another base: docker build --build-arg BASE_IMAGE=... . From a registry name it by its digest:
+# BASE_IMAGE=python:3.12-slim@sha256:… (docker buildx imagetools inspect python:3.12-slim says which).
+# What is installed is requirements/image.lock, by its hashes; with other extras: make lock.
 ARG BASE_IMAGE=python:3.12-slim
 FROM ${BASE_IMAGE}
-ARG EXTRAS=field,metrics
 
 WORKDIR /opt/posse
 COPY pyproject.toml README.md LICENSE ./
+COPY requirements/image.lock requirements/
 COPY posse posse
 COPY agent agent
 COPY coordinator coordinator
 COPY topologies topologies
 COPY protocol protocol
 RUN python -m venv /opt/venv \
- && /opt/venv/bin/pip install --no-cache-dir --disable-pip-version-check ".[${EXTRAS}]" \
+ && export PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 \
+ && /opt/venv/bin/pip install --require-hashes -r requirements/image.lock \
+ && /opt/venv/bin/pip install --no-deps --no-build-isolation . \
  && /opt/venv/bin/pip uninstall --yes --quiet --disable-pip-version-check setuptools pip \
  && find /opt/venv -depth -type d -name tests -exec rm -rf {} + \
  && rm -rf /opt/posse/build \

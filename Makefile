@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 # modules are compiled when they are first imported: half of a fresh environment's time
 PIP    := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: demo example test test-all check fuzz format docs bench clean
+.PHONY: demo example test test-all check fuzz format docs bench lock clean
 
 demo: $(VENV)/run
 	$(BIN)/posse run examples/first_ride.toml --out runs/demo
@@ -47,15 +47,27 @@ bench: $(VENV)/dev
 clean:
 	rm -rf $(VENV) build *.egg-info
 
-$(VENV)/run: pyproject.toml
+# what is installed is in requirements/, by version and hash; posse itself from here
+$(VENV)/run: requirements/run.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) -e ".[report]"
+	$(PIP) --require-hashes -r $<
+	$(PIP) --no-deps --no-build-isolation -e .
 	touch $@
 
-$(VENV)/dev: pyproject.toml $(VENV)/run
-	$(PIP) -e ".[dev,examples,report]"
+$(VENV)/dev: requirements/dev.lock $(VENV)/run
+	$(PIP) --require-hashes -r $<
 	touch $@
 
-$(VENV)/docs: pyproject.toml $(VENV)/run
-	$(PIP) -e ".[docs]"
+$(VENV)/docs: requirements/docs.lock $(VENV)/run
+	$(PIP) --require-hashes -r $<
 	touch $@
+
+LOCK = uv pip compile --quiet --universal --generate-hashes --upgrade --python-version 3.11 \
+	--custom-compile-command "make lock" pyproject.toml requirements/build.in
+
+# needs uv; afterwards: make test-all
+lock:
+	$(LOCK) --extra report -o requirements/run.lock
+	$(LOCK) --extra dev --extra examples --extra report -o requirements/dev.lock
+	$(LOCK) --extra docs -o requirements/docs.lock
+	$(LOCK) --extra field --extra metrics -o requirements/image.lock

@@ -270,7 +270,7 @@ def test_the_compose_file_gives_each_agent_its_own_volumes() -> None:
         if name != "setup"
     }
     own = {f"agent-{rank}": {f"agent-{rank}", f"data-{rank}"} for rank in range(8)}
-    assert mounted == own | {"coordinator": {"coordinator"}}
+    assert mounted == own | {"coordinator": {"coordinator", "runs"}}
     assert compose["volumes"].keys() == set().union(*mounted.values())
     (command,) = {services[f"agent-{rank}"]["command"] for rank in range(8)}
     assert command.endswith("--run /etc/posse/run.toml --data /data/rewards.csv")

@@ -1,0 +1,74 @@
+"""What the shipped files let a container do: no more than it needs."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+KUBERNETES = ROOT / "deploy/kubernetes"
+SERVICES: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())[
+    "services"
+]
+
+
+def manifests() -> list[dict[str, Any]]:
+    resources = yaml.safe_load((KUBERNETES / "kustomization.yaml").read_text())["resources"]
+    return [
+        document
+        for name in (*resources, "agent.yaml")
+        for document in yaml.safe_load_all((KUBERNETES / name).read_text())
+    ]
+
+
+JOBS = [manifest for manifest in manifests() if manifest["kind"] == "Job"]
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_service_writes_only_its_volumes_and_gains_no_right(name: str) -> None:
+    service = SERVICES[name]
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert service["deploy"]["restart_policy"] == {"condition": "none"}
+
+
+def test_the_coordinator_says_whether_it_is_well() -> None:
+    assert SERVICES["coordinator"]["healthcheck"]["test"][1:3] == ["posse", "status"]
+
+
+@pytest.mark.parametrize("job", JOBS, ids=lambda job: job["metadata"]["name"])
+def test_a_pod_writes_only_its_volumes_gains_no_right_and_is_not_started_again(
+    job: dict[str, Any],
+) -> None:
+    assert job["spec"]["backoffLimit"] == 0
+    pod = job["spec"]["template"]["spec"]
+    assert pod["restartPolicy"] == "Never"
+    assert pod["automountServiceAccountToken"] is False
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    for container in (*pod.get("initContainers", ()), *pod["containers"]):
+        assert container["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }
+        mounted = {mount["name"] for mount in container["volumeMounts"]}
+        assert mounted <= {volume["name"] for volume in pod["volumes"]}
+
+
+def test_nobody_reaches_a_pod_but_who_must() -> None:
+    policies = {
+        m["metadata"]["name"]: m["spec"] for m in manifests() if m["kind"] == "NetworkPolicy"
+    }
+    nobody = policies["posse-nobody-else"]
+    assert nobody["podSelector"] == {}
+    assert nobody["policyTypes"] == ["Ingress", "Egress"]
+    assert "ingress" not in nobody
+    joins, metrics = policies["posse-coordinator"]["ingress"]
+    assert joins["from"] == [{"podSelector": {"matchLabels": {"app": "posse-agent"}}}]
+    assert [port["port"] for port in joins["ports"]] == [7000]
+    assert [port["port"] for port in metrics["ports"]] == [9100]
+    apps = {job["spec"]["template"]["metadata"]["labels"]["app"] for job in JOBS}
+    assert apps == {"posse-agent", "posse-coordinator"}
