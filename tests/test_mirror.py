@@ -44,7 +44,7 @@ ELSEWHERE = [
     (
         "parts of a page, which is read as a whole",
         "tests/report/test_report.py",
-        "posse/report: delay differ drawing found graph network page privacy regret run_page",
+        "posse/report: delay differ drawing found network page privacy regret run_page",
         "posse/report: several theory traffic",
         "posse/results: notebook",
     ),

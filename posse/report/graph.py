@@ -92,7 +92,8 @@ def _component(graph: nx.Graph) -> dict[int, Any]:
     nodes, links = len(graph), graph.number_of_edges()
     degrees = {degree for _, degree in graph.degree()}
     if nodes < 3 or degrees == {2} or 2 * links >= 0.8 * nodes * (nodes - 1):
-        return dict(nx.circular_layout(graph))
+        # along its links, so that a ring is one whatever its ranks are
+        return dict(nx.circular_layout(list(nx.dfs_preorder_nodes(graph))))
     if nodes <= _SMALL:
         return dict(nx.kamada_kawai_layout(graph))
     return dict(nx.spring_layout(graph, seed=1, iterations=60, k=1.6 / math.sqrt(nodes)))
