@@ -7,6 +7,7 @@
 `HdpAgent`        HDP-MAB: means travel to the sink, sinks send to the server, which decides
 """
 
+import math
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -74,8 +75,8 @@ class Exchange(Protocol):
         """Whether the round has no further slot."""
         ...
 
-    def begin(self, round_: int, row: FloatArray) -> None:
-        """A round begins with this agent's own means."""
+    def begin(self, round_: int, row: FloatArray, margin: float = math.inf) -> None:
+        """A round begins with this agent's own means; others' lie so far outside [0, 1] at most."""
         ...
 
     def open(self) -> AgentEffects:
@@ -96,7 +97,8 @@ class Eliminator:
     travel it pulls the arm of its own largest ȳ (a raw mean would leak through its pulls); those
     rewards are discarded. Arms are pulled in turn, so that a horizon inside a round cuts all alike.
 
-    `t` counts the slots that were used or ordered, from 0.
+    `t` counts the slots that were used or ordered, from 0. `plausible`: rewards lie in [0, 1], so
+    that means far outside are refused.
     """
 
     arms: int
@@ -114,6 +116,7 @@ class Eliminator:
     stage: Literal["explore", "delay", "wait", "tail"] = "wait"
     answer: int | None = None
     tail: list[Pull] = field(default_factory=list)
+    plausible: bool = False
 
     def handle(self, event: AgentEvent, now: float) -> AgentEffects:
         """See `protocol.machine.AgentMachine`."""
@@ -170,7 +173,9 @@ class Eliminator:
             if self.t + delay > self.schedule.horizon:
                 assert self.answer is not None
                 return self._play(self.answer)
-        exchange.begin(self.round, self._row())
+        before = self.observed - self.new
+        margin = self.schedule.margin(self.round, before, self.observed)
+        exchange.begin(self.round, self._row(), margin if self.plausible else math.inf)
         if exchange.over:
             return self._shared()
         first = self._open() if self.t_delay == "diameter-1" else self._delay()

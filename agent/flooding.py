@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from protocol.cooperative import Bundle
 from protocol.errors import RemoteProtocolError
+from protocol.signing import SIGNATURE_BYTES, Signer
 
 Records = NDArray[np.void]
 Mask = NDArray[np.bool_]
@@ -33,6 +34,9 @@ class Flood:
     `passed[i M + m]` is the same for what neighbour i sent: an honest one sends each message of m
     once, in the order in which they were created. `arrivals[d]` counts the new messages that came
     over d hops, and `delays[d]` adds up the slots that they were under way.
+
+    With a `signer` each message ends with its origin's signature of all of it but its life, which
+    changes with every hop. Whoever passes it on can then keep it back and change nothing.
     """
 
     rank: int
@@ -40,6 +44,7 @@ class Flood:
     neighbours: tuple[int, ...]
     gamma: int
     record: np.dtype[np.void]
+    signer: Signer | None = None
     slot: int = 0
     duplicates: int = 0
     refused: Counter[str] = field(default_factory=Counter)
@@ -57,6 +62,8 @@ class Flood:
     ranks: IntArray = field(init=False)
 
     def __post_init__(self) -> None:
+        if self.signer is not None:
+            self.record = np.dtype([*self.record.descr, ("signature", f"V{SIGNATURE_BYTES}")])
         self.neighbours = tuple(sorted(self.neighbours)) if self.gamma else ()
         self.place = {rank: i for i, rank in enumerate(self.neighbours)}
         self.ranks = np.array(self.neighbours, dtype=np.int64)
@@ -83,7 +90,11 @@ class Flood:
         own["created"] = self.slot
         own["life"] = self.gamma
         self.latest[self.rank] = self.slot
-        return Bundle(self.slot, own.tobytes() + self.relayed.tobytes())
+        items = own.tobytes()
+        if self.signer is not None:
+            own["life"] = 0
+            items += self.signer.sign(b"bundle", own.tobytes())
+        return Bundle(self.slot, items + self.relayed.tobytes())
 
     def take(self, sender: int, bundle: Bundle) -> None:
         """A bundle of this slot, or of the next from a neighbour that is ahead."""
@@ -119,6 +130,11 @@ class Flood:
         link = sender * self.agents + origin
         bad = self._refuse(self._faults(records, sender, origin, created, link), len(records))
         bad = self._refuse(faults(records), len(records), bad)
+        if self.signer is not None and len(records):
+            unread = created > self.latest[origin]
+            unread &= True if bad is None else ~bad
+            forged = self._forged(self.signer, records, origin, unread)
+            bad = self._refuse([("bad-signature", forged)], len(records), bad)
         if bad is not None:
             good = ~bad
             records, origin = records[good], origin[good]
@@ -139,6 +155,22 @@ class Flood:
             self.relayed = records[records["life"] > 1]
             self.relayed["life"] -= 1
         return records
+
+    @staticmethod
+    def _forged(signer: Signer, records: Records, origin: IntArray, unread: Mask) -> Mask:
+        """Which of the unread records their origins did not sign; each message is checked once."""
+        unsealed = records.copy()
+        unsealed["life"] = 0
+        forged = np.zeros(len(records), dtype=bool)
+        known: dict[bytes, bool] = {}
+        for place in np.flatnonzero(unread).tolist():
+            said = unsealed[place].tobytes()
+            if said not in known:
+                known[said] = not signer.signed(
+                    int(origin[place]), b"bundle", said[:-SIGNATURE_BYTES], said[-SIGNATURE_BYTES:]
+                )
+            forged[place] = known[said]
+        return forged
 
     def _senders(self, lengths: list[int]) -> IntArray:
         """The place of each record's sender among the neighbours; often as in the slot before."""

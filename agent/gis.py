@@ -7,14 +7,16 @@ everybody has everybody's. Whoever has nothing to say in a stage says so on the 
 complete, so that the order in which neighbours' messages arrive changes nothing.
 """
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from agent.signed import SignedRows
 from protocol.errors import RemoteProtocolError
-from protocol.federated import Adv, Data, Quiet, Req, unpack_rows
+from protocol.federated import Adv, Data, Quiet, Req
 from protocol.machine import AgentEffect, AgentEffects, FloatArray, Received, Send
-from protocol.wire import Message, pack_floats
+from protocol.wire import Message
 
 Origins = tuple[int, ...]
 
@@ -50,6 +52,7 @@ class Gis:
     asked: dict[int, Origins] = field(default_factory=dict)
     wanted: dict[int, Origins] = field(default_factory=dict)
     data: dict[int, FloatArray] = field(default_factory=dict)
+    signed: SignedRows = field(default_factory=SignedRows)
 
     def __post_init__(self) -> None:
         self.slot = self.diameter
@@ -69,11 +72,12 @@ class Gis:
         """See `Exchange.over`."""
         return self.slot == self.diameter
 
-    def begin(self, round_: int, row: FloatArray) -> None:
+    def begin(self, round_: int, row: FloatArray, margin: float = math.inf) -> None:
         """See `Exchange.begin`."""
         self.round, self.slot, self.links = round_, 0, 0
         self.rows = np.zeros((self.agents, len(row)))
         self.rows[self.rank] = row
+        self.signed.begin(self.rank, round_, row, margin)
         self.has = {self.rank}
         self.fresh = (self.rank,)
         self.said = {j: set() for j in self.neighbours}
@@ -141,7 +145,7 @@ class Gis:
             raise RemoteProtocolError("unasked", f"data of round, slot {at}")
         if sender in self.data:
             raise RemoteProtocolError("duplicate", "the same data twice")
-        self.data[sender] = unpack_rows(means, len(origins), self.rows.shape[1])
+        self.data[sender] = self.signed.unpack(means, origins, self.rows.shape[1])
 
     def _advance(self) -> AgentEffects:
         effects: list[AgentEffect] = []
@@ -173,7 +177,7 @@ class Gis:
     def _deliver(self) -> AgentEffects:
         """Stage DATA: what was asked for."""
         return [
-            Send(j, Data(self.round, self.slot, asked, pack_floats(self.rows[list(asked)])))
+            Send(j, Data(self.round, self.slot, asked, self.signed.pack(self.rows, asked)))
             for j, asked in sorted(self.asked.items())
             if asked
         ]

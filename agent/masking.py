@@ -38,7 +38,8 @@ from numpy.typing import NDArray
 from protocol.anonymous import schedule_length
 from protocol.errors import RemoteProtocolError
 from protocol.keystream import keystream, keystream_bytes, keystreams
-from protocol.masking import Words
+from protocol.masking import Words, check_key
+from protocol.signing import Signer
 
 _SEAL_NONCE = struct.Struct("<QI")
 
@@ -62,13 +63,15 @@ def _derive(secret: bytes, info: bytes) -> bytes:
 class SumMasker:
     """Agent `rank`'s keys and the rounds that it has taken part in.
 
-    `group_size` is the fewest agents that a sum may cover. `keys` are the public keys by rank,
+    `group_size` is the fewest agents that a sum may cover. `signer` knows by which keys the others
+    sign, where they do. `keys` are the public keys by rank,
     `seeds` what it agreed on with those it has met: 32 bytes for masks and 32 for sealed reports.
     """
 
     rank: int
     group_size: int
     private: bytes
+    signer: Signer | None = None
     keys: dict[int, bytes] = field(default_factory=dict)
     seeds: dict[int, bytes] = field(default_factory=dict)
     last: int = -1
@@ -81,14 +84,19 @@ class SumMasker:
 
     @property
     def public(self) -> bytes:
-        """The agent's own public key."""
-        return public_key(self.private)
+        """The agent's own public key, signed if agents sign."""
+        key = public_key(self.private)
+        return key if self.signer is None else key + self.signer.sign(b"masking key", key)
 
     def meet(self, keys: dict[int, bytes]) -> None:
-        """Take everybody's public keys, by rank, or raise RemoteProtocolError."""
+        """Take everybody's public keys, by rank, or raise RemoteProtocolError.
+
+        They come by way of the coordinator. With a `signer` one that it replaced is found out;
+        without it is trusted not to.
+        """
         if keys.get(self.rank) != self.public:
             raise RemoteProtocolError("wrong-keys", "our own public key is not among them")
-        self.keys = keys
+        self.keys = {rank: check_key(rank, word, self.signer) for rank, word in keys.items()}
 
     def smallest_sum(self, group: tuple[int, ...]) -> int:
         """How many agents the smallest sum over such a group covers."""

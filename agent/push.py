@@ -4,15 +4,16 @@
 `Gossip`    in every slot one random neighbour gets what it is not known to have
 """
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from agent.gis import Origins, check_origins
+from agent.signed import SignedRows
 from protocol.errors import RemoteProtocolError
-from protocol.federated import Data, Quiet, unpack_rows
+from protocol.federated import Data, Quiet
 from protocol.machine import AgentEffect, AgentEffects, FloatArray, Received, Refuse, Send
-from protocol.wire import pack_floats
 
 
 @dataclass(slots=True)
@@ -38,6 +39,7 @@ class Flooding:
     ended: dict[int, Quiet | None] = field(default_factory=dict)
     early: list[Received] = field(default_factory=list)
     sent: set[int] = field(default_factory=set)
+    signed: SignedRows = field(default_factory=SignedRows)
 
     @property
     def slots(self) -> int | None:
@@ -49,11 +51,12 @@ class Flooding:
         """See `Exchange.over`."""
         return self.slot in (-1, self.diameter)
 
-    def begin(self, round_: int, row: FloatArray) -> None:
+    def begin(self, round_: int, row: FloatArray, margin: float = math.inf) -> None:
         """See `Exchange.begin`."""
         self.round, self.slot, self.links = round_, 0, 0
         self.rows = np.zeros((self.agents, len(row)))
         self.rows[self.rank] = row
+        self.signed.begin(self.rank, round_, row, margin)
         self.has = {self.rank}
         self.fresh = (self.rank,)
 
@@ -94,7 +97,7 @@ class Flooding:
         at = (self.round, self.slot)
         if not self.fresh:
             return [Send(j, Quiet(*at, "push")) for j in self.neighbours]
-        data = Data(*at, self.fresh, pack_floats(self.rows[list(self.fresh)]))
+        data = Data(*at, self.fresh, self.signed.pack(self.rows, self.fresh))
         self.sent = set(self.neighbours)
         return [Send(j, data) for j in self.neighbours]
 
@@ -112,7 +115,7 @@ class Flooding:
         check_origins(message.origins, self.agents)
         if message.slot == 1 and message.origins != (sender,):
             raise RemoteProtocolError("not-held", "in its first slot an agent has its own means")
-        rows = unpack_rows(message.means, len(message.origins), self.rows.shape[1])
+        rows = self.signed.unpack(message.means, message.origins, self.rows.shape[1])
         known = [index for index, origin in enumerate(message.origins) if origin in self.has]
         if (rows[known] != self.rows[[message.origins[index] for index in known]]).any():
             raise RemoteProtocolError("conflict", "other means than those that came before")
@@ -125,7 +128,7 @@ class Flooding:
         )
         fresh: set[int] = set()
         for _, message in sorted(self.data.items()):
-            rows = unpack_rows(message.means, len(message.origins), self.rows.shape[1])
+            rows = self.signed.numbers(message.means, message.origins, self.rows.shape[1])
             for origin, row in zip(message.origins, rows, strict=True):
                 if origin not in self.has:
                     self.rows[origin] = row
@@ -165,9 +168,9 @@ class Gossip(Flooding):
         complete = len(self.full) == self.agents
         return self.slot == -1 or (complete and self.slot == self.since + self.diameter)
 
-    def begin(self, round_: int, row: FloatArray) -> None:
+    def begin(self, round_: int, row: FloatArray, margin: float = math.inf) -> None:
         """See `Exchange.begin`."""
-        Flooding.begin(self, round_, row)
+        Flooding.begin(self, round_, row, margin)
         self.full = {self.rank} if self.agents == 1 else set()
         self.since = 0
         self.known = {j: set() for j in self.neighbours}
@@ -180,7 +183,7 @@ class Gossip(Flooding):
         if news:
             self.known[chosen].update(news)
             self.sent = {chosen}
-            effects.append(Send(chosen, Data(*at, news, pack_floats(self.rows[list(news)]))))
+            effects.append(Send(chosen, Data(*at, news, self.signed.pack(self.rows, news))))
         bits = np.zeros(self.agents, dtype=np.uint8)
         bits[list(self.full)] = 1
         quiet = Quiet(*at, "push", np.packbits(bits).tobytes(), self.since)

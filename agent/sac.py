@@ -5,15 +5,16 @@ hop, the neighbours for which it is the next hop, and how many slots each of the
 send, so that no message is needed to say that nothing comes.
 """
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from agent.gis import check_origins
+from agent.signed import SignedRows
 from protocol.errors import RemoteProtocolError
-from protocol.federated import Hop, unpack_rows
+from protocol.federated import Hop
 from protocol.machine import AgentEffect, AgentEffects, FloatArray, Received, Refuse, Send
-from protocol.wire import pack_floats
 
 
 @dataclass(slots=True)
@@ -39,6 +40,7 @@ class Relay:
     carried: list[int] = field(default_factory=list)
     arrived: dict[int, tuple[int, ...]] = field(default_factory=dict)
     ahead: dict[tuple[int, int, int], Received] = field(default_factory=dict)
+    signed: SignedRows = field(default_factory=SignedRows)
 
     @property
     def slots(self) -> int | None:
@@ -50,11 +52,12 @@ class Relay:
         """See `Exchange.over`."""
         return self.slot in (-1, self.total)
 
-    def begin(self, round_: int, row: FloatArray) -> None:
+    def begin(self, round_: int, row: FloatArray, margin: float = math.inf) -> None:
         """See `Exchange.begin`."""
         self.round, self.slot, self.links = round_, 0, 0
         self.rows = np.zeros((self.agents, len(row)))
         self.rows[self.rank] = row
+        self.signed.begin(self.rank, round_, row, margin)
         self.has = {self.rank}
         self.carried = [self.rank]
 
@@ -65,9 +68,8 @@ class Relay:
         self.arrived = {}
         effects: list[AgentEffect] = []
         if self.towards is not None and self.carried:
-            hop = Hop(
-                self.round, self.slot, tuple(self.carried), pack_floats(self.rows[self.carried])
-            )
+            carried = tuple(self.carried)
+            hop = Hop(self.round, self.slot, carried, self.signed.pack(self.rows, carried))
             # the paper counts one link for every mean and hop, however they are bundled
             self.links += len(self.carried)
             effects.append(Send(self.towards, hop))
@@ -112,7 +114,7 @@ class Relay:
             raise RemoteProtocolError("not-held", "in its first slot an agent has its own means")
         if not self.has.isdisjoint(hop.origins):
             raise RemoteProtocolError("not-new", "the same means twice")
-        rows = unpack_rows(hop.means, len(hop.origins), self.rows.shape[1])
+        rows = self.signed.unpack(hop.means, hop.origins, self.rows.shape[1])
         self.rows[list(hop.origins)] = rows
         self.has.update(hop.origins)
         self.arrived[event.sender] = hop.origins

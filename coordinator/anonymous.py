@@ -44,7 +44,8 @@ from protocol.machine import (
     ServerEvent,
     Started,
 )
-from protocol.masking import Keys, Masked, PublicKey, Unmask, Unmasked, unpack_words
+from protocol.masking import Keys, Masked, PublicKey, Unmask, Unmasked, check_key, unpack_words
+from protocol.signing import Signer
 from protocol.wire import Message
 
 
@@ -70,6 +71,7 @@ class AnonymousServer:
     left: int = 0
     number: int = 0
     keys: dict[int, bytes] = field(default_factory=dict)
+    signer: Signer | None = None
     active: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=bool))
     planned: deque[Assignment] = field(default_factory=deque)
     current: Round | None = None
@@ -90,6 +92,7 @@ class AnonymousServer:
             case Received(sender, PublicKey(key)):
                 if sender in self.keys or not self.active[sender]:
                     raise RemoteProtocolError("duplicate-key", f"agent {sender}")
+                check_key(sender, key, self.signer)
                 self.keys[sender] = key
                 return self._begin()
             case Received(sender, message):

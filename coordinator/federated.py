@@ -9,7 +9,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from protocol.errors import RemoteProtocolError
-from protocol.federated import Active, Means, RoundRow, Schedule, SinkMeans, survivors
+from protocol.federated import (
+    Active,
+    Means,
+    RoundRow,
+    Schedule,
+    SinkMeans,
+    check_plausible,
+    survivors,
+)
 from protocol.machine import (
     Broadcast,
     Finish,
@@ -31,6 +39,7 @@ class _Server:
     """Collects one message per round from each of `asked`, then decides.
 
     When all agents have reached the horizon the answer is the best of the last average.
+    `plausible`: rewards lie in [0, 1], so that means far outside are refused.
     """
 
     arms: int
@@ -43,6 +52,7 @@ class _Server:
     best: int | None = None
     means: dict[int, FloatArray] = field(default_factory=dict)
     done: set[int] = field(default_factory=set)
+    plausible: bool = False
 
     def handle(self, event: ServerEvent, now: float) -> ServerEffects:
         """See `protocol.machine.ServerMachine`."""
@@ -81,7 +91,11 @@ class _Server:
             raise RemoteProtocolError("unasked", f"agent {sender} was not asked")
         if sender in self.means:
             raise RemoteProtocolError("duplicate", f"agent {sender} sent its means twice")
-        self.means[sender] = unpack_floats(data, len(self.active))
+        means = unpack_floats(data, len(self.active))
+        if self.plausible:
+            observed = self.schedule.observations(self.round, len(self.active), self.observed)
+            check_plausible(means, self.schedule.margin(self.round, self.observed, observed))
+        self.means[sender] = means
         return [] if self.missing() else self._decide()
 
     def _decide(self) -> ServerEffects:

@@ -8,8 +8,18 @@ from coordinator.federated import CdpServer
 from protocol.errors import RemoteProtocolError
 from protocol.keystream import keystream
 from protocol.machine import Broadcast, FloatArray, Received, ServerEffects, ServerEvent
-from protocol.masking import Keys, Masked, PublicKey, Unmask, Unmasked, Words, unpack_words
+from protocol.masking import (
+    Keys,
+    Masked,
+    PublicKey,
+    Unmask,
+    Unmasked,
+    Words,
+    check_key,
+    unpack_words,
+)
 from protocol.shared import SharedNoise
+from protocol.signing import Signer
 
 
 @dataclass(slots=True, kw_only=True)
@@ -21,6 +31,7 @@ class SharedNoiseServer(CdpServer):
     """
 
     shared: SharedNoise
+    signer: Signer | None = None
     keys: dict[int, bytes] = field(default_factory=dict)
     reports: dict[int, Words] = field(default_factory=dict)
     seeds: dict[int, bytes] = field(default_factory=dict)
@@ -56,6 +67,7 @@ class SharedNoiseServer(CdpServer):
     def _meet(self, sender: int, key: bytes) -> ServerEffects:
         if sender in self.keys:
             raise RemoteProtocolError("duplicate-key", f"agent {sender}")
+        check_key(sender, key, self.signer)
         self.keys[sender] = key
         return [Broadcast(Keys(self.keys))] if len(self.keys) == self.agents else []
 

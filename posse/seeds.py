@@ -16,6 +16,7 @@ class Purpose(IntEnum):
     INSTANCE = 5
     GRAPH = 6
     PROTOCOL = 7
+    SIGNATURE = 8
 
 
 def generator(seed: int, run: int, rank: int, purpose: Purpose) -> np.random.Generator:

@@ -17,6 +17,7 @@ from msgspec import Meta
 from protocol.errors import RemoteProtocolError
 from protocol.log import Row
 from protocol.machine import FloatArray, Parameters
+from protocol.privacy import FARTHEST
 from protocol.wire import Message, Plane
 
 Variant = Literal["corrected", "printed"]
@@ -188,6 +189,12 @@ class HdpParameters(FederatedParameters, frozen=True, kw_only=True):
     c2: Annotated[float, Meta(ge=0, description="cost of a link agent to agent")] = 1.0
 
 
+def check_plausible(rows: FloatArray, margin: float) -> None:
+    """Refuse means that no honest agent's rewards in [0, 1] and noise give."""
+    if rows.size and (rows.min() < -margin or rows.max() > 1 + margin):
+        raise RemoteProtocolError("implausible", f"a mean more than {margin:.4g} outside [0, 1]")
+
+
 class Schedule:
     """S(r), d, C(r) and the noise: what every agent and the server know without a word.
 
@@ -264,6 +271,15 @@ class Schedule:
     def scale(self, new: int) -> float:
         """1 / (M ε d): the scale of the Laplace noise on a mean of d = `new` rewards."""
         return 1.0 / (self.senders * self.epsilon * new)
+
+    def margin(self, r: int, before: int, observed: int) -> float:
+        """By how much a noisy mean of round r may lie outside of [0, 1].
+
+        ŷ of d rewards has Laplace noise of scale b(d) = 1 / (M ε d), so that ȳ, r of them with the
+        weights d / S(r), has at most r b(S(r)) FARTHEST; in `printed` `ddp-mab` ŷ itself travels.
+        """
+        latest, average = self.scale(observed - before), r * self.scale(observed)
+        return FARTHEST * max(latest, average)
 
     def last(self, r: int) -> bool:
         """Whether no round follows round r (R-round form)."""

@@ -7,10 +7,12 @@ with shared noise in each round.
 from typing import Annotated
 
 import numpy as np
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from msgspec import Meta
 from numpy.typing import NDArray
 
 from protocol.errors import RemoteProtocolError
+from protocol.signing import SIGNATURE_BYTES, Signer
 from protocol.wire import Message
 
 Words = NDArray[np.uint64]
@@ -18,25 +20,30 @@ Words = NDArray[np.uint64]
 WORD_BITS = 64
 """Sums are taken modulo 2^64."""
 
+KEY_BYTES = 32
+_ANY_KEY = X25519PrivateKey.from_private_bytes(bytes(range(32)))
+"""With a public key of small order every private key agrees on zeros."""
+
 MAX_WORDS = 2_002
 """Words of a report: 16 KB, far below the limit of a payload."""
 
 Index = Annotated[int, Meta(ge=0, le=1 << 32)]
 Count = Annotated[int, Meta(ge=0, le=1 << 48)]
-Key = Annotated[bytes, Meta(min_length=32, max_length=32)]
+Key = Annotated[bytes, Meta(min_length=KEY_BYTES, max_length=KEY_BYTES)]
+SignedKey = Annotated[bytes, Meta(min_length=KEY_BYTES, max_length=KEY_BYTES + SIGNATURE_BYTES)]
 Report = Annotated[bytes, Meta(max_length=8 * MAX_WORDS)]
 
 
 class PublicKey(Message, frozen=True):
-    """Agent to coordinator, once: its X25519 public key."""
+    """Agent to coordinator, once: its X25519 public key, and its signature where agents sign."""
 
-    key: Key
+    key: SignedKey
 
 
 class Keys(Message, frozen=True):
-    """Coordinator to agents, once: everybody's public key, by rank."""
+    """Coordinator to agents, once: everybody's `PublicKey`, by rank."""
 
-    keys: dict[Index, Key]
+    keys: dict[Index, SignedKey]
 
 
 class Masked(Message, frozen=True):
@@ -57,6 +64,24 @@ class Unmasked(Message, frozen=True):
 
     number: Count
     seed: Key
+
+
+def check_key(rank: int, word: bytes, signer: Signer | None) -> bytes:
+    """The X25519 public key of agent `rank`'s `PublicKey`, or `RemoteProtocolError`.
+
+    One of small order would let others know what two agents agree on. With a `signer` it must be
+    signed by the agent itself: who passes keys on may put its own in their place.
+    """
+    key, signature = word[:KEY_BYTES], word[KEY_BYTES:]
+    if signer is not None:
+        signer.check(rank, b"masking key", key, signature)
+    elif signature:
+        raise RemoteProtocolError("bad-key", f"agent {rank} signed, and nobody does here")
+    try:
+        _ANY_KEY.exchange(X25519PublicKey.from_public_bytes(key))
+    except ValueError:
+        raise RemoteProtocolError("bad-key", f"agent {rank}'s public key") from None
+    return key
 
 
 def pack_words(words: Words) -> bytes:

@@ -11,6 +11,10 @@ moved to another arm, shifts all that come after it into other statistics; that 
 """
 
 
+FARTHEST = 41.0
+"""A Laplace number is farther out than so many times its scale once in e^41, 6e17, draws."""
+
+
 class Release(msgspec.Struct, frozen=True, array_like=True):
     """One noisy release of an agent.
 

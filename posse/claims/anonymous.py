@@ -8,12 +8,14 @@ TRUST = {
     "masked": (
         "No single report can be read, by the coordinator or by other users, unless all other "
         "members of its sum, at least C - 1, collude. The coordinator passes on the public keys: "
-        "it is trusted not to replace them."
+        "agents with keys sign theirs and believe their own allowlist; without, it is trusted "
+        "not to replace them."
     ),
     "sink": (
         "The first member of each group sees every report of its group in the clear, so it is "
         "trusted with them and to add up honestly. The coordinator, which carries the reports "
-        "sealed, sees sums only, and is trusted not to replace the public keys."
+        "sealed, sees sums only, and without keys it is trusted not to replace the public keys, "
+        "which agents with keys sign."
     ),
 }
 

@@ -60,8 +60,8 @@ def _shared(context: ClaimContext, p: CdpParameters) -> Claim:
         adversary="the server, which follows the protocol, together with all agents but "
         f"{shared.honest_agents} honest ones of {context.agents}",
         note="It reads sums over all agents alone. An agent that drops out leaves the round "
-        "without a sum, never with less noise. The server passes on the public keys, and is "
-        "trusted not to replace them.",
+        "without a sum, never with less noise. The server passes on the public keys: agents "
+        "with keys sign theirs; without, it is trusted not to replace them.",
         proof="A reward is in one sum of one round, which it moves by at most Δ words. The honest "
         "agents' shares alone have the deviation with which Δ costs (ε, δ') (Kairouz, Liu and "
         "Steinke 2021, Theorem 1; Canonne, Kamath and Steinke 2020); masks cancel in the sum over "

@@ -346,7 +346,9 @@ class AgentProcess:
         return self._mesh.not_listening()
 
     def _start(self, setup: AgentSetup) -> None:
-        sources = of_this_machine(ahead_by(self.joining.offset), ProcessResources(self._sessions))
+        resources = ProcessResources(self._sessions)
+        clock = ahead_by(self.joining.offset)
+        sources = of_this_machine(clock, resources, self._place.signer)
         self.host = AgentHost(setup, self.joining.rank, sources)
         self._flush(self.host)
 

@@ -31,8 +31,9 @@ def agent_setups(
     inboxes: dict[int, str] | None = None,
     keys: Sequence[str] = (),
     way: Way = straight,
+    name: bytes = b"",
 ) -> list[AgentSetup]:
-    """What each agent is told."""
+    """What each agent is told; `name` is the run's."""
     spec, untold = plan.spec, plan.system.untold
     parameters = {name: p for name, p in spec.parameters.items() if name not in untold}
     arms = spec.arms.arm_count() if plan.system.shares_arms else spec.arms
@@ -55,6 +56,8 @@ def agent_setups(
             mode=spec.mode,
             knowledge=network.knowledge[rank],
             privacy=spec.privacy,
+            name=name,
+            sign=spec.engine.sign,
         )
         for rank in range(spec.agents.count)
     ]

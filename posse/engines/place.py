@@ -6,6 +6,7 @@ from posse.engines.guard import Guard
 from posse.measure.account import Account
 from posse.measure.traffic import Delays
 from protocol.privacy import Claim
+from protocol.signing import Signer
 
 
 class Place:
@@ -37,6 +38,10 @@ class Place:
         """
         if field:
             print(f"posse: {reason.splitlines()[0]}", file=sys.stderr)
+
+    def signer(self, agents: int, name: bytes) -> Signer | None:
+        """Who signs for this agent in the run of this name; here nobody has keys."""
+        return None
 
     def run_ended(self, claim: Claim, ledger: Account, delays: Delays) -> None:
         """A run of the field is over: what this agent did, and how long what it was sent took."""

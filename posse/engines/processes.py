@@ -25,6 +25,7 @@ from posse.results.record import RunRecord
 from posse.security.keys import CoordinatorKeys
 from posse.spec.fingerprint import fingerprint
 from protocol.machine import COORDINATOR
+from protocol.signing import Signer
 
 
 class ProcessEngine:
@@ -56,6 +57,7 @@ class ProcessEngine:
         self._closed = False
         self._fork_server: ForkServer | None = None
         self._keys = keys
+        self._name = secrets.token_bytes(16) if keys is not None and plan.field else b""
         self._capture = capture
         self._way = way
         self._mesh = plan.system.wiring is not None
@@ -115,14 +117,9 @@ class ProcessEngine:
     def run(self, plan: Plan, number: int, observe: Observer = silent) -> RunRecord:
         """Run number `number` of a series; agents that are up are told only what is new."""
         network = plan.network(number)
-        host = CoordinatorHost(
-            plan,
-            network,
-            number,
-            of_this_machine(monotonic_ns, ProcessResources(self.hub.sessions)),
-            observe,
-            serial=self._serial,
-        )
+        resources = ProcessResources(self.hub.sessions)
+        sources = of_this_machine(monotonic_ns, resources, self._checks)
+        host = CoordinatorHost(plan, network, number, sources, observe, serial=self._serial)
         self.hub.gather()
         if (dead := self.hub.lobby.roster.dead()) and not host.outlives_agents:
             raise RunFailed(
@@ -134,6 +131,7 @@ class ProcessEngine:
             self.hub.lobby.roster.inboxes if self._mesh else None,
             self._keys.agents if self._keys is not None and self._mesh else (),
             self._way,
+            self._name,
         )
         if setups != self._configured or self.hub.lobby.changed:
             self.hub.configure(setups)
@@ -168,6 +166,10 @@ class ProcessEngine:
                 left.callback(self._fork_server.close)
                 self._fork_server = None
             self.hub.close()
+
+    def _checks(self, agents: int, name: bytes) -> Signer | None:
+        """By whom what agents sign is checked on its way."""
+        return Signer(None, self._keys.signers, self._name) if self._keys is not None else None
 
     def _remove_scratch(self) -> None:
         if self._scratch is not None:

@@ -26,13 +26,17 @@ from posse.spec.privacy import PrivacySpec
 from posse.systems import get_system
 from protocol import control
 from protocol.privacy import Claim, amount, spent
+from protocol.signing import Signer
 
 
 class Elsewhere(Place):
     """A machine of the agent's own, whose people read its log."""
 
-    def __init__(self, guard: Guard, endpoint: str, inbox: str, wait: float) -> None:
+    def __init__(
+        self, guard: Guard, endpoint: str, inbox: str, wait: float, keys: AgentKeys | None
+    ) -> None:
         super().__init__(guard, inbox)
+        self._keys = keys
         self._endpoint = endpoint
         self._wait = wait
 
@@ -54,6 +58,10 @@ class Elsewhere(Place):
             + (f": {trouble}" if trouble else "")
             + "; check the address, and that posse coordinator runs there"
         )
+
+    def signer(self, agents: int, name: bytes) -> Signer | None:
+        """See `Place`."""
+        return self._keys.signer(agents, name) if self._keys is not None else None
 
     def say_failure(self, reason: str, *, field: bool) -> None:
         """See `Place`."""
@@ -137,7 +145,7 @@ def remote_agent(
         selector,
         Uplink(context, endpoint, keys),
         joining,
-        Elsewhere(guard, endpoint, inbox, wait),
+        Elsewhere(guard, endpoint, inbox, wait, keys),
         via,
         tap,
     )

@@ -11,9 +11,20 @@ from posse.durable.ledger import Ledger
 from posse.hosts.sources import NO_RESOURCES, ResourceMeter, Sources
 from posse.hosts.spending import NOT_KEPT, Spending
 from posse.security.noise import FieldNoise
+from protocol.signing import Signer
+
+SignerOf = Callable[[int, bytes], Signer | None]
 
 
-def of_this_machine(stamp: Callable[[], int], resources: ResourceMeter = NO_RESOURCES) -> Sources:
+def unsigned(agents: int, name: bytes) -> None:
+    """Nobody has keys."""
+
+
+def of_this_machine(
+    stamp: Callable[[], int],
+    resources: ResourceMeter = NO_RESOURCES,
+    signer: SignerOf = unsigned,
+) -> Sources:
     """The operating system's clock and randomness, arms as the run file has them, and `stamp`."""
     return Sources(
         clock=monotonic_ns,
@@ -22,6 +33,7 @@ def of_this_machine(stamp: Callable[[], int], resources: ResourceMeter = NO_RESO
         noise=FieldNoise,
         arms=lambda spec, context: spec.build(context),
         resources=resources,
+        signer=signer,
         spending=_ledger,
     )
 

@@ -59,6 +59,8 @@ class AgentHost:
         self._has_server = self._system.server is not None
         self._parameters = msgspec.convert(setup.parameters, self._system.parameters)
         self._codec = self._system.agents_codec
+        if self.field and self._system.agent.signs:
+            sources.signer(setup.agents, setup.name)  # a key that lacks is found out before a run
         self._peers = frozenset((COORDINATOR, *setup.neighbours))
         self._endpoint = self._new_endpoint(BETWEEN_RUNS)
         self._run: AgentRun | None = None

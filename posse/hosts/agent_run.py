@@ -247,6 +247,9 @@ def _machine(
     setup: AgentSetup, system: System, parameters: Parameters, chance: Chance
 ) -> AgentMachine:
     field = chance.field
+    signer = None
+    if system.agent.signs:
+        signer = chance.signer(setup.agents, setup.name, sign=setup.sign)
     return system.agent.make(
         AgentContext(
             rank=chance.rank,
@@ -262,6 +265,7 @@ def _machine(
             generator=chance.generator,
             secret=chance.secret,
             field=field,
+            signer=signer,
         )
     )
 

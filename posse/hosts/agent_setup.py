@@ -1,8 +1,9 @@
 """What an agent is told before its runs."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from posse.arms import ArmsSpec
 from posse.claims.base import ClaimContext
@@ -21,7 +22,8 @@ class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
     addresses and `keys` their public keys where agents talk to each other; `first` is the number
     before that of the first frame on each of these links. A mode, clock or variant that is not
     known is refused where the setup is decoded. `privacy` is the agent's own word, on another
-    machine never the coordinator's.
+    machine never the coordinator's. `name` is the run's, for signatures, which agents with keys
+    make in the field, and in the lab if they are to `sign`.
     """
 
     system: str
@@ -39,6 +41,8 @@ class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
     mode: Mode = "lab"
     knowledge: dict[str, Any] = {}
     privacy: PrivacySpec = PrivacySpec()
+    name: Annotated[bytes, Meta(max_length=32)] = b""
+    sign: bool = False
 
     @property
     def claim(self) -> Claim:

@@ -172,6 +172,7 @@ def _machine(plan: Plan, network: Network, chance: Chance) -> ServerMachine:
         knowledge=network.server,
         generator=chance.generator,
         field=plan.field,
+        signer=chance.signer(plan.spec.agents.count, b"", sign=plan.spec.engine.sign),
     )
     try:
         return server.make(context)

@@ -18,6 +18,7 @@ from posse.hosts.spending import NOT_KEPT, Spending
 from posse.seeds import Purpose, generator
 from protocol.control import LinkCount, Resources
 from protocol.machine import COORDINATOR
+from protocol.signing import Signer, public_of
 
 
 class ResourceMeter:
@@ -48,6 +49,7 @@ class Sources:
     `noise`     makes the field's noise; the lab's follows from the seed
     `arms`      builds an agent's arms, or those that all share
     `resources` what the agent's process uses
+    `signer`    signs for an agent with keys, given the number of agents and the run's name
     `spending`  keeps what the rewards of an agent in the field cost, given the run file's folder
     """
 
@@ -57,6 +59,7 @@ class Sources:
     noise: Callable[[], Noise]
     arms: Callable[[ArmsSpec, ArmsContext], Arms]
     resources: ResourceMeter = NO_RESOURCES
+    signer: Callable[[int, bytes], Signer | None] = lambda agents, name: None
     spending: Callable[[ArmsSpec, str, int], Spending] = lambda arms, base, rank: NOT_KEPT
 
     def coarse(self) -> "Sources":
@@ -99,6 +102,23 @@ class Chance:
         if self.field:
             return self.sources.randbits(256).to_bytes(32, "little")
         return self.generator(purpose).bytes(32)
+
+    def signer(self, agents: int, name: bytes, *, sign: bool) -> Signer | None:
+        """Who signs for this host and knows the others' signatures; None where nobody signs.
+
+        In the field an agent with keys always does; in the lab all do if they are to `sign`, by
+        keys that follow from the seed.
+        """
+        if self.field:
+            return self.sources.signer(agents, name)
+        if not sign:
+            return None
+        secrets = [
+            generator(self.seed, self.run, rank, Purpose.SIGNATURE).bytes(32)
+            for rank in range(agents)
+        ]
+        own = secrets[self.rank] if self.rank >= 0 else None
+        return Signer(own, {rank: public_of(s) for rank, s in enumerate(secrets)}, name)
 
     def _generator(self, rank: int, purpose: Purpose) -> np.random.Generator:
         if self.field:

@@ -29,6 +29,7 @@ from zmq.utils import z85
 
 from posse.errors import InputError, PosseError
 from posse.security import files
+from protocol.signing import Signer
 
 ALLOWLIST = "allowlist.toml"
 COORDINATOR = "coordinator"
@@ -85,10 +86,14 @@ class Pair:
 
 @dataclass(frozen=True)
 class CoordinatorKeys:
-    """The coordinator's own pair, and every agent's public key by rank ("" where there is none)."""
+    """The coordinator's own pair, and every agent's public key by rank ("" where there is none).
+
+    `signers`: by which keys agents sign, by rank.
+    """
 
     own: Pair
     agents: tuple[str, ...]
+    signers: dict[int, bytes] = field(default_factory=dict)
 
     def rank_of(self, public: str) -> int | None:
         """The rank that a key is bound to, `OPERATOR` for our own, None for a stranger's."""
@@ -110,6 +115,16 @@ class AgentKeys:
     coordinator: str
     signers: dict[int, bytes] = field(default_factory=dict)
     claim: TextIO | None = field(default=None, repr=False, compare=False)
+
+    def signer(self, agents: int, name: bytes) -> Signer:
+        """Who signs for this agent in the run of this name; `PosseError` if it knows too few."""
+        lacking = [rank for rank in range(agents) if rank not in self.signers]
+        if lacking:
+            raise PosseError(
+                f"this agent's {ALLOWLIST} has no keys of agent {lacking[0]}, so that nothing that "
+                f"agent signs is believed; write them down by posse allow DIR {lacking[0]} PUBLIC"
+            )
+        return Signer(self.own.signing, self.signers, name)
 
 
 # --- making --------------------------------------------------------------------------------------
@@ -199,7 +214,8 @@ def for_coordinator(folder: Path, agents: int) -> CoordinatorKeys:
         )
     most = max(allowed, default=-1)
     connects = [allowed[r].connects if r in allowed else "" for r in range(most + 1)]
-    return CoordinatorKeys(pair, tuple(connects))
+    signers = {rank: public.signs for rank, public in allowed.items()}
+    return CoordinatorKeys(pair, tuple(connects), signers)
 
 
 def for_agent(folder: Path, rank: int) -> AgentKeys:

@@ -132,7 +132,7 @@ def _player(context: AgentContext) -> AgentMachine:
         horizon=p.horizon,
         precision=p.precision,
         aggregation=p.aggregation,
-        masker=Masker(context.rank, p.group_size, private),
+        masker=Masker(context.rank, p.group_size, private, context.signer),
         earnings=Earnings(p.horizon),
     )
 
@@ -156,6 +156,7 @@ def _server(
         aggregation=p.aggregation,
         learner=learner,
         generator=groups,
+        signer=context.signer,
     )
 
 
@@ -202,7 +203,7 @@ SYSTEMS = {
             parameters=AnonymousParameters,
             clocks=("slots", "wall"),
             shape=Star(
-                AgentRole(_player, TO_AGENT),
+                AgentRole(_player, TO_AGENT, signs=True),
                 ServerRole(_eliminator, TO_COORDINATOR, outlives_agents=True),
                 regret_against="own",
             ),
@@ -221,7 +222,7 @@ SYSTEMS = {
             parameters=ExploreThenCommitParameters,
             clocks=("slots", "wall"),
             shape=Star(
-                AgentRole(_player, TO_AGENT),
+                AgentRole(_player, TO_AGENT, signs=True),
                 ServerRole(_explorer, TO_COORDINATOR, outlives_agents=True),
                 regret_against="own",
             ),

@@ -8,6 +8,7 @@ import numpy as np
 
 from agent.noise import Noise
 from posse.seeds import Purpose
+from protocol.signing import Signer
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,8 @@ class AgentContext:
 
     `neighbours` are names, never the graph; `knowledge` is what the system's `Wiring` gave this
     agent of the topology (its next hop to a sink, the delay to wait). `secret` gives 32 bytes for a
-    key. In the `field` it is the operating system's, and so are noise and `generator`.
+    key. In the `field` it is the operating system's, and so are noise and `generator`. `signer` is
+    there where agents sign what others pass on.
     """
 
     rank: int
@@ -30,6 +32,7 @@ class AgentContext:
     generator: Callable[[Purpose], np.random.Generator]
     secret: Callable[[Purpose], bytes]
     field: bool = False
+    signer: Signer | None = None
 
 
 @dataclass(frozen=True)
@@ -43,3 +46,4 @@ class CoordinatorContext:
     knowledge: dict[str, Any]
     generator: Callable[[Purpose], np.random.Generator]
     field: bool = False
+    signer: Signer | None = None

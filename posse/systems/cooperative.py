@@ -41,17 +41,20 @@ from protocol.cooperative import (
     doubling_counts,
     hops,
     means_record,
+    noise_scale,
     release_counts,
     reward_record,
 )
 from protocol.machine import COORDINATOR, AgentMachine
+from protocol.privacy import FARTHEST
 
 PAPER = "Dubey and Pentland 2020"
 
 
 def _flood(context: AgentContext, record: np.dtype[np.void]) -> Flood:
     gamma = int(context.knowledge["gamma"])
-    return Flood(context.rank, context.agents, context.neighbours, gamma, record)
+    where = (context.rank, context.agents, context.neighbours)
+    return Flood(*where, gamma, record, context.signer)
 
 
 def _cooperate(context: AgentContext, learner: Learner, record: np.dtype[np.void]) -> AgentMachine:
@@ -86,10 +89,14 @@ def _private(context: AgentContext) -> AgentMachine:
     elif p.noise_at == "destination" and not context.field:
         # real rewards are not sent without noise, whoever asks for it
         kind = NoiseAtDestination
+    # noise is widest at the first release
+    batches = p.releases == "doubling"
+    widest = 1 / p.epsilon if batches else noise_scale(min(counts, default=1), p.v)
     learner = kind(
         context.arms,
         context.agents,
         context.generator(Purpose.TIES),
+        (-FARTHEST * widest, 1 + FARTHEST * widest) if context.field else None,
         epsilon=p.epsilon,
         v=p.v,
         variant=context.variant,
@@ -252,7 +259,9 @@ SYSTEMS = {
             paper=f"{PAPER}, Algorithms 1 and 2",
             parameters=PrivateParameters,
             clocks=("slots",),
-            shape=Mesh(AgentRole(_private, (Bundle,)), Wiring(_network, broadcasts=True)),
+            shape=Mesh(
+                AgentRole(_private, (Bundle,), signs=True), Wiring(_network, broadcasts=True)
+            ),
             field=Field(),
             claim=claims.private,
             unit_interval=UnitInterval(),
@@ -267,7 +276,7 @@ SYSTEMS = {
             parameters=ByzantineParameters,
             clocks=("slots",),
             shape=Mesh(
-                AgentRole(_byzantine, (Bundle,)),
+                AgentRole(_byzantine, (Bundle,), signs=True),
                 Wiring(_network, broadcasts=True, untold=("contamination",)),
             ),
             field=Field(),
@@ -283,7 +292,7 @@ SYSTEMS = {
             parameters=CooperativeParameters,
             clocks=("slots",),
             shape=Mesh(
-                AgentRole(_sharing, (Bundle,)),
+                AgentRole(_sharing, (Bundle,), signs=True),
                 Wiring(partial(_network, in_unit=True), broadcasts=True),
             ),
             field=Field(),

@@ -13,6 +13,7 @@ from agent.masking import SumMasker, private_key
 from agent.push import Flooding, Gossip
 from agent.sac import Relay
 from agent.shared import SharedNoiseAgent
+from agent.signed import SignedRows
 from coordinator.federated import CdpServer, HdpServer
 from coordinator.shared import SharedNoiseServer
 from posse.claims import federated as claims
@@ -127,24 +128,26 @@ def _cdp(context: AgentContext) -> AgentMachine:
             context.arms,
             schedule,
             context.noise,
-            masker=SumMasker(context.rank, context.agents, private),
+            masker=SumMasker(context.rank, context.agents, private, context.signer),
             shared=noise_of(p, context.agents),
         )
     partial = schedule.senders < context.agents
-    return CdpAgent(context.arms, schedule, context.noise, partial=partial)
+    return CdpAgent(context.arms, schedule, context.noise, partial=partial, plausible=context.field)
 
 
 def _ddp(context: AgentContext) -> AgentMachine:
     p: DdpParameters = context.parameters
     where = (context.rank, context.agents, context.neighbours, context.knowledge["diameter"])
+    signed = SignedRows(context.signer)
     exchange: Exchange
     match p.exchange:
         case "gis":
-            exchange = Gis(*where)
+            exchange = Gis(*where, signed=signed)
         case "flooding":
-            exchange = Flooding(*where)
+            exchange = Flooding(*where, signed=signed)
         case _:
-            exchange = Gossip(*where, choice=context.generator(Purpose.PROTOCOL))
+            choice = context.generator(Purpose.PROTOCOL)
+            exchange = Gossip(*where, signed=signed, choice=choice)
     return DdpAgent(
         context.arms,
         schedule_of(p, context.agents, context.arms),
@@ -153,6 +156,7 @@ def _ddp(context: AgentContext) -> AgentMachine:
         p.t_delay,
         agents=context.agents,
         variant=context.variant,
+        plausible=context.field,
     )
 
 
@@ -165,6 +169,7 @@ def _hdp(context: AgentContext) -> AgentMachine:
         told["towards"],
         {int(child): slots for child, slots in told["children"]},
         told["slots"],
+        signed=SignedRows(context.signer),
     )
     return HdpAgent(
         context.arms,
@@ -174,6 +179,7 @@ def _hdp(context: AgentContext) -> AgentMachine:
         p.t_delay,
         component=tuple(told["component"]),
         rank=context.rank,
+        plausible=context.field,
     )
 
 
@@ -182,12 +188,15 @@ def _cdp_server(context: CoordinatorContext) -> ServerMachine:
     schedule = schedule_of(p, context.agents, context.arms)
     if p.noise == "shared":
         shared = noise_of(p, context.agents)
-        return SharedNoiseServer(context.arms, context.agents, schedule, shared=shared)
+        return SharedNoiseServer(
+            context.arms, context.agents, schedule, shared=shared, signer=context.signer
+        )
     return CdpServer(
         context.arms,
         context.agents,
         schedule,
         choice=context.generator(Purpose.PROTOCOL),
+        plausible=context.field,
     )
 
 
@@ -198,7 +207,9 @@ def _hdp_server(context: CoordinatorContext) -> ServerMachine:
     else:
         weights = {sink: 1 / len(sizes) for sink, _ in sizes}
     schedule = schedule_of(context.parameters, context.agents, context.arms)
-    return HdpServer(context.arms, context.agents, schedule, weights=weights)
+    return HdpServer(
+        context.arms, context.agents, schedule, weights=weights, plausible=context.field
+    )
 
 
 def _ddp_network(spec: RunSpec, parameters: DdpParameters, run: int) -> Network:
@@ -247,7 +258,7 @@ SYSTEMS = {
             parameters=CdpParameters,
             clocks=("slots",),
             shape=Star(
-                AgentRole(_cdp, (Active, Keys, Unmask)),
+                AgentRole(_cdp, (Active, Keys, Unmask), signs=True),
                 ServerRole(_cdp_server, (Means, PublicKey, Masked, Unmasked)),
             ),
             field=PER_AGENT,
@@ -264,7 +275,7 @@ SYSTEMS = {
             paper=f"{PAPER}, Algorithm 3",
             parameters=DdpParameters,
             clocks=("slots",),
-            shape=Mesh(AgentRole(_ddp, (Adv, Req, Data, Quiet)), Wiring(_ddp_network)),
+            shape=Mesh(AgentRole(_ddp, (Adv, Req, Data, Quiet), signs=True), Wiring(_ddp_network)),
             field=PER_AGENT,
             claim=claims.messages,
             unit_interval=UnitInterval(),
@@ -279,7 +290,7 @@ SYSTEMS = {
             parameters=HdpParameters,
             clocks=("slots",),
             shape=MeshWithServer(
-                AgentRole(_hdp, (Active, Hop)),
+                AgentRole(_hdp, (Active, Hop), signs=True),
                 Wiring(_hdp_network, components=True),
                 ServerRole(_hdp_server, (SinkMeans,)),
             ),

@@ -22,10 +22,14 @@ from protocol.wire import Message
 
 @dataclass(frozen=True)
 class AgentRole:
-    """What an agent is: `make` builds its machine, `hears` are the messages it may be sent."""
+    """What an agent is: `make` builds its machine, `hears` are the messages it may be sent.
+
+    `signs`: something that it says is passed on by others, and is signed where agents have keys.
+    """
 
     make: Callable[[AgentContext], AgentMachine]
     hears: tuple[type[Message], ...] = ()
+    signs: bool = False
 
 
 @dataclass(frozen=True)

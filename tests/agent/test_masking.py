@@ -11,6 +11,7 @@ from protocol.anonymous import removed_in, schedule_length
 from protocol.errors import RemoteProtocolError
 from protocol.keystream import keystream, keystream_bytes
 from protocol.masking import Words
+from tests.support.signing import signers
 
 
 def maskers(users: int, group_size: int, seed: int = 1) -> list[Masker]:
@@ -164,13 +165,48 @@ def test_groups_that_are_refused(number: int, group: tuple[int, ...], reason: st
     agent.begin(4, (0, 1, 2, 3))
 
 
-def test_a_public_key_of_small_order_is_refused() -> None:
+SMALL_ORDER = [
+    bytes(32),
+    (1).to_bytes(32, "little"),
+    (2**255 - 20).to_bytes(32, "little"),
+    bytes.fromhex("e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800"),
+    bytes.fromhex("5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157"),
+]
+"""RFC 7748, section 7: every private key agrees on zeros with them."""
+
+
+@pytest.mark.parametrize("key", SMALL_ORDER)
+def test_a_public_key_of_small_order_is_refused_and_its_agent_named(key: bytes) -> None:
     agent = maskers(4, 3)[0]
-    agent.keys[2] = bytes(32)
-    with pytest.raises(RemoteProtocolError) as caught:
-        agent.begin(1, (0, 1, 2, 3))
-    assert caught.value.reason == "bad-key"
-    assert agent.last == -1
+    keys = agent.keys | {2: key}
+    agent.keys = {}
+    with pytest.raises(RemoteProtocolError, match=r"bad-key: agent 2's public key"):
+        agent.meet(keys)
+    assert agent.keys == {}
+
+
+def test_a_coordinator_that_puts_its_own_keys_in_place_of_agents_is_found_out() -> None:
+    """Attack a16: agents 0 and 2 are the coordinator's, which reads what agent 1 says."""
+    signed = signers(3)
+    honest = [Masker(rank, 2, bytes([7 + rank]) * 32, signed[rank]) for rank in range(3)]
+    keys = {agent.rank: agent.public for agent in honest}
+    for agent in honest:
+        agent.meet(keys)
+    victim = Masker(1, 2, honest[1].private, signed[1])
+    evil = public_key(bytes([99]) * 32)
+    for word in (
+        evil,  # unsigned
+        evil + honest[0].public[32:],  # with agent 0's signature of its own key
+        evil + signed[2].sign(b"masking key", evil),  # signed by another
+        honest[2].public,  # another's
+    ):
+        with pytest.raises(RemoteProtocolError, match="bad-signature: of agent 0"):
+            victim.meet(keys | {0: word})
+        assert victim.keys == {}
+    with pytest.raises(RemoteProtocolError, match="bad-signature: of agent 9"):
+        victim.meet(keys | {9: evil + signed[2].sign(b"masking key", evil)})
+    victim.meet(keys)
+    assert victim.keys == {agent.rank: public_key(agent.private) for agent in honest}
 
 
 def test_one_report_and_one_unmask_per_assignment() -> None:

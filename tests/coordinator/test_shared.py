@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from agent.masking import SumMasker, private_key
+from agent.masking import SumMasker, private_key, public_key
 from agent.shared import SharedNoiseAgent
 from coordinator.shared import SharedNoiseServer
 from protocol.errors import LocalProtocolError, RemoteProtocolError
@@ -142,7 +142,10 @@ def test_a_report_is_missing_before_its_seed():
         assert machine.handle(Received(n, masked[n]), 0.0) == []
     assert machine.missing() == [2]
     fresh = server()
-    fresh.handle(Received(1, PublicKey(bytes(32))), 0.0)
+    fresh.handle(Received(1, PublicKey(public_key(bytes([5]) * 32))), 0.0)
+    assert fresh.missing() == [0, 2, 3]
+    with pytest.raises(RemoteProtocolError, match="bad-key: agent 2's public key"):
+        fresh.handle(Received(2, PublicKey(bytes(32))), 0.0)
     assert fresh.missing() == [0, 2, 3]
 
 

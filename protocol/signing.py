@@ -1,0 +1,55 @@
+"""Signatures of agents: what is passed on by others is its origin's, byte for byte.
+
+Ed25519 (RFC 8032), from `cryptography`. What is signed begins with the run's name and its kind of
+thing, so that nothing that was signed for one purpose, or in one run, serves in another.
+"""
+
+from collections.abc import Mapping
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from protocol.errors import RemoteProtocolError
+
+SIGNATURE_BYTES = 64
+
+
+class Signer:
+    """Signs for one agent, and knows whose signatures to believe: public keys by rank.
+
+    `secret` is 32 bytes, None for who only checks. `run` is the run's name.
+    """
+
+    def __init__(self, secret: bytes | None, known: Mapping[int, bytes], run: bytes) -> None:
+        self._own = Ed25519PrivateKey.from_private_bytes(secret) if secret is not None else None
+        self._known = {rank: Ed25519PublicKey.from_public_bytes(k) for rank, k in known.items()}
+        self._run = len(run).to_bytes(1, "little") + run
+
+    def sign(self, kind: bytes, payload: bytes) -> bytes:
+        """Our signature of a payload, 64 bytes."""
+        assert self._own is not None
+        return self._own.sign(self._text(kind, payload))
+
+    def check(self, rank: int, kind: bytes, payload: bytes, signature: bytes) -> None:
+        """Raise `RemoteProtocolError` unless agent `rank` signed this."""
+        if not self.signed(rank, kind, payload, signature):
+            raise RemoteProtocolError("bad-signature", f"of agent {rank}")
+
+    def signed(self, rank: int, kind: bytes, payload: bytes, signature: bytes) -> bool:
+        """Whether agent `rank` signed this; False too where its key is not known."""
+        key = self._known.get(rank)
+        if key is None:
+            return False
+        try:
+            key.verify(signature, self._text(kind, payload))
+        except InvalidSignature:
+            return False
+        return True
+
+    def _text(self, kind: bytes, payload: bytes) -> bytes:
+        return b"posse " + self._run + len(kind).to_bytes(1, "little") + kind + payload
+
+
+def public_of(secret: bytes) -> bytes:
+    """The Ed25519 public key of 32 secret bytes."""
+    return Ed25519PrivateKey.from_private_bytes(secret).public_key().public_bytes_raw()

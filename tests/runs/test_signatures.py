@@ -1,0 +1,144 @@
+"""A relay that changes what it passes on of agents out of sight (attack a18), and what it costs."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from posse.engines import memory
+from posse.errors import RunFailed
+from posse.hosts.endpoint import Endpoint
+from posse.plan import prepare
+from posse.results.record import RunRecord
+from protocol.cooperative import Bundle, means_record, reward_record
+from protocol.federated import Data, Hop
+from protocol.signing import SIGNATURE_BYTES
+from tests.support.runs import assert_same_run
+
+ARMS = 4
+PRIVATE = {"epsilon": 0.5, "horizon": 200, "gamma": "diameter"}
+BYZANTINE = {"horizon": 200, "gamma": "diameter", "assumed_contamination": 0.05}
+FEDERATED = {"epsilon": 1.0, "horizon": 20_000}
+
+
+def run_of(system: str, parameters: dict[str, Any], *, sign: bool) -> Any:
+    """Five agents in a row: what agent 2 hears of agent 0 came by way of agent 1."""
+    return prepare(
+        {
+            "system": system,
+            "seed": 3,
+            "agents": {"count": 5},
+            "arms": {"kind": "bernoulli", "means": [0.9, 0.5, 0.3, 0.1]},
+            "topology": {"kind": "path"},
+            "parameters": parameters,
+            "engine": {"sign": sign},
+        }
+    )
+
+
+def forged_records(message: Any, sign: bool) -> Any:
+    plain = means_record(ARMS)
+    if not len(message.items) % (reward_record().itemsize + SIGNATURE_BYTES * sign):
+        plain = reward_record()
+    record = np.dtype([*plain.descr, *([("signature", f"V{SIGNATURE_BYTES}")] if sign else [])])
+    items = np.frombuffer(message.items, dtype=record).copy()
+    of_zero = items["origin"] == 0
+    if "reward" in record.names:
+        items["reward"][of_zero] = 0.99
+        items["arm"][of_zero] = 3
+    else:
+        items["means"][of_zero] = [0.01, 0.01, 0.01, 0.99]
+    return Bundle(message.slot, items.tobytes())
+
+
+def forged_rows(message: Any) -> Any:
+    if 0 not in message.origins:
+        return message
+    rows = len(message.origins)
+    columns = (len(message.means) // rows) // 8
+    columns -= 8 * (columns > ARMS)
+    numbers = np.frombuffer(message.means[: 8 * rows * columns]).reshape(rows, columns).copy()
+    numbers[list(message.origins).index(0)] = np.linspace(0, 1, columns)
+    means = numbers.tobytes() + message.means[8 * rows * columns :]
+    return type(message)(message.round, message.slot, message.origins, means)
+
+
+def with_a_liar(system: str, parameters: dict[str, Any], *, sign: bool) -> RunRecord:
+    """The run in which agent 1 lies about what agent 0 said."""
+    one, all_ = Endpoint.send, Endpoint.send_to_all
+
+    def change(name: int, message: Any) -> Any:
+        if name == 1 and isinstance(message, Bundle):
+            return forged_records(message, sign)
+        return forged_rows(message) if name == 1 and isinstance(message, Data | Hop) else message
+
+    def send(self: Endpoint, to: int, message: Any, now: float) -> None:
+        one(self, to, change(self.name, message), now)
+
+    def send_to_all(self: Endpoint, targets: Any, message: Any, now: float) -> None:
+        all_(self, targets, change(self.name, message), now)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Endpoint, "send", send)
+        patch.setattr(Endpoint, "send_to_all", send_to_all)
+        return memory.run(run_of(system, parameters, sign=sign), 0)
+
+
+@pytest.mark.parametrize(
+    ("system", "parameters"),
+    [
+        ("private-ucb", PRIVATE),
+        ("byzantine-ucb", BYZANTINE),
+        ("cooperative-ucb", {"horizon": 200, "gamma": "diameter"}),
+    ],
+)
+def test_forged_messages_are_refused_and_the_others_are_not(
+    system: str, parameters: dict[str, Any]
+) -> None:
+    assert not with_a_liar(system, parameters, sign=False).refused
+    record = with_a_liar(system, parameters, sign=True)
+    # each of agent 0's messages that reaches agent 2 in time; agents 3 and 4 never see them
+    assert record.refused.keys() == {"bad-signature"}
+    assert 190 < record.refused["bad-signature"] <= 200
+    assert record.status == "horizon"
+
+
+@pytest.mark.parametrize("exchange", ["gis", "flooding"])
+def test_forged_means_end_the_run_by_the_relays_name(exchange: str) -> None:
+    parameters = FEDERATED | {"exchange": exchange}
+    with pytest.raises(RunFailed) as error:
+        with_a_liar("ddp-mab", parameters, sign=True)
+    assert "agent 2 refused what agent 1 sent: bad-signature" in str(error.value)
+
+
+def test_among_gossip_forged_means_are_as_if_they_had_not_been_said() -> None:
+    """Nobody waits for them there: agents exchange until the horizon."""
+    record = with_a_liar("ddp-mab", FEDERATED | {"exchange": "gossip"}, sign=True)
+    assert record.refused.keys() == {"bad-signature"}
+    assert record.status == "horizon"
+
+
+def test_forged_means_on_their_way_to_a_sink_end_the_run_by_the_relays_name() -> None:
+    with pytest.raises(RunFailed, match="refused what agent 1 sent: bad-signature"):
+        with_a_liar("hdp-mab", FEDERATED, sign=True)
+
+
+@pytest.mark.parametrize(
+    ("system", "parameters"),
+    [
+        ("private-ucb", PRIVATE),
+        ("byzantine-ucb", BYZANTINE),
+        ("ddp-mab", FEDERATED),
+        ("ddp-mab", FEDERATED | {"exchange": "gossip"}),
+        ("hdp-mab", FEDERATED),
+    ],
+)
+def test_signatures_cost_bytes_and_change_nothing(system: str, parameters: dict[str, Any]) -> None:
+    without, signed = (
+        memory.run(run_of(system, parameters, sign=sign), 0) for sign in (False, True)
+    )
+    data = [sum(x.payload_bytes for x in r.links if x.plane == 0) for r in (without, signed)]
+    assert data[0] < data[1]
+    for name in ("status", "best_arm", "answers", "regret", "refused", "slots"):
+        assert getattr(signed, name) == getattr(without, name), name
+    assert_same_run(signed, memory.run(run_of(system, parameters, sign=True), 0))
