@@ -234,8 +234,8 @@ class AgentProcess:
         """The connection to a neighbour was lost, or there is a new one."""
         if self._mesh is not None:
             self._mesh.changed(neighbour, up=up)
-        if self.host is None or up is not (neighbour in self._parted):
-            return
+        if self.host is None or self.host.done or up is not (neighbour in self._parted):
+            return  # when all is done one neighbour leaves before the other
         if up:
             self._parted.discard(neighbour)
             LOG.info("the link to agent %d is there again", neighbour)

@@ -102,6 +102,11 @@ class AgentHost:
         return self._run is not None and self._run.pace.ready
 
     @property
+    def done(self) -> bool:
+        """Whether a run is over, and no other has begun."""
+        return self._run is not None and self._run.over
+
+    @property
     def refused(self) -> Counter[str]:
         """What was refused in this run, or since the last, by reason."""
         return self._endpoint.refused
