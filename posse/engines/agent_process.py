@@ -65,6 +65,8 @@ class AgentProcess:
 
     `via` may put something between the host and each link, see `posse.engines.links`; `tap` hears
     what is handed to ZeroMQ.
+
+    Above 300 lines: it is the one loop that carries frames, and carries out each effect of joining.
     """
 
     def __init__(

@@ -69,6 +69,8 @@ class Hub:
 
     What is to be done is decided by the lobby and the run's host, which have no socket and no
     clock. `snapshot` is how all this is, for other threads.
+
+    Above 300 lines: it is the one loop that carries frames, and carries out each of their effects.
     """
 
     def __init__(

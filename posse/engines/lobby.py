@@ -44,7 +44,8 @@ from posse.engines.events import (
     ShowStatus,
     Tell,
 )
-from posse.engines.outages import Outages, link
+from posse.engines.outages import link
+from posse.engines.patience import Patience
 from posse.engines.roster import SUPERSEDED, Member, NotAdmitted, Peer, Roster
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
@@ -57,10 +58,6 @@ _CODEC = Codec(control.TO_LOBBY)
 _NAMED = 10
 _MOST_SYNCS = 16
 """Of one agent; an honest one asks eight times when it joins."""
-_ANSWER = 10.0
-"""Seconds that an agent has to answer the roll, and half the deadline if that is less: two round
-trips of the slowest links, and what it may be doing."""
-
 _BEGINNING = 80
 """Bytes of a frame in which its kind stands."""
 
@@ -75,10 +72,9 @@ class Phase(StrEnum):
 
 
 class Lobby:
-    """See the module's text.
+    """See the module's text; `deadline` and `absence` as `Patience` has them.
 
-    `deadline`: seconds of silence after which a wait ends; `absence`: seconds that an agent without
-    a connection is waited for in a run.
+    Above 300 lines: one branch for each message of joining, and the sentence that each may end in.
     """
 
     def __init__(self, roster: Roster, deadline: float, absence: float, system: str) -> None:
@@ -87,20 +83,8 @@ class Lobby:
         self.phase = Phase.IDLE
         self.changed = False
         """Whether somebody joined since all were configured."""
-        self._deadline = deadline
-        self._absence = absence
-        self._absent: dict[int, float] = {}
-        """In a run: when who has no connection is waited for no longer."""
-        self._away_since = 0.0
-        self._outages = Outages()
-        self._parted = math.inf
-        """Since when, in this silence, some link between agents is or was down."""
-        self._called = -math.inf
-        """When the roll was last called."""
-        self._best = (0, 0)
-        """In this wait: how many were ready, and here, at most."""
+        self._patience = Patience(deadline, absence)
         self._system = system
-        self._heard = math.inf
         self._setups: Sequence[AgentSetup] = ()
         self._ready: set[int] = set()
         self._run: CoordinatorHost | None = None
@@ -120,7 +104,7 @@ class Lobby:
         self._ready.clear()
         self._wait(Phase.CONFIGURING, now)
         self._setups = setups
-        self._outages.clear()
+        self._patience.outages.clear()
         self.changed = False
         return [self._configuration(rank) for rank in range(self.roster.agents)]
 
@@ -130,13 +114,11 @@ class Lobby:
         self._setups = ()
         self._run = run
         away = [m.rank for m in self.roster.members.values() if m.connection < 0]
-        self._absent = dict.fromkeys(away, now + self._absence)
-        self._away_since = now
+        self._patience.carry(now, away)
 
     def _wait(self, phase: Phase, now: float) -> None:
-        self.phase, self._heard = phase, now
-        self._parted = now if self._outages else math.inf
-        self._best = (0, self.roster.arrived())
+        self.phase = phase
+        self._patience.begin(now, self.roster.arrived())
 
     def replace(self, rank: int) -> None:
         """Between runs: an agent that was started here ends, if it did not; another is started."""
@@ -147,7 +129,7 @@ class Lobby:
     def release(self) -> None:
         """The run is over."""
         self._run = None
-        self._absent = {}
+        self._patience.release()
 
     @property
     def running(self) -> bool:
@@ -184,80 +166,54 @@ class Lobby:
     @property
     def timer(self) -> float:
         """When `fire` is to be called, in the loop's seconds."""
-        # who is away explains the silence
-        wait = min(self._absent.values(), default=self._end_of_patience)
+        wait = self._patience.timer
         return wait if self._run is None else min(wait, self._run.timer)
 
     @property
     def roll_at(self) -> float:
         """When `call_roll` is to be called: once in a silence, before it ends the run."""
-        if self._run is None or self._called >= self._heard:
-            return math.inf
-        return self._end_of_patience - min(self._deadline / 2, _ANSWER)
+        return math.inf if self._run is None else self._patience.roll_at
 
     def call_roll(self, now: float) -> list[LobbyEffect]:
         """Ask those who are waited for whether they are there; see `_to_blame`."""
-        self._called = now
+        self._patience.call_roll(now)
         return [CallRoll(self.missing())]
-
-    @property
-    def _end_of_patience(self) -> float:
-        end = self._heard + self._deadline
-        # and so does a link that is down
-        return end if self._parted == math.inf else max(end, self._parted + self._absence)
 
     def fire(self, now: float) -> list[LobbyEffect]:
         """The time of `timer` has come."""
         run = self._run
         if run is not None and now >= run.timer:
             run.fire()
-        elif self._absent:
+        elif self._patience.somebody_is_away:
             return self._stays_away(now)
-        elif now >= self._end_of_patience:
+        elif now >= self._patience.end:
             return self._silence(now)
         return []
 
     def _silence(self, now: float) -> list[LobbyEffect]:
-        run, late = self._run, _names(self.missing())
-        if run is not None and not run.outlives_agents and (why := self._to_blame(now)):
+        run, missing = self._run, self.missing()
+        late, why = _names(missing), _to_blame(self._patience, self.roster, missing, now)
+        if run is not None and not run.outlives_agents and why:
             return [Fail(why + run.trouble)]
-        silent = f"nothing was heard for {self._deadline:g} s"
+        silent = f"nothing was heard for {self._patience.deadline:g} s"
         if run is None:
             return [Fail(f"{silent}; waiting for {late} {self.phase}")]
         outlives, trouble = run.outlives_agents, run.trouble
         if not run.fall_silent():
             return [Fail(f"{silent}; waiting for {late} {self.phase}{trouble}")]
-        self._heard = now
+        self._patience.heard = now
         return [Log(logging.WARNING, f"{silent}; the run goes on without {late}")] * outlives
-
-    def _to_blame(self, now: float) -> str:
-        """Who, or which link, holds all others up, if that is known."""
-        late, members = self.missing(), self.roster.members
-        dumb = [
-            rank
-            for rank in late
-            if rank in members and max(members[rank].heard, members[rank].answered) < self._called
-        ]
-        silent = f"nothing was heard for {now - self._heard:.0f} s"
-        if down := self._outages.beside(dumb):
-            links, was = ", ".join(map(link, down[:_NAMED])), "were" if len(down) > 1 else "was"
-            return f"{silent} while {links} {was} down; is the way between these agents open?"
-        if 0 < len(dumb) < len(late):
-            do = "do" if len(dumb) > 1 else "does"
-            return f"{silent}; {_names(dumb)} {do} not answer, and the others wait"
-        return ""
 
     def _stays_away(self, now: float) -> list[LobbyEffect]:
         effects: list[LobbyEffect] = []
-        for rank in [rank for rank, until in self._absent.items() if now >= until]:
+        absence = self._patience.absence
+        for rank in self._patience.overdue(now):
             if not self.outlives_agents:
-                return [Fail(gone(rank, self._absence))]
+                return [Fail(gone(rank, absence))]
             self._lose(rank)
-            said = (
-                f"agent {rank} did not come back in {self._absence:g} s; the run goes on without it"
-            )
+            said = f"agent {rank} did not come back in {absence:g} s; the run goes on without it"
             effects.append(Log(logging.WARNING, said))
-        self._heard = now
+        self._patience.heard = now
         return effects
 
     def heard(self, member: Member, frame: bytes, now: float, *, moved: bool) -> None:
@@ -265,9 +221,7 @@ class Lobby:
         member.heard = now
         member.last = frame[:_BEGINNING]
         if moved:
-            self._heard = now
-            if self._parted != math.inf:
-                self._parted = now if self._outages else math.inf
+            self._patience.moved(now)
 
     # --- events ----------------------------------------------------------------------------------
 
@@ -320,7 +274,7 @@ class Lobby:
                 return self._linked(member.rank, about, now, up=up)
             case control.Sync(sent) if member.syncs < _MOST_SYNCS:
                 member.syncs += 1
-                self._heard = now
+                self._patience.heard = now
                 return [Reply(peer.identity, control.Synced(sent, round(now * 1e9)))]
             case control.Arrived(inbox) if not member.arrived:
                 return self._arrived(member, inbox, now)
@@ -336,11 +290,7 @@ class Lobby:
         return []
 
     def _moved(self, now: float) -> None:
-        """The wait goes on if more are here, or ready, than ever were in it."""
-        far = len(self._ready), self.roster.arrived()
-        if any(ours > best for ours, best in zip(far, self._best, strict=True)):
-            self._heard = now
-            self._best = max(far[0], self._best[0]), max(far[1], self._best[1])
+        self._patience.counted(now, len(self._ready), self.roster.arrived())
 
     def _arrived(self, member: Member, inbox: str, now: float) -> list[LobbyEffect]:
         if trouble := self.roster.inbox_trouble(member, inbox):
@@ -373,7 +323,7 @@ class Lobby:
             self.refused[error.kind] += 1
             return self._not_let_in(message.rank, error.reason, peer.identity)
         if old is None:
-            self._heard = now
+            self._patience.heard = now
         self._moved(now)
         self.changed = True
         effects = self._replace(member, old) if old is not None else []
@@ -397,8 +347,7 @@ class Lobby:
             return [Reply(peer.identity, control.Unknown())]
         if member.identity != peer.identity:
             return []  # it was said over a connection that is gone
-        if self._absent.pop(member.rank, None) is not None and not self._absent:
-            self._heard += now - self._away_since  # who was away explains the silence
+        self._patience.returned(member.rank, now)
         said = f"agent {member.rank} is back over a new connection"
         about = f"agent {member.rank}"
         return [Log(logging.INFO, said, about), Resend(member.rank, asked.taken)]
@@ -433,10 +382,8 @@ class Lobby:
             return []
         then = "waiting for it to join again"
         if self.running:
-            if not self._absent:
-                self._away_since = now
-            self._absent[member.rank] = now + self._absence
-            then = f"waiting {self._absence:g} s for it to come back"
+            self._patience.left(member.rank, now)
+            then = f"waiting {self._patience.absence:g} s for it to come back"
         said = f"the connection of agent {member.rank} was lost; {then}"
         return [Log(logging.WARNING, said, f"agent {member.rank}")]
 
@@ -446,18 +393,37 @@ class Lobby:
             return []
         name = link((by, about))
         if up:
-            news = self._outages.back(by, about)
+            news = self._patience.outages.back(by, about)
             return [Log(logging.INFO, f"{name} is there again", name)] * news
-        if not self._outages.lost(by, about):
+        if not self._patience.outages.lost(by, about):
             return []
-        self._parted = min(self._parted, now)
+        self._patience.parted(now)
         return [Log(logging.WARNING, f"{name} is down, says agent {by}", name)]
 
     def _lose(self, rank: int) -> None:
         """The run, if there is one, goes on without an agent."""
-        self._absent.pop(rank, None)
+        self._patience.forget(rank)
         if self._run is not None:
             self._run.lose(rank)
+
+
+def _to_blame(patience: Patience, roster: Roster, late: list[int], now: float) -> str:
+    """Who, or which link, holds all others up, if that is known."""
+    members = roster.members
+    dumb = [
+        rank
+        for rank in late
+        if rank in members
+        and not patience.answered(max(members[rank].heard, members[rank].answered))
+    ]
+    silent = f"nothing was heard for {now - patience.heard:.0f} s"
+    if down := patience.outages.beside(dumb):
+        links, was = ", ".join(map(link, down[:_NAMED])), "were" if len(down) > 1 else "was"
+        return f"{silent} while {links} {was} down; is the way between these agents open?"
+    if 0 < len(dumb) < len(late):
+        do = "do" if len(dumb) > 1 else "does"
+        return f"{silent}; {_names(dumb)} {do} not answer, and the others wait"
+    return ""
 
 
 def gone(rank: int, absence: float) -> str:

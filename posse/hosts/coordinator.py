@@ -52,6 +52,8 @@ class CoordinatorHost:
     this host, for progress. `linked` has what agents said of their links, as (rank, neighbour,
     whether it is up), `left` who ended its own part, as (rank, why); whoever carries frames takes
     both out, and calls `lose` or ends the run.
+
+    Above 300 lines: it is all that an engine may ask of a run, and every message of control.
     """
 
     def __init__(

@@ -96,6 +96,8 @@ class RunRecord(msgspec.Struct, kw_only=True):
     `agent_logs` what each agent's machine noted. `answers` has each agent's own arm,
     `pulls_per_arm` is summed over agents. `exhausted` says whose arms ran out (-1: those that all
     share), `dismissed` which agents the run went on without, and why.
+
+    Above 20 fields: one for each key of a run in `result.json`.
     """
 
     run: int

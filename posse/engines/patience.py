@@ -1,0 +1,120 @@
+"""How long the coordinator waits, and what makes it wait longer; without a clock of its own."""
+
+import math
+
+from posse.engines.outages import Outages
+
+_ANSWER = 10.0
+"""Seconds that an agent has to answer the roll, and half the deadline if that is less: two round
+trips of the slowest links, and what it may be doing."""
+
+
+class Patience:
+    """One wait after the other, in seconds of the loop's clock.
+
+    `deadline`: seconds after which a wait ends in which nothing moved; `absence`: seconds that an
+    agent without a connection is waited for in a run. Who is away, and links that are down, explain
+    a silence: then it may last longer. `heard` is when something last moved; `outages` has the
+    links between agents that are down.
+    """
+
+    def __init__(self, deadline: float, absence: float) -> None:
+        self.deadline = deadline
+        self.absence = absence
+        self.heard = math.inf
+        self.outages = Outages()
+        self._absent: dict[int, float] = {}
+        """In a run: when who has no connection is waited for no longer."""
+        self._away_since = 0.0
+        self._parted = math.inf
+        """Since when, in this silence, some link between agents is or was down."""
+        self._called = -math.inf
+        """When the roll was last called."""
+        self._best = (0, 0)
+        """In this wait: how many were ready, and here, at most."""
+
+    def begin(self, now: float, here: int) -> None:
+        """A wait begins; so many agents are here."""
+        self.heard = now
+        self._parted = now if self.outages else math.inf
+        self._best = (0, here)
+
+    def carry(self, now: float, away: list[int]) -> None:
+        """A run begins, and these agents have no connection."""
+        self._absent = dict.fromkeys(away, now + self.absence)
+        self._away_since = now
+
+    def release(self) -> None:
+        """The run is over."""
+        self._absent = {}
+
+    # --- what happens ----------------------------------------------------------------------------
+
+    def moved(self, now: float) -> None:
+        """The run was brought on."""
+        self.heard = now
+        if self._parted != math.inf:
+            self._parted = now if self.outages else math.inf
+
+    def counted(self, now: float, ready: int, here: int) -> None:
+        """The wait goes on if more are ready, or here, than ever were in it."""
+        best = self._best
+        if ready > best[0] or here > best[1]:
+            self.heard = now
+            self._best = max(ready, best[0]), max(here, best[1])
+
+    def left(self, rank: int, now: float) -> None:
+        """In a run an agent lost its connection."""
+        if not self._absent:
+            self._away_since = now
+        self._absent[rank] = now + self.absence
+
+    def returned(self, rank: int, now: float) -> None:
+        """An agent has a connection again."""
+        if self._absent.pop(rank, None) is not None and not self._absent:
+            self.heard += now - self._away_since  # who was away explains the silence
+
+    def forget(self, rank: int) -> None:
+        """An agent is not waited for any more."""
+        self._absent.pop(rank, None)
+
+    def parted(self, now: float) -> None:
+        """A link between agents is down."""
+        self._parted = min(self._parted, now)
+
+    # --- time ------------------------------------------------------------------------------------
+
+    @property
+    def end(self) -> float:
+        """When a silence has lasted too long."""
+        end = self.heard + self.deadline
+        return end if self._parted == math.inf else max(end, self._parted + self.absence)
+
+    @property
+    def timer(self) -> float:
+        """When somebody is away for too long, else when the silence is."""
+        return min(self._absent.values(), default=self.end)
+
+    @property
+    def roll_at(self) -> float:
+        """When the roll is to be called: once in a silence, before it ends the run."""
+        if self._called >= self.heard:
+            return math.inf
+        return self.end - min(self.deadline / 2, _ANSWER)
+
+    def call_roll(self, now: float) -> None:
+        """Those who are waited for are asked whether they are there."""
+        self._called = now
+
+    def answered(self, at: float) -> bool:
+        """Whether who was last heard then has answered the roll."""
+        return at >= self._called
+
+    @property
+    def somebody_is_away(self) -> bool:
+        """Whether agents are waited for that have no connection."""
+        return bool(self._absent)
+
+    def overdue(self, now: float) -> list[int]:
+        """Who was away for too long."""
+        return [rank for rank, until in self._absent.items() if now >= until]
