@@ -1,6 +1,7 @@
 """What all tests share: nothing that a test starts may outlive it."""
 
 import logging
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -74,3 +75,13 @@ def log_as_it_was() -> Iterator[None]:
     yield
     LOG.handlers, LOG.propagate = [], True
     LOG.setLevel(logging.NOTSET)
+
+
+@pytest.fixture(autouse=True)
+def signals_as_they_were() -> Iterator[None]:
+    """What a command does about signals ends with it."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    handlers = [signal.getsignal(number) for number in numbers]
+    yield
+    for number, handler in zip(numbers, handlers, strict=True):
+        signal.signal(number, handler)

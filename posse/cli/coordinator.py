@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from posse.cli import paths, security, volume
+from posse.cli import paths, security, streams, volume
 from posse.cli.options import Commands, add_capture, add_result, add_run_file, plan
 from posse.errors import InputError
 
@@ -78,6 +77,6 @@ def run(options: argparse.Namespace) -> int:
         with served as runs:
             yield runs
             # it is written: who ends everybody when the first agent leaves does not spoil it
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            streams.ignore_signals()
 
     return series.run(checked, options, serve, "keys" if pairs is not None else "insecure")

@@ -7,7 +7,6 @@ result); 2 the input was wrong and nothing was started; 3 a run failed; 1 this m
 """
 
 import argparse
-import signal
 import sys
 import traceback
 
@@ -28,6 +27,7 @@ from posse.cli import (
     report,
     run,
     status,
+    streams,
     sweep,
     topology,
     volume,
@@ -61,24 +61,34 @@ _LONGEST = 10_000
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
+    streams.prepare()
+    streams.watch_signals()
     options = parser().parse_args(arguments)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        return _carry_out(options)
+    except KeyboardInterrupt:
+        streams.ignore_signals()
+        print("posse: interrupted; every agent was told to go", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _carry_out(options: argparse.Namespace) -> int:
+    """The command; what went wrong is said in a sentence."""
     try:
         require_rooms()
         code: int | None = options.command(options)
+        sys.stdout.flush()
         return code or 0
+    except streams.OutputError as error:
+        where = getattr(options, "written", None)
+        kept = f"; the result is in {where}" if where is not None else ""
+        return error.exit_code if error.gone else _said(PosseError(f"{error}{kept}"), [], False)
     except PosseError as error:
         return _said(error, getattr(error, "__notes__", []), options.verbose)
     except Exception as error:
         if not defect.place(error):
             raise
         return _said(RunFailed(defect.said(error)), [traceback.format_exc()], options.verbose)
-    except KeyboardInterrupt:
-        print("posse: interrupted; every agent was told to go", file=sys.stderr)
-        return INTERRUPTED
-    except BrokenPipeError:
-        sys.stderr.close()
-        return 1
 
 
 def _said(error: PosseError, notes: list[str], verbose: bool) -> int:

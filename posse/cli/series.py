@@ -83,6 +83,7 @@ def _close(directory: RunDirectory, result: Result, options: argparse.Namespace,
     failed = None
     try:
         directory.complete(result)
+        options.written = directory.path
     except OSError as error:
         failed = error.strerror or str(error)
         print(

@@ -81,6 +81,7 @@ def run(options: argparse.Namespace) -> int:
         whole.require_room(folder)
         sweep.open()
         found = _carry_out(sweep, options, progress)
+    options.written = folder
     if options.json:
         import msgspec
 

@@ -57,8 +57,10 @@ def outcome(work: Callable[[A], B], item: A) -> B | PosseError:
 
 
 def _begin() -> None:
-    """A worker leaves the keyboard to its parent, and does not outlive it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """A worker leaves keyboard and terminal to its parent, and does not outlive it."""
+    for name in ("SIGINT", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
     threading.Thread(target=_leave_with_parent, daemon=True).start()
 
 

@@ -1,7 +1,6 @@
 """Engine `processes`: every agent its own operating-system process."""
 
 import os
-import resource
 import secrets
 import signal
 from collections.abc import Callable, Sequence
@@ -12,6 +11,7 @@ from typing import Self
 
 from posse.durable.capture import Capture
 from posse.durable.scratch import Scratch
+from posse.engines import room
 from posse.engines.base import Observer, Way, agent_setups, silent, straight
 from posse.engines.forkserver import Crew, ForkServer
 from posse.engines.hub import Hub
@@ -49,9 +49,10 @@ class ProcessEngine:
         way: Way = straight,
     ) -> None:
         spec = plan.spec
+        self._spawn = spec.agents.count if spawn is None else spawn
+        room.require(spec.agents.count, self._spawn)
         self._system = spec.system
         self._system_folders = folders_of(spec.base, spec.path)
-        self._spawn = spec.agents.count if spawn is None else spawn
         self._configured: object = None
         self._serial = 0
         self._closed = False
@@ -65,7 +66,6 @@ class ProcessEngine:
         if bind is None:
             bind = f"ipc://{self._scratch.path}/hub" if self._scratch else "tcp://127.0.0.1:*"
         self._token = secrets.token_hex(16) if token is None else token
-        _raise_file_limit()
         try:
             self.hub = Hub(
                 bind,
@@ -193,9 +193,3 @@ class ProcessEngine:
                 capture=str(self._capture.path) if self._capture is not None else "",
             )
         )
-
-
-def _raise_file_limit() -> None:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < hard:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,0 +1,119 @@
+"""Standard streams that are closed, full, or of few letters end no command halfway."""
+
+import errno
+import io
+import math
+import os
+import signal
+import sys
+import time
+from types import FrameType
+
+from posse.errors import PosseError
+
+_ENDS = ("SIGINT", "SIGTERM", "SIGHUP")
+
+_AT_ONCE = 0.5
+"""Seconds within which several signals are one."""
+
+
+class OutputError(PosseError):
+    """Standard output takes no more; `gone`: its reader has left, which whoever did that knows."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(f"standard output cannot be written: {error.strerror}")
+        self.gone = isinstance(error, BrokenPipeError)
+
+
+class Output(io.TextIOWrapper):
+    """Standard output; after an `OutputError` all that is written goes nowhere."""
+
+    def write(self, text: str) -> int:
+        """See `io.TextIOWrapper`."""
+        try:
+            return super().write(text)
+        except OSError as error:
+            raise self._failed(error) from None
+
+    def flush(self) -> None:
+        """See `io.TextIOWrapper`."""
+        try:
+            super().flush()
+        except OSError as error:
+            raise self._failed(error) from None
+
+    def _failed(self, error: OSError) -> OutputError:
+        _to_nowhere(self.fileno())
+        return OutputError(error)
+
+
+def prepare() -> None:
+    """Have all three open, and let none refuse a letter.
+
+    A file that was opened under the number of a closed stream would get what is meant for that.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115  (as long as the process)
+    if type(sys.stdout) is io.TextIOWrapper:  # not a test's own
+        encoding, lines = sys.stdout.encoding, sys.stdout.line_buffering
+        buffer = sys.stdout.detach()
+        sys.stdout = Output(buffer, encoding, "backslashreplace", line_buffering=lines)
+
+
+class Interrupt:
+    """The handler of a signal that ends a command as Ctrl-C does.
+
+    A shell, make or timeout may send the same wish twice at once: then it counts once. Who means it
+    twice cuts short what the first has begun to clean up.
+    """
+
+    def __init__(self) -> None:
+        self._heard_at = -math.inf
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        """Raise `KeyboardInterrupt`."""
+        if number == getattr(signal, "SIGHUP", None):
+            _leave_terminal()
+        now = time.monotonic()
+        if now - self._heard_at > _AT_ONCE:
+            self._heard_at = now
+            raise KeyboardInterrupt
+
+
+def watch_signals() -> None:
+    """Let SIGTERM, and a terminal that is closed, end a command as Ctrl-C does."""
+    interrupt = Interrupt()
+    for name in _ENDS:
+        # who started us with nohup wants us to outlive the terminal
+        if hasattr(signal, name) and signal.getsignal(getattr(signal, name)) != signal.SIG_IGN:
+            signal.signal(getattr(signal, name), interrupt)
+
+
+def ignore_signals() -> None:
+    """Let nothing of the kind disturb the end: there is nothing left to be saved by it."""
+    for name in _ENDS:
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
+
+
+def _leave_terminal() -> None:
+    """A terminal that is gone refuses every letter."""
+    for descriptor in (1, 2):
+        try:
+            os.ttyname(descriptor)
+        except OSError as error:
+            if error.errno != errno.EIO:
+                continue
+        _to_nowhere(descriptor)
+
+
+def _to_nowhere(descriptor: int) -> None:
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, descriptor)
+    os.close(nowhere)

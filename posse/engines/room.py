@@ -1,0 +1,80 @@
+"""Whether this machine has room for a run's processes, asked before any of them is started.
+
+libzmq ends a process that is out of descriptors, and the system one that is out of memory: neither
+says what to do.
+"""
+
+import resource
+from pathlib import Path
+
+from posse.errors import PosseError
+
+_PER_AGENT = 2
+"""Descriptors that the coordinator needs for an agent while it joins."""
+
+_BESIDES = 24
+"""Descriptors of a process besides."""
+
+_MEMORY = 2 << 20
+"""Bytes of an agent that it shares with no other, at the least."""
+
+_THREADS = 3
+"""Of an agent: its own and ZeroMQ's two."""
+
+_PROC = Path("/proc")
+_CGROUP = Path("/sys/fs/cgroup")
+
+
+def require(agents: int, spawn: int) -> None:
+    """`PosseError` if there is no room for `agents`, `spawn` of them on this machine.
+
+    The limit of open files is raised as far as that is allowed.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    needs = (
+        ("open files in one process", _PER_AGENT * agents + _BESIDES, hard, "ulimit -Hn"),
+        ("threads and processes", _THREADS * spawn, free_tasks(), "the container's pids limit"),
+    )
+    for what, needed, allowed, limit in needs:
+        if 0 <= allowed < needed:
+            raise PosseError(
+                f"{agents} agents need {needed:,} {what}, and {allowed:,} are allowed here; raise "
+                f"that ({limit}), take fewer agents, or run in memory: --engine memory"
+            )
+    free = free_memory()
+    if free is not None and _MEMORY * spawn > free:
+        raise PosseError(
+            f"{spawn} agents need at least {_MEMORY * spawn >> 20:,} MB of memory, and "
+            f"{free >> 20:,} MB are free here; take fewer agents, or run in memory: --engine memory"
+        )
+
+
+def free_memory(proc: Path = _PROC, cgroup: Path = _CGROUP) -> int | None:
+    """Bytes that are free, to this machine and to this container; None where nobody tells."""
+    found = [_available(proc / "meminfo"), _left(cgroup, "memory.max", "memory.current")]
+    return min((free for free in found if free is not None), default=None)
+
+
+def free_tasks(cgroup: Path = _CGROUP) -> int:
+    """How many threads may still be started in this container; -1 where there is no limit."""
+    left = _left(cgroup, "pids.max", "pids.current")
+    return -1 if left is None else left
+
+
+def _available(meminfo: Path) -> int | None:
+    try:
+        rows = dict(row.split(":") for row in meminfo.read_text().splitlines() if ":" in row)
+        return int(rows["MemAvailable"].split()[0]) << 10
+    except (OSError, KeyError, ValueError):
+        return None
+
+
+def _left(cgroup: Path, most: str, now: str) -> int | None:
+    """What a control group's limit leaves; None without one ("max")."""
+    try:
+        left = int((cgroup / most).read_text()) - int((cgroup / now).read_text())
+    except (OSError, ValueError):
+        return None
+    return max(left, 0)

@@ -1,0 +1,118 @@
+"""Streams that fail and terminals that go: no traceback, the run is kept, nothing is left."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.support import halting
+from tests.support.remote import PATIENCE, until
+
+RUN = [sys.executable, "-P", "-m", "posse", "run", "ride.toml", "--out", "out"]
+
+
+@pytest.mark.parametrize("json_too", [[], ["--json"]])
+def test_a_full_standard_output_is_said_and_the_run_is_kept(
+    run_file: Path, json_too: list[str]
+) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*RUN, *json_too],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr == (
+        "posse: standard output cannot be written: No space left on device; the result is in out\n"
+    )
+    assert len(json.loads(Path("out/result.json").read_text())["runs"]) == 2
+
+
+def test_a_closed_standard_output_is_nobodys_business(run_file: Path) -> None:
+    shell = ["sh", "-c", 'exec "$@" >&- 2>&-', "sh", *RUN]
+    assert subprocess.run(shell, timeout=60, check=False).returncode == 0
+    assert len(json.loads(Path("out/result.json").read_text())["runs"]) == 2
+    # what is meant for a closed stream goes into no file
+    for path in Path("out").rglob("*"):
+        assert path.is_dir() or b"found" not in path.read_bytes()
+
+
+def test_a_reader_that_has_gone_ends_a_command_without_a_word(run_file: Path) -> None:
+    shell = ["bash", "-c", '"$@" | true; exit ${PIPESTATUS[0]}', "bash", *RUN, "--json"]
+    done = subprocess.run(shell, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_letters_that_standard_output_has_not_are_written_otherwise(run_file: Path) -> None:
+    ascii_only = os.environ | {"PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(
+        RUN, env=ascii_only, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\\u03b5 = 0.5" in done.stdout
+
+
+def test_a_terminal_that_is_closed_ends_a_run_as_ctrl_c_does(tmp_path: Path) -> None:
+    halting.prepare(tmp_path)
+    ours, theirs = pty.openpty()
+    # the shell takes the terminal by opening it, and hands it on
+    shell = ["sh", "-c", 'exec "$@" <"$0" >"$0" 2>&1', os.ttyname(theirs)]
+    process = subprocess.Popen(
+        [*shell, *halting.command("run", "run.toml", "--out", "out")],
+        cwd=tmp_path,
+        start_new_session=True,
+    )
+    os.close(theirs)
+    kept = tmp_path / "out" / "kept"
+    until(lambda: len(list(kept.glob("[0-9]*.msgpack"))) == 2, "two runs are kept")
+    family = psutil.Process(process.pid).children(recursive=True)
+    os.close(ours)
+    assert process.wait(PATIENCE) == 130
+    assert not psutil.wait_procs(family, timeout=PATIENCE)[1]
+    assert (tmp_path / "out" / "failure.json").exists()
+
+
+@pytest.mark.parametrize("engine", ["processes", "memory"])
+@pytest.mark.parametrize("pause", [0.0, 0.6])
+def test_a_second_interrupt_leaves_nothing_either(
+    tmp_path: Path, engine: str, pause: float
+) -> None:
+    """At once it is the same wish again; later it cuts short what is being cleaned up."""
+    halting.prepare(tmp_path)
+    process = halting.start(tmp_path, "run", "run.toml", "--engine", engine, "--out", "out")
+    family = psutil.Process(process.pid).children(recursive=True)
+    process.send_signal(signal.SIGINT)
+    time.sleep(pause)
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert "Traceback" not in said
+    assert not psutil.wait_procs(family, timeout=PATIENCE)[1]
+
+
+def test_a_run_without_a_terminal_goes_on(tmp_path: Path) -> None:
+    """Under nohup SIGHUP is ignored."""
+    halting.prepare(tmp_path)
+    shell = ["sh", "-c", 'trap "" HUP; exec "$@"', "sh"]
+    process = subprocess.Popen(
+        [*shell, *halting.command("run", "run.toml", "--engine", "memory", "--out", "out")],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    kept = tmp_path / "out" / "kept"
+    until(lambda: len(list(kept.glob("[0-9]*.msgpack"))) == 2, "two runs are kept")
+    process.send_signal(signal.SIGHUP)
+    (tmp_path / "halt").unlink()
+    process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0
