@@ -25,6 +25,7 @@ import numpy.random  # noqa: F401  (loaded lazily otherwise, once in every agent
 from posse.durable.capture import Capture
 from posse.engines.events import Died
 from posse.engines.local_agent import local_agent
+from posse.security.keys import AgentKeys, Pair
 from posse.systems import find_system
 
 _LENGTH = struct.Struct("<I")
@@ -38,8 +39,9 @@ class Crew(msgspec.Struct, frozen=True):
     """What to fork: one agent per rank, each joining the endpoint at its place in `endpoints`.
 
     `folders` are where a system of the user's own is imported from. `inbox` is the address pattern
-    for links between agents, with {rank}; "" where there are none. `capture` is the file that
-    frames are written into, "" for none.
+    for links between agents, with {rank}; "" where there are none. `pairs` are the agents' own keys
+    and `coordinator` its public one, none where links need none. `capture` is the file that frames
+    are written into, "" for none.
     """
 
     endpoints: list[str]
@@ -48,6 +50,8 @@ class Crew(msgspec.Struct, frozen=True):
     system: str
     folders: list[str]
     inbox: str
+    pairs: list[Pair]
+    coordinator: str
     capture: str = ""
 
 
@@ -143,7 +147,8 @@ def _fork(crew: Crew) -> dict[int, int]:
     # an agent makes many small objects and few cycles: looking for these at every 700th costs more
     # than it frees
     gc.set_threshold(50_000, 20, 20)
-    for rank, endpoint in zip(crew.ranks, crew.endpoints, strict=True):
+    pairs: list[Pair | None] = [*crew.pairs] or [None] * len(crew.ranks)
+    for rank, endpoint, own in zip(crew.ranks, crew.endpoints, pairs, strict=True):
         pid = os.fork()
         if pid == 0:
             code = 70
@@ -158,6 +163,7 @@ def _fork(crew: Crew) -> dict[int, int]:
                     rank,
                     crew.token,
                     inbox,
+                    keys=AgentKeys(rank, own, crew.coordinator) if own else None,
                     leash=LEASH,
                     system=crew.system,
                     tap=Capture(Path(crew.capture)) if crew.capture else None,

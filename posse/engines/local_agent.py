@@ -9,12 +9,13 @@ import zmq
 
 from posse.engines.agent_process import AgentProcess
 from posse.engines.base import Tap
-from posse.engines.guard import Guard
+from posse.engines.guard import Guard, RemoteGuard
 from posse.engines.joining import Joining
 from posse.engines.links import Via, directly
 from posse.engines.place import Place
 from posse.engines.selector import Selector
 from posse.engines.uplink import Uplink
+from posse.security.keys import AgentKeys
 from protocol import control
 
 
@@ -24,6 +25,7 @@ def local_agent(
     token: str,
     inbox: str = "",
     *,
+    keys: AgentKeys | None = None,
     leash: int | None = None,
     system: str = "",
     via: Via = directly,
@@ -32,18 +34,21 @@ def local_agent(
     """An agent of the coordinator that listens at `endpoint`.
 
     `inbox`: where neighbours reach this agent ("" if the system has no links between agents), a
-    ZeroMQ address that may end in `:*`; it needs `system`. `leash` is a file descriptor whose other
-    end is closed when the agent must go. `via`, `tap`: see `AgentProcess`.
+    ZeroMQ address that may end in `:*`; it needs `system`. `keys`: for links over tcp. `leash` is a
+    file descriptor whose other end is closed when the agent must go. `via`, `tap`: see
+    `AgentProcess`.
     """
     if leash is not None:
         threading.Thread(target=_heed, args=(leash,), daemon=True).start()
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context(io_threads=1)
+    selector = Selector()
+    guard = Guard() if keys is None else RemoteGuard(context, selector, keys.own)
     return AgentProcess(
         context,
-        Selector(),
-        Uplink(context, endpoint),
+        selector,
+        Uplink(context, endpoint, keys),
         Joining(control.Join(rank, token, "", os.getpid()), time.monotonic(), system=system),
-        Place(Guard(), inbox),
+        Place(guard, inbox),
         via,
         tap,
     )

@@ -22,7 +22,7 @@ from posse.hosts.coordinator import CoordinatorHost
 from posse.own_code import folders_of
 from posse.plan import Plan
 from posse.results.record import RunRecord
-from posse.security.keys import CoordinatorKeys
+from posse.security.keys import CoordinatorKeys, Pair, of_one_machine
 from posse.spec.fingerprint import fingerprint
 from protocol.machine import COORDINATOR
 from protocol.signing import Signer
@@ -32,7 +32,8 @@ class ProcessEngine:
     """A posse of processes that is up: started once, it runs any number of runs.
 
     `spawn`: how many agents to start here, from rank 0; the others join from elsewhere. All runs
-    of one engine have the same number of agents and the same transport. Frames are written into
+    of one engine have the same number of agents and the same transport. Over tcp, where all are
+    started here, links have keys that live as long as the engine. Frames are written into
     `capture`, if there is one. `way` may put something between the two ends of each link.
     """
 
@@ -57,6 +58,10 @@ class ProcessEngine:
         self._serial = 0
         self._closed = False
         self._fork_server: ForkServer | None = None
+        self._pairs: tuple[Pair, ...] = ()
+        local = bind is None and keys is None and self._spawn == spec.agents.count
+        if local and spec.engine.transport == "tcp":
+            keys, self._pairs = of_one_machine(self._spawn)
         self._keys = keys
         self._name = secrets.token_bytes(16) if keys is not None and plan.field else b""
         self._capture = capture
@@ -190,6 +195,8 @@ class ProcessEngine:
                 system=self._system,
                 folders=self._system_folders,
                 inbox=inbox,
+                pairs=[self._pairs[rank] for rank in ranks if self._pairs],
+                coordinator=self._keys.own.public if self._pairs and self._keys else "",
                 capture=str(self._capture.path) if self._capture is not None else "",
             )
         )

@@ -127,6 +127,20 @@ class AgentKeys:
         return Signer(self.own.signing, self.signers, name)
 
 
+def of_one_machine(agents: int) -> tuple[CoordinatorKeys, tuple[Pair, ...]]:
+    """Keys that live as long as their processes: a coordinator's, and each agent's by rank.
+
+    For links over this machine's loopback, which every local user reaches.
+    """
+    own, *pairs = (_fresh() for _ in range(agents + 1))
+    return CoordinatorKeys(own, tuple(pair.public for pair in pairs)), tuple(pairs)
+
+
+def _fresh() -> Pair:
+    public, secret = zmq.curve_keypair()
+    return Pair(public.decode(), secret.decode())
+
+
 # --- making --------------------------------------------------------------------------------------
 
 

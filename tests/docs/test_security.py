@@ -8,7 +8,8 @@ from tests.support.blocks import ROOT
 
 PAGE = (ROOT / "docs/security.md").read_text()
 WHO = ["coordinator", "agent", "neighbour or relay"]
-SECTIONS = [*(f"A malicious {who}" for who in WHO), "The network", "A local user"]
+PARTIES = [f"A malicious {who}" for who in WHO]
+SECTIONS = [*PARTIES, "The network", "A local user", "Files and deployments"]
 MEMORY = "Memory that a peer can fill"
 
 

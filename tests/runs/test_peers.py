@@ -3,17 +3,21 @@
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+import zmq
 
+from posse.engines.processes import ProcessEngine
 from posse.plan import Plan
 from posse.security import keys
 from protocol import control
 from tests.support import anonymous
 from tests.support.hostile import HostilePeer
+from tests.support.hosts import frame
 from tests.support.remote import Agent, Coordinator, until
 from tests.support.runs import spec
 
@@ -101,13 +105,14 @@ SILENT: dict[str, Callable[[HostilePeer], object]] = {
 
 
 @contextmanager
-def speaking(peer: HostilePeer, act: Callable[[HostilePeer], object]) -> Iterator[None]:
+def speaking(act: Callable[[], object]) -> Iterator[None]:
     """`act` five times a second, until the block ends."""
     over = threading.Event()
 
     def speak() -> None:
         while not over.wait(0.2):
-            act(peer)
+            with suppress(zmq.Again):
+                act()
 
     thread = threading.Thread(target=speak, daemon=True)
     thread.start()
@@ -126,7 +131,7 @@ def test_an_agent_that_is_waited_for_and_says_nothing_of_worth_is_done_without(
     with site(users(), tmp_path) as here:
         here.peer.join()
         here.peer.until("Begin")
-        with speaking(here.peer, SILENT[what]):
+        with speaking(partial(SILENT[what], here.peer)):
             record = here.coordinator.ended()
         assert here.coordinator.error is None
         assert record.status == "horizon"
@@ -143,7 +148,7 @@ def test_a_run_that_needs_such_an_agent_ends_by_its_name_at_the_deadline(
     with site(plan, tmp_path) as here:
         here.peer.join()
         here.peer.until("Begin")
-        with speaking(here.peer, SILENT[what]):
+        with speaking(partial(SILENT[what], here.peer)):
             here.coordinator.ended()
         assert "nothing was heard for 2 s; waiting for agent 0" in str(here.coordinator.error)
 
@@ -153,7 +158,7 @@ def test_a_run_that_needs_such_an_agent_ends_by_its_name_at_the_deadline(
 def test_a_wait_for_an_agent_to_be_ready_ends_by_its_name(what: str, tmp_path: Path) -> None:
     with site(spec("central", 2, engine=QUIET), tmp_path) as here:
         here.peer.join()
-        with speaking(here.peer, SILENT[what]):
+        with speaking(partial(SILENT[what], here.peer)):
             here.coordinator.ended()
         assert str(here.coordinator.error).endswith("waiting for agent 0 to be ready")
 
@@ -170,3 +175,28 @@ def test_an_inbox_of_its_own_choice_keeps_an_agent_out_and_harms_no_neighbour(
         here.coordinator.ended()
         assert str(here.coordinator.error).endswith("waiting for agent 0 to join")
         assert [agent.ended() for agent in here.agents] == [0, 0]
+
+
+def test_other_users_of_this_machine_do_not_get_into_a_posse_over_loopback() -> None:
+    """They see its ports, and could send frames in a neighbour's name, numbered past all others."""
+    engine = {"transport": "tcp", "deadline": 20.0}
+    plan = spec("cooperative-ucb", 4, topology=RING, parameters={"horizon": 400}, engine=engine)
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    forged = frame(control.Stop(), 0, 2**32 - 1)
+    with ProcessEngine(plan) as posse:
+        inboxes = posse.hub.lobby.roster.inboxes
+        sockets = [context.socket(zmq.XPUB) for _ in inboxes]
+        hub = context.socket(zmq.DEALER)
+        hub.connect(posse.endpoint)
+        for stranger, inbox in zip(sockets, inboxes.values(), strict=True):
+            stranger.connect(inbox)
+
+        def strike() -> None:
+            for stranger in (*sockets, hub):
+                stranger.send(forged, zmq.NOBLOCK)
+
+        with speaking(strike):
+            record = posse.run(plan, 0)
+    context.destroy(0)
+    assert record.status == "horizon"
+    assert not {"replayed", "wrong-source", "control-from-agent"} & record.refused.keys()
