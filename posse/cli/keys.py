@@ -1,4 +1,4 @@
-"""`posse keys`, `posse allow` and `posse revoke`: key pairs, and who is believed."""
+"""`posse keys`: key pairs; `posse allow` and `posse revoke`: who is believed."""
 
 import argparse
 from pathlib import Path
