@@ -37,6 +37,8 @@ class Flood:
 
     With a `signer` each message ends with its origin's signature of all of it but its life, which
     changes with every hop. Whoever passes it on can then keep it back and change nothing.
+
+    Above 20 fields: what is known of M messages and sent to each neighbour is kept in arrays.
     """
 
     rank: int

@@ -1,9 +1,10 @@
-"""Every source file that decides something has a test of its own, and no test file is too long.
+"""Every source file that decides something has its own test; no test file or class is too large.
 
 `agent/mase.py` has `tests/agent/test_mase.py`, `posse/clocks/virtual.py` has
 `tests/clocks/test_virtual.py`. What is tested elsewhere stands in `ELSEWHERE` with the reason.
 """
 
+import ast
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -123,3 +124,33 @@ def test_no_test_file_is_too_long() -> None:
         for path in (ROOT / "tests").rglob("*.py")
     }
     assert {name: lines for name, lines in lengths.items() if lines > LONGEST} == {}
+
+
+def test_a_class_that_is_too_large_says_why() -> None:
+    """Above 300 lines or 20 attributes a sentence in its text begins with "Above"."""
+    silent = []
+    for path in sources():
+        for node in ast.walk(ast.parse((ROOT / path).read_text())):
+            if isinstance(node, ast.ClassDef):
+                lines, held = (node.end_lineno or 0) - node.lineno + 1, len(attributes(node))
+                said = "    Above " in (ast.get_docstring(node, clean=False) or "")
+                if not said and (lines > 300 or held > 20):
+                    silent.append(f"{path}: {node.name}, {lines} lines, {held} attributes")
+    assert silent == []
+
+
+def attributes(kind: ast.ClassDef) -> set[str]:
+    """What its methods set on `self`, and its fields."""
+    fields = {
+        node.target.id
+        for node in kind.body
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+    }
+    return fields | {
+        node.attr
+        for node in ast.walk(kind)
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.ctx, ast.Store)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "self"
+    }
