@@ -34,6 +34,7 @@ from protocol.anonymous import (
 )
 from protocol.errors import RemoteProtocolError
 from protocol.machine import (
+    Dismiss,
     Finish,
     Note,
     PeerFinished,
@@ -92,13 +93,20 @@ class AnonymousServer:
             case Received(sender, PublicKey(key)):
                 if sender in self.keys or not self.active[sender]:
                     raise RemoteProtocolError("duplicate-key", f"agent {sender}")
-                check_key(sender, key, self.signer)
-                self.keys[sender] = key
-                return self._begin()
+                return self._meet(sender, key, now)
             case Received(sender, message):
                 return self._answer(sender, message)
             case _:
                 raise RemoteProtocolError("out-of-turn", type(event).__name__)
+
+    def _meet(self, sender: int, key: bytes, now: float) -> ServerEffects:
+        """Take a user's public key; whose is none takes no part, and nobody waits for it."""
+        try:
+            check_key(sender, key, self.signer)
+        except RemoteProtocolError as error:
+            return [Dismiss(sender, error.reason), *self._finished(sender, now)]
+        self.keys[sender] = key
+        return self._begin()
 
     def missing(self) -> list[int]:
         """See `protocol.machine.GatheringMachine`."""

@@ -12,6 +12,7 @@ from posse.plan import prepare
 from posse.results.record import RunRecord
 from protocol.cooperative import Bundle, means_record, reward_record
 from protocol.federated import Data, Hop
+from protocol.masking import PublicKey
 from protocol.signing import SIGNATURE_BYTES
 from tests.support.runs import assert_same_run
 
@@ -19,6 +20,37 @@ ARMS = 4
 PRIVATE = {"epsilon": 0.5, "horizon": 200, "gamma": "diameter"}
 BYZANTINE = {"horizon": 200, "gamma": "diameter", "assumed_contamination": 0.05}
 FEDERATED = {"epsilon": 1.0, "horizon": 20_000}
+
+
+@pytest.mark.parametrize("system", ["anonymous", "explore-then-commit"])
+@pytest.mark.parametrize("sign", [True, False])
+def test_whose_masking_key_is_none_is_named_and_the_others_go_on(system: str, sign: bool) -> None:
+    """Attack a27: a key of small order, or one that is not signed, made its whole group silent."""
+    send = Endpoint.send
+
+    def sends(self: Endpoint, to: int, message: Any, now: float) -> None:
+        if self.name == 0 and isinstance(message, PublicKey):
+            message = PublicKey(message.key[:32] if sign else bytes(32))
+        send(self, to, message, now)
+
+    run = prepare(
+        {
+            "system": system,
+            "seed": 5,
+            "agents": {"count": 7},
+            "arms": {"kind": "bernoulli", "means": [0.9, 0.2]},
+            "parameters": {"horizon": 3000, "group_size": 2},
+            "engine": {"sign": sign},
+        }
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Endpoint, "send", sends)
+        record = memory.run(run, 0)
+    reason = "bad-signature" if sign else "bad-key"
+    assert record.status == "horizon"
+    assert record.dismissed == {0: reason}
+    assert record.refused[reason] == 1
+    assert all(answer is not None for answer in record.answers[1:])
 
 
 def run_of(system: str, parameters: dict[str, Any], *, sign: bool) -> Any:
