@@ -133,7 +133,11 @@ class Reader:
                     raise ValueError
                 self.begun = True
                 continue
-            time, source, target, data = row
+            match row:
+                case [int(time), int() | None as source, int() | None as target, bytes(data)]:
+                    pass
+                case _:
+                    raise ValueError
             self._begin = time if self._begin is None else self._begin
             yield _frame((time - self._begin) / 1e9, source, target, data, self._seen)
 
@@ -176,10 +180,14 @@ def _frame(
             )  # fmt: skip
         resent = seen.get((source, target, number)) == hash(frame)
         seen[source, target, number] = hash(frame)
-    if len(frame) < HEADER.size or frame[:2] != b"po":
+    try:
+        magic, _, plane, run, _, sequence, now, sent = HEADER.unpack_from(frame)
+        kind, *fields = msgpack.unpackb(frame[HEADER.size :], strict_map_key=False)
+        known = magic == b"po" and isinstance(kind, str)
+    except (ValueError, TypeError, struct.error):
+        known = False
+    if not known:
         return Frame(time, source, target, size, "unknown", "", (data,))
-    _, _, plane, run, _, sequence, now, sent = HEADER.unpack_from(frame)
-    kind, *fields = msgpack.unpackb(frame[HEADER.size :], strict_map_key=False)
     return Frame(
         time,
         source,

@@ -13,7 +13,7 @@ from posse.testing.frames import Frame, read, select
 from protocol import control
 from protocol.machine import COORDINATOR
 from protocol.mase import Vote
-from protocol.wire import Plane, encode
+from protocol.wire import HEADER, Plane, encode
 
 VOTE = encode(Vote((2,)), run=1, source=3, sequence=7, now=12.5, sent=99)
 
@@ -63,10 +63,27 @@ def test_envelopes_are_told_from_frames_and_what_is_sent_again_from_what_is_new(
     ]
 
 
-def test_what_is_no_frame_is_shown_as_it_is(tmp_path: Path) -> None:
-    assert [(f.plane, f.kind, f.fields) for f in captured(tmp_path, (None, 0, b"?"))] == [
-        ("unknown", "", (b"?",))
-    ]
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"?",
+        VOTE[:20],
+        b"xx" + VOTE[2:],
+        VOTE[: HEADER.size],
+        VOTE[:-1],
+        VOTE + b"more",
+        VOTE[: HEADER.size] + b"\xc1",
+        VOTE[: HEADER.size] + b"\x07",
+        VOTE[: HEADER.size] + b"\x92\x07\x08",
+        VOTE[: HEADER.size] + b"\xa2\xff\xff",
+        VOTE[: HEADER.size] + b"\x91" * 5_000 + b"\x07",
+    ],
+)
+def test_what_is_no_frame_is_shown_as_it_is(data: bytes, tmp_path: Path) -> None:
+    bad, good = captured(tmp_path, (None, 0, data), (3, COORDINATOR, VOTE))
+    assert (bad.plane, bad.kind, bad.fields) == ("unknown", "", (data,))
+    assert good.kind == "Vote"
+    assert str(bad)
 
 
 def test_every_frame_of_a_run_is_read_as_our_own_codec_reads_it(tmp_path: Path) -> None:
@@ -115,7 +132,21 @@ def test_a_row_that_is_half_written_is_not_there_yet(tmp_path: Path) -> None:
     assert len(list(read(path))) == 1
 
 
-@pytest.mark.parametrize("content", [b"", b"system = 'mase'", msgspec.msgpack.encode([1, 2])])
+HEAD = msgspec.msgpack.encode({"posse": "capture", "version": 1})
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"system = 'mase'",
+        msgspec.msgpack.encode([1, 2]),
+        HEAD + b"\xc1",
+        HEAD + b"\x07",
+        HEAD + msgspec.msgpack.encode([0, 1, 2]),
+        HEAD + msgspec.msgpack.encode([0, "1", 2, b""]),
+    ],
+)
 def test_another_file_is_no_capture(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "other"
     path.write_bytes(content)
