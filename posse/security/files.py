@@ -19,13 +19,16 @@ IGNORED = (".gitignore", ".dockerignore")
 """By what a folder of keys keeps itself out of repositories and images."""
 
 
-def open_folder(folder: Path) -> None:
-    """Make a folder of keys if it is not there, for its owner alone; see `check_folder`."""
+def open_folder(folder: Path, *, of_folders: bool = False) -> None:
+    """Make a folder of keys if it is not there, for its owner alone; see `check_folder`.
+
+    One `of_folders` has no keys itself, so that nothing is written into it.
+    """
     mask = os.umask(0o077)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         check_folder(folder)
-        for name in IGNORED:
+        for name in () if of_folders else IGNORED:
             if not (folder / name).exists():
                 write(folder / name, "*\n")
     except OSError as error:

@@ -149,7 +149,7 @@ def create(folder: Path, agents: int) -> int:
 
     Returns how many pairs were made. Each party's folder has its own secret and no other.
     """
-    files.open_folder(folder)
+    files.open_folder(folder, of_folders=True)
     parties = [COORDINATOR, *(f"agent-{rank}" for rank in range(agents))]
     made = [make(folder / party, party) for party in parties]
     public = {party: _pair(folder / party / f"{party}.key_secret").known for party in parties}

@@ -99,6 +99,7 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
 
 def test_folders_of_keys_ignore_themselves(tmp_path: Path) -> None:
     keys.create(tmp_path / "k", 1)
-    for folder in ("k", "k/coordinator", "k/agent-0"):
+    assert sorted(path.name for path in (tmp_path / "k").iterdir()) == ["agent-0", "coordinator"]
+    for folder in ("k/coordinator", "k/agent-0"):
         for name in (".gitignore", ".dockerignore"):
             assert (tmp_path / folder / name).read_text() == "*\n"
