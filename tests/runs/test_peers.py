@@ -178,9 +178,9 @@ def test_an_inbox_of_its_own_choice_keeps_an_agent_out_and_harms_no_neighbour(
 
 
 def test_other_users_of_this_machine_do_not_get_into_a_posse_over_loopback() -> None:
-    """They see its ports, and could send frames in a neighbour's name, numbered past all others."""
-    engine = {"transport": "tcp", "deadline": 20.0}
-    plan = spec("cooperative-ucb", 4, topology=RING, parameters={"horizon": 400}, engine=engine)
+    """They see its ports: they could ask how it is, or send frames in a neighbour's name."""
+    engine = {"transport": "tcp", "deadline": 10.0}
+    plan = spec("cooperative-ucb", 4, topology=RING, parameters={"horizon": 1_000}, engine=engine)
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     forged = frame(control.Stop(), 0, 2**32 - 1)
     with ProcessEngine(plan) as posse:
@@ -192,11 +192,15 @@ def test_other_users_of_this_machine_do_not_get_into_a_posse_over_loopback() -> 
             stranger.connect(inbox)
 
         def strike() -> None:
-            for stranger in (*sockets, hub):
+            hub.send(frame(control.Ask(), -1, 0), zmq.NOBLOCK)
+            for stranger in sockets:
                 stranger.send(forged, zmq.NOBLOCK)
 
         with speaking(strike):
             record = posse.run(plan, 0)
-    context.destroy(0)
+        assert hub.poll(0) == 0
+    for stranger in (*sockets, hub):
+        stranger.close(0)
+    context.term()
     assert record.status == "horizon"
     assert not {"replayed", "wrong-source", "control-from-agent"} & record.refused.keys()
