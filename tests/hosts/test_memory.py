@@ -1,0 +1,126 @@
+"""What a peer can make a host keep: the peaks that `docs/security.md` says, measured by Python."""
+
+import re
+import tracemalloc
+from collections.abc import Callable
+
+import pytest
+
+from posse.durable.session import Session, SessionFull
+from posse.engines.base import agent_setups
+from posse.hosts.agent import AgentHost
+from posse.hosts.coordinator import CoordinatorHost
+from protocol import control
+from protocol.wire import HEADER, MAGIC, MAX_FRAME, VERSION
+from tests.hosts.test_coordinator import report
+from tests.support.blocks import ROOT
+from tests.support.hosts import frame, sources
+from tests.support.runs import spec
+
+MIB = 1 << 20
+
+
+def bound(test: str) -> float:
+    """What the page says of the buffer that this test fills, in MiB."""
+    page = (ROOT / "docs/security.md").read_text()
+    (peak,) = re.findall(rf"\| ([\d.]+) \| `tests/hosts/test_memory.py::{test}`", page)
+    return float(peak)
+
+
+def assert_peak(fill: Callable[[], object], test: str) -> None:
+    """What stays when `fill` has ended."""
+    tracemalloc.start()
+    try:
+        kept = fill()
+        grown = tracemalloc.get_traced_memory()[0] / MIB
+    finally:
+        tracemalloc.stop()
+    assert kept is not None
+    assert bound(test) / 10 <= grown <= bound(test), f"{grown:.2f} MiB"
+
+
+def agent_on_a_ring() -> AgentHost:
+    run = spec("cooperative-ucb", 3, topology={"kind": "ring"}, parameters={"horizon": 50})
+    return AgentHost(agent_setups(run, run.network(0))[1], 1, sources())
+
+
+def coordinator() -> CoordinatorHost:
+    run = spec("independent", 3)
+    host = CoordinatorHost(run, run.network(0), 0, sources())
+    host.begin()
+    host.outbox.clear()
+    return host
+
+
+@pytest.mark.parametrize("size", [0, MIB])
+def test_frames_of_a_run_that_has_not_begun(size: int) -> None:
+    host = agent_on_a_ring()
+
+    def fill() -> AgentHost:
+        for number in range(120_000 if not size else 100):
+            head = HEADER.pack(MAGIC, VERSION, 0, 2**32 - 1, 0, number, 0.0, 0)
+            host.receive(0, head + bytes(size))
+        return host
+
+    assert_peak(fill, "test_frames_of_a_run_that_has_not_begun")
+
+
+def test_what_agents_attest_of_steps_that_nobody_came_to() -> None:
+    host, value = coordinator(), bytes(500_000)
+
+    def fill() -> CoordinatorHost:
+        for number in range(2_000):
+            host.receive(0, frame(control.Attested(number, value), 0, number))
+        return host
+
+    assert_peak(fill, "test_what_agents_attest_of_steps_that_nobody_came_to")
+    assert host.refused == {"too-many": 1_000}
+
+
+def test_complaints_and_refusals() -> None:
+    host = coordinator()
+
+    def fill() -> CoordinatorHost:
+        for number in range(10_000):
+            reason = f"{number}" * 10
+            host.receive(0, frame(control.Complaint(1, reason[:64]), 0, number))
+            host.receive(0, reason.encode() * 5)
+        return host
+
+    assert_peak(fill, "test_complaints_and_refusals")
+
+
+def test_frames_that_a_peer_does_not_confirm() -> None:
+    session = Session()
+
+    def fill() -> Session:
+        for _ in range(64):
+            session.wrap(bytes(MIB))
+        return session
+
+    assert_peak(fill, "test_frames_that_a_peer_does_not_confirm")
+    with pytest.raises(SessionFull):
+        session.wrap(b"x")
+
+
+@pytest.mark.slow
+def test_a_report_of_the_largest_size_there_is() -> None:
+    """It does not stay: this is the peak, while it is looked at."""
+    host = coordinator()
+    for rank in range(3):
+        host.receive(rank, frame(control.Finished(0), rank, 0))
+    cells = b"\x94" + b"\x00" * 4
+    log = b"\x81\xa1x\xdd" + (1_600_000).to_bytes(4, "big") + cells * 1_600_000
+    empty = frame(report(), 0, 1)
+    at = empty.rindex(b"\x80\x80\x93")  # log, seconds, resources
+    hostile = empty[:at] + log + empty[at + 1 :]
+    assert 7 * MIB < len(hostile) <= MAX_FRAME
+    tracemalloc.start()
+    try:
+        host.receive(0, hostile)
+        peak = tracemalloc.get_traced_memory()[1] / MIB
+    finally:
+        tracemalloc.stop()
+    test = "test_a_report_of_the_largest_size_there_is"
+    assert bound(test) / 10 <= peak <= bound(test), f"{peak:.2f} MiB"
+    assert host.refused == {"bad-report": 1}
