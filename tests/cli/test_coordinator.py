@@ -5,6 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from tests.support import halting
+from tests.support.remote import PATIENCE, free_port
+
 
 def test_a_coordinator_and_agents_started_by_hand(run_file: Path) -> None:
     posse = [sys.executable, "-P", "-m", "posse"]
@@ -21,3 +26,39 @@ def test_a_coordinator_and_agents_started_by_hand(run_file: Path) -> None:
     assert coordinator.returncode == 0, coordinator.stderr
     assert [run["best_arm"] for run in json.loads(coordinator.stdout)["runs"]] == [0, 0]
     assert [agent.wait(timeout=30) for agent in agents] == [0] * 8
+
+
+@pytest.mark.slow
+def test_a_killed_coordinator_goes_on_with_the_agents_that_are_there(tmp_path: Path) -> None:
+    """Two runs of four are kept; the other two are made by the same agents, which join anew."""
+    halting.prepare(tmp_path)
+    address = f"tcp://127.0.0.1:{free_port()}"
+    serve = ["coordinator", "run.toml", "--bind", address, "--out", "out"]
+    join = ["agent", "--join", address, "--run", "run.toml", "--wait", "60", "--lab"]
+    agents = [
+        subprocess.Popen(halting.command(*join), cwd=tmp_path, stderr=subprocess.DEVNULL)
+        for _ in range(6)
+    ]
+    try:
+        first = halting.start(tmp_path, *serve)
+        first.kill()
+        first.communicate(timeout=PATIENCE)
+        again = halting.finish(tmp_path, *serve)
+        assert again.returncode == 0, again.stderr
+        assert "2 of 4 runs were kept" in again.stdout
+        assert [agent.wait(timeout=PATIENCE) for agent in agents] == [0] * 6
+    finally:
+        for agent in agents:
+            agent.kill()
+            agent.wait(timeout=PATIENCE)
+    assert halting.finish(tmp_path, "run", "run.toml", "--out", "whole").returncode == 0
+    assert answers(tmp_path / "out") == answers(tmp_path / "whole")
+    finished = halting.finish(tmp_path, *serve)
+    assert finished.returncode == 0
+    assert "4 of 4 runs were kept" in finished.stdout
+
+
+def answers(folder: Path) -> list[object]:
+    """What does not depend on where agents are."""
+    runs = halting.result(folder)["runs"]
+    return [(run["status"], run["best_arm"], run["rounds"], run["log"]) for run in runs]
