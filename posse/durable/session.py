@@ -194,8 +194,8 @@ class Session:
 
     def _forget(self) -> None:
         """Keep no longer what is confirmed."""
-        kept = self._kept
-        for _ in range(len(kept) - self.unconfirmed):
+        kept, keep = self._kept, self.sent - self.confirmed
+        while len(kept) > keep:
             self._bytes -= len(kept.popleft())
 
     # --- what comes ------------------------------------------------------------------------------

@@ -260,12 +260,13 @@ class Hub:
                     member.answered = now
                     return now
             of_run = frame is not data or kind_of(frame or b"") != _RESUME
-            if frame is not None and self._host is not None and member.takes_part and of_run:
+            host = self._host
+            if frame is not None and host is not None and of_run and member.takes_part:
                 self.frames += 1
-                moved = self._host.receive(member.rank, frame)
+                moved = host.receive(member.rank, frame)
                 self.lobby.heard(member, frame, now, moved=moved)
-                if self._host.left or self._host.linked:
-                    self._take_news(self._host)
+                if host.left or host.linked:
+                    self._take_news(host)
                 self._flush()
                 return now
             # during a run: it comes back, for the next one

@@ -238,7 +238,7 @@ class CoordinatorHost:
             return
         self._endpoint.arrived(header)
         self._clock.reached(header.now)
-        self._server.tell(Received(rank, message))
+        self._server.tell(Received(rank, message), self._clock.now)
 
     def _control(self, rank: int, message: Message, header: Header, frame: bytes) -> bool:
         """Take a message of the control plane; whether it brought the run on."""

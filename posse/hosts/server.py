@@ -118,7 +118,8 @@ class Server:
         for effect in effects:
             match effect:
                 case Send(to, message):
-                    self._check_heard(message)
+                    if type(message) not in self._agents_hear:
+                        raise unheard(message, to, self._agents_hear)
                     run.send(to, message)
                 case Played(arms, payoffs):
                     self._arms().played(arms, payoffs)
@@ -127,7 +128,8 @@ class Server:
                 case Timer(after):
                     self.timer = self._wall() / 1e9 + after
                 case Broadcast(message):
-                    self._check_heard(message)
+                    if type(message) not in self._agents_hear:
+                        raise unheard(message, NEIGHBOURS, self._agents_hear)
                     run.send_to_all(message)
                 case Dismiss(agent, reason):
                     run.dismiss(agent, reason)
@@ -138,10 +140,6 @@ class Server:
                     run.end(effect)
                 case _:
                     assert_never_effect(effect, self._machine, "the coordinator's", ServerEffect)
-
-    def _check_heard(self, message: Message) -> None:
-        if type(message) not in self._agents_hear:
-            raise unheard(message, NEIGHBOURS, self._agents_hear)
 
     def _arms(self) -> SharedArms:
         if self.arms is None:
