@@ -29,7 +29,7 @@ ELSEWHERE = [
         "tests/runs/test_golden.py",
         "posse/measure: account",
         "posse/results: anonymous assembly cooperative federated lab mase players result",
-        "posse/systems: cooperative lone mase",
+        "posse/systems: lone mase",
     ),
     (
         "theory of each system: no run is above its bound",

@@ -54,3 +54,28 @@ def test_a_server_without_any_round_has_no_answer() -> None:
     server = CdpServer(2, 1, Schedule(arms=2, senders=1, horizon=100, epsilon=1.0))
     server.handle(Started(), 0.0)
     assert server.handle(PeerFinished(0), 0.0) == [Finish("horizon", None)]
+
+
+@pytest.mark.parametrize(
+    ("value", "fine"), [(-0.4, True), (1.4, True), (-0.42, False), (1e9, False)]
+)
+def test_in_the_field_means_that_no_noise_makes_are_refused(value: float, fine: bool) -> None:
+    """S(1) is given: with ε = 1 for a message of 100 rewards Lap(1/100), .41 at most."""
+
+    class Hundred(Schedule):
+        def observations(self, r: int, active: int, before: int) -> int:
+            return before + 100
+
+    server = CdpServer(2, 1, Hundred(arms=2, senders=1, horizon=10**6, epsilon=1.0))
+    server.handle(Started(), 0.0)
+    lab = CdpServer(2, 1, server.schedule)
+    lab.handle(Started(), 0.0)
+    server.plausible = True
+    message = Received(0, Means(1, row(0.5, value)))
+    lab.handle(message, 0.0)
+    if fine:
+        server.handle(message, 0.0)
+        return
+    with pytest.raises(RemoteProtocolError, match=r"implausible: a mean more than 0\.41 outside"):
+        server.handle(message, 0.0)
+    assert server.missing() == [0]

@@ -1,0 +1,45 @@
+"""What cooperation on a graph is built from in the field."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from agent.noise import SeededNoise
+from posse.systems import get_system
+from posse.systems.context import AgentContext
+from protocol.cooperative import means_record, noise_scale, release_counts
+
+
+def learner(releases: str, *, field: bool) -> Any:
+    system = get_system("private-ucb")
+    machine: Any = system.agent.make(
+        AgentContext(
+            rank=0,
+            agents=3,
+            arms=2,
+            parameters=system.parameters(horizon=400, epsilon=0.5, releases=releases),
+            variant="corrected",
+            neighbours=(1,),
+            knowledge={"gamma": 1},
+            noise=SeededNoise(np.random.default_rng(1)),
+            generator=lambda purpose: np.random.default_rng(int(purpose)),
+            secret=lambda purpose: bytes(32),
+            field=field,
+        )
+    )
+    return machine.learner
+
+
+@pytest.mark.parametrize("releases", ["intervals", "doubling"])
+def test_in_the_field_private_means_that_no_noise_makes_are_refused(releases: str) -> None:
+    """The first release has the widest noise: Lap(n^(v/2 - 1)) at W_1 pulls, or Lap(1/ε) at one."""
+    scale = 2.0
+    if releases == "intervals":
+        scale = noise_scale(release_counts(0.5, 1.1, 400)[0], 1.1)
+    records = np.zeros(3, dtype=means_record(2))
+    records["origin"], records["created"] = [1, 1, 2], 300
+    records["means"] = [[0.5, -41.1 * scale], [0.5, 41.1 * scale + 1], [0.5, 40.9 * scale]]
+    found = dict(learner(releases, field=True).faults(records))
+    assert found["out-of-range"].tolist() == [True, True, False]
+    assert "out-of-range" not in dict(learner(releases, field=False).faults(records))
