@@ -35,7 +35,7 @@ def test_keys_and_reports_have_their_lengths_on_the_wire() -> None:
         assert decode(msgspec.msgpack.encode(message)) == message
     for message in (
         PublicKey(bytes(31)),
-        PublicKey(bytes(33)),
+        PublicKey(bytes(97)),
         Masked(1, bytes(8 * MAX_WORDS + 1)),
     ):
         with pytest.raises(msgspec.ValidationError):

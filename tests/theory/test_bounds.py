@@ -104,12 +104,15 @@ def _report(tmp_path, **changes):
 
 
 def test_the_bound_is_drawn_dashed_and_kept_in_the_table(tmp_path):
-    chart = _report(tmp_path, system="cdp-mab")
+    changes = {
+        "arms": {"kind": "bernoulli", "means": [0.55, 0.45]},
+        "parameters": {"horizon": 1000, "epsilon": 10.0},
+    }
+    chart = _report(tmp_path, system="cdp-mab", **changes)
     assert "Dashed: theory, on the event E_R, " in chart.caption
     assert "stroke-dasharray" in chart.svg
     told = [row for row in chart.rows if row[0] == "theory, on the event E_R"]
-    spec = prepare(_raw("cdp-mab"))
-    bound = spec.bound(0)
+    bound = prepare(_raw("cdp-mab", **changes)).bound(0)
     assert told[-1][2] == pytest.approx(float(bound.regret(np.array([told[-1][1]]))[0]))
 
 
