@@ -14,6 +14,7 @@ import msgspec
 from posse.durable.session import Session, is_numbered
 from posse.engines.agent_link import AgentLink, NotReading, outside_runs
 from posse.engines.base import Tap
+from posse.engines.door import AROUND, AROUND_WITH_KEYS
 from posse.engines.events import (
     CallRoll,
     Closed,
@@ -97,6 +98,7 @@ class Hub:
         self._deaths: list[Died] = []
         self._bury_at = math.inf
         self._host: CoordinatorHost | None = None
+        self._around = AROUND if keys is None else AROUND_WITH_KEYS
         router = (bind, deadline, _LOOK, keys, agents, roster.taken)
         rank_of = roster.rank_of
         self._router = Router(*router) if tap is None else TappedRouter(tap, rank_of, *router)
@@ -252,7 +254,7 @@ class Hub:
         else:
             data = frame = self._router.frame()
             if data is not None:
-                member.received += len(data)
+                member.received += len(data) + self._around
                 frame = member.session.take(data)
                 if member.session.replies:
                     self._ways[member.rank].answer()

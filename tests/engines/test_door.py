@@ -8,18 +8,22 @@ import pytest
 import zmq
 
 from posse.engines import door
-from posse.engines.door import JOIN_WITHIN, SPARE_PER_HOST, WATCHED, Door
+from posse.engines.door import AROUND, AROUND_WITH_KEYS, JOIN_WITHIN, SPARE_PER_HOST, WATCHED, Door
 from tests.support.remote import until
 
 
 class Place:
     """A ROUTER with its door, and who connects to it."""
 
-    def __init__(self, agents: int = 1) -> None:
+    def __init__(self, agents: int = 1, secret: tuple[bytes, bytes] | None = None) -> None:
+        self._secret = secret
         self.now = 0.0
         self.members: dict[int, int] = {}
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self.router = self._context.socket(zmq.ROUTER)
+        if secret is not None:
+            self.router.setsockopt(zmq.CURVE_SERVER, 1)
+            self.router.setsockopt(zmq.CURVE_SECRETKEY, secret[1])
         self._port = self.router.bind_to_random_port("tcp://127.0.0.1")
         self._monitor = self.router.get_monitor_socket(WATCHED)
         self.door = Door(
@@ -41,6 +45,11 @@ class Place:
         dealer = self._context.socket(zmq.DEALER)
         self._dealers.append(dealer)
         dealer.setsockopt(zmq.LINGER, 0)
+        if self._secret is not None:
+            public, own = zmq.curve_keypair()
+            dealer.setsockopt(zmq.CURVE_PUBLICKEY, public)
+            dealer.setsockopt(zmq.CURVE_SECRETKEY, own)
+            dealer.setsockopt(zmq.CURVE_SERVERKEY, self._secret[0])
         dealer.connect(f"tcp://127.0.0.1:{self._port}")
         until(lambda: self._seen() > len(self._raw), "a connection that is accepted")
         return dealer
@@ -147,6 +156,28 @@ def test_what_an_agent_sends_and_nobody_took_is_bounded(
         dealer.send(bytes(1 << 20), zmq.SNDMORE)
     dealer.send(b"")
     assert place.closes() == ["too-much"]
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+@pytest.mark.parametrize("size", [0, 50, 300])
+def test_after_many_frames_nobody_seems_ahead_who_is_not(
+    keyed: bool, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(door, "AHEAD", 16 << 10)
+    here = Place(secret=zmq.curve_keypair() if keyed else None)
+    try:
+        dealer = here.dealer()
+        fd = here.accepted[0]
+        for number in range(10_000):
+            dealer.send(bytes(size))
+            here.router.recv_multipart()
+            around = AROUND_WITH_KEYS if keyed else AROUND
+            here.members[fd] = here.members.get(fd, 0) + size + around
+            if number % 500 == 0:
+                assert here.look() == []
+        assert here.look() == []
+    finally:
+        here.close()
 
 
 def test_without_a_descriptor_for_a_copy_a_connection_is_closed_all_the_same(
