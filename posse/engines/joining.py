@@ -64,7 +64,8 @@ _SETUP = msgspec.msgpack.Decoder(AgentSetup)
 _LONGEST_REASON = 1_000
 _ROUND_TRIPS = 8
 _CLOSED_IN_A_ROW = 3
-"""Handshakes that the other side closed without a word before we take it for a wrong key."""
+"""Handshakes that the other side closed without a word, and none that it did not, before we take
+it for a wrong key."""
 
 LINK_DEADLINE = 60.0
 """Seconds in which neighbours must begin to listen, and in which a link must take a frame."""
@@ -184,7 +185,6 @@ class Joining:
                 assert_never(event)
 
     def _connected(self, wall: float, now: float) -> list[JoiningEffect]:
-        self._closed_in_a_row = 0
         self._connections += 1
         self._wall = wall
         if self._may_be_known:
@@ -233,6 +233,8 @@ class Joining:
                 )
             case Closure.NOT_UNDERSTOOD:
                 reason = f"{at} was not understood: {why}"
+            case Closure.WITHOUT_A_WORD if self._connections:
+                return []  # it let us in before: the network closes connections
             case Closure.WITHOUT_A_WORD:
                 self._closed_in_a_row += 1
                 if self._closed_in_a_row < _CLOSED_IN_A_ROW:

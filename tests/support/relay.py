@@ -19,12 +19,19 @@ _RESET = struct.pack("ii", 1, 0)  # SO_LINGER: a close loses what was not sent y
 class Relay:
     """Passes on what comes at `endpoint`, a tcp address, to `target`, another.
 
-    `delay`: seconds that each way takes. `lasts`: the first connections are cut after so many bytes
-    from who connected.
+    `delay`: seconds that each way takes. `rate`: bytes in a second, each way. `lasts`: the first
+    connections are cut after so many bytes from who connected.
     """
 
-    def __init__(self, target: str, delay: float = 0.0, lasts: Iterable[int] = ()) -> None:
+    def __init__(
+        self,
+        target: str,
+        delay: float = 0.0,
+        lasts: Iterable[int] = (),
+        rate: float = math.inf,
+    ) -> None:
         self._delay = delay
+        self._rate = rate
         self._lasts = iter(lasts)
         host, port = target.removeprefix("tcp://").split(":")
         self._target = (host, int(port))
@@ -34,7 +41,7 @@ class Relay:
         self._lock = threading.Lock()
         self._through = threading.Event()
         self._through.set()
-        self._held = False
+        self._held: set[str] = set()
         self.cuts = 0
         self.turned_away = 0
         self._threads = [threading.Thread(target=self._accept, daemon=True)]
@@ -66,12 +73,13 @@ class Relay:
         self._through.clear()
         self.cut()
 
-    def hold(self) -> None:
-        """Pass nothing on any more, and say nothing of it."""
-        self._held = True
+    def hold(self, *ways: str) -> None:
+        """Pass nothing on any more, and say nothing of it; `ways`: "there" and "back"."""
+        self._held = set(ways or ("there", "back"))
 
     def restore(self) -> None:
-        """Let connections through again."""
+        """Let connections through again, and on what was held, as TCP does."""
+        self._held = set()
         self._through.set()
 
     def _accept(self) -> None:
@@ -94,15 +102,17 @@ class Relay:
                 end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with self._lock:
                 self._open.append((near, far))
-            for pair, left in (
-                ((near, far), next(self._lasts, math.inf)),
-                ((far, near), math.inf),
+            for name, pair, left in (
+                ("there", (near, far), next(self._lasts, math.inf)),
+                ("back", (far, near), math.inf),
             ):
-                thread = threading.Thread(target=self._pass_on, args=(*pair, left), daemon=True)
+                thread = threading.Thread(
+                    target=self._pass_on, args=(name, *pair, left), daemon=True
+                )
                 self._threads.append(thread)
                 thread.start()
 
-    def _pass_on(self, source: socket.socket, sink: socket.socket, left: float) -> None:
+    def _pass_on(self, way: str, source: socket.socket, sink: socket.socket, left: float) -> None:
         late: queue.SimpleQueue[tuple[float, bytes]] = queue.SimpleQueue()
 
         def deliver() -> None:
@@ -112,8 +122,10 @@ class Relay:
                     time.sleep(max(0.0, due - time.monotonic()))
                     if not data:
                         return
-                    if not self._held:
-                        sink.sendall(data)
+                    while way in self._held and sink.fileno() >= 0:
+                        time.sleep(0.02)
+                    sink.sendall(data)
+                    time.sleep(len(data) / self._rate)
 
         carrier = threading.Thread(target=deliver, daemon=True)
         carrier.start()
@@ -139,9 +151,11 @@ class Relay:
 
 
 @contextmanager
-def relay(target: str, delay: float = 0.0, lasts: Iterable[int] = ()) -> Iterator[Relay]:
+def relay(
+    target: str, delay: float = 0.0, lasts: Iterable[int] = (), rate: float = math.inf
+) -> Iterator[Relay]:
     """A relay, closed at the end."""
-    way = Relay(target, delay, lasts)
+    way = Relay(target, delay, lasts, rate)
     try:
         yield way
     finally:

@@ -1,0 +1,144 @@
+"""Networks that are bad, always or for a while: every family ends with the undisturbed run."""
+
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from posse.engines import memory
+from posse.plan import Plan
+from posse.results.record import RunRecord
+from tests.support import anonymous, federated, players
+from tests.support.relay import Relay, relay
+from tests.support.remote import Agent, coordinator
+from tests.support.runs import assert_same_run, spec
+
+pytestmark = pytest.mark.slow
+
+ENGINE: dict[str, Any] = {"deadline": 60.0}
+
+RUNS: dict[str, Callable[[], Plan]] = {
+    "mase": lambda: spec("mase", 6, engine=ENGINE),
+    "tdfs-ucb": lambda: players.spec("tdfs-ucb", horizon=50, engine=ENGINE),
+    "explore-then-commit": lambda: anonymous.spec("explore-then-commit", 4, engine=ENGINE),
+    "ddp-mab": lambda: federated.spec("ddp-mab", 3, {"kind": "ring"}, engine=ENGINE),
+    "private-ucb": lambda: spec(
+        "private-ucb",
+        3,
+        parameters={"horizon": 20, "epsilon": 0.5},
+        topology={"kind": "ring"},
+        engine=ENGINE,
+    ),
+}
+MESHES = ("ddp-mab", "private-ucb")
+
+OF_RESETS = {"connection-dropped", "out-of-session", "handshake", "unreachable"}
+
+
+@dataclass
+class Fault:
+    """What each relay is like, and what is done to all of them while a run goes on."""
+
+    relay: dict[str, Any] = field(default_factory=lambda: {"delay": 0.05})
+    during: Callable[[list[Relay], threading.Event], None] = lambda ways, ended: None
+
+
+def cut_for_a_second(ways: list[Relay], ended: threading.Event) -> None:
+    ended.wait(0.2)
+    for way in ways:
+        way.interrupt()
+    ended.wait(1.0)
+    for way in ways:
+        way.restore()
+
+
+def flapping(ways: list[Relay], ended: threading.Event) -> None:
+    while not ended.wait(0.5):
+        for way in ways:
+            way.cut()
+
+
+def twelve_resets(ways: list[Relay], ended: threading.Event) -> None:
+    for _ in range(12):
+        ended.wait(0.25)
+        for way in ways:
+            way.cut()
+
+
+def silent(*directions: str) -> Callable[[list[Relay], threading.Event], None]:
+    def during(ways: list[Relay], ended: threading.Event) -> None:
+        ended.wait(0.2)
+        for way in ways:
+            way.hold(*directions)
+        ended.wait(7.0)  # longer than it takes to be noticed
+        for way in ways:
+            way.restore()
+
+    return during
+
+
+FAULTS = {
+    "cut for a second": Fault(during=cut_for_a_second),
+    "flapping": Fault(during=flapping),
+    "twelve resets": Fault(during=twelve_resets),
+    "silent there": Fault(during=silent("there")),
+    "silent back": Fault(during=silent("back")),
+    "silent": Fault(during=silent()),
+    "10 kB/s": Fault({"rate": 10_000}),
+    "a second each way": Fault({"delay": 1.0}),
+}
+
+
+def disturbed(plan: Plan, fault: Fault, between_agents: bool) -> RunRecord:
+    """A run over relays before the coordinator, or before each agent's inbox."""
+    agents = plan.spec.agents.count
+    ended = threading.Event()
+    with ExitStack() as opened:
+        with coordinator(plan) as engine:
+            ways = []
+            endpoint = engine.endpoint
+            if not between_agents:
+                ways.append(opened.enter_context(relay(endpoint, **fault.relay)))
+                endpoint = ways[0].endpoint
+            up = [Agent(endpoint, rank, wait=60.0) for rank in range(agents)]
+            engine.hub.gather()
+            if between_agents:
+                for member in engine.hub.lobby.roster.members.values():
+                    ways.append(opened.enter_context(relay(member.inbox, **fault.relay)))
+                    member.inbox = ways[-1].endpoint
+            thread = threading.Thread(target=fault.during, args=(ways, ended), daemon=True)
+            thread.start()
+            try:
+                record = engine.run(plan, 0)
+            finally:
+                ended.set()
+                thread.join(30)
+        assert [agent.ended() for agent in up] == [0] * agents
+    assert set(record.refused) <= OF_RESETS
+    record.refused.clear()
+    return record
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        (name, fault)
+        for name in RUNS
+        for fault in FAULTS
+        # where each slot or each act is a round trip, that is a matter of minutes
+        if fault != "a second each way" or name in MESHES
+    ],
+)
+def test_between_agents_and_coordinator(name: str, fault: str) -> None:
+    plan = RUNS[name]()
+    assert_same_run(memory.run(plan, 0), disturbed(plan, FAULTS[fault], False))
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("name", MESHES)
+def test_between_agents(name: str, fault: str) -> None:
+    plan = RUNS[name]()
+    assert_same_run(memory.run(plan, 0), disturbed(plan, FAULTS[fault], True))
