@@ -12,7 +12,7 @@ from posse.cli import paths, volume
 from posse.cli import summary as closing
 from posse.cli.progress import screen
 from posse.durable import batch, lock, whole
-from posse.durable.directory import RunDirectory
+from posse.durable.directory import RunDirectory, fresh
 from posse.errors import PosseError
 from posse.plan import Plan
 from posse.progress import RunProgress
@@ -32,8 +32,7 @@ def run(
     entered if nothing is missing.
     """
     paths.folder(options.out or paths.RUNS)
-    name = options.file.stem
-    directory = RunDirectory(options.out, plan) if options.out else RunDirectory.fresh(name, plan)
+    directory = RunDirectory(options.out or fresh(options.file.stem), plan)
     found: dict[int, RunRecord] = {}
     kept = 0
     with lock.held(directory.path), ExitStack() as running:

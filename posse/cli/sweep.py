@@ -9,7 +9,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -67,14 +66,15 @@ def run(options: argparse.Namespace) -> int:
     """Check every point first, run what is missing, write and print what came of each."""
     from posse.cli.progress import screen
     from posse.durable import lock, whole
+    from posse.durable.directory import fresh
     from posse.durable.sweep import SweepDirectory
     from posse.progress import Progress
 
     plans = [(at, plan(options, *changes(options), *at.items())) for at in points(options.over)]
     for _, checked in plans:
         checked.require()
-    stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
-    folder = paths.folder(options.out or paths.RUNS / f"sweep-{options.file.stem}-{stamp}")
+    paths.folder(options.out or paths.RUNS)
+    folder = options.out or fresh(f"sweep-{options.file.stem}")
     sweep = SweepDirectory(folder, plans)
     runs = sum(checked.spec.repeat for _, checked in plans)
     with lock.held(folder), Progress(f"{len(plans)} points", runs, screen(options)) as progress:

@@ -1,5 +1,7 @@
 """What a run leaves behind: the resolved specification, every finished run, result.json, tables."""
 
+import contextlib
+import itertools
 import json
 import tomllib
 from datetime import datetime
@@ -29,6 +31,17 @@ FAILURE = "failure.json"
 KEPT = "kept"
 
 
+def fresh(name: str) -> Path:
+    """A new directory below `runs/`, named by the time too."""
+    stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
+    for number in itertools.count(1):
+        path = Path("runs") / (f"{name}-{stamp}" + f"-{number}" * (number > 1))
+        with contextlib.suppress(FileExistsError):
+            path.mkdir(parents=True)
+            break
+    return path
+
+
 class RunDirectory:
     """One directory per series of runs; the same series goes on in it where it stopped.
 
@@ -42,17 +55,6 @@ class RunDirectory:
     def __init__(self, path: Path, plan: Plan) -> None:
         self.path = path
         self._plan = plan
-
-    @classmethod
-    def fresh(cls, name: str, plan: Plan) -> "RunDirectory":
-        """A new directory below `runs/`, named by run file and time."""
-        stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
-        path, number = Path("runs") / f"{name}-{stamp}", 1
-        while path.exists():
-            number += 1
-            path = Path("runs") / f"{name}-{stamp}-{number}"
-        path.mkdir(parents=True)
-        return cls(path, plan)
 
     @cached_property
     def store(self) -> Store[RunRecord]:

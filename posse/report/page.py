@@ -11,6 +11,7 @@ import jinja2
 from markupsafe import Markup
 
 from posse import __version__
+from posse.durable import whole
 from posse.measure.confidence import mean_ci
 from posse.measure.numbers import number, with_ci
 from posse.report.drawing import Chart, variables
@@ -110,7 +111,7 @@ class Page:
             script_hash=_hash(script),
         )
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        whole.write(path, text)
         for section in self.sections:
             for chart in section.charts:
                 chart.write(path.parent / self.folder)

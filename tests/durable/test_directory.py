@@ -8,7 +8,7 @@ import pytest
 
 from posse import api
 from posse.durable.batch import carry_out
-from posse.durable.directory import RunDirectory
+from posse.durable.directory import RunDirectory, fresh
 from posse.errors import InputError
 from posse.papers.small import SMALL
 from posse.plan import changed, prepare
@@ -125,6 +125,6 @@ def test_two_fresh_directories_of_one_second_are_two(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    paths = {RunDirectory.fresh("ride", PLAN).path for _ in range(3)}
+    paths = {fresh("ride") for _ in range(3)}
     assert len(paths) == 3
     assert all(path.parent == Path("runs") and path.name.startswith("ride-") for path in paths)

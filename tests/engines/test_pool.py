@@ -1,0 +1,57 @@
+"""Work on all cores: each outcome as it ends, failures among them, and nobody left."""
+
+import os
+import signal
+import time
+
+import pytest
+
+from posse.engines.pool import on_all_cores
+from posse.errors import ArmsError, RunFailed, SpecError
+
+
+def square(number: int) -> int:
+    if number == 3:
+        raise SpecError("parameters.epsilon", "is 3")
+    if number == 4:
+        raise ArmsError("arm 0 burns")
+    return number**2
+
+
+def slow_first(number: int) -> int:
+    """The first waits until the last is done: nobody is held up by it."""
+    if number == 0:
+        time.sleep(0.5)
+    return number
+
+
+def die(number: int) -> int:
+    if number == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_failure_is_one_outcome_among_others(jobs: int) -> None:
+    found = dict(on_all_cores(square, range(6), jobs))
+    assert [found[n] for n in (0, 1, 2, 5)] == [0, 1, 4, 25]
+    assert isinstance(found[3], SpecError)
+    assert str(found[3]) == "parameters.epsilon: is 3"
+    assert (type(found[4]), str(found[4])) == (ArmsError, "arm 0 burns")
+
+
+def test_what_ends_first_is_told_first() -> None:
+    places = [place for place, _ in on_all_cores(slow_first, range(4), 2)]
+    assert sorted(places) == [0, 1, 2, 3]
+    assert places[0] != 0
+
+
+def test_a_killed_worker_is_said() -> None:
+    with pytest.raises(RunFailed, match="a process that carried out runs was killed; if memory"):
+        list(on_all_cores(die, range(4), 2))
+
+
+def test_who_stops_listening_leaves_nobody() -> None:
+    told = on_all_cores(slow_first, range(1, 40), 2)
+    next(told)
+    told.close()  # type: ignore[attr-defined]
