@@ -96,7 +96,6 @@ class Spends:
     line: str
 
     def __call__(self, measured: Measured) -> Finding:
-        """See `Check`."""
         numbers = measured.runs[self.line, 0.0][0].numbers
         hits, others, trials = numbers["hits"]
         over = numbers["found"] > numbers["claimed"]

@@ -94,7 +94,6 @@ class Falling:
     metric: Metric | None = None
 
     def __call__(self, measured: Measured) -> Finding:
-        """See `Check`."""
         return _orders(measured, list(pairwise(self.lines)), self.where, self.metric)
 
 
@@ -108,7 +107,6 @@ class Above:
     metric: Metric | None = None
 
     def __call__(self, measured: Measured) -> Finding:
-        """See `Check`."""
         pairs = [(high, low) for high in self.higher for low in self.lower]
         return _orders(measured, pairs, self.where, self.metric)
 
@@ -123,7 +121,6 @@ class Trend:
     last: float | None = None
 
     def __call__(self, measured: Measured) -> Finding:
-        """See `Check`."""
         rows, clear, reversed_ = [], 0, 0
         for line in self.lines:
             places = measured.places(line)
@@ -151,7 +148,6 @@ class Exponent:
     high: float
 
     def __call__(self, measured: Measured) -> Finding:
-        """See `Check`."""
         answers, said = [], []
         for line in self.lines:
             found, half = exponent(measured, line)
@@ -192,7 +188,6 @@ class Slower:
     than: str
 
     def __call__(self, measured: Measured) -> Finding:
-        """See `Check`."""
         most, width = exponent(measured, self.than)
         rows, clear, reversed_ = [], 0, 0
         for line in self.lines:
@@ -218,7 +213,6 @@ class Alike:
     metric: Metric | None = None
 
     def __call__(self, measured: Measured) -> Finding:
-        """See `Check`."""
         rows, clear, outside = [], 0, 0
         first, *others = self.lines
         for x in filter(self.where, measured.places(first)):
@@ -245,7 +239,7 @@ class Ratio:
     metric: Metric | None = None
 
     def __call__(self, measured: Measured) -> Finding:
-        """See `Check`: by b·under < over < a·under, run by run."""
+        """By b·under < over < a·under, run by run."""
         top = measured.values(*self.over, self.metric)
         bottom = measured.values(*self.under, self.metric)
         ratio = sum(top) / len(top) / (sum(bottom) / len(bottom))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import partial
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from posse.measure.confidence import mean_ci
 from posse.papers.sample import Metric, Sample
 from posse.papers.sample import rounds as _rounds
+from posse.papers.sample import value as _value
 
 SEED = 1
 """The seed of every experiment; repetitions differ by their number."""
@@ -139,21 +141,22 @@ class Measured:
                 for sample in found]  # fmt: skip
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Experiment:
     """One figure, or one statement of theory.
 
-    `points(quick)` are the settings; `repeat` is how often each is run, quick and in full;
-    `shape` is "points" (metric against x), "curves" (regret over time) or "bars" (x says nothing).
-    `figure` says what of the paper it is, "" for our own. `assumed` says what the paper does not
-    print and what was taken. `keep_log`: statements read the logs of runs. `limit` is drawn dashed:
-    what was claimed of all lines.
+    `figure` says what of the paper it is, "" for our own. `points(quick)` are the settings;
+    `repeat` is how often each is run, quick and in full; `shape` is "points" (metric against x),
+    "curves" (regret over time) or "bars" (x says nothing). `log` names the logarithmic axes.
+    `assumed` says what the paper does not print and what was taken. `keep_log`: statements read the
+    logs of runs. `limit` is drawn dashed: what was claimed of all lines.
     """
 
     name: str
-    paper: str
-    figure: str = ""
+    figure: str
     title: str
+    _: KW_ONLY
+    paper: str = ""
     x_label: str = ""
     y_label: str
     points: Callable[[bool], list[Point]]
@@ -161,8 +164,7 @@ class Experiment:
     repeat: tuple[int, int]
     shape: Literal["points", "curves", "bars"] = "points"
     metric: Metric = _rounds
-    log_x: bool = False
-    log_y: bool = False
+    log: Literal["", "x", "y", "xy"] = ""
     variants: tuple[Variant, ...] = VARIANTS
     assumed: str = ""
     keep_log: bool = False
@@ -172,6 +174,15 @@ class Experiment:
         """The systems that its points run."""
         runs = [point.run for point in self.points(quick) if isinstance(point.run, dict)]
         return list(dict.fromkeys(run["system"] for run in runs))
+
+
+computed = partial(Experiment, metric=_value, variants=("corrected",))
+"""An experiment of computations alone, of which there is one form."""
+
+
+def of_paper(paper: str, *modules: Any) -> tuple[Experiment, ...]:
+    """The experiments of a paper's modules."""
+    return tuple(replace(one, paper=paper) for module in modules for one in module.EXPERIMENTS)
 
 
 def panel(line: str) -> str:

@@ -38,7 +38,7 @@ class AtMost:
     metric: Metric | None = None
 
     def __call__(self, measured: Measured) -> Finding:
-        """See `Check`; a single value has no interval, and is a computation's exact number."""
+        """A single value has no interval, and is a computation's exact number."""
         rows, clear, over = [], 0, 0
         for line in self.lines:
             for x in filter(self.where, measured.places(line)):
@@ -69,7 +69,6 @@ class Inside:
     high: float
 
     def __call__(self, measured: Measured) -> Finding:
-        """See `Check`."""
         answers: list[Answer] = []
         found: list[float] = []
         for line in self.lines:
@@ -93,7 +92,6 @@ class Equal:
     metric: Metric | None = None
 
     def __call__(self, measured: Measured) -> Finding:
-        """See `Check`."""
         wrong, seen = [], 0
         for key, number_ in self.wanted.items():
             line, x = key if isinstance(key, tuple) else (key, measured.places(key)[0])
@@ -123,7 +121,6 @@ class Rate:
     sign: int = 1
 
     def __call__(self, measured: Measured) -> Finding:
-        """See `Check`."""
         counted: dict[tuple[str, float], tuple[int, int]] = {}
         for line in self.lines:
             for x in filter(self.where, measured.places(line)):
@@ -160,7 +157,6 @@ class Right:
     lines: str = ""
 
     def __call__(self, measured: Measured) -> Finding:
-        """See `Check`."""
         samples = measured.samples(measured.lines(self.lines))
         hits = sum(sample.best_arm == 0 and sample.status == "identified" for sample in samples)
         low, high = wilson(hits, len(samples))
@@ -184,7 +180,6 @@ class UnderTheory:
     run: dict[str, Any]
 
     def __call__(self, measured: Measured) -> Finding:
-        """See `Check`."""
         from posse.plan import prepare  # noqa: PLC0415
 
         worst_, over = 0.0, 0

@@ -44,7 +44,6 @@ class FieldSpends:
     """The field's noise spends no more than ε, where it is installed."""
 
     def __call__(self, measured: Measured) -> Finding:
-        """See `Check`."""
         numbers = measured.runs["python-dp", 0.0][0].numbers
         if "missing" in numbers:
             return Finding(answer="not run", said=numbers["missing"])
@@ -53,9 +52,8 @@ class FieldSpends:
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     audits(
-        name="noise-bits",
+        "noise-bits", "", "What the low bits of a noisy number give away",
         paper="The noise itself",
-        title="What the low bits of a noisy number give away",
         points=points({
             "numpy": (numpy_noise, 1.0),
             "python-dp": (field_noise, 1.0),

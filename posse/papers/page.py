@@ -202,7 +202,7 @@ def _chart(
             axes.set_ylim(limits)
             axes.set_xlabel(experiment.x_label)
             axes.set_ylabel(experiment.y_label)
-            large_numbers(axes, x=experiment.shape == "curves" or experiment.log_x)
+            large_numbers(axes, x=experiment.shape == "curves" or "x" in experiment.log)
             legend(axes)
         svg = to_svg(figure, file, experiment.title)
     return Chart(
@@ -222,9 +222,9 @@ def _plot(
     rows: list[tuple[Any, ...]] = []
     keys = [line for line in measured.lines() if panel(line) == name]
     lines = [line.removeprefix(f"{name}: ") for line in keys]
-    if experiment.log_x:
+    if "x" in experiment.log:
         axes.set_xscale("log", base=2)
-    if experiment.log_y:
+    if "y" in experiment.log:
         axes.set_yscale("log")
     for index, (key, line) in enumerate(zip(keys, lines, strict=True)):
         colour = SERIES[index % len(SERIES)]

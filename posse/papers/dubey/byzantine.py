@@ -8,7 +8,7 @@ import numpy as np
 
 from agent.trimmed import TrimmedMeans
 from posse.papers.checks import Alike, Falling
-from posse.papers.dubey.setting import PAPER, byzantine, run
+from posse.papers.dubey.setting import byzantine, run
 from posse.papers.experiment import Computation, Experiment, Point, claim, ours
 from posse.papers.limits import AtMost, Rate, UnderTheory
 from posse.papers.sample import regret, value
@@ -16,7 +16,6 @@ from posse.papers.sample import regret, value
 _ASSUMED = "M = 30, p = .25, T = 150, means U[.3, .7] (in full M = 200, p = .1, T = 1000)."
 _compared = partial(
     Experiment,
-    paper=PAPER,
     y_label="regret of all agents",
     metric=regret,
     shape="bars",
@@ -101,9 +100,7 @@ _RATES = (0.0, 1e-3, 1e-2)
 
 EXPERIMENTS = (
     _compared(
-        name="dubey-fraction",
-        figure="section 4.2",
-        title="A fraction of the agents is byzantine",
+        "dubey-fraction", "section 4.2", "A fraction of the agents is byzantine",
         points=_fraction,
         assumed=_ASSUMED,
         statements=(
@@ -112,9 +109,7 @@ EXPERIMENTS = (
         ),
     ),
     _compared(
-        name="dubey-overestimate",
-        figure="section 4.2",
-        title="The contamination is over-estimated",
+        "dubey-overestimate", "section 4.2", "The contamination is over-estimated",
         points=_overestimated,
         assumed=f"{_ASSUMED} True rate .01.",
         statements=(
@@ -123,9 +118,7 @@ EXPERIMENTS = (
         ),
     ),
     _compared(
-        name="dubey-relay",
-        figure="section 4",
-        title="Messages corrupted on their way",
+        "dubey-relay", "section 4", "Messages corrupted on their way",
         points=_relayed,
         assumed=f"{_ASSUMED} γ = 2; the estimator believes .3.",
         statements=(
@@ -134,16 +127,13 @@ EXPERIMENTS = (
         ),
     ),
     Experiment(
-        name="dubey-coverage",
-        paper=PAPER,
-        figure="Theorem 4.2",
-        title="How often the robust mean misses its confidence bound",
+        "dubey-coverage", "Theorem 4.2", "How often the robust mean misses its confidence bound",
         x_label="samples |S|",
         y_label="share of estimates beyond the bound",
         points=_means_points(missed, _MEANS),
         repeat=(10, 50),
         metric=value,
-        log_x=True,
+        log="x",
         assumed="Bernoulli rewards, ε = .001 (replaced by 1), δ = 10⁻⁶ as at t = 1000, "
         "σ² = μ(1 − μ), N = |S|/2.",
         statements=(
@@ -155,15 +145,13 @@ EXPERIMENTS = (
         ),
     ),
     Experiment(
-        name="dubey-bias",
-        paper=PAPER,
-        title="The bias of the robust mean on Bernoulli rewards",
+        "dubey-bias", "", "The bias of the robust mean on Bernoulli rewards",
         x_label="samples |S|",
         y_label="absolute bias",
         points=_means_points(bias, (0.1, 0.3, 0.5, 0.7, 0.9)),
         repeat=(10, 50),
         metric=value,
-        log_x=True,
+        log="x",
         assumed="ε = .001, δ = 10⁻⁶.",
         statements=(
             ours("at most .05 for means in [.3, .7]",
@@ -172,10 +160,8 @@ EXPERIMENTS = (
         ),
     ),
     Experiment(
-        name="dubey-theorem-4-3",
-        paper=PAPER,
-        figure="Theorem 4.3",
-        title="Regret of byzantine-proof cooperation against its bound",
+        "dubey-theorem-4-3", "Theorem 4.3",
+        "Regret of byzantine-proof cooperation against its bound",
         x_label="contamination ε",
         y_label="regret of all agents",
         points=lambda quick: [

@@ -3,23 +3,12 @@
 from functools import partial
 
 from posse.papers.checks import Above, Alike, Falling, Ratio, Trend
-from posse.papers.dubey.setting import (
-    ARMS,
-    ASSUMED,
-    LIES,
-    MIDDLE,
-    PAPER,
-    byzantine,
-    central,
-    private,
-    run,
-)
+from posse.papers.dubey.setting import ARMS, ASSUMED, LIES, MIDDLE, byzantine, central, private, run
 from posse.papers.experiment import Experiment, Point, claim
 from posse.papers.sample import regret
 
 _figure = partial(
     Experiment,
-    paper=PAPER,
     y_label="regret of all agents",
     metric=regret,
 )
@@ -82,9 +71,7 @@ def _destination(quick: bool) -> list[Point]:
 
 EXPERIMENTS = (
     _figure(
-        name="dubey-1a",
-        figure="Figure 1 (a)",
-        title="Private cooperation against acting alone",
+        "dubey-1a", "Figure 1 (a)", "Private cooperation against acting alone",
         x_label="time (slots)",
         points=_figure_1a,
         repeat=(20, 100),
@@ -106,9 +93,7 @@ EXPERIMENTS = (
         ),
     ),
     _figure(
-        name="dubey-1b",
-        figure="Figure 1 (b)",
-        title="Cooperation with byzantine agents",
+        "dubey-1b", "Figure 1 (b)", "Cooperation with byzantine agents",
         x_label="time (slots)",
         points=_figure_1b,
         repeat=(20, 100),
@@ -122,9 +107,7 @@ EXPERIMENTS = (
         ),
     ),
     _figure(
-        name="dubey-1c",
-        figure="Figure 1 (c)",
-        title="How far messages travel",
+        "dubey-1c", "Figure 1 (c)", "How far messages travel",
         x_label="life of a message γ (3: the diameter)",
         points=_figure_1c,
         repeat=(16, 100),
@@ -142,9 +125,7 @@ EXPERIMENTS = (
         ),
     ),
     _figure(
-        name="dubey-isolated",
-        figure="Remark 4",
-        title="Messages that do not travel",
+        "dubey-isolated", "Remark 4", "Messages that do not travel",
         points=_isolated,
         repeat=(40, 100),
         shape="bars",
@@ -156,9 +137,7 @@ EXPERIMENTS = (
         ),
     ),
     _figure(
-        name="dubey-destination",
-        figure="Remark 2",
-        title="Noise at the source and at the destination",
+        "dubey-destination", "Remark 2", "Noise at the source and at the destination",
         points=_destination,
         repeat=(20, 100),
         shape="bars",

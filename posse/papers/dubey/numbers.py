@@ -3,8 +3,8 @@
 from math import log
 from typing import Any
 
-from posse.papers.dubey.setting import PAPER, V, private
-from posse.papers.experiment import Computation, Experiment, Point, claim
+from posse.papers.dubey.setting import V, private
+from posse.papers.experiment import Computation, Experiment, Point, claim, computed
 from posse.papers.limits import AtMost, Inside, UnderTheory
 from posse.papers.sample import regret, value
 from protocol.cooperative import release_counts, zeta
@@ -76,10 +76,7 @@ def _both(line: str) -> tuple[str, ...]:
 
 EXPERIMENTS = (
     Experiment(
-        name="dubey-theorem-3-7",
-        paper=PAPER,
-        figure="Theorem 3.7",
-        title="Regret of private cooperation against its bound",
+        "dubey-theorem-3-7", "Theorem 3.7", "Regret of private cooperation against its bound",
         x_label="ε",
         y_label="regret of all agents",
         points=lambda quick: [
@@ -96,11 +93,9 @@ EXPERIMENTS = (
             for epsilon in _EPSILONS
         ),
     ),
-    Experiment(
-        name="dubey-optimal",
-        paper=PAPER,
-        figure="Theorems 2.1 and 3.7",
-        title="The leading term of the bound against the lower bound",
+    computed(
+        "dubey-optimal", "Theorems 2.1 and 3.7",
+        "The leading term of the bound against the lower bound",
         x_label="gap Δ",
         y_label="upper over lower",
         points=lambda quick: [
@@ -109,9 +104,7 @@ EXPERIMENTS = (
         ],
         limit=1.0,
         repeat=(1, 1),
-        metric=value,
-        log_x=True,
-        variants=("corrected",),
+        log="x",
         assumed="γ = diameter, so that χ̄ = 1; two arms, Bernoulli, means 1/2 ± Δ/2. By Pinsker's "
         "inequality the ratio is at least 16 for all arms.",
         statements=(
@@ -120,16 +113,13 @@ EXPERIMENTS = (
         ),
     ),
     Experiment(
-        name="dubey-releases",
-        paper=PAPER,
-        figure="Lemmas 3.4 and 3.6",
-        title="When means are released, and what that costs",
+        "dubey-releases", "Lemmas 3.4 and 3.6", "When means are released, and what that costs",
         x_label="pulls of the arm",
         y_label="ratio",
         points=_release_points,
         repeat=(1, 1),
         metric=value,
-        log_x=True,
+        log="x",
         assumed="v = 1.1. Corrected: a release is due when the interval's sum of i^(-v/2) reaches "
         "x^(-v/2)/ε; printed, to the letter: 1/(ε x^v).",
         statements=(

@@ -9,7 +9,7 @@ from agent.cooperative import PrivateMeans
 from agent.noise import SeededNoise
 from posse.measure.numbers import number
 from posse.papers.audit import ASSUMED, Spends, audit, audits, points, seed
-from posse.papers.dubey.setting import PAPER, V
+from posse.papers.dubey.setting import V
 from posse.papers.experiment import Experiment, Finding, Measured, Point, claim, ours
 from posse.papers.sample import Sample, value
 from protocol.cooperative import privacy_bound, release_counts
@@ -95,7 +95,6 @@ class Ledger:
     """What DP-UCB-INT's releases cost, composed, is at most Lemma 3.6's ε'."""
 
     def __call__(self, measured: Measured) -> Finding:
-        """See `Check`."""
         (sample,) = measured.runs["DP-UCB-INT", 0.0]
         assert sample.spent is not None
         return Finding(
@@ -113,10 +112,8 @@ def _share(sample: Sample) -> float | None:
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     audits(
-        name="dubey-audit",
-        paper=PAPER,
-        figure="Lemmas 3.2, 3.5 and 3.6",
-        title="How much privacy cooperation and its baseline spend",
+        "dubey-audit", "Lemmas 3.2, 3.5 and 3.6",
+        "How much privacy cooperation and its baseline spend",
         points=_points,
         metric=_share,
         assumed=f"{ASSUMED} Messages: three slots at ε = 1, K = 2, first rewards (x, 1/2), δ' = "

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-PAPER = "Dubey and Pentland 2020"
 ARMS: dict[str, Any] = {"kind": "bernoulli", "means": {"random": "uniform", "count": 5}}
 MIDDLE: dict[str, Any] = {
     "kind": "bernoulli",

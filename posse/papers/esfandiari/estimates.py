@@ -8,18 +8,10 @@ import numpy as np
 
 from coordinator.decomposition import Decomposition, at_random, by_flow, greedy
 from posse.papers.checks import bounded
-from posse.papers.esfandiari.setting import PAPER, C
-from posse.papers.experiment import (
-    Computation,
-    Experiment,
-    Finding,
-    Measured,
-    Point,
-    claim,
-    ours,
-)
+from posse.papers.esfandiari.setting import C
+from posse.papers.experiment import Computation, Finding, Measured, Point, claim, computed, ours
 from posse.papers.limits import AtMost, Equal
-from posse.papers.sample import named, value
+from posse.papers.sample import named
 from protocol.anonymous import estimates, roster, schedule_length
 
 _SIZES = (6, 8, 11)
@@ -61,7 +53,6 @@ class Matches:
     wanted: Callable[[float], float]
 
     def __call__(self, measured: Measured) -> Finding:
-        """See `Check`."""
         said, clear = [], True
         for size in measured.places(self.line):
             mean, half = bounded(measured.values(self.line, size))
@@ -123,11 +114,8 @@ def _decompositions(quick: bool) -> list[Point]:
 
 
 EXPERIMENTS = (
-    Experiment(
-        name="esfandiari-estimates",
-        paper=PAPER,
-        figure="Lemma 2",
-        title="Estimates from sums over groups",
+    computed(
+        "esfandiari-estimates", "Lemma 2", "Estimates from sums over groups",
         x_label="size of the group",
         y_label="mean error, variance",
         points=lambda quick: [
@@ -136,8 +124,6 @@ EXPERIMENTS = (
             for size in _SIZES
         ],
         repeat=(20, 100),
-        metric=value,
-        variants=("corrected",),
         assumed="C = 5; the members' means lie evenly in [.1, .9], the first member's is .1. A "
         "Bernoulli reward is 1/2-subgaussian.",
         statements=(
@@ -148,18 +134,14 @@ EXPERIMENTS = (
                  Matches("variance", exact_variance)),
         ),
     ),
-    Experiment(
-        name="esfandiari-decomposition",
-        paper=PAPER,
-        figure="Lemmas 3, 5 and 6, Corollaries 1 and 2",
-        title="Assignments that serve a demand",
+    computed(
+        "esfandiari-decomposition", "Lemmas 3, 5 and 6, Corollaries 1 and 2",
+        "Assignments that serve a demand",
         x_label="users per cluster U",
         y_label="assignments over α D + N K + 1",
         points=_decompositions,
         limit=1.0,
         repeat=(8, 50),
-        metric=value,
-        variants=("corrected",),
         assumed="K = 4, C = 5, D = 2,000, N = 4 U; every arm is alive for a user with probability "
         ".7, and its own best arm always. U = 6 = C + 1, 12, and 24 = K (C + 1).",
         statements=(

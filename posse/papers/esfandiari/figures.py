@@ -17,7 +17,6 @@ from posse.papers.checks import Above, Alike
 from posse.papers.esfandiari.setting import (
     ASSUMED,
     COSINE,
-    PAPER,
     RATES,
     SWEEPS,
     UNIFORM,
@@ -34,10 +33,11 @@ from posse.papers.experiment import (
     Point,
     Statement,
     claim,
+    computed,
     ours,
 )
 from posse.papers.limits import Rate
-from posse.papers.sample import regret, value
+from posse.papers.sample import regret
 
 _T, _N = 100_000, 100
 _CLASSES = {"uniform": UNIFORM, "linear": COSINE}
@@ -83,7 +83,6 @@ class TenTimes:
     panel: str
 
     def __call__(self, measured: Measured) -> Finding:
-        """See `Check`."""
         base = mean_ci(measured.values(f"{self.panel}: {_UCB}", 0.0))[0]
         means = {
             name: mean_ci(measured.values(f"{self.panel}: {name}", 0.0))[0]
@@ -168,7 +167,6 @@ class Best:
     """The chosen learning rate is among the best: within a tenth of the best on the instance."""
 
     def __call__(self, measured: Measured) -> Finding:
-        """See `Check`."""
         chosen = {f"{panel}: {kind}": RATES["uniform"][kind, feedback]
                   for feedback, panel in _READINGS.items() for kind in _KINDS}  # fmt: skip
         worst, said = 0.0, ""
@@ -184,7 +182,6 @@ class Best:
 
 _figure = partial(
     Experiment,
-    paper=PAPER,
     x_label="time (rounds)",
     y_label="regret of all users",
     repeat=(3, 20),
@@ -197,32 +194,23 @@ _figure = partial(
 
 EXPERIMENTS = (
     _figure(
-        name="esfandiari-1",
-        figure="Figure 1",
-        title="Users with uniform means",
+        "esfandiari-1", "Figure 1", "Users with uniform means",
         points=_panels("uniform"),
         statements=_orders(uniform=True),
     ),
     _figure(
-        name="esfandiari-2",
-        figure="Figure 2",
-        title="Users with means of a linear model",
+        "esfandiari-2", "Figure 2", "Users with means of a linear model",
         points=_panels("linear"),
         statements=_orders(uniform=False),
     ),
-    Experiment(
-        name="esfandiari-clusters",
-        paper=PAPER,
-        figure="appendix B",
-        title="Instances that satisfy the user-cluster assumption",
+    computed(
+        "esfandiari-clusters", "appendix B", "Instances that satisfy the user-cluster assumption",
         y_label="share of instances",
         points=lambda quick: [
             Point(line=name, run=Computation(clusters, name, 500)) for name in _CLASSES
         ],
         repeat=(4, 40),
         shape="bars",
-        metric=value,
-        variants=("corrected",),
         assumed="N = 100, K = 5, U = C + 1 = 6.",
         statements=tuple(
             claim(f"the {name} class almost always satisfies it (here: 95 %)", "B",
@@ -231,15 +219,13 @@ EXPERIMENTS = (
         ),
     ),
     Experiment(
-        name="esfandiari-rates",
-        paper=PAPER,
-        title="Regret against the learning rate",
+        "esfandiari-rates", "", "Regret against the learning rate",
         x_label="learning rate c",
         y_label="regret of all users",
         points=_rates,
         repeat=(2, 10),
         metric=regret,
-        log_x=True,
+        log="x",
         variants=("corrected",),
         assumed=f"{ASSUMED} One instance of the uniform class that no figure uses; quick: LP and "
         "explore-then-commit only.",

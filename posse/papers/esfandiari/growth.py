@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from posse.papers.checks import Exponent
-from posse.papers.esfandiari.setting import PAPER, C, anonymous, commit
-from posse.papers.experiment import Computation, Experiment, Point, claim
+from posse.papers.esfandiari.setting import C, anonymous, commit
+from posse.papers.experiment import Computation, Experiment, Point, claim, computed
 from posse.papers.limits import AtMost
-from posse.papers.sample import regret, value
+from posse.papers.sample import regret
 from protocol.anonymous import grid
 
 _PROVED = 12
@@ -78,20 +78,15 @@ def _groups(quick: bool) -> list[Point]:
 
 _grows = partial(
     Experiment,
-    paper=PAPER,
     y_label="regret of all users",
     metric=regret,
-    log_x=True,
-    log_y=True,
+    log="xy",
     variants=("corrected",),
 )
 
 EXPERIMENTS = (
-    Experiment(
-        name="esfandiari-batches",
-        paper=PAPER,
-        figure="Lemma 1",
-        title="The regret of one batch of BaSE",
+    computed(
+        "esfandiari-batches", "Lemma 1", "The regret of one batch of BaSE",
         x_label="horizon H",
         y_label="over sqrt(K H log(HK))",
         points=lambda quick: [
@@ -100,9 +95,7 @@ EXPERIMENTS = (
             for h in _BATCHES
         ],
         repeat=(40, 1000),
-        metric=value,
-        log_x=True,
-        variants=("corrected",),
+        log="x",
         assumed="B = ⌈log2 log2 H⌉, γ = 12, means U[0, 1], unit Gaussian noise. The constant of "
         "the proof, two radii of an arm that survived the batch before, is 2 sqrt 12 = 6.9.",
         statements=(
@@ -112,9 +105,7 @@ EXPERIMENTS = (
         ),
     ),
     _grows(
-        name="esfandiari-horizon",
-        figure="Theorems 1 and 2",
-        title="How regret grows with time",
+        "esfandiari-horizon", "Theorems 1 and 2", "How regret grows with time",
         x_label="rounds T",
         points=_times,
         repeat=(6, 20),
@@ -128,9 +119,7 @@ EXPERIMENTS = (
         ),
     ),
     _grows(
-        name="esfandiari-groups",
-        figure="Theorems 1 and 2",
-        title="How regret grows with the size of the groups",
+        "esfandiari-groups", "Theorems 1 and 2", "How regret grows with the size of the groups",
         x_label="anonymity C",
         points=_groups,
         repeat=(6, 20),

@@ -6,10 +6,10 @@ from math import inf, sqrt
 from typing import Any
 
 from posse.papers.checks import Exponent
-from posse.papers.esfandiari.setting import PAPER, anonymous, commit
-from posse.papers.experiment import Computation, Experiment, Point, claim
+from posse.papers.esfandiari.setting import anonymous, commit
+from posse.papers.experiment import Computation, Experiment, Point, claim, computed
 from posse.papers.limits import Equal, at_least
-from posse.papers.sample import Sample, named, value
+from posse.papers.sample import Sample, named
 
 _N, _K = 60, 3
 
@@ -75,20 +75,16 @@ def two_users(variant: Any, generator: Any) -> dict[str, Any]:
 
 _hard = partial(
     Experiment,
-    paper=PAPER,
     x_label="rounds T",
     y_label="regret of all users",
     metric=share_of_lower,
-    log_x=True,
-    log_y=True,
+    log="xy",
     variants=("corrected",),
 )
 
 EXPERIMENTS = (
     _hard(
-        name="esfandiari-lower",
-        figure="Theorem 3",
-        title="Algorithm 1 on the family of the lower bound",
+        "esfandiari-lower", "Theorem 3", "Algorithm 1 on the family of the lower bound",
         points=_theorem_3,
         repeat=(4, 20),
         assumed="N = 60, K = 3, U = 20; Bernoulli means 1/2, and for each user's own arm "
@@ -99,9 +95,7 @@ EXPERIMENTS = (
         ),
     ),
     _hard(
-        name="esfandiari-unclustered",
-        figure="Theorem 4",
-        title="Explore-then-commit on the family without clusters",
+        "esfandiari-unclustered", "Theorem 4", "Explore-then-commit on the family without clusters",
         points=_theorem_4,
         repeat=(4, 20),
         assumed="N = K = 3, C = 2, the two instances' gap T^(-1/3), as the proof sets it.",
@@ -110,17 +104,12 @@ EXPERIMENTS = (
                   "Theorem 4", Exponent(tuple(f"c = {c:g}" for c in (0.02, 0.1, 0.5)), 0.6, inf)),
         ),
     ),
-    Experiment(
-        name="esfandiari-few",
-        paper=PAPER,
-        figure="Theorem 5",
-        title="As many users as a group needs",
+    computed(
+        "esfandiari-few", "Theorem 5", "As many users as a group needs",
         y_label="least regret of a round",
         points=lambda quick: [Point(line="N = C = 2", run=Computation(two_users))],
         repeat=(1, 1),
         shape="bars",
-        metric=value,
-        variants=("corrected",),
         assumed="Both instances of the proof, every assignment tried.",
         statements=(
             claim("no assignment tells the two instances apart", "Theorem 5",

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-PAPER = "Esfandiari et al. 2022"
 UNIFORM: dict[str, Any] = {"random": "uniform", "count": 5, "per_agent": True}
 COSINE: dict[str, Any] = {"random": "cosine", "count": 5, "dimensions": 10}
 C = 5

@@ -1,11 +1,6 @@
 """Li and Song 2022: federated elimination over three structures."""
 
+from posse.papers.experiment import of_paper
 from posse.papers.li import central, noise, numbers, structures, theorems
 
-EXPERIMENTS = (
-    *central.EXPERIMENTS,
-    *structures.EXPERIMENTS,
-    *theorems.EXPERIMENTS,
-    *noise.EXPERIMENTS,
-    *numbers.EXPERIMENTS,
-)
+EXPERIMENTS = of_paper("Li and Song 2022", central, structures, theorems, noise, numbers)

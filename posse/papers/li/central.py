@@ -9,7 +9,7 @@ import numpy as np
 
 from posse.papers.checks import Alike, Falling, Ratio, Trend, bounded
 from posse.papers.experiment import Answer, Experiment, Finding, Measured, Point, claim, ours
-from posse.papers.li.setting import ASSUMED, LONG, PAPER, SILENT, cdp, instance
+from posse.papers.li.setting import ASSUMED, LONG, SILENT, cdp, instance
 from posse.papers.li.setting import bounded as in_rounds
 from posse.papers.sample import cost, regret, regret_at
 
@@ -94,7 +94,6 @@ class Linear:
     line: str
 
     def __call__(self, measured: Measured) -> Finding:
-        """See `Check`."""
         halves = [
             (regret_at(s, LONG / 2), regret_at(s, LONG)) for s in measured.runs[self.line, 0.0]
         ]
@@ -110,7 +109,6 @@ class Linear:
 
 _figure = partial(
     Experiment,
-    paper=PAPER,
     y_label="regret",
     metric=regret,
     variants=("corrected",),
@@ -119,9 +117,7 @@ _over_time = partial(_figure, x_label="time (slots)", shape="curves")
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     _over_time(
-        name="li-4",
-        figure="Figure 4",
-        title="Regret of CDP-MAB against ε",
+        "li-4", "Figure 4", "Regret of CDP-MAB against ε",
         points=_figure_4("printed"),
         repeat=(40, 100),
         assumed=ASSUMED,
@@ -133,8 +129,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         ),
     ),
     _over_time(
-        name="li-4-per-agent",
-        title="Regret of CDP-MAB against ε, noise for each agent by itself",
+        "li-4-per-agent", "", "Regret of CDP-MAB against ε, noise for each agent by itself",
         points=_figure_4("per_agent"),
         repeat=(40, 100),
         assumed=f"{ASSUMED} Noise Lap(1/(ε d)): ε is each agent's own level, where the printed "
@@ -145,8 +140,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         ),
     ),
     _over_time(
-        name="li-shared",
-        title="Regret of CDP-MAB by where its noise is added",
+        "li-shared", "", "Regret of CDP-MAB by where its noise is added",
         points=_readings,
         repeat=(20, 100),
         assumed="T = 20,000, K = 20, means U[0, 1], M = 50, ε = .5, δ' = 10⁻⁶. The server reads "
@@ -161,9 +155,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         ),
     ),
     _figure(
-        name="li-5",
-        figure="Figure 5",
-        title="Partial participation",
+        "li-5", "Figure 5", "Partial participation",
         x_label="participation p",
         points=_figure_5,
         repeat=(40, 100),
@@ -173,9 +165,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         ),
     ),
     _figure(
-        name="li-6",
-        figure="Figure 6",
-        title="At most R rounds of communication",
+        "li-6", "Figure 6", "At most R rounds of communication",
         x_label="rounds R",
         points=_figure_6,
         repeat=(40, 100),
@@ -187,9 +177,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         ),
     ),
     _figure(
-        name="li-7",
-        figure="Figure 7",
-        title="Rounds and participation together",
+        "li-7", "Figure 7", "Rounds and participation together",
         x_label="participation p",
         points=_figure_7,
         repeat=(20, 100),
@@ -207,9 +195,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         ),
     ),
     _over_time(
-        name="li-8",
-        figure="Figure 8",
-        title="Together or alone, homogeneous and heterogeneous rewards",
+        "li-8", "Figure 8", "Together or alone, homogeneous and heterogeneous rewards",
         points=_figure_8,
         repeat=(300, 1000),
         assumed="T = 10⁶; M = 5, K = 10; global means U[.1, .9], own offsets U[-.1, .1] centred.",

@@ -10,18 +10,8 @@ from agent.federated import CdpAgent
 from agent.noise import SeededNoise
 from posse.papers.audit import ASSUMED, Spends, audit, audits, counted, points, seed
 from posse.papers.checks import bounded
-from posse.papers.experiment import (
-    Computation,
-    Experiment,
-    Finding,
-    Measured,
-    Point,
-    claim,
-    ours,
-)
-from posse.papers.li.setting import PAPER
+from posse.papers.experiment import Computation, Finding, Measured, Point, claim, computed, ours
 from posse.papers.limits import Rate
-from posse.papers.sample import value
 from protocol.federated import Active, Means, Schedule
 from protocol.machine import COORDINATOR, Pull, Pulled, Received, Send, Started
 from protocol.shared import SharedNoise
@@ -81,7 +71,6 @@ class AsTold:
     """The mean square is 1: five intervals together, each widened by 1.4."""
 
     def __call__(self, measured: Measured) -> Finding:
-        """See `Check`."""
         said, fits = [], True
         for r in _ROUNDS:
             # the mean square is unbiased, so it is the squares that are averaged
@@ -138,10 +127,7 @@ def shared_sum(
 
 EXPERIMENTS = (
     audits(
-        name="li-audit",
-        paper=PAPER,
-        figure="Theorem 1",
-        title="How much privacy CDP-MAB spends",
+        "li-audit", "Theorem 1", "How much privacy CDP-MAB spends",
         x_label="claim",
         points=points({
             "as printed, M ε": (first_message, 4, 0.5, "printed", 2.0),
@@ -162,17 +148,13 @@ EXPERIMENTS = (
                  "of the agents tell it theirs", Spends("shared noise, (ε, δ')")),
         ),
     ),
-    Experiment(
-        name="li-noise",
-        paper=PAPER,
-        figure="Theorem 1, event E_R",
-        title="The noise of an average, and how often it is too large",
+    computed(
+        "li-noise", "Theorem 1, event E_R",
+        "The noise of an average, and how often it is too large",
         x_label="round r",
         y_label="deviation over the computed; share beyond C(r)",
         points=_points,
         repeat=(20, 100),
-        metric=value,
-        variants=("corrected",),
         assumed="M = 10, K = 100, ε = .1, no arm is dropped; T = 10¹² only in the logarithms. "
         "Fact 2 of the proof needs P_r = log(8Kr²T) < M, which fails at M = 5 and at M = 10.",
         statements=(

@@ -6,10 +6,9 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from posse.papers.experiment import Computation, Experiment, Point, claim, ours
-from posse.papers.li.setting import PAPER
+from posse.papers.experiment import Computation, Point, claim, computed, ours
 from posse.papers.limits import AtMost, Equal, at_least
-from posse.papers.sample import named, value
+from posse.papers.sample import named
 from protocol.federated import Schedule
 from topologies import graphs
 
@@ -117,19 +116,13 @@ def everybody(p: float) -> bool:
 
 
 EXPERIMENTS = (
-    Experiment(
-        name="li-graphs",
-        paper=PAPER,
-        figure="Table I",
-        title="Links and delays of graphs",
+    computed(
+        "li-graphs", "Table I", "Links and delays of graphs",
         x_label="agents M",
         y_label="links of a round, or ratio",
         points=_table,
         repeat=(5, 20),
-        metric=value,
-        log_x=True,
-        log_y=True,
-        variants=("corrected",),
+        log="xy",
         assumed="Regular graphs of degree 4, drawn at random.",
         statements=(
             claim("a round uses 2(M−1), M²/2 and M(M−1)/2 links on star, ring and complete graph",
@@ -146,11 +139,8 @@ EXPERIMENTS = (
                  AtMost(("4-regular, adjacency",), 1.0)),
         ),
     ),
-    Experiment(
-        name="li-delays",
-        paper=PAPER,
-        figure="Theorem 3, equation 29",
-        title="The regret of the slots in which means travel",
+    computed(
+        "li-delays", "Theorem 3, equation 29", "The regret of the slots in which means travel",
         y_label="over 2M (d_G − 1)",
         points=lambda quick: [
             Point(line=kind, run=Computation(waiting, kind, _AGENTS)) for kind in ("star", "ring")
@@ -158,8 +148,6 @@ EXPERIMENTS = (
         limit=1.0,
         repeat=(20, 200),
         shape="bars",
-        metric=value,
-        variants=("corrected",),
         assumed="M = 50, K = 100, means U[0, 1], T = 10⁵, ε = 1; in plain numbers, without "
         "messages.",
         statements=(
@@ -167,19 +155,14 @@ EXPERIMENTS = (
                   AtMost(("star", "ring"), 1.0)),
         ),
     ),
-    Experiment(
-        name="li-no-loss",
-        paper=PAPER,
-        figure="Remarks 2, 3 and 5",
-        title="When R rounds are not worse than no communication",
+    computed(
+        "li-no-loss", "Remarks 2, 3 and 5", "When R rounds are not worse than no communication",
         x_label="participation p",
         y_label="T^(2/R) / (p^1.5 M)",
         points=_losses,
         limit=1.0,
         repeat=(1, 1),
-        metric=value,
-        log_y=True,
-        variants=("corrected",),
+        log="y",
         assumed="M = 50, T = 10⁶. The last form is the solution of T^(2/R) / p^1.5 <= M.",
         statements=(
             claim("T^(2/R)/p^1.5 <= M for R >= 4 log T / (3 log pM)", "Remark 2",

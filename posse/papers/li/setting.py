@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-PAPER = "Li and Song 2022"
 ARMS: dict[str, Any] = {"kind": "bernoulli", "means": {"random": "uniform", "count": 100}}
 T = 100_000
 LONG = 1_000_000

@@ -5,7 +5,7 @@ from typing import Any
 
 from posse.papers.checks import Above, Alike, Falling
 from posse.papers.experiment import Computation, Experiment, Point, Statement, claim
-from posse.papers.li.setting import ASSUMED, CASES, GRAPHS, PAPER, T, cdp, ddp, hdp, parts
+from posse.papers.li.setting import ASSUMED, CASES, GRAPHS, T, cdp, ddp, hdp, parts
 from posse.papers.limits import Equal, Right
 from posse.papers.sample import Sample, cost, cost_of_a_round, regret, value
 from posse.plan import prepare
@@ -83,13 +83,11 @@ def _unequal(quick: bool) -> list[Point]:
     return [Point(line="HDP-MAB", run=hdp(CASES["case 2: unequal"], arms=arms))]
 
 
-_figure = partial(Experiment, paper=PAPER, y_label="regret", metric=regret)
+_figure = partial(Experiment, y_label="regret", metric=regret)
 
 EXPERIMENTS = (
     _figure(
-        name="li-10",
-        figure="Figure 10",
-        title="DDP-MAB over different graphs",
+        "li-10", "Figure 10", "DDP-MAB over different graphs",
         x_label="time (slots)",
         points=_figure_10,
         repeat=(16, 100),
@@ -105,10 +103,7 @@ EXPERIMENTS = (
         ),
     ),
     Experiment(
-        name="li-11",
-        paper=PAPER,
-        figure="Figure 11",
-        title="HDP-MAB: cost of a round in six cases",
+        "li-11", "Figure 11", "HDP-MAB: cost of a round in six cases",
         y_label="cost per round",
         points=_figure_11,
         repeat=(8, 100),
@@ -131,9 +126,7 @@ EXPERIMENTS = (
         ),
     ),
     _figure(
-        name="li-12",
-        figure="Figure 12",
-        title="Three structures under heterogeneous rewards",
+        "li-12", "Figure 12", "Three structures under heterogeneous rewards",
         x_label="time (slots)",
         points=_figure_12,
         repeat=(30, 100),
@@ -146,9 +139,8 @@ EXPERIMENTS = (
         ),
     ),
     _figure(
-        name="li-unequal",
-        figure="Corollary 3, Algorithm 5",
-        title="Components of unequal size under heterogeneous rewards",
+        "li-unequal", "Corollary 3, Algorithm 5",
+        "Components of unequal size under heterogeneous rewards",
         points=_unequal,
         repeat=(12, 100),
         shape="bars",

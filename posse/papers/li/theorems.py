@@ -9,7 +9,7 @@ import numpy as np
 
 from posse.papers.checks import Alike
 from posse.papers.experiment import SEED, Experiment, Finding, Measured, Point, claim
-from posse.papers.li.setting import GRAPHS, LONG, PAPER, bounded, cdp, ddp, hdp, instance, parts
+from posse.papers.li.setting import GRAPHS, LONG, bounded, cdp, ddp, hdp, instance, parts
 from posse.papers.limits import AtMost, Equal, UnderTheory
 from posse.papers.sample import communications, cost, cost_of_a_round, regret
 from posse.plan import prepare
@@ -32,7 +32,6 @@ class FewRounds:
     run: dict[str, Any]
 
     def __call__(self, measured: Measured) -> Finding:
-        """See `Check`."""
         spec = prepare({**self.run, "seed": SEED, "variant": measured.variant}).spec
         samples = measured.runs[self.line, 0.0]
         spare = []
@@ -80,7 +79,6 @@ class TimesMore:
     lines: tuple[str, ...]
 
     def __call__(self, measured: Measured) -> Finding:
-        """See `Check`."""
         free = measured.mean("without a limit", 0.0)[0]
 
         def limit(line: str, rounds: float) -> float:
@@ -139,13 +137,11 @@ def _round_at_most(name: str, less: int) -> float:
     return float(_TWENTY * (_PARTS[name][1] - less) + 50 * 4)
 
 
-_theorem = partial(Experiment, paper=PAPER, y_label="regret", metric=regret, shape="bars")
+_theorem = partial(Experiment, y_label="regret", metric=regret, shape="bars")
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     _theorem(
-        name="li-theorem-1",
-        figure="Theorem 1",
-        title="Rounds, cost and regret of CDP-MAB",
+        "li-theorem-1", "Theorem 1", "Rounds, cost and regret of CDP-MAB",
         y_label="rounds of communication",
         metric=communications,
         points=lambda quick: [Point(line="CDP-MAB", run=_free())],
@@ -162,14 +158,12 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         ),
     ),
     _theorem(
-        name="li-theorem-2",
-        figure="Theorem 2",
-        title="CDP-MAB in R rounds with partial participation",
+        "li-theorem-2", "Theorem 2", "CDP-MAB in R rounds with partial participation",
         x_label="rounds R",
         shape="points",
         points=_limited,
         repeat=(10, 100),
-        log_y=True,
+        log="y",
         variants=("corrected",),
         assumed="M = 50, K = 100, one instance whose smallest gap is told, T = 10⁶, ε = 1, c1 = "
         "25. R = 2 with p = .6 and less does not end before T.",
@@ -186,9 +180,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         ),
     ),
     _theorem(
-        name="li-theorem-3",
-        figure="Theorem 3, Corollary 1, Table I",
-        title="Cost and regret of DDP-MAB, without a limit and in three rounds",
+        "li-theorem-3", "Theorem 3, Corollary 1, Table I",
+        "Cost and regret of DDP-MAB, without a limit and in three rounds",
         points=_graphs,
         repeat=(10, 100),
         variants=("corrected",),
@@ -211,9 +204,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         ),
     ),
     _theorem(
-        name="li-theorem-4",
-        figure="Theorem 4, Corollary 2",
-        title="Cost and regret of HDP-MAB, without a limit and in three rounds",
+        "li-theorem-4", "Theorem 4, Corollary 2",
+        "Cost and regret of HDP-MAB, without a limit and in three rounds",
         points=_components,
         repeat=(10, 100),
         assumed="M = 20 in four components of five, K = 10, T = 10⁵, ε = 1, c1 = 50, c2 = 1; in "

@@ -11,10 +11,11 @@ from posse.papers.experiment import (
     Measured,
     Point,
     claim,
+    computed,
     ours,
 )
 from posse.papers.limits import AtMost, Right
-from posse.papers.rio.setting import DELTA, PAPER, dp
+from posse.papers.rio.setting import DELTA, dp
 from posse.papers.sample import Sample, value
 from protocol.mase import threshold
 
@@ -62,7 +63,6 @@ class SeldomWrong:
         self.limit = limit
 
     def __call__(self, measured: Measured) -> Finding:
-        """See `Check`."""
         samples = measured.runs[_RUN, 64]
         agents = sum(len(sample.answers) for sample in samples)
         low, high = wilson(sum(len(_wrong(sample)) for sample in samples), agents)
@@ -115,7 +115,6 @@ class OverTheMinimum:
     """In its own model the failure is at most the minimum over a that is taken."""
 
     def __call__(self, measured: Measured) -> Finding:
-        """See `Check`."""
         said, over = [], False
         for xi in _XIS:
             line = f"the bound, ξ = {xi:g}"
@@ -128,10 +127,7 @@ class OverTheMinimum:
 
 EXPERIMENTS = (
     Experiment(
-        name="rio-failure",
-        paper=PAPER,
-        figure="Proposition 4.2",
-        title="How likely M agents err together",
+        "rio-failure", "Proposition 4.2", "How likely M agents err together",
         x_label="number of agents N",
         y_label="probability",
         points=_majorities,
@@ -139,7 +135,7 @@ EXPERIMENTS = (
         repeat=(80, 200),
         metric=erred,
         keep_log=True,
-        log_x=True,
+        log="x",
         assumed="δ = .05, M = ⌈log δ / log β⌉ = 3, 5, 14. Measured: DP-MASE, ε = .25, Problem 1.",
         statements=(
             claim("M wrong votes have at most the probability β^M <= δ, if each agent errs with "
@@ -151,19 +147,13 @@ EXPERIMENTS = (
                  "same", SeldomWrong(0.031)),
         ),
     ),
-    Experiment(
-        name="rio-minimum",
-        paper=PAPER,
-        figure="Proposition 5.2",
-        title="The failure bound of Corrupted Elimination",
+    computed(
+        "rio-minimum", "Proposition 5.2", "The failure bound of Corrupted Elimination",
         x_label="α",
         y_label="(1 − I_ξ(α+1, M)) δ η_ξ^α",
         points=_bound_points,
         repeat=(1, 1),
-        metric=value,
-        log_x=True,
-        log_y=True,
-        variants=("corrected",),
+        log="xy",
         assumed="K = 10, η = .9, δ = .05. Its model: each of N = 64 agents errs with probability "
         "η_ξ, and its vote is sent with probability 1 − ξ.",
         statements=(

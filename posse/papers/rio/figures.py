@@ -9,7 +9,6 @@ from posse.papers.rio.setting import (
     ALONE,
     ASSUMED,
     CONTRADICTION,
-    PAPER,
     SPREAD,
     agents,
     baselines,
@@ -24,11 +23,9 @@ from posse.papers.rio.setting import (
 _LEFT, _RIGHT = "DP-MASE", "Corrupted Elimination"
 _figure = partial(
     Experiment,
-    paper=PAPER,
     x_label="number of agents N",
     y_label="rounds",
-    log_x=True,
-    log_y=True,
+    log="xy",
 )
 
 
@@ -139,23 +136,18 @@ def _betas(problem: int) -> tuple[str, ...]:
 
 EXPERIMENTS = (
     _figure(
-        name="rio-1",
-        figure="Figure 1",
-        title="Sample complexity on Problem 1",
+        "rio-1", "Figure 1", "Sample complexity on Problem 1",
         points=partial(_with_baselines, 1),
         repeat=(10, 20),
         assumed=f"{ASSUMED} β = .5, η = .9. {CONTRADICTION} {ALONE}",
         statements=_conclusions(1),
     ),
     _figure(
-        name="rio-2",
-        figure="Figure 2",
-        title="Sample complexity of Féraud et al. (ξ = 0) against η",
+        "rio-2", "Figure 2", "Sample complexity of Féraud et al. (ξ = 0) against η",
         x_label="η",
         points=_figure_2,
         repeat=(12, 60),
-        log_x=False,
-        log_y=False,
+        log="",
         assumed=f"N = 128. {SPREAD}",
         statements=(
             claim("the sample complexity and η are positively correlated", "C.2",
@@ -164,9 +156,7 @@ EXPERIMENTS = (
         ),
     ),
     _figure(
-        name="rio-3",
-        figure="Figure 3",
-        title="Sample complexity on Problem 2",
+        "rio-3", "Figure 3", "Sample complexity on Problem 2",
         points=partial(_with_baselines, 2),
         repeat=(10, 20),
         assumed=f"{ASSUMED} {SPREAD} DP-MASE runs as printed only: rewards without a bound are "
@@ -174,9 +164,7 @@ EXPERIMENTS = (
         statements=_conclusions(2),
     ),
     _figure(
-        name="rio-4",
-        figure="Figure 4",
-        title="Figures 1 and 3 without the baselines",
+        "rio-4", "Figure 4", "Figures 1 and 3 without the baselines",
         points=_figure_4,
         repeat=(10, 20),
         assumed=f"{ASSUMED} {SPREAD}",
@@ -193,9 +181,7 @@ EXPERIMENTS = (
         ),
     ),
     _figure(
-        name="rio-5",
-        figure="Figure 5",
-        title="Sample complexity of DP-MASE against the local accuracy",
+        "rio-5", "Figure 5", "Sample complexity of DP-MASE against the local accuracy",
         points=_figure_5,
         repeat=(10, 10),
         assumed=f"{ASSUMED} {SPREAD}",
@@ -206,9 +192,7 @@ EXPERIMENTS = (
         ),
     ),
     _figure(
-        name="rio-6",
-        figure="Figure 6",
-        title="Agents that are not equally active, Problem 1",
+        "rio-6", "Figure 6", "Agents that are not equally active, Problem 1",
         points=_figure_6,
         repeat=(10, 20),
         assumed=f"{ASSUMED} P(n) ∝ (n + α)^-.8 with α = 0 and n from 1; η = .9.",

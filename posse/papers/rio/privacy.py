@@ -11,7 +11,7 @@ from agent.noise import SeededNoise
 from posse.papers.audit import ASSUMED, Spends, audit, audits, points, seed
 from posse.papers.experiment import Experiment, Point, claim, ours
 from posse.papers.limits import AtMost
-from posse.papers.rio.setting import PAPER, XIS, corrupted
+from posse.papers.rio.setting import XIS, corrupted
 from posse.papers.sample import Sample
 from protocol.machine import Pulled, Send, Started
 from protocol.mase import epoch_length, epoch_radius
@@ -59,10 +59,7 @@ def dp_mase(
 
 EXPERIMENTS = (
     Experiment(
-        name="rio-adversary",
-        paper=PAPER,
-        figure="Proposition 5.1",
-        title="Who sees one agent's votes guesses the best arm",
+        "rio-adversary", "Proposition 5.1", "Who sees one agent's votes guesses the best arm",
         x_label="ξ",
         y_label="adversary's success",
         points=_adversary,
@@ -80,10 +77,7 @@ EXPERIMENTS = (
         ),
     ),
     audits(
-        name="rio-audit",
-        paper=PAPER,
-        figure="Proposition 4.1",
-        title="How much privacy DP-MASE spends",
+        "rio-audit", "Proposition 4.1", "How much privacy DP-MASE spends",
         points=points({
             "DP-MASE": (dp_mase, 1.0, 1.0),
             "DP-MASE, Gaussian rewards": (dp_mase, 1.0, 10.0),

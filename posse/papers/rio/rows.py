@@ -9,7 +9,6 @@ from agent.noise import SeededNoise
 from posse.arms.csv import Csv
 from posse.papers.audit import ASSUMED, Spends, audit, audits, points, seed
 from posse.papers.experiment import ours
-from posse.papers.rio.setting import PAPER
 from protocol.machine import FloatArray, Pulled, Send, Started
 from protocol.mase import epoch_length, epoch_radius
 
@@ -72,9 +71,7 @@ def votes(
 
 EXPERIMENTS = (
     audits(
-        name="rio-rows",
-        paper=PAPER,
-        title="What a row of a log costs under DP-MASE",
+        "rio-rows", "", "What a row of a log costs under DP-MASE",
         points=points({
             "another value in its place": (votes, 1.0, "value"),
             "the row taken out": (votes, 1.0, "taken out"),

@@ -6,8 +6,17 @@ from typing import Any
 import numpy as np
 
 from posse.papers.checks import Above, Alike, bounded
-from posse.papers.experiment import Computation, Experiment, Finding, Measured, Point, claim, ours
-from posse.papers.rio.setting import PAPER, corrupted, run
+from posse.papers.experiment import (
+    Computation,
+    Experiment,
+    Finding,
+    Measured,
+    Point,
+    claim,
+    computed,
+    ours,
+)
+from posse.papers.rio.setting import corrupted, run
 from posse.papers.sample import Sample, rounds, value
 from posse.theory.mase import rounds_of_votes, samples_of_epochs
 
@@ -41,7 +50,6 @@ class Stays:
         self.line = line
 
     def __call__(self, measured: Measured) -> Finding:
-        """See `Check`."""
         values = [measured.values(self.line, x)[0] for x in measured.places(self.line)]
         ratio = max(values) / min(values)
         return Finding(
@@ -112,7 +120,6 @@ class Agree:
     """Each simulated point is the exact one, within its interval and .1 %."""
 
     def __call__(self, measured: Measured) -> Finding:
-        """See `Check`."""
         said, inside = [], True
         for votes in _VOTES.values():
             mean, half = bounded(measured.values("its model, simulated", votes))
@@ -123,18 +130,13 @@ class Agree:
 
 
 EXPERIMENTS = (
-    Experiment(
-        name="rio-samples",
-        paper=PAPER,
-        figure="Proposition 4.3",
-        title="The activations of one agent of DP-MASE",
+    computed(
+        "rio-samples", "Proposition 4.3", "The activations of one agent of DP-MASE",
         x_label="log10(1/β)",
         y_label="the proof's count over T(β)",
         points=_growth_points,
         repeat=(1, 1),
-        metric=value,
-        log_y=True,
-        variants=("corrected",),
+        log="y",
         assumed="K = 10, ε = .1, Δ = .1; the count is Σ_e R(e, K). A pair of brackets is missing "
         "in the print of T(β).",
         statements=(
@@ -145,10 +147,7 @@ EXPERIMENTS = (
         ),
     ),
     Experiment(
-        name="rio-rounds",
-        paper=PAPER,
-        figure="Proposition 5.3",
-        title="Rounds until M agents have done their share",
+        "rio-rounds", "Proposition 5.3", "Rounds until M agents have done their share",
         x_label="votes M",
         y_label="rounds (median)",
         points=_rounds_points,

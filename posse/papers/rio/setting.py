@@ -4,7 +4,6 @@ from typing import Any
 
 from posse.papers.experiment import Point
 
-PAPER = "Rio et al. 2023"
 PROBLEMS: dict[int, dict[str, Any]] = {
     1: {"kind": "bernoulli", "means": [0.7, 0.5, 0.3] + [0.1] * 7},
     2: {"kind": "gaussian", "means": [11.0, 10.8] + [10.4] * 8, "sd": 0.5},

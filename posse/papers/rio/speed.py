@@ -6,7 +6,7 @@ from typing import Any
 from posse.papers.checks import Above, Exponent, Falling, Ratio
 from posse.papers.experiment import Experiment, Point, claim, ours
 from posse.papers.limits import AtMost, Right
-from posse.papers.rio.setting import ASSUMED, DELTA, PAPER, PROBLEMS, agents, corrupted, dp, run
+from posse.papers.rio.setting import ASSUMED, DELTA, PROBLEMS, agents, corrupted, dp, run
 from posse.papers.sample import messages
 from posse.spec.activity import ActivitySpec
 from posse.theory.mase import samples_of_epochs
@@ -71,16 +71,12 @@ def _clipped(quick: bool) -> list[Point]:
 
 EXPERIMENTS = (
     Experiment(
-        name="rio-epsilon",
-        paper=PAPER,
-        figure="section 6.2",
-        title="Sample complexity of DP-MASE against ε",
+        "rio-epsilon", "section 6.2", "Sample complexity of DP-MASE against ε",
         x_label="ε",
         y_label="rounds",
         points=_epsilons,
         repeat=(20, 100),
-        log_x=True,
-        log_y=True,
+        log="xy",
         assumed="Problem 1, N = 256, β = .5.",
         statements=(
             claim("a significant increase for ε below .1 (here: by half at ε = .05)", "6.2",
@@ -90,16 +86,12 @@ EXPERIMENTS = (
         ),
     ),
     Experiment(
-        name="rio-active",
-        paper=PAPER,
-        figure="Proposition 4.3",
-        title="Rounds of DP-MASE against the M-th most active agent",
+        "rio-active", "Proposition 4.3", "Rounds of DP-MASE against the M-th most active agent",
         x_label="1/p*",
         y_label="rounds",
         points=_activities,
         repeat=(20, 100),
-        log_x=True,
-        log_y=True,
+        log="xy",
         assumed="Problem 1, N = 256, M = 5, ε = .25; P(n) ∝ n^-γ, γ = 0, .2, .4, .6, .8.",
         statements=(
             claim("scales with 1/p*: one waits for the M-th most frequent agent", "4.2",
@@ -109,16 +101,13 @@ EXPERIMENTS = (
         ),
     ),
     Experiment(
-        name="rio-messages",
-        paper=PAPER,
-        title="Messages to the coordinator, Problem 1",
+        "rio-messages", "", "Messages to the coordinator, Problem 1",
         x_label="number of agents N",
         y_label="messages from agents",
         points=_messages,
         metric=messages,
         repeat=(10, 20),
-        log_x=True,
-        log_y=True,
+        log="xy",
         assumed=f"{ASSUMED} The paper defines no cost of communication.",
         statements=(
             ours("DP-MASE sends less than Corrupted Elimination, and that less than CENTRAL",
@@ -126,9 +115,7 @@ EXPERIMENTS = (
         ),
     ),
     Experiment(
-        name="rio-clipped",
-        paper=PAPER,
-        title="DP-MASE on Problem 2, its rewards clipped",
+        "rio-clipped", "", "DP-MASE on Problem 2, its rewards clipped",
         y_label="rounds",
         points=_clipped,
         repeat=(20, 100),

@@ -10,9 +10,7 @@ from agent.players import Counter
 from agent.tree import HonakerSums, TreeSums
 from posse.papers.audit import ASSUMED, Spends, audit, audits, points, seed
 from posse.papers.checks import Falling
-from posse.papers.experiment import Computation, Experiment, Point, ours
-from posse.papers.sample import value
-from posse.papers.tossou.setting import PAPER
+from posse.papers.experiment import Computation, Point, computed, ours
 from posse.papers.tossou.sums import hybrid
 
 _T, _STREAMS = 20_000, 40
@@ -66,10 +64,8 @@ def tree(
 
 
 EXPERIMENTS = (
-    Experiment(
-        name="tossou-counters",
-        paper=PAPER,
-        title="The error of a noisy sum, by what keeps it",
+    computed(
+        "tossou-counters", "", "The error of a noisy sum, by what keeps it",
         x_label="rewards t",
         y_label="error of the sum",
         points=lambda quick: [
@@ -77,10 +73,7 @@ EXPERIMENTS = (
             for name in _NAMES for t in _PLACES
         ],
         repeat=(5, 40),
-        metric=value,
-        log_x=True,
-        log_y=True,
-        variants=("corrected",),
+        log="xy",
         assumed="ε = 1, T = 20,000; root of the mean square of the noise over (t/2, t]. The hybrid "
         "mechanism does not know T, the trees do.",
         statements=(
@@ -92,9 +85,7 @@ EXPERIMENTS = (
         ),
     ),
     audits(
-        name="tossou-counters-audit",
-        paper=PAPER,
-        title="How much privacy each counter spends",
+        "tossou-counters-audit", "", "How much privacy each counter spends",
         points=points({
             "hybrid": (hybrid, 1.0, "half"),
             "tree": (tree, 1.0, "tree"),

@@ -10,7 +10,7 @@ import numpy as np
 from posse.papers.checks import Above, Falling, bounded, decide
 from posse.papers.experiment import Experiment, Finding, Measured, Point, claim, ours
 from posse.papers.sample import Sample, regret, regret_at
-from posse.papers.tossou.setting import PAPER, RANDOM_PACE, run
+from posse.papers.tossou.setting import RANDOM_PACE, run
 
 _UCB, _PRIVATE, _BOUND, _RANDOM = "UCB", "UCB-Private", "UCB-Private-Bound", "random"
 _T = 100_000
@@ -70,7 +70,6 @@ class Logarithmic:
     lines: tuple[str, ...]
 
     def __call__(self, measured: Measured) -> Finding:
-        """See `Check`."""
         said, clear, over = [], 0, 0
         for line in self.lines:
             samples = measured.runs[line, 0.0]
@@ -107,7 +106,6 @@ class BeginsLater:
     factor: float
 
     def __call__(self, measured: Measured) -> Finding:
-        """See `Check`."""
         late, early = (
             float(np.median([begins(s) for s in measured.runs[line, 0.0]]))
             for line in (self.late, self.early)
@@ -120,7 +118,6 @@ class BeginsLater:
 
 _figure = partial(
     Experiment,
-    paper=PAPER,
     x_label="time (slots)",
     y_label="regret",
     shape="curves",
@@ -132,9 +129,7 @@ _ALL = (_UCB, _PRIVATE, _BOUND)
 def _relations(letter: str, epsilon: float) -> Experiment:
     models = ("collision model 1: ", "collision model 2: ")
     return _figure(
-        name=f"tossou-2{letter}",
-        figure=f"Figure 2 ({letter})",
-        title=f"Regret of 3 players, ε = {epsilon:g}",
+        f"tossou-2{letter}", f"Figure 2 ({letter})", f"Regret of 3 players, ε = {epsilon:g}",
         points=_three_players(epsilon),
         repeat=(6, 100),
         assumed="T = 10⁵, quick 20,000 (the paper's axis is lost); the paper does not say which "
@@ -150,9 +145,7 @@ def _relations(letter: str, epsilon: float) -> Experiment:
 
 EXPERIMENTS = (
     _figure(
-        name="tossou-2a",
-        figure="Figure 2 (a)",
-        title="Regret of 1 player, ε = 1",
+        "tossou-2a", "Figure 2 (a)", "Regret of 1 player, ε = 1",
         points=_one_player(1.0, with_one=False),
         repeat=(5, 100),
         assumed="T = 10⁵ (the paper's axis is lost).",
@@ -164,9 +157,7 @@ EXPERIMENTS = (
         ),
     ),
     _figure(
-        name="tossou-2b",
-        figure="Figure 2 (b)",
-        title="Regret of 1 player, ε = .1",
+        "tossou-2b", "Figure 2 (b)", "Regret of 1 player, ε = .1",
         points=_one_player(0.1, with_one=True),
         repeat=(5, 100),
         assumed="T = 10⁵ (the paper's axis is lost; at 20,000 slots nobody has begun to learn).",

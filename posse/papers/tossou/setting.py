@@ -2,7 +2,6 @@
 
 from typing import Any
 
-PAPER = "Tossou and Dimitrakakis 2015"
 MEANS = [0.1, 0.1, 0.1, 0.1, 0.2, 0.55, 0.1, 0.1, 0.1, 0.1]
 ARMS: dict[str, Any] = {"kind": "bernoulli", "means": MEANS}
 BEST = 5

@@ -5,10 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from posse.papers.experiment import Computation, Experiment, Point, claim, ours
+from posse.papers.experiment import Computation, Point, claim, computed, ours
 from posse.papers.limits import AtMost
-from posse.papers.sample import value
-from posse.papers.tossou.setting import PAPER
 from protocol.machine import FloatArray
 from protocol.players import privacy_factor, privacy_weight, target_rank
 
@@ -86,18 +84,13 @@ def _points(quick: bool) -> list[Point]:
 
 
 EXPERIMENTS = (
-    Experiment(
-        name="tossou-shared",
-        paper=PAPER,
-        figure="Corollary 3",
-        title="What all choices tell of a sample that all players saw",
+    computed(
+        "tossou-shared", "Corollary 3", "What all choices tell of a sample that all players saw",
         y_label="log of the ratio of probabilities",
         points=_points,
         shape="bars",
         limit=EPSILON,
         repeat=(5, 20),
-        metric=value,
-        variants=("corrected",),
         assumed="UCB-Private-Bound, ε = 4, M = 4, N = 8, agreed offsets. In slot 9, the first "
         "after the sweep, all four pull arm 0 and see one sample of it, 1 or 0; in slot 10 all "
         "pull it again. The sample is in one noisy number of each player, ε/2, so that two slots "

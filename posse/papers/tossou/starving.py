@@ -18,7 +18,7 @@ from posse.papers.experiment import (
     ours,
 )
 from posse.papers.sample import Sample, value
-from posse.papers.tossou.setting import BEST, MEANS, PAPER, run
+from posse.papers.tossou.setting import BEST, MEANS, run
 from posse.theory.players import plays_with_bound
 
 _HORIZONS = (1e5, 1e6, 1e7, 1e8, 1e9, 1e10)
@@ -55,7 +55,6 @@ class OutgrowsLemma:
     """Lemma 4's sum stays above what starving alone costs, at every horizon tried."""
 
     def __call__(self, measured: Measured) -> Finding:
-        """See `Check`."""
         over = [
             t
             for t in _HORIZONS
@@ -90,7 +89,6 @@ class Fed:
     epsilon: float
 
     def __call__(self, measured: Measured) -> Finding:
-        """See `Check`."""
         samples = measured.runs["best arm", self.epsilon]
         starved = sum(best_pulls(sample) <= 1 for sample in samples)
         low, high = wilson(starved, len(samples))
@@ -106,17 +104,13 @@ class Fed:
 
 EXPERIMENTS = (
     Experiment(
-        name="tossou-lemma-4",
-        paper=PAPER,
-        figure="Lemma 4",
-        title="What starving alone costs in the long run",
+        "tossou-lemma-4", "Lemma 4", "What starving alone costs in the long run",
         x_label="horizon T",
         y_label="plays of suboptimal arms",
         points=_starving_points,
         repeat=(1, 1),
         metric=value,
-        log_x=True,
-        log_y=True,
+        log="xy",
         variants=("printed",),
         assumed="M = 1, ε = 1; a lower bound by the printed term, which is 0 at n = 1 where the "
         "noise is not. tossou-starved has the runs.",
@@ -126,15 +120,13 @@ EXPERIMENTS = (
         ),
     ),
     Experiment(
-        name="tossou-starved",
-        paper=PAPER,
-        title="An arm whose first noise is very negative",
+        "tossou-starved", "", "An arm whose first noise is very negative",
         x_label="ε",
         y_label="pulls of the best arm",
         points=_starved_points,
         repeat=(60, 100),
         metric=best_pulls,
-        log_x=True,
+        log="x",
         assumed="One player, T = 20,000 (quick: 3,000). The printed term is 0 at n = 1, where the "
         "noise is not.",
         statements=(

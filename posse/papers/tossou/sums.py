@@ -8,10 +8,8 @@ import numpy as np
 from agent.hybrid import HybridSums
 from agent.noise import SeededNoise
 from posse.papers.audit import ASSUMED, Spends, audit, audits, points, seed
-from posse.papers.experiment import Computation, Experiment, Point, claim, ours
+from posse.papers.experiment import Computation, Point, claim, computed, ours
 from posse.papers.limits import AtMost, Rate
-from posse.papers.sample import value
-from posse.papers.tossou.setting import PAPER
 
 _DELTA, _PLACES, _STREAMS, _TREES = 0.05, (7, 20, 100, 500, 1500), 2000, (4, 64, 1024)
 
@@ -70,10 +68,7 @@ def hybrid(
 
 EXPERIMENTS = (
     audits(
-        name="tossou-audit",
-        paper=PAPER,
-        figure="Theorem 2",
-        title="How much privacy the hybrid mechanism spends",
+        "tossou-audit", "Theorem 2", "How much privacy the hybrid mechanism spends",
         points=points({
             "split in half": (hybrid, 1.0, "half"),
             "the authors' code": (hybrid, 1.0, "tossou"),
@@ -87,20 +82,15 @@ EXPERIMENTS = (
                  "published code has it", Spends("the authors' code")),
         ),
     ),
-    Experiment(
-        name="tossou-sums",
-        paper=PAPER,
-        figure="Algorithm 1, equations 9 and 10",
-        title="How often the bound on a noisy sum fails",
+    computed(
+        "tossou-sums", "Algorithm 1, equations 9 and 10",
+        "How often the bound on a noisy sum fails",
         x_label="rewards n",
         y_label="share of sums beyond the bound",
         points=_coverage,
         limit=_DELTA,
         repeat=(5, 20),
-        metric=value,
-        log_x=True,
-        log_y=True,
-        variants=("corrected",),
+        log="xy",
         assumed="Hybrid mechanism, ε = 1 split in half, δ = .05. Equations 9 and 10, after Chan, "
         "Shi and Song's Corollary 4.8, are an O(.); Algorithm 1 takes the constant 1.",
         statements=(
@@ -109,19 +99,15 @@ EXPERIMENTS = (
             ours("with the constant 3 it is so", Rate(("constant 3",), _DELTA)),
         ),
     ),
-    Experiment(
-        name="tossou-parts",
-        paper=PAPER,
-        title="Noisy parts that one reward is in (Chan, Shi and Song 2011)",
+    computed(
+        "tossou-parts", "", "Noisy parts that one reward is in (Chan, Shi and Song 2011)",
         x_label="horizon of the tree T0",
         y_label="parts",
         points=lambda quick: [
             Point(line="parts of an item", x=t, run=Computation(nodes, t)) for t in _TREES
         ],
         repeat=(1, 1),
-        metric=value,
-        log_x=True,
-        variants=("corrected",),
+        log="x",
         assumed="Counted by the definition of the binary mechanism.",
         statements=(
             ours("a reward is in at most log2(T0) + 1 noisy parts",

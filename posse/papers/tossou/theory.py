@@ -10,24 +10,11 @@ from agent.hybrid import HybridSums
 from agent.noise import SeededNoise
 from agent.players import TdfsPlayer, UcbPrivateBound
 from posse.papers.audit import seed
-from posse.papers.experiment import (
-    Computation,
-    Experiment,
-    Finding,
-    Measured,
-    Point,
-    claim,
-    ours,
-)
+from posse.papers.experiment import Computation, Experiment, Finding, Measured, Point, claim, ours
 from posse.papers.limits import AtMost, UnderTheory
 from posse.papers.sample import Sample, value
-from posse.papers.tossou.setting import BEST, MEANS, PAPER, run
-from posse.theory.players import (
-    Plays,
-    fair_sharing_regret,
-    plays_with_bound,
-    plays_without_bound,
-)
+from posse.papers.tossou.setting import BEST, MEANS, run
+from posse.theory.players import Plays, fair_sharing_regret, plays_with_bound, plays_without_bound
 from protocol.machine import COORDINATOR, Received, Send, Started
 from protocol.players import Choice, Outcome, privacy_factor
 
@@ -73,7 +60,6 @@ class SaysSomething:
     horizon: float
 
     def __call__(self, measured: Measured) -> Finding:
-        """See `Check`."""
         line = f"M = 1, ε = 1: {self.name}"
         at = {t: measured.values(line, t)[0] for t in measured.places(line)}
         first = next((t for t, ratio in at.items() if ratio < 1), None)
@@ -144,18 +130,14 @@ def wrong_targets(variant: Any, generator: np.random.Generator, horizon: int) ->
 
 EXPERIMENTS = (
     Experiment(
-        name="tossou-bound",
-        paper=PAPER,
-        figure="Theorem 6",
-        title="Theorem 6 against what nobody can exceed",
+        "tossou-bound", "Theorem 6", "Theorem 6 against what nobody can exceed",
         x_label="horizon T",
         y_label="bound over T Σ μ",
         points=_bounds,
         limit=1.0,
         repeat=(1, 1),
         metric=value,
-        log_x=True,
-        log_y=True,
+        log="xy",
         assumed="The arms of section 4. The printed Lemma 4 has λ_0 in both of its terms, its "
         "proof 1 − λ_0 in the first (corrected). The abstract says O(log² T), the text after the "
         "theorem O(M² log^2.25 T), Lemma 7 gives log⁴ T.",
@@ -168,10 +150,8 @@ EXPERIMENTS = (
         ),
     ),
     Experiment(
-        name="tossou-plays",
-        paper=PAPER,
-        figure="Lemmas 4 and 7, Theorem 6",
-        title="Plays of a suboptimal arm against their bounds",
+        "tossou-plays", "Lemmas 4 and 7, Theorem 6",
+        "Plays of a suboptimal arm against their bounds",
         y_label="plays of the most played suboptimal arm",
         points=_played,
         shape="bars",
@@ -193,10 +173,7 @@ EXPERIMENTS = (
         ),
     ),
     Experiment(
-        name="tossou-lemma-5",
-        paper=PAPER,
-        figure="Lemma 5",
-        title="Slots in which the second best arm is missed",
+        "tossou-lemma-5", "Lemma 5", "Slots in which the second best arm is missed",
         y_label="left side less right side",
         points=lambda quick: [
             Point(line="two players", run=Computation(wrong_targets, 2000 if quick else 10_000))
