@@ -67,6 +67,9 @@ _CLOSED_IN_A_ROW = 3
 """Handshakes that the other side closed without a word, and none that it did not, before we take
 it for a wrong key."""
 
+_ASK_AGAIN = 5.0
+"""Seconds after which `Resume` is said again over the same connection: the answer may be lost."""
+
 LINK_DEADLINE = 60.0
 """Seconds in which neighbours must begin to listen, and in which a link must take a frame."""
 
@@ -130,6 +133,9 @@ class Joining:
         self._closed_in_a_row = 0
         self._wall = 0.0
         self._connections = 0
+        self._online = False
+        self._until = math.inf
+        """When an agent that resumes gives up."""
         self._before = State.CONNECTING
         """The state that is gone back to from resuming."""
         self._trips: list[tuple[int, int]] = []
@@ -155,6 +161,9 @@ class Joining:
         """The time of `timer` has come."""
         if now < self.timer:
             return []
+        if self.state is State.RESUMING and now < self._until:
+            self.timer = min(self._until, now + _ASK_AGAIN)
+            return [AskToResume()] if self._online else []
         self.timer = math.inf
         if self.state is not State.LINKING:
             return [GiveUp()]
@@ -186,6 +195,7 @@ class Joining:
 
     def _connected(self, wall: float, now: float) -> list[JoiningEffect]:
         self._connections += 1
+        self._online = True
         self._wall = wall
         if self._may_be_known:
             self._resume(now)
@@ -211,7 +221,8 @@ class Joining:
         if self.state is not State.RESUMING:
             self._before = self.state
         self.state = State.RESUMING
-        self.timer = now + self._wait
+        self._until = now + self._wait
+        self.timer = min(self._until, now + _ASK_AGAIN)
 
     def _resumed(self, taken: int, now: float) -> list[JoiningEffect]:
         self.state = self._before
@@ -248,6 +259,7 @@ class Joining:
         return [Fail(reason, PosseError)]
 
     def _disconnected(self, now: float) -> list[JoiningEffect]:
+        self._online = False
         if not self._may_be_known or self.state is State.RESUMING:
             return []
         self._resume(now)

@@ -202,7 +202,7 @@ def test_after_a_lost_connection_it_goes_on_where_it_was(when: State) -> None:
     assert script.handle(Disconnected()) == [
         Log(logging.WARNING, "lost the coordinator at tcp://c:1; waiting for it for 300 s"),
     ]
-    assert script.machine.timer == 5000.0 + WAIT
+    assert script.machine.fire(5000.0 + WAIT - 1.0) == []
     assert script.handle(Disconnected()) == []
     assert script.handle(NotListening(())) == []
     assert script.handle(Connected(WALL + 1)) == [AskToResume()]
@@ -222,6 +222,19 @@ def test_a_new_connection_whose_loss_was_not_seen_is_resumed_on_too() -> None:
     assert script.handle(Connected(WALL)) == [AskToResume()]
     assert script.machine.state is State.RESUMING
     assert script.machine.fire(script.now + WAIT) == [GiveUp()]
+
+
+def test_a_lost_answer_is_asked_for_again_as_long_as_there_is_a_connection() -> None:
+    script = Script()
+    script.is_linked()
+    script.handle(Disconnected())
+    assert script.machine.fire(script.machine.timer) == []
+    script.handle(Connected(WALL))
+    for _ in range(2):
+        assert script.machine.fire(script.machine.timer) == [AskToResume()]
+    assert script.machine.to_resume(9).connection == 2
+    assert script.told(control.Resumed(5))[0] == GoOn(5)
+    assert script.machine.timer == math.inf
 
 
 def test_it_resumes_when_the_coordinator_asks_whose_frames_these_are_and_asks_once() -> None:
