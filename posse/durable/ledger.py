@@ -49,11 +49,10 @@ class Ledger(Spending):
             self._db.execute("BEGIN IMMEDIATE")
             self._recognise()
             self._admit(task, arms)
-            claim = task.claim
             cursor = self._db.execute(
                 "INSERT INTO runs (began, task, agent, agents, epsilon, delta)"
                 " VALUES (?, ?, ?, ?, ?, ?)",
-                (_now(), task.says, task.rank, task.agents, claim.epsilon, claim.delta),
+                (_now(), task.says, task.rank, task.agents, task.epsilon, task.claim.delta),
             )
             self._run = int(cursor.lastrowid or 0)
             self._db.execute("COMMIT")
@@ -109,7 +108,7 @@ class Ledger(Spending):
 
     def _admit(self, task: Task, arms: Arms) -> None:
         """Leave to the run the rows that it may use; `PosseError` if there are none."""
-        privacy, epsilon = task.privacy, task.claim.epsilon
+        privacy, epsilon = task.privacy, task.epsilon
         if not isinstance(arms, Csv):
             self._admit_unknown(task)
             return
@@ -139,7 +138,7 @@ class Ledger(Spending):
 
     def _admit_unknown(self, task: Task) -> None:
         """The user's own arms: nobody here knows whether a reward comes twice."""
-        privacy, epsilon = task.privacy, task.claim.epsilon or 0.0
+        privacy, epsilon = task.privacy, task.epsilon or 0.0
         runs, charged = self._db.execute(
             "SELECT COUNT(*), TOTAL(epsilon) FROM runs WHERE rewards > 0"
         ).fetchone()

@@ -26,6 +26,11 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     privacy: PrivacySpec
 
     @property
+    def epsilon(self) -> float | None:
+        """What one reward costs; None where nothing is claimed, or the claim does not hold."""
+        return self.claim.epsilon if self.claim.holds else None
+
+    @property
     def says(self) -> str:
         """For a person: the system and its parameters."""
         given = [f"{name} = {value}" for name, value in self.parameters.items()]

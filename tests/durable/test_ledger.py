@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -118,6 +119,16 @@ def test_what_a_run_without_epsilon_used_is_beyond_every_budget(log: Path) -> No
     within = task(0.1, budget=1000.0, reuse="budget")
     assert used_by(log, within, 9, 9) == [[0.02, 0.03, 0.04, 0.05], []]
     assert read(log).unprotected == 6
+
+
+def test_a_claim_that_does_not_hold_is_none(log: Path) -> None:
+    refuted = task(0.5)
+    refuted = msgspec.structs.replace(
+        refuted, claim=msgspec.structs.replace(refuted.claim, holds=False)
+    )
+    used_by(log, refuted, 2, 0)
+    book = read(log)
+    assert (book.runs[0].epsilon, book.epsilon, book.unprotected) == (None, 0.0, 2)
 
 
 def test_the_word_unlimited_is_kept_and_counted(log: Path) -> None:
