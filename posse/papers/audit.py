@@ -19,7 +19,15 @@ from typing import Any
 import numpy as np
 
 from posse.measure.numbers import number
-from posse.papers.experiment import Computation, Experiment, Finding, Measured, Point
+from posse.papers.experiment import (
+    Computation,
+    Experiment,
+    Finding,
+    Measured,
+    Point,
+    by_line,
+    verdict,
+)
 from posse.papers.sample import value
 
 ERROR = 0.001
@@ -81,10 +89,7 @@ def points(of: dict[str, tuple[Any, ...]]) -> Callable[[bool], list[Point]]:
 
     def made(quick: bool) -> list[Point]:
         trials = QUICK if quick else FULL
-        return [
-            Point(line=line, x=0.0, run=Computation(function, trials, *arguments))
-            for line, (function, *arguments) in of.items()
-        ]
+        return by_line({line: Computation(f, trials, *given) for line, (f, *given) in of.items()})
 
     return made
 
@@ -99,9 +104,9 @@ class Spends:
         numbers = measured.runs[self.line, 0.0][0].numbers
         hits, others, trials = numbers["hits"]
         over = numbers["found"] > numbers["claimed"]
-        return Finding(
-            answer="not borne out" if over else "borne out",
-            said=f"{hits:,} of {trials:,} releases against {others:,}: "
+        return verdict(
+            not over,
+            f"{hits:,} of {trials:,} releases against {others:,}: "
             f"ε is at least {number(float(numbers['found']))}, claimed "
             f"{number(float(numbers['claimed']))}" + ("" if over else "; not refuted"),
         )

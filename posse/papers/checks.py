@@ -38,11 +38,11 @@ def decide(total: int, clear: int, reversed_: int) -> Answer:
     return "borne out" if clear == total else "undecided"
 
 
-def within(mean: float, half: float, low: float, high: float) -> Answer:
-    """Whether an interval lies inside [low, high], outside, or across an end."""
-    if mean + half < low or mean - half > high:
+def within(low: float, high: float, least: float = -inf, most: float = inf) -> Answer:
+    """Whether an interval [low, high] lies inside [least, most], outside, or across an end."""
+    if high < least or low > most:
         return "not borne out"
-    return "borne out" if low <= mean - half and mean + half <= high else "undecided"
+    return "borne out" if least <= low and high <= most else "undecided"
 
 
 def pm(mean: float, half: float) -> str:
@@ -58,26 +58,34 @@ def worst(rows: list[tuple[float, str]], clear: int) -> str:
     return least if len(rows) == 1 else f"{clear} of {len(rows)} clear; least: {least}"
 
 
+def _units(difference: float, half: float) -> float:
+    """A difference in units of the half-width of its interval."""
+    if half:
+        return difference / half
+    return difference * inf if difference else 0.0
+
+
+def _compared(rows: list[tuple[float, str]]) -> Finding:
+    """Of (difference in units of its interval, words): above 1 is clear, below -1 reversed."""
+    clear = sum(units > 1 for units, _ in rows)
+    reversed_ = sum(units < -1 for units, _ in rows)
+    return Finding(answer=decide(len(rows), clear, reversed_), said=worst(rows, clear))
+
+
 def _orders(
     measured: Measured, pairs: list[tuple[str, str]], where: Where, metric: Metric | None
 ) -> Finding:
     """The mean difference, run by run, of each pair against its interval."""
-    rows, clear, reversed_ = [], 0, 0
+    rows = []
     for higher, lower in pairs:
         common = set(measured.places(higher)) & set(measured.places(lower))
         for x in sorted(filter(where, common)):
             high, low = measured.values(higher, x, metric), measured.values(lower, x, metric)
             difference, half = bounded([a - b for a, b in zip(high, low, strict=False)])
-            clear += difference > half
-            reversed_ += -difference > half
             at = f" at {x:g}" if len(common) > 1 else ""
-            rows.append(
-                (
-                    difference / half if half else difference * inf if difference else 0.0,
-                    f"{_short(higher)} − {_short(lower)}{at}: {pm(difference, half)}",
-                )
-            )
-    return Finding(answer=decide(len(rows), clear, reversed_), said=worst(rows, clear))
+            said = f"{_short(higher)} − {_short(lower)}{at}: {pm(difference, half)}"
+            rows.append((_units(difference, half), said))
+    return _compared(rows)
 
 
 def _short(line: str) -> str:
@@ -121,19 +129,17 @@ class Trend:
     last: float | None = None
 
     def __call__(self, measured: Measured) -> Finding:
-        rows, clear, reversed_ = [], 0, 0
+        rows = []
         for line in self.lines:
             places = measured.places(line)
             a = places[0] if self.first is None else self.first
             b = places[-1] if self.last is None else self.last
             one, other = measured.values(line, a), measured.values(line, b)
             change, half = bounded([self.sign * (y - x) for x, y in zip(one, other, strict=False)])
-            clear += change > half
-            reversed_ += -change > half
             before, after = mean_ci(one)[0], mean_ci(other)[0]
             said = f"{_short(line)}: {number(before)} at {a:g}, {number(after)} at {b:g}"
-            rows.append((change / half if half else change * inf if change else 0.0, said))
-        return Finding(answer=decide(len(rows), clear, reversed_), said=worst(rows, clear))
+            rows.append((_units(change, half), said))
+        return _compared(rows)
 
 
 @dataclass(frozen=True)
@@ -151,7 +157,7 @@ class Exponent:
         answers, said = [], []
         for line in self.lines:
             found, half = exponent(measured, line)
-            answers.append(within(found, half, self.low, self.high))
+            answers.append(within(found - half, found + half, self.low, self.high))
             said.append(f"{_short(line)}: {found:.2f} ± {half:.2f}")
         return Finding(
             answer=together(answers), said=f"{'; '.join(said)}; {between(self.low, self.high)}"
@@ -189,15 +195,12 @@ class Slower:
 
     def __call__(self, measured: Measured) -> Finding:
         most, width = exponent(measured, self.than)
-        rows, clear, reversed_ = [], 0, 0
+        rows = []
         for line in self.lines:
             found, half = exponent(measured, line)
-            room = hypot(half, width)
-            clear += most - found > room
-            reversed_ += found - most > room
             said = f"{_short(line)} {found:.3f} ± {half:.3f}, {_short(self.than)} {most:.3f}"
-            rows.append(((most - found) / room if room else 0.0, said))
-        return Finding(answer=decide(len(rows), clear, reversed_), said=worst(rows, clear))
+            rows.append((_units(most - found, hypot(half, width)), said))
+        return _compared(rows)
 
 
 @dataclass(frozen=True)

@@ -65,12 +65,35 @@ class Point:
     variants: tuple[Variant, ...] = VARIANTS
 
 
+def by_line(runs: dict[str, Any]) -> list[Point]:
+    """Points from what each line runs: {line: run}, or {line: {place on the axis: run}}."""
+    return [
+        Point(line=line, x=x, run=run)
+        for line, of in runs.items()
+        for x, run in (of if _is_by_place(of) else {0.0: of}).items()
+    ]
+
+
+def _is_by_place(of: Any) -> bool:
+    return isinstance(of, dict) and "system" not in of
+
+
+def always(runs: dict[str, Any]) -> Callable[[bool], list[Point]]:
+    """The same points in the quick and the full form (see `by_line`)."""
+    return lambda quick: by_line(runs)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Finding:
     """What the measurement says to a statement: the answer, and why in a few words."""
 
     answer: Answer
     said: str
+
+
+def verdict(holds: bool, said: str) -> Finding:
+    """What a plain condition says."""
+    return Finding(answer="borne out" if holds else "not borne out", said=said)
 
 
 class Check(Protocol):

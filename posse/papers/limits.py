@@ -10,8 +10,18 @@ import numpy as np
 
 from posse.measure.confidence import wilson
 from posse.measure.numbers import number
-from posse.papers.checks import Where, bounded, decide, everywhere, pm, within, worst
-from posse.papers.experiment import SEED, Answer, Finding, Measured
+from posse.papers.checks import (
+    Where,
+    between,
+    bounded,
+    decide,
+    everywhere,
+    pm,
+    together,
+    within,
+    worst,
+)
+from posse.papers.experiment import SEED, Answer, Finding, Measured, verdict
 from posse.papers.sample import Metric
 
 Limit = float | Callable[[str, float], float]
@@ -75,12 +85,11 @@ class Inside:
             for x in measured.places(line):
                 values = measured.values(line, x)
                 mean, half = bounded(values) if len(values) > 1 else (values[0], 0.0)
-                answers.append(within(mean, half, self.low, self.high))
+                answers.append(within(mean - half, mean + half, self.low, self.high))
                 found.append(mean)
         return Finding(
-            answer=decide(len(answers), answers.count("borne out"), answers.count("not borne out")),
-            said=f"{number(min(found))} to {number(max(found))}; wanted {number(self.low)} to "
-            f"{number(self.high)}",
+            answer=together(answers),
+            said=f"{number(min(found))} to {number(max(found))}; {between(self.low, self.high)}",
         )
 
 
@@ -100,10 +109,7 @@ class Equal:
             if any(abs(value - number_) > 1e-6 * max(1.0, abs(number_)) for value in values):
                 wrong.append(f"{line}{f' at {x:g}' if isinstance(key, tuple) else ''}: "
                              f"{number(values[0])} for {number(number_)}")  # fmt: skip
-        return Finding(
-            answer="not borne out" if wrong else "borne out",
-            said="; ".join(wrong[:3]) if wrong else f"exactly so in all {seen:,}",
-        )
+        return verdict(not wrong, "; ".join(wrong[:3]) if wrong else f"exactly so in all {seen:,}")
 
 
 @dataclass(frozen=True)
@@ -160,13 +166,8 @@ class Right:
         samples = measured.samples(measured.lines(self.lines))
         hits = sum(sample.best_arm == 0 and sample.status == "identified" for sample in samples)
         low, high = wilson(hits, len(samples))
-        answer: Answer = "undecided"
-        if low >= 1 - self.failure:
-            answer = "borne out"
-        elif high < 1 - self.failure:
-            answer = "not borne out"
         return Finding(
-            answer=answer,
+            answer=within(low, high, least=1 - self.failure),
             said=f"{hits} of {len(samples)} runs right: probability {low:.1%} to {high:.1%}",
         )
 
@@ -193,7 +194,6 @@ class UnderTheory:
             share = float((found / promised(times)).max())
             over += share > 1
             worst_ = max(worst_, share)
-        return Finding(
-            answer="not borne out" if over else "borne out",
-            said=f"in {len(samples) - over} of {len(samples)} runs; at most {worst_:.2g} of it",
+        return verdict(
+            not over, f"in {len(samples) - over} of {len(samples)} runs; at most {worst_:.2g} of it"
         )

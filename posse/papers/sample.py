@@ -4,6 +4,7 @@ This is the one place where experiments read a run's record.
 """
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -59,29 +60,16 @@ def of_run(record: RunRecord, keep_log: bool) -> Sample:
 Metric = Callable[[Sample], float | None]
 
 
-def rounds(sample: Sample) -> float | None:
-    """Rounds until the answer: activations of one agent (Rio et al.)."""
-    return sample.rounds
-
-
-def regret(sample: Sample) -> float | None:
-    """Regret at the end."""
-    return sample.regret
-
-
-def messages(sample: Sample) -> float | None:
-    """Data messages from agents to the coordinator."""
-    return sample.messages
-
-
-def communications(sample: Sample) -> float | None:
-    """Rounds of communication."""
-    return sample.communications
-
-
-def cost(sample: Sample) -> float | None:
-    """The cost of all links, C(T)."""
-    return sample.cost
+rounds: Metric = attrgetter("rounds")
+"""Rounds until the answer: activations of one agent (Rio et al.)."""
+regret: Metric = attrgetter("regret")
+"""Regret at the end."""
+messages: Metric = attrgetter("messages")
+"""Data messages from agents to the coordinator."""
+communications: Metric = attrgetter("communications")
+"""Rounds of communication."""
+cost: Metric = attrgetter("cost")
+"""The cost of all links, C(T)."""
 
 
 def cost_of_a_round(sample: Sample) -> float | None:
@@ -103,6 +91,11 @@ def named(name: str) -> Metric:
         return found
 
     return metric
+
+
+def value_or(metric: Metric) -> Metric:
+    """The number "value" of a computation, or the metric of a run."""
+    return lambda sample: (value if sample.status == "computed" else metric)(sample)
 
 
 def regret_at(sample: Sample, t: float) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from agent.trimmed import TrimmedMeans
 from posse.papers.checks import Alike, Falling
 from posse.papers.dubey.setting import byzantine, run
-from posse.papers.experiment import Computation, Experiment, Point, claim, ours
+from posse.papers.experiment import Computation, Experiment, Point, always, by_line, claim, ours
 from posse.papers.limits import AtMost, Rate, UnderTheory
 from posse.papers.sample import regret, value
 
@@ -25,29 +25,26 @@ _compared = partial(
 
 def _fraction(quick: bool) -> list[Point]:
     half = 15 if quick else 100
-    return [
-        Point(line="half of them lie, rate .1",
-              run=byzantine(quick, 0.1, agents=half, assumed=0.05)),
-        Point(line="all lie, rate .05", run=byzantine(quick, 0.05, assumed=0.05)),
-    ]  # fmt: skip
+    return by_line({
+        "half of them lie, rate .1": byzantine(quick, 0.1, agents=half, assumed=0.05),
+        "all lie, rate .05": byzantine(quick, 0.05, assumed=0.05),
+    })  # fmt: skip
 
 
 _BELIEVED = (0.01, 0.1, 0.3)
 
 
 def _overestimated(quick: bool) -> list[Point]:
-    return [
-        Point(line=f"believed {rate:g}", run=byzantine(quick, 0.01, assumed=rate))
-        for rate in _BELIEVED
-    ]
+    return by_line(
+        {f"believed {rate:g}": byzantine(quick, 0.01, assumed=rate) for rate in _BELIEVED}
+    )
 
 
 def _relayed(quick: bool) -> list[Point]:
-    return [
-        Point(line="at the source, rate 2ε = .3", run=byzantine(quick, 0.3, 2, assumed=0.3)),
-        Point(line="by intermediaries, rate ε = .15",
-              run=byzantine(quick, 0.15, 2, form="relay", assumed=0.3)),
-    ]  # fmt: skip
+    return by_line({
+        "at the source, rate 2ε = .3": byzantine(quick, 0.3, 2, assumed=0.3),
+        "by intermediaries, rate ε = .15": byzantine(quick, 0.15, 2, form="relay", assumed=0.3),
+    })  # fmt: skip
 
 
 _MEANS = (0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9)
@@ -79,14 +76,9 @@ def bias(variant: Any, generator: np.random.Generator, mean: float, samples: int
 
 
 def _means_points(of: Any, means: tuple[float, ...]) -> Any:
-    def points(quick: bool) -> list[Point]:
-        return [
-            Point(line=f"μ = {mean:g}", x=samples, run=Computation(of, mean, samples))
-            for mean in means
-            for samples in _SAMPLES
-        ]
-
-    return points
+    return always(
+        {f"μ = {mean:g}": {n: Computation(of, mean, n) for n in _SAMPLES} for mean in means}
+    )
 
 
 _GAPS = {"kind": "bernoulli", "means": [0.7, 0.55, 0.45, 0.4, 0.3]}
@@ -164,9 +156,7 @@ EXPERIMENTS = (
         "Regret of byzantine-proof cooperation against its bound",
         x_label="contamination ε",
         y_label="regret of all agents",
-        points=lambda quick: [
-            Point(line="Byzantine", x=rate, run=_theorem_4_3(rate)) for rate in _RATES
-        ],
+        points=always({"Byzantine": {rate: _theorem_4_3(rate) for rate in _RATES}}),
         repeat=(10, 50),
         metric=regret,
         assumed="M = 30, p = .25, T = 150, γ = 1; means .7, .55, .45, .4, .3, so that "

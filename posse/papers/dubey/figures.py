@@ -1,72 +1,61 @@
 """Figure 1 of Dubey and Pentland 2020, and what Remarks 2 to 4 say of regret."""
 
 from functools import partial
+from typing import Any
 
 from posse.papers.checks import Above, Alike, Falling, Ratio, Trend
 from posse.papers.dubey.setting import ARMS, ASSUMED, LIES, MIDDLE, byzantine, central, private, run
-from posse.papers.experiment import Experiment, Point, claim
+from posse.papers.experiment import Experiment, Point, by_line, claim
 from posse.papers.sample import regret
 
-_figure = partial(
-    Experiment,
-    y_label="regret of all agents",
-    metric=regret,
-)
+_figure = partial(Experiment, y_label="regret of all agents", metric=regret)
 _OPEN = "Cooperative, no privacy"
 
 
 def _figure_1a(quick: bool) -> list[Point]:
-    runs = {
+    return by_line({
         "UCB1, alone": run("ucb1", quick),
         "DP-UCB-INT ε=0.1, alone": run("dp-ucb-int", quick, epsilon=0.1),
         "DP-UCB-INT ε=1, alone": run("dp-ucb-int", quick, epsilon=1.0),
         "Private ε=0.1": private(quick, 0.1),
         "Private ε=1": private(quick, 1.0),
         _OPEN: run("cooperative-ucb", quick),
-    }
-    return [Point(line=line, run=of) for line, of in runs.items()]
+    })  # fmt: skip
 
 
 def _figure_1b(quick: bool) -> list[Point]:
-    runs = {
+    return by_line({
         "UCB1, alone": run("ucb1", quick, MIDDLE),
         "Byzantine, ε=.001": byzantine(quick, 1e-3),
         "Byzantine, ε=0": byzantine(quick, 0.0),
-    }
-    return [Point(line=line, run=of) for line, of in runs.items()]
+    })  # fmt: skip
 
 
 _DIAMETER = 3.0
 
 
 def _figure_1c(quick: bool) -> list[Point]:
-    found = []
-    for x, gamma in ((1.0, 1), (2.0, 2), (_DIAMETER, "diameter")):
-        found += [
-            Point(line="Private ε=1", x=x, run=private(quick, 1.0, gamma=gamma)),
-            Point(line="Byzantine, ε=.001", x=x, run=byzantine(quick, 1e-3, gamma)),
-        ]
-    return [
-        *found,
-        Point(line="optimum for Private", x=_DIAMETER, run=central(quick, ARMS)),
-        Point(line="optimum for Byzantine", x=_DIAMETER, run=central(quick, MIDDLE)),
-    ]
+    gammas: dict[float, Any] = {1.0: 1, 2.0: 2, _DIAMETER: "diameter"}
+    return by_line({
+        "Private ε=1": {x: private(quick, 1.0, gamma=gamma) for x, gamma in gammas.items()},
+        "Byzantine, ε=.001": {x: byzantine(quick, 1e-3, gamma) for x, gamma in gammas.items()},
+        "optimum for Private": {_DIAMETER: central(quick, ARMS)},
+        "optimum for Byzantine": {_DIAMETER: central(quick, MIDDLE)},
+    })  # fmt: skip
 
 
 def _isolated(quick: bool) -> list[Point]:
-    return [
-        Point(line="UCB1, alone", run=run("ucb1", quick)),
-        Point(line="Cooperative, γ = 0", run=run("cooperative-ucb", quick, gamma=0)),
-    ]
+    return by_line({
+        "UCB1, alone": run("ucb1", quick),
+        "Cooperative, γ = 0": run("cooperative-ucb", quick, gamma=0),
+    })  # fmt: skip
 
 
 def _destination(quick: bool) -> list[Point]:
-    return [
-        Point(line=f"ε={epsilon:g}: noise at the {where}",
-              run=private(quick, epsilon, noise_at=where))
-        for where in ("source", "destination")
-        for epsilon in (0.1, 1.0)
-    ]  # fmt: skip
+    return by_line({
+        f"ε={epsilon:g}: noise at the {where}": private(quick, epsilon, noise_at=where)
+        for where in ("source", "destination") for epsilon in (0.1, 1.0)
+    })  # fmt: skip
 
 
 EXPERIMENTS = (

@@ -4,7 +4,7 @@ from math import log
 from typing import Any
 
 from posse.papers.dubey.setting import V, private
-from posse.papers.experiment import Computation, Experiment, Point, claim, computed
+from posse.papers.experiment import Computation, Experiment, always, claim, computed
 from posse.papers.limits import AtMost, Inside, UnderTheory
 from posse.papers.sample import regret, value
 from protocol.cooperative import release_counts, zeta
@@ -61,15 +61,6 @@ def squares(variant: Any, generator: Any, epsilon: float, pulls: int) -> Any:
 _LINES = {"interval × ε": steps, "cost over Lemma 3.6": spent, "squares over ε ζ(v)": squares}
 
 
-def _release_points(quick: bool) -> list[Point]:
-    return [
-        Point(line=f"{line}, ε = {epsilon:g}", x=pulls, run=Computation(of, epsilon, pulls))
-        for line, of in _LINES.items()
-        for epsilon in (0.1, 0.5)
-        for pulls in (100, 1000, 10_000)
-    ]
-
-
 def _both(line: str) -> tuple[str, ...]:
     return tuple(f"{line}, ε = {epsilon:g}" for epsilon in (0.1, 0.5))
 
@@ -79,9 +70,7 @@ EXPERIMENTS = (
         "dubey-theorem-3-7", "Theorem 3.7", "Regret of private cooperation against its bound",
         x_label="ε",
         y_label="regret of all agents",
-        points=lambda quick: [
-            Point(line="Private", x=epsilon, run=_theorem_3_7(epsilon)) for epsilon in _EPSILONS
-        ],
+        points=always({"Private": {epsilon: _theorem_3_7(epsilon) for epsilon in _EPSILONS}}),
         repeat=(10, 50),
         metric=regret,
         assumed="M = 30, p = .25, T = 150, γ = 1, v = 1.1, K = 5 with means U[0, 1]; the clique "
@@ -98,10 +87,9 @@ EXPERIMENTS = (
         "The leading term of the bound against the lower bound",
         x_label="gap Δ",
         y_label="upper over lower",
-        points=lambda quick: [
-            Point(line="(8/Δ) / (Δ/D)", x=gap, run=Computation(over_the_lower_bound, gap))
-            for gap in _GAPS
-        ],
+        points=always({
+            "(8/Δ) / (Δ/D)": {gap: Computation(over_the_lower_bound, gap) for gap in _GAPS}
+        }),
         limit=1.0,
         repeat=(1, 1),
         log="x",
@@ -116,7 +104,12 @@ EXPERIMENTS = (
         "dubey-releases", "Lemmas 3.4 and 3.6", "When means are released, and what that costs",
         x_label="pulls of the arm",
         y_label="ratio",
-        points=_release_points,
+        points=always({
+            f"{line}, ε = {epsilon:g}": {
+                pulls: Computation(of, epsilon, pulls) for pulls in (100, 1000, 10_000)
+            }
+            for line, of in _LINES.items() for epsilon in (0.1, 0.5)
+        }),
         repeat=(1, 1),
         metric=value,
         log="x",

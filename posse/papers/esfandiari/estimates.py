@@ -9,7 +9,16 @@ import numpy as np
 from coordinator.decomposition import Decomposition, at_random, by_flow, greedy
 from posse.papers.checks import bounded
 from posse.papers.esfandiari.setting import C
-from posse.papers.experiment import Computation, Finding, Measured, Point, claim, computed, ours
+from posse.papers.experiment import (
+    Computation,
+    Finding,
+    Measured,
+    always,
+    claim,
+    computed,
+    ours,
+    verdict,
+)
 from posse.papers.limits import AtMost, Equal
 from posse.papers.sample import named
 from protocol.anonymous import estimates, roster, schedule_length
@@ -59,7 +68,7 @@ class Matches:
             wanted = self.wanted(size)
             clear = clear and abs(mean - wanted) <= 1.3 * half
             said.append(f"|G| = {size:g}: {mean:.4f} ± {half:.4f} for {wanted:.4g}")
-        return Finding(answer="borne out" if clear else "not borne out", said="; ".join(said))
+        return verdict(clear, "; ".join(said))
 
 
 _K, _D = 4, 2000
@@ -105,24 +114,13 @@ _CLUSTERS = (6, 12, 24)
 """U: C + 1, enough for two blocks of two arms, and K (C + 1)."""
 
 
-def _decompositions(quick: bool) -> list[Point]:
-    return [
-        Point(line=name, x=cluster, run=Computation(decompose, name, cluster))
-        for name in ("greedy", "random", "lp")
-        for cluster in _CLUSTERS
-    ]
-
-
 EXPERIMENTS = (
     computed(
         "esfandiari-estimates", "Lemma 2", "Estimates from sums over groups",
         x_label="size of the group",
         y_label="mean error, variance",
-        points=lambda quick: [
-            Point(line=what, x=size, run=Computation(estimate, size, what))
-            for what in ("error", "variance")
-            for size in _SIZES
-        ],
+        points=always({what: {size: Computation(estimate, size, what) for size in _SIZES}
+                       for what in ("error", "variance")}),
         repeat=(20, 100),
         assumed="C = 5; the members' means lie evenly in [.1, .9], the first member's is .1. A "
         "Bernoulli reward is 1/2-subgaussian.",
@@ -139,7 +137,8 @@ EXPERIMENTS = (
         "Assignments that serve a demand",
         x_label="users per cluster U",
         y_label="assignments over α D + N K + 1",
-        points=_decompositions,
+        points=always({name: {users: Computation(decompose, name, users) for users in _CLUSTERS}
+                       for name in ("greedy", "random", "lp")}),
         limit=1.0,
         repeat=(8, 50),
         assumed="K = 4, C = 5, D = 2,000, N = 4 U; every arm is alive for a user with probability "

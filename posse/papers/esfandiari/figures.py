@@ -32,9 +32,12 @@ from posse.papers.experiment import (
     Measured,
     Point,
     Statement,
+    always,
+    by_line,
     claim,
     computed,
     ours,
+    verdict,
 )
 from posse.papers.limits import Rate
 from posse.papers.sample import regret
@@ -46,34 +49,20 @@ _KINDS = ("greedy", "random", "lp")
 _COMMIT, _UCB = "explore-then-commit", "parallel UCB"
 
 
+def _algorithm_1(means: Any, kind: str, feedback: str, rate: float) -> dict[str, Any]:
+    return anonymous(_N, means, _T, decomposition=kind, feedback=feedback, learning_rate=rate)
+
+
 def _panels(name: str) -> Callable[[bool], list[Point]]:
     means, rates = _CLASSES[name], RATES[name]
 
-    def points(quick: bool) -> list[Point]:
-        return [
-            point
-            for feedback, panel in _READINGS.items()
-            for point in (
-                *(
-                    Point(
-                        line=f"{panel}: {kind}",
-                        run=anonymous(
-                            _N,
-                            means,
-                            _T,
-                            decomposition=kind,
-                            feedback=feedback,
-                            learning_rate=rates[kind, feedback],
-                        ),
-                    )
-                    for kind in _KINDS
-                ),
-                Point(line=f"{panel}: {_COMMIT}", run=commit(_N, means, _T, rate=SWEEPS[name])),
-                Point(line=f"{panel}: {_UCB}", run=run("parallel-ucb", _N, means, _T)),
-            )
-        ]
-
-    return points
+    lines = {}
+    for feedback, panel in _READINGS.items():
+        for kind in _KINDS:
+            lines[f"{panel}: {kind}"] = _algorithm_1(means, kind, feedback, rates[kind, feedback])
+        lines[f"{panel}: {_COMMIT}"] = commit(_N, means, _T, rate=SWEEPS[name])
+        lines[f"{panel}: {_UCB}"] = run("parallel-ucb", _N, means, _T)
+    return always(lines)
 
 
 @dataclass(frozen=True)
@@ -90,10 +79,7 @@ class TenTimes:
         }
         name = min(means, key=lambda line: means[line])
         ratio = means[name] / base
-        return Finding(
-            answer="borne out" if 7 <= ratio <= 14 else "not borne out",
-            said=f"{name} has {ratio:.1f} times its regret",
-        )
+        return verdict(7 <= ratio <= 14, f"{name} has {ratio:.1f} times its regret")
 
 
 def _order(panel: str, uniform: bool) -> list[Statement]:
@@ -145,39 +131,27 @@ def _rates(quick: bool) -> list[Point]:
     """Other instances than the figures', which have 100 users and no seed of their own."""
     means = {**UNIFORM, "seed": 101}
     kinds = ("lp",) if quick else _KINDS
-    return [
-        *(
-            Point(
-                line=f"{panel}: {kind}",
-                x=rate,
-                run=anonymous(
-                    _N, means, _T, decomposition=kind, feedback=feedback, learning_rate=rate
-                ),
-            )
-            for feedback, panel in _READINGS.items()
-            for kind in kinds
-            for rate in _CANDIDATES
-        ),
-        *(Point(line=_COMMIT, x=rate, run=commit(_N, means, _T, rate=rate)) for rate in _SWEEPS),
-    ]
+    lines = {
+        f"{panel}: {kind}": {c: _algorithm_1(means, kind, feedback, c) for c in _CANDIDATES}
+        for feedback, panel in _READINGS.items()
+        for kind in kinds
+    }
+    return by_line({**lines, _COMMIT: {c: commit(_N, means, _T, rate=c) for c in _SWEEPS}})
 
 
-@dataclass(frozen=True)
-class Best:
+def best_rates(measured: Measured) -> Finding:
     """The chosen learning rate is among the best: within a tenth of the best on the instance."""
-
-    def __call__(self, measured: Measured) -> Finding:
-        chosen = {f"{panel}: {kind}": RATES["uniform"][kind, feedback]
-                  for feedback, panel in _READINGS.items() for kind in _KINDS}  # fmt: skip
-        worst, said = 0.0, ""
-        for line in measured.lines():
-            if line not in chosen:
-                continue
-            means = {x: measured.mean(line, x)[0] for x in measured.places(line)}
-            over = means[chosen[line]] / min(means.values()) - 1
-            if over >= worst:
-                worst, said = over, f"{line}: {over:.0%} over the best of the five"
-        return Finding(answer="borne out" if worst <= 0.1 else "not borne out", said=said)
+    chosen = {f"{panel}: {kind}": RATES["uniform"][kind, feedback]
+              for feedback, panel in _READINGS.items() for kind in _KINDS}  # fmt: skip
+    worst, said = 0.0, ""
+    for line in measured.lines():
+        if line not in chosen:
+            continue
+        means = {x: measured.mean(line, x)[0] for x in measured.places(line)}
+        over = means[chosen[line]] / min(means.values()) - 1
+        if over >= worst:
+            worst, said = over, f"{line}: {over:.0%} over the best of the five"
+    return verdict(worst <= 0.1, said)
 
 
 _figure = partial(
@@ -206,9 +180,7 @@ EXPERIMENTS = (
     computed(
         "esfandiari-clusters", "appendix B", "Instances that satisfy the user-cluster assumption",
         y_label="share of instances",
-        points=lambda quick: [
-            Point(line=name, run=Computation(clusters, name, 500)) for name in _CLASSES
-        ],
+        points=always({name: Computation(clusters, name, 500) for name in _CLASSES}),
         repeat=(4, 40),
         shape="bars",
         assumed="N = 100, K = 5, U = C + 1 = 6.",
@@ -230,7 +202,7 @@ EXPERIMENTS = (
         assumed=f"{ASSUMED} One instance of the uniform class that no figure uses; quick: LP and "
         "explore-then-commit only.",
         statements=(
-            ours("the rates of the figures are within a tenth of the best", Best()),
+            ours("the rates of the figures are within a tenth of the best", best_rates),
         ),
     ),
 )  # fmt: skip

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from posse.papers.checks import Exponent
-from posse.papers.esfandiari.setting import C, anonymous, commit
-from posse.papers.experiment import Computation, Experiment, Point, claim, computed
+from posse.papers.esfandiari.setting import UNIFORM, C, anonymous, commit
+from posse.papers.experiment import Computation, Experiment, Point, always, by_line, claim, computed
 from posse.papers.limits import AtMost
 from posse.papers.sample import regret
 from protocol.anonymous import grid
@@ -44,36 +44,17 @@ def batch(variant: Any, generator: np.random.Generator, arms: int, horizon: int)
 _ARMS, _BATCHES = (2, 5, 20), (1e3, 1e4, 1e5, 1e6)
 
 
-def _random_means(arms: int) -> dict[str, Any]:
-    return {"random": "uniform", "count": arms, "per_agent": True}
-
-
+_THREE = {**UNIFORM, "count": 3}
 _TIMES, _GROUPS = (5_000, 50_000, 700_000), (3, 5, 10)
 """Horizons at which α = 1 and B = ⌈log2 log2 H⌉ = 4 throughout."""
 
 
 def _times(quick: bool) -> list[Point]:
     times = _TIMES[:2] if quick else _TIMES
-    return [
-        *(Point(line="Algorithm 1", x=t, run=anonymous(96, _random_means(3), t)) for t in times),
-        *(
-            Point(line="explore-then-commit", x=t, run=commit(24, _random_means(3), t))
-            for t in times
-        ),
-    ]
-
-
-def _groups(quick: bool) -> list[Point]:
-    return [
-        *(
-            Point(line="Algorithm 1", x=c, run=anonymous(200, _random_means(3), 100_000, c))
-            for c in _GROUPS
-        ),
-        *(
-            Point(line="explore-then-commit", x=c, run=commit(24, _random_means(3), 100_000, c))
-            for c in _GROUPS
-        ),
-    ]
+    return by_line({
+        "Algorithm 1": {t: anonymous(96, _THREE, t) for t in times},
+        "explore-then-commit": {t: commit(24, _THREE, t) for t in times},
+    })  # fmt: skip
 
 
 _grows = partial(
@@ -89,11 +70,8 @@ EXPERIMENTS = (
         "esfandiari-batches", "Lemma 1", "The regret of one batch of BaSE",
         x_label="horizon H",
         y_label="over sqrt(K H log(HK))",
-        points=lambda quick: [
-            Point(line=f"K = {arms}", x=h, run=Computation(batch, arms, int(h)))
-            for arms in _ARMS
-            for h in _BATCHES
-        ],
+        points=always({f"K = {arms}": {h: Computation(batch, arms, int(h)) for h in _BATCHES}
+                       for arms in _ARMS}),
         repeat=(40, 1000),
         log="x",
         assumed="B = ⌈log2 log2 H⌉, γ = 12, means U[0, 1], unit Gaussian noise. The constant of "
@@ -121,7 +99,10 @@ EXPERIMENTS = (
     _grows(
         "esfandiari-groups", "Theorems 1 and 2", "How regret grows with the size of the groups",
         x_label="anonymity C",
-        points=_groups,
+        points=always({
+            "Algorithm 1": {c: anonymous(200, _THREE, 100_000, c) for c in _GROUPS},
+            "explore-then-commit": {c: commit(24, _THREE, 100_000, c) for c in _GROUPS},
+        }),
         repeat=(6, 20),
         assumed="K = 3, T = 10⁵; Algorithm 1 with N = 200, so that α = 1 (U >= K (C + 1)) and "
         "B = 4 stay the same, explore-then-commit with N = 24.",

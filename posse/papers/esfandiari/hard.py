@@ -7,9 +7,9 @@ from typing import Any
 
 from posse.papers.checks import Exponent
 from posse.papers.esfandiari.setting import anonymous, commit
-from posse.papers.experiment import Computation, Experiment, Point, claim, computed
+from posse.papers.experiment import Computation, Experiment, always, claim, computed
 from posse.papers.limits import Equal, at_least
-from posse.papers.sample import Sample, named
+from posse.papers.sample import named, regret
 
 _N, _K = 60, 3
 
@@ -20,41 +20,18 @@ def _one_favourite(group_size: int, horizon: int) -> list[list[float]]:
     return [[0.5 + gap * (arm == user % _K) for arm in range(_K)] for user in range(_N)]
 
 
-_SETTINGS = ((3, 20_000), (3, 200_000), (5, 20_000), (5, 200_000))
-
-
-def _theorem_3(quick: bool) -> list[Point]:
-    return [
-        Point(line=f"C = {c}", x=t, run=anonymous(_N, _one_favourite(c, t), t, c))
-        for c, t in _SETTINGS
-    ]
-
-
-def share_of_lower(sample: Sample) -> float | None:
-    """Regret as it was measured; the scale is in the limit of the check."""
-    return sample.regret
-
-
 def lower(line: str, x: float) -> float:
     """.05 N sqrt(C K T)."""
     return 0.05 * _N * sqrt(float(line.removeprefix("C = ")) * _K * x)
 
 
-_TIMES = (3_000, 30_000, 300_000)
+_TIMES, _RATES = (3_000, 30_000, 300_000), (0.02, 0.1, 0.5)
 
 
 def _two_users_alike(horizon: int) -> list[list[float]]:
     """Theorem 4's family: N = K = 3, C = 2; users 1 and 2 differ by T^(-1/3) in arms 1 and 2."""
     gap = horizon ** (-1 / 3)
     return [[0.5 + gap, 0.5 - gap, 0.0], [0.5 - gap, 0.5 + gap, 0.0], [0.0, 0.0, 1.0]]
-
-
-def _theorem_4(quick: bool) -> list[Point]:
-    return [
-        Point(line=f"c = {rate:g}", x=t, run=commit(3, _two_users_alike(t), t, 2, rate))
-        for rate in (0.02, 0.1, 0.5)
-        for t in _TIMES
-    ]
 
 
 def two_users(variant: Any, generator: Any) -> dict[str, Any]:
@@ -77,7 +54,7 @@ _hard = partial(
     Experiment,
     x_label="rounds T",
     y_label="regret of all users",
-    metric=share_of_lower,
+    metric=regret,
     log="xy",
     variants=("corrected",),
 )
@@ -85,7 +62,10 @@ _hard = partial(
 EXPERIMENTS = (
     _hard(
         "esfandiari-lower", "Theorem 3", "Algorithm 1 on the family of the lower bound",
-        points=_theorem_3,
+        points=always({
+            f"C = {c}": {t: anonymous(_N, _one_favourite(c, t), t, c) for t in (20_000, 200_000)}
+            for c in (3, 5)
+        }),
         repeat=(4, 20),
         assumed="N = 60, K = 3, U = 20; Bernoulli means 1/2, and for each user's own arm "
         "sqrt(CK/T)/2 more.",
@@ -96,18 +76,21 @@ EXPERIMENTS = (
     ),
     _hard(
         "esfandiari-unclustered", "Theorem 4", "Explore-then-commit on the family without clusters",
-        points=_theorem_4,
+        points=always({
+            f"c = {rate:g}": {t: commit(3, _two_users_alike(t), t, 2, rate) for t in _TIMES}
+            for rate in _RATES
+        }),
         repeat=(4, 20),
         assumed="N = K = 3, C = 2, the two instances' gap T^(-1/3), as the proof sets it.",
         statements=(
             claim("any algorithm: at least Ω(T^⅔) (here: at least T^.6 with any learning rate)",
-                  "Theorem 4", Exponent(tuple(f"c = {c:g}" for c in (0.02, 0.1, 0.5)), 0.6, inf)),
+                  "Theorem 4", Exponent(tuple(f"c = {c:g}" for c in _RATES), 0.6, inf)),
         ),
     ),
     computed(
         "esfandiari-few", "Theorem 5", "As many users as a group needs",
         y_label="least regret of a round",
-        points=lambda quick: [Point(line="N = C = 2", run=Computation(two_users))],
+        points=always({"N = C = 2": Computation(two_users)}),
         repeat=(1, 1),
         shape="bars",
         assumed="Both instances of the proof, every assignment tried.",

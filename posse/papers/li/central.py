@@ -8,8 +8,18 @@ from typing import Any
 import numpy as np
 
 from posse.papers.checks import Alike, Falling, Ratio, Trend, bounded
-from posse.papers.experiment import Answer, Experiment, Finding, Measured, Point, claim, ours
-from posse.papers.li.setting import ASSUMED, LONG, SILENT, cdp, instance
+from posse.papers.experiment import (
+    Answer,
+    Experiment,
+    Finding,
+    Measured,
+    Point,
+    always,
+    by_line,
+    claim,
+    ours,
+)
+from posse.papers.li.setting import ASSUMED, LONG, SILENT, cdp, unlimited
 from posse.papers.li.setting import bounded as in_rounds
 from posse.papers.sample import cost, regret, regret_at
 
@@ -17,16 +27,8 @@ _EPSILONS = ("ε=0.1", "ε=0.3", "ε=0.5", "ε=1")
 
 
 def _figure_4(noise: str) -> Callable[[bool], list[Point]]:
-    def points(quick: bool) -> list[Point]:
-        return [
-            *(
-                Point(line=line, run=cdp(epsilon=float(line[2:]), noise=noise))
-                for line in _EPSILONS
-            ),
-            Point(line="no noise", run=cdp(epsilon=SILENT, noise=noise)),
-        ]
-
-    return points
+    epsilons = {line: float(line[2:]) for line in _EPSILONS} | {"no noise": SILENT}
+    return always({line: cdp(epsilon=e, noise=noise) for line, e in epsilons.items()})
 
 
 _READINGS: dict[str, dict[str, Any]] = {
@@ -36,40 +38,13 @@ _READINGS: dict[str, dict[str, Any]] = {
     "as printed, M ε": {"noise": "printed"},
 }
 _TWENTY: dict[str, Any] = {"kind": "bernoulli", "means": {"random": "uniform", "count": 20}}
-
-
-def _readings(quick: bool) -> list[Point]:
-    return [
-        Point(line=line, run=cdp(arms=_TWENTY, horizon=20_000, epsilon=0.5, **noise))
-        for line, noise in _READINGS.items()
-    ]
-
-
-_SHARES = (0.2, 0.4, 0.6, 0.8, 1.0)
-
-
-def _figure_5(quick: bool) -> list[Point]:
-    return [Point(line="CDP-MAB", x=p, run=cdp(participation=p)) for p in _SHARES]
-
-
-def _figure_6(quick: bool) -> list[Point]:
-    return [Point(line="CDP-MAB", x=r, run=in_rounds(r)) for r in (2, 3, 4, 5)]
-
-
-def _free() -> dict[str, Any]:
-    """CDP-MAB without a limit on the instance of the R-round form."""
-    return cdp(arms=instance()[0], horizon=LONG)
+_SHARES, _ROUNDS = (0.2, 0.4, 0.6, 0.8, 1.0), (2, 3, 4, 5)
 
 
 def _figure_7(quick: bool) -> list[Point]:
-    return [
-        *(
-            Point(line=f"R={rounds}", x=p, run=in_rounds(rounds, participation=p))
-            for rounds in (2, 3, 4, 5)
-            for p in ((0.2, 0.6, 1.0) if quick else _SHARES)
-        ),
-        Point(line="without a limit", x=1.0, run=_free()),
-    ]
+    shares = (0.2, 0.6, 1.0) if quick else _SHARES
+    limited = {f"R={r}": {p: in_rounds(r, participation=p) for p in shares} for r in _ROUNDS}
+    return by_line({**limited, "without a limit": {1.0: unlimited()}})
 
 
 _CENTRED = {"random": "uniform", "count": 10, "low": 0.1, "high": 0.9}
@@ -77,14 +52,6 @@ _STRUCTURES = {
     "homogeneous": {"kind": "bernoulli", "means": _CENTRED},
     "heterogeneous": {"kind": "bernoulli", "means": {**_CENTRED, "spread": 0.1}},
 }
-
-
-def _figure_8(quick: bool) -> list[Point]:
-    return [
-        Point(line=f"{system}, {name}", run={**cdp(5, arms, horizon=LONG), "system": kind})
-        for name, arms in _STRUCTURES.items()
-        for system, kind in (("CDP-MAB", "cdp-mab"), ("single-MAB", "single-mab"))
-    ]
 
 
 @dataclass(frozen=True)
@@ -107,12 +74,7 @@ class Linear:
         )
 
 
-_figure = partial(
-    Experiment,
-    y_label="regret",
-    metric=regret,
-    variants=("corrected",),
-)
+_figure = partial(Experiment, y_label="regret", metric=regret, variants=("corrected",))
 _over_time = partial(_figure, x_label="time (slots)", shape="curves")
 
 EXPERIMENTS: tuple[Experiment, ...] = (
@@ -141,7 +103,10 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     ),
     _over_time(
         "li-shared", "", "Regret of CDP-MAB by where its noise is added",
-        points=_readings,
+        points=always({
+            line: cdp(arms=_TWENTY, horizon=20_000, epsilon=0.5, **noise)
+            for line, noise in _READINGS.items()
+        }),
         repeat=(20, 100),
         assumed="T = 20,000, K = 20, means U[0, 1], M = 50, ε = .5, δ' = 10⁻⁶. The server reads "
         "each agent's means, with shared noise the sum over all agents alone.",
@@ -157,7 +122,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     _figure(
         "li-5", "Figure 5", "Partial participation",
         x_label="participation p",
-        points=_figure_5,
+        points=always({"CDP-MAB": {p: cdp(participation=p) for p in _SHARES}}),
         repeat=(40, 100),
         assumed=f"{ASSUMED} ε = 1.",
         statements=(
@@ -167,7 +132,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     _figure(
         "li-6", "Figure 6", "At most R rounds of communication",
         x_label="rounds R",
-        points=_figure_6,
+        points=always({"CDP-MAB": {rounds: in_rounds(rounds) for rounds in _ROUNDS}}),
         repeat=(40, 100),
         assumed="T = 10⁶; one instance, whose smallest gap is told; ε = 1.",
         statements=(
@@ -196,7 +161,11 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     ),
     _over_time(
         "li-8", "Figure 8", "Together or alone, homogeneous and heterogeneous rewards",
-        points=_figure_8,
+        points=always({
+            f"{system}, {name}": {**cdp(5, arms, horizon=LONG), "system": system.lower()}
+            for name, arms in _STRUCTURES.items()
+            for system in ("CDP-MAB", "single-MAB")
+        }),
         repeat=(300, 1000),
         assumed="T = 10⁶; M = 5, K = 10; global means U[.1, .9], own offsets U[-.1, .1] centred.",
         statements=(

@@ -1,7 +1,6 @@
 """The privacy of Li and Song 2022, and the noise of their averages, by the real machines."""
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,16 @@ from agent.federated import CdpAgent
 from agent.noise import SeededNoise
 from posse.papers.audit import ASSUMED, Spends, audit, audits, counted, points, seed
 from posse.papers.checks import bounded
-from posse.papers.experiment import Computation, Finding, Measured, Point, claim, computed, ours
+from posse.papers.experiment import (
+    Computation,
+    Finding,
+    Measured,
+    always,
+    claim,
+    computed,
+    ours,
+    verdict,
+)
 from posse.papers.limits import Rate
 from protocol.federated import Active, Means, Schedule
 from protocol.machine import COORDINATOR, Pull, Pulled, Received, Send, Started
@@ -58,26 +66,15 @@ def event(variant: Any, generator: np.random.Generator, r: int) -> dict[str, Any
     return {"value": far / _ARMS, "hits": far, "of": _ARMS}
 
 
-def _points(quick: bool) -> list[Point]:
-    return [
-        Point(line=line, x=r, run=Computation(of, r))
-        for line, of in (("deviation", deviation), ("beyond C(r)", event))
-        for r in _ROUNDS
-    ]
-
-
-@dataclass(frozen=True)
-class AsTold:
+def as_told(measured: Measured) -> Finding:
     """The mean square is 1: five intervals together, each widened by 1.4."""
-
-    def __call__(self, measured: Measured) -> Finding:
-        said, fits = [], True
-        for r in _ROUNDS:
-            # the mean square is unbiased, so it is the squares that are averaged
-            mean, half = bounded([v**2 for v in measured.values("deviation", r)])
-            fits = fits and abs(mean - 1) <= 1.4 * half
-            said.append(f"r = {r}: {mean:.3f} ± {half:.3f}")
-        return Finding(answer="borne out" if fits else "not borne out", said="; ".join(said))
+    said, fits = [], True
+    for r in _ROUNDS:
+        # the mean square is unbiased, so it is the squares that are averaged
+        mean, half = bounded([v**2 for v in measured.values("deviation", r)])
+        fits = fits and abs(mean - 1) <= 1.4 * half
+        said.append(f"r = {r}: {mean:.3f} ± {half:.3f}")
+    return verdict(fits, "; ".join(said))
 
 
 def first_message(
@@ -153,14 +150,15 @@ EXPERIMENTS = (
         "The noise of an average, and how often it is too large",
         x_label="round r",
         y_label="deviation over the computed; share beyond C(r)",
-        points=_points,
+        points=always({line: {r: Computation(of, r) for r in _ROUNDS}
+                       for line, of in (("deviation", deviation), ("beyond C(r)", event))}),
         repeat=(20, 100),
         assumed="M = 10, K = 100, ε = .1, no arm is dropped; T = 10¹² only in the logarithms. "
         "Fact 2 of the proof needs P_r = log(8Kr²T) < M, which fails at M = 5 and at M = 10.",
         statements=(
             claim("ȳ_k is within C(r) of the mean but for a small probability (here: .1 %)",
                   "Theorem 1, equations 15, 19", Rate(("beyond C(r)",), 0.001, pooled=True)),
-            ours("the noise of ȳ_k has deviation sqrt(2r) / (M^1.5 ε S(r))", AsTold()),
+            ours("the noise of ȳ_k has deviation sqrt(2r) / (M^1.5 ε S(r))", as_told),
         ),
     ),
 )  # fmt: skip

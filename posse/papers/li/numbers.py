@@ -6,7 +6,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from posse.papers.experiment import Computation, Point, claim, computed, ours
+from posse.papers.experiment import Computation, always, claim, computed, ours
 from posse.papers.limits import AtMost, Equal, at_least
 from posse.papers.sample import named
 from protocol.federated import Schedule
@@ -35,21 +35,6 @@ def distance(variant: Any, generator: np.random.Generator, agents: int, which: s
     values = np.sort(np.linalg.eigvalsh(nx.to_numpy_array(made) / 4))
     second = float(values[-2]) if which == "adjacency" else float(1 - values[-2])
     return {"value": graph.diameter / (math.log(agents) / math.log(1 / second))}
-
-
-def _table(quick: bool) -> list[Point]:
-    return [
-        *(
-            Point(line=kind, x=m, run=Computation(links, kind, m))
-            for kind in _KINDS
-            for m in _SIZES
-        ),
-        *(
-            Point(line=f"4-regular, {which}", x=m, run=Computation(distance, m, which))
-            for which in ("adjacency", "Laplacian")
-            for m in _SIZES
-        ),
-    ]
 
 
 def waiting(variant: Any, generator: np.random.Generator, kind: str, agents: int) -> dict[str, Any]:
@@ -104,12 +89,6 @@ def loss(variant: Any, generator: Any, form: str, p: float) -> Any:
     return {"value": horizon ** (2 / rounds) / p**1.5 / _AGENTS}
 
 
-def _losses(quick: bool) -> list[Point]:
-    return [
-        Point(line=form, x=p, run=Computation(loss, form, p)) for form in _FORMS for p in _SHARES
-    ]
-
-
 def everybody(p: float) -> bool:
     """Full participation."""
     return p == 1.0
@@ -120,7 +99,11 @@ EXPERIMENTS = (
         "li-graphs", "Table I", "Links and delays of graphs",
         x_label="agents M",
         y_label="links of a round, or ratio",
-        points=_table,
+        points=always({
+            **{kind: {m: Computation(links, kind, m) for m in _SIZES} for kind in _KINDS},
+            **{f"4-regular, {which}": {m: Computation(distance, m, which) for m in _SIZES}
+               for which in ("adjacency", "Laplacian")},
+        }),
         repeat=(5, 20),
         log="xy",
         assumed="Regular graphs of degree 4, drawn at random.",
@@ -142,9 +125,7 @@ EXPERIMENTS = (
     computed(
         "li-delays", "Theorem 3, equation 29", "The regret of the slots in which means travel",
         y_label="over 2M (d_G − 1)",
-        points=lambda quick: [
-            Point(line=kind, run=Computation(waiting, kind, _AGENTS)) for kind in ("star", "ring")
-        ],
+        points=always({kind: Computation(waiting, kind, _AGENTS) for kind in ("star", "ring")}),
         limit=1.0,
         repeat=(20, 200),
         shape="bars",
@@ -159,7 +140,7 @@ EXPERIMENTS = (
         "li-no-loss", "Remarks 2, 3 and 5", "When R rounds are not worse than no communication",
         x_label="participation p",
         y_label="T^(2/R) / (p^1.5 M)",
-        points=_losses,
+        points=always({form: {p: Computation(loss, form, p) for p in _SHARES} for form in _FORMS}),
         limit=1.0,
         repeat=(1, 1),
         log="y",

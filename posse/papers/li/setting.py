@@ -58,6 +58,11 @@ def bounded(max_rounds: int, **parameters: Any) -> dict[str, Any]:
     return cdp(arms=arms, max_rounds=max_rounds, gap=gap, horizon=LONG, **parameters)
 
 
+def unlimited() -> dict[str, Any]:
+    """CDP-MAB on that instance without a limit on its rounds; T = 10^6."""
+    return cdp(arms=instance()[0], horizon=LONG)
+
+
 GRAPHS: dict[str, dict[str, Any]] = {
     "complete": {"kind": "complete"},
     "star": {"kind": "star"},

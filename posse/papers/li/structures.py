@@ -4,19 +4,24 @@ from functools import partial
 from typing import Any
 
 from posse.papers.checks import Above, Alike, Falling
-from posse.papers.experiment import Computation, Experiment, Point, Statement, claim
+from posse.papers.experiment import (
+    Computation,
+    Experiment,
+    Point,
+    Statement,
+    always,
+    by_line,
+    claim,
+)
 from posse.papers.li.setting import ASSUMED, CASES, GRAPHS, T, cdp, ddp, hdp, parts
 from posse.papers.limits import Equal, Right
-from posse.papers.sample import Sample, cost, cost_of_a_round, regret, value
+from posse.papers.sample import cost, cost_of_a_round, regret, value_or
 from posse.plan import prepare
 
 
 def _figure_10(quick: bool) -> list[Point]:
     names = ("complete", "star", "ring") if quick else tuple(GRAPHS)
-    return [
-        Point(line="CDP-MAB", run=cdp()),
-        *(Point(line=name, run=ddp(GRAPHS[name])) for name in names),
-    ]
+    return by_line({"CDP-MAB": cdp(), **{name: ddp(GRAPHS[name]) for name in names}})
 
 
 def by_edges(variant: Any, generator: Any, case: str) -> dict[str, Any]:
@@ -27,17 +32,6 @@ def by_edges(variant: Any, generator: Any, case: str) -> dict[str, Any]:
 
 
 _SENT, _EDGES = "by the proof: ", "by edges: "
-
-
-def _figure_11(quick: bool) -> list[Point]:
-    return [
-        *(Point(line=f"{_SENT}{name}", run=hdp(of)) for name, of in CASES.items()),
-        *(Point(line=f"{_EDGES}{name}", run=Computation(by_edges, name)) for name in CASES),
-    ]
-
-
-def _cost_11(sample: Sample) -> float | None:
-    return value(sample) if sample.status == "computed" else cost_of_a_round(sample)
 
 
 def _costs(start: str) -> list[Statement]:
@@ -66,21 +60,15 @@ def _figure_12(quick: bool) -> list[Point]:
     groups = (4, 10) if quick else (5, 20)
     agents = groups[0] * groups[1]
     of: dict[str, Any] = {"arms": _HETEROGENEOUS, "agents": agents}
-    return [
-        Point(line="CDP-MAB", run=cdp(**of)),
-        Point(line="HDP-MAB", run=hdp(parts("ring", *[groups[1]] * groups[0]), **of)),
-        Point(line="DDP-MAB", run=ddp(GRAPHS["ring"], **of)),
-    ]
+    return by_line({
+        "CDP-MAB": cdp(**of),
+        "HDP-MAB": hdp(parts("ring", *[groups[1]] * groups[0]), **of),
+        "DDP-MAB": ddp(GRAPHS["ring"], **of),
+    })  # fmt: skip
 
 
-_LARGE, _SMALL = [0.6, 0.4], [0.45, 0.55]
-
-
-def _unequal(quick: bool) -> list[Point]:
-    """The large component likes arm 0, four small ones arm 1; on average arm 0 is better."""
-    rows = [_LARGE] * 53 + [_SMALL] * 47
-    arms = {"kind": "bernoulli", "means": rows}
-    return [Point(line="HDP-MAB", run=hdp(CASES["case 2: unequal"], arms=arms))]
+_UNEQUAL = {"kind": "bernoulli", "means": [[0.6, 0.4]] * 53 + [[0.45, 0.55]] * 47}
+"""The large component likes arm 0, four small ones arm 1; on average arm 0 is better."""
 
 
 _figure = partial(Experiment, y_label="regret", metric=regret)
@@ -105,10 +93,11 @@ EXPERIMENTS = (
     Experiment(
         "li-11", "Figure 11", "HDP-MAB: cost of a round in six cases",
         y_label="cost per round",
-        points=_figure_11,
+        points=always({f"{_SENT}{name}": hdp(of) for name, of in CASES.items()}
+                      | {f"{_EDGES}{name}": Computation(by_edges, name) for name in CASES}),
         repeat=(8, 100),
         shape="bars",
-        metric=_cost_11,
+        metric=value_or(cost_of_a_round),
         assumed="M = 100, c1 = 50, c2 = 1, T = 10⁵; case 2 is printed as 63, 24, 10, 6, 7, which "
         "sums to 110; 53, 24, 10, 6, 7 is taken. By the proof of Theorem 4 the cost is that of "
         "each mean's way to its sink, which is what is sent; by edges that of every edge once.",
@@ -141,7 +130,7 @@ EXPERIMENTS = (
     _figure(
         "li-unequal", "Corollary 3, Algorithm 5",
         "Components of unequal size under heterogeneous rewards",
-        points=_unequal,
+        points=always({"HDP-MAB": hdp(CASES["case 2: unequal"], arms=_UNEQUAL)}),
         repeat=(12, 100),
         shape="bars",
         assumed="Case 2; 53 agents with means .6, .4, the others with .45, .55, so that arm 0 is "

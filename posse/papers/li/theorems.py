@@ -1,6 +1,7 @@
 """Theorems 1 to 4 and Corollaries 1 and 2 of Li and Song 2022: rounds, cost and regret."""
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -8,8 +9,17 @@ from typing import Any
 import numpy as np
 
 from posse.papers.checks import Alike
-from posse.papers.experiment import SEED, Experiment, Finding, Measured, Point, claim
-from posse.papers.li.setting import GRAPHS, LONG, bounded, cdp, ddp, hdp, instance, parts
+from posse.papers.experiment import (
+    SEED,
+    Experiment,
+    Finding,
+    Measured,
+    Point,
+    always,
+    claim,
+    verdict,
+)
+from posse.papers.li.setting import GRAPHS, LONG, bounded, cdp, ddp, hdp, instance, parts, unlimited
 from posse.papers.limits import AtMost, Equal, UnderTheory
 from posse.papers.sample import communications, cost, cost_of_a_round, regret
 from posse.plan import prepare
@@ -41,21 +51,10 @@ class FewRounds:
             limit = elimination_rounds(float(positive(gaps).min()))
             spare.append(limit - (sample.communications or 0))
         over = sum(rest < 0 for rest in spare)
-        return Finding(
-            answer="not borne out" if over else "borne out",
-            said=f"in {len(samples) - over} of {len(samples)} runs; at least {min(spare)} to spare",
+        return verdict(
+            not over,
+            f"in {len(samples) - over} of {len(samples)} runs; at least {min(spare)} to spare",
         )
-
-
-_ROUNDS, _SHARE = (2, 3, 4, 5), 0.6
-
-
-def _limited(quick: bool) -> list[Point]:
-    return [
-        *(Point(line=f"p={p:g}", x=r, run=bounded(r, participation=p))
-          for p in (1.0, _SHARE) for r in _ROUNDS),
-        Point(line="without a limit", run=cdp(arms=instance()[0], horizon=LONG)),
-    ]  # fmt: skip
 
 
 def equation_26(line: str, x: float) -> float:
@@ -100,12 +99,13 @@ _KINDS = tuple(_DIAMETER)
 _CUT = {"max_rounds": 3, "gap": 0.05}
 
 
-def _graphs(quick: bool) -> list[Point]:
-    return [
-        *(Point(line=kind, run=_over_graph(kind)) for kind in _KINDS),
-        *(Point(line=f"{kind}, R = 3", run=_over_graph(kind, **_CUT)) for kind in _KINDS),
-        Point(line="CDP-MAB, R = 3", run=cdp(_TWENTY, _TEN, **_CUT)),
-    ]
+def _free_and_cut(over: Callable[..., Any], names: Iterable[str]) -> Callable[[bool], list[Point]]:
+    """Without a limit and in three rounds, the latter with a server too."""
+    return always({
+        **{name: over(name) for name in names},
+        **{f"{name}, R = 3": over(name, **_CUT) for name in names},
+        "CDP-MAB, R = 3": cdp(_TWENTY, _TEN, **_CUT),
+    })  # fmt: skip
 
 
 def _links(kind: str) -> float:
@@ -124,14 +124,6 @@ def _over_parts(name: str, **parameters: Any) -> dict[str, Any]:
     return hdp(_PARTS[name][0], agents=_TWENTY, arms=_TEN, **parameters)
 
 
-def _components(quick: bool) -> list[Point]:
-    return [
-        *(Point(line=name, run=_over_parts(name)) for name in _PARTS),
-        *(Point(line=f"{name}, R = 3", run=_over_parts(name, **_CUT)) for name in _PARTS),
-        Point(line="CDP-MAB, R = 3", run=cdp(_TWENTY, _TEN, **_CUT)),
-    ]
-
-
 def _round_at_most(name: str, less: int) -> float:
     """c2 M max_q (d_q - `less`) + c1 Q with c1 = 50, c2 = 1, Q = 4."""
     return float(_TWENTY * (_PARTS[name][1] - less) + 50 * 4)
@@ -144,7 +136,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "li-theorem-1", "Theorem 1", "Rounds, cost and regret of CDP-MAB",
         y_label="rounds of communication",
         metric=communications,
-        points=lambda quick: [Point(line="CDP-MAB", run=_free())],
+        points=always({"CDP-MAB": _free()}),
         repeat=(30, 100),
         variants=("corrected",),
         assumed="M = 50, K = 10, means U[0, 1], T = 10⁶, ε = 1; every run has its own instance.",
@@ -161,7 +153,11 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         "li-theorem-2", "Theorem 2", "CDP-MAB in R rounds with partial participation",
         x_label="rounds R",
         shape="points",
-        points=_limited,
+        points=always({
+            **{f"p={p:g}": {rounds: bounded(rounds, participation=p) for rounds in (2, 3, 4, 5)}
+               for p in (1.0, 0.6)},
+            "without a limit": unlimited(),
+        }),
         repeat=(10, 100),
         log="y",
         variants=("corrected",),
@@ -182,7 +178,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     _theorem(
         "li-theorem-3", "Theorem 3, Corollary 1, Table I",
         "Cost and regret of DDP-MAB, without a limit and in three rounds",
-        points=_graphs,
+        points=_free_and_cut(_over_graph, _KINDS),
         repeat=(10, 100),
         variants=("corrected",),
         assumed="M = 20, K = 10, T = 10⁵, ε = 1, c2 = 1; in three rounds the smallest gap is told "
@@ -206,7 +202,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     _theorem(
         "li-theorem-4", "Theorem 4, Corollary 2",
         "Cost and regret of HDP-MAB, without a limit and in three rounds",
-        points=_components,
+        points=_free_and_cut(_over_parts, _PARTS),
         repeat=(10, 100),
         assumed="M = 20 in four components of five, K = 10, T = 10⁵, ε = 1, c1 = 50, c2 = 1; in "
         "three rounds the smallest gap is told to be .05.",

@@ -3,20 +3,23 @@
 from typing import Any
 
 from posse.measure.confidence import wilson
+from posse.papers.checks import within
 from posse.papers.experiment import (
-    Answer,
     Computation,
     Experiment,
     Finding,
     Measured,
     Point,
+    always,
+    by_line,
     claim,
     computed,
     ours,
+    verdict,
 )
 from posse.papers.limits import AtMost, Right
 from posse.papers.rio.setting import DELTA, dp
-from posse.papers.sample import Sample, value
+from posse.papers.sample import Sample, value_or
 from protocol.mase import threshold
 
 _BETAS, _COUNTS = (0.3, 0.5, 0.8), (64, 256, 1024)
@@ -30,25 +33,8 @@ def majority(variant: Any, generator: Any, agents: int, wrong: float, votes: int
     return {"value": float(binom.sf(votes - 1, agents, wrong))}
 
 
-def _majorities(quick: bool) -> list[Point]:
-    return [
-        *(
-            Point(
-                line=f"β = {beta:g}",
-                x=n,
-                run=Computation(majority, n, beta, threshold(DELTA, beta)),
-            )
-            for beta in _BETAS
-            for n in _COUNTS
-        ),
-        Point(line=_RUN, x=64, run=dp(64, 0.25)),
-    ]
-
-
-def erred(sample: Sample) -> float | None:
+def erred(sample: Sample) -> float:
     """The share of agents that voted against the best arm, arm 0."""
-    if sample.status == "computed":
-        return value(sample)
     return len(_wrong(sample)) / len(sample.answers)
 
 
@@ -66,11 +52,8 @@ class SeldomWrong:
         samples = measured.runs[_RUN, 64]
         agents = sum(len(sample.answers) for sample in samples)
         low, high = wilson(sum(len(_wrong(sample)) for sample in samples), agents)
-        answer: Answer = "borne out" if high <= self.limit else "undecided"
-        if low > self.limit:
-            answer = "not borne out"
         return Finding(
-            answer=answer,
+            answer=within(low, high, most=self.limit),
             said=f"of {agents:,} agents {low:.2%} to {high:.2%} did; β is 50 %",
         )
 
@@ -94,35 +77,24 @@ def bound(variant: Any, generator: Any, xi: float, a: int) -> Any:
 
 
 def _bound_points(quick: bool) -> list[Point]:
-    found = []
+    lines = {}
     for xi in _XIS:
         eta, votes = _local(xi)
-        found += [
-            Point(line=f"the bound, ξ = {xi:g}", x=a, run=Computation(bound, xi, a))
-            for a in (1, 10, 100, 1000)
-        ]
-        found.append(
-            Point(
-                line=f"its model, ξ = {xi:g}",
-                x=1,
-                run=Computation(majority, 64, eta * (1 - xi), votes),
-            )
-        )
-    return found
+        lines[f"the bound, ξ = {xi:g}"] = {a: Computation(bound, xi, a) for a in (1, 10, 100, 1000)}
+        lines[f"its model, ξ = {xi:g}"] = {1: Computation(majority, 64, eta * (1 - xi), votes)}
+    return by_line(lines)
 
 
-class OverTheMinimum:
+def over_the_minimum(measured: Measured) -> Finding:
     """In its own model the failure is at most the minimum over a that is taken."""
-
-    def __call__(self, measured: Measured) -> Finding:
-        said, over = [], False
-        for xi in _XIS:
-            line = f"the bound, ξ = {xi:g}"
-            least = min(measured.values(line, a)[0] for a in measured.places(line))
-            (fails,) = measured.values(f"its model, ξ = {xi:g}", 1)
-            over = over or fails > least
-            said.append(f"ξ = {xi:g}: {fails:.2g}, the minimum is below {least:.2g}")
-        return Finding(answer="not borne out" if over else "borne out", said="; ".join(said))
+    said, over = [], False
+    for xi in _XIS:
+        line = f"the bound, ξ = {xi:g}"
+        least = min(measured.values(line, a)[0] for a in measured.places(line))
+        (fails,) = measured.values(f"its model, ξ = {xi:g}", 1)
+        over = over or fails > least
+        said.append(f"ξ = {xi:g}: {fails:.2g}, the minimum is below {least:.2g}")
+    return verdict(not over, "; ".join(said))
 
 
 EXPERIMENTS = (
@@ -130,10 +102,14 @@ EXPERIMENTS = (
         "rio-failure", "Proposition 4.2", "How likely M agents err together",
         x_label="number of agents N",
         y_label="probability",
-        points=_majorities,
+        points=always({
+            **{f"β = {beta:g}": {n: Computation(majority, n, beta, threshold(DELTA, beta))
+                                 for n in _COUNTS} for beta in _BETAS},
+            _RUN: {64: dp(64, 0.25)},
+        }),
         limit=DELTA,
         repeat=(80, 200),
-        metric=erred,
+        metric=value_or(erred),
         keep_log=True,
         log="x",
         assumed="δ = .05, M = ⌈log δ / log β⌉ = 3, 5, 14. Measured: DP-MASE, ε = .25, Problem 1.",
@@ -158,7 +134,7 @@ EXPERIMENTS = (
         "η_ξ, and its vote is sent with probability 1 − ξ.",
         statements=(
             claim("the failure probability is at most min_α (1 − I_ξ(α+1, M)) δ η_ξ^α",
-                  "Proposition 5.2", OverTheMinimum()),
+                  "Proposition 5.2", over_the_minimum),
         ),
     ),
 )  # fmt: skip

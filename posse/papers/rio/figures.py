@@ -3,7 +3,7 @@
 from functools import partial
 
 from posse.papers.checks import Above, Exponent, Falling, Slower, Trend
-from posse.papers.experiment import By, Experiment, Point, Statement, claim, ours
+from posse.papers.experiment import By, Experiment, Point, Statement, by_line, claim, ours
 from posse.papers.limits import Right
 from posse.papers.rio.setting import (
     ALONE,
@@ -74,11 +74,10 @@ def _conclusions(problem: int) -> tuple[Statement, ...]:
 
 def _figure_2(quick: bool) -> list[Point]:
     etas = (0.3, 0.6, 0.9) if quick else (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
-    return [
-        Point(line=f"Problem {problem}", x=eta, run=corrupted(128, 0.0, eta, problem=problem))
+    return by_line({
+        f"Problem {problem}": {eta: corrupted(128, 0.0, eta, problem=problem) for eta in etas}
         for problem in (1, 2)
-        for eta in etas
-    ]
+    })  # fmt: skip
 
 
 def _figure_4(quick: bool) -> list[Point]:

@@ -9,7 +9,7 @@ import numpy as np
 from agent.mase import DpMaseVoter
 from agent.noise import SeededNoise
 from posse.papers.audit import ASSUMED, Spends, audit, audits, points, seed
-from posse.papers.experiment import Experiment, Point, claim, ours
+from posse.papers.experiment import Experiment, always, claim, ours
 from posse.papers.limits import AtMost
 from posse.papers.rio.setting import XIS, corrupted
 from posse.papers.sample import Sample
@@ -29,10 +29,6 @@ def success(sample: Sample) -> float:
         voted[int(agent)].add(int(arm))
     chances = [0.0 if 0 in arms else 1 / (_ARMS - len(arms)) for arms in voted.values()]
     return sum(chances) / len(chances)
-
-
-def _adversary(quick: bool) -> list[Point]:
-    return [Point(line="adversary", x=xi, run=corrupted(64, xi)) for xi in XIS]
 
 
 def dp_mase(
@@ -62,7 +58,7 @@ EXPERIMENTS = (
         "rio-adversary", "Proposition 5.1", "Who sees one agent's votes guesses the best arm",
         x_label="ξ",
         y_label="adversary's success",
-        points=_adversary,
+        points=always({"adversary": {xi: corrupted(64, xi) for xi in XIS}}),
         limit=0.1,
         repeat=(8, 40),
         metric=success,

@@ -12,12 +12,15 @@ from posse.papers.experiment import (
     Finding,
     Measured,
     Point,
+    always,
+    by_line,
     claim,
     computed,
     ours,
+    verdict,
 )
 from posse.papers.rio.setting import corrupted, run
-from posse.papers.sample import Sample, rounds, value
+from posse.papers.sample import rounds, value_or
 from posse.theory.mase import rounds_of_votes, samples_of_epochs
 
 _POWERS = (1, 3, 10, 30, 100)
@@ -35,14 +38,6 @@ def growth(variant: Any, generator: Any, form: str, exponent: int) -> Any:
     return {"value": samples_of_epochs(gap, arms, beta, epsilon) / rate}
 
 
-def _growth_points(quick: bool) -> list[Point]:
-    return [
-        Point(line=form, x=exponent, run=Computation(growth, form, exponent))
-        for form in ("product", "to the letter")
-        for exponent in _POWERS
-    ]
-
-
 class Stays:
     """A line varies by less than a factor 2 from its first place to its last."""
 
@@ -52,10 +47,7 @@ class Stays:
     def __call__(self, measured: Measured) -> Finding:
         values = [measured.values(self.line, x)[0] for x in measured.places(self.line)]
         ratio = max(values) / min(values)
-        return Finding(
-            answer="borne out" if ratio < 2 else "not borne out",
-            said=f"over it the proof's count varies by the factor {ratio:.2f}",
-        )
+        return verdict(ratio < 2, f"over it the proof's count varies by the factor {ratio:.2f}")
 
 
 SAMPLES, AGENTS = 1700, 64
@@ -90,17 +82,10 @@ def exact(variant: Any, generator: Any, votes: int) -> Any:
 
 
 def _rounds_points(quick: bool) -> list[Point]:
-    computed = {
-        "Proposition 5.3": formula,
-        "any M of N": exact,
-        "its model, simulated": simulated,
-    }
+    lines = {"Proposition 5.3": formula, "any M of N": exact, "its model, simulated": simulated}
     return [
-        *(
-            Point(line=line, x=votes, run=Computation(of, votes))
-            for line, of in computed.items()
-            for votes in _VOTES.values()
-        ),
+        *by_line({line: {votes: Computation(of, votes) for votes in _VOTES.values()}
+                  for line, of in lines.items()}),
         *(
             # the corrected form takes M from log η_ξ, as the proposition does
             Point(line="Corrupted Elimination", x=votes, run=corrupted(AGENTS, xi),
@@ -112,21 +97,15 @@ def _rounds_points(quick: bool) -> list[Point]:
     ]  # fmt: skip
 
 
-def _rounds_metric(sample: Sample) -> float | None:
-    return value(sample) if sample.status == "computed" else rounds(sample)
-
-
-class Agree:
+def agree(measured: Measured) -> Finding:
     """Each simulated point is the exact one, within its interval and .1 %."""
-
-    def __call__(self, measured: Measured) -> Finding:
-        said, inside = [], True
-        for votes in _VOTES.values():
-            mean, half = bounded(measured.values("its model, simulated", votes))
-            wanted = measured.values("any M of N", votes)[0]
-            inside = inside and abs(mean - wanted) <= half + 0.001 * wanted
-            said.append(f"M = {votes}: {mean:,.0f} ± {half:,.0f} for {wanted:,.0f}")
-        return Finding(answer="borne out" if inside else "not borne out", said="; ".join(said))
+    said, inside = [], True
+    for votes in _VOTES.values():
+        mean, half = bounded(measured.values("its model, simulated", votes))
+        wanted = measured.values("any M of N", votes)[0]
+        inside = inside and abs(mean - wanted) <= half + 0.001 * wanted
+        said.append(f"M = {votes}: {mean:,.0f} ± {half:,.0f} for {wanted:,.0f}")
+    return verdict(inside, "; ".join(said))
 
 
 EXPERIMENTS = (
@@ -134,7 +113,8 @@ EXPERIMENTS = (
         "rio-samples", "Proposition 4.3", "The activations of one agent of DP-MASE",
         x_label="log10(1/β)",
         y_label="the proof's count over T(β)",
-        points=_growth_points,
+        points=always({form: {power: Computation(growth, form, power) for power in _POWERS}
+                       for form in ("product", "to the letter")}),
         repeat=(1, 1),
         log="y",
         assumed="K = 10, ε = .1, Δ = .1; the count is Σ_e R(e, K). A pair of brackets is missing "
@@ -152,7 +132,7 @@ EXPERIMENTS = (
         y_label="rounds (median)",
         points=_rounds_points,
         repeat=(10, 200),
-        metric=_rounds_metric,
+        metric=value_or(rounds),
         assumed=f"T_η = {SAMPLES} activations, N = {AGENTS}, α = 1/2, Problem 1; M = 11, 18, 29 "
         "are those of ξ = .1, .05 and 0 at η = .9.",
         statements=(
@@ -164,7 +144,7 @@ EXPERIMENTS = (
                  Above(("Proposition 5.3",), ("its model, simulated",)), "corrected"),
             ours("within 10 % of the algorithm's own rounds",
                  Alike(("Corrupted Elimination", "Proposition 5.3"), 0.1), "corrected"),
-            ours("the exact count, any M of N agents, is what a simulation finds", Agree(),
+            ours("the exact count, any M of N agents, is what a simulation finds", agree,
                  "corrected"),
         ),
     ),

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from posse.papers.experiment import Point
+from posse.papers.experiment import Point, by_line
 
 PROBLEMS: dict[int, dict[str, Any]] = {
     1: {"kind": "bernoulli", "means": [0.7, 0.5, 0.3] + [0.1] * 7},
@@ -34,12 +34,11 @@ def run(
     table: dict[str, Any] = {"count": count}
     if activity:
         table["activity"] = activity
-    parameters = {"delta": DELTA, **parameters}
     return {
         "system": system,
         "agents": table,
         "arms": PROBLEMS[problem],
-        "parameters": parameters,
+        "parameters": {"delta": DELTA, **parameters},
     }
 
 
@@ -88,17 +87,15 @@ def dp_points(panel: str, problem: int, counts: list[int]) -> list[Point]:
 
 def xi_points(panel: str, problem: int, counts: list[int]) -> list[Point]:
     """Corrupted Elimination against N."""
-    return [
-        Point(line=line, x=n, run=corrupted(n, xi, problem=problem))
-        for n in counts
+    return by_line({
+        line: {n: corrupted(n, xi, problem=problem) for n in counts}
         for line, xi in zip(xi_lines(panel), XIS, strict=True)
-    ]
+    })  # fmt: skip
 
 
 def baselines(panel: str, problem: int, counts: list[int]) -> list[Point]:
     """CENTRAL and INDEPENDENT against N."""
-    return [
-        Point(line=f"{panel}: {name}", x=n, run=run(name.lower(), n, problem))
-        for n in counts
+    return by_line({
+        f"{panel}: {name}": {n: run(name.lower(), n, problem) for n in counts}
         for name in ("CENTRAL", "INDEPENDENT")
-    ]
+    })  # fmt: skip

@@ -1,10 +1,9 @@
 """What else section 6 and the propositions of Rio et al. 2023 say about the rounds."""
 
 import math
-from typing import Any
 
 from posse.papers.checks import Above, Exponent, Falling, Ratio
-from posse.papers.experiment import Experiment, Point, claim, ours
+from posse.papers.experiment import Experiment, Point, always, by_line, claim, ours
 from posse.papers.limits import AtMost, Right
 from posse.papers.rio.setting import ASSUMED, DELTA, PROBLEMS, agents, corrupted, dp, run
 from posse.papers.sample import messages
@@ -14,12 +13,6 @@ from protocol.mase import threshold
 
 _EPSILONS = (0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
 
-
-def _epsilons(quick: bool) -> list[Point]:
-    return [Point(line="DP-MASE", x=epsilon, run=dp(256, epsilon)) for epsilon in _EPSILONS]
-
-
-_GAMMAS = (0.0, 0.2, 0.4, 0.6, 0.8)
 _N, _BETA, _EPSILON = 256, 0.5, 0.25
 _VOTES = threshold(DELTA, _BETA)
 
@@ -31,14 +24,10 @@ def slowest_voter(gamma: float) -> float:
 
 
 def _activities(quick: bool) -> list[Point]:
-    return [
-        Point(
-            line="DP-MASE",
-            x=slowest_voter(gamma),
-            run=dp(_N, _EPSILON, _BETA, activity={"kind": "power", "gamma": gamma}),
-        )
-        for gamma in _GAMMAS
-    ]
+    return by_line({"DP-MASE": {
+        slowest_voter(gamma): dp(_N, _EPSILON, _BETA, activity={"kind": "power", "gamma": gamma})
+        for gamma in (0.0, 0.2, 0.4, 0.6, 0.8)
+    }})  # fmt: skip
 
 
 def at_most_rounds(line: str, x: float) -> float:
@@ -48,25 +37,15 @@ def at_most_rounds(line: str, x: float) -> float:
 
 
 def _messages(quick: bool) -> list[Point]:
-    return [
-        Point(line=line, x=n, run=of)
-        for n in agents(quick)
-        for line, of in (
-            ("DP-MASE ε=0.1", dp(n, 0.1)),
-            ("Corrupted ξ=0", corrupted(n, 0.0)),
-            ("CENTRAL", run("central", n)),
-        )
-    ]
+    counts = agents(quick)
+    return by_line({
+        "DP-MASE ε=0.1": {n: dp(n, 0.1) for n in counts},
+        "Corrupted ξ=0": {n: corrupted(n, 0.0) for n in counts},
+        "CENTRAL": {n: run("central", n) for n in counts},
+    })  # fmt: skip
 
 
-def _clipped(quick: bool) -> list[Point]:
-    def of(system: str, **parameters: Any) -> dict[str, Any]:
-        return {**run(system, 64, 2, **parameters), "arms": {**PROBLEMS[2], "clip": [10.0, 11.5]}}
-
-    return [
-        Point(line="DP-MASE, clipped", run=of("dp-mase", epsilon=0.25, beta=0.5)),
-        Point(line="INDEPENDENT, clipped", run=of("independent")),
-    ]
+_CLIPPED = {"arms": {**PROBLEMS[2], "clip": [10.0, 11.5]}}
 
 
 EXPERIMENTS = (
@@ -74,7 +53,7 @@ EXPERIMENTS = (
         "rio-epsilon", "section 6.2", "Sample complexity of DP-MASE against ε",
         x_label="ε",
         y_label="rounds",
-        points=_epsilons,
+        points=always({"DP-MASE": {epsilon: dp(256, epsilon) for epsilon in _EPSILONS}}),
         repeat=(20, 100),
         log="xy",
         assumed="Problem 1, N = 256, β = .5.",
@@ -117,7 +96,10 @@ EXPERIMENTS = (
     Experiment(
         "rio-clipped", "", "DP-MASE on Problem 2, its rewards clipped",
         y_label="rounds",
-        points=_clipped,
+        points=always({
+            "DP-MASE, clipped": dp(64, 0.25) | _CLIPPED,
+            "INDEPENDENT, clipped": run("independent", 64) | _CLIPPED,
+        }),
         repeat=(20, 100),
         shape="bars",
         assumed="N = 64, deviation .5, rewards clipped to [10, 11.5] and mapped onto [0, 1], so "

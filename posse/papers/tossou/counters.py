@@ -10,7 +10,7 @@ from agent.players import Counter
 from agent.tree import HonakerSums, TreeSums
 from posse.papers.audit import ASSUMED, Spends, audit, audits, points, seed
 from posse.papers.checks import Falling
-from posse.papers.experiment import Computation, Point, computed, ours
+from posse.papers.experiment import Computation, always, computed, ours
 from posse.papers.tossou.sums import hybrid
 
 _T, _STREAMS = 20_000, 40
@@ -68,10 +68,7 @@ EXPERIMENTS = (
         "tossou-counters", "", "The error of a noisy sum, by what keeps it",
         x_label="rewards t",
         y_label="error of the sum",
-        points=lambda quick: [
-            Point(line=name, x=t, run=Computation(error, name, t))
-            for name in _NAMES for t in _PLACES
-        ],
+        points=always({name: {t: Computation(error, name, t) for t in _PLACES} for name in _NAMES}),
         repeat=(5, 40),
         log="xy",
         assumed="ε = 1, T = 20,000; root of the mean square of the noise over (t/2, t]. The hybrid "

@@ -8,7 +8,16 @@ from math import inf
 import numpy as np
 
 from posse.papers.checks import Above, Falling, bounded, decide
-from posse.papers.experiment import Experiment, Finding, Measured, Point, claim, ours
+from posse.papers.experiment import (
+    Experiment,
+    Finding,
+    Measured,
+    Point,
+    by_line,
+    claim,
+    ours,
+    verdict,
+)
 from posse.papers.sample import Sample, regret, regret_at
 from posse.papers.tossou.setting import RANDOM_PACE, run
 
@@ -28,13 +37,12 @@ def _lines(
     """The four curves of a panel."""
     model = {} if collision == 1 else {"collision": collision}
     noise = {"epsilon": epsilon}
-    return [
-        Point(
-            line=f"{panel}{name}",
-            run=run(system, players, horizon, **(noise if "private" in system else {}), **model),
+    return by_line({
+        f"{panel}{name}": run(
+            system, players, horizon, **(noise if "private" in system else {}), **model
         )
         for name, system in _SYSTEMS.items()
-    ]
+    })  # fmt: skip
 
 
 def _one_player(epsilon: float, with_one: bool) -> Callable[[bool], list[Point]]:
@@ -110,9 +118,9 @@ class BeginsLater:
             float(np.median([begins(s) for s in measured.runs[line, 0.0]]))
             for line in (self.late, self.early)
         )
-        return Finding(
-            answer="borne out" if late > self.factor * early else "not borne out",
-            said=f"regret below .9 of random from slot {late:,.0f} on, at ε = 1 from {early:,.0f}",
+        return verdict(
+            late > self.factor * early,
+            f"regret below .9 of random from slot {late:,.0f} on, at ε = 1 from {early:,.0f}",
         )
 
 

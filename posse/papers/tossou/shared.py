@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from posse.papers.experiment import Computation, Point, claim, computed, ours
+from posse.papers.experiment import Computation, always, claim, computed, ours
 from posse.papers.limits import AtMost
 from protocol.machine import FloatArray
 from protocol.players import privacy_factor, privacy_weight, target_rank
@@ -78,16 +78,14 @@ def _below(x: FloatArray) -> FloatArray:
     return found
 
 
-def _points(quick: bool) -> list[Point]:
-    lines = {_ALL: _OFFSETS, **{_ONE[offset - 1]: (offset,) for offset in _OFFSETS}}
-    return [Point(line=line, run=Computation(log_ratio, of)) for line, of in lines.items()]
-
-
 EXPERIMENTS = (
     computed(
         "tossou-shared", "Corollary 3", "What all choices tell of a sample that all players saw",
         y_label="log of the ratio of probabilities",
-        points=_points,
+        points=always({
+            _ALL: Computation(log_ratio, _OFFSETS),
+            **{_ONE[offset - 1]: Computation(log_ratio, (offset,)) for offset in _OFFSETS},
+        }),
         shape="bars",
         limit=EPSILON,
         repeat=(5, 20),

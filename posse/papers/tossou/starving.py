@@ -7,15 +7,17 @@ from typing import Any
 import numpy as np
 
 from posse.measure.confidence import wilson
+from posse.papers.checks import within
 from posse.papers.experiment import (
-    Answer,
     Computation,
     Experiment,
     Finding,
     Measured,
     Point,
+    always,
     claim,
     ours,
+    verdict,
 )
 from posse.papers.sample import Sample, value
 from posse.papers.tossou.setting import BEST, MEANS, run
@@ -42,29 +44,17 @@ def printed_sum(variant: Any, generator: Any, t: float, epsilon: float) -> dict[
     return {"value": sum(float(plays(gap, np.array([t]))[0]) for gap in gaps)}
 
 
-def _starving_points(quick: bool) -> list[Point]:
-    return [
-        Point(line=line, x=t, run=Computation(of, t, 1.0))
-        for line, of in (("Lemma 4, all arms", printed_sum), ("at least, by starving", starving))
-        for t in _HORIZONS
-    ]
+_LEMMA, _STARVING = "Lemma 4, all arms", "at least, by starving"
 
 
-@dataclass(frozen=True)
-class OutgrowsLemma:
+def outgrows_lemma(measured: Measured) -> Finding:
     """Lemma 4's sum stays above what starving alone costs, at every horizon tried."""
-
-    def __call__(self, measured: Measured) -> Finding:
-        over = [
-            t
-            for t in _HORIZONS
-            if measured.values("at least, by starving", t)[0]
-            > measured.values("Lemma 4, all arms", t)[0]
-        ]
-        return Finding(
-            answer="not borne out" if over else "borne out",
-            said=f"starving costs more from T = {over[0]:g} on" if over else "at all horizons",
-        )
+    over = [
+        t for t in _HORIZONS if measured.values(_STARVING, t)[0] > measured.values(_LEMMA, t)[0]
+    ]
+    return verdict(
+        not over, f"starving costs more from T = {over[0]:g} on" if over else "at all horizons"
+    )
 
 
 def _starved_points(quick: bool) -> list[Point]:
@@ -92,11 +82,8 @@ class Fed:
         samples = measured.runs["best arm", self.epsilon]
         starved = sum(best_pulls(sample) <= 1 for sample in samples)
         low, high = wilson(starved, len(samples))
-        answer: Answer = "borne out" if high <= 0.05 else "undecided"
-        if low > 0.05:
-            answer = "not borne out"
         return Finding(
-            answer=answer,
+            answer=within(low, high, most=0.05),
             said=f"in {starved} of {len(samples)} runs it was pulled once "
             f"({low:.1%} to {high:.1%})",
         )
@@ -107,7 +94,8 @@ EXPERIMENTS = (
         "tossou-lemma-4", "Lemma 4", "What starving alone costs in the long run",
         x_label="horizon T",
         y_label="plays of suboptimal arms",
-        points=_starving_points,
+        points=always({line: {t: Computation(of, t, 1.0) for t in _HORIZONS}
+                       for line, of in ((_LEMMA, printed_sum), (_STARVING, starving))}),
         repeat=(1, 1),
         metric=value,
         log="xy",
@@ -116,7 +104,7 @@ EXPERIMENTS = (
         "noise is not. tossou-starved has the runs.",
         statements=(
             claim("the expected plays are at most those of Lemma 4, for all t", "Lemma 4",
-                  OutgrowsLemma(), "printed"),
+                  outgrows_lemma, "printed"),
         ),
     ),
     Experiment(

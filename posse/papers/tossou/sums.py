@@ -8,7 +8,7 @@ import numpy as np
 from agent.hybrid import HybridSums
 from agent.noise import SeededNoise
 from posse.papers.audit import ASSUMED, Spends, audit, audits, points, seed
-from posse.papers.experiment import Computation, Point, claim, computed, ours
+from posse.papers.experiment import Computation, always, claim, computed, ours
 from posse.papers.limits import AtMost, Rate
 
 _DELTA, _PLACES, _STREAMS, _TREES = 0.05, (7, 20, 100, 500, 1500), 2000, (4, 64, 1024)
@@ -36,14 +36,6 @@ def nodes(variant: Any, generator: Any, size: int) -> dict[str, Any]:
     for tau in range(1, size):
         entered[tau - (tau & -tau) + 1 : tau + 1] += 1
     return {"value": float(entered.max() + 1)}
-
-
-def _coverage(quick: bool) -> list[Point]:
-    return [
-        Point(line=f"constant {c:g}", x=n, run=Computation(missed, c, n))
-        for c in (1.0, 3.0)
-        for n in _PLACES
-    ]
 
 
 def hybrid(
@@ -87,7 +79,8 @@ EXPERIMENTS = (
         "How often the bound on a noisy sum fails",
         x_label="rewards n",
         y_label="share of sums beyond the bound",
-        points=_coverage,
+        points=always({f"constant {c:g}": {n: Computation(missed, c, n) for n in _PLACES}
+                       for c in (1.0, 3.0)}),
         limit=_DELTA,
         repeat=(5, 20),
         log="xy",
@@ -103,9 +96,7 @@ EXPERIMENTS = (
         "tossou-parts", "", "Noisy parts that one reward is in (Chan, Shi and Song 2011)",
         x_label="horizon of the tree T0",
         y_label="parts",
-        points=lambda quick: [
-            Point(line="parts of an item", x=t, run=Computation(nodes, t)) for t in _TREES
-        ],
+        points=always({"parts of an item": {t: Computation(nodes, t) for t in _TREES}}),
         repeat=(1, 1),
         log="x",
         assumed="Counted by the definition of the binary mechanism.",

@@ -10,7 +10,17 @@ from agent.hybrid import HybridSums
 from agent.noise import SeededNoise
 from agent.players import TdfsPlayer, UcbPrivateBound
 from posse.papers.audit import seed
-from posse.papers.experiment import Computation, Experiment, Finding, Measured, Point, claim, ours
+from posse.papers.experiment import (
+    Computation,
+    Experiment,
+    Finding,
+    Measured,
+    always,
+    by_line,
+    claim,
+    ours,
+    verdict,
+)
 from posse.papers.limits import AtMost, UnderTheory
 from posse.papers.sample import Sample, value
 from posse.papers.tossou.setting import BEST, MEANS, run
@@ -19,9 +29,6 @@ from protocol.machine import COORDINATOR, Received, Send, Started
 from protocol.players import Choice, Outcome, privacy_factor
 
 _HORIZONS = (1e5, 1e6, 1e7, 1e8, 1e9, 1e10)
-_EPSILONS = (1.0, 0.1)
-
-
 _BOUND, _PRIVATE = "Bound (Lemma 4)", "Private (Lemma 7)"
 
 
@@ -41,17 +48,6 @@ def over_trivial(
     return {"value": float(regret[0]) / trivial}
 
 
-def _bounds(quick: bool) -> list[Point]:
-    return [
-        Point(line=f"M = {players}, ε = {epsilon:g}: {name}", x=t,
-              run=Computation(over_trivial, name, t, epsilon, players))
-        for players in (1, 3)
-        for epsilon in _EPSILONS
-        for name in (_BOUND, _PRIVATE)
-        for t in _HORIZONS
-    ]  # fmt: skip
-
-
 @dataclass(frozen=True)
 class SaysSomething:
     """Theorem 6 is below the trivial bound by this horizon (M = 1, ε = 1)."""
@@ -63,9 +59,9 @@ class SaysSomething:
         line = f"M = 1, ε = 1: {self.name}"
         at = {t: measured.values(line, t)[0] for t in measured.places(line)}
         first = next((t for t, ratio in at.items() if ratio < 1), None)
-        return Finding(
-            answer="borne out" if at[self.horizon] < 1 else "not borne out",
-            said=f"at T = {self.horizon:g} it is {at[self.horizon]:,.3g} of T μ*; below it "
+        return verdict(
+            at[self.horizon] < 1,
+            f"at T = {self.horizon:g} it is {at[self.horizon]:,.3g} of T μ*; below it "
             + (f"only from T = {first:g} of the horizons tried" if first else "nowhere tried"),
         )
 
@@ -77,10 +73,6 @@ _MEASURED = {_BOUND: "tdfs-private-bound", _PRIVATE: "tdfs-private"}
 def most_plays_allowed(line: str, x: float) -> float:
     """τ^D as printed of the arms of mean .1, at T = 20,000 and ε = 1."""
     return float(_plays(line, 1.0, 1, "printed")(0.45, np.array([2e4]))[0])
-
-
-def _played(quick: bool) -> list[Point]:
-    return [Point(line=name, run=_RUN(system)) for name, system in _MEASURED.items()]
 
 
 def most_plays(sample: Sample) -> float:
@@ -133,7 +125,12 @@ EXPERIMENTS = (
         "tossou-bound", "Theorem 6", "Theorem 6 against what nobody can exceed",
         x_label="horizon T",
         y_label="bound over T Σ μ",
-        points=_bounds,
+        points=always({
+            f"M = {players}, ε = {epsilon:g}: {name}": {
+                t: Computation(over_trivial, name, t, epsilon, players) for t in _HORIZONS
+            }
+            for players in (1, 3) for epsilon in (1.0, 0.1) for name in (_BOUND, _PRIVATE)
+        }),
         limit=1.0,
         repeat=(1, 1),
         metric=value,
@@ -153,7 +150,7 @@ EXPERIMENTS = (
         "tossou-plays", "Lemmas 4 and 7, Theorem 6",
         "Plays of a suboptimal arm against their bounds",
         y_label="plays of the most played suboptimal arm",
-        points=_played,
+        points=always({name: _RUN(system) for name, system in _MEASURED.items()}),
         shape="bars",
         repeat=(6, 50),
         metric=most_plays,
@@ -175,9 +172,9 @@ EXPERIMENTS = (
     Experiment(
         "tossou-lemma-5", "Lemma 5", "Slots in which the second best arm is missed",
         y_label="left side less right side",
-        points=lambda quick: [
-            Point(line="two players", run=Computation(wrong_targets, 2000 if quick else 10_000))
-        ],
+        points=lambda quick: by_line({
+            "two players": Computation(wrong_targets, 2000 if quick else 10_000)
+        }),
         repeat=(30, 200),
         shape="bars",
         metric=value,
