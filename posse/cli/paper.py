@@ -110,9 +110,14 @@ def _run(options: argparse.Namespace) -> int:
             )
             raise
         folder = out / experiment.name / ("quick" if quick else "full")
-        page.outcome_page(outcome).write(folder / "report.html")
         told = outcome.told()
-        whole.write(folder / _OUTCOME, json.dumps(msgspec.to_builtins(told), indent=1))
+        try:
+            page.outcome_page(outcome).write(folder / "report.html")
+            whole.write(folder / _OUTCOME, json.dumps(msgspec.to_builtins(told), indent=1))
+        except OSError as error:
+            failed.append(experiment.name)
+            said = f"{folder} cannot be written ({error.strerror or error}); it found:"
+            print(f"posse: {said}", file=sys.stderr)
         _tell(told, folder)
     if document is not None:
         known = papers.experiments()

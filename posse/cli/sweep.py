@@ -82,7 +82,7 @@ def run(options: argparse.Namespace) -> int:
         sweep.open()
         found = _carry_out(sweep, options, progress)
     options.written = folder
-    if options.json:
+    if not (written := _write(sweep, found)) or options.json:
         import msgspec
 
         print(json.dumps(msgspec.to_builtins(found)))
@@ -97,13 +97,27 @@ def run(options: argparse.Namespace) -> int:
             f"{folder} tries them again",
             file=sys.stderr,
         )
-    return FAILED if failed else 0
+    return FAILED if failed else int(not written)
+
+
+def _write(sweep: SweepDirectory, found: list[PointResult]) -> bool:
+    """Write the table; False, and said, if it cannot be written."""
+    try:
+        sweep.write(found)
+    except OSError as error:
+        print(
+            f"posse: the table cannot be written to {sweep.folder} ({error.strerror or error}); it "
+            "is printed instead",
+            file=sys.stderr,
+        )
+        return False
+    return True
 
 
 def _carry_out(
     sweep: SweepDirectory, options: argparse.Namespace, progress: Progress
 ) -> list[PointResult]:
-    """What came of each point; each is written as soon as its last run ends, all at the end."""
+    """What came of each point, which is written as soon as its last run ends."""
     from posse.durable import batch
 
     pieces = sweep.pieces()
@@ -119,16 +133,14 @@ def _carry_out(
         for place in range(len(sweep.points)):
             if place not in found and (begun := sweep.points[place].give_up("interrupted")):
                 found[place] = begun
-        sweep.write([found[place] for place in sorted(found)])
+        _write(sweep, [found[place] for place in sorted(found)])
         print(
             f"what was done is kept in {sweep.folder}; the same command with --out {sweep.folder} "
             "goes on from it",
             file=sys.stderr,
         )
         raise
-    results = [found[place] for place in sorted(found)]
-    sweep.write(results)
-    return results
+    return [found[place] for place in sorted(found)]
 
 
 def _work(sweep: SweepDirectory, options: argparse.Namespace, tasks: list[Task]) -> api.Made:

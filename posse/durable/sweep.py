@@ -57,10 +57,13 @@ class SweepPoint:
 
     def _close(self) -> PointResult:
         runs = [self._found[number] for number in sorted(self._found)]
-        if self._failure is None:
-            self.directory.complete(self.plan.result(runs))
-        else:
-            self.directory.fail(self._failure, runs)
+        try:
+            if self._failure is None:
+                self.directory.complete(self.plan.result(runs))
+            else:
+                self.directory.fail(self._failure, runs)
+        except OSError as error:
+            self._failure = f"its result cannot be written ({error.strerror or error})"
         self._found = {}
         return point(self.at, self.directory.path.name, runs, self._failure)
 

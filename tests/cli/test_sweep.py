@@ -11,6 +11,7 @@ import pytest
 
 from posse.cli import sweep
 from posse.cli.main import main
+from posse.durable import whole
 from posse.errors import SpecError
 from posse.report.read import read
 from tests.support import halting
@@ -126,6 +127,27 @@ def test_one_failing_point_does_not_end_a_sweep(
     rows = json.loads(capsys.readouterr().out)
     assert [row["runs"] for row in rows] == [2, 2, 2]
     assert not (folder / "out/agents.count=7/failure.json").exists()
+
+
+def test_a_full_disk_loses_no_number(
+    run_file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = whole.opened
+
+    def full(path: Path):
+        if path.name in ("spec.toml", ".room"):
+            return opened(path)
+        raise OSError(28, "No space left on device")
+
+    command = ["sweep", "ride.toml", "--over", "seed=1,2", "--jobs", "1", "--out", "out"]
+    with monkeypatch.context() as patch:
+        patch.setattr(whole, "opened", full)
+        assert main(command) == 3
+    said = capsys.readouterr()
+    assert [row["best_arms"] for row in json.loads(said.out)] == [[0, 0], [0, 0]]
+    assert "posse: the table cannot be written to out (No space left on device)" in said.err
+    assert "posse: seed=1: its result cannot be written (No space left on device)" in said.err
+    assert main(command) == 0
 
 
 def test_as_processes_a_sweep_is_the_same(sweep_file: Path, tmp_path: Path, capsys) -> None:

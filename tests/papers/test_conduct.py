@@ -14,6 +14,7 @@ import pytest
 
 from posse import papers
 from posse.cli import main as cli
+from posse.durable import whole
 from posse.papers import conduct, page, repetitions
 from posse.papers.checks import Falling, Trend
 from posse.papers.experiment import (
@@ -163,6 +164,22 @@ def test_an_experiment_from_the_command_line(tmp_path, capsys, monkeypatch):
     assert (tmp_path / "small/quick/report.html").is_file()
     assert "engines agree" in capsys.readouterr().out
     assert "more agents, more rounds" in document.read_text()
+
+
+def test_what_cannot_be_written_is_said_and_told(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(papers, "experiments", lambda: {"small": small()})
+    opened = whole.opened
+
+    def full(path):
+        if path.name == ".room":
+            return opened(path)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(whole, "opened", full)
+    assert cli.main(["paper", "--all", "--quick", "--out", str(tmp_path), "--jobs", "1"]) == 3
+    said = capsys.readouterr()
+    assert "small/quick cannot be written (No space left on device); it found:" in said.err
+    assert "more agents, more rounds" in said.out
 
 
 def test_repetitions_are_kept_and_not_run_again(tmp_path, monkeypatch):
