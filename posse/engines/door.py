@@ -87,6 +87,11 @@ class Connection:
     base: int | None = None
     closed: bool = False
 
+    def close(self) -> None:
+        """Give our copy back."""
+        if self.socket is not None:
+            self.socket.close()
+
     def counts(self) -> tuple[int, int]:
         """Bytes sent (and acknowledged) and received."""
         if self.socket is None:
@@ -98,6 +103,10 @@ class Connection:
         except (OSError, struct.error, AttributeError):
             return 0, 0
         return sent, received
+
+
+Closing = tuple[int, Connection, str, str]
+"""A connection that must go: descriptor, what is known of it, reason, and a sentence."""
 
 
 class Door:
@@ -151,7 +160,11 @@ class Door:
                         self._accepted(event["value"])
                     case zmq.EVENT_DISCONNECTED:
                         self._disconnected(event["value"])
-                self.happened.append(event)
+                self._tell(event)
+
+    def _tell(self, event: Mapping[str, Any]) -> None:
+        """For who else must know what happened."""
+        self.happened.append(event)
 
     def events(self) -> Iterator[Mapping[str, Any]]:
         """What happened since this was last asked, oldest first."""
@@ -160,20 +173,23 @@ class Door:
             yield self.happened.popleft()
 
     def _accepted(self, fd: int) -> None:
+        self._connections[fd] = self._copy(fd)
+
+    def _copy(self, fd: int) -> Connection:
         connection = Connection(None, "", self._clock())
         with contextlib.suppress(OSError):
             connection.socket = socket.socket(fileno=os.dup(fd))
             peer = connection.socket.getpeername()
             connection.host = str(peer[0]) if isinstance(peer, tuple) else ""
-        self._connections[fd] = connection
+        return connection
 
     def _disconnected(self, fd: int) -> None:
         """ZeroMQ closed this connection. It is only closed for the peer when our copy is, too."""
         connection = self._connections.pop(fd, None)
-        if connection is not None and connection.socket is not None:
+        if connection is not None:
             sent, received = connection.counts()
             self._gone = (self._gone[0] + sent, self._gone[1] + received)
-            connection.socket.close()
+            connection.close()
 
     # --- who must go -----------------------------------------------------------------------------
 
@@ -182,17 +198,14 @@ class Door:
         with self._lock:
             members = self._members()
             most = FAST_AHEAD if _resident() > self._calm + FAST else AHEAD
-            for fd, reason, said in self._too_much(members, most, now):
-                connection = self._connections[fd]
+            for fd, connection, reason, said in list(self._too_much(members, most, now)):
                 _shut(fd, connection)
                 self.refused.append((reason, f"closed a connection from {connection.host}: {said}"))
             self._look_at = now + _PER_CONNECTION * len(self._connections)
             self._calm = _resident()
 
-    def _too_much(
-        self, members: Mapping[int, int], most: int, now: float
-    ) -> Iterator[tuple[int, str, str]]:
-        """Descriptor, reason and sentence of each that must go."""
+    def _too_much(self, members: Mapping[int, int], most: int, now: float) -> Iterator[Closing]:
+        """Those that must go."""
         strangers: list[tuple[int, Connection]] = []
         for fd, connection in self._connections.items():
             if connection.closed:
@@ -202,9 +215,9 @@ class Door:
             if taken is None:
                 connection.base = None
                 if received > STRANGERS_BYTES:
-                    yield fd, "too-much", f"{received >> 20} MiB came before it joined"
+                    yield fd, connection, "too-much", f"{received >> 20} MiB came before it joined"
                 elif now > connection.since + JOIN_WITHIN:
-                    yield fd, "idle", f"it did not join in {JOIN_WITHIN:g} s"
+                    yield fd, connection, "idle", f"it did not join in {JOIN_WITHIN:g} s"
                 else:
                     strangers.append((fd, connection))
             else:
@@ -212,10 +225,11 @@ class Door:
                     connection.base = received - taken
                 ahead = received - connection.base - taken
                 if ahead > most + PER_SECOND * (now - connection.since):
-                    yield fd, "too-much", f"{ahead >> 20} MiB came that make no message"
+                    said = f"{ahead >> 20} MiB came that make no message"
+                    yield fd, connection, "too-much", said
         yield from self._too_many(strangers)
 
-    def _too_many(self, strangers: list[tuple[int, Connection]]) -> Iterator[tuple[int, str, str]]:
+    def _too_many(self, strangers: list[tuple[int, Connection]]) -> Iterator[Closing]:
         """The oldest of those who have not joined, where they are too many."""
         strangers.sort(key=lambda item: item[1].since)
         hosts = Counter(connection.host for _, connection in strangers)
@@ -225,7 +239,7 @@ class Door:
             if crowded or left > self._agents + SPARE:
                 hosts[connection.host] -= 1
                 left -= 1
-                yield fd, "too-many", "too many that have not joined"
+                yield fd, connection, "too-many", "too many that have not joined"
 
     # --- what is counted -------------------------------------------------------------------------
 
@@ -251,8 +265,7 @@ class Door:
         with self._lock:
             self._over.set()
             for connection in self._connections.values():
-                if connection.socket is not None:
-                    connection.socket.close()
+                connection.close()
             self._connections.clear()
 
 

@@ -7,6 +7,8 @@ from typing import Any
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
+from posse.engines.door import AROUND, AROUND_WITH_KEYS, WATCHED
+from posse.engines.inbox_door import InboxDoor
 from posse.engines.selector import Selector
 from posse.engines.sockets import HANDSHAKE_FAILURES, HANDSHAKE_MS, heartbeat, reconnect, why_failed
 from posse.hosts.agent_setup import AgentSetup
@@ -14,7 +16,12 @@ from posse.log import LOG
 from posse.security.keys import Pair
 from posse.security.zap import Authenticator, Verdict, connect_with, serve_with
 
-_WATCHED = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | HANDSHAKE_FAILURES
+_WATCHED = (
+    zmq.EVENT_CONNECTED
+    | zmq.EVENT_HANDSHAKE_SUCCEEDED
+    | zmq.EVENT_DISCONNECTED
+    | HANDSHAKE_FAILURES
+)
 
 _FAILED_IN_A_ROW = 3
 """Handshakes of a link that fail before that is said: a neighbour is told of us at about the time
@@ -42,6 +49,9 @@ class Guard:
 
     def inbox(self, socket: zmq.Socket[bytes]) -> None:
         """Prepare an inbox, before it is bound."""
+
+    def took(self, size: int) -> None:
+        """So many bytes were taken from the inbox."""
 
     def link(self, socket: zmq.Socket[bytes], rank: int) -> None:
         """Prepare a socket for the connection that is made next, to this neighbour."""
@@ -71,9 +81,13 @@ class RemoteGuard(Guard):
         self._strangers: set[str] = set()
         self._failures: Counter[str] = Counter()
         self._monitors: set[zmq.Socket[bytes]] = set()
+        self._inbox: zmq.Socket[bytes] | None = None
+        self._door: InboxDoor | None = None
 
     def know(self, setup: AgentSetup) -> None:
         """See `Guard`."""
+        if self._door is not None:
+            self._door.know(len(setup.inboxes))
         self._keys = setup.keys
         self._ranks = {address: rank for rank, address in setup.inboxes.items()}
         if self.neighbours is not None:
@@ -81,9 +95,24 @@ class RemoteGuard(Guard):
 
     def inbox(self, socket: zmq.Socket[bytes]) -> None:
         """See `Guard`."""
+        self._close_door()
+        socket.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
+        socket.setsockopt(zmq.RCVHWM, 0)  # see `posse.engines.door`
+        self._inbox = socket.get_monitor_socket(WATCHED)
+        self._door = InboxDoor(self._inbox)
         if self._own is not None:
             Authenticator(self._context, self._decide, self._refused)
             serve_with(socket, self._own.secret)
+
+    def took(self, size: int) -> None:
+        """See `Guard`."""
+        if self._door is not None:
+            self._door.taken += size + (AROUND if self._own is None else AROUND_WITH_KEYS)
+
+    def _close_door(self) -> None:
+        if self._door is not None and self._inbox is not None:
+            self._door.close()
+            self._inbox.close(0)
 
     def _decide(self, key: str) -> Verdict:
         return Verdict.YES if key in (self.neighbours or {}) else Verdict.NOT_YET
@@ -107,6 +136,7 @@ class RemoteGuard(Guard):
         socket.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
         reconnect(socket)
         heartbeat(socket)
+        socket.setsockopt(zmq.RCVHWM, 0)  # see `posse.engines.door`
         monitor = socket.get_monitor_socket(_WATCHED)
         if monitor not in self._monitors:
             self._monitors.add(monitor)
@@ -117,6 +147,12 @@ class RemoteGuard(Guard):
             event = recv_monitor_message(monitor)
             address = event["endpoint"].decode()
             rank = self._ranks.get(address)
+            if event["event"] == zmq.EVENT_CONNECTED:
+                if self._door is not None:
+                    self._door.connected(event["value"])
+                continue
+            if event["event"] == zmq.EVENT_DISCONNECTED and self._door is not None:
+                self._door.disconnected(event["value"])
             if event["event"] & HANDSHAKE_FAILURES:
                 self._not_let_in(event, address, rank)
             elif rank is not None:
@@ -137,5 +173,6 @@ class RemoteGuard(Guard):
 
     def close(self) -> None:
         """See `Guard`."""
+        self._close_door()
         for monitor in self._monitors:
             monitor.close(0)

@@ -110,16 +110,18 @@ class Mesh:
     def _receive(self, flags: int) -> tuple[int | None, bytes]:
         """The next frame of a neighbour that is due; `zmq.Again` if there is none."""
         neighbours, ties = self._guard.neighbours, self._links.ties
-        sender = None
+        sender, took = None, self._guard.took
         while True:
             if neighbours is None:
                 data = self.inbox.recv(flags)
+                took(len(data))
                 tie = ties.get(data[SIGNED])
                 if tie is None:
                     data = alone(data)
                     tie = ties.get(data[SIGNED])
             else:
                 part = self.inbox.recv(flags, copy=False)
+                took(len(part))
                 sender = neighbours.get(key_of(part))
                 if sender is None:
                     continue

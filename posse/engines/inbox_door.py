@@ -1,0 +1,77 @@
+"""The door of an agent among its neighbours: at its inbox, and on its own connections to theirs.
+
+Whoever is let in may send to an inbox. What was taken is known of all together and not of each
+connection, so that is held against what came over all. Of the connections that this agent made
+to its neighbours' inboxes little comes back: who listens there, and signs of life.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import zmq
+
+from posse.engines.door import JOIN_WITHIN, PER_SECOND, Closing, Connection, Door
+
+_GREETING = 4 << 10
+"""Bytes of a handshake, at most: of who got no further nothing was to be taken."""
+
+BACK, BACK_PER_SECOND = 64 << 10, 256
+"""Bytes that may come back over an own connection, at once and per second of its life: a topic has
+20, a sign of life 10 at most once a second."""
+
+
+class InboxDoor(Door):
+    """See the module's text. `taken`: bytes taken from the inbox, with what is around frames."""
+
+    def __init__(self, monitor: zmq.Socket[bytes], *, guarded: bool = True) -> None:
+        self.taken = 0
+        self._left = 0
+        self._own: dict[int, Connection] = {}
+        self._came: dict[int, int] = {}
+        super().__init__(monitor, 0, dict, guarded=guarded)
+
+    def know(self, neighbours: int) -> None:
+        """How many may connect."""
+        self._agents = neighbours
+
+    def connected(self, fd: int) -> None:
+        """This agent connected to a neighbour's inbox."""
+        with self._lock:
+            self._own[fd] = self._copy(fd)
+
+    def disconnected(self, fd: int) -> None:
+        """That connection is gone."""
+        with self._lock:
+            if (connection := self._own.pop(fd, None)) is not None:
+                connection.close()
+
+    def _tell(self, event: Mapping[str, Any]) -> None:
+        """Nobody else listens to this monitor."""
+
+    def _disconnected(self, fd: int) -> None:
+        if (connection := self._connections.get(fd)) is not None:
+            received = connection.counts()[1]
+            self._left += received if received > _GREETING else 0
+        super()._disconnected(fd)
+
+    def _too_much(self, members: Mapping[int, int], most: int, now: float) -> Iterator[Closing]:
+        live = {fd: one for fd, one in self._connections.items() if not one.closed}
+        young = [(fd, one) for fd, one in live.items() if now < one.since + JOIN_WITHIN]
+        yield from self._too_many(young)
+        came = {fd: one.counts()[1] for fd, one in live.items()}
+        life = PER_SECOND * sum(now - one.since for one in live.values())
+        ahead = self._left + sum(came.values()) - self.taken - life
+        if came and ahead > most * max(1, self._agents):
+            fd = max(came, key=lambda one: came[one] - self._came.get(one, 0))
+            yield fd, live[fd], "too-much", "more came than this agent takes"
+        self._came = came
+        for fd, own in self._own.items():
+            back = own.counts()[1]
+            if not own.closed and back > BACK + BACK_PER_SECOND * (now - own.since):
+                yield fd, own, "too-much", f"{back >> 10} KiB came back, where nothing has to"
+
+    def close(self) -> None:
+        """See `Door`."""
+        super().close()
+        for connection in self._own.values():
+            connection.close()
