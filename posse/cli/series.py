@@ -13,7 +13,7 @@ from posse.cli import summary as closing
 from posse.cli.progress import screen
 from posse.durable import batch, lock, whole
 from posse.durable.directory import RunDirectory, fresh
-from posse.errors import PosseError
+from posse.errors import PosseError, RunFailed
 from posse.plan import Plan
 from posse.progress import RunProgress
 from posse.results.record import RunRecord
@@ -95,4 +95,16 @@ def _close(directory: RunDirectory, result: Result, options: argparse.Namespace,
         print(flush=True)
     else:
         closing.show(result, directory.path, volume.closing(options), kept)
-    return 1 if failed else 0
+    if failed:
+        return 1
+    without = [run for run in result.runs if not run.answered]
+    for run in without:
+        print(f"posse: run {run.run} ended without an answer: {_why(run)}", file=sys.stderr)
+    return RunFailed.exit_code if without else 0
+
+
+def _why(run: RunRecord) -> str:
+    if run.status == "exhausted":
+        return "rewards were used up before"
+    gone = ", ".join(f"agent {rank} ({why})" for rank, why in sorted(run.dismissed.items()))
+    return f"it could not go on without {gone}" if gone else "too few were left"

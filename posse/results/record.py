@@ -138,6 +138,16 @@ class RunRecord(msgspec.Struct, kw_only=True):
         messages = self.communication.data.messages
         return f"RunRecord({', '.join(said)}, data_messages={messages}, …)"
 
+    @property
+    def answered(self) -> bool:
+        """Whether it ended with what was sought; without consensus or at its horizon it did, too.
+
+        It did not where too few were left, or the rewards were used up before anything was found.
+        """
+        if self.status not in ("missing", "exhausted"):
+            return True
+        return self.best_arm is not None or any(arm is not None for arm in self.answers)
+
     def answers_said(self) -> str:
         """Which arm was answered by how many agents, the commonest first."""
         answers = Counter(arm for arm in self.answers if arm is not None)

@@ -71,3 +71,22 @@ def test_arms_that_raise_are_named_and_the_directory_says_so(
         assert "arm 0, call 1: burning:arms.pull(0," in err
         assert "raised OSError: disk on fire" in err
         assert "disk on fire" in json.loads(Path(engine, "failure.json").read_text())["error"]
+
+
+def test_a_run_that_ends_without_an_answer_is_kept_and_its_exit_code_is_3(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "arms.csv").write_text("arm,reward\n" + "0,1\n1,0\n" * 30)
+    run = tmp_path / "short.toml"
+    run.write_text(
+        """system = "random-player"
+        agents.count = 2
+        arms = { kind = "csv", path = "arms.csv", count = 2 }
+        parameters.horizon = 1000
+        engine.kind = "memory"
+        """
+    )
+    assert main(["run", str(run), "--out", str(tmp_path / "out")]) == 3
+    said = capsys.readouterr().err
+    assert said.endswith("posse: run 0 ended without an answer: rewards were used up before\n")
+    assert (tmp_path / "out" / "result.json").exists()

@@ -96,3 +96,22 @@ def test_what_is_no_record_is_refused(broken: dict[str, object]) -> None:
 )
 def test_the_commonest_answer(answers: list[int | None], wanted: int | None) -> None:
     assert RunRecord(run=0, seed=0, answers=answers).commonest_answer() == wanted
+
+
+@pytest.mark.parametrize(
+    ("status", "arm", "answers", "answered"),
+    [
+        ("identified", 0, [], True),
+        ("no_consensus", None, [None], True),
+        ("horizon", None, [None, None], True),
+        ("missing", None, [None, None], False),
+        ("exhausted", None, [], False),
+        ("exhausted", None, [None, 2], True),
+        ("exhausted", 1, [], True),
+    ],
+)
+def test_a_run_that_could_not_go_on_is_answered_only_if_something_was_found(
+    status: str, arm: int | None, answers: list[int | None], answered: bool
+) -> None:
+    record = RunRecord(run=0, seed=1, status=status, best_arm=arm, answers=answers)
+    assert record.answered == answered
