@@ -154,7 +154,8 @@ def bound(test: str) -> float:
 
 
 def assert_peak(grown: float, test: str) -> None:
-    assert bound(test) / 10 <= grown <= bound(test), f"{grown:.1f} MiB"
+    # how much is under way when the door looks is the machine's business: no least amount
+    assert grown <= bound(test), f"{grown:.1f} MiB"
 
 
 def poured(here: Site, *, joins: bool, parts: int = 300) -> float:
