@@ -40,7 +40,7 @@ ELSEWHERE = [
     (
         "what experiments are made of: every experiment is run",
         "tests/papers/test_conduct.py",
-        "posse/papers: experiment noise outcome page repetitions sample small",
+        "posse/papers: experiment noise outcome page points repetitions sample small statements",
     ),
     (
         "parts of a page, which is read as a whole",

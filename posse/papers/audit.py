@@ -18,17 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from agent.noise import SeededNoise
 from posse.measure.numbers import number
-from posse.papers.experiment import (
-    Computation,
-    Experiment,
-    Finding,
-    Measured,
-    Point,
-    by_line,
-    verdict,
-)
+from posse.papers.experiment import Experiment
+from posse.papers.points import Computation, Point, by_line
 from posse.papers.sample import value
+from posse.papers.statements import Finding, Measured, verdict
 
 ERROR = 0.001
 """The probability that an audit finds more than is spent."""
@@ -140,3 +135,8 @@ def numpy_adds(value: float, released: float, scale: float) -> bool:
 def seed(generator: np.random.Generator) -> np.random.Generator:
     """A generator of its own, so that a mechanism's draws do not depend on who else draws."""
     return np.random.default_rng(generator.integers(2**63))
+
+
+def own_noise(generator: np.random.Generator) -> SeededNoise:
+    """The noise of the real machines, with a generator of its own."""
+    return SeededNoise(seed(generator))

@@ -14,8 +14,8 @@ from math import hypot, inf, log
 
 from posse.measure.confidence import mean_ci
 from posse.measure.numbers import number
-from posse.papers.experiment import Answer, Finding, Measured
 from posse.papers.sample import Metric
+from posse.papers.statements import Answer, Finding, Measured
 
 Where = Callable[[float], bool]
 

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from posse import api
-from posse.papers.experiment import SEED, Experiment, Finding, Measured
+from posse.papers.experiment import Experiment
 from posse.papers.outcome import Judged, PointMean, Told
+from posse.papers.points import SEED
 from posse.papers.repetitions import Repetition, run, store
 from posse.papers.small import SMALL
+from posse.papers.statements import Finding, Measured
 from posse.plan import prepare
 from posse.progress import Nowhere, Progress, Screen
 from posse.results.measures import DATA_BYTES, DATA_MESSAGES, PULLS, REGRET, ROUNDS, SLOTS
@@ -51,21 +53,15 @@ class Outcome:
     def told(self) -> Told:
         """What outcome.json holds."""
         experiment = self.experiment
+        copied = ("name", "paper", "figure", "title", "x_label", "y_label", "shape", "assumed")
         return Told(
-            name=experiment.name,
-            paper=experiment.paper,
-            figure=experiment.figure,
-            title=experiment.title,
-            x_label=experiment.x_label,
-            y_label=experiment.y_label,
-            shape=experiment.shape,
+            **{field: getattr(experiment, field) for field in copied},
             form="quick" if self.quick else "full",
             repeat=experiment.repeat[0 if self.quick else 1],
             engine=self.engine,
             engines_agree=self.agrees if self.agreement else None,
             seconds=round(self.seconds, 1),
             processor_seconds=round(self.processor_seconds, 1),
-            assumed=experiment.assumed,
             statements=[
                 Judged(
                     text=statement.text,

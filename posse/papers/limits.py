@@ -21,8 +21,9 @@ from posse.papers.checks import (
     within,
     worst,
 )
-from posse.papers.experiment import SEED, Answer, Finding, Measured, verdict
+from posse.papers.points import SEED
 from posse.papers.sample import Metric
+from posse.papers.statements import Answer, Finding, Measured, verdict
 
 Limit = float | Callable[[str, float], float]
 """A number, or one for each line and place."""

@@ -4,17 +4,17 @@ from typing import Any
 
 import numpy as np
 
-from agent.noise import SeededNoise
 from posse.errors import PosseError
-from posse.papers.audit import ASSUMED, Spends, audits, counted, numpy_adds, points, seed
-from posse.papers.experiment import Experiment, Finding, Measured, ours
+from posse.papers.audit import ASSUMED, Spends, audits, counted, numpy_adds, own_noise, points
+from posse.papers.experiment import Experiment
+from posse.papers.statements import Finding, Measured, ours
 
 
 def numpy_noise(
     variant: Any, generator: np.random.Generator, trials: int, epsilon: float
 ) -> dict[str, Any]:
     """Numpy's Laplace noise on 1 and on 0. S: no draw of numpy's makes the release from 0."""
-    return _looked_at(SeededNoise(seed(generator)), trials, epsilon)
+    return _looked_at(own_noise(generator), trials, epsilon)
 
 
 def field_noise(

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from posse.papers.experiment import Finding
+from posse.papers.statements import Finding
 
 DEPENDS = "depends on the form"
 

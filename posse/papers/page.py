@@ -7,7 +7,9 @@ from matplotlib.axes import Axes
 
 from posse.measure.numbers import number
 from posse.papers.conduct import Outcome
-from posse.papers.experiment import SEED, Experiment, Finding, Measured, Statement, panel
+from posse.papers.experiment import Experiment, panel
+from posse.papers.points import SEED
+from posse.papers.statements import Finding, Measured, Statement
 from posse.progress import duration
 from posse.report.drawing import (
     COLOUR,

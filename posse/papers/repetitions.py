@@ -27,7 +27,7 @@ from posse.engines import memory
 from posse.engines.pool import on_all_cores
 from posse.errors import PosseError
 from posse.papers import sample
-from posse.papers.experiment import SEED, Computation
+from posse.papers.points import SEED, Computation
 from posse.papers.sample import Sample
 from posse.plan import prepare
 

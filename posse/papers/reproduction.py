@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from posse.measure.numbers import number
-from posse.papers.experiment import Finding
 from posse.papers.outcome import DEPENDS, Judged, Told
+from posse.papers.statements import Finding
 
 _HEAD = """# Reproduction
 

@@ -17,17 +17,11 @@ from posse.cli import main as cli
 from posse.durable import whole
 from posse.papers import conduct, page, repetitions
 from posse.papers.checks import Falling, Trend
-from posse.papers.experiment import (
-    Computation,
-    Experiment,
-    Finding,
-    Point,
-    Statement,
-    claim,
-    ours,
-)
+from posse.papers.experiment import Experiment
+from posse.papers.points import Computation, Point
 from posse.papers.sample import regret, value
 from posse.papers.small import SMALL
+from posse.papers.statements import Finding, Statement, claim, ours
 from posse.plan import prepare
 from tests.support.papers import measured
 

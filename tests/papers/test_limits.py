@@ -3,9 +3,9 @@
 import pytest
 
 from posse.papers import limits
-from posse.papers.experiment import Measured
 from posse.papers.li import theorems
 from posse.papers.sample import Sample, named, regret
+from posse.papers.statements import Measured
 from tests.support.papers import counted, measured
 
 

@@ -4,8 +4,8 @@ import re
 from typing import Any
 
 from posse.papers import reproduction
-from posse.papers.experiment import Answer, Finding
 from posse.papers.outcome import Judged, PointMean, Told
+from posse.papers.statements import Answer, Finding
 
 
 def found(answer: Answer, said: str = "so") -> Finding:

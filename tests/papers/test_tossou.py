@@ -9,8 +9,8 @@ from agent.hybrid import HybridSums
 from agent.noise import SeededNoise
 from agent.players import TdfsPlayer, UcbPrivateBound
 from posse.engines import memory
-from posse.papers.experiment import Measured
 from posse.papers.sample import Sample, regret
+from posse.papers.statements import Measured
 from posse.papers.tossou import counters, figures, shared, starving, sums, theory
 from posse.papers.tossou.setting import RANDOM_PACE
 from posse.plan import prepare

@@ -9,9 +9,11 @@ import numpy as np
 from agent.trimmed import TrimmedMeans
 from posse.papers.checks import Alike, Falling
 from posse.papers.dubey.setting import byzantine, run
-from posse.papers.experiment import Computation, Experiment, Point, always, by_line, claim, ours
+from posse.papers.experiment import Experiment
 from posse.papers.limits import AtMost, Rate, UnderTheory
+from posse.papers.points import Computation, Point, always, by_line
 from posse.papers.sample import regret, value
+from posse.papers.statements import claim, ours
 
 _ASSUMED = "M = 30, p = .25, T = 150, means U[.3, .7] (in full M = 200, p = .1, T = 1000)."
 _compared = partial(

@@ -5,8 +5,10 @@ from typing import Any
 
 from posse.papers.checks import Above, Alike, Falling, Ratio, Trend
 from posse.papers.dubey.setting import ARMS, ASSUMED, LIES, MIDDLE, byzantine, central, private, run
-from posse.papers.experiment import Experiment, Point, by_line, claim
+from posse.papers.experiment import Experiment
+from posse.papers.points import Point, by_line
 from posse.papers.sample import regret
+from posse.papers.statements import claim
 
 _figure = partial(Experiment, y_label="regret of all agents", metric=regret)
 _OPEN = "Cooperative, no privacy"

@@ -4,9 +4,11 @@ from math import log
 from typing import Any
 
 from posse.papers.dubey.setting import V, private
-from posse.papers.experiment import Computation, Experiment, always, claim, computed
+from posse.papers.experiment import Experiment, computed
 from posse.papers.limits import AtMost, Inside, UnderTheory
+from posse.papers.points import Computation, always
 from posse.papers.sample import regret, value
+from posse.papers.statements import claim
 from protocol.cooperative import release_counts, zeta
 
 _EPSILONS = (0.25, 0.5, 1.0)

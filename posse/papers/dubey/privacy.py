@@ -5,12 +5,13 @@ from typing import Any
 import numpy as np
 
 from agent.cooperative import PrivateMeans
-from agent.noise import SeededNoise
 from posse.measure.numbers import number
-from posse.papers.audit import ASSUMED, Spends, audit, audits, points, seed
+from posse.papers.audit import ASSUMED, Spends, audit, audits, own_noise, points, seed
 from posse.papers.dubey.setting import V
-from posse.papers.experiment import Experiment, Finding, Measured, Point, claim, ours
+from posse.papers.experiment import Experiment
+from posse.papers.points import Point
 from posse.papers.sample import Sample, value
+from posse.papers.statements import Finding, Measured, claim, ours
 from protocol.cooperative import privacy_bound, release_counts
 
 _DELTA = float(np.exp(-10))
@@ -23,7 +24,7 @@ def laplace(
 
     Lemma 3.2 prints β/s(f), s(f) = 1 here; the mechanism gives s(f)/β.
     """
-    noise = SeededNoise(seed(generator))
+    noise = own_noise(generator)
 
     def release(changed: bool) -> bool:
         return bool(noise.noisy(np.array([float(changed)]), 1.0, scale)[0] > 1)
@@ -39,7 +40,7 @@ def _third_pull(
 
     The counts that are sent after the third slot say which arm that was.
     """
-    noise, ties = SeededNoise(seed(generator)), seed(generator)
+    noise, ties = own_noise(generator), seed(generator)
     releases = release_counts(epsilon, V, 3)
 
     def release(changed: bool) -> bool:

@@ -9,18 +9,11 @@ import numpy as np
 from coordinator.decomposition import Decomposition, at_random, by_flow, greedy
 from posse.papers.checks import bounded
 from posse.papers.esfandiari.setting import C
-from posse.papers.experiment import (
-    Computation,
-    Finding,
-    Measured,
-    always,
-    claim,
-    computed,
-    ours,
-    verdict,
-)
+from posse.papers.experiment import computed
 from posse.papers.limits import AtMost, Equal
+from posse.papers.points import Computation, always
 from posse.papers.sample import named
+from posse.papers.statements import Finding, Measured, claim, ours, verdict
 from protocol.anonymous import estimates, roster, schedule_length
 
 _SIZES = (6, 8, 11)

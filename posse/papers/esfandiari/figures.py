@@ -25,22 +25,11 @@ from posse.papers.esfandiari.setting import (
     commit,
     run,
 )
-from posse.papers.experiment import (
-    Computation,
-    Experiment,
-    Finding,
-    Measured,
-    Point,
-    Statement,
-    always,
-    by_line,
-    claim,
-    computed,
-    ours,
-    verdict,
-)
+from posse.papers.experiment import Experiment, computed
 from posse.papers.limits import Rate
+from posse.papers.points import Computation, Point, always, by_line
 from posse.papers.sample import regret
+from posse.papers.statements import Finding, Measured, Statement, claim, ours, verdict
 
 _T, _N = 100_000, 100
 _CLASSES = {"uniform": UNIFORM, "linear": COSINE}

@@ -9,9 +9,11 @@ import numpy as np
 
 from posse.papers.checks import Exponent
 from posse.papers.esfandiari.setting import UNIFORM, C, anonymous, commit
-from posse.papers.experiment import Computation, Experiment, Point, always, by_line, claim, computed
+from posse.papers.experiment import Experiment, computed
 from posse.papers.limits import AtMost
+from posse.papers.points import Computation, Point, always, by_line
 from posse.papers.sample import regret
+from posse.papers.statements import claim
 from protocol.anonymous import grid
 
 _PROVED = 12

@@ -7,9 +7,11 @@ from typing import Any
 
 from posse.papers.checks import Exponent
 from posse.papers.esfandiari.setting import anonymous, commit
-from posse.papers.experiment import Computation, Experiment, always, claim, computed
+from posse.papers.experiment import Experiment, computed
 from posse.papers.limits import Equal, at_least
+from posse.papers.points import Computation, always
 from posse.papers.sample import named, regret
+from posse.papers.statements import claim
 
 _N, _K = 60, 3
 

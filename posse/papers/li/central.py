@@ -8,20 +8,12 @@ from typing import Any
 import numpy as np
 
 from posse.papers.checks import Alike, Falling, Ratio, Trend, bounded
-from posse.papers.experiment import (
-    Answer,
-    Experiment,
-    Finding,
-    Measured,
-    Point,
-    always,
-    by_line,
-    claim,
-    ours,
-)
+from posse.papers.experiment import Experiment
 from posse.papers.li.setting import ASSUMED, LONG, SILENT, cdp, unlimited
 from posse.papers.li.setting import bounded as in_rounds
+from posse.papers.points import Point, always, by_line
 from posse.papers.sample import cost, regret, regret_at
+from posse.papers.statements import Answer, Finding, Measured, claim, ours
 
 _EPSILONS = ("ε=0.1", "ε=0.3", "ε=0.5", "ε=1")
 

@@ -6,20 +6,12 @@ from typing import Any
 import numpy as np
 
 from agent.federated import CdpAgent
-from agent.noise import SeededNoise
-from posse.papers.audit import ASSUMED, Spends, audit, audits, counted, points, seed
+from posse.papers.audit import ASSUMED, Spends, audit, audits, counted, own_noise, points
 from posse.papers.checks import bounded
-from posse.papers.experiment import (
-    Computation,
-    Finding,
-    Measured,
-    always,
-    claim,
-    computed,
-    ours,
-    verdict,
-)
+from posse.papers.experiment import computed
 from posse.papers.limits import Rate
+from posse.papers.points import Computation, always
+from posse.papers.statements import Finding, Measured, claim, ours, verdict
 from protocol.federated import Active, Means, Schedule
 from protocol.machine import COORDINATOR, Pull, Pulled, Received, Send, Started
 from protocol.shared import SharedNoise
@@ -33,7 +25,7 @@ def averages(
 ) -> tuple[np.ndarray[Any, np.dtype[np.float64]], int, Schedule]:
     """Round r's averages of ten agents' means, all rewards of this mean; S(r); the schedule."""
     schedule = Schedule(arms=_ARMS, senders=_FEW, horizon=10**12, epsilon=_EPSILON)
-    noise, everything = SeededNoise(seed(generator)), tuple(range(_ARMS))
+    noise, everything = own_noise(generator), tuple(range(_ARMS))
     means = np.zeros((_FEW, _ARMS))
     observed = 0
     for agent in range(_FEW):
@@ -82,7 +74,7 @@ def first_message(
     reading: Any, claimed: float,
 ) -> dict[str, Any]:  # fmt: skip
     """The first means that an agent of CDP-MAB sends. S: the mean exceeds the larger true one."""
-    noise = SeededNoise(seed(generator))
+    noise = own_noise(generator)
     schedule = Schedule(arms=2, senders=agents, horizon=10_000, epsilon=epsilon, noise=reading)
 
     def release(changed: bool) -> bool:
@@ -107,7 +99,7 @@ def shared_sum(
     is left. S: it exceeds the larger true one by two deviations. Gaussian noise of such a δ' hides
     far more than ε in all but the rarest cases, so that it takes `_MORE` times as many releases.
     """
-    noise = SeededNoise(seed(generator))
+    noise = own_noise(generator)
     shared = SharedNoise(agents, epsilon, delta, honest=0.5, precision=16)
 
     trials *= _MORE

@@ -6,9 +6,11 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from posse.papers.experiment import Computation, always, claim, computed, ours
+from posse.papers.experiment import computed
 from posse.papers.limits import AtMost, Equal, at_least
+from posse.papers.points import Computation, always
 from posse.papers.sample import named
+from posse.papers.statements import claim, ours
 from protocol.federated import Schedule
 from topologies import graphs
 

@@ -4,18 +4,12 @@ from functools import partial
 from typing import Any
 
 from posse.papers.checks import Above, Alike, Falling
-from posse.papers.experiment import (
-    Computation,
-    Experiment,
-    Point,
-    Statement,
-    always,
-    by_line,
-    claim,
-)
+from posse.papers.experiment import Experiment
 from posse.papers.li.setting import ASSUMED, CASES, GRAPHS, T, cdp, ddp, hdp, parts
 from posse.papers.limits import Equal, Right
+from posse.papers.points import Computation, Point, always, by_line
 from posse.papers.sample import cost, cost_of_a_round, regret, value_or
+from posse.papers.statements import Statement, claim
 from posse.plan import prepare
 
 

@@ -9,19 +9,12 @@ from typing import Any
 import numpy as np
 
 from posse.papers.checks import Alike
-from posse.papers.experiment import (
-    SEED,
-    Experiment,
-    Finding,
-    Measured,
-    Point,
-    always,
-    claim,
-    verdict,
-)
+from posse.papers.experiment import Experiment
 from posse.papers.li.setting import GRAPHS, LONG, bounded, cdp, ddp, hdp, instance, parts, unlimited
 from posse.papers.limits import AtMost, Equal, UnderTheory
+from posse.papers.points import SEED, Point, always
 from posse.papers.sample import communications, cost, cost_of_a_round, regret
+from posse.papers.statements import Finding, Measured, claim, verdict
 from posse.plan import prepare
 from posse.theory.bounds import mean_gaps, positive
 from posse.theory.federated import elimination_rounds

@@ -4,22 +4,12 @@ from typing import Any
 
 from posse.measure.confidence import wilson
 from posse.papers.checks import within
-from posse.papers.experiment import (
-    Computation,
-    Experiment,
-    Finding,
-    Measured,
-    Point,
-    always,
-    by_line,
-    claim,
-    computed,
-    ours,
-    verdict,
-)
+from posse.papers.experiment import Experiment, computed
 from posse.papers.limits import AtMost, Right
+from posse.papers.points import Computation, Point, always, by_line
 from posse.papers.rio.setting import DELTA, dp
 from posse.papers.sample import Sample, value_or
+from posse.papers.statements import Finding, Measured, claim, ours, verdict
 from protocol.mase import threshold
 
 _BETAS, _COUNTS = (0.3, 0.5, 0.8), (64, 256, 1024)

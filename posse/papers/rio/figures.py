@@ -3,8 +3,9 @@
 from functools import partial
 
 from posse.papers.checks import Above, Exponent, Falling, Slower, Trend
-from posse.papers.experiment import By, Experiment, Point, Statement, by_line, claim, ours
+from posse.papers.experiment import Experiment
 from posse.papers.limits import Right
+from posse.papers.points import Point, by_line
 from posse.papers.rio.setting import (
     ALONE,
     ASSUMED,
@@ -19,6 +20,7 @@ from posse.papers.rio.setting import (
     xi_lines,
     xi_points,
 )
+from posse.papers.statements import By, Statement, claim, ours
 
 _LEFT, _RIGHT = "DP-MASE", "Corrupted Elimination"
 _figure = partial(

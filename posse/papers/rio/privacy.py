@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from agent.mase import DpMaseVoter
-from agent.noise import SeededNoise
-from posse.papers.audit import ASSUMED, Spends, audit, audits, points, seed
-from posse.papers.experiment import Experiment, always, claim, ours
+from posse.papers.audit import ASSUMED, Spends, audit, audits, own_noise, points
+from posse.papers.experiment import Experiment
 from posse.papers.limits import AtMost
+from posse.papers.points import always
 from posse.papers.rio.setting import XIS, corrupted
 from posse.papers.sample import Sample
+from posse.papers.statements import claim, ours
 from protocol.machine import Pulled, Send, Started
 from protocol.mase import epoch_length, epoch_radius
 
@@ -38,7 +39,7 @@ def dp_mase(
 
     Two arms, whose sums lie three scales of the noise short of a vote. S: a vote is sent.
     """
-    noise, beta = SeededNoise(seed(generator)), 0.5
+    noise, beta = own_noise(generator), 0.5
     pulls = epoch_length(2, 1, beta, epsilon)
     width = 2 * epoch_radius(2, 1, beta, epsilon, pulls)
     short = width - 3 / (epsilon * pulls)

@@ -5,10 +5,9 @@ from typing import Any, Literal
 import numpy as np
 
 from agent.mase import DpMaseVoter
-from agent.noise import SeededNoise
 from posse.arms.csv import Csv
-from posse.papers.audit import ASSUMED, Spends, audit, audits, points, seed
-from posse.papers.experiment import ours
+from posse.papers.audit import ASSUMED, Spends, audit, audits, own_noise, points
+from posse.papers.statements import ours
 from protocol.machine import FloatArray, Pulled, Send, Started
 from protocol.mase import epoch_length, epoch_radius
 
@@ -50,7 +49,7 @@ def votes(
     variant: Any, generator: np.random.Generator, trials: int, epsilon: float, change: Change
 ) -> dict[str, Any]:
     """The votes of DP-MASE's first two epochs. S: none in the first, one in the second."""
-    noise = SeededNoise(seed(generator))
+    noise = own_noise(generator)
     pulls = [epoch_length(2, epoch, _BETA, epsilon) for epoch in (1, 2)]
     windows = {}
     for changed in (False, True):

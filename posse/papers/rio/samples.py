@@ -6,21 +6,11 @@ from typing import Any
 import numpy as np
 
 from posse.papers.checks import Above, Alike, bounded
-from posse.papers.experiment import (
-    Computation,
-    Experiment,
-    Finding,
-    Measured,
-    Point,
-    always,
-    by_line,
-    claim,
-    computed,
-    ours,
-    verdict,
-)
+from posse.papers.experiment import Experiment, computed
+from posse.papers.points import Computation, Point, always, by_line
 from posse.papers.rio.setting import corrupted, run
 from posse.papers.sample import rounds, value_or
+from posse.papers.statements import Finding, Measured, claim, ours, verdict
 from posse.theory.mase import rounds_of_votes, samples_of_epochs
 
 _POWERS = (1, 3, 10, 30, 100)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from posse.papers.experiment import Point, by_line
+from posse.papers.points import Point, by_line
 
 PROBLEMS: dict[int, dict[str, Any]] = {
     1: {"kind": "bernoulli", "means": [0.7, 0.5, 0.3] + [0.1] * 7},

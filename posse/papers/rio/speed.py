@@ -3,10 +3,12 @@
 import math
 
 from posse.papers.checks import Above, Exponent, Falling, Ratio
-from posse.papers.experiment import Experiment, Point, always, by_line, claim, ours
+from posse.papers.experiment import Experiment
 from posse.papers.limits import AtMost, Right
+from posse.papers.points import Point, always, by_line
 from posse.papers.rio.setting import ASSUMED, DELTA, PROBLEMS, agents, corrupted, dp, run
 from posse.papers.sample import messages
+from posse.papers.statements import claim, ours
 from posse.spec.activity import ActivitySpec
 from posse.theory.mase import samples_of_epochs
 from protocol.mase import threshold

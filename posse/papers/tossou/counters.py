@@ -5,12 +5,14 @@ from typing import Any, Literal
 import numpy as np
 
 from agent.hybrid import HybridSums
-from agent.noise import Noise, SeededNoise
+from agent.noise import Noise
 from agent.players import Counter
 from agent.tree import HonakerSums, TreeSums
-from posse.papers.audit import ASSUMED, Spends, audit, audits, points, seed
+from posse.papers.audit import ASSUMED, Spends, audit, audits, own_noise, points
 from posse.papers.checks import Falling
-from posse.papers.experiment import Computation, always, computed, ours
+from posse.papers.experiment import computed
+from posse.papers.points import Computation, always
+from posse.papers.statements import ours
 from posse.papers.tossou.sums import hybrid
 
 _T, _STREAMS = 20_000, 40
@@ -31,7 +33,7 @@ def made(counter: str, noise: Noise) -> Counter:
 
 def error(variant: Any, generator: np.random.Generator, counter: str, t: int) -> dict[str, Any]:
     """The root of the mean square error of the releases in (t/2, t], ε = 1, T = 20,000."""
-    sums = made(counter, SeededNoise(seed(generator)))
+    sums = made(counter, own_noise(generator))
     squares = [np.mean(sums.insert(0, 0.0) ** 2) for _ in range(t)]
     return {"value": float(np.sqrt(np.mean(squares[t // 2 :])))}
 
@@ -49,7 +51,7 @@ def tree(
     estimates blend a node with its children, whose known part is taken off. S: each exceeds what x
     adds to it. For the tree the probabilities' ratio is e^ε exactly.
     """
-    noise = SeededNoise(seed(generator))
+    noise = own_noise(generator)
     kind = TreeSums if of == "tree" else HonakerSums
     # how much of a node's estimate is its own noisy sum, by level (agent/tree.py)
     own = (1.0, 1.0, 1.0) if of == "tree" else (1.0, 2 / 3, 4 / 7)

@@ -8,17 +8,10 @@ from math import inf
 import numpy as np
 
 from posse.papers.checks import Above, Falling, bounded, decide
-from posse.papers.experiment import (
-    Experiment,
-    Finding,
-    Measured,
-    Point,
-    by_line,
-    claim,
-    ours,
-    verdict,
-)
+from posse.papers.experiment import Experiment
+from posse.papers.points import Point, by_line
 from posse.papers.sample import Sample, regret, regret_at
+from posse.papers.statements import Finding, Measured, claim, ours, verdict
 from posse.papers.tossou.setting import RANDOM_PACE, run
 
 _UCB, _PRIVATE, _BOUND, _RANDOM = "UCB", "UCB-Private", "UCB-Private-Bound", "random"

@@ -5,8 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from posse.papers.experiment import Computation, always, claim, computed, ours
+from posse.papers.experiment import computed
 from posse.papers.limits import AtMost
+from posse.papers.points import Computation, always
+from posse.papers.statements import claim, ours
 from protocol.machine import FloatArray
 from protocol.players import privacy_factor, privacy_weight, target_rank
 

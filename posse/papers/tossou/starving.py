@@ -8,18 +8,10 @@ import numpy as np
 
 from posse.measure.confidence import wilson
 from posse.papers.checks import within
-from posse.papers.experiment import (
-    Computation,
-    Experiment,
-    Finding,
-    Measured,
-    Point,
-    always,
-    claim,
-    ours,
-    verdict,
-)
+from posse.papers.experiment import Experiment
+from posse.papers.points import Computation, Point, always
 from posse.papers.sample import Sample, value
+from posse.papers.statements import Finding, Measured, claim, ours, verdict
 from posse.papers.tossou.setting import BEST, MEANS, run
 from posse.theory.players import plays_with_bound
 

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 from agent.hybrid import HybridSums
-from agent.noise import SeededNoise
-from posse.papers.audit import ASSUMED, Spends, audit, audits, points, seed
-from posse.papers.experiment import Computation, always, claim, computed, ours
+from posse.papers.audit import ASSUMED, Spends, audit, audits, own_noise, points
+from posse.papers.experiment import computed
 from posse.papers.limits import AtMost, Rate
+from posse.papers.points import Computation, always
+from posse.papers.statements import claim, ours
 
 _DELTA, _PLACES, _STREAMS, _TREES = 0.05, (7, 20, 100, 500, 1500), 2000, (4, 64, 1024)
 
@@ -18,7 +19,7 @@ def missed(
     variant: Any, generator: np.random.Generator, constant: float, length: int
 ) -> dict[str, Any]:
     """How often the sum of n rewards is off by more than c (1/ε) log^1.5(n) log(1/δ); ε = 1."""
-    sums = HybridSums(_STREAMS, 1.0, "half", SeededNoise(seed(generator)))
+    sums = HybridSums(_STREAMS, 1.0, "half", own_noise(generator))
     error = np.zeros(_STREAMS)
     for _ in range(length):
         error = sums.insert(0, 0.0)
@@ -46,7 +47,7 @@ def hybrid(
     x is in one node of the first tree and in the doubling at t = 4. S: both releases exceed the one
     before x by more than 1. For `half` the probabilities' ratio is e^ε exactly.
     """
-    noise = SeededNoise(seed(generator))
+    noise = own_noise(generator)
 
     def release(changed: bool) -> bool:
         sums = HybridSums(1, epsilon, split, noise)

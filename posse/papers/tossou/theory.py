@@ -7,22 +7,13 @@ from typing import Any
 import numpy as np
 
 from agent.hybrid import HybridSums
-from agent.noise import SeededNoise
 from agent.players import TdfsPlayer, UcbPrivateBound
-from posse.papers.audit import seed
-from posse.papers.experiment import (
-    Computation,
-    Experiment,
-    Finding,
-    Measured,
-    always,
-    by_line,
-    claim,
-    ours,
-    verdict,
-)
+from posse.papers.audit import own_noise
+from posse.papers.experiment import Experiment
 from posse.papers.limits import AtMost, UnderTheory
+from posse.papers.points import Computation, always, by_line
 from posse.papers.sample import Sample, value
+from posse.papers.statements import Finding, Measured, claim, ours, verdict
 from posse.papers.tossou.setting import BEST, MEANS, run
 from posse.theory.players import Plays, fair_sharing_regret, plays_with_bound, plays_without_bound
 from protocol.machine import COORDINATOR, Received, Send, Started
@@ -90,7 +81,7 @@ def wrong_targets(variant: Any, generator: np.random.Generator, horizon: int) ->
     player 2 does not play the second best. Right: those in which player 1 does not play the best,
     and those in which player 2 ranks the best first and plays a worse arm than the second.
     """
-    noise = SeededNoise(seed(generator))
+    noise = own_noise(generator)
     players = [
         TdfsPlayer(2, 4, horizon,
                    UcbPrivateBound(4, 10.0, lambda n: HybridSums(n, 10.0, "half", noise),

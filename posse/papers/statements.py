@@ -1,0 +1,94 @@
+"""What is said of an experiment, and how that is decided by what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from posse.measure.confidence import mean_ci
+from posse.papers.sample import Metric, Sample
+
+Answer = Literal["borne out", "not borne out", "undecided", "not run"]
+By = Literal["both", "printed", "corrected"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """What the measurement says to a statement: the answer, and why in a few words."""
+
+    answer: Answer
+    said: str
+
+
+def verdict(holds: bool, said: str) -> Finding:
+    """What a plain condition says."""
+    return Finding(answer="borne out" if holds else "not borne out", said=said)
+
+
+class Check(Protocol):
+    """How a statement is decided."""
+
+    def __call__(self, measured: Measured) -> Finding:
+        """The answer of one variant's runs."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statement:
+    """A sentence, and how to check it.
+
+    `place` is where the paper says so; a statement without one is a check of our own. `by` is the
+    form of the algorithm that judges it: "printed" where the corrected one is another algorithm
+    than the paper speaks of, "corrected" where only that can be run or the paper's own runs were
+    so, else "both".
+    """
+
+    text: str
+    check: Check
+    place: str = ""
+    by: By = "both"
+
+
+def claim(text: str, place: str, check: Check, by: By = "both") -> Statement:
+    """What a paper says."""
+    return Statement(text=text, place=place, check=check, by=by)
+
+
+def ours(text: str, check: Check, by: By = "both") -> Statement:
+    """What no paper says, and is worth knowing."""
+    return Statement(text=text, check=check, by=by)
+
+
+@dataclass
+class Measured:
+    """The samples of one variant, by line and place on the axis."""
+
+    variant: str
+    metric: Metric
+    runs: dict[tuple[str, float], list[Sample]] = field(default_factory=dict)
+
+    def lines(self, start: str = "") -> list[str]:
+        """The lines whose names begin so, in the order of the legend."""
+        return [line for line in dict.fromkeys(line for line, _ in self.runs)
+                if line.startswith(start)]  # fmt: skip
+
+    def places(self, line: str) -> list[float]:
+        """Where on the axis a line has points."""
+        return sorted(x for name, x in self.runs if name == line)
+
+    def values(self, line: str, x: float, metric: Metric | None = None) -> list[float]:
+        """The metric of each sample of a point."""
+        found = [(metric or self.metric)(sample) for sample in self.runs[line, x]]
+        return [float(value) for value in found if value is not None]
+
+    def mean(self, line: str, x: float) -> tuple[float, float]:
+        """Mean and 95% half-width (0 for one run)."""
+        mean, half = mean_ci(self.values(line, x))
+        return mean, half or 0.0
+
+    def samples(self, lines: Iterable[str] = ()) -> list[Sample]:
+        """All samples, or those of these lines."""
+        wanted = set(lines)
+        return [sample for (line, _), found in self.runs.items() if not wanted or line in wanted
+                for sample in found]  # fmt: skip
