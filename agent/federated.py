@@ -9,10 +9,11 @@
 
 import math
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 
+from agent.exchange import Exchange
 from agent.noise import Noise
 from protocol.errors import RemoteProtocolError
 from protocol.federated import (
@@ -46,46 +47,6 @@ from protocol.machine import (
 )
 from protocol.privacy import Release
 from protocol.wire import pack_floats
-
-
-class Exchange(Protocol):
-    """How means travel between neighbours, slot by slot.
-
-    `begin` takes a round's own row; `open` begins a slot, in which `receive` takes what neighbours
-    say until the slot is over and the exchange `idle` again; after the last slot it is `over`.
-    """
-
-    rows: FloatArray
-    has: set[int]
-    slot: int
-    links: int
-
-    @property
-    def slots(self) -> int | None:
-        """How many slots a round takes; None if that is not known before."""
-        ...
-
-    @property
-    def idle(self) -> bool:
-        """Whether no slot is open."""
-        ...
-
-    @property
-    def over(self) -> bool:
-        """Whether the round has no further slot."""
-        ...
-
-    def begin(self, round_: int, row: FloatArray, margin: float = math.inf) -> None:
-        """A round begins with this agent's own means; others' lie so far outside [0, 1] at most."""
-        ...
-
-    def open(self) -> AgentEffects:
-        """The next slot begins."""
-        ...
-
-    def receive(self, event: Received) -> AgentEffects:
-        """A neighbour's message."""
-        ...
 
 
 @dataclass(slots=True)

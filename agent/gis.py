@@ -10,9 +10,7 @@ complete, so that the order in which neighbours' messages arrive changes nothing
 import math
 from dataclasses import dataclass, field
 
-import numpy as np
-
-from agent.signed import SignedRows
+from agent.exchange import Exchange
 from protocol.errors import RemoteProtocolError
 from protocol.federated import Adv, Data, Quiet, Req
 from protocol.machine import AgentEffect, AgentEffects, FloatArray, Received, Send
@@ -28,64 +26,39 @@ def check_origins(origins: Origins, agents: int) -> None:
 
 
 @dataclass(slots=True)
-class Gis:
+class Gis(Exchange):
     """One agent's part of GIS.
 
     A neighbour may be ahead by the advertisement of one slot (`early`), never by more: it cannot
     end a slot without us. `fresh` are the agents whose means arrived in the slot before.
     """
 
-    rank: int
-    agents: int
     neighbours: tuple[int, ...]
     diameter: int
-    round: int = 0
-    slot: int = -1
     stage: str = "idle"
-    links: int = 0
-    has: set[int] = field(default_factory=set)
     fresh: Origins = ()
-    rows: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
     heard: dict[int, Origins] = field(default_factory=dict)
     early: dict[int, Origins] = field(default_factory=dict)
     said: dict[int, set[int]] = field(default_factory=dict)
     asked: dict[int, Origins] = field(default_factory=dict)
     wanted: dict[int, Origins] = field(default_factory=dict)
     data: dict[int, FloatArray] = field(default_factory=dict)
-    signed: SignedRows = field(default_factory=SignedRows)
-
-    def __post_init__(self) -> None:
-        self.slot = self.diameter
 
     @property
     def slots(self) -> int | None:
         """See `Exchange.slots`: d_G."""
         return self.diameter
 
-    @property
-    def idle(self) -> bool:
-        """See `Exchange.idle`."""
-        return self.stage == "idle"
-
-    @property
-    def over(self) -> bool:
-        """See `Exchange.over`."""
-        return self.slot == self.diameter
-
     def begin(self, round_: int, row: FloatArray, margin: float = math.inf) -> None:
         """See `Exchange.begin`."""
-        self.round, self.slot, self.links = round_, 0, 0
-        self.rows = np.zeros((self.agents, len(row)))
-        self.rows[self.rank] = row
-        self.signed.begin(self.rank, round_, row, margin)
-        self.has = {self.rank}
+        Exchange.begin(self, round_, row, margin)
         self.fresh = (self.rank,)
         self.said = {j: set() for j in self.neighbours}
 
     def open(self) -> AgentEffects:
         """See `Exchange.open`: stage ADV."""
         self.slot += 1
-        self.stage = "adv"
+        self.stage, self.idle = "adv", False
         self.heard, self.early = self.early, {}
         self.asked, self.wanted, self.data = {}, {}, {}
         at = (self.round, self.slot)
@@ -111,7 +84,7 @@ class Gis:
 
     def _advertised(self, sender: int, at: tuple[int, int], origins: Origins) -> None:
         following = (self.round, self.slot + 1) if not self.over else (self.round + 1, 1)
-        if self.stage != "idle" and at == (self.round, self.slot):
+        if not self.idle and at == (self.round, self.slot):
             into = self.heard
         elif at == following and (self.idle or sender in self.heard):
             into = self.early
@@ -193,4 +166,4 @@ class Gis:
             fresh += origins
         self.has.update(fresh)
         self.fresh = tuple(sorted(fresh))
-        self.stage = "idle"
+        self.stage, self.idle = "idle", True

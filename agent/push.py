@@ -9,55 +9,37 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from agent.exchange import Exchange
 from agent.gis import Origins, check_origins
-from agent.signed import SignedRows
 from protocol.errors import RemoteProtocolError
 from protocol.federated import Data, Quiet
 from protocol.machine import AgentEffect, AgentEffects, FloatArray, Received, Refuse, Send
 
 
 @dataclass(slots=True)
-class Flooding:
+class Flooding(Exchange):
     """One agent's part of flooding: d_G slots, `Data` or `Quiet` to every neighbour in each.
 
     What a neighbour sends before we know the round's active arms waits in `early` and is checked
     when its slot opens.
     """
 
-    rank: int
-    agents: int
     neighbours: tuple[int, ...]
     diameter: int
-    round: int = 0
-    slot: int = -1
-    idle: bool = True
-    links: int = 0
-    has: set[int] = field(default_factory=set)
     fresh: Origins = ()
-    rows: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
     data: dict[int, Data] = field(default_factory=dict)
     ended: dict[int, Quiet | None] = field(default_factory=dict)
     early: list[Received] = field(default_factory=list)
     sent: set[int] = field(default_factory=set)
-    signed: SignedRows = field(default_factory=SignedRows)
 
     @property
     def slots(self) -> int | None:
         """See `Exchange.slots`: d_G."""
         return self.diameter
 
-    @property
-    def over(self) -> bool:
-        """See `Exchange.over`."""
-        return self.slot in (-1, self.diameter)
-
     def begin(self, round_: int, row: FloatArray, margin: float = math.inf) -> None:
         """See `Exchange.begin`."""
-        self.round, self.slot, self.links = round_, 0, 0
-        self.rows = np.zeros((self.agents, len(row)))
-        self.rows[self.rank] = row
-        self.signed.begin(self.rank, round_, row, margin)
-        self.has = {self.rank}
+        Exchange.begin(self, round_, row, margin)
         self.fresh = (self.rank,)
 
     def open(self) -> AgentEffects:

@@ -8,17 +8,15 @@ send, so that no message is needed to say that nothing comes.
 import math
 from dataclasses import dataclass, field
 
-import numpy as np
-
+from agent.exchange import Exchange
 from agent.gis import check_origins
-from agent.signed import SignedRows
 from protocol.errors import RemoteProtocolError
 from protocol.federated import Hop
 from protocol.machine import AgentEffect, AgentEffects, FloatArray, Received, Refuse, Send
 
 
 @dataclass(slots=True)
-class Relay:
+class Relay(Exchange):
     """One agent's part of SAC.
 
     `towards` is the next hop, None at the sink. `children` are the neighbours whose next hop we
@@ -26,39 +24,21 @@ class Relay:
     round. A neighbour may run ahead of us; what it sends waits in `ahead` until its slot.
     """
 
-    rank: int
-    agents: int
     towards: int | None
     children: dict[int, int]
     total: int
-    round: int = 0
-    slot: int = -1
-    idle: bool = True
-    links: int = 0
-    has: set[int] = field(default_factory=set)
-    rows: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
     carried: list[int] = field(default_factory=list)
     arrived: dict[int, tuple[int, ...]] = field(default_factory=dict)
     ahead: dict[tuple[int, int, int], Received] = field(default_factory=dict)
-    signed: SignedRows = field(default_factory=SignedRows)
 
     @property
     def slots(self) -> int | None:
         """See `Exchange.slots`."""
         return self.total
 
-    @property
-    def over(self) -> bool:
-        """See `Exchange.over`."""
-        return self.slot in (-1, self.total)
-
     def begin(self, round_: int, row: FloatArray, margin: float = math.inf) -> None:
         """See `Exchange.begin`."""
-        self.round, self.slot, self.links = round_, 0, 0
-        self.rows = np.zeros((self.agents, len(row)))
-        self.rows[self.rank] = row
-        self.signed.begin(self.rank, round_, row, margin)
-        self.has = {self.rank}
+        Exchange.begin(self, round_, row, margin)
         self.carried = [self.rank]
 
     def open(self) -> AgentEffects:

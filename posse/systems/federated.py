@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from agent.federated import CdpAgent, DdpAgent, Exchange, HdpAgent, LoneEliminator
+from agent.exchange import Exchange
+from agent.federated import CdpAgent, DdpAgent, HdpAgent, LoneEliminator
 from agent.gis import Gis
 from agent.masking import SumMasker, private_key
 from agent.push import Flooding, Gossip

@@ -1,0 +1,58 @@
+"""How means travel between neighbours, slot by slot: what all ways have in common."""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import KW_ONLY, dataclass, field
+
+import numpy as np
+
+from agent.signed import SignedRows
+from protocol.machine import AgentEffects, FloatArray, Received
+
+
+@dataclass(slots=True)
+class Exchange(ABC):
+    """One agent's part in it.
+
+    `begin` takes a round's own row; `open` begins a slot, in which `receive` takes what neighbours
+    say until the slot is over and the exchange `idle` again; after the last slot it is `over`.
+    `rows`, shape (agents, arms), has the means of the agents that `has` names; `links` counts the
+    links that were used.
+    """
+
+    rank: int
+    agents: int
+    _: KW_ONLY
+    round: int = 0
+    slot: int = -1
+    idle: bool = True
+    links: int = 0
+    has: set[int] = field(default_factory=set)
+    rows: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
+    signed: SignedRows = field(default_factory=SignedRows)
+
+    @property
+    @abstractmethod
+    def slots(self) -> int | None:
+        """How many slots a round takes; None if that is not known before."""
+
+    @property
+    def over(self) -> bool:
+        """Whether the round has no further slot."""
+        return self.slot in (-1, self.slots)
+
+    def begin(self, round_: int, row: FloatArray, margin: float = math.inf) -> None:
+        """A round begins with this agent's own means; others' lie so far outside [0, 1] at most."""
+        self.round, self.slot, self.links = round_, 0, 0
+        self.rows = np.zeros((self.agents, len(row)))
+        self.rows[self.rank] = row
+        self.signed.begin(self.rank, round_, row, margin)
+        self.has = {self.rank}
+
+    @abstractmethod
+    def open(self) -> AgentEffects:
+        """The next slot begins."""
+
+    @abstractmethod
+    def receive(self, event: Received) -> AgentEffects:
+        """A neighbour's message."""
