@@ -12,6 +12,7 @@ from posse.cli import progress as shown
 from posse.plan import prepare
 from posse.progress import Notebook, Nowhere, Progress, RunProgress, duration, of_notebook
 from tests.support.cluster import SPEC
+from tests.support.remote import until
 
 
 class Clock:
@@ -98,8 +99,7 @@ class Patient:
 def test_it_moves_while_nothing_ends_and_stops_at_the_end() -> None:
     screen = Patient()
     with Progress("run", 2, screen):
-        while len(screen.lines) < 3:
-            pass
+        until(lambda: len(screen.lines) > 2, "three lines")
     assert screen.closed
     seen = len(screen.lines)
     assert set(screen.lines) == {"run · 0 of 2 runs"}
