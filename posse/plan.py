@@ -27,7 +27,7 @@ from posse.spec.topology import require_connected
 from posse.systems import System, find_system
 from posse.systems.base import Field, LabOnly
 from posse.systems.network import Network, unlinked
-from posse.theory.bounds import Bound
+from posse.theory.bounds import UNKNOWN_MEANS, Bound, MeansUnknownError
 from protocol.machine import COORDINATOR, Parameters
 from protocol.privacy import Claim
 
@@ -79,7 +79,10 @@ class Plan:
 
     def bound(self, run: int) -> Bound:
         """What theory says about run `run`."""
-        return self.system.bound(self.spec, self.parameters, run)
+        try:
+            return self.system.bound(self.spec, self.parameters, run)
+        except MeansUnknownError:
+            return UNKNOWN_MEANS
 
     def missing(self, spawn: int | None = None) -> str:
         """What agents 0 to `spawn` (default: all) would lack on this machine; "" if nothing.

@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from posse.spec.runfile import RunSpec
-from posse.theory.bounds import UNKNOWN_MEANS, Bound, run_gaps, ucb1_regret, undrawn
-from protocol.anonymous import (
-    ParallelUcbParameters,
-)
+from posse.theory.bounds import Bound, run_gaps, ucb1_regret, undrawn
+from protocol.anonymous import ParallelUcbParameters
 from protocol.machine import FloatArray
 
 BATCHED = undrawn("No bound is drawn: the paper's is Õ(N C sqrt(α K T)), without constants.")
@@ -20,8 +18,6 @@ EXPLORING = undrawn(
 def each_alone(spec: RunSpec, parameters: ParallelUcbParameters, run: int) -> Bound:
     """UCB1 for every user by itself."""
     gaps = run_gaps(spec, run)
-    if gaps is None:
-        return UNKNOWN_MEANS
 
     def regret(t: FloatArray) -> FloatArray:
         # no gap costs more than itself in every round, however small it is

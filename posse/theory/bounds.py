@@ -53,28 +53,34 @@ def undrawn(why: str) -> Theory:
 UNKNOWN_MEANS = Bound(note="No bound is drawn: the arms' true means are not known.")
 
 
-def run_gaps(spec: RunSpec, run: int) -> FloatArray | None:
-    """Each agent's Δ_k in run `run`, shape (M, K); None where means are not known."""
+class MeansUnknownError(Exception):
+    """Raised by what asks for true means where they are not known; the bound is `UNKNOWN_MEANS`."""
+
+
+def run_gaps(spec: RunSpec, run: int) -> FloatArray:
+    """Each agent's Δ_k in run `run`, shape (M, K)."""
     means = _table(spec, run)
-    return None if means is None else means.max(axis=1, keepdims=True) - means
+    gaps: FloatArray = means.max(axis=1, keepdims=True) - means
+    return gaps
 
 
-def run_means(spec: RunSpec, run: int) -> FloatArray | None:
-    """μ_k averaged over the agents in run `run`, shape (K,); None where they are not known."""
-    means = _table(spec, run)
-    return None if means is None else means.mean(axis=0)
+def run_means(spec: RunSpec, run: int) -> FloatArray:
+    """μ_k averaged over the agents in run `run`, shape (K,)."""
+    means: FloatArray = _table(spec, run).mean(axis=0)
+    return means
 
 
-def mean_gaps(spec: RunSpec, run: int) -> FloatArray | None:
-    """Δ_k of the means averaged over the agents, shape (K,); None where means are not known."""
+def mean_gaps(spec: RunSpec, run: int) -> FloatArray:
+    """Δ_k of the means averaged over the agents, shape (K,)."""
     means = run_means(spec, run)
-    return None if means is None else means.max() - means
+    gaps: FloatArray = means.max() - means
+    return gaps
 
 
-def _table(spec: RunSpec, run: int) -> FloatArray | None:
+def _table(spec: RunSpec, run: int) -> FloatArray:
     known = known_means(spec.arms)
     if known is None:
-        return None
+        raise MeansUnknownError
     instance = generator(spec.seed, run, COORDINATOR, Purpose.INSTANCE)
     return known.table(spec.agents.count, instance)
 

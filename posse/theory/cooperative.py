@@ -7,13 +7,8 @@ import math
 import numpy as np
 
 from posse.spec.runfile import RunSpec
-from posse.theory.bounds import UNKNOWN_MEANS, Bound, mean_gaps, positive
-from protocol.cooperative import (
-    ByzantineParameters,
-    PrivateParameters,
-    hops,
-    zeta,
-)
+from posse.theory.bounds import Bound, mean_gaps, positive
+from protocol.cooperative import ByzantineParameters, PrivateParameters, hops, zeta
 from protocol.machine import FloatArray
 from topologies.graphs import Graph
 
@@ -82,13 +77,12 @@ def clique_cover(graph: Graph, gamma: int) -> int:
 
 def private(spec: RunSpec, parameters: PrivateParameters, run: int) -> Bound:
     """Theorem 3.7, and whether its proof covers this run."""
-    p, agents, gaps = parameters, spec.agents.count, mean_gaps(spec, run)
+    p, agents = parameters, spec.agents.count
     if p.noise_at == "destination":
         return Bound(note="No bound is drawn: Theorem 3.7 is about noise at the source.")
     if p.releases == "doubling":
         return Bound(note="No bound is drawn: none is known of cooperation by doubling batches.")
-    if gaps is None:
-        return UNKNOWN_MEANS
+    gaps = mean_gaps(spec, run)
     graph = spec.graph(run)
     gamma = hops(p.gamma, graph.diameter)
     cliques = clique_cover(graph, gamma)
@@ -108,8 +102,6 @@ def private(spec: RunSpec, parameters: PrivateParameters, run: int) -> Bound:
 def byzantine(spec: RunSpec, parameters: ByzantineParameters, run: int) -> Bound:
     """Theorem 4.3, at the contamination that agents believe in."""
     p, agents, gaps = parameters, spec.agents.count, mean_gaps(spec, run)
-    if gaps is None:
-        return UNKNOWN_MEANS
     graph = spec.graph(run)
     gamma = hops(p.gamma, graph.diameter)
     cliques = clique_cover(graph, gamma)

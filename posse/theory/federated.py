@@ -7,13 +7,7 @@ import math
 import numpy as np
 
 from posse.spec.runfile import RunSpec
-from posse.theory.bounds import (
-    UNKNOWN_MEANS,
-    Bound,
-    mean_gaps,
-    positive,
-    run_gaps,
-)
+from posse.theory.bounds import Bound, mean_gaps, positive, run_gaps
 from protocol.federated import (
     DdpParameters,
     FederatedParameters,
@@ -104,8 +98,6 @@ def elimination(spec: RunSpec, parameters: SingleParameters, run: int) -> Bound:
     """The proof's sum over the arms, with the schedule's own S(r)."""
     p, agents, arms = parameters, spec.agents.count, spec.arms.arm_count()
     gaps, rows = mean_gaps(spec, run), run_gaps(spec, run)
-    if gaps is None or rows is None:
-        return UNKNOWN_MEANS
     if not isinstance(p, FederatedParameters) and (rows != rows[0]).any():
         return Bound(
             note="No bound is drawn: alone an agent goes to its own best arm, so that its regret "

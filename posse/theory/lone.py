@@ -5,11 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from posse.spec.runfile import RunSpec
-from posse.theory.bounds import UNKNOWN_MEANS, Bound, mean_gaps, positive, ucb1_regret
-from protocol.cooperative import (
-    AdapParameters,
-    AloneParameters,
-)
+from posse.theory.bounds import Bound, mean_gaps, positive, ucb1_regret
+from protocol.cooperative import AdapParameters, AloneParameters
 from protocol.machine import FloatArray
 
 
@@ -29,8 +26,6 @@ def adap_ucb_regret(gaps: FloatArray, t: FloatArray, epsilon: float, alpha: floa
 def ucb1(spec: RunSpec, parameters: AloneParameters, run: int) -> Bound:
     """UCB1 for every agent by itself."""
     gaps = mean_gaps(spec, run)
-    if gaps is None:
-        return UNKNOWN_MEANS
     return Bound(
         label="UCB1's bound, each agent alone",
         regret=lambda t: spec.agents.count * ucb1_regret(gaps, t),
@@ -41,8 +36,6 @@ def ucb1(spec: RunSpec, parameters: AloneParameters, run: int) -> Bound:
 def adap_ucb(spec: RunSpec, parameters: AdapParameters, run: int) -> Bound:
     """AdaP-UCB for every agent by itself."""
     gaps = mean_gaps(spec, run)
-    if gaps is None:
-        return UNKNOWN_MEANS
     p = parameters
     return Bound(
         label="AdaP-UCB's bound, each agent alone",

@@ -5,12 +5,7 @@ from __future__ import annotations
 import math
 
 from posse.spec.runfile import RunSpec
-from posse.theory.bounds import (
-    UNKNOWN_MEANS,
-    Bound,
-    mean_gaps,
-    positive,
-)
+from posse.theory.bounds import Bound, MeansUnknownError, mean_gaps, positive
 from protocol.mase import (
     BaselineParameters,
     CorruptedParameters,
@@ -71,17 +66,17 @@ _PROOF = (
 )
 
 
-def _smallest_gap(spec: RunSpec, run: int) -> float | None:
-    gaps = mean_gaps(spec, run)
-    return None if gaps is None or not positive(gaps).size else float(positive(gaps).min())
+def _smallest_gap(spec: RunSpec, run: int) -> float:
+    gaps = positive(mean_gaps(spec, run))
+    if not gaps.size:
+        raise MeansUnknownError
+    return float(gaps.min())
 
 
 def votes(spec: RunSpec, parameters: MaseParameters | CorruptedParameters, run: int) -> Bound:
     """Proposition 4.3's or Féraud's activations of one agent, and 5.3's rounds of all."""
     p, arms = parameters, spec.arms.arm_count()
     gap = _smallest_gap(spec, run)
-    if gap is None:
-        return UNKNOWN_MEANS
     if len(set(spec.agents.activity.rates(spec.agents.count))) > 1:
         return Bound(note="No bound is drawn: Proposition 5.3 is about equally active agents.")
     if isinstance(p, CorruptedParameters) and p.xi:
@@ -104,8 +99,6 @@ def votes(spec: RunSpec, parameters: MaseParameters | CorruptedParameters, run: 
 def central(spec: RunSpec, parameters: BaselineParameters, run: int) -> Bound:
     """Successive elimination on the rewards of all."""
     gap = _smallest_gap(spec, run)
-    if gap is None:
-        return UNKNOWN_MEANS
     samples = samples_of_elimination(gap, spec.arms.arm_count(), parameters.delta)
     return Bound(
         label=f"successive elimination: {1 - parameters.delta:.0%} of runs have ended",
@@ -117,8 +110,6 @@ def central(spec: RunSpec, parameters: BaselineParameters, run: int) -> Bound:
 def independent(spec: RunSpec, parameters: BaselineParameters, run: int) -> Bound:
     """Successive elimination by every agent alone."""
     gap = _smallest_gap(spec, run)
-    if gap is None:
-        return UNKNOWN_MEANS
     samples = samples_of_elimination(gap, spec.arms.arm_count(), parameters.delta)
     return Bound(
         label="successive elimination, all agents",

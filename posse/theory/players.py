@@ -11,11 +11,9 @@ from collections.abc import Callable
 import numpy as np
 
 from posse.spec.runfile import RunSpec
-from posse.theory.bounds import UNKNOWN_MEANS, Bound, run_means
+from posse.theory.bounds import Bound, run_means
 from protocol.machine import FloatArray
-from protocol.players import (
-    PrivateTdfsParameters,
-)
+from protocol.players import PrivateTdfsParameters
 
 PAPER = "Tossou and Dimitrakakis 2015"
 
@@ -97,8 +95,6 @@ def _fair_sharing(
     spec: RunSpec, parameters: PrivateTdfsParameters, run: int, plays: Plays, lemma: str
 ) -> Bound:
     means = run_means(spec, run)
-    if means is None:
-        return UNKNOWN_MEANS
     if parameters.counter != "hybrid":
         return Bound(note="No bound is drawn: Theorem 6 is about the hybrid mechanism.")
     return Bound(

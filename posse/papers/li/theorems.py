@@ -40,7 +40,6 @@ class FewRounds:
         spare = []
         for number, sample in enumerate(samples):
             gaps = mean_gaps(spec, number)
-            assert gaps is not None
             limit = elimination_rounds(float(positive(gaps).min()))
             spare.append(limit - (sample.communications or 0))
         over = sum(rest < 0 for rest in spare)

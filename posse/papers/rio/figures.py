@@ -23,12 +23,7 @@ from posse.papers.rio.setting import (
 from posse.papers.statements import By, Statement, claim, ours
 
 _LEFT, _RIGHT = "DP-MASE", "Corrupted Elimination"
-_figure = partial(
-    Experiment,
-    x_label="number of agents N",
-    y_label="rounds",
-    log="xy",
-)
+_figure = partial(Experiment, x_label="number of agents N", y_label="rounds", log="xy")
 
 
 def _with_baselines(problem: int, quick: bool) -> list[Point]:
