@@ -18,7 +18,7 @@ from posse.engines.sources import of_this_machine
 from posse.errors import InputError, PosseError
 from posse.hosts.agent import AgentHost
 from posse.plan import Plan
-from posse.security.keys import for_agent
+from posse.security.keys import create, for_agent
 from protocol.machine import COORDINATOR, FloatArray
 from tests.support.field import RING, captured, field
 from tests.support.hosts import begin
@@ -179,7 +179,8 @@ def test_a_coordinator_that_is_started_again_spends_nothing_again(
     file.write_text(RUN.format(arms=ARMS))
     endpoint = f"tcp://127.0.0.1:{free_port()}"
     command = [sys.executable, "-P", "-m", "posse", "coordinator", str(file), "--bind", endpoint]
-    keys = ["--keys", str(rewards / "keys"), "--make-keys", "--out", str(rewards / "out")]
+    create(rewards / "keys", 3)
+    keys = ["--keys", str(rewards / "keys"), "--out", str(rewards / "out")]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     plan = once(
         "private-ucb",
@@ -193,7 +194,6 @@ def test_a_coordinator_that_is_started_again_spends_nothing_again(
         return subprocess.Popen([*command, *keys], env=environment, stderr=subprocess.DEVNULL)
 
     first = coordinator()
-    until((rewards / "keys" / "allowlist.toml").exists, "the keys")
     agents = [
         Agent(endpoint, rank, keys=for_agent(rewards / "keys", rank), plan=plan, wait=PATIENCE)
         for rank in range(3)
