@@ -148,7 +148,9 @@ class Lobby:
         if self.phase is Phase.GATHERING:
             return self.roster.missing()
         if self.phase is Phase.CONFIGURING:
-            return [n for n in range(self.roster.agents) if n not in self._ready]
+            late = [n for n in range(self.roster.agents) if n not in self._ready]
+            # whose neighbour is away cannot be ready either
+            return [n for n in late if n in self.roster.missing()] or late
         return []
 
     @property

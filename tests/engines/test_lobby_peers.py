@@ -139,3 +139,13 @@ def test_nobody_says_that_it_was_started_here_who_was_not() -> None:
         said = Said(Peer(b"a", "k", 1), framed(control.Join(0, token, "", 0)), WALL)
         assert [type(effect) for effect in lobby.handle(said, 0.0)] == [Log, Reply]
         assert lobby.refused == {"join": 1}
+
+
+def test_of_those_who_are_not_ready_who_is_away_is_named() -> None:
+    script = Script(3, keys=("k", "l", "m"))
+    for peer, key in zip("abc", "klm", strict=True):
+        script.joins(peer, key=key)
+    script.lobby.configure([setup(0), setup(1), setup(2)], script.now)
+    script.closes("b")
+    assert script.lobby.missing() == [1]
+    assert not script.lobby.complete
