@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -193,53 +194,51 @@ def _explorer(context: CoordinatorContext) -> ServerMachine:
     return _server(context, learner, generator)
 
 
+_system = partial(System, clocks=("slots", "wall"))
+_over_groups = partial(
+    _system,
+    field=Field(),
+    claim=claims.sums_over_groups,
+    unit_interval=UnitInterval(),
+    results=ANONYMOUS,
+)
+
 SYSTEMS = {
     system.name: system
     for system in (
-        System(
+        _over_groups(
             name="anonymous",
             title="batched elimination per user from sums over groups",
             paper=f"{PAPER}, Algorithm 1",
             parameters=AnonymousParameters,
-            clocks=("slots", "wall"),
             shape=Star(
                 AgentRole(_player, TO_AGENT, signs=True),
                 ServerRole(_eliminator, TO_COORDINATOR, outlives_agents=True),
                 regret_against="own",
             ),
-            field=Field(),
-            claim=claims.sums_over_groups,
-            unit_interval=UnitInterval(),
             check=_check_anonymous,
             advise=_advise_anonymous,
             bound=theory.BATCHED,
-            results=ANONYMOUS,
         ),
-        System(
+        _over_groups(
             name="explore-then-commit",
             title="sweeps of sums over groups, then every user's best arm",
             paper=f"{PAPER}, Algorithm 2",
             parameters=ExploreThenCommitParameters,
-            clocks=("slots", "wall"),
             shape=Star(
                 AgentRole(_player, TO_AGENT, signs=True),
                 ServerRole(_explorer, TO_COORDINATOR, outlives_agents=True),
                 regret_against="own",
             ),
-            field=Field(),
-            claim=claims.sums_over_groups,
-            unit_interval=UnitInterval(),
             one_form=True,
             check=_check_sweeps,
             bound=theory.EXPLORING,
-            results=ANONYMOUS,
         ),
-        System(
+        _system(
             name="parallel-ucb",
             title="yardstick: UCB1 for every user, without anonymity",
             paper=f"{PAPER}, Appendix B",
             parameters=ParallelUcbParameters,
-            clocks=("slots", "wall"),
             shape=Alone(_ucb, regret_against="own"),
             field=Field("bare"),
             claim=claims.silence,

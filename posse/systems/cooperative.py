@@ -250,57 +250,50 @@ def _check_byzantine_all(spec: RunSpec, parameters: ByzantineParameters) -> None
     _check_range(spec, parameters)
 
 
+_system = partial(System, clocks=("slots",), field=Field(), results=results.COOPERATION)
+
 SYSTEMS = {
     system.name: system
     for system in (
-        System(
+        _system(
             name="private-ucb",
             title="cooperation with noisy means released at intervals",
             paper=f"{PAPER}, Algorithms 1 and 2",
             parameters=PrivateParameters,
-            clocks=("slots",),
             shape=Mesh(
                 AgentRole(_private, (Bundle,), signs=True), Wiring(_network, broadcasts=True)
             ),
-            field=Field(),
             claim=claims.private,
             unit_interval=UnitInterval(),
             check=_check_source,
             bound=theory.private,
-            results=results.COOPERATION,
         ),
-        System(
+        _system(
             name="byzantine-ucb",
             title="cooperation with single rewards, some of them lies, and a trimmed mean",
             paper=f"{PAPER}, Algorithm 3",
             parameters=ByzantineParameters,
-            clocks=("slots",),
             shape=Mesh(
                 AgentRole(_byzantine, (Bundle,), signs=True),
                 Wiring(_network, broadcasts=True, untold=("contamination",)),
             ),
-            field=Field(),
             claim=claims.rewards,
             check=_check_byzantine_all,
             bound=theory.byzantine,
-            results=results.COOPERATION,
         ),
-        System(
+        _system(
             name="cooperative-ucb",
             title="cooperation with means and counts as they are, no privacy",
             paper=f"{PAPER}, section 5",
             parameters=CooperativeParameters,
-            clocks=("slots",),
             shape=Mesh(
                 AgentRole(_sharing, (Bundle,), signs=True),
                 Wiring(partial(_network, in_unit=True), broadcasts=True),
             ),
-            field=Field(),
             claim=claims.means,
             one_form=True,
             check=_check_cooperative,
             bound=undrawn("No bound is drawn: the paper states none for the form without privacy."),
-            results=results.COOPERATION,
         ),
     )
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -249,72 +250,59 @@ def _hdp_network(spec: RunSpec, parameters: HdpParameters, run: int) -> Network:
     return along(graph, told, server, NetworkFacts(sinks=list(sinks.sink)))
 
 
+_system = partial(
+    System,
+    clocks=("slots",),
+    unit_interval=UnitInterval(),
+    bound=theory.elimination,
+    results=FEDERATED,
+)
+_over_links = partial(_system, field=PER_AGENT, claim=claims.messages)
+
 SYSTEMS = {
     system.name: system
     for system in (
-        System(
+        _over_links(
             name="cdp-mab",
             title="private elimination with a server; partial participation",
             paper=f"{PAPER}, Algorithm 1",
             parameters=CdpParameters,
-            clocks=("slots",),
             shape=Star(
                 AgentRole(_cdp, (Active, Keys, Unmask), signs=True),
                 ServerRole(_cdp_server, (Means, PublicKey, Masked, Unmasked)),
             ),
-            field=PER_AGENT,
-            claim=claims.messages,
-            unit_interval=UnitInterval(),
             one_form=True,
             check=_check_cdp,
-            bound=theory.elimination,
-            results=FEDERATED,
         ),
-        System(
+        _over_links(
             name="ddp-mab",
             title="private elimination over a network without a server",
             paper=f"{PAPER}, Algorithm 3",
             parameters=DdpParameters,
-            clocks=("slots",),
             shape=Mesh(AgentRole(_ddp, (Adv, Req, Data, Quiet), signs=True), Wiring(_ddp_network)),
-            field=PER_AGENT,
-            claim=claims.messages,
-            unit_interval=UnitInterval(),
             check=_check_rounds,
-            bound=theory.elimination,
-            results=FEDERATED,
         ),
-        System(
+        _over_links(
             name="hdp-mab",
             title="private elimination over components whose sinks talk to a server",
             paper=f"{PAPER}, Algorithm 5",
             parameters=HdpParameters,
-            clocks=("slots",),
             shape=MeshWithServer(
                 AgentRole(_hdp, (Active, Hop), signs=True),
                 Wiring(_hdp_network, components=True),
                 ServerRole(_hdp_server, (SinkMeans,)),
             ),
-            field=PER_AGENT,
-            claim=claims.messages,
-            unit_interval=UnitInterval(),
             check=_check_rounds,
-            bound=theory.elimination,
-            results=FEDERATED,
         ),
-        System(
+        _system(
             name="single-mab",
             title="baseline: private elimination, every agent alone",
             paper=f"{PAPER}, section VII-A",
             parameters=SingleParameters,
-            clocks=("slots",),
             shape=Alone(_lone),
             field=Field(),
             claim=claims.pulls,
-            unit_interval=UnitInterval(),
             one_form=True,
-            bound=theory.elimination,
-            results=FEDERATED,
         ),
     )
 }

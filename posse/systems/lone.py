@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from agent.lone import AdapUcb, LoneUcb, PrivateLoneUcb
 from posse.claims import lone as claims
 from posse.errors import SpecError
@@ -83,43 +85,40 @@ def _check_private(spec: RunSpec, parameters: PrivateAloneParameters) -> None:
     check_turns(spec, parameters)
 
 
+_system = partial(System, clocks=("slots",), results=results.ALONE)
+
 SYSTEMS = {
     system.name: system
     for system in (
-        System(
+        _system(
             name="ucb1",
             title="baseline: UCB1, every agent alone",
             paper="Auer et al. 2002",
             parameters=AloneParameters,
-            clocks=("slots",),
             shape=Alone(_lone),
             field=Field("bare"),
             claim=claims.nothing,
             one_form=True,
             check=check_horizon,
             bound=theory.ucb1,
-            results=results.ALONE,
         ),
-        System(
+        _system(
             name="dp-ucb-int",
             title="baseline: DP-UCB-INT, every agent alone, private to whoever sees its pulls",
             paper="Tossou and Dimitrakakis 2016",
             parameters=PrivateAloneParameters,
-            clocks=("slots",),
             shape=Alone(_private_lone),
             field=Field(),
             claim=claims.private_means,
             unit_interval=UnitInterval(),
             check=_check_private,
             bound=undrawn("No bound is drawn: what is known of DP-UCB-INT is O(log T + 1/ε)."),
-            results=results.ALONE,
         ),
-        System(
+        _system(
             name="adap-ucb",
             title="baseline: AdaP-UCB, every agent alone, each reward in one noisy mean",
             paper="Azize and Basu 2022",
             parameters=AdapParameters,
-            clocks=("slots",),
             shape=Alone(_adap),
             field=Field(),
             claim=claims.batched_means,
@@ -127,7 +126,6 @@ SYSTEMS = {
             one_form=True,
             check=check_horizon,
             bound=theory.adap_ucb,
-            results=results.ALONE,
         ),
     )
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from agent.mase import DpMaseVoter, MaseVoter, RawSender
 from coordinator.mase import CentralEliminator, MaseTally
@@ -92,56 +93,46 @@ def _central(context: CoordinatorContext) -> ServerMachine:
     return CentralEliminator(context.arms, context.agents, context.parameters.delta)
 
 
+_system = partial(System, clocks=("virtual", "wall"))
+_votes = partial(_system, check=_check_votes, bound=theory.votes, results=VOTES)
+
 SYSTEMS = {
     system.name: system
     for system in (
-        System(
+        _votes(
             name="mase",
             title="votes of successive eliminations, no privacy",
             paper=f"{PAPER}, Algorithm 1",
             parameters=MaseParameters,
-            clocks=("virtual", "wall"),
             shape=Star(AgentRole(_voter, TO_AGENT), ServerRole(_tally, (Vote,))),
             field=Field(),
             claim=claims.nothing,
-            check=_check_votes,
-            bound=theory.votes,
-            results=VOTES,
         ),
-        System(
+        _votes(
             name="dp-mase",
             title="votes of differentially private successive eliminations",
             paper=f"{PAPER}, Algorithm 2",
             parameters=DpMaseParameters,
-            clocks=("virtual", "wall"),
             shape=Star(AgentRole(_dp_voter, TO_AGENT), ServerRole(_tally, (Vote,))),
             field=Field(),
             claim=claims.private_votes,
             unit_interval=UnitInterval(unless_printed=True),
-            check=_check_votes,
-            bound=theory.votes,
-            results=VOTES,
         ),
-        System(
+        _votes(
             name="corrupted-elimination",
             title="votes withheld at random (xi = 0 is Féraud's)",
             paper=f"{PAPER}, Algorithm 3",
             parameters=CorruptedParameters,
-            clocks=("virtual", "wall"),
             shape=Star(AgentRole(_voter, TO_AGENT), ServerRole(_tally, (Vote,))),
             field=Field("nothing"),
             claim=claims.withheld_votes,
-            check=_check_votes,
             advise=_advise_corrupted,
-            bound=theory.votes,
-            results=VOTES,
         ),
-        System(
+        _system(
             name="central",
             title="baseline: every raw reward goes to the coordinator",
             paper=f"{PAPER}, section 6",
             parameters=BaselineParameters,
-            clocks=("virtual", "wall"),
             shape=Star(
                 AgentRole(lambda context: RawSender(context.arms), (Eliminated,)),
                 ServerRole(_central, (Sample,)),
@@ -152,12 +143,11 @@ SYSTEMS = {
             bound=theory.central,
             results=CENTRAL,
         ),
-        System(
+        _system(
             name="independent",
             title="baseline: every agent alone",
             paper=f"{PAPER}, section 6",
             parameters=BaselineParameters,
-            clocks=("virtual", "wall"),
             shape=Alone(_lone_voter),
             field=LabOnly("sends nothing, and its end alone would tell of an agent's rewards"),
             claim=claims.silence,
