@@ -96,6 +96,8 @@ class RunDirectory:
     def _check(self) -> None:
         path = self.path / SPECIFICATION
         if not path.is_file():
+            if any(self.path.glob(f"*/{SPECIFICATION}")):
+                raise InputError(f"{self.path} holds several runs; name another folder for one")
             return
         there = read_specification(path)
         mine = fingerprint(self._plan.spec, without=PATIENCE)

@@ -174,6 +174,14 @@ def test_a_system_is_swept_without_what_it_has_no_place_for(
     assert read(out / "system=mase").spec.parameters == {}
 
 
+def test_a_run_does_not_go_into_a_sweeps_directory(run_file: Path, capsys) -> None:
+    assert main(["sweep", "ride.toml", "--over", "seed=1,2", "--jobs", "1", "--out", "out"]) == 0
+    before = sorted(Path("out").iterdir())
+    assert main(["run", "ride.toml", "--out", "out"]) == 2
+    assert "out holds several runs; name another folder for one" in capsys.readouterr().err
+    assert sorted(Path("out").iterdir()) == before
+
+
 def test_a_sweep_does_not_go_into_a_runs_directory(
     sweep_file: Path, tmp_path: Path, capsys
 ) -> None:
