@@ -69,13 +69,25 @@ def _chosen(names: list[str]) -> list[Any]:
     return [papers.named(name) for name in names] or list(papers.experiments().values())
 
 
+def _how(options: argparse.Namespace) -> dict[str, Any]:
+    """How repetitions are made, kept and shown."""
+    from posse.cli.progress import screen
+
+    return {
+        "quick": options.quick,
+        "engine": options.engine,
+        "folder": options.out / _KEPT,
+        "screen": screen(options),
+        "jobs": options.jobs,
+    }
+
+
 def _run(options: argparse.Namespace) -> int:
     """Run experiments; write each page, and the document from them all."""
     extra.require()
     import msgspec
 
     from posse import papers
-    from posse.cli.progress import screen
     from posse.durable import lock, whole
     from posse.papers import conduct, page, reproduction
 
@@ -88,14 +100,7 @@ def _run(options: argparse.Namespace) -> int:
     for experiment in chosen:
         try:
             with lock.held(out):
-                outcome = conduct.conduct(
-                    experiment,
-                    quick=quick,
-                    engine=options.engine,
-                    folder=out / _KEPT,
-                    screen=screen(options),
-                    jobs=options.jobs,
-                )
+                outcome = conduct.conduct(experiment, **_how(options))
         except PosseError as error:
             if len(chosen) == 1:
                 raise
@@ -150,7 +155,6 @@ def _outcomes(names: Iterable[str], out: Path) -> Iterator[Told]:
 
 def _estimate(options: argparse.Namespace) -> int:
     """Say what experiments cost, by the first repetition of each of their points."""
-    from posse.cli.progress import screen
     from posse.durable import lock
     from posse.papers import conduct
 
@@ -158,14 +162,7 @@ def _estimate(options: argparse.Namespace) -> int:
     paths.folder(options.out)
     for experiment in chosen:
         with lock.held(options.out):
-            cost = conduct.estimate(
-                experiment,
-                quick=options.quick,
-                engine=options.engine,
-                folder=options.out / _KEPT,
-                screen=screen(options),
-                jobs=options.jobs,
-            )
+            cost = conduct.estimate(experiment, **_how(options))
         print(
             f"{experiment.name:<26} {cost.processor_seconds / 60:8.1f} processor minutes, "
             f"{cost.repetitions:5} repetitions, {cost.kept} of them done",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from posse.papers.checks import (
 )
 from posse.papers.points import SEED
 from posse.papers.sample import Metric
-from posse.papers.statements import Answer, Finding, Measured, verdict
+from posse.papers.statements import Finding, Measured, verdict
 
 Limit = float | Callable[[str, float], float]
 """A number, or one for each line and place."""
@@ -38,6 +39,11 @@ def _at(limit: Limit, line: str, x: float) -> float:
     return limit(line, x) if callable(limit) else limit
 
 
+def _mean(values: list[float]) -> tuple[float, float]:
+    """Mean and half-width; a single value has no interval: it is a computation's exact number."""
+    return bounded(values) if len(values) > 1 else (values[0], 0.0)
+
+
 @dataclass(frozen=True)
 class AtMost:
     """The means of lines are at most a limit, at every place (sign -1: at least)."""
@@ -49,20 +55,17 @@ class AtMost:
     metric: Metric | None = None
 
     def __call__(self, measured: Measured) -> Finding:
-        """A single value has no interval, and is a computation's exact number."""
         rows, clear, over = [], 0, 0
-        for line in self.lines:
-            for x in filter(self.where, measured.places(line)):
-                values = measured.values(line, x, self.metric)
-                mean, half = bounded(values) if len(values) > 1 else (values[0], 0.0)
-                limit = _at(self.limit, line, x)
-                room = self.sign * (limit - mean)
-                slack = 1e-9 * abs(limit)
-                clear += room >= half - slack
-                over += -room > half + slack
-                wanted = f"{'at most' if self.sign > 0 else 'at least'} {number(limit)}"
-                said = f"{_named(measured, line, x)}: {pm(mean, half)}, {wanted}"
-                rows.append(((room - half) / (abs(limit) or 1.0), said))
+        for line, x in measured.reached(self.lines, self.where):
+            mean, half = _mean(measured.values(line, x, self.metric))
+            limit = _at(self.limit, line, x)
+            room = self.sign * (limit - mean)
+            slack = 1e-9 * abs(limit)
+            clear += room >= half - slack
+            over += -room > half + slack
+            wanted = f"{'at most' if self.sign > 0 else 'at least'} {number(limit)}"
+            said = f"{_named(measured, line, x)}: {pm(mean, half)}, {wanted}"
+            rows.append(((room - half) / (abs(limit) or 1.0), said))
         return Finding(answer=decide(len(rows), clear, over), said=worst(rows, clear))
 
 
@@ -80,17 +83,12 @@ class Inside:
     high: float
 
     def __call__(self, measured: Measured) -> Finding:
-        answers: list[Answer] = []
-        found: list[float] = []
-        for line in self.lines:
-            for x in measured.places(line):
-                values = measured.values(line, x)
-                mean, half = bounded(values) if len(values) > 1 else (values[0], 0.0)
-                answers.append(within(mean - half, mean + half, self.low, self.high))
-                found.append(mean)
+        points = measured.reached(self.lines, everywhere)
+        found = [_mean(measured.values(line, x)) for line, x in points]
+        means = [mean for mean, _ in found]
         return Finding(
-            answer=together(answers),
-            said=f"{number(min(found))} to {number(max(found))}; {between(self.low, self.high)}",
+            answer=together([within(m - half, m + half, self.low, self.high) for m, half in found]),
+            said=f"{number(min(means))} to {number(max(means))}; {between(self.low, self.high)}",
         )
 
 
@@ -129,31 +127,24 @@ class Rate:
 
     def __call__(self, measured: Measured) -> Finding:
         counted: dict[tuple[str, float], tuple[int, int]] = {}
-        for line in self.lines:
-            for x in filter(self.where, measured.places(line)):
-                samples = measured.runs[line, x]
-                key = (self.lines[0], 0.0) if self.pooled else (line, x)
-                hits, of = counted.get(key, (0, 0))
-                counted[key] = (
-                    hits + sum(int(sample.numbers["hits"]) for sample in samples),
-                    of + sum(int(sample.numbers["of"]) for sample in samples),
-                )
-        rows, clear, over = [], 0, 0
+        for line, x in measured.reached(self.lines, self.where):
+            numbers = [sample.numbers for sample in measured.runs[line, x]]
+            key = (self.lines[0], 0.0) if self.pooled else (line, x)
+            hits, of = counted.get(key, (0, 0))
+            counted[key] = (
+                hits + sum(int(found["hits"]) for found in numbers),
+                of + sum(int(found["of"]) for found in numbers),
+            )
+        rows, answers = [], []
         for (line, x), (hits, of) in counted.items():
             low, high = wilson(hits, of)
             limit = _at(self.limit, line, x)
-            good, bad = (high <= limit, low > limit) if self.sign > 0 else (
-                low >= limit, high < limit)  # fmt: skip
-            clear += good
-            over += bad
+            least, most = (-inf, limit) if self.sign > 0 else (limit, inf)
+            answers.append(within(low, high, least, most))
             at = "" if self.pooled else f"{_named(measured, line, x)}: "
-            rows.append(
-                (
-                    (limit - high) if self.sign > 0 else (low - limit),
-                    f"{at}{hits:,} of {of:,} ({low:.2%} to {high:.2%}), wanted {limit:.3g}",
-                )
-            )
-        return Finding(answer=decide(len(rows), clear, over), said=worst(rows, clear))
+            said = f"{at}{hits:,} of {of:,} ({low:.2%} to {high:.2%}), wanted {limit:.3g}"
+            rows.append((min(most - high, low - least), said))
+        return Finding(answer=together(answers), said=worst(rows, answers.count("borne out")))
 
 
 @dataclass(frozen=True)

@@ -57,10 +57,13 @@ class Point:
     variants: tuple[Variant, ...] = VARIANTS
 
 
-def by_line(runs: dict[str, Any]) -> list[Point]:
-    """Points from what each line runs: {line: run}, or {line: {place on the axis: run}}."""
+def by_line(runs: dict[str, Any], **more: Any) -> list[Point]:
+    """Points from what each line runs: {line: run}, or {line: {place on the axis: run}}.
+
+    `more` is said of all of them.
+    """
     return [
-        Point(line=line, x=x, run=run)
+        Point(line=line, x=x, run=run, **more)
         for line, of in runs.items()
         for x, run in (of if _is_by_place(of) else {0.0: of}).items()
     ]

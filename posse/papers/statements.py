@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -11,6 +11,8 @@ from posse.papers.sample import Metric, Sample
 
 Answer = Literal["borne out", "not borne out", "undecided", "not run"]
 By = Literal["both", "printed", "corrected"]
+Points = list[tuple[str, float]]
+"""Each by its line and its place on the axis."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +78,10 @@ class Measured:
     def places(self, line: str) -> list[float]:
         """Where on the axis a line has points."""
         return sorted(x for name, x in self.runs if name == line)
+
+    def reached(self, lines: Iterable[str], where: Callable[[float], bool]) -> Points:
+        """Every point of these lines in these places."""
+        return [(line, x) for line in lines for x in self.places(line) if where(x)]
 
     def values(self, line: str, x: float, metric: Metric | None = None) -> list[float]:
         """The metric of each sample of a point."""

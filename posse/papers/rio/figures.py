@@ -10,6 +10,7 @@ from posse.papers.rio.setting import (
     ALONE,
     ASSUMED,
     CONTRADICTION,
+    FORMS,
     SPREAD,
     agents,
     baselines,
@@ -93,17 +94,13 @@ _BETAS = (0.3, 0.5, 0.8)
 
 
 def _figure_5(quick: bool) -> list[Point]:
-    return [
-        Point(
-            line=f"Problem {problem}: β={beta:g}",
-            x=n,
-            run=dp(n, 0.5, beta, problem=problem),
-            variants=("corrected", "printed") if problem == 1 else ("printed",),
-        )
-        for problem in (1, 2)
-        for n in agents(quick)
-        for beta in _BETAS
-    ]
+    found = []
+    for problem in (1, 2):
+        lines = zip(_betas(problem), _BETAS, strict=True)
+        runs = {line: {n: dp(n, 0.5, beta, problem=problem) for n in agents(quick)}
+                for line, beta in lines}  # fmt: skip
+        found += by_line(runs, variants=FORMS[problem])
+    return found
 
 
 _POWER = {"kind": "power", "gamma": 0.8}

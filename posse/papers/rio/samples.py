@@ -73,18 +73,16 @@ def exact(variant: Any, generator: Any, votes: int) -> Any:
 
 def _rounds_points(quick: bool) -> list[Point]:
     lines = {"Proposition 5.3": formula, "any M of N": exact, "its model, simulated": simulated}
-    return [
-        *by_line({line: {votes: Computation(of, votes) for votes in _VOTES.values()}
-                  for line, of in lines.items()}),
-        *(
-            # the corrected form takes M from log η_ξ, as the proposition does
-            Point(line="Corrupted Elimination", x=votes, run=corrupted(AGENTS, xi),
-                  variants=("corrected",))
-            for xi, votes in _VOTES.items()
-        ),
-        Point(line="one agent's T_η", x=AGENTS, run=run("independent", AGENTS, delta=0.9),
-              variants=("corrected",)),
-    ]  # fmt: skip
+    counts = {
+        line: {votes: Computation(of, votes) for votes in _VOTES.values()}
+        for line, of in lines.items()
+    }
+    # the corrected form takes M from log η_ξ, as the proposition does
+    runs = {
+        "Corrupted Elimination": {votes: corrupted(AGENTS, xi) for xi, votes in _VOTES.items()},
+        "one agent's T_η": {AGENTS: run("independent", AGENTS, delta=0.9)},
+    }
+    return by_line(counts) + by_line(runs, variants=("corrected",))
 
 
 def agree(measured: Measured) -> Finding:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from posse.papers.points import Point, by_line
+from posse.papers.points import VARIANTS, Point, Variant, by_line
 
 PROBLEMS: dict[int, dict[str, Any]] = {
     1: {"kind": "bernoulli", "means": [0.7, 0.5, 0.3] + [0.1] * 7},
@@ -66,23 +66,22 @@ def xi_lines(panel: str) -> tuple[str, ...]:
     return tuple(f"{panel}: ξ={xi:g}" for xi in XIS)
 
 
+FORMS: dict[int, tuple[Variant, ...]] = {1: VARIANTS, 2: ("printed",)}
+"""Of DP-MASE by problem: the rewards of Problem 2 have no bound, so that it is printed only."""
+
+
 def dp_points(panel: str, problem: int, counts: list[int]) -> list[Point]:
-    """DP-MASE against N; on Problem 2, whose rewards have no bound, only as printed.
+    """DP-MASE against N.
 
     With 64 agents the last votes fall into the second or the third epoch, which is four times as
     long, so that means need many runs.
     """
-    return [
-        Point(
-            line=line,
-            x=n,
-            run=dp(n, epsilon, problem=problem),
-            times=10 if n == 64 else 1,
-            variants=("corrected", "printed") if problem == 1 else ("printed",),
-        )
-        for n in counts
-        for line, epsilon in zip(dp_lines(panel), EPSILONS, strict=True)
-    ]
+    found = []
+    for n in counts:
+        lines = zip(dp_lines(panel), EPSILONS, strict=True)
+        runs = {line: {n: dp(n, epsilon, problem=problem)} for line, epsilon in lines}
+        found += by_line(runs, times=10 if n == 64 else 1, variants=FORMS[problem])
+    return found
 
 
 def xi_points(panel: str, problem: int, counts: list[int]) -> list[Point]:
