@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 # modules are compiled when they are first imported: half of a fresh environment's time
 PIP    := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: demo example test test-all check fuzz format docs bench lock clean
+.PHONY: demo example test test-all check fuzz chaos format docs bench lock clean
 
 demo: $(VENV)/run
 	$(BIN)/posse run examples/first_ride.toml --out runs/demo
@@ -32,6 +32,9 @@ check: $(VENV)/dev
 
 fuzz: $(VENV)/dev
 	$(BIN)/python -m pytest tests/hosts/test_fuzz.py --fuzz 1000000
+
+chaos: $(VENV)/dev
+	$(BIN)/python -m pytest tests/engines/test_faults.py --chaos
 
 format: $(VENV)/dev
 	$(BIN)/ruff format .

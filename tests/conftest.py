@@ -66,6 +66,7 @@ def nothing_is_left() -> Iterator[None]:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Options of single tests."""
     parser.addoption("--golden", action="store_true", help="fill in missing golden hashes")
+    parser.addoption("--chaos", action="store_true", help="every family through every fault")
     parser.addoption("--fuzz", default=0, help="hostile frames of tests/hosts/test_fuzz.py")
 
 

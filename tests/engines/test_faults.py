@@ -1,7 +1,7 @@
 """Networks that are bad, always or for a while: every family ends with the undisturbed run."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
@@ -122,23 +122,27 @@ def disturbed(plan: Plan, fault: Fault, between_agents: bool) -> RunRecord:
     return record
 
 
-@pytest.mark.parametrize(
-    ("name", "fault"),
-    [
-        (name, fault)
-        for name in RUNS
-        for fault in FAULTS
-        # where each slot or each act is a round trip, that is a matter of minutes
-        if fault != "a second each way" or name in MESHES
-    ],
-)
+def pairs(names: Sequence[str], every: bool) -> list[tuple[str, str]]:
+    """Who meets which fault: all in turn, or every one every fault (`--chaos`)."""
+    met = []
+    for i, fault in enumerate(FAULTS):
+        # where each slot or each act is a round trip, a second each way is a matter of minutes
+        able = [name for name in names if fault != "a second each way" or name in MESHES]
+        met += [(name, fault) for name in (able if every else [able[-1 - i % len(able)]])]
+    return met
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    names = MESHES if metafunc.function is test_between_agents else tuple(RUNS)
+    every = bool(metafunc.config.getoption("--chaos"))
+    metafunc.parametrize(("name", "fault"), pairs(names, every))
+
+
 def test_between_agents_and_coordinator(name: str, fault: str) -> None:
     plan = RUNS[name]()
     assert_same_run(memory.run(plan, 0), disturbed(plan, FAULTS[fault], False))
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("name", MESHES)
 def test_between_agents(name: str, fault: str) -> None:
     plan = RUNS[name]()
     assert_same_run(memory.run(plan, 0), disturbed(plan, FAULTS[fault], True))
