@@ -55,9 +55,12 @@ def test_the_kernel_counts_at_least_the_frames() -> None:
     with ProcessEngine(run) as engine:
         engine.run(run, 0)
         communication = engine.run(run, 1).communication
-    frames = sum(plane.frame_bytes for plane in (communication.data, communication.control))
+    planes = (communication.data, communication.control)
+    frames = sum(plane.frame_bytes for plane in planes)
+    messages = sum(plane.messages for plane in planes)
     counted = communication.socket_bytes
-    assert frames <= counted.sent + counted.received <= 1.5 * frames
+    # a frame of 32 bytes and more has an envelope of 12, and what CURVE and ZMTP put around it
+    assert frames <= counted.sent + counted.received <= frames + 80 * messages
 
 
 @pytest.mark.parametrize("system", BEST_ARM_SYSTEMS)
