@@ -173,6 +173,7 @@ class Door:
             yield self.happened.popleft()
 
     def _accepted(self, fd: int) -> None:
+        self._disconnected(fd)  # its number is used again, and nobody said yet that it was free
         self._connections[fd] = self._copy(fd)
 
     def _copy(self, fd: int) -> Connection:

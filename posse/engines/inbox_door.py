@@ -36,6 +36,7 @@ class InboxDoor(Door):
 
     def connected(self, fd: int) -> None:
         """This agent connected to a neighbour's inbox."""
+        self.disconnected(fd)  # its number is used again, and nobody said yet that it was free
         with self._lock:
             self._own[fd] = self._copy(fd)
 
