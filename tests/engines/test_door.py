@@ -9,10 +9,11 @@ import zmq
 
 from posse.engines import door
 from posse.engines.door import AROUND, AROUND_WITH_KEYS, JOIN_WITHIN, SPARE_PER_HOST, WATCHED, Door
+from tests.support.door import Watched
 from tests.support.remote import until
 
 
-class Place:
+class Place(Watched):
     """A ROUTER with its door, and who connects to it."""
 
     def __init__(self, agents: int = 1, secret: tuple[bytes, bytes] | None = None) -> None:
@@ -59,24 +60,8 @@ class Place:
         self.accepted += [e["value"] for e in events if e["event"] == zmq.EVENT_ACCEPTED]
         return len(self.accepted)
 
-    def look(self) -> list[str]:
-        """Why connections were closed."""
-        self.door.drain()
-        self.door.look(self.now)
-        reasons = [reason for reason, _ in self.door.refused]
-        self.door.refused.clear()
-        return reasons
-
-    def closes(self) -> list[str]:
-        """Why it closed what it must close sooner or later."""
-        why: list[str] = []
-
-        def closed() -> bool:
-            why.extend(self.look())
-            return bool(why)
-
-        until(closed, "that it is closed")
-        return why
+    def time(self) -> float:
+        return self.now
 
     def close(self) -> None:
         self.door.close()
@@ -95,6 +80,17 @@ def place() -> Iterator[Place]:
     here = Place()
     yield here
     here.close()
+
+
+def test_a_number_that_is_used_again_leaves_no_copy_open(place: Place) -> None:
+    """What ZeroMQ accepts may be told before the end of the connection that had its number."""
+    place.connect()
+    (fd,) = place.accepted
+    before = place.door._connections[fd]
+    place.door._accepted(fd)
+    assert before.socket is not None
+    assert before.socket.fileno() == -1
+    assert place.door._connections[fd] is not before
 
 
 def is_closed(connection: socket.socket) -> bool:

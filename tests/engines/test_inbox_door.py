@@ -10,10 +10,10 @@ from zmq.utils.monitor import recv_monitor_message
 from posse.engines import inbox_door
 from posse.engines.door import AROUND, WATCHED
 from posse.engines.inbox_door import InboxDoor
-from tests.support.remote import until
+from tests.support.door import Watched
 
 
-class Inbox:
+class Inbox(Watched):
     """A PULL that neighbours connect to, and its door."""
 
     def __init__(self) -> None:
@@ -32,23 +32,8 @@ class Inbox:
         neighbour.connect(self.address)
         return neighbour
 
-    def closes(self) -> list[str]:
-        """Why it closed what it must close sooner or later."""
-        why: list[str] = []
-
-        def closed() -> bool:
-            why.extend(self.look())
-            return bool(why)
-
-        until(closed, "that it is closed")
-        return why
-
-    def look(self) -> list[str]:
-        self.door.drain()
-        self.door.look(time.monotonic())
-        reasons = [reason for reason, _ in self.door.refused]
-        self.door.refused.clear()
-        return reasons
+    def time(self) -> float:
+        return time.monotonic()
 
     def close(self) -> None:
         self.door.close()
@@ -98,13 +83,18 @@ def test_where_nothing_has_to_come_back_little_may(inbox: Inbox) -> None:
     port = hostile.bind_to_random_port("tcp://127.0.0.1")
     publisher.connect(f"tcp://127.0.0.1:{port}")
     try:
-        inbox.door.connected(recv_monitor_message(monitor)["value"])
+        fd = recv_monitor_message(monitor)["value"]
+        inbox.door.connected(fd)
         hostile.setsockopt(zmq.SUBSCRIBE, b"po")
         assert inbox.look() == []
         for number in range(inbox_door.BACK // 100 + 100):
             hostile.setsockopt(zmq.SUBSCRIBE, b"%0100d" % number)
             hostile.poll(0)
         assert inbox.closes() == ["too-much"]
+        again = inbox.door._own[fd]
+        inbox.door.connected(fd)  # its number is used again
+        assert again.socket is not None
+        assert again.socket.fileno() == -1
     finally:
         publisher.disable_monitor()
         monitor.close()
