@@ -73,3 +73,4 @@ while (message := hear())[0] != "Goodbye":
             pulled, curve = struct.pack(f"<{len(pulls)}q", *pulls), {"regret": bytes(24)}
             none: list[Any] = [[], {}, {}, [], {}, {}, [0.0, 0, 0]]
             say("Report", pulled, t, t, {"regret": 0.0}, curve, *none)
+socket.send(ENVELOPE.pack(b"pn\x01C", 0, taken))  # the goodbye was heard: nobody waits for us
