@@ -13,7 +13,7 @@ from tests.support.door import Watched
 from tests.support.remote import until
 
 
-class Place(Watched):
+class Place(Watched[Door]):
     """A ROUTER with its door, and who connects to it."""
 
     def __init__(self, agents: int = 1, secret: tuple[bytes, bytes] | None = None) -> None:

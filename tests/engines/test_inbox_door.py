@@ -13,7 +13,7 @@ from posse.engines.inbox_door import InboxDoor
 from tests.support.door import Watched
 
 
-class Inbox(Watched):
+class Inbox(Watched[InboxDoor]):
     """A PULL that neighbours connect to, and its door."""
 
     def __init__(self) -> None:

@@ -1,13 +1,17 @@
 """Those at a door, of the coordinator or of an agent's inbox."""
 
+from typing import Generic, TypeVar
+
 from posse.engines.door import Door
 from tests.support.remote import until
 
+AnyDoor = TypeVar("AnyDoor", bound=Door)
 
-class Watched:
+
+class Watched(Generic[AnyDoor]):
     """Looks when it is asked to."""
 
-    door: Door
+    door: AnyDoor
 
     def time(self) -> float:
         """The time at which is looked."""
