@@ -62,7 +62,7 @@ _LAST_WORDS = 1.0
 _PUBLISH = 0.25
 """Seconds between snapshots."""
 
-_RESUME = control.Resume.__name__
+_RESUME, _FAILED = control.Resume.__name__, control.Failed.__name__
 
 
 class Hub:
@@ -186,10 +186,7 @@ class Hub:
         roster = self.lobby.roster
 
         def waiting() -> bool:
-            return any(
-                m.incarnation and m.takes_part and m.session.unconfirmed
-                for m in roster.members.values()
-            )
+            return any(member.to_see_off for member in roster.members.values())
 
         while waiting() and time.monotonic() < deadline:
             for event in self._router.connections():
@@ -203,7 +200,8 @@ class Hub:
             if data is None:
                 continue
             if member is not None:
-                member.session.take(data)
+                frame = member.session.take(data)
+                member.ended |= kind_of(frame or b"") == _FAILED
                 member.session.replies.clear()
             elif kind_of(data) == _RESUME:
                 self._happened(Said(peer, data, time.time()))

@@ -211,6 +211,7 @@ class Lobby:
         absence = self._patience.absence
         for rank in self._patience.overdue(now):
             if not self.outlives_agents:
+                self.roster.ended(rank)
                 return [Fail(gone(rank, absence))]
             self._lose(rank)
             said = f"agent {rank} did not come back in {absence:g} s; the run goes on without it"
@@ -281,6 +282,7 @@ class Lobby:
             case control.Arrived(inbox) if not member.arrived:
                 return self._arrived(member, inbox, now)
             case control.Failed(reason):
+                member.ended = bool(member.incarnation)  # of others the engine sees the end
                 why = blamed(member.rank, reason)
                 return (
                     [Fail(why)]

@@ -54,8 +54,8 @@ class Member:
     is -1 once its connection is lost, and `arrives_again` whether it has arrived as soon as there
     is a new one. `resumed` is which of the agent's connections this is, `session` the coordinator's
     end of the link. `host` is the address that it joined from, `syncs` how often it asked for the
-    time, `pid` the process of one that was started here, else 0, and `ended` whether that is gone.
-    `received`: bytes taken of what it sent.
+    time, `pid` the process of one that was started here, else 0. `ended`: its process is gone, or
+    it said that it cannot go on; nobody waits for its goodbye. `received`: bytes taken of it.
     """
 
     rank: int
@@ -80,6 +80,12 @@ class Member:
     def takes_part(self) -> bool:
         """Whether what it says is for a run; what came before its connection was lost is, too."""
         return self.arrived or self.arrives_again
+
+    @property
+    def to_see_off(self) -> bool:
+        """Whether it is on another machine and may not have heard yet that it may go."""
+        away = bool(self.incarnation) and not self.ended
+        return away and self.takes_part and self.session.unconfirmed > 0
 
 
 class Roster:

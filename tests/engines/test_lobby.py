@@ -201,6 +201,22 @@ def test_an_agent_that_cannot_be_ready_ends_the_wait_with_its_sentence() -> None
     assert said == "agent 1 cannot go on: no such file"
 
 
+def test_nobody_waits_for_the_goodbye_of_who_cannot_go_on_or_stays_away() -> None:
+    script = Script()
+    script.all_join()
+    members = script.lobby.roster.members
+    for member in members.values():
+        member.session.wrap(b"you may go")
+    assert members[0].to_see_off
+    assert members[1].to_see_off
+    failed(script.says("peer-1", control.Failed("no such file")))
+    assert not members[1].to_see_off
+    script.carries(Run())
+    script.closes("peer-0")
+    failed(script.lobby.fire(script.lobby.timer))
+    assert not members[0].to_see_off
+
+
 def test_an_agent_that_waits_for_the_next_run_does_not_end_the_one_that_goes_on() -> None:
     script = Script()
     script.all_join()
