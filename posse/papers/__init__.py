@@ -6,15 +6,22 @@ import importlib
 from posse.errors import SpecError
 from posse.papers.experiment import Experiment
 
-PAPERS = ("rio", "dubey", "tossou", "esfandiari", "li", "noise")
+PAPERS = {
+    "rio": "Rio et al. 2023",
+    "dubey": "Dubey and Pentland 2020",
+    "tossou": "Tossou and Dimitrakakis 2015",
+    "esfandiari": "Esfandiari et al. 2022",
+    "li": "Li and Song 2022",
+    "noise": "The noise itself",
+}
 
 
 def experiments() -> dict[str, Experiment]:
     """Every experiment by name, in the order of the papers and figures."""
     return {
-        experiment.name: experiment
-        for paper in PAPERS
-        for experiment in importlib.import_module(f"posse.papers.{paper}").EXPERIMENTS
+        experiment.name: experiment.but(paper=paper)
+        for package, paper in PAPERS.items()
+        for experiment in importlib.import_module(f"posse.papers.{package}").EXPERIMENTS
     }
 
 

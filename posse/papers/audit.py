@@ -12,7 +12,6 @@ is fixed before anything is drawn. An audit can refute a claim; it cannot prove 
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -20,8 +19,8 @@ import numpy as np
 
 from agent.noise import SeededNoise
 from posse.measure.numbers import number
-from posse.papers.experiment import Experiment
-from posse.papers.points import Computation, Point, by_line
+from posse.papers.checks import check
+from posse.papers.experiment import Computation, Experiment, Lines, bars
 from posse.papers.sample import value
 from posse.papers.statements import Finding, Measured, verdict
 
@@ -36,15 +35,8 @@ ASSUMED = (
     "machines are the real ones."
 )
 
-audits = partial(
-    Experiment,
-    x_label="mechanism",
-    y_label="share of the claimed ε that was found",
-    repeat=(1, 1),
-    limit=1.0,
-    shape="bars",
-    metric=value,
-)
+AXES = bars("share of the claimed ε that was found", "mechanism")
+audits = partial(Experiment, axes=AXES, limit=1.0, metric=value)
 """An experiment whose lines are audits."""
 
 
@@ -79,32 +71,25 @@ def counted(
     }
 
 
-def points(of: dict[str, tuple[Any, ...]]) -> Callable[[bool], list[Point]]:
-    """One point per audit: line -> (function, arguments after the number of trials)."""
+def releases(of: dict[str, tuple[Any, ...]]) -> Callable[[bool], Lines]:
+    """One line per audit: its name -> (function, arguments after the number of trials)."""
 
-    def made(quick: bool) -> list[Point]:
+    def lines(quick: bool) -> Lines:
         trials = QUICK if quick else FULL
-        return by_line({line: Computation(f, trials, *given) for line, (f, *given) in of.items()})
+        return {line: Computation(f, trials, *given) for line, (f, *given) in of.items()}
 
-    return made
+    return lines
 
 
-@dataclass(frozen=True)
-class Spends:
+@check
+def spends(measured: Measured, line: str) -> Finding:
     """A mechanism, a line of audits, spends no more than was claimed."""
-
-    line: str
-
-    def __call__(self, measured: Measured) -> Finding:
-        numbers = measured.runs[self.line, 0.0][0].numbers
-        hits, others, trials = numbers["hits"]
-        over = numbers["found"] > numbers["claimed"]
-        return verdict(
-            not over,
-            f"{hits:,} of {trials:,} releases against {others:,}: "
-            f"ε is at least {number(float(numbers['found']))}, claimed "
-            f"{number(float(numbers['claimed']))}" + ("" if over else "; not refuted"),
-        )
+    numbers = measured.runs[line, 0.0][0].numbers
+    hits, others, trials = numbers["hits"]
+    found, claimed = float(numbers["found"]), float(numbers["claimed"])
+    said = f"{hits:,} of {trials:,} releases against {others:,}: ε is at least {number(found)}"
+    said += f", claimed {number(claimed)}"
+    return verdict(found <= claimed, said + ("; not refuted" if found <= claimed else ""))
 
 
 def numpy_adds(value: float, released: float, scale: float) -> bool:

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from posse import api
-from posse.papers.experiment import Experiment
+from posse.papers.experiment import SEED, Experiment
 from posse.papers.outcome import Judged, PointMean, Told
-from posse.papers.points import SEED
 from posse.papers.repetitions import Repetition, run, store
 from posse.papers.small import SMALL
-from posse.papers.statements import Finding, Measured
+from posse.papers.statements import Measured, Statement
 from posse.plan import prepare
 from posse.progress import Nowhere, Progress, Screen
 from posse.results.measures import DATA_BYTES, DATA_MESSAGES, PULLS, REGRET, ROUNDS, SLOTS
@@ -30,9 +29,8 @@ Agreement = list[tuple[str, Any, Any]]
 
 @dataclass
 class Outcome:
-    """What an experiment's runs gave: by variant the measured points and what they say.
+    """What an experiment's runs gave: by variant the measured points, and what they say.
 
-    `findings` has None where another form of the algorithm judges the statement.
     `agreement` has one small run on both engines for each system that the experiment runs.
     """
 
@@ -40,7 +38,7 @@ class Outcome:
     quick: bool
     engine: str
     measured: dict[str, Measured]
-    findings: dict[str, list[Finding | None]]
+    statements: list[Judged]
     agreement: Agreement
     seconds: float
     processor_seconds: float
@@ -52,29 +50,20 @@ class Outcome:
 
     def told(self) -> Told:
         """What outcome.json holds."""
-        experiment = self.experiment
-        copied = ("name", "paper", "figure", "title", "x_label", "y_label", "shape", "assumed")
+        experiment, axes = self.experiment, self.experiment.axes
+        copied = ("name", "paper", "figure", "title", "assumed")
         return Told(
             **{field: getattr(experiment, field) for field in copied},
+            x_label=axes.x,
+            y_label=axes.y,
+            shape=axes.shape,
             form="quick" if self.quick else "full",
             repeat=experiment.repeat[0 if self.quick else 1],
             engine=self.engine,
             engines_agree=self.agrees if self.agreement else None,
             seconds=round(self.seconds, 1),
             processor_seconds=round(self.processor_seconds, 1),
-            statements=[
-                Judged(
-                    text=statement.text,
-                    place=statement.place,
-                    by=statement.by,
-                    found={
-                        variant: finding
-                        for variant, found in self.findings.items()
-                        if (finding := found[i]) is not None
-                    },
-                )
-                for i, statement in enumerate(experiment.statements)
-            ],
+            statements=self.statements,
             numbers={
                 variant: [
                     PointMean(line, x, *measured.mean(line, x))
@@ -131,43 +120,39 @@ def conduct(
     began = time.monotonic()
     wanted = repetitions(experiment, quick=quick, engine=engine)
     # a repetition that both variants share is run once
-    distinct: dict[str, int] = {}
-    tasks: list[Repetition] = []
-    places = []
-    for task, _, _ in wanted:
-        key = f"{task.number} {task.identity}"
-        if key not in distinct:
-            distinct[key] = len(tasks)
-            tasks.append(task)
-        places.append(distinct[key])
+    tasks = {task.key: task for task, _, _ in wanted}
     with Progress(experiment.name, len(tasks), screen, "repetitions") as progress:
-        done = run(tasks, folder, lambda before: progress.done(before=before), jobs)
+        found = run(list(tasks.values()), folder, lambda before: progress.done(before=before), jobs)
         agreement: Agreement = []
         for system in experiment.systems(quick):
             progress.inside(f"{system} on both engines")
             agreement += both_engines(system, experiment.variants[0])
+    done = dict(zip(tasks, found, strict=True))
     measured: dict[str, Measured] = {
         variant: Measured(variant, experiment.metric) for variant in experiment.variants
     }
-    for (_, variant, point), place in zip(wanted, places, strict=True):
-        measured[variant].runs.setdefault(point, []).append(done[place].sample)
-    findings = {
-        variant: [
-            statement.check(runs) if statement.by in ("both", variant) else None
-            for statement in experiment.statements
-        ]
-        for variant, runs in measured.items()
-    }
+    for task, variant, point in wanted:
+        measured[variant].runs.setdefault(point, []).append(done[task.key].sample)
     return Outcome(
         experiment=experiment,
         quick=quick,
         engine=engine,
         measured=measured,
-        findings=findings,
+        statements=[judged(statement, measured) for statement in experiment.statements],
         agreement=agreement,
         seconds=time.monotonic() - began,
-        processor_seconds=sum(one.seconds for one in done),
+        processor_seconds=sum(one.seconds for one in found),
     )
+
+
+def judged(statement: Statement, measured: dict[str, Measured]) -> Judged:
+    """What the variants that judge a statement say to it."""
+    found = {
+        variant: statement.check(runs)
+        for variant, runs in measured.items()
+        if statement.by in ("both", variant)
+    }
+    return Judged(text=statement.text, place=statement.place, by=statement.by, found=found)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,21 +174,21 @@ def estimate(
     jobs: int | None = None,
 ) -> Estimate:
     """Run the first repetition of every point, and multiply; it is kept like any other."""
-    wanted = repetitions(experiment, quick=quick, engine=engine)
-    by_point: dict[str, list[Repetition]] = {}
-    for task, _, point in {(t.variant, t.number, p): (t, v, p) for t, v, p in wanted}.values():
-        by_point.setdefault(f"{task.variant} {point}", []).append(task)
-    tasks = [task for found in by_point.values() for task in found]
-    firsts = [found[0] for found in by_point.values()]
+    of_point: dict[tuple[str, tuple[str, float]], list[Repetition]] = {}
+    for task, _, point in repetitions(experiment, quick=quick, engine=engine):
+        same = of_point.setdefault((task.variant, point), [])
+        if task not in same[-1:]:
+            same.append(task)
+    firsts = [tasks[0] for tasks in of_point.values()]
     with Progress(experiment.name, len(firsts), screen, "repetitions") as progress:
         done = run(firsts, folder, lambda before: progress.done(before=before), jobs)
     there = store(folder) if folder is not None else None
+    wanted = [task for tasks in of_point.values() for task in tasks]
+    times = map(len, of_point.values())
     return Estimate(
-        repetitions=len(tasks),
-        processor_seconds=sum(
-            one.seconds * len(found) for one, found in zip(done, by_point.values(), strict=True)
-        ),
-        kept=sum(there is not None and there.kept(task.name) is not None for task in tasks),
+        repetitions=len(wanted),
+        processor_seconds=sum(one.seconds * n for one, n in zip(done, times, strict=True)),
+        kept=sum(there is not None and there.kept(task.name) is not None for task in wanted),
     )
 
 

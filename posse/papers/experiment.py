@@ -1,47 +1,149 @@
-"""An experiment of a paper as data: what is run, how it is drawn, what the paper says about it."""
+"""An experiment of a paper as data: what the paper says, what is run, how it is drawn."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, replace
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, Literal
 
-from posse.papers.points import VARIANTS, Point, Variant
-from posse.papers.sample import Metric
-from posse.papers.sample import rounds as _rounds
-from posse.papers.sample import value as _value
+import numpy as np
+
+from posse.papers.sample import Metric, rounds, value
 from posse.papers.statements import Statement
+
+SEED = 1
+"""The seed of every experiment; repetitions differ by their number."""
+
+Variant = Literal["corrected", "printed"]
+VARIANTS: tuple[Variant, ...] = ("corrected", "printed")
+
+
+class Computation:
+    """A point that is no run of a system: `of(variant, generator, *arguments)` gives its numbers.
+
+    `of` is a function of a module, so that other processes can call it; what it returns are the
+    sample's `numbers`, or the one that is called "value". Repetition n of every computation has the
+    n-th generator of the seed.
+    """
+
+    def __init__(self, of: Callable[..., Any], *arguments: Any) -> None:
+        self.of = of
+        self.arguments = arguments
+
+    @property
+    def module(self) -> str:
+        """Where `of` is written."""
+        return self.of.__module__
+
+    def identity(self) -> list[Any]:
+        """What it is, as plain data."""
+        return [self.module, self.of.__qualname__, *self.arguments]
+
+    def __call__(self, variant: str, number: int) -> dict[str, Any]:
+        """The numbers of one repetition."""
+        sequence = np.random.SeedSequence(SEED, spawn_key=(number,))
+        found = self.of(variant, np.random.default_rng(sequence), *self.arguments)
+        return found if isinstance(found, dict) else {"value": found}
 
 
 @dataclass(frozen=True)
+class Runs:
+    """What a point runs, if more is to be said than what.
+
+    It is repeated `times` as often as the experiment's other points, in these `variants`.
+    """
+
+    run: dict[str, Any] | Computation
+    _: KW_ONLY
+    times: int = 1
+    variants: tuple[Variant, ...] = VARIANTS
+
+
+@dataclass(frozen=True)
+class Point(Runs):
+    """One setting: the line of the figure it belongs to, its place on the axis, what to run."""
+
+    line: str
+    x: float = 0.0
+
+
+Lines = Mapping[str, Any]
+"""What each line runs, {line: run}, or {line: {place on the axis: run}}.
+
+A run is a run specification without seed, repeat, variant and engine, a computation, or one of them
+with more to say (`Runs`). A line that is called "left: ε = .1" lies in the panel "left".
+"""
+
+
+@dataclass(frozen=True)
+class Axes:
+    """How lines are drawn, and what stands beside the axes; `log` names the logarithmic ones.
+
+    The shape is "points" (metric against x), "curves" (regret over time) or "bars" (x says
+    nothing).
+    """
+
+    x: str
+    y: str
+    log: Literal["", "x", "y", "xy"] = ""
+    shape: Literal["points", "curves", "bars"] = "points"
+
+
+def curves(x: str, y: str) -> Axes:
+    """Regret over time."""
+    return Axes(x, y, shape="curves")
+
+
+def bars(y: str, x: str = "") -> Axes:
+    """A bar for each line."""
+    return Axes(x, y, shape="bars")
+
+
 class Experiment:
     """One figure, or one statement of theory.
 
-    `figure` says what of the paper it is, "" for our own. `points(quick)` are the settings;
-    `repeat` is how often each is run, quick and in full; `shape` is "points" (metric against x),
-    "curves" (regret over time) or "bars" (x says nothing). `log` names the logarithmic axes.
-    `assumed` says what the paper does not print and what was taken. `keep_log`: statements read the
-    logs of runs. `limit` is drawn dashed: what was claimed of all lines.
+    `figure` says what of the paper it is, "" for our own. `lines` are the settings, or give them
+    for the quick form and the full; `repeat` is how often each is run, quick and in full. `assumed`
+    says what the paper does not print and what was taken. `keep_log`: statements read the logs of
+    runs. `limit` is drawn dashed: what was claimed of all lines.
     """
 
-    name: str
-    figure: str
-    title: str
-    _: KW_ONLY
-    paper: str = ""
-    x_label: str = ""
-    y_label: str
-    points: Callable[[bool], list[Point]]
-    statements: tuple[Statement, ...]
-    repeat: tuple[int, int]
-    shape: Literal["points", "curves", "bars"] = "points"
-    metric: Metric = _rounds
-    log: Literal["", "x", "y", "xy"] = ""
-    variants: tuple[Variant, ...] = VARIANTS
-    assumed: str = ""
-    keep_log: bool = False
-    limit: float | None = None
+    def __init__(
+        self,
+        name: str,
+        figure: str,
+        title: str,
+        *statements: Statement,
+        lines: Lines | Callable[[bool], Lines],
+        axes: Axes,
+        repeat: tuple[int, int] = (1, 1),
+        metric: Metric = rounds,
+        variants: tuple[Variant, ...] = VARIANTS,
+        assumed: str = "",
+        keep_log: bool = False,
+        limit: float | None = None,
+    ) -> None:
+        self.name, self.figure, self.title, self.statements = name, figure, title, statements
+        self.lines, self.axes, self.repeat, self.metric = lines, axes, repeat, metric
+        self.variants, self.assumed, self.keep_log, self.limit = variants, assumed, keep_log, limit
+        self.paper = ""
+
+    def but(self, **changes: Any) -> Experiment:
+        """The same, some of it changed."""
+        made = copy(self)
+        vars(made).update(changes)
+        return made
+
+    def points(self, quick: bool) -> list[Point]:
+        """What is run, point by point."""
+        return [
+            Point(more.run, line, x, times=more.times, variants=more.variants)
+            for line, of in (self.lines(quick) if callable(self.lines) else self.lines).items()
+            for x, run in (of if isinstance(of, dict) and "system" not in of else {0.0: of}).items()
+            for more in (run if isinstance(run, Runs) else Runs(run),)
+        ]
 
     def systems(self, quick: bool) -> list[str]:
         """The systems that its points run."""
@@ -49,13 +151,8 @@ class Experiment:
         return list(dict.fromkeys(run["system"] for run in runs))
 
 
-computed = partial(Experiment, metric=_value, variants=("corrected",))
+computed = partial(Experiment, metric=value, variants=("corrected",))
 """An experiment of computations alone, of which there is one form."""
-
-
-def of_paper(paper: str, *modules: Any) -> tuple[Experiment, ...]:
-    """The experiments of a paper's modules."""
-    return tuple(replace(one, paper=paper) for module in modules for one in module.EXPERIMENTS)
 
 
 def panel(line: str) -> str:

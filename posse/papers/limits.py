@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import inf
 from typing import Any
 
@@ -12,17 +11,19 @@ import numpy as np
 from posse.measure.confidence import wilson
 from posse.measure.numbers import number
 from posse.papers.checks import (
+    Lines,
     Where,
     between,
     bounded,
-    decide,
+    check,
+    each,
     everywhere,
     pm,
     together,
+    weighed,
     within,
-    worst,
 )
-from posse.papers.points import SEED
+from posse.papers.experiment import SEED
 from posse.papers.sample import Metric
 from posse.papers.statements import Finding, Measured, verdict
 
@@ -44,148 +45,104 @@ def _mean(values: list[float]) -> tuple[float, float]:
     return bounded(values) if len(values) > 1 else (values[0], 0.0)
 
 
-@dataclass(frozen=True)
-class AtMost:
+@check
+def at_most(
+    measured: Measured,
+    lines: Lines,
+    limit: Limit,
+    where: Where = everywhere,
+    metric: Metric | None = None,
+    sign: int = 1,
+) -> Finding:
     """The means of lines are at most a limit, at every place (sign -1: at least)."""
-
-    lines: tuple[str, ...]
-    limit: Limit
-    where: Where = everywhere
-    sign: int = 1
-    metric: Metric | None = None
-
-    def __call__(self, measured: Measured) -> Finding:
-        rows, clear, over = [], 0, 0
-        for line, x in measured.reached(self.lines, self.where):
-            mean, half = _mean(measured.values(line, x, self.metric))
-            limit = _at(self.limit, line, x)
-            room = self.sign * (limit - mean)
-            slack = 1e-9 * abs(limit)
-            clear += room >= half - slack
-            over += -room > half + slack
-            wanted = f"{'at most' if self.sign > 0 else 'at least'} {number(limit)}"
-            said = f"{_named(measured, line, x)}: {pm(mean, half)}, {wanted}"
-            rows.append(((room - half) / (abs(limit) or 1.0), said))
-        return Finding(answer=decide(len(rows), clear, over), said=worst(rows, clear))
+    rows = []
+    for line, x in measured.reached(each(lines), where):
+        mean, half = _mean(measured.values(line, x, metric))
+        wanted = _at(limit, line, x)
+        excess, slack = sign * (mean - wanted), 1e-9 * abs(wanted)
+        said = f"{'at most' if sign > 0 else 'at least'} {number(wanted)}"
+        rows.append((
+            (-excess - half) / (abs(wanted) or 1.0),
+            f"{_named(measured, line, x)}: {pm(mean, half)}, {said}",
+            within(excess - half, excess + half, most=slack),
+        ))  # fmt: skip
+    return weighed(rows)
 
 
-def at_least(lines: tuple[str, ...], limit: Limit, where: Where = everywhere) -> AtMost:
-    """The means of lines are at least a limit."""
-    return AtMost(lines, limit, where, sign=-1)
-
-
-@dataclass(frozen=True)
-class Inside:
+@check
+def inside(measured: Measured, lines: Lines, low: float, high: float) -> Finding:
     """The means of lines lie between two limits, at every place."""
-
-    lines: tuple[str, ...]
-    low: float
-    high: float
-
-    def __call__(self, measured: Measured) -> Finding:
-        points = measured.reached(self.lines, everywhere)
-        found = [_mean(measured.values(line, x)) for line, x in points]
-        means = [mean for mean, _ in found]
-        return Finding(
-            answer=together([within(m - half, m + half, self.low, self.high) for m, half in found]),
-            said=f"{number(min(means))} to {number(max(means))}; {between(self.low, self.high)}",
-        )
+    points = measured.reached(each(lines), everywhere)
+    found = [_mean(measured.values(line, x)) for line, x in points]
+    means = [mean for mean, _ in found]
+    said = f"{number(min(means))} to {number(max(means))}; {between(low, high)}"
+    return Finding(together([within(m - half, m + half, low, high) for m, half in found]), said)
 
 
-@dataclass(frozen=True)
-class Equal:
+@check
+def equal(measured: Measured, wanted: dict[Any, float], metric: Metric | None = None) -> Finding:
     """Every sample of a point is this number exactly, by line (and place)."""
-
-    wanted: dict[Any, float]
-    metric: Metric | None = None
-
-    def __call__(self, measured: Measured) -> Finding:
-        wrong, seen = [], 0
-        for key, number_ in self.wanted.items():
-            line, x = key if isinstance(key, tuple) else (key, measured.places(key)[0])
-            values = measured.values(line, x, self.metric)
-            seen += len(values)
-            if any(abs(value - number_) > 1e-6 * max(1.0, abs(number_)) for value in values):
-                wrong.append(f"{line}{f' at {x:g}' if isinstance(key, tuple) else ''}: "
-                             f"{number(values[0])} for {number(number_)}")  # fmt: skip
-        return verdict(not wrong, "; ".join(wrong[:3]) if wrong else f"exactly so in all {seen:,}")
+    wrong, seen = [], 0
+    for key, exact in wanted.items():
+        line, x = key if isinstance(key, tuple) else (key, measured.places(key)[0])
+        values = measured.values(line, x, metric)
+        seen += len(values)
+        if any(abs(value - exact) > 1e-6 * max(1.0, abs(exact)) for value in values):
+            at = f" at {x:g}" if isinstance(key, tuple) else ""
+            wrong.append(f"{line}{at}: {number(values[0])} for {number(exact)}")
+    return verdict(not wrong, "; ".join(wrong[:3]) if wrong else f"exactly so in all {seen:,}")
 
 
-@dataclass(frozen=True)
-class Rate:
+@check
+def rate(
+    measured: Measured, lines: Lines, limit: float, pooled: bool = False, sign: int = 1
+) -> Finding:
     """What happened in `hits` of `of` trials has at most (sign -1: at least) this probability.
 
     Of a computation's numbers "hits" and "of", line by line and place by place, or `pooled`;
     by Wilson's 95 % interval.
     """
-
-    lines: tuple[str, ...]
-    limit: Limit
-    pooled: bool = False
-    where: Where = everywhere
-    sign: int = 1
-
-    def __call__(self, measured: Measured) -> Finding:
-        counted: dict[tuple[str, float], tuple[int, int]] = {}
-        for line, x in measured.reached(self.lines, self.where):
-            numbers = [sample.numbers for sample in measured.runs[line, x]]
-            key = (self.lines[0], 0.0) if self.pooled else (line, x)
-            hits, of = counted.get(key, (0, 0))
-            counted[key] = (
-                hits + sum(int(found["hits"]) for found in numbers),
-                of + sum(int(found["of"]) for found in numbers),
-            )
-        rows, answers = [], []
-        for (line, x), (hits, of) in counted.items():
-            low, high = wilson(hits, of)
-            limit = _at(self.limit, line, x)
-            least, most = (-inf, limit) if self.sign > 0 else (limit, inf)
-            answers.append(within(low, high, least, most))
-            at = "" if self.pooled else f"{_named(measured, line, x)}: "
-            said = f"{at}{hits:,} of {of:,} ({low:.2%} to {high:.2%}), wanted {limit:.3g}"
-            rows.append((min(most - high, low - least), said))
-        return Finding(answer=together(answers), said=worst(rows, answers.count("borne out")))
+    counted: dict[str, list[int]] = {}
+    for line, x in measured.reached(each(lines), everywhere):
+        of = counted.setdefault("" if pooled else f"{_named(measured, line, x)}: ", [0, 0])
+        for sample in measured.runs[line, x]:
+            of[0] += int(sample.numbers["hits"])
+            of[1] += int(sample.numbers["of"])
+    least, most = (-inf, limit) if sign > 0 else (limit, inf)
+    rows = []
+    for name, (hits, trials) in counted.items():
+        low, high = wilson(hits, trials)
+        said = f"{name}{hits:,} of {trials:,} ({low:.2%} to {high:.2%}), wanted {limit:.3g}"
+        rows.append((min(most - high, low - least), said, within(low, high, least, most)))
+    return weighed(rows)
 
 
-@dataclass(frozen=True)
-class Right:
-    """Each run names the best arm, arm 0, with probability at least 1 - failure (Wilson)."""
+@check
+def right(measured: Measured, failure: float, lines: str = "") -> Finding:
+    """Each run names the best arm, arm 0, with probability at least 1 - failure (Wilson).
 
-    failure: float
-    lines: str = ""
-
-    def __call__(self, measured: Measured) -> Finding:
-        samples = measured.samples(measured.lines(self.lines))
-        hits = sum(sample.best_arm == 0 and sample.status == "identified" for sample in samples)
-        low, high = wilson(hits, len(samples))
-        return Finding(
-            answer=within(low, high, least=1 - self.failure),
-            said=f"{hits} of {len(samples)} runs right: probability {low:.1%} to {high:.1%}",
-        )
+    Of the lines whose names begin with `lines`.
+    """
+    samples = measured.samples(measured.lines(lines))
+    hits = sum(sample.best_arm == 0 and sample.status == "identified" for sample in samples)
+    low, high = wilson(hits, len(samples))
+    said = f"{hits} of {len(samples)} runs right: probability {low:.1%} to {high:.1%}"
+    return Finding(within(low, high, least=1 - failure), said)
 
 
-@dataclass(frozen=True)
-class UnderTheory:
+@check
+def under_theory(measured: Measured, line: str, x: float, run: dict[str, Any]) -> Finding:
     """The regret of every run of a point is at most its system's bound, at all times."""
+    from posse.plan import prepare  # noqa: PLC0415
 
-    line: str
-    x: float
-    run: dict[str, Any]
-
-    def __call__(self, measured: Measured) -> Finding:
-        from posse.plan import prepare  # noqa: PLC0415
-
-        worst_, over = 0.0, 0
-        samples = measured.runs[self.line, self.x]
-        plan = prepare({**self.run, "seed": SEED, "variant": measured.variant})
-        for number_, sample in enumerate(samples):
-            promised = plan.bound(number_).regret
-            assert promised is not None
-            assert sample.curve is not None
-            times, found = np.array(sample.curve[1:]).T
-            share = float((found / promised(times)).max())
-            over += share > 1
-            worst_ = max(worst_, share)
-        return verdict(
-            not over, f"in {len(samples) - over} of {len(samples)} runs; at most {worst_:.2g} of it"
-        )
+    shares = []
+    plan = prepare({**run, "seed": SEED, "variant": measured.variant})
+    for number_, sample in enumerate(measured.runs[line, x]):
+        promised = plan.bound(number_).regret
+        assert promised is not None
+        assert sample.curve is not None
+        times, found = np.array(sample.curve[1:]).T
+        shares.append(float((found / promised(times)).max()))
+    under = sum(share <= 1 for share in shares)
+    said = f"in {under} of {len(shares)} runs; at most {max(shares):.2g} of it"
+    return verdict(under == len(shares), said)

@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 
 from posse.errors import PosseError
-from posse.papers.audit import ASSUMED, Spends, audits, counted, numpy_adds, own_noise, points
-from posse.papers.experiment import Experiment
+from posse.papers.audit import ASSUMED, audits, counted, numpy_adds, own_noise, releases, spends
 from posse.papers.statements import Finding, Measured, ours
 
 
@@ -42,24 +41,18 @@ def field_spends(measured: Measured) -> Finding:
     """The field's noise spends no more than ε, where it is installed."""
     numbers = measured.runs["python-dp", 0.0][0].numbers
     if "missing" in numbers:
-        return Finding(answer="not run", said=numbers["missing"])
-    return Spends("python-dp")(measured)
+        return Finding("not run", numbers["missing"])
+    return spends("python-dp")(measured)
 
 
-EXPERIMENTS: tuple[Experiment, ...] = (
+EXPERIMENTS = (
     audits(
         "noise-bits", "", "What the low bits of a noisy number give away",
-        paper="The noise itself",
-        points=points({
-            "numpy": (numpy_noise, 1.0),
-            "python-dp": (field_noise, 1.0),
-        }),
+        ours("numpy's Laplace noise is ε-differentially private in floating point",
+             spends("numpy")),
+        ours("the field's noise (Google's library) is", field_spends),
+        lines=releases({"numpy": (numpy_noise, 1.0), "python-dp": (field_noise, 1.0)}),
         variants=("corrected",),
         assumed=f"{ASSUMED} ε = 1, Laplace noise on 1 and on 0.",
-        statements=(
-            ours("numpy's Laplace noise is ε-differentially private in floating point",
-                 Spends("numpy")),
-            ours("the field's noise (Google's library) is", field_spends),
-        ),
     ),
 )  # fmt: skip

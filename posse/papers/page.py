@@ -7,9 +7,9 @@ from matplotlib.axes import Axes
 
 from posse.measure.numbers import number
 from posse.papers.conduct import Outcome
-from posse.papers.experiment import Experiment, panel
-from posse.papers.points import SEED
-from posse.papers.statements import Finding, Measured, Statement
+from posse.papers.experiment import SEED, Experiment, panel
+from posse.papers.outcome import Judged
+from posse.papers.statements import Measured
 from posse.progress import duration
 from posse.report.drawing import (
     COLOUR,
@@ -34,10 +34,10 @@ def outcome_page(outcome: Outcome) -> Page:
     """The figure, the statements beside it, every number, and both engines."""
     experiment = outcome.experiment
     form = "quick" if outcome.quick else "full"
-    place = [experiment.x_label] if experiment.shape == "points" else []
+    place = [experiment.axes.x] if experiment.axes.shape == "points" else []
     numbers = table(
         "",
-        ("variant", "line", *place, experiment.y_label, "runs", "ended"),
+        ("variant", "line", *place, experiment.axes.y, "runs", "ended"),
         [
             (
                 variant,
@@ -51,7 +51,7 @@ def outcome_page(outcome: Outcome) -> Page:
             for (line, x), samples in measured.runs.items()
         ],
     )
-    answers = [found.answer for each in outcome.findings.values() for found in each if found]
+    answers = [found.answer for said in outcome.statements for found in said.found.values()]
     tally = ", ".join(f"{answers.count(a)} {a}" for a in _CSS if a in answers)
     of = ", ".join(filter(None, (experiment.paper, experiment.figure)))
     return Page(
@@ -86,23 +86,15 @@ def _statements(outcome: Outcome) -> list[Section]:
     """What the paper says, and what only we ask."""
     claims = Section(id="statements", title="What the paper says, and what we find")
     ours = Section(id="checks", title="Checks of our own")
-    for i, statement in enumerate(outcome.experiment.statements):
-        section = claims if statement.place else ours
-        section.verdicts += _verdicts(
-            statement,
-            {
-                variant: finding
-                for variant, found in outcome.findings.items()
-                if (finding := found[i]) is not None
-            },
-        )
+    for statement in outcome.statements:
+        (claims if statement.place else ours).verdicts += _verdicts(statement)
     return [section for section in (claims, ours) if section.verdicts]
 
 
-def _verdicts(statement: Statement, found: dict[str, Finding]) -> list[Verdict]:
+def _verdicts(statement: Judged) -> list[Verdict]:
     """One verdict per variant that judges, or one for all where they say the same."""
     distinct: dict[tuple[str, str], list[str]] = {}
-    for variant, finding in found.items():
+    for variant, finding in statement.found.items():
         distinct.setdefault((finding.answer, finding.said), []).append(variant)
     claim = statement.text + (f" ({statement.place})" if statement.place else "")
     return [
@@ -180,7 +172,7 @@ def _panel(experiment: Experiment, measured: dict[str, Measured], name: str) -> 
 
 
 def _value_limits(experiment: Experiment, axes: Axes) -> Limits:
-    low, high = axes.get_xlim() if experiment.shape == "bars" else axes.get_ylim()
+    low, high = axes.get_xlim() if experiment.axes.shape == "bars" else axes.get_ylim()
     return float(low), float(high)
 
 
@@ -190,21 +182,21 @@ def _chart(
     title = f"{name}, {variants}" if name else variants.capitalize()
     part = "".join(c if c.isalnum() else "-" for c in name.lower())
     file = "-".join(filter(None, (experiment.name, part, measured.variant)))
-    bars = experiment.shape == "bars"
+    bars = experiment.axes.shape == "bars"
     lines = len([line for line in measured.lines() if panel(line) == name])
     with canvas(1.6 + 0.42 * lines if bars else 3.6) as (figure, axes):
         rows = _plot(experiment, measured, axes, name)
         if bars:
             axes.set_xlim(limits)
-            axes.set_xlabel(experiment.y_label)
+            axes.set_xlabel(experiment.axes.y)
             large_numbers(axes, x=True, y=False)
             if experiment.limit is not None:
                 axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.2), ncols=1)
         else:
             axes.set_ylim(limits)
-            axes.set_xlabel(experiment.x_label)
-            axes.set_ylabel(experiment.y_label)
-            large_numbers(axes, x=experiment.shape == "curves" or "x" in experiment.log)
+            axes.set_xlabel(experiment.axes.x)
+            axes.set_ylabel(experiment.axes.y)
+            large_numbers(axes, x=experiment.axes.shape == "curves" or "x" in experiment.axes.log)
             legend(axes)
         svg = to_svg(figure, file, experiment.title)
     return Chart(
@@ -212,7 +204,7 @@ def _chart(
         title=title,
         caption="Bars and bands are 95% intervals.",
         svg=svg,
-        header=("line", experiment.x_label, "mean", "ci95"),
+        header=("line", experiment.axes.x, "mean", "ci95"),
         rows=rows,
     )
 
@@ -224,13 +216,13 @@ def _plot(
     rows: list[tuple[Any, ...]] = []
     keys = [line for line in measured.lines() if panel(line) == name]
     lines = [line.removeprefix(f"{name}: ") for line in keys]
-    if "x" in experiment.log:
+    if "x" in experiment.axes.log:
         axes.set_xscale("log", base=2)
-    if "y" in experiment.log:
+    if "y" in experiment.axes.log:
         axes.set_yscale("log")
     for index, (key, line) in enumerate(zip(keys, lines, strict=True)):
         colour = SERIES[index % len(SERIES)]
-        if experiment.shape == "curves":
+        if experiment.axes.shape == "curves":
             curves = [sample.curve for sample in measured.runs[key, 0.0] if sample.curve]
             times, mean, half = mean_curve(curves)
             axes.plot(times, mean, color=colour, label=line)
@@ -240,7 +232,7 @@ def _plot(
         places = [x for x in measured.places(key) if measured.values(key, x)]
         means = np.array([measured.mean(key, x) for x in places]).reshape(-1, 2)
         rows += [(line, x, *map(float, m)) for x, m in zip(places, means, strict=True)]
-        if experiment.shape == "bars":
+        if experiment.axes.shape == "bars":
             axes.barh([index] * len(places), means[:, 0], xerr=whiskers(*means.T), color=colour)
             continue
         axes.errorbar(
@@ -248,7 +240,7 @@ def _plot(
             marker=MARKERS[index % len(MARKERS)], markersize=5, capsize=3,
         )  # fmt: skip
     style: Any = {"color": COLOUR["bad"], "linestyle": "--", "linewidth": 1.4, "label": "claimed"}
-    if experiment.shape == "bars":
+    if experiment.axes.shape == "bars":
         name_rows(axes, lines)
         if experiment.limit is not None:
             axes.axvline(experiment.limit, **style)

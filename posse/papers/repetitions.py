@@ -27,7 +27,7 @@ from posse.engines import memory
 from posse.engines.pool import on_all_cores
 from posse.errors import PosseError
 from posse.papers import sample
-from posse.papers.points import SEED, Computation
+from posse.papers.experiment import SEED, Computation
 from posse.papers.sample import Sample
 from posse.plan import prepare
 
@@ -58,6 +58,11 @@ class Repetition:
         """What is run, in which variant."""
         what = self.run.identity() if isinstance(self.run, Computation) else self.run
         return json.dumps([what, self.variant], sort_keys=True)
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Which one it is among those of an experiment."""
+        return self.identity, self.number
 
     @property
     def name(self) -> str:

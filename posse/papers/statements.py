@@ -1,10 +1,10 @@
-"""What is said of an experiment, and how that is decided by what was measured."""
+"""What is said of an experiment, and what was measured to decide it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal
 
 from posse.measure.confidence import mean_ci
 from posse.papers.sample import Metric, Sample
@@ -15,7 +15,7 @@ Points = list[tuple[str, float]]
 """Each by its line and its place on the axis."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Finding:
     """What the measurement says to a statement: the answer, and why in a few words."""
 
@@ -25,20 +25,12 @@ class Finding:
 
 def verdict(holds: bool, said: str) -> Finding:
     """What a plain condition says."""
-    return Finding(answer="borne out" if holds else "not borne out", said=said)
+    return Finding("borne out" if holds else "not borne out", said)
 
 
-class Check(Protocol):
-    """How a statement is decided."""
-
-    def __call__(self, measured: Measured) -> Finding:
-        """The answer of one variant's runs."""
-        ...
-
-
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Statement:
-    """A sentence, and how to check it.
+    """A sentence, and how to check it on one variant's runs.
 
     `place` is where the paper says so; a statement without one is a check of our own. `by` is the
     form of the algorithm that judges it: "printed" where the corrected one is another algorithm
@@ -47,19 +39,18 @@ class Statement:
     """
 
     text: str
+    place: str
     check: Check
-    place: str = ""
     by: By = "both"
 
 
-def claim(text: str, place: str, check: Check, by: By = "both") -> Statement:
-    """What a paper says."""
-    return Statement(text=text, place=place, check=check, by=by)
+claim = Statement
+"""What a paper says."""
 
 
 def ours(text: str, check: Check, by: By = "both") -> Statement:
     """What no paper says, and is worth knowing."""
-    return Statement(text=text, check=check, by=by)
+    return Statement(text, "", check, by)
 
 
 @dataclass
@@ -72,8 +63,8 @@ class Measured:
 
     def lines(self, start: str = "") -> list[str]:
         """The lines whose names begin so, in the order of the legend."""
-        return [line for line in dict.fromkeys(line for line, _ in self.runs)
-                if line.startswith(start)]  # fmt: skip
+        found = dict.fromkeys(line for line, _ in self.runs)
+        return [line for line in found if line.startswith(start)]
 
     def places(self, line: str) -> list[float]:
         """Where on the axis a line has points."""
@@ -98,3 +89,7 @@ class Measured:
         wanted = set(lines)
         return [sample for (line, _), found in self.runs.items() if not wanted or line in wanted
                 for sample in found]  # fmt: skip
+
+
+Check = Callable[[Measured], Finding]
+"""How a statement is decided: the answer of one variant's runs."""

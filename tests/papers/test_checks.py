@@ -22,26 +22,26 @@ from tests.support.papers import measured
     ],
 )
 def test_an_order_is_decided_run_by_run(high, low, answer):
-    assert checks.Falling(("a", "b"))(measured(a={0: high}, b={0: low})).answer == answer
+    assert checks.falling("a", "b")(measured(a={0: high}, b={0: low})).answer == answer
 
 
 def test_one_place_the_other_way_refutes_an_order():
     runs = measured(a={1: [9, 9.1], 2: [1, 1.1]}, b={1: [1, 1.1], 2: [9, 9.1]})
-    found = checks.Above(("a",), ("b",))(runs)
+    found = checks.above("a", "b")(runs)
     assert found.answer == "not borne out"
     assert found.said == "1 of 2 clear; least: a − b at 2: -8"
-    assert checks.Above(("a",), ("b",), lambda x: x == 1)(runs).answer == "borne out"
+    assert checks.above("a", "b", lambda x: x == 1)(runs).answer == "borne out"
 
 
 def test_nothing_to_compare_bears_nothing_out():
-    assert checks.Falling(("a", "b"))(measured(a={0: [1, 2]})).answer == "not borne out"
+    assert checks.falling("a", "b")(measured(a={0: [1, 2]})).answer == "not borne out"
 
 
 def test_growth_and_its_sign():
     runs = measured(a={1: [1, 2, 3], 2: [5, 6, 7], 3: [0, 1, 2]})
-    assert checks.Trend(("a",), last=2)(runs).answer == "borne out"
-    assert checks.Trend(("a",), -1, last=2)(runs).answer == "not borne out"
-    assert checks.Trend(("a",), -1)(runs).answer == "borne out"
+    assert checks.trend("a", last=2)(runs).answer == "borne out"
+    assert checks.trend("a", -1, last=2)(runs).answer == "not borne out"
+    assert checks.trend("a", -1)(runs).answer == "borne out"
 
 
 @pytest.mark.parametrize(
@@ -57,18 +57,18 @@ def test_growth_and_its_sign():
 def test_the_exponent(low: float, high: float, answer: str) -> None:
     # each mean is known up to 4.303 / sqrt(3) = 2.48 %, so log 10 / log 100 up to .0076
     runs = measured(a={1: [99, 100, 101], 100: [990, 1000, 1010]})
-    found = checks.Exponent(("a",), low, high)(runs)
+    found = checks.exponent("a", low, high)(runs)
     assert found.answer == answer
     assert found.said.startswith("a: 0.50 ± 0.01; wanted")
 
 
 def test_one_line_grows_slower_than_another():
     few = measured(a={1: [100, 110], 10: [400, 440]}, b={1: [100, 110], 10: [1000, 1100]})
-    assert checks.Slower(("a",), "b")(few).answer == "undecided"
+    assert checks.slower("a", "b")(few).answer == "undecided"
     many = {1: [99, 100, 101] * 10, 10: [396, 400, 404] * 10}
     more = {1: [99, 100, 101] * 10, 10: [990, 1000, 1010] * 10}
-    assert checks.Slower(("a",), "b")(measured(a=many, b=more)).answer == "borne out"
-    assert checks.Slower(("b",), "a")(measured(a=many, b=more)).answer == "not borne out"
+    assert checks.slower("a", "b")(measured(a=many, b=more)).answer == "borne out"
+    assert checks.slower("b", "a")(measured(a=many, b=more)).answer == "not borne out"
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_one_line_grows_slower_than_another():
 )
 def test_alike_within_a_share(other, answer):
     runs = measured(a={0: [100, 100, 100]}, b={0: other})
-    assert checks.Alike(("a", "b"), 0.05)(runs).answer == answer
+    assert checks.alike("a", "b", 0.05)(runs).answer == answer
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_alike_within_a_share(other, answer):
 )
 def test_a_ratio(low, high, answer):
     runs = measured(a={0: [500, 520, 480]}, b={3: [100, 101, 99]})
-    assert checks.Ratio(("a", 0.0), ("b", 3.0), low, high)(runs).answer == answer
+    assert checks.ratio(("a", 0.0), ("b", 3.0), low, high)(runs).answer == answer
 
 
 def test_regret_between_the_points_of_a_curve():

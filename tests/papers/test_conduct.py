@@ -1,6 +1,5 @@
 """The papers' experiments: every specification valid, run, kept, drawn and told."""
 
-import dataclasses
 import json
 import pickle
 import re
@@ -16,12 +15,12 @@ from posse import papers
 from posse.cli import main as cli
 from posse.durable import whole
 from posse.papers import conduct, page, repetitions
-from posse.papers.checks import Falling, Trend
-from posse.papers.experiment import Experiment
-from posse.papers.points import Computation, Point
+from posse.papers.checks import falling, trend
+from posse.papers.experiment import Axes, Computation, Experiment, Runs
+from posse.papers.outcome import Judged
 from posse.papers.sample import regret, value
 from posse.papers.small import SMALL
-from posse.papers.statements import Finding, Statement, claim, ours
+from posse.papers.statements import Finding, claim, ours
 from posse.plan import prepare
 from tests.support.papers import measured
 
@@ -64,38 +63,33 @@ def test_the_small_runs_are_valid_and_small(system):
         assert plan.spec.agents.count <= 32
 
 
-def small():
-    def points(quick):
-        return [
-            Point(
-                line=f"ε={epsilon}",
-                x=agents,
-                run={
-                    "system": "dp-mase",
-                    "agents": {"count": agents},
-                    "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
-                    "parameters": {"epsilon": epsilon},
-                },
-            )
+def lines(quick):
+    return {
+        f"ε={epsilon}": {
+            agents: {
+                "system": "dp-mase",
+                "agents": {"count": agents},
+                "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
+                "parameters": {"epsilon": epsilon},
+            }
             for agents in (6, 12)
-            for epsilon in (0.1, 0.5)
-        ]
+        }
+        for epsilon in (0.1, 0.5)
+    }
 
+
+def small():
     return Experiment(
-        name="small",
-        paper="A paper",
-        figure="Figure 1",
-        title="A small one",
-        x_label="agents",
-        y_label="rounds",
-        points=points,
+        "small",
+        "Figure 1",
+        "A small one",
+        claim("more agents, more rounds", "4.2", trend("ε=0.5")),
+        claim("as printed", "Lemma 1", falling("ε=0.1", "ε=0.5"), "printed"),
+        ours("it costs", falling("ε=0.1", "ε=0.5")),
+        lines=lines,
+        axes=Axes("agents", "rounds"),
         repeat=(2, 3),
-        statements=(
-            claim("more agents, more rounds", "4.2", Trend(("ε=0.5",))),
-            claim("as printed", "Lemma 1", Falling(("ε=0.1", "ε=0.5")), "printed"),
-            ours("it costs", Falling(("ε=0.1", "ε=0.5"))),
-        ),
-    )
+    ).but(paper="A paper")
 
 
 @pytest.fixture(scope="module")
@@ -134,9 +128,8 @@ def test_the_page_has_the_figure_the_claims_and_the_numbers(outcome, tmp_path):
 
 
 def test_a_statement_is_judged_by_the_form_it_names(outcome):
-    assert outcome.findings["corrected"][1] is None
-    told = outcome.told().statements[1].found
-    assert list(told) == ["printed"]
+    assert list(outcome.statements[1].found) == ["printed"]
+    assert outcome.told().statements == outcome.statements
 
 
 def test_the_list_names_all(capsys):
@@ -182,7 +175,7 @@ def test_repetitions_are_kept_and_not_run_again(tmp_path, monkeypatch):
     again = conduct.conduct(small(), quick=True, folder=tmp_path, jobs=1)
     for variant in ("corrected", "printed"):
         assert again.measured[variant].runs == first.measured[variant].runs
-    assert again.findings == first.findings
+    assert again.statements == first.statements
     assert again.processor_seconds == first.processor_seconds > 0
 
 
@@ -196,10 +189,10 @@ def test_what_other_code_made_counts_for_nothing(tmp_path, monkeypatch):
 
 
 def test_a_system_of_one_form_is_run_once_for_both_variants(tmp_path):
-    experiment = dataclasses.replace(
-        small(), points=lambda quick: [dataclasses.replace(p, run={
-            **p.run, "system": "independent", "parameters": {}}) for p in small().points(quick)],
-    )  # fmt: skip
+    alone = {"system": "independent", "parameters": {}}
+    experiment = small().but(lines={
+        line: {x: {**run, **alone} for x, run in of.items()} for line, of in lines(True).items()
+    })  # fmt: skip
     found = conduct.conduct(experiment, quick=True, folder=tmp_path, jobs=1)
     # both lines are the same then: two sizes, two repetitions
     assert len(list(tmp_path.iterdir())) == 2 * 2
@@ -208,25 +201,21 @@ def test_a_system_of_one_form_is_run_once_for_both_variants(tmp_path):
 
 
 def number(variant, generator, shift):
-    return {"value": shift + generator.random() + (variant == "printed")}
+    return shift + generator.random() + (variant == "printed")
 
 
 def computed(repeat):
-    return dataclasses.replace(
-        small(),
-        points=lambda quick: [
-            Point(line=line, x=0.0, run=Computation(number, shift))
-            for line, shift in (("high", 2.0), ("low", 0.0))
-        ],
+    return small().but(
+        lines={"high": Computation(number, 2.0), "low": Computation(number, 0.0)},
         metric=value,
         repeat=(repeat, repeat),
-        statements=(ours("it falls", Falling(("high", "low"))),),
+        statements=(ours("it falls", falling("high", "low")),),
     )
 
 
 def test_a_computation_is_an_experiment_without_engines(tmp_path):
     found = conduct.conduct(computed(4), quick=True, folder=tmp_path)
-    assert found.findings["corrected"][0].answer == "borne out"
+    assert found.statements[0].found["corrected"].answer == "borne out"
     assert found.agreement == []
     assert found.told().engines_agree is None
     high, low = (found.measured["corrected"].values(line, 0.0) for line in ("high", "low"))
@@ -281,20 +270,18 @@ def test_nobody_outlives_a_killed_experiment(tmp_path):
 
 
 def test_a_point_can_be_repeated_more_often_than_others():
-    experiment = computed(3)
-    points = experiment.points(True)
-    often = dataclasses.replace(points[0], times=4)
-    many = dataclasses.replace(experiment, points=lambda quick: [often, points[1]])
+    often = {**computed(3).lines, "high": Runs(Computation(number, 2.0), times=4)}
+    many = computed(3).but(lines=often)
     found = conduct.conduct(many, quick=True, jobs=1).measured["corrected"]
-    assert [len(found.runs[p.line, p.x]) for p in points] == [12, 3]
+    assert [len(found.runs[line, 0.0]) for line in ("high", "low")] == [12, 3]
     # pairs are those of equal number
-    assert Falling(("high", "low"))(found).answer == "borne out"
+    assert falling("high", "low")(found).answer == "borne out"
 
 
 def test_variants_are_drawn_on_one_scale_and_once_where_they_are_the_same(outcome):
     both = measured(a={1: [1.0, 2.0], 2: [3.0, 4.0]})
     other = measured(a={1: [1.0, 2.0], 2: [30.0, 40.0]})
-    experiment = dataclasses.replace(small(), metric=regret)
+    experiment = small().but(metric=regret)
     (one,) = page.draw(experiment, {"corrected": both, "printed": both})
     assert one.title == "Corrected and printed"
     first, second = page.draw(experiment, {"corrected": both, "printed": other})
@@ -304,7 +291,7 @@ def test_variants_are_drawn_on_one_scale_and_once_where_they_are_the_same(outcom
 
 def test_a_figure_is_drawn_panel_by_panel(outcome):
     lines = {"left: a": {1: [1.0], 2: [2.0]}, "right: a": {1: [5.0], 2: [9.0]}}
-    experiment = dataclasses.replace(small(), metric=regret)
+    experiment = small().but(metric=regret)
     charts = page.draw(experiment, {"corrected": measured(**lines)})
     assert [chart.title for chart in charts] == ["left, corrected", "right, corrected"]
     assert [chart.name for chart in charts] == ["small-left-corrected", "small-right-corrected"]
@@ -313,28 +300,30 @@ def test_a_figure_is_drawn_panel_by_panel(outcome):
 
 def test_a_line_of_one_variant_is_drawn_for_it_alone(outcome):
     both = {"left: a": {1: [1.0], 2: [2.0]}}
-    experiment = dataclasses.replace(small(), metric=regret)
+    experiment = small().but(metric=regret)
     runs = {"corrected": measured(**both), "printed": measured(**both, b={1: [3.0]})}
     charts = page.draw(experiment, runs)
     assert [chart.title for chart in charts] == ["left, corrected and printed", "Printed"]
 
 
 def test_an_answer_that_both_variants_share_is_said_once():
-    statement = Statement(text="it falls", check=Falling(("a", "b")), place="4.2")
-    found = Finding(answer="borne out", said="so")
-    (one,) = page._verdicts(statement, {"corrected": found, "printed": found})
+    found = Finding("borne out", "so")
+
+    def shown(**each):
+        return page._verdicts(Judged(text="it falls", place="4.2", by="both", found=each))
+
+    (one,) = shown(corrected=found, printed=found)
     assert (one.word, one.claim) == ("borne out", "it falls (4.2)")
-    other = Finding(answer="borne out", said="otherwise")
-    two = page._verdicts(statement, {"corrected": found, "printed": other})
+    two = shown(corrected=found, printed=Finding("borne out", "otherwise"))
     assert [verdict.word for verdict in two] == ["borne out (corrected)", "borne out (printed)"]
 
 
 def test_an_experiment_over_wires_gives_what_memory_gives(tmp_path):
-    first = small().points(True)[0]
-    experiment = dataclasses.replace(small(), points=lambda quick: [first], statements=())
+    first = {6: lines(True)["ε=0.1"][6]}
+    experiment = small().but(lines={"ε=0.1": first}, statements=())
     wires = conduct.conduct(experiment, quick=True, engine="processes", folder=tmp_path)
     memory = conduct.conduct(experiment, quick=True, jobs=1)
-    key = first.line, first.x
+    key = "ε=0.1", 6.0
     for variant in ("corrected", "printed"):
         one, other = wires.measured[variant].runs[key], memory.measured[variant].runs[key]
         assert [sample.curve for sample in one] == [sample.curve for sample in other]

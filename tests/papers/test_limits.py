@@ -11,27 +11,27 @@ from tests.support.papers import counted, measured
 
 def test_at_most_a_number_or_one_for_each_place():
     runs = measured(a={1: [1.0, 1.1], 2: [1.9, 2.1]})
-    assert limits.AtMost(("a",), 8.0)(runs).answer == "borne out"
-    assert limits.AtMost(("a",), lambda line, x: x + 0.2)(runs).answer == "undecided"
-    assert limits.AtMost(("a",), 0.1)(runs).answer == "not borne out"
-    assert limits.at_least(("a",), 8.0)(runs).answer == "not borne out"
-    assert limits.at_least(("a",), 0.2)(runs).answer == "borne out"
+    assert limits.at_most("a", 8.0)(runs).answer == "borne out"
+    assert limits.at_most("a", lambda line, x: x + 0.2)(runs).answer == "undecided"
+    assert limits.at_most("a", 0.1)(runs).answer == "not borne out"
+    assert limits.at_most("a", 8.0, sign=-1)(runs).answer == "not borne out"
+    assert limits.at_most("a", 0.2, sign=-1)(runs).answer == "borne out"
 
 
 def test_a_single_number_is_exact():
     runs = counted(a={0: [(3, 10)]})
-    assert limits.AtMost(("a",), 0.3)(runs).answer == "borne out"
-    assert limits.AtMost(("a",), 0.29)(runs).answer == "not borne out"
-    assert limits.Inside(("a",), 0.2, 0.4)(runs).answer == "borne out"
-    assert limits.Inside(("a",), 0.4, 0.5)(runs).answer == "not borne out"
+    assert limits.at_most("a", 0.3)(runs).answer == "borne out"
+    assert limits.at_most("a", 0.29)(runs).answer == "not borne out"
+    assert limits.inside("a", 0.2, 0.4)(runs).answer == "borne out"
+    assert limits.inside("a", 0.4, 0.5)(runs).answer == "not borne out"
 
 
 def test_exactly():
     runs = counted(a={0: [(1, 2), (1, 2)]}, b={7: [(3, 4)]})
-    assert limits.Equal({"a": 0.5, ("b", 7): 0.75})(runs).answer == "borne out"
-    wrong = limits.Equal({"a": 0.5, ("b", 7): 0.7})(runs)
+    assert limits.equal({"a": 0.5, ("b", 7): 0.75})(runs).answer == "borne out"
+    wrong = limits.equal({"a": 0.5, ("b", 7): 0.7})(runs)
     assert (wrong.answer, wrong.said) == ("not borne out", "b at 7: 0.75 for 0.7")
-    assert limits.Equal({"b": 3.0}, named("hits"))(runs).answer == "borne out"
+    assert limits.equal({"b": 3.0}, named("hits"))(runs).answer == "borne out"
 
 
 @pytest.mark.parametrize(
@@ -46,28 +46,28 @@ def test_exactly():
 )
 def test_a_rate_by_its_interval(limit, sign, answer):
     runs = counted(a={0: [(25, 500), (25, 500)]})
-    assert limits.Rate(("a",), limit, sign=sign)(runs).answer == answer
+    assert limits.rate("a", limit, sign=sign)(runs).answer == answer
 
 
 def test_rates_pooled_over_lines():
     runs = counted(a={0: [(0, 20)], 1: [(0, 20)]}, b={0: [(0, 40)]})
-    assert limits.Rate(("a", "b"), 0.05)(runs).answer == "undecided"
-    assert limits.Rate(("a", "b"), 0.05, pooled=True)(runs).answer == "borne out"
+    assert limits.rate(("a", "b"), 0.05)(runs).answer == "undecided"
+    assert limits.rate(("a", "b"), 0.05, pooled=True)(runs).answer == "borne out"
 
 
 def test_right_needs_enough_runs():
-    assert limits.Right(0.05)(measured(a={0: [1.0] * 10})).answer == "undecided"
-    assert limits.Right(0.05)(measured(a={0: [1.0] * 100})).answer == "borne out"
+    assert limits.right(0.05)(measured(a={0: [1.0] * 10})).answer == "undecided"
+    assert limits.right(0.05)(measured(a={0: [1.0] * 100})).answer == "borne out"
     wrong = measured(a={0: [1.0] * 80}, b={0: [1.0] * 100})
     wrong.runs["a", 0.0] += [Sample(status="identified", best_arm=1)] * 20
-    assert limits.Right(0.05)(wrong).answer == "not borne out"
-    assert limits.Right(0.05, "b")(wrong).answer == "borne out"
+    assert limits.right(0.05)(wrong).answer == "not borne out"
+    assert limits.right(0.05, "b")(wrong).answer == "borne out"
 
 
 def test_regret_above_the_bound_refutes_it():
-    run = theorems._free()
+    run = theorems.FREE
     for last, answer in ((5.0, "borne out"), (1e9, "not borne out")):
         runs = Measured("corrected", regret)
         curve = [[0.0, 0.0], [1.0, 1.0], [10.0, last]]
         runs.runs["a", 0.0] = [Sample(status="horizon", curve=curve)]
-        assert limits.UnderTheory("a", 0.0, run)(runs).answer == answer
+        assert limits.under_theory("a", 0.0, run)(runs).answer == answer

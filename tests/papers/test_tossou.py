@@ -22,7 +22,7 @@ from tests.support.papers import GENERATOR, alike_on_average
 
 def test_parts_of_a_hybrid_sum_by_hand():
     # T0 = 4: nodes {1}, {1, 2}, {3}: item 1 is in two of them, and in the next doubling
-    assert sums.nodes("corrected", None, 4)["value"] == 3
+    assert sums.nodes("corrected", None, 4) == 3
 
 
 def test_the_random_players_pace_by_hand():
@@ -48,7 +48,7 @@ def curve(of, last=1000.0):
 def test_what_grows_like_a_logarithm(of, answer):
     runs = Measured("corrected", regret)
     runs.runs["a", 0.0] = [curve(of), curve(lambda t: 1.01 * of(t))]
-    assert figures.Logarithmic(("a",))(runs).answer == answer
+    assert figures.logarithmic(("a",))(runs).answer == answer
 
 
 def test_when_learning_begins():
@@ -61,7 +61,7 @@ def test_when_learning_begins():
 def test_starving_by_hand():
     # e^(-(.9 + 4) / 2) / 2 of t with log t = 8
     t = math.exp(8)
-    assert starving.starving("", None, t, 1.0)["value"] == pytest.approx(t * math.exp(-2.45) / 2)
+    assert starving.starving("", None, t, 1.0) == pytest.approx(t * math.exp(-2.45) / 2)
 
 
 def test_lemma_5_counts_both_sides():
@@ -191,5 +191,5 @@ def test_the_error_of_a_counter_is_that_of_its_noise(counter: str) -> None:
         made.insert(0, 0.0)
         variances.append(made.deviation**2)
     wanted = math.sqrt(sum(variances[32:]) / 32)
-    found = [counters.error("corrected", GENERATOR(s), counter, 64)["value"] for s in range(40)]
+    found = [counters.error("corrected", GENERATOR(s), counter, 64) for s in range(40)]
     assert math.sqrt(sum(x * x for x in found) / 40) == pytest.approx(wanted, rel=0.1)

@@ -1,6 +1,6 @@
 """Dubey and Pentland 2020: private and byzantine-proof cooperation on a graph."""
 
 from posse.papers.dubey import byzantine, figures, numbers, privacy
-from posse.papers.experiment import of_paper
 
-EXPERIMENTS = of_paper("Dubey and Pentland 2020", figures, byzantine, numbers, privacy)
+_MODULES = (figures, byzantine, numbers, privacy)
+EXPERIMENTS = tuple(one for module in _MODULES for one in module.EXPERIMENTS)

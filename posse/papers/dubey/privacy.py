@@ -6,12 +6,10 @@ import numpy as np
 
 from agent.cooperative import PrivateMeans
 from posse.measure.numbers import number
-from posse.papers.audit import ASSUMED, Spends, audit, audits, own_noise, points, seed
+from posse.papers.audit import ASSUMED, audit, audits, own_noise, releases, seed, spends
 from posse.papers.dubey.setting import V
-from posse.papers.experiment import Experiment
-from posse.papers.points import Point
 from posse.papers.sample import Sample, value
-from posse.papers.statements import Finding, Measured, claim, ours
+from posse.papers.statements import Finding, Measured, claim, ours, verdict
 from protocol.cooperative import privacy_bound, release_counts
 
 _DELTA = float(np.exp(-10))
@@ -41,11 +39,11 @@ def _third_pull(
     The counts that are sent after the third slot say which arm that was.
     """
     noise, ties = own_noise(generator), seed(generator)
-    releases = release_counts(epsilon, V, 3)
+    due = release_counts(epsilon, V, 3)
 
     def release(changed: bool) -> bool:
         agent = PrivateMeans(
-            2, 1, ties, epsilon=epsilon, variant=variant, noise=noise, releases=releases
+            2, 1, ties, epsilon=epsilon, variant=variant, noise=noise, releases=due
         )
         first = agent.choose(1)
         agent.learn(first, float(changed))
@@ -72,61 +70,52 @@ def messages(
     return _third_pull(variant, generator, trials, epsilon, claimed, _DELTA)
 
 
-def _points(quick: bool) -> list[Point]:
-    alone = {
-        "system": "dp-ucb-int",
-        "agents": {"count": 4},
-        "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
-        "parameters": {"horizon": 2000, "epsilon": 0.1},
-    }
-    made = points({
-        "Laplace noise of scale 1/2": (laplace, 0.5),
-        "one message": (message, 1.0),
-        "all messages": (messages, 1.0),
-    })  # fmt: skip
-    return [*made(quick), Point(line="DP-UCB-INT", run=alone)]
-
-
-_ALONE = privacy_bound(0.1, V, 2000, _DELTA)
+_BOUND = privacy_bound(0.1, V, 2000, _DELTA)
+_ALONE = {
+    "system": "dp-ucb-int",
+    "agents": {"count": 4},
+    "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
+    "parameters": {"horizon": 2000, "epsilon": 0.1},
+}
+_AUDITED = releases({
+    "Laplace noise of scale 1/2": (laplace, 0.5),
+    "one message": (message, 1.0),
+    "all messages": (messages, 1.0),
+})  # fmt: skip
 
 
 def ledger(measured: Measured) -> Finding:
     """What DP-UCB-INT's releases cost, composed, is at most Lemma 3.6's ε'."""
-    (sample,) = measured.runs["DP-UCB-INT", 0.0]
-    assert sample.spent is not None
-    return Finding(
-        answer="not borne out" if sample.spent > _ALONE else "borne out",
-        said=f"the agent that spent most: ε' = {number(sample.spent)}, by the lemma "
-        f"{number(_ALONE)}",
-    )
+    spent = measured.runs["DP-UCB-INT", 0.0][0].spent
+    assert spent is not None
+    said = f"the agent that spent most: ε' = {number(spent)}, by the lemma {number(_BOUND)}"
+    return verdict(spent <= _BOUND, said)
 
 
 def _share(sample: Sample) -> float | None:
     if sample.status == "computed":
         return value(sample)
-    return None if sample.spent is None else sample.spent / _ALONE
+    return None if sample.spent is None else sample.spent / _BOUND
 
 
-EXPERIMENTS: tuple[Experiment, ...] = (
+EXPERIMENTS = (
     audits(
         "dubey-audit", "Lemmas 3.2, 3.5 and 3.6",
         "How much privacy cooperation and its baseline spend",
-        points=_points,
+        claim("Laplace noise of scale β gives β/s(f)-differential privacy, β = 1/2", "Lemma 3.2",
+              spends("Laplace noise of scale 1/2")),
+        claim("a message is n^(−v/2)-differentially private", "Lemma 3.5",
+              spends("one message"), "printed"),
+        claim("an agent is (ε', δ')-differentially private after t trials", "Lemma 3.6",
+              spends("all messages"), "printed"),
+        ours("a message is n^(−v/2)-private if the agent decides by what it released",
+             spends("one message"), "corrected"),
+        ours("and all messages are (ε', δ')-private", spends("all messages"), "corrected"),
+        ours("DP-UCB-INT, whose noise the print draws again in every slot, spends no more than "
+             "Lemma 3.6 says", ledger),
+        lines=lambda quick: {**_AUDITED(quick), "DP-UCB-INT": _ALONE},
         metric=_share,
         assumed=f"{ASSUMED} Messages: three slots at ε = 1, K = 2, first rewards (x, 1/2), δ' = "
         "e⁻¹⁰. DP-UCB-INT: 2,000 slots at ε = .1, by its ledger.",
-        statements=(
-            claim("Laplace noise of scale β gives β/s(f)-differential privacy, β = 1/2",
-                  "Lemma 3.2", Spends("Laplace noise of scale 1/2")),
-            claim("a message is n^(−v/2)-differentially private", "Lemma 3.5",
-                  Spends("one message"), "printed"),
-            claim("an agent is (ε', δ')-differentially private after t trials", "Lemma 3.6",
-                  Spends("all messages"), "printed"),
-            ours("a message is n^(−v/2)-private if the agent decides by what it released",
-                 Spends("one message"), "corrected"),
-            ours("and all messages are (ε', δ')-private", Spends("all messages"), "corrected"),
-            ours("DP-UCB-INT, whose noise the print draws again in every slot, spends no more "
-                 "than Lemma 3.6 says", ledger),
-        ),
     ),
 )  # fmt: skip

@@ -13,6 +13,7 @@ ASSUMED = (
     "quick: M = 30, p = .25, T = 150, a graph of about the same diameter."
 )
 LIES = "Byzantine agents: all, each reward replaced by 1 with the rate."
+REGRET = "regret of all agents"
 _ALONE = ("ucb1", "dp-ucb-int")
 
 

@@ -1,22 +1,18 @@
 """Sections 3.1, 3.2 and 3.4 of Esfandiari et al. 2022: estimates and assignments, by numbers."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from coordinator.decomposition import Decomposition, at_random, by_flow, greedy
-from posse.papers.checks import bounded
+from posse.papers.checks import bounded, check
 from posse.papers.esfandiari.setting import C
-from posse.papers.experiment import computed
-from posse.papers.limits import AtMost, Equal
-from posse.papers.points import Computation, always
+from posse.papers.experiment import Axes, Computation, computed
+from posse.papers.limits import at_most, equal
 from posse.papers.sample import named
 from posse.papers.statements import Finding, Measured, claim, ours, verdict
 from protocol.anonymous import estimates, roster, schedule_length
-
-_SIZES = (6, 8, 11)
 
 
 def _members(size: int) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -24,7 +20,7 @@ def _members(size: int) -> np.ndarray[Any, np.dtype[np.float64]]:
     return np.linspace(0.1, 0.9, size)
 
 
-def estimate(variant: Any, generator: np.random.Generator, size: int, what: str) -> dict[str, Any]:
+def estimate(variant: Any, generator: np.random.Generator, size: int, what: str) -> float:
     """The estimate R_G - R_G^s of a group's first member: its mean error, or its variance."""
     trials, group, means = 4000, tuple(range(size)), _members(size)
     sums = np.array([
@@ -34,8 +30,8 @@ def estimate(variant: Any, generator: np.random.Generator, size: int, what: str)
     ])  # fmt: skip
     first = np.array([estimates(column, size)[0] for column in sums.T.astype(float)])
     if what == "variance":
-        return {"value": float(first.var(ddof=1))}
-    return {"value": float(first.mean() - means[0])}
+        return float(first.var(ddof=1))
+    return float(first.mean() - means[0])
 
 
 def exact_variance(size: float) -> float:
@@ -44,24 +40,18 @@ def exact_variance(size: float) -> float:
     return float(spread[0] + 2 * spread[1:].sum())
 
 
-@dataclass(frozen=True)
-class Matches:
+@check
+def matches(measured: Measured, line: str, wanted: Callable[[float], float]) -> Finding:
     """Means are what is wanted: inside the interval at 95 %, all sizes together.
 
     With three sizes each interval is widened to 98.3 % (Bonferroni) by the factor 1.3.
     """
-
-    line: str
-    wanted: Callable[[float], float]
-
-    def __call__(self, measured: Measured) -> Finding:
-        said, clear = [], True
-        for size in measured.places(self.line):
-            mean, half = bounded(measured.values(self.line, size))
-            wanted = self.wanted(size)
-            clear = clear and abs(mean - wanted) <= 1.3 * half
-            said.append(f"|G| = {size:g}: {mean:.4f} ± {half:.4f} for {wanted:.4g}")
-        return verdict(clear, "; ".join(said))
+    said, clear = [], True
+    for size in measured.places(line):
+        mean, half = bounded(measured.values(line, size))
+        clear = clear and abs(mean - wanted(size)) <= 1.3 * half
+        said.append(f"|G| = {size:g}: {mean:.4f} ± {half:.4f} for {wanted(size):.4g}")
+    return verdict(clear, "; ".join(said))
 
 
 _K, _D = 4, 2000
@@ -103,55 +93,43 @@ def decompose(
     }
 
 
-_CLUSTERS = (6, 12, 24)
-"""U: C + 1, enough for two blocks of two arms, and K (C + 1)."""
-
-
 EXPERIMENTS = (
     computed(
         "esfandiari-estimates", "Lemma 2", "Estimates from sums over groups",
-        x_label="size of the group",
-        y_label="mean error, variance",
-        points=always({what: {size: Computation(estimate, size, what) for size in _SIZES}
-                       for what in ("error", "variance")}),
-        repeat=(20, 100),
+        claim("the estimate is unbiased", "Lemma 2", matches("error", lambda size: 0.0)),
+        claim("it is √(4C + 1) times as subgaussian as a reward (here: its variance is at most "
+              "(4C + 1)/4)", "Lemma 2", at_most("variance", (4 * C + 1) / 4)),
+        ours("its variance is p_s(1−p_s) + 2 Σ p(1−p), so that it grows with the group",
+             matches("variance", exact_variance)),
+        lines={what: {size: Computation(estimate, size, what) for size in (6, 8, 11)}
+               for what in ("error", "variance")},
+        axes=Axes("size of the group", "mean error, variance"), repeat=(20, 100),
         assumed="C = 5; the members' means lie evenly in [.1, .9], the first member's is .1. A "
         "Bernoulli reward is 1/2-subgaussian.",
-        statements=(
-            claim("the estimate is unbiased", "Lemma 2", Matches("error", lambda size: 0.0)),
-            claim("it is √(4C + 1) times as subgaussian as a reward (here: its variance is at "
-                  "most (4C + 1)/4)", "Lemma 2", AtMost(("variance",), (4 * C + 1) / 4)),
-            ours("its variance is p_s(1−p_s) + 2 Σ p(1−p), so that it grows with the group",
-                 Matches("variance", exact_variance)),
-        ),
     ),
     computed(
         "esfandiari-decomposition", "Lemmas 3, 5 and 6, Corollaries 1 and 2",
         "Assignments that serve a demand",
-        x_label="users per cluster U",
-        y_label="assignments over α D + N K + 1",
-        points=always({name: {users: Computation(decompose, name, users) for users in _CLUSTERS}
-                       for name in ("greedy", "random", "lp")}),
+        claim("greedy, α = K: at most α D + N K + 1 assignments for U >= C + 1", "3.4.1",
+              at_most("greedy", 1.0)),
+        claim("LP for U >= K (C + 1): α = 1", "Lemma 5, Corollary 1",
+              equal({("lp", 24): 1.0}, named("ratio"))),
+        claim("LP for U = 12, two blocks of two arms: α = 2", "Lemma 6, Corollary 2",
+              at_most("lp", 2.0, lambda x: x == 12, named("ratio"))),
+        claim("LP: at most α D + N K + 1 assignments", "Lemma 3, Corollaries 1, 2",
+              at_most("lp", 1.0)),
+        claim("greedy and LP give every user D/|A_i| estimates of every alive arm",
+              "Lemma 3, 3.4.1", at_most(("greedy", "lp"), 1.0, metric=named("informed"), sign=-1)),
+        claim("random takes more than D assignments to do so (U = 24)", "3.4.2",
+              at_most("random", 1.0, lambda x: x == 24, sign=-1)),
+        ours("random serves everybody within 2 D assignments (U = 24)",
+             at_most("random", 1.0, lambda x: x == 24, named("informed"), sign=-1)),
+        # U: C + 1, enough for two blocks of two arms, and K (C + 1)
+        lines={name: {users: Computation(decompose, name, users) for users in (6, 12, 24)}
+               for name in ("greedy", "random", "lp")},
+        axes=Axes("users per cluster U", "assignments over α D + N K + 1"), repeat=(8, 50),
         limit=1.0,
-        repeat=(8, 50),
         assumed="K = 4, C = 5, D = 2,000, N = 4 U; every arm is alive for a user with probability "
         ".7, and its own best arm always. U = 6 = C + 1, 12, and 24 = K (C + 1).",
-        statements=(
-            claim("greedy, α = K: at most α D + N K + 1 assignments for U >= C + 1", "3.4.1",
-                  AtMost(("greedy",), 1.0)),
-            claim("LP for U >= K (C + 1): α = 1", "Lemma 5, Corollary 1",
-                  Equal({("lp", 24): 1.0}, named("ratio"))),
-            claim("LP for U = 12, two blocks of two arms: α = 2", "Lemma 6, Corollary 2",
-                  AtMost(("lp",), 2.0, lambda x: x == 12, metric=named("ratio"))),
-            claim("LP: at most α D + N K + 1 assignments", "Lemma 3, Corollaries 1, 2",
-                  AtMost(("lp",), 1.0)),
-            claim("greedy and LP give every user D/|A_i| estimates of every alive arm",
-                  "Lemma 3, 3.4.1",
-                  AtMost(("greedy", "lp"), 1.0, sign=-1, metric=named("informed"))),
-            claim("random takes more than D assignments to do so (U = 24)", "3.4.2",
-                  AtMost(("random",), 1.0, lambda x: x == 24, sign=-1)),
-            ours("random serves everybody within 2 D assignments (U = 24)",
-                 AtMost(("random",), 1.0, lambda x: x == 24, sign=-1, metric=named("informed"))),
-        ),
     ),
 )  # fmt: skip

@@ -4,8 +4,6 @@
 "all" takes whatever estimates come by the way too.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -13,11 +11,12 @@ import numpy as np
 
 from posse.arms.base import RandomMeans
 from posse.measure.confidence import mean_ci
-from posse.papers.checks import Above, Alike
+from posse.papers.checks import above, alike, check
 from posse.papers.esfandiari.setting import (
     ASSUMED,
     COSINE,
     RATES,
+    REGRET,
     SWEEPS,
     UNIFORM,
     C,
@@ -25,9 +24,8 @@ from posse.papers.esfandiari.setting import (
     commit,
     run,
 )
-from posse.papers.experiment import Experiment, computed
-from posse.papers.limits import Rate
-from posse.papers.points import Computation, Point, always, by_line
+from posse.papers.experiment import Axes, Computation, Experiment, Lines, bars, computed, curves
+from posse.papers.limits import rate
 from posse.papers.sample import regret
 from posse.papers.statements import Finding, Measured, Statement, claim, ours, verdict
 
@@ -42,63 +40,50 @@ def _algorithm_1(means: Any, kind: str, feedback: str, rate: float) -> dict[str,
     return anonymous(_N, means, _T, decomposition=kind, feedback=feedback, learning_rate=rate)
 
 
-def _panels(name: str) -> Callable[[bool], list[Point]]:
-    means, rates = _CLASSES[name], RATES[name]
-
-    lines = {}
+def _panels(name: str) -> Lines:
+    means, lines = _CLASSES[name], {}
     for feedback, panel in _READINGS.items():
         for kind in _KINDS:
-            lines[f"{panel}: {kind}"] = _algorithm_1(means, kind, feedback, rates[kind, feedback])
+            learning = RATES[name][kind][feedback]
+            lines[f"{panel}: {kind}"] = _algorithm_1(means, kind, feedback, learning)
         lines[f"{panel}: {_COMMIT}"] = commit(_N, means, _T, rate=SWEEPS[name])
         lines[f"{panel}: {_UCB}"] = run("parallel-ucb", _N, means, _T)
-    return always(lines)
+    return lines
 
 
-@dataclass(frozen=True)
-class TenTimes:
+@check
+def ten_times(measured: Measured, panel: str) -> Finding:
     """The next better line has about ten times (7 to 14) the regret of parallel UCB."""
-
-    panel: str
-
-    def __call__(self, measured: Measured) -> Finding:
-        base = mean_ci(measured.values(f"{self.panel}: {_UCB}", 0.0))[0]
-        means = {
-            name: mean_ci(measured.values(f"{self.panel}: {name}", 0.0))[0]
-            for name in (*_KINDS, _COMMIT)
-        }
-        name = min(means, key=lambda line: means[line])
-        ratio = means[name] / base
-        return verdict(7 <= ratio <= 14, f"{name} has {ratio:.1f} times its regret")
+    means = {
+        name: mean_ci(measured.values(f"{panel}: {name}", 0.0))[0]
+        for name in (_UCB, *_KINDS, _COMMIT)
+    }
+    base = means.pop(_UCB)
+    name = min(means, key=lambda line: means[line])
+    ratio = means[name] / base
+    return verdict(7 <= ratio <= 14, f"{name} has {ratio:.1f} times its regret")
 
 
-def _order(panel: str, uniform: bool) -> list[Statement]:
+def _order(panel: str, uniform: bool) -> tuple[Statement, ...]:
     """What appendix B says of the order, of one reading."""
     greedy, random, lp, etc = (f"{panel}: {name}" for name in (*_KINDS, _COMMIT))
-    found = [
+    of_class = (
+        claim(f"{panel}: explore-then-commit is significantly worse than random and LP", "B",
+              above(etc, (random, lp))),
+        claim(f"{panel}: greedy outperforms explore-then-commit", "B", above(etc, greedy)),
+    ) if uniform else (
+        claim(f"{panel}: greedy does markedly worse than explore-then-commit", "B",
+              above(greedy, etc)),
+    )  # fmt: skip
+    return (
         claim(f"{panel}: parallel UCB's regret is about 10 times smaller than the next better",
-              "B", TenTimes(panel)),
+              "B", ten_times(panel)),
         claim(f"{panel}: random and LP perform similarly (here: within 10 %)", "B",
-              Alike((lp, random), 0.1)),
+              alike(lp, random, 0.1)),
         claim(f"{panel}: of the decompositions greedy performs worst", "B",
-              Above((greedy,), (random, lp))),
-    ]  # fmt: skip
-    if uniform:
-        found += [
-            claim(f"{panel}: explore-then-commit is significantly worse than random and LP", "B",
-                  Above((etc,), (random, lp))),
-            claim(f"{panel}: greedy outperforms explore-then-commit", "B",
-                  Above((etc,), (greedy,))),
-        ]  # fmt: skip
-    else:
-        found.append(
-            claim(f"{panel}: greedy does markedly worse than explore-then-commit", "B",
-                  Above((greedy,), (etc,)))
-        )  # fmt: skip
-    return found
-
-
-def _orders(uniform: bool) -> tuple[Statement, ...]:
-    return tuple(s for panel in _READINGS.values() for s in _order(panel, uniform))
+              above(greedy, (random, lp))),
+        *of_class,
+    )  # fmt: skip
 
 
 def clusters(
@@ -113,24 +98,23 @@ def clusters(
     return {"value": hits / trials, "hits": hits, "of": trials}
 
 
-_CANDIDATES, _SWEEPS = (0.0025, 0.005, 0.01, 0.02, 0.04), (0.1, 0.2, 0.4)
-
-
-def _rates(quick: bool) -> list[Point]:
+def _rates(quick: bool) -> Lines:
     """Other instances than the figures', which have 100 users and no seed of their own."""
     means = {**UNIFORM, "seed": 101}
-    kinds = ("lp",) if quick else _KINDS
-    lines = {
-        f"{panel}: {kind}": {c: _algorithm_1(means, kind, feedback, c) for c in _CANDIDATES}
-        for feedback, panel in _READINGS.items()
-        for kind in kinds
+    tried, swept = (0.0025, 0.005, 0.01, 0.02, 0.04), (0.1, 0.2, 0.4)
+    return {
+        **{
+            f"{panel}: {kind}": {c: _algorithm_1(means, kind, feedback, c) for c in tried}
+            for feedback, panel in _READINGS.items()
+            for kind in (("lp",) if quick else _KINDS)
+        },
+        _COMMIT: {c: commit(_N, means, _T, rate=c) for c in swept},
     }
-    return by_line({**lines, _COMMIT: {c: commit(_N, means, _T, rate=c) for c in _SWEEPS}})
 
 
 def best_rates(measured: Measured) -> Finding:
     """The chosen learning rate is among the best: within a tenth of the best on the instance."""
-    chosen = {f"{panel}: {kind}": RATES["uniform"][kind, feedback]
+    chosen = {f"{panel}: {kind}": RATES["uniform"][kind][feedback]
               for feedback, panel in _READINGS.items() for kind in _KINDS}  # fmt: skip
     worst, said = 0.0, ""
     for line in measured.lines():
@@ -145,10 +129,8 @@ def best_rates(measured: Measured) -> Finding:
 
 _figure = partial(
     Experiment,
-    x_label="time (rounds)",
-    y_label="regret of all users",
+    axes=curves("time (rounds)", REGRET),
     repeat=(3, 20),
-    shape="curves",
     metric=regret,
     variants=("corrected",),
     assumed=f"{ASSUMED} Learning rates tuned on other instances, as the paper did. The paper ran "
@@ -158,40 +140,31 @@ _figure = partial(
 EXPERIMENTS = (
     _figure(
         "esfandiari-1", "Figure 1", "Users with uniform means",
-        points=_panels("uniform"),
-        statements=_orders(uniform=True),
+        *(s for panel in _READINGS.values() for s in _order(panel, uniform=True)),
+        lines=_panels("uniform"),
     ),
     _figure(
         "esfandiari-2", "Figure 2", "Users with means of a linear model",
-        points=_panels("linear"),
-        statements=_orders(uniform=False),
+        *(s for panel in _READINGS.values() for s in _order(panel, uniform=False)),
+        lines=_panels("linear"),
     ),
     computed(
         "esfandiari-clusters", "appendix B", "Instances that satisfy the user-cluster assumption",
-        y_label="share of instances",
-        points=always({name: Computation(clusters, name, 500) for name in _CLASSES}),
-        repeat=(4, 40),
-        shape="bars",
-        assumed="N = 100, K = 5, U = C + 1 = 6.",
-        statements=tuple(
+        *(
             claim(f"the {name} class almost always satisfies it (here: 95 %)", "B",
-                  Rate((name,), 0.95, sign=-1))
+                  rate(name, 0.95, sign=-1))
             for name in _CLASSES
         ),
+        lines={name: Computation(clusters, name, 500) for name in _CLASSES},
+        axes=bars("share of instances"), repeat=(4, 40),
+        assumed="N = 100, K = 5, U = C + 1 = 6.",
     ),
-    Experiment(
+    _figure(
         "esfandiari-rates", "", "Regret against the learning rate",
-        x_label="learning rate c",
-        y_label="regret of all users",
-        points=_rates,
-        repeat=(2, 10),
-        metric=regret,
-        log="x",
-        variants=("corrected",),
+        ours("the rates of the figures are within a tenth of the best", best_rates),
+        lines=_rates,
+        axes=Axes("learning rate c", REGRET, "x"), repeat=(2, 10),
         assumed=f"{ASSUMED} One instance of the uniform class that no figure uses; quick: LP and "
         "explore-then-commit only.",
-        statements=(
-            ours("the rates of the figures are within a tenth of the best", best_rates),
-        ),
     ),
 )  # fmt: skip

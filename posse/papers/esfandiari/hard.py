@@ -5,11 +5,10 @@ from itertools import product
 from math import inf, sqrt
 from typing import Any
 
-from posse.papers.checks import Exponent
-from posse.papers.esfandiari.setting import anonymous, commit
-from posse.papers.experiment import Experiment, computed
-from posse.papers.limits import Equal, at_least
-from posse.papers.points import Computation, always
+from posse.papers.checks import exponent
+from posse.papers.esfandiari.setting import REGRET, anonymous, commit
+from posse.papers.experiment import Axes, Computation, Experiment, bars, computed
+from posse.papers.limits import at_most, equal
 from posse.papers.sample import named, regret
 from posse.papers.statements import claim
 
@@ -25,9 +24,6 @@ def _one_favourite(group_size: int, horizon: int) -> list[list[float]]:
 def lower(line: str, x: float) -> float:
     """.05 N sqrt(C K T)."""
     return 0.05 * _N * sqrt(float(line.removeprefix("C = ")) * _K * x)
-
-
-_TIMES, _RATES = (3_000, 30_000, 300_000), (0.02, 0.1, 0.5)
 
 
 def _two_users_alike(horizon: int) -> list[list[float]]:
@@ -52,55 +48,42 @@ def two_users(variant: Any, generator: Any) -> dict[str, Any]:
     return {"value": float(least), "informative": float(informative)}
 
 
+_RATES = {f"c = {rate:g}": rate for rate in (0.02, 0.1, 0.5)}
 _hard = partial(
-    Experiment,
-    x_label="rounds T",
-    y_label="regret of all users",
-    metric=regret,
-    log="xy",
+    Experiment, axes=Axes("rounds T", REGRET, "xy"), metric=regret, repeat=(4, 20),
     variants=("corrected",),
-)
+)  # fmt: skip
 
 EXPERIMENTS = (
     _hard(
         "esfandiari-lower", "Theorem 3", "Algorithm 1 on the family of the lower bound",
-        points=always({
+        claim("regret is at least Ω(N √(CKT)) (here: a twentieth of it)", "Theorem 3",
+              at_most(("C = 3", "C = 5"), lower, sign=-1)),
+        lines={
             f"C = {c}": {t: anonymous(_N, _one_favourite(c, t), t, c) for t in (20_000, 200_000)}
             for c in (3, 5)
-        }),
-        repeat=(4, 20),
+        },
         assumed="N = 60, K = 3, U = 20; Bernoulli means 1/2, and for each user's own arm "
         "sqrt(CK/T)/2 more.",
-        statements=(
-            claim("regret is at least Ω(N √(CKT)) (here: a twentieth of it)", "Theorem 3",
-                  at_least(("C = 3", "C = 5"), lower)),
-        ),
     ),
     _hard(
         "esfandiari-unclustered", "Theorem 4", "Explore-then-commit on the family without clusters",
-        points=always({
-            f"c = {rate:g}": {t: commit(3, _two_users_alike(t), t, 2, rate) for t in _TIMES}
-            for rate in _RATES
-        }),
-        repeat=(4, 20),
+        claim("any algorithm: at least Ω(T^⅔) (here: at least T^.6 with any learning rate)",
+              "Theorem 4", exponent(_RATES, 0.6, inf)),
+        lines={
+            line: {t: commit(3, _two_users_alike(t), t, 2, rate) for t in (3000, 30_000, 300_000)}
+            for line, rate in _RATES.items()
+        },
         assumed="N = K = 3, C = 2, the two instances' gap T^(-1/3), as the proof sets it.",
-        statements=(
-            claim("any algorithm: at least Ω(T^⅔) (here: at least T^.6 with any learning rate)",
-                  "Theorem 4", Exponent(tuple(f"c = {c:g}" for c in _RATES), 0.6, inf)),
-        ),
     ),
     computed(
         "esfandiari-few", "Theorem 5", "As many users as a group needs",
-        y_label="least regret of a round",
-        points=always({"N = C = 2": Computation(two_users)}),
-        repeat=(1, 1),
-        shape="bars",
+        claim("no assignment tells the two instances apart", "Theorem 5",
+              equal({"N = C = 2": 0.0}, named("informative"))),
+        claim("so that regret is at least Ω(T): of any round 1 on average", "Theorem 5",
+              at_most("N = C = 2", 1.0, sign=-1)),
+        lines={"N = C = 2": Computation(two_users)},
+        axes=bars("least regret of a round"),
         assumed="Both instances of the proof, every assignment tried.",
-        statements=(
-            claim("no assignment tells the two instances apart", "Theorem 5",
-                  Equal({"N = C = 2": 0.0}, named("informative"))),
-            claim("so that regret is at least Ω(T): of any round 1 on average", "Theorem 5",
-                  at_least(("N = C = 2",), 1.0)),
-        ),
     ),
 )  # fmt: skip

@@ -6,22 +6,17 @@ UNIFORM: dict[str, Any] = {"random": "uniform", "count": 5, "per_agent": True}
 COSINE: dict[str, Any] = {"random": "cosine", "count": 5, "dimensions": 10}
 C = 5
 ASSUMED = "N, K, C and T are lost in print: N = 100, K = 5, C = 5, T = 10⁵."
+REGRET = "regret of all users"
 RATES = {
     "uniform": {
-        ("greedy", "demand"): 0.0025,
-        ("greedy", "all"): 0.005,
-        ("random", "demand"): 0.02,
-        ("random", "all"): 0.02,
-        ("lp", "demand"): 0.02,
-        ("lp", "all"): 0.02,
+        "greedy": {"demand": 0.0025, "all": 0.005},
+        "random": {"demand": 0.02, "all": 0.02},
+        "lp": {"demand": 0.02, "all": 0.02},
     },
     "linear": {
-        ("greedy", "demand"): 0.0025,
-        ("greedy", "all"): 0.02,
-        ("random", "demand"): 0.02,
-        ("random", "all"): 0.01,
-        ("lp", "demand"): 0.02,
-        ("lp", "all"): 0.02,
+        "greedy": {"demand": 0.0025, "all": 0.02},
+        "random": {"demand": 0.02, "all": 0.01},
+        "lp": {"demand": 0.02, "all": 0.02},
     },
 }
 """BaSE's learning rate c by class, decomposition and feedback: the best of .0025, .005, .01, .02

@@ -1,54 +1,71 @@
 """The privacy of Li and Song 2022, and the noise of their averages, by the real machines."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from agent.federated import CdpAgent
-from posse.papers.audit import ASSUMED, Spends, audit, audits, counted, own_noise, points
+from posse.papers.audit import ASSUMED, audit, audits, counted, own_noise, releases, spends
 from posse.papers.checks import bounded
-from posse.papers.experiment import computed
-from posse.papers.limits import Rate
-from posse.papers.points import Computation, always
+from posse.papers.experiment import Axes, Computation, computed
+from posse.papers.limits import rate
 from posse.papers.statements import Finding, Measured, claim, ours, verdict
 from protocol.federated import Active, Means, Schedule
-from protocol.machine import COORDINATOR, Pull, Pulled, Received, Send, Started
+from protocol.machine import (
+    COORDINATOR,
+    AgentEffects,
+    FloatArray,
+    Pull,
+    Pulled,
+    Received,
+    Send,
+    Started,
+)
 from protocol.shared import SharedNoise
 
 _MORE = 50
 _ROUNDS, _FEW, _ARMS, _EPSILON = (1, 2, 3, 4, 5), 10, 100, 0.1
 
 
+def answer(
+    agent: CdpAgent, effects: AgentEffects, sums: Callable[[int], FloatArray]
+) -> tuple[FloatArray, int]:
+    """The means that an agent sends when n pulls of its arms give these sums, and n."""
+    (pull,) = (e for e in effects if isinstance(e, Pull))
+    answered = agent.handle(Pulled(pull.arms, pull.times, sums(pull.times)), 0.0)
+    (sent,) = (e.message for e in answered if isinstance(e, Send))
+    assert isinstance(sent, Means)
+    return np.frombuffer(sent.means, dtype="<f8"), pull.times
+
+
 def averages(
     generator: np.random.Generator, r: int, mean: float
-) -> tuple[np.ndarray[Any, np.dtype[np.float64]], int, Schedule]:
+) -> tuple[FloatArray, int, Schedule]:
     """Round r's averages of ten agents' means, all rewards of this mean; S(r); the schedule."""
     schedule = Schedule(arms=_ARMS, senders=_FEW, horizon=10**12, epsilon=_EPSILON)
     noise, everything = own_noise(generator), tuple(range(_ARMS))
     means = np.zeros((_FEW, _ARMS))
     observed = 0
-    for agent in range(_FEW):
-        machine = CdpAgent(_ARMS, schedule, noise)
-        effects = machine.handle(Started(), 0.0)
+    for number in range(_FEW):
+        agent = CdpAgent(_ARMS, schedule, noise)
+        effects = agent.handle(Started(), 0.0)
         for step in range(1, r + 1):
-            (pull,) = (e for e in effects if isinstance(e, Pull))
-            sums = generator.binomial(pull.times, mean, _ARMS).astype(float)
-            answered = machine.handle(Pulled(pull.arms, pull.times, sums), 0.0)
-            (sent,) = (e.message for e in answered if isinstance(e, Send))
-            assert isinstance(sent, Means)
-            means[agent] = np.frombuffer(sent.means, dtype="<f8")
-            observed = machine.observed
+            means[number], _ = answer(
+                agent, effects, lambda n: generator.binomial(n, mean, _ARMS).astype(float)
+            )
+            observed = agent.observed
             if step < r:
-                effects = machine.handle(Received(COORDINATOR, Active(step + 1, everything)), 0.0)
+                effects = agent.handle(Received(COORDINATOR, Active(step + 1, everything)), 0.0)
     return means.mean(axis=0), observed, schedule
 
 
-def deviation(variant: Any, generator: np.random.Generator, r: int) -> dict[str, Any]:
+def deviation(variant: Any, generator: np.random.Generator, r: int) -> float:
     """The deviation of the averages of the noise alone, over sqrt(2r) / (M^1.5 ε S(r))."""
     average, observed, _ = averages(generator, r, 0.0)
     told = math.sqrt(2 * r) / (_FEW**1.5 * _EPSILON * observed)
-    return {"value": float(np.sqrt((average**2).mean())) / told}
+    return float(np.sqrt((average**2).mean()) / told)
 
 
 def event(variant: Any, generator: np.random.Generator, r: int) -> dict[str, Any]:
@@ -79,12 +96,9 @@ def first_message(
 
     def release(changed: bool) -> bool:
         agent = CdpAgent(2, schedule, noise)
-        (pull,) = (e for e in agent.handle(Started(), 0.0) if isinstance(e, Pull))
         sums = np.array([float(changed), 0.0])
-        effects = agent.handle(Pulled(pull.arms, pull.times, sums), 0.0)
-        (sent,) = (e.message for e in effects if isinstance(e, Send))
-        assert isinstance(sent, Means)
-        return float(np.frombuffer(sent.means, dtype="<f8")[0]) > 1 / pull.times
+        means, pulls = answer(agent, agent.handle(Started(), 0.0), lambda n: sums)
+        return bool(means[0] > 1 / pulls)
 
     return audit(trials, release, claimed)
 
@@ -101,7 +115,6 @@ def shared_sum(
     """
     noise = own_noise(generator)
     shared = SharedNoise(agents, epsilon, delta, honest=0.5, precision=16)
-
     trials *= _MORE
 
     def hits(reward: float) -> int:
@@ -114,11 +127,18 @@ def shared_sum(
     return counted(hits(1.0), hits(0.0), trials, epsilon, delta)
 
 
+_AVERAGED = {"deviation": deviation, "beyond C(r)": event}
+
 EXPERIMENTS = (
     audits(
         "li-audit", "Theorem 1", "How much privacy CDP-MAB spends",
-        x_label="claim",
-        points=points({
+        claim("CDP-MAB is M ε-differentially private", "Theorem 1", spends("as printed, M ε")),
+        ours("its messages are private to ε, the symbol that the figures name",
+             spends("as printed, ε")),
+        ours("with noise for each agent by itself they are", spends("noise per agent, ε")),
+        ours("with shared noise the sum that the server reads is (ε, δ')-private, even if half of "
+             "the agents tell it theirs", spends("shared noise, (ε, δ')")),
+        lines=releases({
             "as printed, M ε": (first_message, 4, 0.5, "printed", 2.0),
             "as printed, ε": (first_message, 4, 0.5, "printed", 0.5),
             "noise per agent, ε": (first_message, 4, 0.5, "per_agent", 0.5),
@@ -127,30 +147,16 @@ EXPERIMENTS = (
         variants=("corrected",),
         assumed=f"{ASSUMED} M = 4, ε = .5, the first message of one agent. With shared noise (δ' "
         "= 10⁻⁶, half of the agents honest) the server reads a sum over all, no message of one.",
-        statements=(
-            claim("CDP-MAB is M ε-differentially private", "Theorem 1",
-                  Spends("as printed, M ε")),
-            ours("its messages are private to ε, the symbol that the figures name",
-                 Spends("as printed, ε")),
-            ours("with noise for each agent by itself they are", Spends("noise per agent, ε")),
-            ours("with shared noise the sum that the server reads is (ε, δ')-private, even if half "
-                 "of the agents tell it theirs", Spends("shared noise, (ε, δ')")),
-        ),
     ),
     computed(
         "li-noise", "Theorem 1, event E_R",
         "The noise of an average, and how often it is too large",
-        x_label="round r",
-        y_label="deviation over the computed; share beyond C(r)",
-        points=always({line: {r: Computation(of, r) for r in _ROUNDS}
-                       for line, of in (("deviation", deviation), ("beyond C(r)", event))}),
-        repeat=(20, 100),
+        claim("ȳ_k is within C(r) of the mean but for a small probability (here: .1 %)",
+              "Theorem 1, equations 15, 19", rate("beyond C(r)", 0.001, pooled=True)),
+        ours("the noise of ȳ_k has deviation sqrt(2r) / (M^1.5 ε S(r))", as_told),
+        lines={line: {r: Computation(of, r) for r in _ROUNDS} for line, of in _AVERAGED.items()},
+        axes=Axes("round r", "deviation over the computed; share beyond C(r)"), repeat=(20, 100),
         assumed="M = 10, K = 100, ε = .1, no arm is dropped; T = 10¹² only in the logarithms. "
         "Fact 2 of the proof needs P_r = log(8Kr²T) < M, which fails at M = 5 and at M = 10.",
-        statements=(
-            claim("ȳ_k is within C(r) of the mean but for a small probability (here: .1 %)",
-                  "Theorem 1, equations 15, 19", Rate(("beyond C(r)",), 0.001, pooled=True)),
-            ours("the noise of ȳ_k has deviation sqrt(2r) / (M^1.5 ε S(r))", as_told),
-        ),
     ),
 )  # fmt: skip

@@ -6,9 +6,8 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from posse.papers.experiment import computed
-from posse.papers.limits import AtMost, Equal, at_least
-from posse.papers.points import Computation, always
+from posse.papers.experiment import Axes, Computation, bars, computed
+from posse.papers.limits import at_most, equal
 from posse.papers.sample import named
 from posse.papers.statements import claim, ours
 from protocol.federated import Schedule
@@ -21,22 +20,23 @@ _LINKS: dict[str, Any] = {
     "ring": lambda m: m * m / 2,
     "complete": lambda m: m * (m - 1) / 2,
 }
+_DELAYS = {(kind, m): delay for kind, delay in (("star", 1.0), ("complete", 0.0)) for m in _SIZES}
 
 
-def links(variant: Any, generator: Any, kind: str, agents: int) -> Any:
+def links(variant: Any, generator: Any, kind: str, agents: int) -> dict[str, Any]:
     """d_G |E|, and the delay d_G - 1."""
     graph = _KINDS[kind](agents)
     return {"value": float(graph.diameter * graph.size), "delay": float(graph.diameter - 1)}
 
 
-def distance(variant: Any, generator: np.random.Generator, agents: int, which: str) -> Any:
+def distance(variant: Any, generator: np.random.Generator, agents: int, which: str) -> float:
     """The diameter of a random 4-regular graph over log M / log(1/λ2), by either reading of λ2."""
     graph = graphs.regular(agents, 4, generator)
     made = nx.empty_graph(agents)
     made.add_edges_from(graph.edges())
     values = np.sort(np.linalg.eigvalsh(nx.to_numpy_array(made) / 4))
     second = float(values[-2]) if which == "adjacency" else float(1 - values[-2])
-    return {"value": graph.diameter / (math.log(agents) / math.log(1 / second))}
+    return graph.diameter / (math.log(agents) / math.log(1 / second))
 
 
 def waiting(variant: Any, generator: np.random.Generator, kind: str, agents: int) -> dict[str, Any]:
@@ -78,17 +78,17 @@ _FORMS: dict[str, Any] = {
     "3 log T / (4 log M)": lambda t, p, m: 3 * math.log(t) / (4 * math.log(m)),
     "2 log T / log(M p^1.5)": lambda t, p, m: 2 * math.log(t) / math.log(m * p**1.5),
 }
-_SHARES, _AGENTS = (0.2, 0.4, 0.6, 0.8, 1.0), 50
+_AGENTS = 50
 
 
-def loss(variant: Any, generator: Any, form: str, p: float) -> Any:
+def loss(variant: Any, generator: Any, form: str, p: float) -> float:
     """T^(2/R) / p^1.5 over M at the R that a form of the condition asks for, T = 10^6, M = 50.
 
     At most 1: R rounds lose no more than no communication would, M times.
     """
     horizon = 1e6
     rounds = _FORMS[form](horizon, p, _AGENTS)
-    return {"value": horizon ** (2 / rounds) / p**1.5 / _AGENTS}
+    return float(horizon ** (2 / rounds) / p**1.5 / _AGENTS)
 
 
 def everybody(p: float) -> bool:
@@ -99,65 +99,47 @@ def everybody(p: float) -> bool:
 EXPERIMENTS = (
     computed(
         "li-graphs", "Table I", "Links and delays of graphs",
-        x_label="agents M",
-        y_label="links of a round, or ratio",
-        points=always({
+        claim("a round uses 2(M−1), M²/2 and M(M−1)/2 links on star, ring and complete graph",
+              "Table I", equal({(kind, m): _LINKS[kind](m) for kind in _KINDS for m in _SIZES})),
+        claim("the delay is d_G − 1: O(1) for the star, none for the complete graph", "Table I",
+              equal(_DELAYS, named("delay"))),
+        claim("the ring's regret has O(M (M − 1)) more (here: its delay is at most M − 1)",
+              "Table I", at_most("ring", lambda line, m: m - 1, metric=named("delay"))),
+        claim("d-regular: d_G <= log M / log(1/λ2), λ2 of the Laplace matrix", "Table I",
+              at_most("4-regular, Laplacian", 1.0)),
+        ours("the same with λ2 of the normalised adjacency matrix",
+             at_most("4-regular, adjacency", 1.0)),
+        lines={
             **{kind: {m: Computation(links, kind, m) for m in _SIZES} for kind in _KINDS},
             **{f"4-regular, {which}": {m: Computation(distance, m, which) for m in _SIZES}
                for which in ("adjacency", "Laplacian")},
-        }),
-        repeat=(5, 20),
-        log="xy",
+        },
+        axes=Axes("agents M", "links of a round, or ratio", "xy"), repeat=(5, 20),
         assumed="Regular graphs of degree 4, drawn at random.",
-        statements=(
-            claim("a round uses 2(M−1), M²/2 and M(M−1)/2 links on star, ring and complete graph",
-                  "Table I",
-                  Equal({(kind, m): _LINKS[kind](m) for kind in _KINDS for m in _SIZES})),
-            claim("the delay is d_G − 1: O(1) for the star, none for the complete graph", "Table I",
-                  Equal({("star", m): 1.0 for m in _SIZES}
-                        | {("complete", m): 0.0 for m in _SIZES}, named("delay"))),
-            claim("the ring's regret has O(M (M − 1)) more (here: its delay is at most M − 1)",
-                  "Table I", AtMost(("ring",), lambda line, m: m - 1, metric=named("delay"))),
-            claim("d-regular: d_G <= log M / log(1/λ2), λ2 of the Laplace matrix", "Table I",
-                  AtMost(("4-regular, Laplacian",), 1.0)),
-            ours("the same with λ2 of the normalised adjacency matrix",
-                 AtMost(("4-regular, adjacency",), 1.0)),
-        ),
     ),
     computed(
         "li-delays", "Theorem 3, equation 29", "The regret of the slots in which means travel",
-        y_label="over 2M (d_G − 1)",
-        points=always({kind: Computation(waiting, kind, _AGENTS) for kind in ("star", "ring")}),
-        limit=1.0,
-        repeat=(20, 200),
-        shape="bars",
+        claim("at most 2M (d_G − 1) (1 − Δ), O(M (d_G − 1))", "Theorem 3, equation 29",
+              at_most(("star", "ring"), 1.0)),
+        lines={kind: Computation(waiting, kind, _AGENTS) for kind in ("star", "ring")},
+        axes=bars("over 2M (d_G − 1)"), repeat=(20, 200), limit=1.0,
         assumed="M = 50, K = 100, means U[0, 1], T = 10⁵, ε = 1; in plain numbers, without "
         "messages.",
-        statements=(
-            claim("at most 2M (d_G − 1) (1 − Δ), O(M (d_G − 1))", "Theorem 3, equation 29",
-                  AtMost(("star", "ring"), 1.0)),
-        ),
     ),
     computed(
         "li-no-loss", "Remarks 2, 3 and 5", "When R rounds are not worse than no communication",
-        x_label="participation p",
-        y_label="T^(2/R) / (p^1.5 M)",
-        points=always({form: {p: Computation(loss, form, p) for p in _SHARES} for form in _FORMS}),
-        limit=1.0,
-        repeat=(1, 1),
-        log="y",
+        claim("T^(2/R)/p^1.5 <= M for R >= 4 log T / (3 log pM)", "Remark 2",
+              at_most("4 log T / (3 log pM)", 1.0)),
+        claim("T^(2/R)/p <= M for R >= log T / log pM (at p = 1)", "appendix C",
+              at_most("log T / log pM", 1.0, everybody)),
+        claim("DDP-MAB and HDP-MAB (p = 1): T^(2/R) <= M for R >= 2 log T / log M",
+              "Remarks 3 and 5", at_most("2 log T / log M", 1.0, everybody)),
+        claim("p = 1: with R = 3 log T / (4 log M) the regret is still M R_C(T)", "IV-C2",
+              at_most("3 log T / (4 log M)", 1.0, everybody, sign=-1)),
+        ours("T^(2/R)/p^1.5 <= M for R >= 2 log T / log(M p^1.5)",
+             at_most("2 log T / log(M p^1.5)", 1.0)),
+        lines={f: {p: Computation(loss, f, p) for p in (0.2, 0.4, 0.6, 0.8, 1.0)} for f in _FORMS},
+        axes=Axes("participation p", "T^(2/R) / (p^1.5 M)", "y"), limit=1.0,
         assumed="M = 50, T = 10⁶. The last form is the solution of T^(2/R) / p^1.5 <= M.",
-        statements=(
-            claim("T^(2/R)/p^1.5 <= M for R >= 4 log T / (3 log pM)", "Remark 2",
-                  AtMost(("4 log T / (3 log pM)",), 1.0)),
-            claim("T^(2/R)/p <= M for R >= log T / log pM (at p = 1)", "appendix C",
-                  AtMost(("log T / log pM",), 1.0, everybody)),
-            claim("DDP-MAB and HDP-MAB (p = 1): T^(2/R) <= M for R >= 2 log T / log M",
-                  "Remarks 3 and 5", AtMost(("2 log T / log M",), 1.0, everybody)),
-            claim("p = 1: with R = 3 log T / (4 log M) the regret is still M R_C(T)", "IV-C2",
-                  at_least(("3 log T / (4 log M)",), 1.0, everybody)),
-            ours("T^(2/R)/p^1.5 <= M for R >= 2 log T / log(M p^1.5)",
-                 AtMost(("2 log T / log(M p^1.5)",), 1.0)),
-        ),
     ),
 )  # fmt: skip

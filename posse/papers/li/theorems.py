@@ -2,17 +2,15 @@
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from posse.papers.checks import Alike
-from posse.papers.experiment import Experiment
+from posse.papers.checks import alike, check
+from posse.papers.experiment import SEED, Axes, Experiment, Lines, bars
 from posse.papers.li.setting import GRAPHS, LONG, bounded, cdp, ddp, hdp, instance, parts, unlimited
-from posse.papers.limits import AtMost, Equal, UnderTheory
-from posse.papers.points import SEED, Point, always
+from posse.papers.limits import at_most, equal, under_theory
 from posse.papers.sample import communications, cost, cost_of_a_round, regret
 from posse.papers.statements import Finding, Measured, claim, verdict
 from posse.plan import prepare
@@ -21,32 +19,20 @@ from posse.theory.federated import elimination_rounds
 
 _TEN: dict[str, Any] = {"kind": "bernoulli", "means": {"random": "uniform", "count": 10}}
 _M = 50
+FREE = cdp(arms=_TEN, horizon=LONG, noise="printed")
 
 
-def _free(noise: str = "printed") -> dict[str, Any]:
-    return cdp(arms=_TEN, horizon=LONG, noise=noise)
-
-
-@dataclass(frozen=True)
-class FewRounds:
+@check
+def few_rounds(measured: Measured, line: str, run: dict[str, Any]) -> Finding:
     """Every run takes at most ⌈log2(1/Δ) + 1⌉ rounds, Δ the smallest gap of its instance."""
-
-    line: str
-    run: dict[str, Any]
-
-    def __call__(self, measured: Measured) -> Finding:
-        spec = prepare({**self.run, "seed": SEED, "variant": measured.variant}).spec
-        samples = measured.runs[self.line, 0.0]
-        spare = []
-        for number, sample in enumerate(samples):
-            gaps = mean_gaps(spec, number)
-            limit = elimination_rounds(float(positive(gaps).min()))
-            spare.append(limit - (sample.communications or 0))
-        over = sum(rest < 0 for rest in spare)
-        return verdict(
-            not over,
-            f"in {len(samples) - over} of {len(samples)} runs; at least {min(spare)} to spare",
-        )
+    spec = prepare({**run, "seed": SEED, "variant": measured.variant}).spec
+    spare = []
+    for number, sample in enumerate(measured.runs[line, 0.0]):
+        limit = elimination_rounds(float(positive(mean_gaps(spec, number)).min()))
+        spare.append(limit - (sample.communications or 0))
+    under = sum(rest >= 0 for rest in spare)
+    said = f"in {under} of {len(spare)} runs; at least {min(spare)} to spare"
+    return verdict(under == len(spare), said)
 
 
 def equation_26(line: str, x: float) -> float:
@@ -63,19 +49,20 @@ def equation_26(line: str, x: float) -> float:
     return float((gaps * np.maximum(chance, noise)).sum())
 
 
-@dataclass(frozen=True)
-class TimesMore:
+@check
+def times_more(measured: Measured, lines: Iterable[str]) -> Finding:
     """The regret is at most min(M, T^(2/R) / p^1.5) times that without a limit."""
+    free = measured.mean("without a limit", 0.0)[0]
 
-    lines: tuple[str, ...]
+    def limit(line: str, rounds: float) -> float:
+        return float(free * min(_M, LONG ** (2 / rounds) / float(line[2:]) ** 1.5))
 
-    def __call__(self, measured: Measured) -> Finding:
-        free = measured.mean("without a limit", 0.0)[0]
+    return at_most(lines, limit)(measured)
 
-        def limit(line: str, rounds: float) -> float:
-            return float(free * min(_M, LONG ** (2 / rounds) / float(line[2:]) ** 1.5))
 
-        return AtMost(self.lines, limit)(measured)
+def all_rounds(line: str, rounds: float) -> float:
+    """c1 ⌈pM⌉ R with c1 = 25."""
+    return 25 * math.ceil(_M * float(line[2:]) - 1e-9) * rounds
 
 
 _TWENTY = 20
@@ -85,24 +72,18 @@ def _over_graph(kind: str, **parameters: Any) -> dict[str, Any]:
     return ddp(GRAPHS[kind], agents=_TWENTY, arms=_TEN, **parameters)
 
 
-_DIAMETER = {"complete": 1, "star": 2, "ring": 10}
-_EDGES = {"complete": 190, "star": 19, "ring": 20}
-_KINDS = tuple(_DIAMETER)
-_CUT = {"max_rounds": 3, "gap": 0.05}
+_LINKS = {"complete": 1.0 * 190, "star": 2.0 * 19, "ring": 10.0 * 20}
+"""d_G Σ d_i / 2 of each graph of 20."""
 
 
-def _free_and_cut(over: Callable[..., Any], names: Iterable[str]) -> Callable[[bool], list[Point]]:
+def _free_and_cut(over: Callable[..., Any], names: Iterable[str]) -> Lines:
     """Without a limit and in three rounds, the latter with a server too."""
-    return always({
+    cut = {"max_rounds": 3, "gap": 0.05}
+    return {
         **{name: over(name) for name in names},
-        **{f"{name}, R = 3": over(name, **_CUT) for name in names},
-        "CDP-MAB, R = 3": cdp(_TWENTY, _TEN, **_CUT),
-    })  # fmt: skip
-
-
-def _links(kind: str) -> float:
-    """d_G Σ d_i / 2."""
-    return float(_DIAMETER[kind] * _EDGES[kind])
+        **{f"{name}, R = 3": over(name, **cut) for name in names},
+        "CDP-MAB, R = 3": cdp(_TWENTY, _TEN, **cut),
+    }
 
 
 _PARTS = {
@@ -121,101 +102,79 @@ def _round_at_most(name: str, less: int) -> float:
     return float(_TWENTY * (_PARTS[name][1] - less) + 50 * 4)
 
 
-_theorem = partial(Experiment, y_label="regret", metric=regret, shape="bars")
+_CUT_GRAPHS, _CUT_PARTS = ([f"{name}, R = 3" for name in names] for names in (_LINKS, _PARTS))
+_theorem = partial(Experiment, axes=bars("regret"), metric=regret, repeat=(10, 100))
 
-EXPERIMENTS: tuple[Experiment, ...] = (
+EXPERIMENTS = (
     _theorem(
         "li-theorem-1", "Theorem 1", "Rounds, cost and regret of CDP-MAB",
-        y_label="rounds of communication",
-        metric=communications,
-        points=always({"CDP-MAB": _free()}),
-        repeat=(30, 100),
+        claim("at most ⌈log(1/Δ) + 1⌉ rounds (log to the base 2)", "Theorem 1, proof",
+              few_rounds("CDP-MAB", FREE)),
+        claim("a communication cost of c1 M for each round", "Theorem 1",
+              equal({"CDP-MAB": 25.0 * _M}, cost_of_a_round)),
+        claim("regret below the proof's sum over the arms", "Theorem 1, equation 22",
+              under_theory("CDP-MAB", 0.0, FREE)),
+        lines={"CDP-MAB": FREE},
+        axes=bars("rounds of communication"), metric=communications, repeat=(30, 100),
         variants=("corrected",),
         assumed="M = 50, K = 10, means U[0, 1], T = 10⁶, ε = 1; every run has its own instance.",
-        statements=(
-            claim("at most ⌈log(1/Δ) + 1⌉ rounds (log to the base 2)", "Theorem 1, proof",
-                  FewRounds("CDP-MAB", _free())),
-            claim("a communication cost of c1 M for each round", "Theorem 1",
-                  Equal({"CDP-MAB": 25.0 * _M}, cost_of_a_round)),
-            claim("regret below the proof's sum over the arms", "Theorem 1, equation 22",
-                  UnderTheory("CDP-MAB", 0.0, _free())),
-        ),
     ),
     _theorem(
         "li-theorem-2", "Theorem 2", "CDP-MAB in R rounds with partial participation",
-        x_label="rounds R",
-        shape="points",
-        points=always({
+        claim("a communication cost of c1 ⌈pM⌉ R (runs that identify an arm before may save "
+              "rounds: at most)", "Theorem 2", at_most(("p=1", "p=0.6"), all_rounds, metric=cost)),
+        claim("regret below the proof's sum over the arms", "Theorem 2, equation 26",
+              at_most(("p=1", "p=0.6"), equation_26)),
+        claim("min(M, T^(2/R)/p^1.5) times the regret without a limit at most", "I, Theorem 2",
+              times_more(("p=1", "p=0.6"))),
+        lines={
             **{f"p={p:g}": {rounds: bounded(rounds, participation=p) for rounds in (2, 3, 4, 5)}
                for p in (1.0, 0.6)},
             "without a limit": unlimited(),
-        }),
-        repeat=(10, 100),
-        log="y",
-        variants=("corrected",),
+        },
+        axes=Axes("rounds R", "regret", "y"), variants=("corrected",),
         assumed="M = 50, K = 100, one instance whose smallest gap is told, T = 10⁶, ε = 1, c1 = "
         "25. R = 2 with p = .6 and less does not end before T.",
-        statements=(
-            claim("a communication cost of c1 ⌈pM⌉ R (runs that identify an arm before may save "
-                  "rounds: at most)", "Theorem 2",
-                  AtMost(("p=1", "p=0.6"),
-                         lambda line, r: 25 * math.ceil(_M * float(line[2:]) - 1e-9) * r,
-                         metric=cost)),
-            claim("regret below the proof's sum over the arms", "Theorem 2, equation 26",
-                  AtMost(("p=1", "p=0.6"), equation_26)),
-            claim("min(M, T^(2/R)/p^1.5) times the regret without a limit at most", "I, Theorem 2",
-                  TimesMore(("p=1", "p=0.6"))),
-        ),
     ),
     _theorem(
         "li-theorem-3", "Theorem 3, Corollary 1, Table I",
         "Cost and regret of DDP-MAB, without a limit and in three rounds",
-        points=_free_and_cut(_over_graph, _KINDS),
-        repeat=(10, 100),
+        claim("a round costs c2 d_G Σ d_i / 2 (on star, ring and complete graph exactly)",
+              "Theorem 3", equal(_LINKS, cost_of_a_round)),
+        *(
+            claim(f"{kind}: regret below the proof's sum with the delay's share",
+                  "Theorem 3, equations 22, 29", under_theory(kind, 0.0, _over_graph(kind)))
+            for kind in _LINKS
+        ),
+        claim("R rounds: a cost of c2 d_G R Σ d_i / 2 at most", "Corollary 1",
+              at_most(_CUT_GRAPHS, lambda line, x: 3 * _LINKS[line.partition(",")[0]],
+                      metric=cost)),
+        claim("R rounds: the regret is that of CDP-MAB and O(M (d_G − 1)) (here: within 10 %)",
+              "Corollary 1", alike("CDP-MAB, R = 3", _CUT_GRAPHS, 0.1)),
+        lines=_free_and_cut(_over_graph, _LINKS),
         variants=("corrected",),
         assumed="M = 20, K = 10, T = 10⁵, ε = 1, c2 = 1; in three rounds the smallest gap is told "
         "to be .05.",
-        statements=(
-            claim("a round costs c2 d_G Σ d_i / 2 (on star, ring and complete graph exactly)",
-                  "Theorem 3", Equal({kind: _links(kind) for kind in _KINDS}, cost_of_a_round)),
-            *(
-                claim(f"{kind}: regret below the proof's sum with the delay's share",
-                      "Theorem 3, equations 22, 29", UnderTheory(kind, 0.0, _over_graph(kind)))
-                for kind in _KINDS
-            ),
-            claim("R rounds: a cost of c2 d_G R Σ d_i / 2 at most", "Corollary 1",
-                  AtMost(tuple(f"{kind}, R = 3" for kind in _KINDS),
-                         lambda line, x: 3 * _links(line.partition(",")[0]), metric=cost)),
-            claim("R rounds: the regret is that of CDP-MAB and O(M (d_G − 1)) (here: within 10 %)",
-                  "Corollary 1",
-                  Alike(("CDP-MAB, R = 3", *(f"{kind}, R = 3" for kind in _KINDS)), 0.1)),
-        ),
     ),
     _theorem(
         "li-theorem-4", "Theorem 4, Corollary 2",
         "Cost and regret of HDP-MAB, without a limit and in three rounds",
-        points=_free_and_cut(_over_parts, _PARTS),
-        repeat=(10, 100),
+        claim("a round costs at most c2 M max d_G + c1 Q", "Theorem 4",
+              at_most(_PARTS, lambda line, x: _round_at_most(line, 0), metric=cost_of_a_round)),
+        *(
+            claim(f"{name}: regret below the proof's sum with the delay's share",
+                  "Theorem 4, equations 22, 34", under_theory(name, 0.0, _over_parts(name)),
+                  "corrected")
+            for name in _PARTS
+        ),
+        claim("R rounds: a cost of (c2 M max (d_G − 1) + c1 Q) R (here: at most, per round)",
+              "Corollary 2",
+              at_most(_CUT_PARTS, lambda line, x: _round_at_most(line.partition(",")[0], 1),
+                      metric=cost_of_a_round)),
+        claim("R rounds: the regret is that of CDP-MAB and O(M max d_G) (here: within 10 %)",
+              "Corollary 2", alike("CDP-MAB, R = 3", _CUT_PARTS, 0.1)),
+        lines=_free_and_cut(_over_parts, _PARTS),
         assumed="M = 20 in four components of five, K = 10, T = 10⁵, ε = 1, c1 = 50, c2 = 1; in "
         "three rounds the smallest gap is told to be .05.",
-        statements=(
-            claim("a round costs at most c2 M max d_G + c1 Q", "Theorem 4",
-                  AtMost(tuple(_PARTS), lambda line, x: _round_at_most(line, 0),
-                         metric=cost_of_a_round)),
-            *(
-                claim(f"{name}: regret below the proof's sum with the delay's share",
-                      "Theorem 4, equations 22, 34", UnderTheory(name, 0.0, _over_parts(name)),
-                      "corrected")
-                for name in _PARTS
-            ),
-            claim("R rounds: a cost of (c2 M max (d_G − 1) + c1 Q) R (here: at most, per round)",
-                  "Corollary 2",
-                  AtMost(tuple(f"{name}, R = 3" for name in _PARTS),
-                         lambda line, x: _round_at_most(line.partition(",")[0], 1),
-                         metric=cost_of_a_round)),
-            claim("R rounds: the regret is that of CDP-MAB and O(M max d_G) (here: within 10 %)",
-                  "Corollary 2",
-                  Alike(("CDP-MAB, R = 3", *(f"{name}, R = 3" for name in _PARTS)), 0.1)),
-        ),
     ),
 )  # fmt: skip

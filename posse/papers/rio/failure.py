@@ -3,24 +3,23 @@
 from typing import Any
 
 from posse.measure.confidence import wilson
-from posse.papers.checks import within
-from posse.papers.experiment import Experiment, computed
-from posse.papers.limits import AtMost, Right
-from posse.papers.points import Computation, Point, always, by_line
+from posse.papers.checks import check, within
+from posse.papers.experiment import Axes, Computation, Experiment, computed
+from posse.papers.limits import at_most, right
 from posse.papers.rio.setting import DELTA, dp
 from posse.papers.sample import Sample, value_or
 from posse.papers.statements import Finding, Measured, claim, ours, verdict
 from protocol.mase import threshold
 
-_BETAS, _COUNTS = (0.3, 0.5, 0.8), (64, 256, 1024)
+_BETAS = {f"β = {beta:g}": beta for beta in (0.3, 0.5, 0.8)}
 _RUN = "DP-MASE, share of agents that err"
 
 
-def majority(variant: Any, generator: Any, agents: int, wrong: float, votes: int) -> Any:
+def majority(variant: Any, generator: Any, agents: int, wrong: float, votes: int) -> float:
     """P(Bin(N, p) >= M): some M of N agents vote wrongly, if each does with probability p."""
     from scipy.stats import binom  # noqa: PLC0415
 
-    return {"value": float(binom.sf(votes - 1, agents, wrong))}
+    return float(binom.sf(votes - 1, agents, wrong))
 
 
 def erred(sample: Sample) -> float:
@@ -32,20 +31,14 @@ def _wrong(sample: Sample) -> set[int]:
     return {int(agent) for _, agent, arm in sample.log.get("votes", []) if int(arm) == 0}
 
 
-class SeldomWrong:
+@check
+def seldom_wrong(measured: Measured, limit: float) -> Finding:
     """Agents vote against the best arm with at most this probability (Wilson)."""
-
-    def __init__(self, limit: float) -> None:
-        self.limit = limit
-
-    def __call__(self, measured: Measured) -> Finding:
-        samples = measured.runs[_RUN, 64]
-        agents = sum(len(sample.answers) for sample in samples)
-        low, high = wilson(sum(len(_wrong(sample)) for sample in samples), agents)
-        return Finding(
-            answer=within(low, high, most=self.limit),
-            said=f"of {agents:,} agents {low:.2%} to {high:.2%} did; β is 50 %",
-        )
+    samples = measured.runs[_RUN, 64]
+    agents = sum(len(sample.answers) for sample in samples)
+    low, high = wilson(sum(len(_wrong(sample)) for sample in samples), agents)
+    said = f"of {agents:,} agents {low:.2%} to {high:.2%} did; β is 50 %"
+    return Finding(within(low, high, most=limit), said)
 
 
 _ETA, _ARMS = 0.9, 10
@@ -58,21 +51,18 @@ def _local(xi: float) -> tuple[float, int]:
     return eta, threshold(DELTA, eta)
 
 
-def bound(variant: Any, generator: Any, xi: float, a: int) -> Any:
+def bound(variant: Any, generator: Any, xi: float, a: int) -> float:
     """(1 - I_ξ(a+1, M)) δ η_ξ^a of Proposition 5.2."""
     from scipy.special import betainc  # noqa: PLC0415
 
     eta, votes = _local(xi)
-    return {"value": float((1 - betainc(a + 1, votes, xi)) * DELTA * eta**a)}
+    return float((1 - betainc(a + 1, votes, xi)) * DELTA * eta**a)
 
 
-def _bound_points(quick: bool) -> list[Point]:
-    lines = {}
-    for xi in _XIS:
-        eta, votes = _local(xi)
-        lines[f"the bound, ξ = {xi:g}"] = {a: Computation(bound, xi, a) for a in (1, 10, 100, 1000)}
-        lines[f"its model, ξ = {xi:g}"] = {1: Computation(majority, 64, eta * (1 - xi), votes)}
-    return by_line(lines)
+def in_its_model(variant: Any, generator: Any, xi: float) -> float:
+    """Some M of 64 agents err, each with probability η_ξ, and their votes are sent."""
+    eta, votes = _local(xi)
+    return majority(variant, generator, 64, eta * (1 - xi), votes)
 
 
 def over_the_minimum(measured: Measured) -> Finding:
@@ -81,7 +71,7 @@ def over_the_minimum(measured: Measured) -> Finding:
     for xi in _XIS:
         line = f"the bound, ξ = {xi:g}"
         least = min(measured.values(line, a)[0] for a in measured.places(line))
-        (fails,) = measured.values(f"its model, ξ = {xi:g}", 1)
+        fails = measured.values(f"its model, ξ = {xi:g}", 1)[0]
         over = over or fails > least
         said.append(f"ξ = {xi:g}: {fails:.2g}, the minimum is below {least:.2g}")
     return verdict(not over, "; ".join(said))
@@ -90,41 +80,31 @@ def over_the_minimum(measured: Measured) -> Finding:
 EXPERIMENTS = (
     Experiment(
         "rio-failure", "Proposition 4.2", "How likely M agents err together",
-        x_label="number of agents N",
-        y_label="probability",
-        points=always({
-            **{f"β = {beta:g}": {n: Computation(majority, n, beta, threshold(DELTA, beta))
-                                 for n in _COUNTS} for beta in _BETAS},
+        claim("M wrong votes have at most the probability β^M <= δ, if each agent errs with "
+              "probability β", "Proposition 4.2, proof", at_most(_BETAS, DELTA)),
+        claim("DP-MASE fails with probability at most δ", "Proposition 4.2", right(DELTA, _RUN)),
+        ours("agents err so seldom (.031 is enough for M = 5 of N = 64) that it holds all the same",
+             seldom_wrong(0.031)),
+        lines={
+            **{line: {n: Computation(majority, n, beta, threshold(DELTA, beta))
+                      for n in (64, 256, 1024)} for line, beta in _BETAS.items()},
             _RUN: {64: dp(64, 0.25)},
-        }),
-        limit=DELTA,
-        repeat=(80, 200),
-        metric=value_or(erred),
-        keep_log=True,
-        log="x",
+        },
+        axes=Axes("number of agents N", "probability", "x"), repeat=(80, 200), limit=DELTA,
+        metric=value_or(erred), keep_log=True,
         assumed="δ = .05, M = ⌈log δ / log β⌉ = 3, 5, 14. Measured: DP-MASE, ε = .25, Problem 1.",
-        statements=(
-            claim("M wrong votes have at most the probability β^M <= δ, if each agent errs with "
-                  "probability β", "Proposition 4.2, proof",
-                  AtMost(tuple(f"β = {beta:g}" for beta in _BETAS), DELTA)),
-            claim("DP-MASE fails with probability at most δ", "Proposition 4.2",
-                  Right(DELTA, _RUN)),
-            ours("agents err so seldom (.031 is enough for M = 5 of N = 64) that it holds all the "
-                 "same", SeldomWrong(0.031)),
-        ),
     ),
     computed(
         "rio-minimum", "Proposition 5.2", "The failure bound of Corrupted Elimination",
-        x_label="α",
-        y_label="(1 − I_ξ(α+1, M)) δ η_ξ^α",
-        points=_bound_points,
-        repeat=(1, 1),
-        log="xy",
+        claim("the failure probability is at most min_α (1 − I_ξ(α+1, M)) δ η_ξ^α",
+              "Proposition 5.2", over_the_minimum),
+        lines={line: of for xi in _XIS for line, of in (
+            (f"the bound, ξ = {xi:g}",
+             {a: Computation(bound, xi, a) for a in (1, 10, 100, 1000)}),
+            (f"its model, ξ = {xi:g}", {1: Computation(in_its_model, xi)}),
+        )},
+        axes=Axes("α", "(1 − I_ξ(α+1, M)) δ η_ξ^α", "xy"),
         assumed="K = 10, η = .9, δ = .05. Its model: each of N = 64 agents errs with probability "
         "η_ξ, and its vote is sent with probability 1 − ξ.",
-        statements=(
-            claim("the failure probability is at most min_α (1 − I_ξ(α+1, M)) δ η_ξ^α",
-                  "Proposition 5.2", over_the_minimum),
-        ),
     ),
 )  # fmt: skip

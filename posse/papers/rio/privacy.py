@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from agent.mase import DpMaseVoter
-from posse.papers.audit import ASSUMED, Spends, audit, audits, own_noise, points
-from posse.papers.experiment import Experiment
-from posse.papers.limits import AtMost
-from posse.papers.points import always
+from posse.papers.audit import ASSUMED, audit, audits, own_noise, releases, spends
+from posse.papers.experiment import Axes, Experiment
+from posse.papers.limits import at_most
 from posse.papers.rio.setting import XIS, corrupted
 from posse.papers.sample import Sample
 from posse.papers.statements import claim, ours
@@ -57,35 +56,29 @@ def dp_mase(
 EXPERIMENTS = (
     Experiment(
         "rio-adversary", "Proposition 5.1", "Who sees one agent's votes guesses the best arm",
-        x_label="ξ",
-        y_label="adversary's success",
-        points=always({"adversary": {xi: corrupted(64, xi) for xi in XIS}}),
-        limit=0.1,
-        repeat=(8, 40),
-        metric=success,
-        keep_log=True,
-        assumed="N = 64, Problem 1, η = .9. The adversary guesses evenly among the arms that one "
-        "agent has not voted against, all agents in turn, when the run is over.",
-        statements=tuple(
+        *(
             claim(f"ξ = {xi:g}: from an agent's messages nobody infers the best arm with a "
                   "probability above 1 − η = .1", "Proposition 5.1",
-                  AtMost(("adversary",), 0.1, partial(eq, xi)))
+                  at_most("adversary", 0.1, partial(eq, xi)))
             for xi in XIS
         ),
+        lines={"adversary": {xi: corrupted(64, xi) for xi in XIS}},
+        axes=Axes("ξ", "adversary's success"), repeat=(8, 40), limit=0.1,
+        metric=success, keep_log=True,
+        assumed="N = 64, Problem 1, η = .9. The adversary guesses evenly among the arms that one "
+        "agent has not voted against, all agents in turn, when the run is over.",
     ),
     audits(
         "rio-audit", "Proposition 4.1", "How much privacy DP-MASE spends",
-        points=points({
+        claim("DP-MASE is ε-differentially private (rewards in [0, 1], Definition 3.1)",
+              "Proposition 4.1", spends("DP-MASE")),
+        ours("it would be so on Problem 2 too, whose Gaussian rewards the proposition does not "
+             "cover", spends("DP-MASE, Gaussian rewards")),
+        lines=releases({
             "DP-MASE": (dp_mase, 1.0, 1.0),
             "DP-MASE, Gaussian rewards": (dp_mase, 1.0, 10.0),
         }),
         assumed=f"{ASSUMED} ε = 1, the first epoch; a Gaussian reward may change by any number, "
         "here by 10.",
-        statements=(
-            claim("DP-MASE is ε-differentially private (rewards in [0, 1], Definition 3.1)",
-                  "Proposition 4.1", Spends("DP-MASE")),
-            ours("it would be so on Problem 2 too, whose Gaussian rewards the proposition does "
-                 "not cover", Spends("DP-MASE, Gaussian rewards")),
-        ),
     ),
 )  # fmt: skip

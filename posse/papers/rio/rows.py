@@ -6,7 +6,7 @@ import numpy as np
 
 from agent.mase import DpMaseVoter
 from posse.arms.csv import Csv
-from posse.papers.audit import ASSUMED, Spends, audit, audits, own_noise, points
+from posse.papers.audit import ASSUMED, audit, audits, own_noise, releases, spends
 from posse.papers.statements import ours
 from protocol.machine import FloatArray, Pulled, Send, Started
 from protocol.mase import epoch_length, epoch_radius
@@ -68,22 +68,22 @@ def votes(
     return audit(trials, release, epsilon)
 
 
+_CHANGES = {
+    "another value in its place": "value",
+    "the row taken out": "taken out",
+    "the row moved to the other arm": "moved",
+}
+
 EXPERIMENTS = (
     audits(
         "rio-rows", "", "What a row of a log costs under DP-MASE",
-        points=points({
-            "another value in its place": (votes, 1.0, "value"),
-            "the row taken out": (votes, 1.0, "taken out"),
-            "the row moved to the other arm": (votes, 1.0, "moved"),
-        }),
+        ours("ε covers another value in its place", spends("another value in its place")),
+        ours("it covers a row that is taken out", spends("the row taken out")),
+        ours("it covers a row that is moved to another arm",
+             spends("the row moved to the other arm")),
+        lines=releases({line: (votes, 1.0, change) for line, change in _CHANGES.items()}),
         variants=("corrected",),
         assumed=f"{ASSUMED} Two arms, ε = 1, two epochs, rows used in their order. A row that goes "
         "shifts all that come after it, so that the sum of every later window moves too.",
-        statements=(
-            ours("ε covers another value in its place", Spends("another value in its place")),
-            ours("it covers a row that is taken out", Spends("the row taken out")),
-            ours("it covers a row that is moved to another arm",
-                 Spends("the row moved to the other arm")),
-        ),
     ),
 )  # fmt: skip

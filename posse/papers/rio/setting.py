@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from posse.papers.points import VARIANTS, Point, Variant, by_line
+from posse.papers.experiment import VARIANTS, Lines, Runs, Variant
 
 PROBLEMS: dict[int, dict[str, Any]] = {
     1: {"kind": "bernoulli", "means": [0.7, 0.5, 0.3] + [0.1] * 7},
@@ -70,31 +70,35 @@ FORMS: dict[int, tuple[Variant, ...]] = {1: VARIANTS, 2: ("printed",)}
 """Of DP-MASE by problem: the rewards of Problem 2 have no bound, so that it is printed only."""
 
 
-def dp_points(panel: str, problem: int, counts: list[int]) -> list[Point]:
-    """DP-MASE against N.
+def often(run: dict[str, Any], problem: int = 1) -> Runs:
+    """DP-MASE, ten times as often for 64 agents.
 
-    With 64 agents the last votes fall into the second or the third epoch, which is four times as
-    long, so that means need many runs.
+    Their last votes fall into the second or the third epoch, which is four times as long, so that
+    means need many runs.
     """
-    found = []
-    for n in counts:
-        lines = zip(dp_lines(panel), EPSILONS, strict=True)
-        runs = {line: {n: dp(n, epsilon, problem=problem)} for line, epsilon in lines}
-        found += by_line(runs, times=10 if n == 64 else 1, variants=FORMS[problem])
-    return found
+    times = 10 if run["agents"]["count"] == 64 else 1
+    return Runs(run, times=times, variants=FORMS[problem])
 
 
-def xi_points(panel: str, problem: int, counts: list[int]) -> list[Point]:
-    """Corrupted Elimination against N."""
-    return by_line({
+def dp_against_n(panel: str, problem: int, counts: list[int]) -> Lines:
+    """DP-MASE."""
+    return {
+        line: {n: often(dp(n, epsilon, problem=problem), problem) for n in counts}
+        for line, epsilon in zip(dp_lines(panel), EPSILONS, strict=True)
+    }
+
+
+def xi_against_n(panel: str, problem: int, counts: list[int]) -> Lines:
+    """Corrupted Elimination."""
+    return {
         line: {n: corrupted(n, xi, problem=problem) for n in counts}
         for line, xi in zip(xi_lines(panel), XIS, strict=True)
-    })  # fmt: skip
+    }
 
 
-def baselines(panel: str, problem: int, counts: list[int]) -> list[Point]:
-    """CENTRAL and INDEPENDENT against N."""
-    return by_line({
+def baselines(panel: str, problem: int, counts: list[int]) -> Lines:
+    """CENTRAL and INDEPENDENT."""
+    return {
         f"{panel}: {name}": {n: run(name.lower(), n, problem) for n in counts}
         for name in ("CENTRAL", "INDEPENDENT")
-    })  # fmt: skip
+    }

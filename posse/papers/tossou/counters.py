@@ -8,15 +8,13 @@ from agent.hybrid import HybridSums
 from agent.noise import Noise
 from agent.players import Counter
 from agent.tree import HonakerSums, TreeSums
-from posse.papers.audit import ASSUMED, Spends, audit, audits, own_noise, points
-from posse.papers.checks import Falling
-from posse.papers.experiment import computed
-from posse.papers.points import Computation, always
+from posse.papers.audit import ASSUMED, audit, audits, own_noise, releases, spends
+from posse.papers.checks import falling
+from posse.papers.experiment import Axes, Computation, computed
 from posse.papers.statements import ours
 from posse.papers.tossou.sums import hybrid
 
 _T, _STREAMS = 20_000, 40
-_PLACES = tuple(2**k for k in range(3, 15))
 _NAMES = ("hybrid", "tree", "honaker")
 
 
@@ -31,11 +29,11 @@ def made(counter: str, noise: Noise) -> Counter:
             return HonakerSums(_STREAMS, 1.0, _T, noise)
 
 
-def error(variant: Any, generator: np.random.Generator, counter: str, t: int) -> dict[str, Any]:
+def error(variant: Any, generator: np.random.Generator, counter: str, t: int) -> float:
     """The root of the mean square error of the releases in (t/2, t], ε = 1, T = 20,000."""
     sums = made(counter, own_noise(generator))
     squares = [np.mean(sums.insert(0, 0.0) ** 2) for _ in range(t)]
-    return {"value": float(np.sqrt(np.mean(squares[t // 2 :])))}
+    return float(np.sqrt(np.mean(squares[t // 2 :])))
 
 
 def tree(
@@ -68,33 +66,29 @@ def tree(
 EXPERIMENTS = (
     computed(
         "tossou-counters", "", "The error of a noisy sum, by what keeps it",
-        x_label="rewards t",
-        y_label="error of the sum",
-        points=always({name: {t: Computation(error, name, t) for t in _PLACES} for name in _NAMES}),
-        repeat=(5, 40),
-        log="xy",
+        ours("from t = 1,024 on a tree with the known horizon errs less than the hybrid mechanism, "
+             "and with Honaker's estimate less still",
+             falling(*_NAMES, where=lambda t: t >= 1024)),
+        ours("up to t = 64 the hybrid mechanism, whose first trees are small, errs least",
+             falling("tree", "hybrid", where=lambda t: t <= 64)),
+        lines={name: {2**k: Computation(error, name, 2**k) for k in range(3, 15)}
+               for name in _NAMES},
+        axes=Axes("rewards t", "error of the sum", "xy"), repeat=(5, 40),
         assumed="ε = 1, T = 20,000; root of the mean square of the noise over (t/2, t]. The hybrid "
         "mechanism does not know T, the trees do.",
-        statements=(
-            ours("from t = 1,024 on a tree with the known horizon errs less than the hybrid "
-                 "mechanism, and with Honaker's estimate less still",
-                 Falling(_NAMES, where=lambda t: t >= 1024)),
-            ours("up to t = 64 the hybrid mechanism, whose first trees are small, errs least",
-                 Falling(("tree", "hybrid"), where=lambda t: t <= 64)),
-        ),
     ),
     audits(
         "tossou-counters-audit", "", "How much privacy each counter spends",
-        points=points({
+        *(
+            ours(f"`counter = \"{name}\"` is ε-differentially private", spends(name))
+            for name in _NAMES
+        ),
+        lines=releases({
             "hybrid": (hybrid, 1.0, "half"),
             "tree": (tree, 1.0, "tree"),
             "honaker": (tree, 1.0, "honaker"),
         }),
         variants=("corrected",),
         assumed=f"{ASSUMED} The sums of four rewards, ε = 1.",
-        statements=tuple(
-            ours(f"`counter = \"{name}\"` is ε-differentially private", Spends(name))
-            for name in _NAMES
-        ),
     ),
 )  # fmt: skip

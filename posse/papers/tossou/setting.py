@@ -7,6 +7,8 @@ ARMS: dict[str, Any] = {"kind": "bernoulli", "means": MEANS}
 BEST = 5
 RANDOM_PACE = max(MEANS) - sum(MEANS) / len(MEANS)
 """Regret per slot of a single random player."""
+HORIZONS = (1e5, 1e6, 1e7, 1e8, 1e9, 1e10)
+"""At which bounds are computed."""
 
 
 def run(system: str, players: int, horizon: int, **parameters: Any) -> dict[str, Any]:

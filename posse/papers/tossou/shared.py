@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from posse.papers.experiment import computed
-from posse.papers.limits import AtMost
-from posse.papers.points import Computation, always
+from posse.papers.experiment import Computation, bars, computed
+from posse.papers.limits import at_most
 from posse.papers.statements import claim, ours
 from protocol.machine import FloatArray
 from protocol.players import privacy_factor, privacy_weight, target_rank
@@ -17,9 +16,8 @@ _DRAWS = 200_000
 _SCALE = 2 / EPSILON
 """Of the logarithmic mechanism's numbers: an arm's first two sums have no other noise."""
 
-_OFFSETS = tuple(range(1, PLAYERS + 1))
-_ONE = tuple(f"player {offset} alone" for offset in _OFFSETS)
-_ALL = "all four players"
+_ONE = {f"player {offset} alone": (offset,) for offset in range(1, PLAYERS + 1)}
+_ALL = {"all four players": tuple(range(1, PLAYERS + 1))}
 
 
 def log_ratio(
@@ -83,23 +81,15 @@ def _below(x: FloatArray) -> FloatArray:
 EXPERIMENTS = (
     computed(
         "tossou-shared", "Corollary 3", "What all choices tell of a sample that all players saw",
-        y_label="log of the ratio of probabilities",
-        points=always({
-            _ALL: Computation(log_ratio, _OFFSETS),
-            **{_ONE[offset - 1]: Computation(log_ratio, (offset,)) for offset in _OFFSETS},
-        }),
-        shape="bars",
-        limit=EPSILON,
-        repeat=(5, 20),
+        claim("all choices together are M ε-private", "Corollary 3",
+              at_most(_ALL, PLAYERS * EPSILON)),
+        ours("they are ε-private though all players saw the sample", at_most(_ALL, EPSILON)),
+        ours("the choices of one player alone are", at_most(_ONE, EPSILON)),
+        lines={line: Computation(log_ratio, of) for line, of in (_ALL | _ONE).items()},
+        axes=bars("log of the ratio of probabilities"), repeat=(5, 20), limit=EPSILON,
         assumed="UCB-Private-Bound, ε = 4, M = 4, N = 8, agreed offsets. In slot 9, the first "
         "after the sweep, all four pull arm 0 and see one sample of it, 1 or 0; in slot 10 all "
         "pull it again. The sample is in one noisy number of each player, ε/2, so that two slots "
         "tell at most M ε / 2 = 8. Where each has a sample of its own, one player's bar is all.",
-        statements=(
-            claim("all choices together are M ε-private", "Corollary 3",
-                  AtMost((_ALL,), PLAYERS * EPSILON)),
-            ours("they are ε-private though all players saw the sample", AtMost((_ALL,), EPSILON)),
-            ours("the choices of one player alone are", AtMost(_ONE, EPSILON)),
-        ),
     ),
 )  # fmt: skip

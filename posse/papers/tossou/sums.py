@@ -6,13 +6,12 @@ from typing import Any
 import numpy as np
 
 from agent.hybrid import HybridSums
-from posse.papers.audit import ASSUMED, Spends, audit, audits, own_noise, points
-from posse.papers.experiment import computed
-from posse.papers.limits import AtMost, Rate
-from posse.papers.points import Computation, always
+from posse.papers.audit import ASSUMED, audit, audits, own_noise, releases, spends
+from posse.papers.experiment import Axes, Computation, computed
+from posse.papers.limits import at_most, rate
 from posse.papers.statements import claim, ours
 
-_DELTA, _PLACES, _STREAMS, _TREES = 0.05, (7, 20, 100, 500, 1500), 2000, (4, 64, 1024)
+_DELTA, _STREAMS = 0.05, 2000
 
 
 def missed(
@@ -28,7 +27,7 @@ def missed(
     return {"value": hits / _STREAMS, "hits": hits, "of": _STREAMS}
 
 
-def nodes(variant: Any, generator: Any, size: int) -> dict[str, Any]:
+def nodes(variant: Any, generator: Any, size: int) -> float:
     """The most nodes of a binary mechanism of horizon T0 that one item enters, plus the doubling.
 
     Node at τ: the items τ - 2^i + 1 to τ, i the lowest set bit of τ; τ = T0 is the next doubling.
@@ -36,7 +35,7 @@ def nodes(variant: Any, generator: Any, size: int) -> dict[str, Any]:
     entered = np.zeros(size + 1, dtype=int)
     for tau in range(1, size):
         entered[tau - (tau & -tau) + 1 : tau + 1] += 1
-    return {"value": float(entered.max() + 1)}
+    return float(entered.max() + 1)
 
 
 def hybrid(
@@ -62,48 +61,36 @@ def hybrid(
 EXPERIMENTS = (
     audits(
         "tossou-audit", "Theorem 2", "How much privacy the hybrid mechanism spends",
-        points=points({
+        claim("the algorithm is ε-differentially private for each player", "Theorem 2",
+              spends("split in half")),
+        ours("it would be so with ε in both parts and the natural logarithm, as the authors' "
+             "published code has it", spends("the authors' code")),
+        lines=releases({
             "split in half": (hybrid, 1.0, "half"),
             "the authors' code": (hybrid, 1.0, "tossou"),
         }),
         variants=("corrected",),
         assumed=f"{ASSUMED} The sums of four rewards, ε = 1. Corollary 3 is in tossou-shared.",
-        statements=(
-            claim("the algorithm is ε-differentially private for each player", "Theorem 2",
-                  Spends("split in half")),
-            ours("it would be so with ε in both parts and the natural logarithm, as the authors' "
-                 "published code has it", Spends("the authors' code")),
-        ),
     ),
     computed(
         "tossou-sums", "Algorithm 1, equations 9 and 10",
         "How often the bound on a noisy sum fails",
-        x_label="rewards n",
-        y_label="share of sums beyond the bound",
-        points=always({f"constant {c:g}": {n: Computation(missed, c, n) for n in _PLACES}
-                       for c in (1.0, 3.0)}),
+        claim("a sum is off by more than (1/ε) log(1/δ) log^1.5 n with probability at most δ",
+              "Algorithm 1 with equations 9, 10", rate("constant 1", _DELTA)),
+        ours("with the constant 3 it is so", rate("constant 3", _DELTA)),
+        lines={f"constant {c:g}": {n: Computation(missed, c, n) for n in (7, 20, 100, 500, 1500)}
+               for c in (1.0, 3.0)},
+        axes=Axes("rewards n", "share of sums beyond the bound", "xy"), repeat=(5, 20),
         limit=_DELTA,
-        repeat=(5, 20),
-        log="xy",
         assumed="Hybrid mechanism, ε = 1 split in half, δ = .05. Equations 9 and 10, after Chan, "
         "Shi and Song's Corollary 4.8, are an O(.); Algorithm 1 takes the constant 1.",
-        statements=(
-            claim("a sum is off by more than (1/ε) log(1/δ) log^1.5 n with probability at most δ",
-                  "Algorithm 1 with equations 9, 10", Rate(("constant 1",), _DELTA)),
-            ours("with the constant 3 it is so", Rate(("constant 3",), _DELTA)),
-        ),
     ),
     computed(
         "tossou-parts", "", "Noisy parts that one reward is in (Chan, Shi and Song 2011)",
-        x_label="horizon of the tree T0",
-        y_label="parts",
-        points=always({"parts of an item": {t: Computation(nodes, t) for t in _TREES}}),
-        repeat=(1, 1),
-        log="x",
+        ours("a reward is in at most log2(T0) + 1 noisy parts",
+             at_most("parts of an item", lambda line, t: math.log2(t) + 1)),
+        lines={"parts of an item": {t: Computation(nodes, t) for t in (4, 64, 1024)}},
+        axes=Axes("horizon of the tree T0", "parts", "x"),
         assumed="Counted by the definition of the binary mechanism.",
-        statements=(
-            ours("a reward is in at most log2(T0) + 1 noisy parts",
-                 AtMost(("parts of an item",), lambda line, t: math.log2(t) + 1)),
-        ),
     ),
 )  # fmt: skip
