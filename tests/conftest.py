@@ -70,6 +70,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--fuzz", default=0, help="hostile frames of tests/hosts/test_fuzz.py")
 
 
+def pytest_configure() -> None:
+    """Commands under test hear Ctrl-C also where the suite runs under `nohup` or behind `&`."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 @pytest.fixture(autouse=True)
 def log_as_it_was() -> Iterator[None]:
     """What a command says of its log is its own: the next test's is caught as any other's."""
