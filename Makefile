@@ -31,7 +31,7 @@ check: $(VENV)/dev
 	$(BIN)/lint-imports
 
 fuzz: $(VENV)/dev
-	$(BIN)/python -m pytest tests/hosts/test_fuzz.py --fuzz 1000000
+	$(BIN)/python -m pytest tests/hosts/test_fuzz.py --fuzz 1000000 --timeout 900
 
 chaos: $(VENV)/dev
 	$(BIN)/python -m pytest tests/engines/test_faults.py --chaos

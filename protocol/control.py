@@ -30,7 +30,8 @@ class Join(Control, frozen=True):
 
     An agent on another machine also says which start of it this is (`incarnation`), what its clock
     shows (`wall`, seconds since 1970), and, if it has a run file of its own, a short hash per key
-    of it (`configuration`). It is answered by `Welcome`.
+    of it (`configuration`). `version` is posse's; who is none leaves it empty. It is answered by
+    `Welcome`.
     """
 
     rank: int
@@ -40,6 +41,7 @@ class Join(Control, frozen=True):
     incarnation: Annotated[bytes, Meta(max_length=16)] = b""
     wall: float = 0.0
     configuration: Configuration = msgspec.field(default_factory=dict)
+    version: ShortText = ""
 
 
 class Refused(Control, frozen=True):

@@ -6,7 +6,8 @@ came over a connection can, as the kernel counts it (Linux, `TCP_INFO`). So a co
 
 - when more came over it than a stranger has to say, or, from an agent that joined, so much more
   than was taken that no honest one has as much unconfirmed (`posse.durable.session`),
-- when whoever made it has not joined in time,
+- when whoever made it has not joined in time, or goes on over a newer one: what was queued for it
+  there is dropped with it, so that an agent that comes back without end holds no more than one,
 - when there are too many of those, from one address or in all: the oldest goes,
 - when the process grows fast, and much came over it that is not taken.
 
@@ -201,7 +202,9 @@ class Door:
             most = FAST_AHEAD if _resident() > self._calm + FAST else AHEAD
             for fd, connection, reason, said in list(self._too_much(members, most, now)):
                 _shut(fd, connection)
-                self.refused.append((reason, f"closed a connection from {connection.host}: {said}"))
+                if said:
+                    why = f"closed a connection from {connection.host}: {said}"
+                    self.refused.append((reason, why))
             self._look_at = now + _PER_CONNECTION * len(self._connections)
             self._calm = _resident()
 
@@ -213,8 +216,9 @@ class Door:
                 continue
             _, received = connection.counts()
             taken = members.get(fd)
-            if taken is None:
-                connection.base = None
+            if taken is None and connection.base is not None:
+                yield fd, connection, "replaced", ""
+            elif taken is None:
                 if received > STRANGERS_BYTES:
                     yield fd, connection, "too-much", f"{received >> 20} MiB came before it joined"
                 elif now > connection.since + JOIN_WITHIN:

@@ -51,13 +51,14 @@ from posse.engines.events import (
     Start,
     Told,
 )
+from posse.engines.roster import SAME_VERSION
 from posse.errors import PosseError
 from posse.hosts.agent_setup import AgentSetup
 from posse.printable import printable
 from posse.security.address import inbox_trouble
 from protocol import control
 from protocol.errors import RemoteProtocolError
-from protocol.wire import Codec, read_header
+from protocol.wire import VERSION, Codec, read_header
 
 _CODEC = Codec(control.TO_JOINING)
 _SETUP = msgspec.msgpack.Decoder(AgentSetup)
@@ -269,7 +270,10 @@ class Joining:
     def _told(self, frame: bytes, now: float) -> list[JoiningEffect]:
         try:
             message = _CODEC.decode(read_header(frame), frame)
-        except RemoteProtocolError:
+        except RemoteProtocolError as error:
+            if error.reason == "version" and self.state is State.JOINING:
+                said = f"{self._endpoint} speaks version {frame[2]} of the protocol and this agent"
+                return [Fail(f"the coordinator at {said} {VERSION}; {SAME_VERSION}", PosseError)]
             return []
         match message:
             case control.Refused(reason):

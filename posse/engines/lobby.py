@@ -46,13 +46,13 @@ from posse.engines.events import (
 )
 from posse.engines.outages import link
 from posse.engines.patience import Patience
-from posse.engines.roster import SUPERSEDED, Member, NotAdmitted, Peer, Roster
+from posse.engines.roster import SAME_VERSION, SUPERSEDED, Member, NotAdmitted, Peer, Roster
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
 from posse.printable import blamed
 from protocol import control
 from protocol.errors import RemoteProtocolError
-from protocol.wire import Codec, Message, read_header
+from protocol.wire import VERSION, Codec, Message, read_header
 
 _CODEC = Codec(control.TO_LOBBY)
 _NAMED = 10
@@ -262,6 +262,11 @@ class Lobby:
             message = _CODEC.decode(read_header(frame), frame)
         except RemoteProtocolError as error:
             self.refused[error.reason] += 1
+            if member is None and error.reason == "version":
+                said = (
+                    f"it speaks version {frame[2]} of the protocol and this coordinator {VERSION}"
+                )
+                return self._not_let_in(-1, f"{said}; {SAME_VERSION}", peer.identity)
             return []
         if member is None:
             return self._stranger(peer, message, now, wall)

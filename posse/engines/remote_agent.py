@@ -6,6 +6,7 @@ from pathlib import Path
 
 import zmq
 
+from posse import __version__
 from posse.engines.agent_process import AgentProcess
 from posse.engines.base import Tap
 from posse.engines.guard import Guard, RemoteGuard
@@ -121,6 +122,7 @@ def remote_agent(
         pid=0,
         incarnation=secrets.token_bytes(8),
         configuration=fingerprint(plan.spec) if plan is not None else {},
+        version=__version__,
     )
     path = str(data.resolve()) if data is not None else ""
     orders: Orders = TheirRun()

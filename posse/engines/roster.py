@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from posse import __version__
 from posse.durable.session import Session
 from posse.printable import printable
 from posse.security.address import inbox_trouble, is_local
@@ -14,8 +15,11 @@ from protocol import control
 
 CLOCK_TOLERANCE = 30.0
 """Seconds by which an agent's clock may be off; of a machine that keeps time it is below 1."""
+RESUMES_AT_ONCE, RESUMES_PER_SECOND = 32, 4
+"""How often an agent may come back over a new connection: each time all that it did not confirm is
+sent again. One that does so more often is not answered; an honest one asks again after 5 s."""
 
-
+SAME_VERSION = "install the same version of posse for both"
 SUPERSEDED = (
     "another agent joined later with the same key; this one stops; if both are to stay, give each "
     "a key of its own"
@@ -52,10 +56,11 @@ class Member:
     `heard` is when it was last heard of, in seconds of the loop's clock, and `last` the beginning
     of what it said then; `answered` is when its session last said something by itself. `connection`
     is -1 once its connection is lost, and `arrives_again` whether it has arrived as soon as there
-    is a new one. `resumed` is which of the agent's connections this is, `session` the coordinator's
-    end of the link. `host` is the address that it joined from, `syncs` how often it asked for the
-    time, `pid` the process of one that was started here, else 0. `ended`: its process is gone, or
-    it said that it cannot go on; nobody waits for its goodbye. `received`: bytes taken of it.
+    is a new one. `resumed` is which of the agent's connections this is, `resumes_until` when it
+    would have come back so often at the pace that it may, `session` the coordinator's end of the
+    link. `host` is the address that it joined from, `syncs` how often it asked for the time, `pid`
+    the process of one that was started here, else 0. `ended`: its process is gone, or it said that
+    it cannot go on; nobody waits for its goodbye. `received`: bytes taken of it.
     """
 
     rank: int
@@ -74,6 +79,7 @@ class Member:
     received: int = 0
     arrives_again: bool = False
     resumed: int = 0
+    resumes_until: float = 0.0
     session: Session = field(default_factory=Session)
 
     @property
@@ -243,8 +249,10 @@ class Roster:
         member = self.members.get(asked.rank)
         if not known or member is None or member.incarnation != asked.incarnation:
             return None
-        if asked.connection <= member.resumed:
+        until = max(member.resumes_until, now) + 1 / RESUMES_PER_SECOND
+        if asked.connection <= member.resumed or until > now + RESUMES_AT_ONCE / RESUMES_PER_SECOND:
             return member
+        member.resumes_until = until
         member.resumed = asked.connection
         self.by_identity.pop(member.identity, None)
         member.identity, member.connection, member.heard = peer.identity, peer.connection, now
@@ -299,6 +307,12 @@ class Roster:
         return rank
 
     def _check(self, join: control.Join, wall: float) -> None:
+        if join.version not in ("", __version__):
+            raise NotAdmitted(
+                "version",
+                f"it is of version {printable(join.version)} and this coordinator of "
+                f"{__version__}; {SAME_VERSION}",
+            )
         off = join.wall - wall
         if abs(off) > CLOCK_TOLERANCE:
             raise NotAdmitted(

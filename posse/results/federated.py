@@ -7,6 +7,7 @@ number of rounds alone (`posse.theory.federated`).
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -85,18 +86,14 @@ def _cdp(spec: RunSpec, p: CdpParameters, record: RunRecord, rounds: int) -> Non
 
 
 def _ddp(spec: RunSpec, p: DdpParameters, record: RunRecord) -> int:
-    """Returns the number of rounds."""
+    """Returns the number of rounds: what most agents say, as one may report what it likes."""
     graph = spec.graph(record.run)
     traffic = record.communication
-    logs = [[row for _, row in ExchangedRow.of(log)] for log in record.agent_logs]
-    per_round = []
-    slots = []
-    for rows in zip(*logs, strict=True):
-        links = sum(row.links for row in rows)
-        slots.append(rows[0].slots)
-        per_round.append(RoundCost(rows[0].round, links, p.c2 * links, slots=rows[0].slots))
-    _delay(record, slots, p.t_delay)
-    rounds = len(per_round)
+    hops, slots = _exchanged(record)
+    rounds = statistics.median_low(len(ExchangedRow.of(log)) for log in record.agent_logs)
+    numbers = range(1, rounds + 1)
+    per_round = [RoundCost(r, hops[r], p.c2 * hops[r], slots=slots.get(r, 0)) for r in numbers]
+    _delay(record, [slots.get(r, 0) for r in numbers], p.t_delay)
     traffic.cost = sum(row.cost for row in per_round)
     traffic.per_round = per_round
     traffic.closed_form = None
@@ -118,12 +115,7 @@ def _ddp(spec: RunSpec, p: DdpParameters, record: RunRecord) -> int:
 def _hdp(spec: RunSpec, p: HdpParameters, record: RunRecord, rounds: int) -> None:
     graph = spec.graph(record.run)
     q = len(graph.components)
-    hops: Counter[int] = Counter()
-    slots: dict[int, int] = {}
-    for log in record.agent_logs:
-        for _, row in ExchangedRow.of(log):
-            hops[row.round] += row.links
-            slots[row.round] = row.slots
+    hops, slots = _exchanged(record)
     numbers = range(1, rounds + 1)
     traffic = record.communication
     traffic.per_round = [
@@ -141,6 +133,17 @@ def _hdp(spec: RunSpec, p: HdpParameters, record: RunRecord, rounds: int) -> Non
         rounds * (p.c2 * graph.size + p.c1 * q),
         exact=False,
     )
+
+
+def _exchanged(record: RunRecord) -> tuple[Counter[int], dict[int, int]]:
+    """Messages over links, and slots, by round."""
+    hops: Counter[int] = Counter()
+    slots: dict[int, int] = {}
+    for log in record.agent_logs:
+        for _, row in ExchangedRow.of(log):
+            hops[row.round] += row.links
+            slots[row.round] = row.slots
+    return hops, slots
 
 
 def _delay(record: RunRecord, slots: list[int], t_delay: str) -> None:

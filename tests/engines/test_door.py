@@ -115,6 +115,20 @@ def test_who_does_not_join_in_time_is_closed_and_who_has_joined_is_not(place: Pl
     assert not is_closed(agent)
 
 
+def test_the_connection_that_an_agent_left_for_another_is_closed_without_a_word(
+    place: Place,
+) -> None:
+    """What is queued for an agent that comes back again and again, and reads nothing, ends so."""
+    left, taken = place.connect(2)
+    old, new = place.accepted
+    place.members[old] = 0
+    assert place.look() == []
+    place.members = {new: 0}
+    assert place.look() == []
+    until(lambda: is_closed(left), "the end of the older connection")
+    assert not is_closed(taken)
+
+
 def test_of_too_many_from_one_address_the_oldest_go(place: Place) -> None:
     most = 1 + SPARE_PER_HOST
     connections = []

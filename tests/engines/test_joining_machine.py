@@ -35,7 +35,7 @@ from posse.errors import PosseError, RunFailed
 from posse.hosts.agent_setup import AgentSetup
 from protocol import control
 from protocol.machine import COORDINATOR
-from protocol.wire import Message, encode
+from protocol.wire import VERSION, Message, encode
 
 WALL = 1e9
 WAIT = 300.0
@@ -109,6 +109,19 @@ def test_an_agent_says_who_it_is_when_it_is_connected() -> None:
         Forget(),
         Say(control.Join(3, "token", "", 7, b"start-1", WALL)),
     ]
+
+
+def test_a_coordinator_of_another_protocol_is_left_in_a_sentence() -> None:
+    script = Script(rank=3)
+    other = b"po" + bytes([VERSION + 1]) + framed(control.Unknown())[3:]
+    assert script.handle(Told(other)) == []
+    script.handle(Connected(WALL))
+    (failed,) = script.handle(Told(other))
+    assert isinstance(failed, Fail)
+    assert failed.reason == (
+        f"the coordinator at tcp://c:1 speaks version {VERSION + 1} of the protocol and this agent "
+        f"{VERSION}; install the same version of posse for both"
+    )
 
 
 def test_it_knows_the_coordinators_clock_before_it_arrives() -> None:

@@ -7,10 +7,11 @@ import pytest
 from posse.engines.events import (
     Log,
     Reply,
+    Resend,
     Said,
 )
 from posse.engines.lobby import Lobby
-from posse.engines.roster import Peer, Roster
+from posse.engines.roster import RESUMES_AT_ONCE, RESUMES_PER_SECOND, Peer, Roster
 from posse.security.keys import CoordinatorKeys, Pair
 from protocol import control
 from protocol.wire import Message
@@ -87,6 +88,24 @@ def test_a_connection_that_comes_and_goes_does_not_hold_up_the_deadline_of_a_run
         script.now += 1.0
     assert script.lobby.timer == 100.0 + DEADLINE + 15.0  # away for 15 s
     assert "waiting for agent 1 to act" in failed(script.lobby.fire(script.now))
+
+
+def test_an_agent_that_resumes_without_end_is_answered_a_few_times_a_second() -> None:
+    """Each time costs us all that it has not confirmed, and it a frame."""
+    script = Script(keys=("k", "l"))
+    script.joins("a", key="k", start=b"x")
+    script.joins("z", key="l", start=b"y")
+    script.carries(Run())
+    deadline, sent = script.lobby.timer, 0
+    for number in range(1, 3_000):
+        script.now += 0.001
+        asked = control.Resume(0, "", b"x", number, 0)
+        sent += Resend(0, 0) in script.says("bc"[number % 2], asked, "k")
+    assert RESUMES_AT_ONCE <= sent <= RESUMES_AT_ONCE + 3 * RESUMES_PER_SECOND
+    assert script.lobby.timer == deadline
+    script.now += 5.0
+    back = script.says("d", control.Resume(0, "", b"x", 10_000, 0), "k")
+    assert back[-1] == Resend(0, 0)
 
 
 BAD_INBOXES = {

@@ -13,7 +13,8 @@ from posse.engines.local_agent import local_agent
 from posse.engines.processes import ProcessEngine
 from posse.errors import RunFailed
 from posse.hosts.endpoint import Endpoint
-from protocol.federated import Adv, Data, Means
+from protocol.control import Report
+from protocol.federated import Adv, Data, ExchangedRow, Means
 from protocol.machine import COORDINATOR
 from protocol.wire import HEADER, kind_of
 from tests.support.federated import named, row, spec
@@ -67,6 +68,25 @@ def test_an_agent_that_tells_neighbours_different_means_is_noticed() -> None:
 
     said = tampered(spec("ddp-mab", 4, {"kind": "complete"}), change)
     assert "hold different results after step 1" in said
+
+
+@pytest.mark.parametrize("rows", [0, 2])
+def test_rounds_that_one_agent_reports_otherwise_than_the_others_change_no_count(rows: int) -> None:
+    honest = memory.run(named("ddp ring"), 0)
+
+    send = Endpoint.send
+
+    def sends(self: Endpoint, to: int, message: Any, now: float) -> None:
+        if self.name == 2 and isinstance(message, Report):
+            log = message.log | {ExchangedRow.table: message.log[ExchangedRow.table] * rows}
+            message = msgspec.structs.replace(message, log=log)
+        send(self, to, message, now)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Endpoint, "send", sends)
+        record = memory.run(named("ddp ring"), 0)
+    assert record.rounds == honest.rounds
+    assert record.best_arm == honest.best_arm
 
 
 def test_withheld_means_stop_the_run_by_name() -> None:

@@ -9,6 +9,7 @@ import math
 import random
 import struct
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -30,6 +31,8 @@ INTS += [(1 << 63) - 1, -(1 << 63), (1 << 64) - 1]
 FLOATS = [0.0, 1.0, -1.0, 0.5, math.nan, math.inf, -math.inf, 1e308, -1e308, 5e-324]
 WORDS = ["", "x", "\x1b[2J\n", "y" * 63, "z" * 5_000, "adv", "regret"]
 NUMBERS = [*map(float, range(4)), *FLOATS]
+_LONGEST = 5_000
+"""Frames of a run, honest ones too, that a liar may keep from ending."""
 
 
 class Seen(PosseError):
@@ -37,13 +40,20 @@ class Seen(PosseError):
 
 
 class Fuzz:
-    """Plays `plan` with `liar`, who sends `frames` hostile frames at most."""
+    """Plays `plan` with `liar`, who sends `frames` hostile frames at most.
 
-    def __init__(self, plan: Plan, liar: int, frames: int, seed: str) -> None:
+    `bursts` are how many it says before an honest frame; one of them each time.
+    """
+
+    def __init__(
+        self, plan: Plan, liar: int, frames: int, seed: str, bursts: Sequence[int] = (0, 0, 0, 1, 3)
+    ) -> None:
         self.sent = 0
+        self._heard = 0
         self._plan = plan
         self._liar = liar
         self._frames = frames
+        self._bursts = bursts
         self._random = random.Random(seed)
         self._numbers: Counter[int] = Counter()
         self._said: list[list[Any]] = []
@@ -54,7 +64,10 @@ class Fuzz:
             kinds = [*(system.server.hears if system.server else ())]
             kinds += [*control.TO_COORDINATOR, *control.TO_LABS_COORDINATOR]
             kinds += system.agent.hears if system.wiring else ()
-        self._kinds = [kind for kind in kinds if kind not in (control.Failed, control.Stop)]
+        kinds = [kind for kind in kinds if kind not in (control.Failed, control.Stop)]
+        self._planes = {kind.__name__: int(kind.plane) for kind in kinds}
+        self._fields = {kind.__name__: mi.type_info(kind).fields for kind in kinds}  # type: ignore[attr-defined]
+        self._names = [kind.__name__ for kind in kinds]
 
     def play(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """One run; `PosseError` is how it may end, and nothing else."""
@@ -64,6 +77,9 @@ class Fuzz:
             def receive(
                 host: Any, sender: Any, frame: bytes, *more: Any, honest: Any = honest
             ) -> Any:
+                self._heard += 1
+                if self._heard > _LONGEST:
+                    raise Seen
                 if sender != self._liar:
                     return honest(host, sender, frame, *more)
                 for hostile in self._hostile():
@@ -95,23 +111,21 @@ class Fuzz:
         pick = self._random
         if self.sent >= self._frames:
             raise Seen
-        many = pick.choice([0, 0, 0, 1, 3])
+        many = pick.choice(self._bursts)
         self.sent += many
         return [self._frame() for _ in range(many)]
 
     def _frame(self) -> bytes:
         pick = self._random
-        planes = {kind.__name__: int(kind.plane) for kind in self._kinds}
         if self._said and pick.random() < 0.5:
             name, *fields = pick.choice(self._said)
             if fields:
                 at = pick.randrange(len(fields))
                 fields[at] = self._near(fields[at])
         else:
-            kind = pick.choice(self._kinds)
-            name = kind.__name__
-            fields = [self._value(field.type) for field in mi.type_info(kind).fields]  # type: ignore[attr-defined]
-        plane = planes.get(name, 1) if pick.random() < 0.95 else pick.randrange(4)
+            name = pick.choice(self._names)
+            fields = [self._value(field.type) for field in self._fields[name]]
+        plane = self._planes.get(name, 1) if pick.random() < 0.95 else pick.randrange(4)
         now = pick.choice([0.0, 1.0, 2.0, 50.0, 1e308, -5.0, math.nan])
         run = 0 if pick.random() < 0.97 else pick.choice([1, (1 << 32) - 1])
         head = HEADER.pack(MAGIC, VERSION, plane, run, self._liar, 0, now, pick.choice([0, 1, -1]))
