@@ -1,12 +1,13 @@
 """The learner of byzantine-proof cooperation (Dubey and Pentland 2020, Algorithm 3)."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from agent.cooperative import best
-from agent.flooding import Faults, Records
+from agent.flooding import Faults, IntArray, Records
 from agent.trimmed import TrimmedMeans
 from protocol.cooperative import Variant, reward_record
 from protocol.machine import AgentEffect, FloatArray
@@ -27,52 +28,64 @@ class SharedRewards:
     """
 
     arms: int
-    ties: np.random.Generator
+    ties: list[np.random.Generator]
     contamination: float
     sigma: float
     variant: Variant
     winsor: bool = False
     reward_range: tuple[float, float] | None = None
+    rows: int = 1
     pulls: FloatArray = field(init=False)
-    samples: TrimmedMeans = field(init=False)
+    samples: list[TrimmedMeans] = field(init=False)
     message: Records = field(init=False)
 
     def __post_init__(self) -> None:
-        self.pulls = np.zeros(self.arms)
-        self.samples = TrimmedMeans(self.arms, self.variant, self.winsor)
-        self.message = np.zeros(1, dtype=reward_record())
+        self.pulls = np.zeros((self.rows, self.arms))
+        self.samples = [
+            TrimmedMeans(self.arms, self.variant, self.winsor) for _ in range(self.rows)
+        ]
+        self.message = np.zeros(self.rows, dtype=reward_record())
 
-    def choose(self, t: int) -> int:
+    def choose(self, slots: Sequence[int], rows: Sequence[int] = (0,)) -> list[int]:
         """See `Learner.choose`."""
-        if t <= self.arms:
-            return t - 1
+        return [
+            t - 1 if t <= self.arms else self.by_index(t, row)
+            for t, row in zip(slots, rows, strict=True)
+        ]
+
+    def by_index(self, t: int, row: int) -> int:
+        """The arm of a slot t > K."""
         delta = 1 / t**2
-        known = self.samples.counts
+        samples = self.samples[row]
+        known = samples.counts
         if self.variant == "corrected":
             deviation = self.sigma * np.sqrt(2 * math.log(1 / delta) / known)
         else:
             deviation = np.sqrt(self.sigma * math.log(1 / delta) / known)
-        robust = self.samples.estimate(self.contamination, delta)
-        return best(robust + self.sigma * math.sqrt(self.contamination) + deviation, self.ties)
+        robust = samples.estimate(self.contamination, delta)
+        index = robust + self.sigma * math.sqrt(self.contamination) + deviation
+        return best(index[None], [self.ties[row]])[0]
 
-    def learn(self, arm: int, reward: float) -> list[AgentEffect]:
+    def learn(self, arm: int, reward: float, row: int = 0) -> list[AgentEffect]:
         """See `Learner.learn`."""
-        self.pulls[arm] += 1
-        self.samples.add(np.array([arm]), np.array([reward]))
-        self.message["arm"] = arm
-        self.message["reward"] = reward
+        self.pulls[row, arm] += 1
+        self.samples[row].add(np.array([arm]), np.array([reward]))
+        self.message[row] = (0, 0, 0, arm, reward)
         return []
 
-    def says(self) -> Records:
+    def says(self, row: int = 0) -> Records:
         """See `Learner.says`."""
-        return self.message
+        return self.message[row : row + 1]
 
-    def hear(self, records: Records) -> None:
+    def hear(self, records: Records, row: IntArray | int = 0) -> None:
         """See `Learner.hear`."""
-        if len(records):
-            self.samples.add(records["arm"].astype(np.int64), records["reward"])
+        arms, rewards = records["arm"].astype(np.int64), records["reward"]
+        ends = np.searchsorted(np.broadcast_to(row, len(records)), range(self.rows + 1)).tolist()
+        for samples, start, end in zip(self.samples, ends, ends[1:], strict=False):
+            if start < end:
+                samples.add(arms[start:end], rewards[start:end])
 
-    def faults(self, records: Records) -> Faults:
+    def faults(self, records: Records, row: IntArray | int = 0) -> Faults:
         """See `Learner.faults`."""
         reward = records["reward"]
         yield "no-such-arm", records["arm"] >= self.arms

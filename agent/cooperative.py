@@ -1,7 +1,7 @@
 """The agents of private and byzantine-proof cooperation (Dubey and Pentland 2020).
 
 `CooperativeAgent` goes through the slots: decide, pull, learn, send, listen. How it decides and
-what it says is its learner's:
+what it says is its learner's, which serves all agents that live in one process (`agent.cohort`):
 
 `SharedMeans`          `cooperative-ucb`, in this file
 `PrivateMeans`         `private-ucb`, and `DoublingMeans` where it releases by doubling batches
@@ -12,13 +12,14 @@ The baselines `ucb1`, `dp-ucb-int` and `adap-ucb`, who hear nobody, are in agent
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 
 from agent.corruption import Corruption
-from agent.flooding import Faults, Flood, Mask, Records
+from agent.flooding import Faults, Flood, IntArray, Known, Mask, Records
 from agent.noise import Noise
 from protocol.cooperative import (
     OPTIMISM,
@@ -31,7 +32,7 @@ from protocol.cooperative import (
     means_record,
     noise_scale,
 )
-from protocol.errors import RemoteProtocolError
+from protocol.errors import LocalProtocolError, RemoteProtocolError
 from protocol.machine import (
     AgentEffect,
     AgentEffects,
@@ -43,44 +44,86 @@ from protocol.machine import (
     Note,
     Pull,
     Pulled,
+    Ready,
     Received,
     Refuse,
     Started,
+    Turn,
 )
 from protocol.privacy import Release
 
 
 class Learner(Protocol):
-    """What an agent makes of rewards and of messages. Slots t count from 1."""
+    """What the agents of a cohort make of rewards and of messages; one row for each.
+
+    Slots t count from 1.
+    """
 
     pulls: FloatArray
-    """n_k, shape (K,)."""
+    """n_k, shape (rows, K)."""
 
-    def choose(self, t: int) -> int:
-        """A_t, the arm to pull."""
+    message: Records
+    """What each says, shape (rows,)."""
+
+    ties: list[np.random.Generator]
+    """The randomness of each."""
+
+    def choose(self, slots: Sequence[int], rows: Sequence[int] = (0,)) -> list[int]:
+        """A_t, the arm to pull, of each of these agents in its slot."""
         ...
 
-    def learn(self, arm: int, reward: float) -> list[AgentEffect]:
+    def learn(self, arm: int, reward: float, row: int = 0) -> list[AgentEffect]:
         """The arm's reward; what is released by it."""
         ...
 
-    def says(self) -> Records:
+    def says(self, row: int = 0) -> Records:
         """The message of this slot, shape (1,), envelope left empty."""
         ...
 
-    def hear(self, records: Records) -> None:
-        """Messages that are new, each once."""
+    def hear(self, records: Records, row: IntArray | int = 0) -> None:
+        """Messages that are new, each once to each agent; `row` says to whom."""
         ...
 
-    def faults(self, records: Records) -> Faults:
+    def faults(self, records: Records, row: IntArray | int = 0) -> Faults:
         """What is wrong with messages: each reason and the records it holds for."""
         ...
 
 
-def best(index: FloatArray, ties: np.random.Generator) -> int:
-    """argmax, ties at random."""
-    highest = (index == index.max()).nonzero()[0]
-    return int(highest[0] if len(highest) == 1 else highest[ties.integers(len(highest))])
+def best(index: FloatArray, ties: Sequence[np.random.Generator]) -> list[int]:
+    """Argmax of each row, ties at random."""
+    highest = index == index.max(axis=1, keepdims=True)
+    arms: list[int] = highest.argmax(axis=1).tolist()
+    if np.count_nonzero(highest) > len(arms):
+        for row in np.flatnonzero(highest.sum(axis=1) > 1).tolist():
+            leaders = highest[row].nonzero()[0]
+            arms[row] = int(leaders[ties[row].integers(len(leaders))])
+    return arms
+
+
+@dataclass(slots=True)
+class Cooperation:
+    """What the agents of a cohort have in common: `due` are those who have heard all of a slot."""
+
+    learner: Learner
+    known: Known
+    due: list["CooperativeAgent"] = field(default_factory=list)
+
+    def decide(self) -> None:
+        """All that are due learn what they heard, begin the next slot and choose their arms."""
+        due = sorted(self.due, key=lambda agent: agent.flood.row)
+        self.due.clear()
+        heard = [agent.flood for agent in due if agent.flood.bundles]
+        if heard:
+            self.learner.hear(*self.known.merge(heard, self.learner.faults))
+        for agent in due:
+            agent.flood.begin_slot()
+        slots = [agent.flood.slot for agent in due]
+        arms = self.learner.choose(slots, [agent.flood.row for agent in due])
+        for agent, arm in zip(due, arms, strict=True):
+            agent.arm = arm
+
+
+_READY: AgentEffects = (Ready(),)
 
 
 @dataclass(slots=True)
@@ -92,10 +135,11 @@ class CooperativeAgent:
     """
 
     horizon: int
-    learner: Learner
+    cohort: Cooperation
     flood: Flood
     corruption: Corruption | None = None
     waiting: bool = False
+    arm: int | None = None
 
     @property
     def awaited(self) -> int:
@@ -107,45 +151,52 @@ class CooperativeAgent:
         match event:
             case Received(sender, Bundle() as bundle):
                 self.flood.take(sender, bundle)
-                return self._go_on([]) if self.waiting and self.flood.complete else ()
+                return self._go_on() if self.waiting and self.flood.complete else ()
+            case Turn():
+                return self._act()
             case Pulled(arms, _, sums):
-                effects = self.learner.learn(arms[0], float(sums[0]))
-                if self.flood.neighbours:
-                    effects.append(Broadcast(self._bundle()))
-                return self._go_on(effects)
+                return self._learn(arms[0], float(sums[0]))
             case Started():
-                return self._begin_slot([])
+                return self._go_on()
             case _:
                 raise RemoteProtocolError("out-of-turn", type(event).__name__)
 
-    def _bundle(self) -> Bundle:
-        own = self.learner.says()
-        if self.corruption is not None:
-            self.corruption.corrupt(own, self.flood.relayed)
-        return self.flood.bundle(own)
+    def _learn(self, arm: int, reward: float) -> AgentEffects:
+        flood = self.flood
+        effects = self.cohort.learner.learn(arm, reward, flood.row)
+        if flood.neighbours:
+            own = self.cohort.learner.says(flood.row)
+            if self.corruption is not None:
+                self.corruption.corrupt(own, flood.relayed)
+            effects.append(Broadcast(flood.bundle(own)))
+        if flood.slot == self.horizon:
+            most = int(self.cohort.learner.pulls[flood.row].argmax())
+            return [*effects, *self._closing(), Finish("horizon", most)]
+        self.waiting = not flood.complete
+        return effects if self.waiting else [*effects, *self._go_on()]
 
-    def _go_on(self, effects: list[AgentEffect]) -> AgentEffects:
-        if self.flood.slot == self.horizon:
-            return [*effects, *self._closing(), Finish("horizon", int(self.learner.pulls.argmax()))]
-        self.waiting = not self.flood.complete
-        if self.waiting:
-            return effects
-        if self.flood.neighbours:
-            self.learner.hear(self.flood.merge(self.learner.faults))
-            effects += [Refuse(reason, count=n) for reason, n in self.flood.refused.items()]
-            self.flood.refused.clear()
-        return self._begin_slot(effects)
+    def _go_on(self) -> AgentEffects:
+        self.waiting = False
+        self.cohort.due.append(self)
+        return _READY
 
-    def _begin_slot(self, effects: list[AgentEffect]) -> AgentEffects:
-        self.flood.begin_slot()
-        return [*effects, Pull((self.learner.choose(self.flood.slot),), 1)]
+    def _act(self) -> AgentEffects:
+        if self.arm is None:
+            self.cohort.decide()
+        arm, self.arm = self.arm, None
+        if arm is None:
+            raise LocalProtocolError("a turn that was not asked for")
+        refused = self.flood.refused
+        effects: list[AgentEffect] = [Refuse(reason, count=n) for reason, n in refused.items()]
+        refused.clear()
+        return [*effects, Pull((arm,), 1)]
 
     def _closing(self) -> list[AgentEffect]:
         """For the lab: duplicates, and messages by distance with the sum of their delays."""
-        flood = self.flood
-        rows = zip(flood.arrivals.tolist(), flood.delays.tolist(), strict=True)
+        known, row = self.cohort.known, self.flood.row
+        rows = zip(known.arrivals[row].tolist(), known.delays[row].tolist(), strict=True)
         return [
-            Note(DuplicatesRow(flood.duplicates)),
+            Note(DuplicatesRow(int(known.duplicates[row]))),
             *(Note(HopsRow(d, n, slots)) for d, (n, slots) in enumerate(rows) if n),
         ]
 
@@ -160,84 +211,108 @@ class SharedMeans:
 
     over the latest message of every other agent m' that has a mean of arm k. An agent's own
     message is left out: Q_m contains it, and its rewards would count twice.
+
+    What the agents of the cohort heard of agent m lies in `counts[m]`, shape (rows, K).
     """
 
     arms: int
     agents: int
-    ties: np.random.Generator
+    ties: list[np.random.Generator]
     reward_range: tuple[float, float] | None = None
+    rows: int = 1
     pulls: FloatArray = field(init=False)
     sums: FloatArray = field(init=False)
     counts: FloatArray = field(init=False)
     weighted: FloatArray = field(init=False)
     reported: FloatArray = field(init=False)
-    heard: FloatArray = field(init=False)
+    heard: IntArray = field(init=False)
     message: Records = field(init=False)
+    said_means: FloatArray = field(init=False)
+    said_counts: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
-        self.pulls = np.zeros(self.arms)
-        self.sums = np.zeros(self.arms)
-        self.message = np.zeros(1, dtype=means_record(self.arms))
-        self.message["means"] = np.nan
+        shape = (self.rows, self.arms)
+        self.pulls = np.zeros(shape)
+        self.sums = np.zeros(shape)
+        self.message = np.zeros(self.rows, dtype=means_record(self.arms))
+        self.said_means, self.said_counts = self.message["means"], self.message["counts"]
+        self.said_means[:] = np.nan
         # per origin: n', n' v' (0 where there is no mean), n' as it was sent, and when
-        self.counts = np.zeros((self.agents, self.arms))
-        self.weighted = np.zeros((self.agents, self.arms))
-        self.reported = np.zeros((self.agents, self.arms))
-        self.heard = np.zeros(self.agents)
+        self.counts = np.zeros((self.agents, *shape))
+        self.weighted = np.zeros((self.agents, *shape))
+        self.reported = np.zeros((self.agents * self.rows, self.arms))
+        self.heard = np.zeros(self.agents * self.rows, dtype=np.int64)
 
-    def choose(self, t: int) -> int:
-        """See `Learner.choose`: K pulls, then the index."""
-        return t - 1 if t <= self.arms else self.by_index(t)
+    def choose(self, slots: Sequence[int], rows: Sequence[int] = (0,)) -> list[int]:
+        """See `Learner.choose`: arms in turn at first, then the index."""
+        chosen = [self.in_turn(t) for t in slots]
+        by_index = [i for i, arm in enumerate(chosen) if arm is None]
+        if by_index:
+            arms = self.by_index([slots[i] for i in by_index], [rows[i] for i in by_index])
+            for i, arm in zip(by_index, arms, strict=True):
+                chosen[i] = arm
+        return [arm for arm in chosen if arm is not None]
 
-    def by_index(self, t: int) -> int:
+    def in_turn(self, t: int) -> int | None:
+        """The arm of the slots t <= K."""
+        return t - 1 if t <= self.arms else None
+
+    def by_index(self, slots: Sequence[int], rows: Sequence[int] = (0,)) -> list[int]:
         """Algorithm 2, lines 6 to 8. An arm that nobody has a mean of comes first."""
+        log = np.array([math.log(t) for t in slots])[:, None]
+        of = list(rows)
         sums, pulls = self.own()
         theirs, counts = self.others()
-        N = pulls + counts
-        if np.count_nonzero(N) < self.arms:
-            return best(-N, self.ties)
-        means = (sums + theirs) / N
-        return best(means + self.bonus(t, N), self.ties)
+        N = (pulls + counts)[of]
+        unknown = (N == 0).any(axis=1)
+        least = np.maximum(N, 1.0)
+        index = (sums + theirs)[of] / least + self.bonus(log, least, of)
+        if unknown.any():
+            index = np.where(unknown[:, None], -N, index)
+        return best(index, [self.ties[row] for row in of])
 
-    def bonus(self, t: int, N: FloatArray) -> FloatArray:
-        """What is added to the means, from the counts that they are over; shape (K,)."""
-        return confidence_bonus(t, N)
+    def bonus(self, log: FloatArray, N: FloatArray, rows: list[int]) -> FloatArray:
+        """What is added to the means of these agents, from log t, shape (len(rows), 1), and the
+        counts that they are over, shape (len(rows), K).
+        """
+        return confidence_bonus(log, N)
 
     def own(self) -> tuple[FloatArray, FloatArray]:
-        """s_k and n_k of the agent itself as it uses them, shape (K,) each."""
+        """s_k and n_k of each agent itself as it uses them, shape (rows, K) each."""
         return self.sums, self.pulls
 
     def others(self) -> tuple[FloatArray, FloatArray]:
-        """Σ n' v' and Σ n' of all others as the agent uses them, shape (K,) each."""
+        """Σ n' v' and Σ n' of all others as each agent uses them, shape (rows, K) each."""
         return self.weighted.sum(axis=0), self.counts.sum(axis=0)
 
-    def learn(self, arm: int, reward: float) -> list[AgentEffect]:
+    def learn(self, arm: int, reward: float, row: int = 0) -> list[AgentEffect]:
         """See `Learner.learn`."""
-        self.pulls[arm] += 1
-        self.sums[arm] += reward
-        self.message["means"][0, arm] = self.sums[arm] / self.pulls[arm]
-        self.message["counts"][0, arm] = self.pulls[arm]
+        at = row, arm
+        n = self.pulls[at] = self.pulls[at] + 1
+        s = self.sums[at] = self.sums[at] + reward
+        self.said_means[at] = s / n
+        self.said_counts[at] = n
         return []
 
-    def says(self) -> Records:
+    def says(self, row: int = 0) -> Records:
         """See `Learner.says`."""
-        return self.message
+        return self.message[row : row + 1]
 
-    def hear(self, records: Records) -> None:
+    def hear(self, records: Records, row: IntArray | int = 0) -> None:
         """See `Learner.hear`."""
-        origin = records["origin"]
+        at = self._at(records, row)
         counts = records["counts"].astype(float)
         weighted = counts * records["means"]
         none = np.isnan(weighted)
-        self.reported[origin] = counts
-        self.heard[origin] = records["created"]
+        self.reported[at] = counts
+        self.heard[at] = records["created"]
         if np.count_nonzero(none):
             counts = np.where(none, 0.0, counts)
             weighted = np.where(none, 0.0, weighted)
-        self.counts[origin] = counts
-        self.weighted[origin] = weighted
+        self.counts.reshape(-1, self.arms)[at] = counts
+        self.weighted.reshape(-1, self.arms)[at] = weighted
 
-    def faults(self, records: Records) -> Faults:
+    def faults(self, records: Records, row: IntArray | int = 0) -> Faults:
         """See `Learner.faults`."""
         means, counts, created = records["means"], records["counts"], records["created"]
         if self.reward_range is None:
@@ -248,13 +323,17 @@ class SharedMeans:
             if np.count_nonzero(outside := (means < low) | (means > high)):
                 yield "not-finite", _any_arm(np.isinf(means))
                 yield "out-of-range", _any_arm(outside)
-        origin = records["origin"]
-        if np.count_nonzero(fewer := counts < self.reported[origin]):
+        at = self._at(records, row)
+        if np.count_nonzero(fewer := counts < self.reported[at]):
             # a message that took another way may be older than what is known, and is then dropped
-            newer: Mask = created > self.heard[origin]
+            newer: Mask = created > self.heard[at]
             yield "counts-go-down", newer & _any_arm(fewer)
         above: Mask = counts.sum(axis=1, dtype=np.int64) > created
         yield "counts-above-time", above
+
+    def _at(self, records: Records, row: IntArray | int) -> IntArray:
+        """Where what these agents know of the records' origins is kept."""
+        return records["origin"].astype(np.int64) * self.rows + row
 
 
 def _any_arm(wrong: Mask) -> Mask:
@@ -278,26 +357,26 @@ class PrivateMeans(SharedMeans):
     epsilon: float = 1.0
     v: float = 1.1
     variant: Variant = "corrected"
-    noise: Noise | None = None
+    noise: list[Noise] = field(default_factory=list)
     releases: tuple[int, ...] = ()
-    next_release: list[int] = field(init=False)
+    next_release: list[list[int]] = field(init=False)
     released_sums: FloatArray = field(init=False)
     released_counts: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
         SharedMeans.__post_init__(self)
-        self.next_release = [0] * self.arms
-        self.released_sums = np.zeros(self.arms)
-        self.released_counts = np.zeros(self.arms)
+        self.next_release = [[0] * self.arms for _ in range(self.rows)]
+        self.released_sums = np.zeros((self.rows, self.arms))
+        self.released_counts = np.zeros((self.rows, self.arms))
 
-    def choose(self, t: int) -> int:
-        """See `Learner.choose`: arms in turn for K ⌈1/ε⌉ slots, then the index.
+    def in_turn(self, t: int) -> int | None:
+        """The arm of the slots t <= K ⌈1/ε⌉.
 
         The print's A = t mod K numbers arms from 0; `corrected` begins with the first arm.
         """
-        if t <= exploration_slots(self.arms, self.epsilon):
-            return (t - 1) % self.arms if self.variant == "corrected" else t % self.arms
-        return self.by_index(t)
+        if t > exploration_slots(self.arms, self.epsilon):
+            return None
+        return (t - 1) % self.arms if self.variant == "corrected" else t % self.arms
 
     def own(self) -> tuple[FloatArray, FloatArray]:
         """See `SharedMeans.own`."""
@@ -305,29 +384,34 @@ class PrivateMeans(SharedMeans):
             return self.sums, self.pulls
         return self.released_sums, self.released_counts
 
-    def learn(self, arm: int, reward: float) -> list[AgentEffect]:
+    def learn(self, arm: int, reward: float, row: int = 0) -> list[AgentEffect]:
         """See `Learner.learn`."""
-        self.pulls[arm] += 1
-        self.sums[arm] += reward
-        n = int(self.pulls[arm])
+        at = row, arm
+        self.pulls[at] += 1
+        self.sums[at] += reward
+        n = int(self.pulls[at])
         if self.variant == "printed":
-            self.message["counts"][0, arm] = n
-        index = self.next_release[arm]
+            self.said_counts[at] = n
+        index = self.next_release[row][arm]
         if index == len(self.releases) or n != self.releases[index]:
             return []
-        self.next_release[arm] += 1
-        return self.release(arm, n)
+        self.next_release[row][arm] += 1
+        return self.release(arm, n, row)
 
-    def release(self, arm: int, n: int) -> list[AgentEffect]:
+    def release(self, arm: int, n: int, row: int) -> list[AgentEffect]:
         """The arm's mean after n = W_i pulls goes into the message, once."""
-        assert self.noise is not None
         scale = noise_scale(n, self.v)
-        mean = float(self.noise.noisy(self.sums[arm : arm + 1] / n, 1 / n, scale)[0])
-        self.released_sums[arm] = n * mean
-        self.released_counts[arm] = n
-        self.message["means"][0, arm] = mean
-        self.message["counts"][0, arm] = n
+        mean = float(self.noise[row].noisy(self.sums[row, arm : arm + 1] / n, 1 / n, scale)[0])
+        self.say(row, arm, mean, n)
         return [Disclose(mean_release(arm, n, self.v))]
+
+    def say(self, row: int, arm: int, mean: float, n: int) -> None:
+        """The released mean of n rewards is what the agent uses and sends."""
+        at = row, arm
+        self.released_sums[at] = n * mean
+        self.released_counts[at] = n
+        self.said_means[at] = mean
+        self.said_counts[at] = n
 
 
 @dataclass(slots=True)
@@ -347,24 +431,20 @@ class DoublingMeans(PrivateMeans):
     which that noise exceeds with probability at most t^-α. `sums` are over the batch under way.
     """
 
-    def bonus(self, t: int, N: FloatArray) -> FloatArray:
+    def bonus(self, log: FloatArray, N: FloatArray, rows: list[int]) -> FloatArray:
         """See `SharedMeans.bonus`."""
         m = (self.released_counts > 0) + np.count_nonzero(self.counts, axis=0)
-        private: FloatArray = OPTIMISM * math.log(t) * np.sqrt(m) / (self.epsilon * N)
-        return confidence_bonus(t, N) + private
+        private: FloatArray = OPTIMISM * log * np.sqrt(m[rows]) / (self.epsilon * N)
+        return confidence_bonus(log, N) + private
 
-    def release(self, arm: int, n: int) -> list[AgentEffect]:
+    def release(self, arm: int, n: int, row: int) -> list[AgentEffect]:
         """See `PrivateMeans.release`: the mean since the release before."""
-        assert self.noise is not None
         size = max(1, n // 2)
         release = batch_release(arm, n, size, self.epsilon)
-        batch = self.sums[arm : arm + 1] / size
-        mean = float(self.noise.noisy(batch, release.sensitivity, release.scale)[0])
-        self.sums[arm] = 0.0
-        self.released_sums[arm] = size * mean
-        self.released_counts[arm] = size
-        self.message["means"][0, arm] = mean
-        self.message["counts"][0, arm] = size
+        batch = self.sums[row, arm : arm + 1] / size
+        mean = float(self.noise[row].noisy(batch, release.sensitivity, release.scale)[0])
+        self.sums[row, arm] = 0.0
+        self.say(row, arm, mean, size)
         return [Disclose(release)]
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from agent.cooperative import PrivateMeans
-from agent.flooding import Records
+from agent.flooding import IntArray, Records
 from protocol.cooperative import noise_scale
 from protocol.machine import AgentEffect, FloatArray
 
@@ -29,8 +29,8 @@ class NoiseAtDestination(PrivateMeans):
     def __post_init__(self) -> None:
         PrivateMeans.__post_init__(self)
         # the others' sums with their noise, and the N'_k that it was drawn for
-        self.noised = np.zeros(self.arms)
-        self.behind = np.zeros(self.arms)
+        self.noised = np.zeros((self.rows, self.arms))
+        self.behind = np.zeros((self.rows, self.arms))
 
     def own(self) -> tuple[FloatArray, FloatArray]:
         """See `SharedMeans.own`."""
@@ -40,19 +40,19 @@ class NoiseAtDestination(PrivateMeans):
         """See `SharedMeans.others`."""
         return self.noised, self.behind
 
-    def release(self, arm: int, n: int) -> list[AgentEffect]:
+    def release(self, arm: int, n: int, row: int) -> list[AgentEffect]:
         """See `PrivateMeans.release`: the mean as it is, which costs the agent all it protects."""
-        self.message["means"][0, arm] = self.sums[arm] / n
-        self.message["counts"][0, arm] = n
+        self.said_means[row, arm] = self.sums[row, arm] / n
+        self.said_counts[row, arm] = n
         return []
 
-    def hear(self, records: Records) -> None:
+    def hear(self, records: Records, row: IntArray | int = 0) -> None:
         """See `Learner.hear`."""
-        PrivateMeans.hear(self, records)
-        assert self.noise is not None
+        PrivateMeans.hear(self, records, row)
         sums, counts = PrivateMeans.others(self)
-        for arm in np.flatnonzero(counts != self.behind):
-            n = int(counts[arm])
-            mean = self.noise.noisy(sums[arm : arm + 1] / n, 1 / n, noise_scale(n, self.v))
-            self.noised[arm] = n * mean[0]
+        for one, arm in np.argwhere(counts != self.behind).tolist():
+            n = int(counts[one, arm])
+            mean = sums[one, arm : arm + 1] / n
+            noisy = self.noise[one].noisy(mean, 1 / n, noise_scale(n, self.v))
+            self.noised[one, arm] = n * noisy[0]
         self.behind = counts

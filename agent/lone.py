@@ -71,7 +71,11 @@ class LoneUcb:
         """A_t, slots counted from 1."""
         if t <= self.arms:
             return t - 1
-        return best(self.sums / self.pulls + confidence_bonus(t, self.pulls), self.ties)
+        return self.leader(self.sums / self.pulls + confidence_bonus(math.log(t), self.pulls))
+
+    def leader(self, index: FloatArray) -> int:
+        """argmax, ties at random."""
+        return best(index[None], [self.ties])[0]
 
     def episode(self, arm: int) -> int:
         """For how many slots the arm is pulled before the next choice."""
@@ -113,14 +117,14 @@ class PrivateLoneUcb(LoneUcb):
         """See `LoneUcb.choose`."""
         if t <= exploration_slots(self.arms, self.epsilon):
             return (t - 1) % self.arms
-        bonus = confidence_bonus(t, self.pulls)
+        bonus = confidence_bonus(math.log(t), self.pulls)
         if self.variant == "corrected":
-            return best(self.noisy_means + bonus, self.ties)
+            return self.leader(self.noisy_means + bonus)
         f = pulls_per_release(self.epsilon)
         for arm in np.flatnonzero(self.pulls % f == 0).tolist():
             self._release(arm)
             self.index[arm] = self.noisy_means[arm] + bonus[arm]
-        return best(self.index, self.ties)
+        return self.leader(self.index)
 
     def learn(self, arm: int, times: int, total: float) -> list[AgentEffect]:
         """See `LoneUcb.learn`."""
@@ -169,7 +173,7 @@ class AdapUcb(LoneUcb):
             return t - 1
         log, n = self.alpha * math.log(t), self.lengths
         index = self.noisy_means + np.sqrt(log / (2 * n)) + log / (self.epsilon * n)
-        return best(index, self.ties)
+        return self.leader(index)
 
     def episode(self, arm: int) -> int:
         """See `LoneUcb.episode`."""

@@ -13,7 +13,6 @@ from typing import Annotated, ClassVar, Literal
 import msgspec
 import numpy as np
 from msgspec import Meta
-from numpy.typing import NDArray
 
 from protocol.log import Row
 from protocol.machine import FloatArray, Parameters
@@ -221,9 +220,9 @@ def privacy_bound(epsilon: float, v: float, pulls: int, delta_prime: float) -> f
     return float(min(added, advanced))
 
 
-def confidence_bonus(t: int, counts: NDArray[np.float64]) -> FloatArray:
-    """sqrt(2 log t / N_k) (Algorithm 2, line 6)."""
-    bonus: FloatArray = np.sqrt(2 * math.log(t) / counts)
+def confidence_bonus(log: float | FloatArray, counts: FloatArray) -> FloatArray:
+    """sqrt(2 log t / N_k) from log t (Algorithm 2, line 6)."""
+    bonus: FloatArray = np.sqrt(2 * log / counts)
     return bonus
 
 

@@ -7,12 +7,14 @@ A machine is handed events, each with the time at which it happened, and answers
 The rules, which every machine and every engine keeps:
 
 1.  The first event is `Started`. No event follows `Finish`.
-2.  An agent has at most one order to its arms under way, `Pull` or `Explore`. A new one replaces
-    it. A `Pull` that was begun is never torn apart: replacing it after its first pull is a
+2.  An agent has at most one order to its arms under way, `Pull`, `Explore` or `Ready`. A new one
+    replaces it. A `Pull` that was begun is never torn apart: replacing it after its first pull is a
     `LocalProtocolError`.
 3.  `Pull` is answered by one `Pulled`. `Explore` is answered by any number of `Observed`, each
     with one or more whole activations, of which only the last may make the machine act: the engine
     asks `silent` how far it may go. So the order costs one event per decision, not per pull.
+    `Ready` is answered by `Turn`, when the agent is to act, and that by another order: so machines
+    that live in one process can decide together.
 4.  Before a message is handed to an exploring agent, it is given what it observed up to then.
 5.  `now` is in the unit of the run's clock: rounds of the paper in expectation (`virtual`), slots
     (`slots`), seconds (`wall`). A machine never reads a clock.
@@ -70,6 +72,10 @@ class Observed(msgspec.Struct, frozen=True):
     rewards: FloatArray
 
 
+class Turn(msgspec.Struct, frozen=True):
+    """The agent that said `Ready` is to act: what does it order?"""
+
+
 class Received(msgspec.Struct, frozen=True):
     """A message arrived from `sender` (a rank, or `COORDINATOR`)."""
 
@@ -91,7 +97,7 @@ class TimerFired(msgspec.Struct, frozen=True):
     """To a coordinator's machine: the time that its last `Timer` asked for has passed."""
 
 
-AgentEvent = Started | Pulled | Observed | Received
+AgentEvent = Started | Turn | Pulled | Observed | Received
 """What happens to an agent's machine."""
 
 ServerEvent = Started | Pulled | Received | PeerFinished | TimerFired
@@ -110,6 +116,10 @@ class Explore(msgspec.Struct, frozen=True):
     """Pull each of these arms once per activation until another order replaces this one."""
 
     arms: tuple[int, ...]
+
+
+class Ready(msgspec.Struct, frozen=True):
+    """This machine has all that it waits for, and orders something at its next `Turn`."""
 
 
 class Send(msgspec.Struct, frozen=True):
@@ -211,6 +221,7 @@ class Finish(msgspec.Struct, frozen=True):
 AgentEffect = (
     Pull
     | Explore
+    | Ready
     | Send
     | Broadcast
     | Disclose

@@ -4,7 +4,7 @@ from abc import abstractmethod
 
 from posse.arms.buffer import RewardBuffer
 from posse.clocks.pace import Order, Pace, Paced
-from protocol.machine import Explore, Finish, Observed, Pull, Received
+from protocol.machine import Explore, Finish, Observed, Pull, Ready, Received
 
 _BLOCK = 64
 """Simulated rewards that are looked at together; real ones are pulled one by one."""
@@ -16,7 +16,7 @@ class ImmediatePace(Pace):
     def __init__(self, run: Paced, rewards: RewardBuffer) -> None:
         super().__init__(run)
         self._rewards = rewards
-        self._order: Order | None = None
+        self._order: Order | Ready | None = None
 
     @property
     def ready(self) -> bool:
@@ -35,8 +35,10 @@ class ImmediatePace(Pace):
     def step(self) -> None:
         """See `Pace`."""
         order = self._order
-        if order is None:
-            return
+        if isinstance(order, Ready):
+            self._order = None
+            self._take(self._ask())
+            order = self._order
         if isinstance(order, Pull):
             if shortage := self._rewards.shortage(order.arms, order.times):
                 self._exhaust(shortage)
@@ -46,7 +48,7 @@ class ImmediatePace(Pace):
             self._tick(order.times * len(order.arms))
             self._run.account.pulled(order.arms, order.times, self.now)
             self._take(self._run.tell(pulled, self.now))
-        else:
+        elif isinstance(order, Explore):
             self._explore(order)
 
     def _explore(self, order: Explore) -> None:
@@ -70,7 +72,7 @@ class ImmediatePace(Pace):
         self.stop(self.now)
         self._run.exhausted(shortage)
 
-    def _take(self, order: Order | Finish | None) -> None:
+    def _take(self, order: Order | Ready | Finish | None) -> None:
         if isinstance(order, Finish):
             self.stop(self.now)
         elif order is not None:

@@ -8,11 +8,22 @@ from abc import ABC, abstractmethod
 from typing import Protocol
 
 from posse.measure.account import Account
-from protocol.errors import RemoteProtocolError
-from protocol.machine import AgentEvent, Explore, Finish, FloatArray, Pull, Received, Started
+from protocol.errors import LocalProtocolError, RemoteProtocolError
+from protocol.machine import (
+    AgentEvent,
+    Explore,
+    Finish,
+    FloatArray,
+    Pull,
+    Ready,
+    Received,
+    Started,
+    Turn,
+)
 from protocol.wire import Message
 
 Order = Pull | Explore
+"""What arms can carry out."""
 
 
 class Paced(Protocol):
@@ -23,7 +34,7 @@ class Paced(Protocol):
         """What the agent did so far."""
         ...
 
-    def tell(self, event: AgentEvent, now: float) -> Order | Finish | None:
+    def tell(self, event: AgentEvent, now: float) -> Order | Ready | Finish | None:
         """Hand an event to the machine; what it orders then, if anything."""
         ...
 
@@ -77,6 +88,13 @@ class Pace(ABC):
         """The run is over at `now`."""
         self._over = True
 
+    def _ask(self) -> Order | Finish | None:
+        """What the machine orders, now that it is its turn."""
+        order = self._run.tell(Turn(), self.now)
+        if isinstance(order, Ready):
+            raise LocalProtocolError("a machine says Ready where it is asked what it orders")
+        return order
+
     @abstractmethod
-    def _take(self, order: Order | Finish | None) -> None:
+    def _take(self, order: Order | Ready | Finish | None) -> None:
         """What the machine orders replaces what is under way."""

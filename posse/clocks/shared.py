@@ -2,7 +2,7 @@
 
 from posse.clocks.pace import Order, Pace
 from protocol.errors import LocalProtocolError
-from protocol.machine import Finish, Received
+from protocol.machine import Finish, Ready, Received
 
 
 class SharedPace(Pace):
@@ -14,7 +14,7 @@ class SharedPace(Pace):
             self.now = now
             self._take(self._run.tell(event, now))
 
-    def _take(self, order: Order | Finish | None) -> None:
+    def _take(self, order: Order | Ready | Finish | None) -> None:
         if isinstance(order, Finish):
             self._over = True
         elif order is not None:

@@ -8,7 +8,7 @@ from posse.clocks.activity import Activity
 from posse.clocks.pace import Order, Pace, Paced
 from protocol import control
 from protocol.errors import LocalProtocolError, RemoteProtocolError
-from protocol.machine import Explore, Finish, Observed, Pull, Received
+from protocol.machine import Explore, Finish, Observed, Pull, Ready, Received
 
 _LOOK_AHEAD = (512, 1 << 16)
 
@@ -89,7 +89,7 @@ class VirtualPace(Pace):
             if done:
                 self._run.account.pulled(plan.order.arms, done, now)
 
-    def _commit(self, plan: _Plan, count: int) -> Order | Finish | None:
+    def _commit(self, plan: _Plan, count: int) -> Order | Ready | Finish | None:
         """`count` activations of the plan took place by now."""
         order = plan.order
         self._run.account.pulled(order.arms, count, self.now)
@@ -98,7 +98,9 @@ class VirtualPace(Pace):
             return self._run.tell(Observed(order.arms, rewards), self.now)
         return self._run.tell(self._rewards.pull(order), self.now)
 
-    def _take(self, order: Order | Finish | None) -> None:
+    def _take(self, order: Order | Ready | Finish | None) -> None:
+        if isinstance(order, Ready):
+            order = self._ask()
         if order is None:
             return
         if self._plan is not None and isinstance(self._plan.order, Pull):

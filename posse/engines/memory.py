@@ -3,11 +3,13 @@
 import math
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from time import monotonic_ns
 from typing import Any
 
 import msgspec
 
+from agent.cohort import Cohort
 from posse.engines.base import Observer, Tap, agent_setups, silent
 from posse.engines.sources import of_this_machine
 from posse.errors import PosseError, RunFailed
@@ -53,7 +55,8 @@ def run(
     """Run number `number` of the plan's series; `tap` hears every frame, which say run `serial`."""
     network = plan.network(number)
     stamp = monotonic_ns if plan.clock == "wall" else _no_clock
-    sources = of_this_machine(stamp)
+    cohort = Cohort(plan.spec.agents.count)
+    sources = replace(of_this_machine(stamp), cohort=cohort)
     coordinator = CoordinatorHost(plan, network, number, sources, observe, serial)
     agents = []
     for rank, setup in enumerate(agent_setups(plan, network)):

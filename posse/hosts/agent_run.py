@@ -1,5 +1,6 @@
 """One run of one agent: its machine, its arms, its pace and what it measured."""
 
+from agent.cohort import Cohort
 from agent.noise import SeededNoise
 from posse.arms import Arms
 from posse.arms.base import FloatArray
@@ -36,6 +37,7 @@ from protocol.machine import (
     Parameters,
     PatientMachine,
     Pull,
+    Ready,
     Received,
     Refuse,
     Send,
@@ -129,7 +131,7 @@ class AgentRun:
         """Send the coordinator a message of the host's or of the clock's."""
         self._endpoint.send(COORDINATOR, message, self.pace.now)
 
-    def tell(self, event: AgentEvent, now: float) -> Order | Finish | None:
+    def tell(self, event: AgentEvent, now: float) -> Order | Ready | Finish | None:
         """Hand an event to the machine and carry out its effects; return its order, if any."""
         effects = self.machine.handle(event, now)
         return self._carry_out(effects) if effects else None
@@ -156,8 +158,8 @@ class AgentRun:
         elif self._system.end == "bare":
             self.say(control.Finished(None))
 
-    def _carry_out(self, effects: AgentEffects) -> Order | Finish | None:  # noqa: PLR0912
-        order: Order | Finish | None = None
+    def _carry_out(self, effects: AgentEffects) -> Order | Ready | Finish | None:  # noqa: PLR0912
+        order: Order | Ready | Finish | None = None
         if self.field and any(isinstance(effect, _TELLING) for effect in effects):
             self._spending.uses(self.account.pulls)
         for effect in effects:
@@ -171,7 +173,7 @@ class AgentRun:
                     if type(message) not in hears:
                         raise unheard(message, to, hears)
                     self._endpoint.send(to, message, self.pace.now)
-                case Pull() | Explore():
+                case Pull() | Explore() | Ready():
                     order = effect
                 case Broadcast(message):
                     if type(message) not in self._agents_hear:
@@ -264,6 +266,7 @@ def _machine(
             ),
             generator=chance.generator,
             secret=chance.secret,
+            cohort=chance.sources.cohort or Cohort(),
             field=field,
             signer=signer,
         )

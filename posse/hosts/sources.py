@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from agent.cohort import Cohort
 from agent.noise import Noise
 from posse.arms import Arms, ArmsContext, ArmsSpec
 from posse.hosts.spending import NOT_KEPT, Spending
@@ -51,6 +52,7 @@ class Sources:
     `resources` what the agent's process uses
     `signer`    signs for an agent with keys, given the number of agents and the run's name
     `spending`  keeps what the rewards of an agent in the field cost, given the run file's folder
+    `cohort`    the agents of a run that live in this process, None where each has its own
     """
 
     clock: Callable[[], int]
@@ -61,6 +63,7 @@ class Sources:
     resources: ResourceMeter = NO_RESOURCES
     signer: Callable[[int, bytes], Signer | None] = lambda agents, name: None
     spending: Callable[[ArmsSpec, str, int], Spending] = lambda arms, base, rank: NOT_KEPT
+    cohort: Cohort | None = None
 
     def coarse(self) -> "Sources":
         """The same, by clocks in whole milliseconds: no duration of a computation can be read off.

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from agent.cohort import Cohort
 from agent.noise import Noise
 from posse.seeds import Purpose
 from protocol.signing import Signer
@@ -18,7 +19,7 @@ class AgentContext:
     `neighbours` are names, never the graph; `knowledge` is what the system's `Wiring` gave this
     agent of the topology (its next hop to a sink, the delay to wait). `secret` gives 32 bytes for a
     key. In the `field` it is the operating system's, and so are noise and `generator`. `signer` is
-    there where agents sign what others pass on.
+    there where agents sign what others pass on. `cohort` are the agents of this process.
     """
 
     rank: int
@@ -31,6 +32,7 @@ class AgentContext:
     noise: Noise
     generator: Callable[[Purpose], np.random.Generator]
     secret: Callable[[Purpose], bytes]
+    cohort: Cohort
     field: bool = False
     signer: Signer | None = None
 

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from agent.byzantine import SharedRewards
-from agent.cooperative import CooperativeAgent, DoublingMeans, Learner, PrivateMeans, SharedMeans
+from agent.cooperative import (
+    Cooperation,
+    CooperativeAgent,
+    DoublingMeans,
+    Learner,
+    PrivateMeans,
+    SharedMeans,
+)
 from agent.corruption import Corruption
 from agent.destination import NoiseAtDestination
-from agent.flooding import Flood
+from agent.flooding import Flood, Known
 from posse.claims import cooperative as claims
 from posse.errors import SpecError
 from posse.results import cooperative as results
@@ -40,10 +47,8 @@ from protocol.cooperative import (
     PrivateParameters,
     doubling_counts,
     hops,
-    means_record,
     noise_scale,
     release_counts,
-    reward_record,
 )
 from protocol.machine import COORDINATOR, AgentMachine
 from protocol.privacy import FARTHEST
@@ -51,22 +56,30 @@ from protocol.privacy import FARTHEST
 PAPER = "Dubey and Pentland 2020"
 
 
-def _flood(context: AgentContext, record: np.dtype[np.void]) -> Flood:
-    gamma = int(context.knowledge["gamma"])
-    where = (context.rank, context.agents, context.neighbours)
-    return Flood(*where, gamma, record, context.signer)
+def _cohort(context: AgentContext, make: Callable[[int], Learner]) -> Cooperation:
+    """What the agents of this process have in common, made by the first of them."""
+
+    def common(rows: int) -> Cooperation:
+        learner = make(rows)
+        signed = context.signer is not None
+        gamma = int(context.knowledge["gamma"])
+        known = Known(context.agents, gamma, learner.message.dtype, rows, signed)
+        return Cooperation(learner, known)
+
+    cooperation = context.cohort.of(common)
+    cooperation.learner.ties.append(context.generator(Purpose.TIES))
+    return cooperation
 
 
-def _cooperate(context: AgentContext, learner: Learner, record: np.dtype[np.void]) -> AgentMachine:
+def _cooperate(context: AgentContext, cohort: Cooperation) -> AgentMachine:
     corruption = None
     # real rewards are not replaced by lies, whoever asks for it
     if (does := context.knowledge.get("contamination")) and not context.field:
         corruption = Corruption(
             msgspec.convert(does, Contamination), context.generator(Purpose.CORRUPTION)
         )
-    return CooperativeAgent(
-        context.parameters.horizon, learner, _flood(context, record), corruption
-    )
+    flood = Flood(context.rank, context.neighbours, cohort.known, context.signer)
+    return CooperativeAgent(context.parameters.horizon, cohort, flood, corruption)
 
 
 def _range(context: AgentContext) -> tuple[float, float] | None:
@@ -75,9 +88,10 @@ def _range(context: AgentContext) -> tuple[float, float] | None:
 
 
 def _sharing(context: AgentContext) -> AgentMachine:
-    ties = context.generator(Purpose.TIES)
-    learner = SharedMeans(context.arms, context.agents, ties, _range(context))
-    return _cooperate(context, learner, means_record(context.arms))
+    def make(rows: int) -> Learner:
+        return SharedMeans(context.arms, context.agents, [], _range(context), rows)
+
+    return _cooperate(context, _cohort(context, make))
 
 
 def _private(context: AgentContext) -> AgentMachine:
@@ -92,32 +106,42 @@ def _private(context: AgentContext) -> AgentMachine:
     # noise is widest at the first release
     batches = p.releases == "doubling"
     widest = 1 / p.epsilon if batches else noise_scale(min(counts, default=1), p.v)
-    learner = kind(
-        context.arms,
-        context.agents,
-        context.generator(Purpose.TIES),
-        (-FARTHEST * widest, 1 + FARTHEST * widest) if context.field else None,
-        epsilon=p.epsilon,
-        v=p.v,
-        variant=context.variant,
-        noise=context.noise,
-        releases=counts,
-    )
-    return _cooperate(context, learner, means_record(context.arms))
+
+    def make(rows: int) -> Learner:
+        return kind(
+            context.arms,
+            context.agents,
+            [],
+            (-FARTHEST * widest, 1 + FARTHEST * widest) if context.field else None,
+            rows,
+            epsilon=p.epsilon,
+            v=p.v,
+            variant=context.variant,
+            releases=counts,
+        )
+
+    cohort = _cohort(context, make)
+    assert isinstance(cohort.learner, PrivateMeans)
+    cohort.learner.noise.append(context.noise)
+    return _cooperate(context, cohort)
 
 
 def _byzantine(context: AgentContext) -> AgentMachine:
     p: ByzantineParameters = context.parameters
-    learner = SharedRewards(
-        context.arms,
-        context.generator(Purpose.TIES),
-        contamination=context.knowledge["assumed"],
-        sigma=p.sigma,
-        variant=context.variant,
-        winsor=p.winsor,
-        reward_range=_range(context),
-    )
-    return _cooperate(context, learner, reward_record())
+
+    def make(rows: int) -> Learner:
+        return SharedRewards(
+            context.arms,
+            [],
+            contamination=context.knowledge["assumed"],
+            sigma=p.sigma,
+            variant=context.variant,
+            winsor=p.winsor,
+            reward_range=_range(context),
+            rows=rows,
+        )
+
+    return _cooperate(context, _cohort(context, make))
 
 
 def _network(spec: RunSpec, parameters: Any, run: int, in_unit: bool = False) -> Network:

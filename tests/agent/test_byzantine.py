@@ -12,7 +12,7 @@ from protocol.cooperative import Variant, reward_record
 
 def learner(variant: Variant = "corrected", **changes: Any) -> SharedRewards:
     values: dict[str, Any] = {"contamination": 0.04, "sigma": 0.25}
-    return SharedRewards(3, np.random.default_rng(0), variant=variant, **(values | changes))
+    return SharedRewards(3, [np.random.default_rng(0)], variant=variant, **(values | changes))
 
 
 def rewards(*rows: tuple[int, float]) -> Any:
@@ -28,7 +28,7 @@ def refused(of: SharedRewards, *rows: tuple[int, float]) -> list[str]:
 
 def test_every_arm_is_played_in_turn_at_first() -> None:
     one = learner()
-    assert [one.choose(t) for t in (1, 2, 3)] == [0, 1, 2]
+    assert [one.choose([t]) for t in (1, 2, 3)] == [[0], [1], [2]]
 
 
 @pytest.mark.parametrize(("variant", "last"), [("corrected", 2), ("printed", 1)])
@@ -44,15 +44,15 @@ def test_the_index_by_hand(variant: Variant, last: int) -> None:
         one.learn(1, 0.5)
         one.learn(2, -9.0)
         one.hear(rewards(*[(0, 0.75)] * (n - 1)))
-        assert one.samples.counts.tolist() == [n, 1, 1]
-        assert one.choose(10) == (0 if n <= last else 1)
+        assert one.samples[0].counts.tolist() == [n, 1, 1]
+        assert one.choose([10]) == [0 if n <= last else 1]
 
 
 def test_what_it_says_is_its_last_reward_as_it_is() -> None:
     one = learner()
     assert one.learn(1, 0.3) == []
     assert one.says()[["arm", "reward"]].tolist() == [(1, 0.3)]
-    assert one.pulls.tolist() == [0, 1, 0]
+    assert one.pulls.tolist() == [[0, 1, 0]]
 
 
 @pytest.mark.parametrize(

@@ -38,11 +38,11 @@ def private(variant, noise, epsilon=0.5, arms=2, v=1.1):
     return PrivateMeans(
         arms,
         3,
-        np.random.default_rng(0),
+        [np.random.default_rng(0)],
         epsilon=epsilon,
         v=v,
         variant=variant,
-        noise=noise,
+        noise=[noise],
         releases=release_counts(epsilon, v, 1000),
     )
 
@@ -73,7 +73,7 @@ def test_printed_sends_the_current_count_and_decides_by_raw_sums() -> None:
     assert learner.says()["means"][0, 0] == 0.75
     assert learner.says()["counts"].tolist() == [[3, 0]]
     sums, pulls = learner.own()
-    assert (sums[0], pulls[0]) == (2.0, 3.0)
+    assert (sums[0, 0], pulls[0, 0]) == (2.0, 3.0)
 
 
 def test_printed_gives_one_reward_away_for_certain_and_corrected_does_not() -> None:
@@ -81,10 +81,10 @@ def test_printed_gives_one_reward_away_for_certain_and_corrected_does_not() -> N
 
     def third(variant, first, seed):
         learner = private(variant, SeededNoise(np.random.default_rng(seed)), epsilon=1.0)
-        order = [learner.choose(1), learner.choose(2)]
+        order = [*learner.choose([1]), *learner.choose([2])]
         for arm, reward in zip(order, (first, 0.5), strict=True):
             learner.learn(arm, reward)
-        return order.index(learner.choose(3))
+        return order.index(learner.choose([3])[0])
 
     assert {third("printed", 1.0, s) for s in range(200)} == {0}
     assert {third("printed", 0.0, s) for s in range(200)} == {1}
@@ -110,7 +110,7 @@ def test_the_noise_has_the_law_of_the_ledger() -> None:
 
 
 def test_the_index_by_hand_leaves_out_what_has_no_mean() -> None:
-    learner = SharedMeans(2, 3, np.random.default_rng(0))
+    learner = SharedMeans(2, 3, [np.random.default_rng(0)])
     learner.learn(0, 1.0)
     learner.learn(1, 0.0)
     heard = np.zeros(2, dtype=means_record(2))
@@ -122,13 +122,13 @@ def test_the_index_by_hand_leaves_out_what_has_no_mean() -> None:
     N = [1 + 4, 1 + 8]
     mu = [(1 + 4 * 0.5) / 5, (0 + 8 * 1.0) / 9]
     index = [m + math.sqrt(2 * math.log(t) / n) for m, n in zip(mu, N, strict=True)]
-    assert learner.by_index(t) == int(np.argmax(index))
-    assert learner.counts.sum(axis=0).tolist() == [4, 8]
+    assert learner.by_index([t]) == [int(np.argmax(index))]
+    assert learner.counts.sum(axis=0).tolist() == [[4, 8]]
 
 
 def test_ties_are_random() -> None:
     ties = np.random.default_rng(5)
-    drawn = [best(np.array([1.0, 0.0, 1.0]), ties) for _ in range(200)]
+    drawn = [arm for _ in range(200) for arm in best(np.array([[1.0, 0.0, 1.0]]), [ties])]
     assert set(drawn) == {0, 2}
     assert 60 < drawn.count(0) < 140
 
@@ -136,14 +136,14 @@ def test_ties_are_random() -> None:
 @pytest.mark.parametrize(("variant", "first"), [("corrected", 0), ("printed", 1)])
 def test_arms_in_turn_at_first(variant, first) -> None:
     learner = private(variant, Fixed(0.0), epsilon=0.5, arms=3)
-    assert [learner.choose(t) for t in range(1, 7)] == [(first + i) % 3 for i in range(6)]
+    assert [learner.choose([t]) for t in range(1, 7)] == [[(first + i) % 3] for i in range(6)]
 
 
 def test_doubling_releases_are_disjoint_and_cost_epsilon_in_all() -> None:
     draws = np.random.default_rng(3)
     learner = DoublingMeans(
-        2, 1, np.random.default_rng(0), epsilon=0.5, noise=SeededNoise(np.random.default_rng(3)),
-        releases=doubling_counts(70),
+        2, 1, [np.random.default_rng(0)], epsilon=0.5,
+        noise=[SeededNoise(np.random.default_rng(3))], releases=doubling_counts(70),
     )  # fmt: skip
     rewards = np.random.default_rng(4).random(70)
     ledger, at = [], []
@@ -158,7 +158,7 @@ def test_doubling_releases_are_disjoint_and_cost_epsilon_in_all() -> None:
         (said,) = learner.says()
         assert said["means"][0] == pytest.approx(mean)
         assert said["counts"][0] == size
-        assert learner.own()[0][0] / learner.own()[1][0] == pytest.approx(mean)
+        assert learner.own()[0][0, 0] / learner.own()[1][0, 0] == pytest.approx(mean)
         assert ledger[-1].block == f"arm 0, rewards {n - size + 1} to {n}"
     assert at == [1, 2, 4, 8, 16, 32, 64]
     assert spent(ledger) == 0.5
@@ -166,8 +166,8 @@ def test_doubling_releases_are_disjoint_and_cost_epsilon_in_all() -> None:
 
 def test_the_doubling_index_has_a_term_for_the_noise_of_all_means_it_is_made_of() -> None:
     learner = DoublingMeans(
-        2, 3, np.random.default_rng(0), epsilon=0.5, noise=SeededNoise(np.random.default_rng(3)),
-        releases=doubling_counts(70),
+        2, 3, [np.random.default_rng(0)], epsilon=0.5,
+        noise=[SeededNoise(np.random.default_rng(3))], releases=doubling_counts(70),
     )  # fmt: skip
     learner.learn(0, 1.0)
     learner.counts[1] = [4, 8]  # what two others released
@@ -175,7 +175,7 @@ def test_the_doubling_index_has_a_term_for_the_noise_of_all_means_it_is_made_of(
     N = np.array([7.0, 8.0])
     noise = 3.1 * math.log(9) * np.sqrt([3, 1]) / (0.5 * N)
     expected = np.sqrt(2 * math.log(9) / N) + noise
-    np.testing.assert_allclose(learner.bonus(9, N), expected)
+    np.testing.assert_allclose(learner.bonus(np.array([[math.log(9)]]), N[None], [0])[0], expected)
 
 
 @pytest.mark.parametrize("m", [1, 2, 3, 10, 50])

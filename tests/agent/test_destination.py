@@ -26,11 +26,11 @@ def learner(noise: Counted, variant: Variant = "corrected") -> NoiseAtDestinatio
     return NoiseAtDestination(
         2,
         4,
-        np.random.default_rng(0),
+        [np.random.default_rng(0)],
         epsilon=0.5,
         v=1.1,
         variant=variant,
-        noise=noise,
+        noise=[noise],
         releases=release_counts(0.5, 1.1, 100),
     )
 
@@ -60,8 +60,8 @@ def test_all_that_is_heard_of_an_arm_gets_one_sample_of_noise_when_it_changes() 
     # (4 * 1 + 4 * .5) / 8, sensitivity 1/8, scale 8^-.45; arm 1 has no mean yet
     assert [pytest.approx(row) for row in noise.asked] == [(0.75, 1 / 8, 8**-0.45)]
     theirs, counts = one.others()
-    assert counts.tolist() == [8, 0]
-    assert theirs.tolist() == [8.0, 0.0]  # 8 (.75 + .25)
+    assert counts.tolist() == [[8, 0]]
+    assert theirs.tolist() == [[8.0, 0.0]]  # 8 (.75 + .25)
     one.hear(heard((1, [1.0, np.nan], [4, 3])))  # the same again: no new draw
     assert len(noise.asked) == 1
     one.hear(heard((3, [0.0, 1.0], [2, 2])))
@@ -77,7 +77,7 @@ def test_own_rewards_are_used_as_they_are(variant: Variant) -> None:
     for reward in (1.0, 0.0, 1.0):
         one.learn(0, reward)
     sums, pulls = one.own()
-    assert (sums[0], pulls[0]) == (2.0, 3.0)
+    assert (sums[0, 0], pulls[0, 0]) == (2.0, 3.0)
     assert one.says()["counts"][0, 0] == (2 if variant == "corrected" else 3)
 
 

@@ -9,10 +9,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from agent.cooperative import SharedMeans
-from agent.flooding import Flood
+from agent.flooding import Flood, IntArray, Known, Records
 from protocol.cooperative import Bundle, means_record
 from protocol.errors import RemoteProtocolError
-from tests.support.mesh import Mesh, means_agents
+from tests.support.mesh import Mesh, agents_with, means_agents
 from topologies.graphs import Graph, erdos_renyi, from_edges, path, ring, star
 
 
@@ -40,27 +40,33 @@ class Echo:
     """A learner that says nothing and notes when it decided and what had been heard by then."""
 
     def __init__(self, arms: int) -> None:
-        self.pulls = np.zeros(arms)
+        self.pulls = np.zeros((1, arms))
+        self.ties: list[np.random.Generator] = []
         self.message = np.zeros(1, dtype=means_record(arms))
         self.heard: dict[int, list[int]] = {}
         self.known: list[dict[int, list[int]]] = []
 
-    def choose(self, t):
+    def choose(self, slots, rows=(0,)):
         self.known.append({m: list(created) for m, created in self.heard.items()})
-        return 0
+        return [0]
 
-    def learn(self, arm, reward):
+    def learn(self, arm, reward, row=0):
         return []
 
-    def says(self):
+    def says(self, row=0):
         return self.message
 
-    def hear(self, records):
+    def hear(self, records, row=0):
         for record in records:
             self.heard.setdefault(int(record["origin"]), []).append(int(record["created"]))
 
-    def faults(self, records):
+    def faults(self, records, row=0):
         return ()
+
+
+def alone(*neighbours: int, agents: int = 4, gamma: int = 2, arms: int = 2) -> Flood:
+    """Agent 0's part of the message passing, in its own process."""
+    return Flood(0, neighbours, Known(agents, gamma, means_record(arms)))
 
 
 @settings(max_examples=40)
@@ -69,10 +75,8 @@ def test_what_is_known_at_a_decision_is_what_the_distances_say(graph, seed) -> N
     d = distances(graph)
     horizon = 8
     for gamma in range(int(d.max()) + 1):
-        agents = means_agents(graph, gamma, 2, horizon)
-        echoes = [Echo(2) for _ in agents]
-        for agent, echo in zip(agents, echoes, strict=True):
-            agent.learner = echo
+        echoes = [Echo(2) for _ in range(graph.agents)]
+        agents = agents_with(graph, gamma, horizon, list(echoes))
         mesh = Mesh(graph, agents, [0.5, 0.5], np.random.default_rng(seed))
         assert all(not counts for counts in mesh.refused)
         for m, echo in enumerate(echoes):
@@ -119,9 +123,10 @@ def test_duplicates_and_arrivals_on_a_ring() -> None:
     Mesh(ring(4), agents, [0.5, 0.5], np.random.default_rng(1))
     for agent in agents:
         # the bundles of slots 1 to 10 were merged, those of slot 1 carry nothing passed on
-        assert agent.flood.arrivals.tolist() == [0, 20, 9]
-        assert agent.flood.delays.tolist() == [0, 20, 18]
-        assert agent.flood.duplicates == 9 * 3
+        known = agent.cohort.known
+        assert known.arrivals.tolist() == [[0, 20, 9]]
+        assert known.delays.tolist() == [[0, 20, 18]]
+        assert known.duplicates.tolist() == [9 * 3]
 
 
 def _forge(bundle: Bundle, arms: int, **changes) -> np.ndarray:
@@ -177,8 +182,8 @@ def test_a_refused_message_changes_nothing(reason) -> None:
 
 
 def test_counts_that_go_down_are_refused() -> None:
-    learner = SharedMeans(2, 4, np.random.default_rng(0))
-    flood = Flood(0, 4, (1,), 1, means_record(2))
+    learner = SharedMeans(2, 4, [np.random.default_rng(0)])
+    flood = alone(1, gamma=1)
     record = np.zeros(1, dtype=means_record(2))
     record["means"], record["origin"], record["life"] = 0.5, 1, 1
     found = []
@@ -186,8 +191,8 @@ def test_counts_that_go_down_are_refused() -> None:
         flood.begin_slot()
         record["created"], record["counts"] = slot, counts
         flood.take(1, Bundle(slot, record.tobytes()))
-        learner.hear(flood.merge(learner.faults))
-        found.append(learner.counts[1].tolist())
+        learner.hear(*flood.known.merge([flood], learner.faults))
+        found.append(learner.counts[1, 0].tolist())
     assert found == [[1, 0], [1, 1], [1, 1], [2, 1]]
     assert flood.refused == {"counts-go-down": 1}
 
@@ -227,7 +232,7 @@ def test_a_relay_that_sends_old_messages_again_is_refused() -> None:
     ],
 )
 def test_a_bundle_that_is_refused_whole(sender, bundle, reason) -> None:
-    flood = Flood(0, 4, (1, 2), 2, means_record(2))
+    flood = alone(1, 2)
     flood.begin_slot()
     with pytest.raises(RemoteProtocolError) as error:
         flood.take(sender, bundle)
@@ -236,8 +241,12 @@ def test_a_bundle_that_is_refused_whole(sender, bundle, reason) -> None:
     assert not flood.ahead
 
 
+def nothing_wrong(records: Records, row: IntArray) -> tuple[()]:
+    return ()
+
+
 class SlowFlood:
-    """`Flood.merge` one message after the other: what is new, and what is refused and why."""
+    """`Known.merge` one message after the other: what is new, and what is refused and why."""
 
     def __init__(self, agents: int, gamma: int) -> None:
         self.agents, self.gamma = agents, gamma
@@ -302,7 +311,7 @@ BUNDLES = st.lists(
 @example(3, [{1: [], 2: []}] * 3 + [{1: [(2, -1, 2)], 2: [(2, 0, 3)]}])
 def test_a_merge_is_that_of_one_message_after_the_other(gamma, bundles) -> None:
     record = means_record(1)
-    flood, slow = Flood(0, 5, (1, 2), gamma, record), SlowFlood(5, gamma)
+    flood, slow = alone(1, 2, agents=5, gamma=gamma, arms=1), SlowFlood(5, gamma)
     for slot, said in enumerate(bundles, start=1):
         flood.begin_slot()
         exact = {
@@ -314,27 +323,49 @@ def test_a_merge_is_that_of_one_message_after_the_other(gamma, bundles) -> None:
             for i, message in enumerate(messages):
                 items["origin"][i], items["created"][i], items["life"][i] = message
             flood.take(sender, Bundle(slot, items.tobytes()))
-        fresh = flood.merge(lambda records: ())[["origin", "created", "life"]].tolist()
+        records, _ = flood.known.merge([flood], nothing_wrong)
+        fresh = records[["origin", "created", "life"]].tolist()
         assert fresh == slow.merge(slot, exact)
         assert flood.refused == slow.refused
-        assert {m: int(t) for m, t in enumerate(flood.latest)} == slow.latest
+        assert {m: int(t) for m, t in enumerate(flood.known.latest)} == slow.latest
 
 
 @settings(max_examples=60)
 @given(st.binary(max_size=12 * 34))
 def test_no_bytes_break_the_merge(data) -> None:
-    learner = SharedMeans(2, 4, np.random.default_rng(0))
-    flood = Flood(0, 4, (1, 2), 2, means_record(2))
+    learner = SharedMeans(2, 4, [np.random.default_rng(0)])
+    flood = alone(1, 2)
     flood.begin_slot()
     size = means_record(2).itemsize
     for sender in (1, 2):
         flood.take(sender, Bundle(1, data[: len(data) // size * size][: 4 * size]))
-    learner.hear(flood.merge(learner.faults))
+    learner.hear(*flood.known.merge([flood], learner.faults))
     assert np.isfinite(learner.weighted).all()
 
 
 def test_a_star_hears_its_leaves_through_the_centre() -> None:
     agents = means_agents(star(5), 1, 2, 10)
     Mesh(star(5), agents, [0.5, 0.5], np.random.default_rng(1))
-    assert (agents[0].flood.latest[1:] == 9).all()
-    assert agents[1].flood.latest.tolist() == [9, 10, 0, 0, 0]
+    assert (agents[0].cohort.known.latest[1:] == 9).all()
+    assert agents[1].cohort.known.latest.tolist() == [9, 10, 0, 0, 0]
+
+
+@settings(max_examples=30)
+@given(connected_graphs(), st.integers(1, 3), st.integers(0, 10_000))
+def test_agents_of_one_process_do_what_each_would_do_alone(graph, gamma, seed) -> None:
+    """The same messages to the byte, in whatever order they arrive and the agents act."""
+    runs = []
+    for together, order in ((False, seed), (True, seed + 1)):
+        agents = means_agents(graph, gamma, 3, 12, together=together)
+        mesh = Mesh(graph, agents, [0.7, 0.5, 0.2], np.random.default_rng(order), nonsense)
+        runs.append((mesh.choices, sorted(mesh.bundles, key=repr), mesh.refused))
+    assert runs[0] == runs[1]
+    assert any(runs[0][2])
+
+
+def nonsense(sender: int, to: int, bundle: Bundle) -> list[Bundle]:
+    """Agent 0 says of agent 1 in every third slot what that cannot have said."""
+    if sender or bundle.slot % 3:
+        return [bundle]
+    extra = _forge(bundle, 3, origin=1, created=bundle.slot, life=9)
+    return [Bundle(bundle.slot, bundle.items + extra.tobytes())]

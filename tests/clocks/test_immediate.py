@@ -8,8 +8,8 @@ from posse.clocks.immediate import ImmediatePace
 from posse.clocks.lockstep import SAY_EVERY, SlotPace
 from posse.clocks.wall import WallPace
 from protocol.control import SlotReached
-from protocol.errors import RemoteProtocolError
-from protocol.machine import Explore, Finish, Observed, Pull, Pulled, Received
+from protocol.errors import LocalProtocolError, RemoteProtocolError
+from protocol.machine import Explore, Finish, Observed, Pull, Pulled, Ready, Received
 from protocol.mase import Eliminated
 from tests.support.paced import Run, buffer, script
 
@@ -50,6 +50,27 @@ def test_a_pull_is_one_step_and_one_event(kind: str) -> None:
     assert not paced.under_way
     paced.message(NEWS, 0.0)
     assert run.kinds == ["Started", "Pulled"]
+
+
+@BOTH
+def test_who_is_ready_says_what_to_pull_when_it_is_its_turn(kind: str) -> None:
+    run = Run(script(Ready(), Pull((0,), 2), Finish("done")))
+    paced = pace(kind, run)
+    paced.start()
+    assert paced.ready
+    assert run.kinds == ["Started"]
+    paced.step()
+    assert run.kinds == ["Started", "Turn", "Pulled"]
+    assert run.account.pulls.tolist() == [2, 0]
+    assert not paced.under_way
+
+
+@BOTH
+def test_who_is_ready_again_at_its_turn_is_stopped(kind: str) -> None:
+    paced = pace(kind, Run(lambda event: Ready()))
+    paced.start()
+    with pytest.raises(LocalProtocolError, match="Ready where it is asked"):
+        paced.step()
 
 
 @BOTH

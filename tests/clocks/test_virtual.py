@@ -10,7 +10,7 @@ from posse.clocks.activity import Activity
 from posse.clocks.virtual import VirtualPace
 from protocol.control import Due
 from protocol.errors import LocalProtocolError, RemoteProtocolError
-from protocol.machine import Explore, Finish, Observed, Pull, Pulled, Received
+from protocol.machine import Explore, Finish, Observed, Pull, Pulled, Ready, Received
 from protocol.mase import Eliminated
 from tests.support.paced import Run, buffer, script
 
@@ -124,3 +124,9 @@ def test_an_order_that_the_rewards_do_not_suffice_for_ends_the_agent(order: Any)
     assert not paced.under_way
     paced.message(NEWS, 1e9)
     assert run.kinds.count("Received") == 0
+
+
+def test_who_is_ready_is_asked_at_once() -> None:
+    run = Run(script(Ready(), Pull((0,), 2), Finish("done")))
+    pace(run)
+    assert run.kinds == ["Started", "Turn"]

@@ -18,6 +18,7 @@ from protocol.machine import (
     Finish,
     Played,
     Pull,
+    Ready,
     Refuse,
     ServerEffect,
     Stopwatch,
@@ -30,6 +31,7 @@ NEITHER = [None, "Finish", Finish, 7]
 SERVER_ONLY = [Played((0,), (1.0,)), Dismiss(0, "silent"), Timer(1.0)]
 AGENT_ONLY = [
     Explore((0,)),
+    Ready(),
     Disclose(Release("laplace", 1.0, 1.0, 1.0, "")),
     Stopwatch("x", True),
     Attest(0, b""),

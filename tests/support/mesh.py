@@ -5,11 +5,22 @@ from collections.abc import Callable
 
 import numpy as np
 
-from agent.cooperative import CooperativeAgent, SharedMeans
-from agent.flooding import Flood
-from protocol.cooperative import Bundle, means_record
+from agent.cooperative import Cooperation, CooperativeAgent, Learner, SharedMeans
+from agent.flooding import Flood, Known
+from protocol.cooperative import Bundle
 from protocol.errors import RemoteProtocolError
-from protocol.machine import Broadcast, Finish, Pull, Pulled, Received, Refuse, Started
+from protocol.machine import (
+    AgentEffects,
+    Broadcast,
+    Finish,
+    Pull,
+    Pulled,
+    Ready,
+    Received,
+    Refuse,
+    Started,
+    Turn,
+)
 from topologies.graphs import Graph
 
 Tamper = Callable[[int, int, Bundle], list[Bundle]]
@@ -19,15 +30,34 @@ def as_it_is(sender: int, to: int, bundle: Bundle) -> list[Bundle]:
     return [bundle]
 
 
-def means_agents(graph: Graph, gamma: int, arms: int, horizon: int) -> list[CooperativeAgent]:
-    return [
-        CooperativeAgent(
-            horizon,
-            SharedMeans(arms, graph.agents, np.random.default_rng(rank), (0.0, 1.0)),
-            Flood(rank, graph.agents, graph.neighbours[rank], gamma, means_record(arms)),
-        )
-        for rank in range(graph.agents)
-    ]
+def agents_with(
+    graph: Graph, gamma: int, horizon: int, learners: list[Learner]
+) -> list[CooperativeAgent]:
+    """One agent for each learner, each a cohort of its own; a learner that is there twice or more
+    often is that of a cohort of so many.
+    """
+    cohorts: dict[int, Cooperation] = {}
+    agents = []
+    for rank, learner in enumerate(learners):
+        if id(learner) not in cohorts:
+            known = Known(graph.agents, gamma, learner.message.dtype, len(learner.message))
+            cohorts[id(learner)] = Cooperation(learner, known)
+        cohort = cohorts[id(learner)]
+        flood = Flood(rank, graph.neighbours[rank], cohort.known)
+        agents.append(CooperativeAgent(horizon, cohort, flood))
+    return agents
+
+
+def means_agents(
+    graph: Graph, gamma: int, arms: int, horizon: int, *, together: bool = False
+) -> list[CooperativeAgent]:
+    """Agents of `cooperative-ucb`, each for itself or all `together` in one cohort."""
+    M = graph.agents
+    ties = [np.random.default_rng(rank) for rank in range(M)]
+    learners: list[Learner] = [SharedMeans(arms, M, ties, (0.0, 1.0), M)] * M
+    if not together:
+        learners = [SharedMeans(arms, M, [of], (0.0, 1.0)) for of in ties]
+    return agents_with(graph, gamma, horizon, learners)
 
 
 class Mesh:
@@ -49,7 +79,7 @@ class Mesh:
         self._graph, self._agents, self._tamper = graph, agents, tamper
         self._rewards = [np.random.default_rng([7, rank]) for rank in range(len(agents))]
         self._means = means
-        self._orders: dict[int, int] = {}
+        self._orders: dict[int, int | None] = {}
         for rank, agent in enumerate(agents):
             self._do(rank, agent.handle(Started(), 0.0))
         while True:
@@ -65,6 +95,9 @@ class Mesh:
 
     def _pull(self, rank: int) -> None:
         arm = self._orders.pop(rank)
+        if arm is None:
+            self._do(rank, self._agents[rank].handle(Turn(), 0.0))
+            return
         self.choices[rank].append(arm)
         reward = float(self._rewards[rank].random() < self._means[arm])
         self._do(rank, self._agents[rank].handle(Pulled((arm,), 1, np.array([reward])), 0.0))
@@ -78,9 +111,11 @@ class Mesh:
         except RemoteProtocolError as error:
             self.refused[to][error.reason] += 1
 
-    def _do(self, rank: int, effects) -> None:
+    def _do(self, rank: int, effects: AgentEffects) -> None:
         for effect in effects:
             match effect:
+                case Ready():
+                    self._orders[rank] = None
                 case Pull(arms, _):
                     self._orders[rank] = arms[0]
                 case Broadcast(Bundle() as message):

@@ -7,10 +7,10 @@ import numpy as np
 
 from posse.arms.buffer import RewardBuffer
 from posse.measure.account import Account
-from protocol.machine import AgentEvent, Explore, Finish, FloatArray, Pull
+from protocol.machine import AgentEvent, Explore, Finish, FloatArray, Pull, Ready
 from protocol.wire import Message
 
-Answer = Callable[[AgentEvent], Pull | Explore | Finish | None]
+Answer = Callable[[AgentEvent], Pull | Explore | Ready | Finish | None]
 
 
 class Rising:
@@ -46,7 +46,7 @@ class Run:
         self._answer = answer
         self._acts_at = acts_at
 
-    def tell(self, event: AgentEvent, now: float) -> Pull | Explore | Finish | None:
+    def tell(self, event: AgentEvent, now: float) -> Pull | Explore | Ready | Finish | None:
         self.told.append((event, now))
         return self._answer(event)
 

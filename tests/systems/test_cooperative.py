@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from agent.cohort import Cohort
 from agent.noise import SeededNoise
 from posse.systems import get_system
 from posse.systems.context import AgentContext
@@ -25,10 +26,11 @@ def learner(releases: str, *, field: bool) -> Any:
             noise=SeededNoise(np.random.default_rng(1)),
             generator=lambda purpose: np.random.default_rng(int(purpose)),
             secret=lambda purpose: bytes(32),
+            cohort=Cohort(),
             field=field,
         )
     )
-    return machine.learner
+    return machine.cohort.learner
 
 
 @pytest.mark.parametrize("releases", ["intervals", "doubling"])

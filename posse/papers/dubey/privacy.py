@@ -43,12 +43,13 @@ def _third_pull(
 
     def release(changed: bool) -> bool:
         agent = PrivateMeans(
-            2, 1, ties, epsilon=epsilon, variant=variant, noise=noise, releases=due
+            2, 1, [ties], epsilon=epsilon, variant=variant, noise=[noise], releases=due
         )
-        first = agent.choose(1)
-        agent.learn(first, float(changed))
-        agent.learn(agent.choose(2), 0.5)
-        agent.learn(third := agent.choose(3), 0.0)
+        pulled = []
+        for t, reward in enumerate((float(changed), 0.5, 0.0), start=1):
+            pulled += agent.choose([t])
+            agent.learn(pulled[-1], reward)
+        first, _, third = pulled
         counts = agent.says()["counts"][0]
         return bool(third == first and counts[first] > 1)
 
