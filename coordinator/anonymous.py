@@ -38,6 +38,7 @@ from protocol.machine import (
     Finish,
     Note,
     PeerFinished,
+    PeerLost,
     Received,
     Send,
     ServerEffect,
@@ -88,7 +89,7 @@ class AnonymousServer:
                 self.left = self.horizon
                 self.active = np.ones(self.agents, dtype=bool)
                 return []
-            case PeerFinished(sender):
+            case PeerFinished(sender) | PeerLost(sender):
                 return self._finished(sender, now)
             case Received(sender, PublicKey(key)):
                 if sender in self.keys or not self.active[sender]:

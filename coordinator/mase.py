@@ -15,6 +15,7 @@ from protocol.machine import (
     FloatArray,
     Note,
     PeerFinished,
+    PeerLost,
     Received,
     ServerEffect,
     ServerEffects,
@@ -42,6 +43,9 @@ class MaseTally:
     the voting agent is already dead, and G would be empty.
 
     When every agent is done and |G| > 1 the answer is the least-voted arm of G (`no_consensus`).
+
+    The votes of an agent that is `lost` count as far as they came. The run ends without an answer
+    (`missing`) when a loss leaves too few agents for all arms but one to get the votes they need.
     """
 
     arms: int
@@ -52,6 +56,7 @@ class MaseTally:
     votes: FloatArray = field(default_factory=lambda: np.zeros(0))
     voters: list[set[int]] = field(default_factory=list)
     done: set[int] = field(default_factory=set)
+    lost: set[int] = field(default_factory=set)
 
     def handle(self, event: ServerEvent, now: float) -> ServerEffects:
         """See `protocol.machine.ServerMachine`."""
@@ -66,9 +71,24 @@ class MaseTally:
                 return self._count(sender, arms)
             case PeerFinished(sender):
                 self.done.add(sender)
-                return self._no_consensus() if len(self.done) == self.agents else []
+                return self._end_if_all_are_done()
+            case PeerLost(peer):
+                return self._go_on_without(peer)
             case _:
                 raise RemoteProtocolError("out-of-turn", type(event).__name__)
+
+    def _go_on_without(self, peer: int) -> ServerEffects:
+        hoped = self._consensus_may_come()
+        self.lost.add(peer)
+        if hoped and not self._consensus_may_come():
+            return [Finish("missing")]
+        return self._end_if_all_are_done()
+
+    def _consensus_may_come(self) -> bool:
+        """Whether agents that may still vote can bring all arms of G but one to `needed` votes."""
+        voting = set(range(self.agents)) - self.done - self.lost
+        may_leave = [len(voting | self.voters[k]) >= self.needed for k in self.alive]
+        return may_leave.count(False) <= 1
 
     def _check(self, sender: int, arms: tuple[int, ...]) -> None:
         if any(k >= self.arms for k in arms):
@@ -92,7 +112,9 @@ class MaseTally:
             effects.append(Finish("identified", self.alive[0]))
         return effects
 
-    def _no_consensus(self) -> ServerEffects:
+    def _end_if_all_are_done(self) -> ServerEffects:
+        if len(self.done | self.lost) < self.agents:
+            return []
         fewest = self.votes[list(self.alive)].min()
         tied = [k for k in self.alive if self.votes[k] == fewest]
         return [Finish("no_consensus", tied[int(self.ties.integers(len(tied)))])]
@@ -102,7 +124,8 @@ class MaseTally:
 class CentralEliminator:
     """`central`: successive elimination with failure probability δ on one shared stream.
 
-    A sample that was under way when an arm was eliminated still counts for the other arms.
+    A sample that was under way when an arm was eliminated still counts for the other arms, as do
+    those of an agent that was lost.
     """
 
     arms: int
@@ -122,8 +145,8 @@ class CentralEliminator:
                 return []
             case Received(_, Sample(arms, rewards)):
                 return self._take(arms, rewards)
-            case PeerFinished(sender):
-                self.done.add(sender)
+            case PeerFinished(peer) | PeerLost(peer):
+                self.done.add(peer)
                 return self._no_consensus() if len(self.done) == self.agents else []
             case _:
                 raise RemoteProtocolError("out-of-turn", type(event).__name__)

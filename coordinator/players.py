@@ -10,7 +10,9 @@ from protocol.machine import (
     Dismiss,
     Finish,
     Note,
+    OnMissing,
     PeerFinished,
+    PeerLost,
     Played,
     Pull,
     Pulled,
@@ -23,7 +25,7 @@ from protocol.machine import (
     Timer,
     TimerFired,
 )
-from protocol.players import Choice, CollisionsRow, DismissedRow, OnMissing, Outcome, RewardsRow
+from protocol.players import Choice, CollisionsRow, DismissedRow, Outcome, RewardsRow
 
 CURVE_POINTS = 200
 
@@ -37,10 +39,10 @@ class Medium:
     payoff is its sample. Of those that collide one, drawn uniformly, gets its sample (model 1), or
     none does (model 2). With `shared_sample` colliders see the same sample, else each its own.
 
-    A player that answers a slot twice, names an arm that is none, leaves, or has not answered when
-    `deadline` seconds have passed since the slot began is dismissed, and `on_missing` says whether
-    the run ends there or goes on without it. What each player has earned and how often it collided
-    is noted about 200 times in a run.
+    A player that answers a slot twice, names an arm that is none, leaves, is lost, or has not
+    answered when `deadline` seconds have passed since the slot began (unless `on_missing` is to
+    wait) is dismissed; the run goes on without it if `on_missing` is to continue, else it ends.
+    What each player has earned and how often it collided is noted about 200 times in a run.
     """
 
     arms: int
@@ -79,10 +81,14 @@ class Medium:
                 return self._resolve(event)
             case Started():
                 return [self.timer]
+            case TimerFired() if self.on_missing == "wait":
+                return [self.timer]
             case TimerFired():
                 return self._dismiss(sorted(self.waiting), "silent")
             case PeerFinished(sender):
                 return self._dismiss([sender], "left")
+            case PeerLost(peer):
+                return self._dismiss([peer], "lost")
             case _:
                 raise RemoteProtocolError("out-of-turn", type(event).__name__)
 
@@ -158,6 +164,6 @@ class Medium:
             self.present.remove(i)
             self.waiting.discard(i)
             self.choices[i] = -1
-        if self.on_missing == "end" or not self.present:
+        if self.on_missing != "continue" or not self.present:
             return [*effects, Finish("missing")]
         return effects if self.waiting else [*effects, *self._pull()]

@@ -16,7 +16,7 @@ from posse.errors import SpecError
 from posse.results.base import Results
 from posse.seeds import Purpose
 from posse.spec.runfile import RunSpec
-from posse.systems.base import Field, LabOnly, System, UnitInterval
+from posse.systems.base import Field, LabOnly, Loss, System, UnitInterval
 from posse.systems.context import AgentContext, CoordinatorContext
 from posse.systems.network import Network, along
 from posse.systems.shapes import (
@@ -44,6 +44,7 @@ from protocol.machine import (
     Observed,
     Parameters,
     PeerFinished,
+    PeerLost,
     Played,
     Pull,
     Pulled,
@@ -80,6 +81,7 @@ __all__ = [
     "Graph",
     "Guarantee",
     "LabOnly",
+    "Loss",
     "Mesh",
     "MeshWithServer",
     "Message",
@@ -89,6 +91,7 @@ __all__ = [
     "Observed",
     "Parameters",
     "PeerFinished",
+    "PeerLost",
     "Played",
     "Pull",
     "Pulled",

@@ -28,7 +28,7 @@ from posse.systems import System, find_system
 from posse.systems.base import Field, LabOnly
 from posse.systems.network import Network, unlinked
 from posse.theory.bounds import UNKNOWN_MEANS, Bound, MeansUnknownError
-from protocol.machine import COORDINATOR, Parameters
+from protocol.machine import COORDINATOR, OnMissing, Parameters
 from protocol.privacy import Claim
 
 
@@ -49,6 +49,11 @@ class Plan:
     def field(self) -> bool:
         """Whether rewards are real."""
         return self.spec.mode == "field"
+
+    @property
+    def on_missing(self) -> OnMissing:
+        """What follows when an agent does not come back: the run file's word, else the system's."""
+        return self.spec.engine.on_missing or self.system.loss.default
 
     @cached_property
     def claim(self) -> Claim:
@@ -202,6 +207,11 @@ def _check(plan: Plan) -> None:
         raise SpecError(
             "engine.clock",
             f"'{plan.clock}' does not fit {system.name}; known: {', '.join(system.clocks)}",
+        )
+    if plan.on_missing == "continue" and not system.loss.effect:
+        raise SpecError(
+            "engine.on_missing",
+            f"is 'continue', but {system.name} needs every agent; known: wait, end",
         )
     for network in spec.engine.inboxes:
         try:

@@ -31,7 +31,7 @@ dataclass takes five times as long to make.
 
 from collections.abc import Sequence
 from types import UnionType
-from typing import Never, NoReturn, Protocol, get_args, runtime_checkable
+from typing import Literal, Never, NoReturn, Protocol, get_args, runtime_checkable
 
 import msgspec
 import numpy as np
@@ -46,6 +46,10 @@ FloatArray = NDArray[np.float64]
 
 COORDINATOR = -1
 """The coordinator's name among peers; agents are named by their rank, 0 to N - 1."""
+
+
+OnMissing = Literal["wait", "continue", "end"]
+"""What follows when an agent does not come back in its time."""
 
 
 class Started(msgspec.Struct, frozen=True):
@@ -93,6 +97,15 @@ class PeerFinished(msgspec.Struct, frozen=True):
     sender: int
 
 
+class PeerLost(msgspec.Struct, frozen=True):
+    """Agent `peer` was declared gone for the rest of the run: it will not act any more.
+
+    Told where a run goes on without it, and never of an agent that has finished.
+    """
+
+    peer: int
+
+
 class TimerFired(msgspec.Struct, frozen=True):
     """To a coordinator's machine: the time that its last `Timer` asked for has passed."""
 
@@ -100,7 +113,7 @@ class TimerFired(msgspec.Struct, frozen=True):
 AgentEvent = Started | Turn | Pulled | Observed | Received
 """What happens to an agent's machine."""
 
-ServerEvent = Started | Pulled | Received | PeerFinished | TimerFired
+ServerEvent = Started | Pulled | Received | PeerFinished | PeerLost | TimerFired
 """What happens to a coordinator's machine."""
 
 

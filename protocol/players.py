@@ -23,7 +23,6 @@ Variant = Literal["corrected", "printed"]
 Split = Literal["half", "tossou"]
 Counter = Literal["hybrid", "tree", "honaker"]
 Offsets = Literal["agreed", "found"] | tuple[int, ...]
-OnMissing = Literal["end", "continue"]
 
 
 class World(Message, frozen=True):
@@ -70,9 +69,6 @@ class PlayerParameters(Parameters, frozen=True, kw_only=True):
     deadline: Annotated[
         float, Meta(gt=0, description="seconds that a player may leave a slot unanswered")
     ] = 10.0
-    on_missing: Annotated[
-        OnMissing, Meta(description="what follows a player's fault: end, or go on without it")
-    ] = "end"
 
 
 class TdfsParameters(PlayerParameters, frozen=True, kw_only=True):

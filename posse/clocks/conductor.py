@@ -37,6 +37,11 @@ class Conductor(RunClock):
         self._due[agent] = due
         return True
 
+    def forget(self, agent: int) -> None:
+        """The agent will not act any more, whatever it was asked."""
+        del self._owed[agent]
+        self._due[agent] = math.inf
+
     def waiting(self) -> list[int]:
         """The agents whose answer is outstanding."""
         return sorted(self._owed)

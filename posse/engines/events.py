@@ -77,7 +77,15 @@ class LinkChanged:
     up: bool
 
 
-LobbyEvent = Said | Closed | Rejected | Died | LinkChanged
+@dataclass(frozen=True)
+class Quit:
+    """Agent `rank` ended its own part of a run, by its own word or by one that cannot be true."""
+
+    rank: int
+    why: str
+
+
+LobbyEvent = Said | Closed | Rejected | Died | Quit | LinkChanged
 
 # --- the coordinator's effects --------------------------------------------------------------------
 

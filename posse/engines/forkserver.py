@@ -72,6 +72,7 @@ class ForkServer:
             [sys.executable, "-P", "-m", "posse.engines.forkserver"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            bufsize=0,  # of deaths at once a buffer would keep all but one, and none would poll it
             env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
             start_new_session=True,
         )
@@ -88,8 +89,9 @@ class ForkServer:
     def start(self, crew: Crew) -> None:
         """Fork these agents."""
         body = msgspec.msgpack.encode(crew)
-        self._asked.write(_LENGTH.pack(len(body)) + body)
-        self._asked.flush()
+        request = memoryview(_LENGTH.pack(len(body)) + body)
+        while request:
+            request = request[self._asked.write(request) :]
 
     def next_death(self) -> Died:
         """Who died, and why, in a sentence."""

@@ -25,6 +25,7 @@ from posse.engines.events import (
     LobbyEffect,
     LobbyEvent,
     Log,
+    Quit,
     Rejected,
     Reply,
     Resend,
@@ -281,7 +282,7 @@ class Hub:
             self._happened(LinkChanged(by, about, up))
         left, host.left = host.left, []
         for rank, why in left:
-            self._happened(Died(rank, why))
+            self._happened(Quit(rank, why))
 
     def _interrupted(self) -> None:
         self.uninterrupt()

@@ -12,7 +12,8 @@ An agent that was started here says `Join` and has arrived. One on another machi
 is answered `Welcome`; it asks for the time (`Sync`, `Synced`) and says `Arrived`. Whoever is not to
 be let in is `Refused`, with the reason. Whoever has joined and comes over a new connection says
 `Resume`, and goes on where it was. One whose connection is lost is waited for: before a run until
-the deadline, in a run as long as it may be absent; then the run ends, unless it can do without.
+the deadline, in a run as long as it may be absent, all its absences together; then it is lost, and
+the run goes on without it, or ends, as the run's `on_missing` says.
 
 Time is an argument, in seconds of the loop's clock. `timer` is when `fire` is to be called. Nothing
 here raises for what a peer did: that is counted in `refused`; what ends a run is an effect, `Fail`.
@@ -37,6 +38,7 @@ from posse.engines.events import (
     LobbyEffect,
     LobbyEvent,
     Log,
+    Quit,
     Rejected,
     Reply,
     Resend,
@@ -209,6 +211,11 @@ class Lobby:
     def _stays_away(self, now: float) -> list[LobbyEffect]:
         effects: list[LobbyEffect] = []
         absence = self._patience.absence
+        if self._run is not None and self._run.waits:
+            return [
+                Log(logging.WARNING, f"agent {rank} is away; the run waits until it comes back")
+                for rank in self._patience.wait_on(now)
+            ]
         for rank in self._patience.overdue(now):
             if not self.outlives_agents:
                 self.roster.ended(rank)
@@ -246,12 +253,22 @@ class Lobby:
             case Died(rank, why):
                 if rank is not None:
                     self.roster.ended(rank)
-                if rank is None or not self.outlives_agents:
+                if rank is None:
                     return [Fail(why)]
-                self._lose(rank)
-                return [Log(logging.WARNING, f"{why}; the run goes on without it")]
+                return self._ended(rank, why)
+            case Quit(rank, why):
+                # what was started here fails by a mistake of our own, not by a peer's fault
+                ours = not self.roster.members[rank].incarnation
+                return [Fail(why)] if ours else self._ended(rank, why)
             case _:
                 assert_never(event)
+
+    def _ended(self, rank: int, why: str) -> list[LobbyEffect]:
+        """An agent of the run will not come back."""
+        if not self.outlives_agents:
+            return [Fail(why)]
+        self._lose(rank)
+        return [Log(logging.WARNING, f"{why}; the run goes on without it")]
 
     def _said(self, peer: Peer, frame: bytes, now: float, wall: float) -> list[LobbyEffect]:
         member = self.roster.by_identity.get(peer.identity)
@@ -390,6 +407,8 @@ class Lobby:
         if member is None:
             return []
         then = "waiting for it to join again"
+        if self._run is not None and self._run.goes_without(member.rank):
+            return []
         if self.running:
             self._patience.left(member.rank, now)
             then = f"waiting {self._patience.absence:g} s for it to come back"

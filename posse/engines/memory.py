@@ -36,15 +36,6 @@ def _let(agent: AgentHost, act: Callable[..., object], *given: Any) -> None:
         raise RunFailed.told(agent.defect(error)) from error
 
 
-def _let_go(coordinator: CoordinatorHost) -> None:
-    """Some agent ended its own part of the run."""
-    left, coordinator.left = coordinator.left, []
-    for rank, why in left:
-        if not coordinator.outlives_agents:
-            raise RunFailed.told(why)
-        coordinator.lose(rank)
-
-
 def run(
     plan: Plan,
     number: int,
@@ -82,7 +73,8 @@ def run(
                 tap(source, target, frame)
             if target == COORDINATOR:
                 coordinator.receive(source, frame)
-                _let_go(coordinator)
+                if coordinator.left:  # a mistake of our own: there is no peer here
+                    raise RunFailed.told(coordinator.left[0][1])
                 collect(target, coordinator)
             else:
                 _let(agents[target], agents[target].receive, source, frame)

@@ -13,9 +13,9 @@ class Patience:
     """One wait after the other, in seconds of the loop's clock.
 
     `deadline`: seconds after which a wait ends in which nothing moved; `absence`: seconds that an
-    agent without a connection is waited for in a run. Who is away, and links that are down, explain
-    a silence: then it may last longer. `heard` is when something last moved; `outages` has the
-    links between agents that are down.
+    agent without a connection is waited for in a run, all its absences together. Who is away, and
+    links that are down, explain a silence: then it may last longer. `heard` is when something last
+    moved; `outages` has the links between agents that are down.
     """
 
     def __init__(self, deadline: float, absence: float) -> None:
@@ -25,6 +25,10 @@ class Patience:
         self.outages = Outages()
         self._absent: dict[int, float] = {}
         """In a run: when who has no connection is waited for no longer."""
+        self._left: dict[int, float] = {}
+        """Who has no connection, since when."""
+        self._used: dict[int, float] = {}
+        """In a run: the seconds that an agent was away before, and came back."""
         self._away_since = 0.0
         self._parted = math.inf
         """Since when, in this silence, some link between agents is or was down."""
@@ -42,6 +46,8 @@ class Patience:
     def carry(self, now: float, away: list[int]) -> None:
         """A run begins, and these agents have no connection."""
         self._absent = dict.fromkeys(away, now + self.absence)
+        self._left = dict.fromkeys(away, now)
+        self._used = {}
         self._away_since = now
 
     def release(self) -> None:
@@ -67,16 +73,26 @@ class Patience:
         """In a run an agent lost its connection."""
         if not self._absent:
             self._away_since = now
-        self._absent[rank] = now + self.absence
+        self._left[rank] = now
+        self._absent[rank] = now + self.absence - self._used.get(rank, 0.0)
 
     def returned(self, rank: int, now: float) -> None:
         """An agent has a connection again."""
-        if self._absent.pop(rank, None) is not None and not self._absent:
+        if self._absent.pop(rank, None) is None:
+            return
+        self._used[rank] = self._used.get(rank, 0.0) + now - self._left[rank]
+        if not self._absent:
             self.heard += now - self._away_since  # who was away explains the silence
 
     def forget(self, rank: int) -> None:
         """An agent is not waited for any more."""
         self._absent.pop(rank, None)
+
+    def wait_on(self, now: float) -> list[int]:
+        """Who was away for too long, and is waited for as long again."""
+        late = self.overdue(now)
+        self._absent.update(dict.fromkeys(late, now + self.absence))
+        return late
 
     def parted(self, now: float) -> None:
         """A link between agents is down."""

@@ -126,10 +126,13 @@ class ProcessEngine:
         sources = of_this_machine(monotonic_ns, resources, self._checks)
         host = CoordinatorHost(plan, network, number, sources, observe, serial=self._serial)
         self.hub.gather()
-        if (dead := self.hub.lobby.roster.dead()) and not host.outlives_agents:
+        dead = self.hub.lobby.roster.dead()
+        if dead and not host.outlives_agents:
             raise RunFailed(
                 f"agent {dead[0]} ended before this run; start it again, or all of them"
             )
+        for rank in dead:
+            self.restart(rank)
         setups = agent_setups(
             plan,
             network,

@@ -3,13 +3,15 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from posse.results.record import Absence
+
 
 class Attendance:
     """The agents of one run, as the coordinator knows them.
 
     `rates` are how often each acts in relation to the others (P_N), shape (agents,).
     `answers` has each agent's own arm, `exhausted` whose rewards ran out (-1: those that all
-    share), `dismissed` which agents the run went on without, and why.
+    share), `dismissed` which agents the run went on without, and why, `since` from when on.
     """
 
     def __init__(self, rates: NDArray[np.float64]) -> None:
@@ -18,6 +20,7 @@ class Attendance:
         self.answers: list[int | None] = [None] * self.agents
         self.exhausted: dict[int, str] = {}
         self.dismissed: dict[int, str] = {}
+        self.since: dict[int, float] = {}
         self.finished: set[int] = set()
         self._reached = [0.0] * self.agents
         self._rate_of_active = 1.0
@@ -27,18 +30,34 @@ class Attendance:
         """The agents that were not dismissed."""
         return [n for n in range(self.agents) if n not in self.dismissed]
 
+    def dismiss(self, rank: int, why: str, now: float) -> None:
+        """The run goes on without an agent."""
+        self.dismissed[rank] = why
+        self.since.setdefault(rank, now)
+        self._end(rank, now)
+
     def finish(self, rank: int, arm: int | None, exhausted: str, now: float) -> None:
         """An agent said that it is done."""
-        self.finished.add(rank)
-        self._rate_of_active -= self._rates[rank]
-        self._rounds_of_finished += self._rates[rank] * now
+        self._end(rank, now)
         self.answers[rank] = arm
         if exhausted:
             self.exhausted[rank] = exhausted
 
+    def absences(self, now: float) -> list[Absence]:
+        """Who was dismissed, since when, until the end of the run, which is `now`."""
+        return [
+            Absence(rank, since, now, self.dismissed[rank]) for rank, since in self.since.items()
+        ]
+
+    def _end(self, rank: int, now: float) -> None:
+        if rank not in self.finished:
+            self.finished.add(rank)
+            self._rate_of_active -= self._rates[rank]
+            self._rounds_of_finished += self._rates[rank] * now
+
     @property
     def all_finished(self) -> bool:
-        """Whether every agent is done."""
+        """Whether every agent is done, or gone."""
         return len(self.finished) == self.agents
 
     def reached(self, rank: int, now: float) -> bool:

@@ -36,6 +36,7 @@ from protocol.machine import (
     Finish,
     FloatArray,
     PeerFinished,
+    PeerLost,
     Received,
     Started,
 )
@@ -119,20 +120,28 @@ class CoordinatorHost:
 
     @property
     def outlives_agents(self) -> bool:
-        """Whether the run deals with the loss of an agent.
+        """Whether the run deals with the loss of an agent: it goes on, or ends in order.
 
-        The server's machine does where it can. In the field agents say nothing more that matters
-        once there is a verdict.
+        In the field agents say nothing more that matters once there is a verdict.
         """
-        server = self.plan.system.server
-        return (server is not None and server.outlives_agents) or (
-            self._field and self._ending.verdict is not None
-        )
+        plan = self.plan
+        if plan.on_missing == "continue" or plan.system.shares_arms:
+            return True
+        return self._field and self._ending.verdict is not None
+
+    @property
+    def waits(self) -> bool:
+        """Whether an agent without a connection is waited for, however long it takes."""
+        return self.plan.on_missing == "wait" and self._ending.verdict is None
 
     @property
     def trouble(self) -> str:
         """Who refused what whom sent, for the sentence that ends a run; empty if nobody did."""
         return str(self._complaints)
+
+    def goes_without(self, rank: int) -> bool:
+        """Whether the run goes on without this agent already."""
+        return rank in self._attendance.dismissed
 
     def standing(self) -> Standing:
         """How the run stands, as far as this side knows."""
@@ -175,12 +184,19 @@ class CoordinatorHost:
         attendance = self._attendance
         if rank in attendance.dismissed:
             return
-        attendance.dismissed[rank] = why
+        acts = rank not in attendance.finished
         if self._ending.verdict is not None:
+            attendance.dismissed[rank] = why
             self._close_if_complete()
-        elif rank not in attendance.finished:
-            attendance.finished.add(rank)
-            self._gone(rank)
+            return
+        attendance.dismiss(rank, why, self.now)
+        if self._conductor is not None:
+            self._conductor.forget(rank)
+        if not attendance.present():
+            self.end(Finish("missing"))
+        elif acts:
+            self._gone(PeerLost(rank))
+        self._next_turn()
 
     def fall_silent(self) -> bool:
         """Nothing brought the run on for the deadline; whether it ends, or goes on, all the same.
@@ -197,7 +213,7 @@ class CoordinatorHost:
             return False
         for rank in self._attendance.present():
             if self._ending.verdict is None:
-                self._gone(rank)
+                self._gone(PeerFinished(rank))
         return self._ending.verdict is not None
 
     def receive(self, rank: int, frame: bytes) -> bool:
@@ -224,12 +240,16 @@ class CoordinatorHost:
         except RemoteProtocolError as error:
             endpoint.refused[error.reason] += 1
             self._complaints.add("the coordinator", rank, error.reason)
+        self._next_turn()
+        self._observe(self)
+        return moved
+
+    def _next_turn(self) -> None:
+        """By the virtual clock: let who is next act, once nobody's answer is outstanding."""
         conductor = self._conductor
         if conductor and self._ending.verdict is None and (turn := conductor.next()) is not None:
             conductor.owes(turn)
             self.send(turn, control.Advance())
-        self._observe(self)
-        return moved
 
     def _data(self, rank: int, message: Message, header: Header) -> None:
         if self._server is None:
@@ -281,12 +301,12 @@ class CoordinatorHost:
         self._attendance.finish(rank, arm, printable(message.exhausted), self.now)
         if self._ending.verdict is not None:
             return
-        self._gone(rank, sent_at)
+        self._gone(PeerFinished(rank), sent_at)
 
-    def _gone(self, rank: int, now: float | None = None) -> None:
-        """Agent `rank` acts no more."""
+    def _gone(self, event: PeerFinished | PeerLost, now: float | None = None) -> None:
+        """An agent acts no more."""
         if self._server is not None:
-            self._server.tell(PeerFinished(rank), now)
+            self._server.tell(event, now)
         elif self._attendance.all_finished:
             self.end(Finish("finished"))
 
@@ -318,7 +338,7 @@ class CoordinatorHost:
 
     def dismiss(self, agent: int, reason: str) -> None:
         """See `Serving`."""
-        self._attendance.dismissed[agent] = reason
+        self._attendance.dismiss(agent, reason, self.now)
         self._endpoint.refused[reason] += 1
 
     def end(self, verdict: Finish, exhausted: str = "") -> None:
@@ -345,6 +365,8 @@ class CoordinatorHost:
             answers=self._attendance.answers,
             exhausted=self._attendance.exhausted,
             dismissed=self._attendance.dismissed,
+            missing=self._attendance.absences(self.now),
+            loss=_effect(plan, verdict),
             log=dict(self.log),
             refused=self.refused,
             meter=self._endpoint.meter,
@@ -363,8 +385,17 @@ def _record(plan: Plan, run: int, seen: Seen, reports: dict[int, control.Report]
     else:
         record = lab.record(plan.spec, run, seen, reports)
     plan.system.results.complete(plan.spec, plan.parameters, record)
+    if seen.verdict.status == "missing":
+        record.status = "missing"
     record.right = right(plan.spec, record)
     return record
+
+
+def _effect(plan: Plan, verdict: Finish) -> str:
+    """What the loss of agents did to a run."""
+    if plan.on_missing == "continue" and verdict.status != "missing":
+        return plan.system.loss.effect
+    return "The run ended there."
 
 
 def _codec(plan: Plan) -> Codec:

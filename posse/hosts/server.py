@@ -170,6 +170,7 @@ def _machine(plan: Plan, network: Network, chance: Chance) -> ServerMachine:
         knowledge=network.server,
         generator=chance.generator,
         field=plan.field,
+        on_missing=plan.on_missing,
         signer=chance.signer(plan.spec.agents.count, b"", sign=plan.spec.engine.sign),
     )
     try:

@@ -14,7 +14,7 @@ from posse.arms.shared import SharedArms
 from posse.claims.base import records
 from posse.measure.traffic import Delays, Meter, quantile, seconds
 from posse.results.facts import NetworkFacts
-from posse.results.record import Delay, Privacy, RunRecord
+from posse.results.record import Absence, Delay, Privacy, RunRecord
 from posse.spec.runfile import Clock, RunSpec
 from protocol.log import Log
 from protocol.machine import Finish
@@ -41,6 +41,8 @@ class Seen:
     answers: list[int | None]
     exhausted: dict[int, str]
     dismissed: dict[int, str]
+    missing: list[Absence]
+    loss: str
     log: Log
     refused: Counter[str]
     meter: Meter
@@ -61,6 +63,8 @@ def begun(spec: RunSpec, run: int, seen: Seen) -> RunRecord:
         answers=seen.answers,
         exhausted=seen.exhausted,
         dismissed=seen.dismissed,
+        missing=seen.missing,
+        loss=seen.loss if seen.missing else "",
         log=seen.log,
         network=seen.network,
         refused=dict(seen.refused),

@@ -86,6 +86,15 @@ class Detail(msgspec.Struct):
         return []
 
 
+class Absence(msgspec.Struct, frozen=True):
+    """An agent took no part from `since` to `until`, in the unit of the run's clock."""
+
+    agent: int
+    since: float
+    until: float
+    why: str
+
+
 class RunRecord(msgspec.Struct, kw_only=True):
     """One run. Times are in the unit of the run's clock; what does not apply is None.
 
@@ -95,7 +104,9 @@ class RunRecord(msgspec.Struct, kw_only=True):
     `network` says what the graph was. `log` has what the coordinator's machine noted,
     `agent_logs` what each agent's machine noted. `answers` has each agent's own arm,
     `pulls_per_arm` is summed over agents. `exhausted` says whose arms ran out (-1: those that all
-    share), `dismissed` which agents the run went on without, and why.
+    share), `dismissed` which agents the run went on without, and why; `missing` from when to when,
+    and `loss` what that did to the answer and to the claims. Both stand in the document only where
+    somebody was missing.
 
     Above 20 fields: one for each key of a run in `result.json`.
     """
@@ -118,6 +129,8 @@ class RunRecord(msgspec.Struct, kw_only=True):
     answers: list[int | None] = []
     exhausted: dict[int, str] = {}
     dismissed: dict[int, str] = {}
+    missing: list[Absence] = []
+    loss: str = ""
     log: Log = {}
     agent_logs: list[Log] = []
     network: NetworkFacts = msgspec.field(default_factory=NetworkFacts)
@@ -164,6 +177,8 @@ class RunRecord(msgspec.Struct, kw_only=True):
         slim = msgspec.structs.replace(self, links=[], ledgers=[])
         plain: dict[str, Any] = msgspec.to_builtins(slim, enc_hook=_number)
         del plain["links"], plain["ledgers"]
+        if not self.missing:
+            del plain["missing"], plain["loss"]
         if plain["delay"] is not None:
             taken = plain["delay"].pop("taken", {})
             plain["delay"] |= {f"{name}_seconds": found for name, found in taken.items()}

@@ -44,9 +44,10 @@ def rows(runs: Sequence[RunRecord], warnings: Sequence[str]) -> list[tuple[str, 
         said.append(("refused", ", ".join(f"{n} {reason}" for reason, n in refused.items())))
     if exhausted := {agent for run in runs for agent in run.exhausted}:
         said.append(("used up", f"{len(exhausted)} agents ran out of rewards"))
-    if dismissed := {(agent, why) for run in runs for agent, why in run.dismissed.items()}:
-        gone = ", ".join(f"agent {n} ({why})" for n, why in sorted(dismissed))
-        said.append(("dismissed", gone))
+    if missing := sorted({(one.agent, one.why) for run in runs for one in run.missing}):
+        gone = ", ".join(f"agent {n} ({why})" for n, why in missing)
+        loss = next(run.loss for run in runs if run.missing)
+        said.append(("missing", f"{gone}. {loss}".rstrip()))
     said += [("warning", warning) for warning in warnings]
     said.append(("time", f"{mean_said(summary['elapsed_seconds'], 2)} s a run"))
     return said

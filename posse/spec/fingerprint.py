@@ -16,6 +16,7 @@ _LOCAL = (
     "engine.absence",
     "engine.deadline",
     "engine.inboxes",
+    "engine.on_missing",
     "engine.transport",
     "privacy.budget",
     "privacy.reuse",

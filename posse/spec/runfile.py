@@ -14,6 +14,7 @@ from posse.printable import printable
 from posse.spec.activity import ActivitySpec
 from posse.spec.privacy import PrivacySpec
 from posse.spec.topology import TopologySpec, lay_out
+from protocol.machine import OnMissing
 from topologies.graphs import Graph
 
 MOST_BYTES = 4 << 20
@@ -47,6 +48,13 @@ class EngineSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         float,
         Meta(gt=0, le=1e9, description="seconds an agent whose connection is lost may be away"),
     ] = 120.0
+    on_missing: Annotated[
+        OnMissing | None,
+        Meta(
+            description="what follows when an agent does not come back in time: wait for it, "
+            "continue without it, or end the run; by default what fits the system"
+        ),
+    ] = None
     inboxes: Annotated[
         tuple[str, ...],
         Meta(description="networks where agents' inboxes may be besides their own hosts"),

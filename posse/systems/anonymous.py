@@ -17,7 +17,7 @@ from posse.errors import SpecError
 from posse.results.anonymous import ANONYMOUS, PARALLEL
 from posse.seeds import Purpose
 from posse.spec.runfile import RunSpec
-from posse.systems.base import Field, System, UnitInterval
+from posse.systems.base import ALONE, Field, Loss, System, UnitInterval
 from posse.systems.context import AgentContext, CoordinatorContext
 from posse.systems.shapes import (
     AgentRole,
@@ -201,6 +201,11 @@ _over_groups = partial(
     claim=claims.sums_over_groups,
     unit_interval=UnitInterval(),
     results=ANONYMOUS,
+    loss=Loss(
+        "Groups of the missing were formed anew among the others, with new masks and new rewards; "
+        "no sum covers fewer users than claimed.",
+        "continue",
+    ),
 )
 
 SYSTEMS = {
@@ -213,7 +218,7 @@ SYSTEMS = {
             parameters=AnonymousParameters,
             shape=Star(
                 AgentRole(_player, TO_AGENT, signs=True),
-                ServerRole(_eliminator, TO_COORDINATOR, outlives_agents=True),
+                ServerRole(_eliminator, TO_COORDINATOR),
                 regret_against="own",
             ),
             check=_check_anonymous,
@@ -227,7 +232,7 @@ SYSTEMS = {
             parameters=ExploreThenCommitParameters,
             shape=Star(
                 AgentRole(_player, TO_AGENT, signs=True),
-                ServerRole(_explorer, TO_COORDINATOR, outlives_agents=True),
+                ServerRole(_explorer, TO_COORDINATOR),
                 regret_against="own",
             ),
             one_form=True,
@@ -245,6 +250,7 @@ SYSTEMS = {
             one_form=True,
             bound=theory.each_alone,
             results=PARALLEL,
+            loss=ALONE,
         ),
     )
 }

@@ -12,7 +12,7 @@ from posse.spec.runfile import Clock, RunSpec
 from posse.systems.shapes import AgentRole, ServerRole, Shape, SharedArms, Wiring
 from posse.theory.bounds import Theory, undrawn
 from protocol import control
-from protocol.machine import Parameters
+from protocol.machine import OnMissing, Parameters
 from protocol.wire import Codec
 
 End = Literal["answer", "bare", "nothing"]
@@ -50,6 +50,25 @@ class UnitInterval:
     unless_printed: bool = False
 
 
+@dataclass(frozen=True)
+class Loss:
+    """What follows when an agent does not come back: `default`, unless the run file says another.
+
+    `effect`: what going on without it does to the answer and to the claims, in a sentence; empty
+    where the machines cannot go on. Those that can are told `PeerLost`.
+    """
+
+    effect: str = ""
+    default: OnMissing = "end"
+
+
+ALONE = Loss(
+    "Agents are alone: the missing have no answer, and the others' is what it would have been.",
+    "continue",
+)
+"""Where nobody is sent anything."""
+
+
 def no_check(spec: RunSpec, parameters: Any) -> None:
     """Nothing to check beyond the types."""
 
@@ -71,6 +90,7 @@ class System:
     - `shape`: who is there, who hears whom, and whose the arms are
     - `field`: whether it may be given real rewards
     - `claim`: what it protects, from whom, and by what number
+    - `loss`: what follows when an agent does not come back
     - `unit_interval`: its protection is for rewards in [0, 1] only
     - `one_form`: the print needs no correction: both variants are the same
     - `check`: raises `SpecError` for what the types cannot say (N < M, …)
@@ -87,6 +107,7 @@ class System:
     shape: Shape
     claim: Claiming
     field: Field | LabOnly = LabOnly()
+    loss: Loss = Loss()
     unit_interval: UnitInterval | None = None
     one_form: bool = False
     check: Callable[[RunSpec, Any], None] = no_check

@@ -9,6 +9,7 @@ import numpy as np
 from agent.cohort import Cohort
 from agent.noise import Noise
 from posse.seeds import Purpose
+from protocol.machine import OnMissing
 from protocol.signing import Signer
 
 
@@ -39,7 +40,10 @@ class AgentContext:
 
 @dataclass(frozen=True)
 class CoordinatorContext:
-    """What a coordinator's machine is built from."""
+    """What a coordinator's machine is built from.
+
+    `on_missing`: what the run file says to the loss of an agent.
+    """
 
     agents: int
     arms: int
@@ -49,3 +53,4 @@ class CoordinatorContext:
     generator: Callable[[Purpose], np.random.Generator]
     field: bool = False
     signer: Signer | None = None
+    on_missing: OnMissing = "end"

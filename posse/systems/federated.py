@@ -25,7 +25,7 @@ from posse.results.federated import FEDERATED
 from posse.seeds import Purpose
 from posse.spec.runfile import RunSpec
 from posse.spec.topology import require_connected
-from posse.systems.base import Field, System, UnitInterval
+from posse.systems.base import ALONE, Field, System, UnitInterval
 from posse.systems.context import AgentContext, CoordinatorContext
 from posse.systems.network import Network, along
 from posse.systems.shapes import (
@@ -300,6 +300,7 @@ SYSTEMS = {
             paper=f"{PAPER}, section VII-A",
             parameters=SingleParameters,
             shape=Alone(_lone),
+            loss=ALONE,
             field=Field(),
             claim=claims.pulls,
             one_form=True,

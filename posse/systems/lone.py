@@ -10,7 +10,7 @@ from posse.errors import SpecError
 from posse.results import cooperative as results
 from posse.seeds import Purpose
 from posse.spec.runfile import RunSpec
-from posse.systems.base import Field, System, UnitInterval
+from posse.systems.base import ALONE, Field, System, UnitInterval
 from posse.systems.context import AgentContext
 from posse.systems.shapes import (
     Alone,
@@ -85,7 +85,7 @@ def _check_private(spec: RunSpec, parameters: PrivateAloneParameters) -> None:
     check_turns(spec, parameters)
 
 
-_system = partial(System, clocks=("slots",), results=results.ALONE)
+_system = partial(System, clocks=("slots",), results=results.ALONE, loss=ALONE)
 
 SYSTEMS = {
     system.name: system

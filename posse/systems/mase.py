@@ -12,7 +12,7 @@ from posse.errors import SpecError
 from posse.results.mase import CENTRAL, INDEPENDENT, VOTES
 from posse.seeds import Purpose
 from posse.spec.runfile import RunSpec
-from posse.systems.base import Field, LabOnly, System, UnitInterval
+from posse.systems.base import ALONE, Field, LabOnly, Loss, System, UnitInterval
 from posse.systems.context import AgentContext, CoordinatorContext
 from posse.systems.shapes import (
     AgentRole,
@@ -93,8 +93,19 @@ def _central(context: CoordinatorContext) -> ServerMachine:
     return CentralEliminator(context.arms, context.agents, context.parameters.delta)
 
 
+_WITHOUT_VOTES = Loss(
+    "No arm leaves by fewer votes than without a loss, and what the missing voted counts: the "
+    "answer holds as claimed.",
+    "continue",
+)
+_WITHOUT_SAMPLES = Loss(
+    "The samples that the missing sent count: the answer holds as claimed.", "continue"
+)
+
 _system = partial(System, clocks=("virtual", "wall"))
-_votes = partial(_system, check=_check_votes, bound=theory.votes, results=VOTES)
+_votes = partial(
+    _system, check=_check_votes, bound=theory.votes, results=VOTES, loss=_WITHOUT_VOTES
+)
 
 SYSTEMS = {
     system.name: system
@@ -142,6 +153,7 @@ SYSTEMS = {
             one_form=True,
             bound=theory.central,
             results=CENTRAL,
+            loss=_WITHOUT_SAMPLES,
         ),
         _system(
             name="independent",
@@ -154,6 +166,7 @@ SYSTEMS = {
             one_form=True,
             bound=theory.independent,
             results=INDEPENDENT,
+            loss=ALONE,
         ),
     )
 }

@@ -25,7 +25,7 @@ from posse.errors import SpecError
 from posse.results.players import PLAYERS
 from posse.seeds import Purpose
 from posse.spec.runfile import RunSpec
-from posse.systems.base import Field, System, UnitInterval
+from posse.systems.base import Field, Loss, System, UnitInterval
 from posse.systems.context import AgentContext, CoordinatorContext
 from posse.systems.shapes import AgentRole, ServerRole, SharedArms
 from posse.theory import players as theory
@@ -162,7 +162,7 @@ def _medium(context: CoordinatorContext) -> ServerMachine:
         p.collision,
         one_sample(p, field=context.field),
         p.deadline,
-        p.on_missing,
+        context.on_missing,
         context.generator(Purpose.TIES),
     )
 
@@ -180,12 +180,14 @@ def _system(
         paper=PAPER,
         parameters=parameters,
         clocks=("slots",),
-        shape=SharedArms(
-            AgentRole(agent, TO_PLAYER), ServerRole(_medium, TO_MEDIUM, outlives_agents=True)
-        ),
+        shape=SharedArms(AgentRole(agent, TO_PLAYER), ServerRole(_medium, TO_MEDIUM)),
         field=Field(),
         check=_check,
         results=PLAYERS,
+        loss=Loss(
+            "The others keep their turns, so that the arms of the missing stay free when it would "
+            "have been theirs; what is claimed of the others' rewards holds."
+        ),
         **given,
     )
 

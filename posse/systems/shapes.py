@@ -34,15 +34,10 @@ class AgentRole:
 
 @dataclass(frozen=True)
 class ServerRole:
-    """What the server is: `make` builds its machine, `hears` are the messages it may be sent.
-
-    `outlives_agents`: it goes on, or ends in order, when an agent's process dies.
-    """
+    """What the server is: `make` builds its machine, `hears` are the messages it may be sent."""
 
     make: Callable[[CoordinatorContext], ServerMachine]
     hears: tuple[type[Message], ...]
-    _: KW_ONLY
-    outlives_agents: bool = False
 
 
 @dataclass(frozen=True)

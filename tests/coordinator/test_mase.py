@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from coordinator.mase import CentralEliminator, MaseTally
 from protocol.errors import RemoteProtocolError
-from protocol.machine import Broadcast, Finish, PeerFinished, Received, Started
+from protocol.machine import Broadcast, Finish, PeerFinished, PeerLost, Received, Started
 from protocol.mase import Eliminated, Sample, Vote
 from protocol.wire import pack_floats
 from tests.support.mase import of, slow_elimination
@@ -45,6 +45,88 @@ def test_no_consensus_gives_the_least_voted_arm_of_g() -> None:
     for rank in (0, 1):
         assert machine.handle(PeerFinished(rank), 0.0) == []
     assert machine.handle(PeerFinished(2), 0.0) == [Finish("no_consensus", 1)]
+
+
+def test_the_votes_of_who_was_lost_count_and_the_others_go_on() -> None:
+    """Four agents, two votes needed: agent 0 votes and is lost, agent 1 is lost without a vote."""
+    machine = tally()
+    machine.handle(Received(0, Vote((2,))), 0.0)
+    assert machine.handle(PeerLost(0), 0.0) == []
+    assert machine.handle(PeerLost(1), 0.0) == []
+    effects = machine.handle(Received(2, Vote((0, 2))), 0.0)
+    assert of(Broadcast, effects) == [Broadcast(Eliminated((2,)))]
+    effects = machine.handle(Received(3, Vote((0,))), 0.0)
+    assert of(Finish, effects) == [Finish("identified", 1)]
+
+
+def test_a_run_goes_on_while_the_votes_needed_can_still_come_and_no_longer() -> None:
+    """Three votes of four agents: with two that are left arm 2, with one vote of a lost, may go.
+
+    Arms 0 and 1 may not, and one of them would have to.
+    """
+    machine = tally(needed=3)
+    machine.handle(Received(0, Vote((2,))), 0.0)
+    assert machine.handle(PeerLost(0), 0.0) == []
+    assert machine.handle(PeerLost(1), 0.0) == [Finish("missing")]
+
+
+def test_votes_of_two_lost_agents_are_enough_if_they_came_before() -> None:
+    machine = tally(needed=3)
+    for rank in (0, 1):
+        machine.handle(Received(rank, Vote((0, 2))), 0.0)
+        assert machine.handle(PeerLost(rank), 0.0) == []
+    effects = machine.handle(Received(3, Vote((0, 2))), 0.0)
+    assert of(Finish, effects) == [Finish("identified", 1)]
+
+
+def test_a_loss_after_which_all_are_done_is_no_consensus_where_there_was_no_hope_before() -> None:
+    machine = tally(arms=3, agents=3, needed=3)
+    machine.handle(Received(0, Vote((0, 2))), 0.0)
+    for rank in (0, 1):  # done without a vote against 1 or 2: hope is gone by no loss
+        assert machine.handle(PeerFinished(rank), 0.0) == []
+    assert machine.handle(PeerLost(2), 0.0) == [Finish("no_consensus", 1)]
+
+
+ACTS = st.lists(
+    st.tuples(
+        st.integers(0, 4), st.sampled_from(["votes", "ends", "is lost"]), st.sets(st.integers(0, 3))
+    ),
+    max_size=30,
+)
+
+
+@given(ACTS, st.permutations(range(5)), st.integers(1, 5))
+def test_in_no_order_of_losses_the_tally_stands_still_or_names_what_was_not_found(
+    acts: list[tuple[int, str, set[int]]], last: list[int], needed: int
+) -> None:
+    """Five agents, four arms: each votes, ends or is lost; in the end all who are left are lost."""
+    machine = tally(arms=4, agents=5, needed=needed)
+    left = set(range(5))
+    votes: dict[int, set[int]] = {k: set() for k in range(4)}
+    losses = 0
+    for rank, what, arms in [*acts, *((rank, "is lost", set[int]()) for rank in last)]:
+        if rank not in left:
+            continue
+        if what == "votes":
+            new = tuple(sorted(k for k in arms if rank not in votes[k]))
+            effects = machine.handle(Received(rank, Vote(new)), 0.0)
+            for k in new:
+                votes[k].add(rank)
+        else:
+            left.remove(rank)
+            losses += what == "is lost"
+            event = PeerLost(rank) if what == "is lost" else PeerFinished(rank)
+            effects = machine.handle(event, 0.0)
+        for end in of(Finish, effects):
+            if end.status == "identified":
+                assert all(len(votes[k]) >= needed for k in range(4) if k != end.arm)
+            elif end.status == "missing":
+                assert (losses > 0, end.arm) == (True, None)
+            else:
+                assert not left
+                assert len(votes[end.arm]) == min(len(votes[k]) for k in machine.alive)
+            return
+    pytest.fail("nobody is left, and the tally goes on")
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from posse.engines.events import (
     Died,
     Joined,
     Log,
+    Quit,
     Rejected,
     Reply,
     Resend,
@@ -451,6 +452,37 @@ def test_a_process_of_this_machine_that_dies_is_done_without_where_that_can_be()
     effects = script.lobby.handle(Died(1, "agent 1 ended with exit code 3"), script.now)
     assert warned(effects) == ["agent 1 ended with exit code 3; the run goes on without it"]
     assert run.lost == [1]
+
+
+def test_who_ends_its_own_part_ends_no_run_unless_it_was_started_here() -> None:
+    """What our own process cannot do is a mistake of ours, and nothing to go on without."""
+    script = Script()
+    script.joins("peer-0", 0)
+    script.says("here-1", control.Join(1, TOKEN, "", 77))
+    run = script.carries(Run(outlives=True))
+    effects = script.lobby.handle(Quit(0, "agent 0 cannot go on"), script.now)
+    assert warned(effects) == ["agent 0 cannot go on; the run goes on without it"]
+    assert run.lost == [0]
+    assert script.closes("peer-0") == []  # nobody waits for it
+    assert failed(script.lobby.handle(Quit(1, "no such file"), script.now)) == "no such file"
+    assert run.lost == [0]
+
+
+def test_a_run_that_is_to_wait_waits_and_says_for_whom() -> None:
+    script = Script()
+    script.all_join()
+    run = script.carries(Run(waits=True))
+    script.closes("peer-1")
+    for now in (125.0, 150.0):
+        script.now = now
+        assert script.lobby.timer == now
+        assert warned(script.lobby.fire(now)) == [
+            "agent 1 is away; the run waits until it comes back"
+        ]
+    effects = script.says("c", resuming())
+    assert Resend(1, 7) in effects
+    assert run.lost == []
+    assert script.lobby.timer > 150.0
 
 
 def test_of_agents_of_this_machine_the_connection_tells_nothing() -> None:

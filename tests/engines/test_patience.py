@@ -54,6 +54,34 @@ def test_who_is_away_is_waited_for_and_explains_the_silence() -> None:
     assert patience.timer == 160.0 + 20.0
 
 
+def test_all_absences_of_an_agent_together_are_bounded() -> None:
+    """Away for 20 s and for 9 s: of 30 s one is left, however often it comes back."""
+    patience = waiting()
+    patience.carry(100.0, [])
+    patience.left(2, 110.0)
+    patience.returned(2, 130.0)
+    patience.left(2, 140.0)
+    patience.left(3, 141.0)
+    assert patience.timer == 150.0
+    patience.returned(2, 149.0)
+    assert patience.timer == 171.0
+    patience.left(2, 160.0)
+    assert patience.overdue(160.9) == []
+    assert patience.overdue(161.0) == [2]
+    patience.carry(200.0, [])  # the next run
+    patience.left(2, 210.0)
+    assert patience.timer == 240.0
+
+
+def test_who_is_to_be_waited_for_is_named_and_waited_for_again() -> None:
+    patience = waiting()
+    patience.carry(100.0, [])
+    patience.left(2, 110.0)
+    assert patience.wait_on(139.0) == []
+    assert patience.wait_on(140.0) == [2]
+    assert patience.timer == 170.0
+
+
 def test_a_link_that_is_down_explains_it_too() -> None:
     patience = waiting()
     patience.outages.lost(1, 2)

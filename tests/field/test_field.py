@@ -279,7 +279,7 @@ def test_without_the_library_the_field_says_what_to_install(
 
 def test_a_failure_in_the_field_quotes_nothing(rewards: Path) -> None:
     (rewards / "rewards-1.csv").write_text("arm,reward\n0,17.25\n")
-    run = field_spec(rewards)
+    run = field_spec(rewards, engine={"deadline": 15.0, "on_missing": "end"})
     c = Coordinator(run, "tcp://127.0.0.1:*")
     agents = [Agent(c.endpoint, plan=run), Agent(c.endpoint, plan=run)]
     c.ended()

@@ -42,7 +42,7 @@ def process(endpoint: str, rank: int, *security: str) -> Iterator[subprocess.Pop
 
 
 def test_an_agent_that_is_killed_in_a_run_and_stays_away_is_named(folder: Path) -> None:
-    c = Coordinator(two([0.5, 0.5], absence=1.0), "tcp://127.0.0.1:*", folder)
+    c = Coordinator(two([0.5, 0.5], absence=1.0, on_missing="end"), "tcp://127.0.0.1:*", folder)
     Agent(c.endpoint, keys=keys.for_agent(folder, 0))
     with process(c.endpoint, 1, "--keys", str(folder)) as victim:
         until(lambda: c.engine.hub.snapshot.frames > 100, "a run that goes on")

@@ -147,7 +147,7 @@ def test_nothing_more_is_taken_from_whoever_was_dismissed() -> None:
     for rank in (0, 2):
         told.say(rank, report(regret={}, curve={}))
     assert told.host.record is not None
-    assert told.host.record.dismissed == {1: "left"}
+    assert told.host.record.dismissed == {1: "lost"}
 
 
 def test_time_passes_with_the_slots_of_arms_that_all_share() -> None:

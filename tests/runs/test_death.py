@@ -40,6 +40,7 @@ count = 4
 epsilon = 1.0
 [engine]
 deadline = 10.0
+on_missing = "end"
 """
 
 
@@ -101,7 +102,7 @@ def test_a_killed_coordinator_takes_its_agents_along(run_file: Path, tmp_path: P
 
 
 def test_a_stopped_agent_is_named_after_the_deadline() -> None:
-    run = spec("central", agents=4, engine={"deadline": 3.0})
+    run = spec("central", agents=4, engine={"deadline": 3.0, "on_missing": "end"})
     with ProcessEngine(run) as engine:
         assert engine._fork_server is not None
         victim = psutil.Process(engine._fork_server.pid).children()[0]

@@ -85,7 +85,7 @@ def test_an_agent_that_fails_in_a_run_that_can_do_without_it_is_dismissed(
 
 @pytest.mark.slow
 def test_an_agent_that_fails_in_a_run_that_needs_it_ends_it_by_name(tmp_path: Path) -> None:
-    with site(spec("central", 2, engine=QUIET), tmp_path) as here:
+    with site(spec("central", 2, engine={**QUIET, "on_missing": "end"}), tmp_path) as here:
         here.peer.join()
         here.peer.until("Begin")
         here.peer.say(control.Failed("agent 1 has a defect"))

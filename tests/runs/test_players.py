@@ -153,7 +153,8 @@ def test_a_faulty_player_is_named_and_counted(monkeypatch, fault, on_missing):
         return Faulty(system.agent.make(context), context.rank, fault)
 
     monkeypatch.setitem(family.SYSTEMS, "random-player", with_machines(system, agent=faulty))
-    record = memory.run(spec("random-player", horizon=50, on_missing=on_missing), 0)
+    run = spec("random-player", horizon=50, engine={"on_missing": on_missing})
+    record = memory.run(run, 0)
     reason = "silent" if fault == "ahead" else fault
     assert record.dismissed == {1: reason}
     assert record.refused[reason] == 1
@@ -170,7 +171,7 @@ def test_a_faulty_player_is_named_and_counted(monkeypatch, fault, on_missing):
 
 @pytest.mark.parametrize("on_missing", ["end", "continue"])
 def test_a_stopped_process_is_dismissed_at_the_deadline(on_missing):
-    run = spec(horizon=500, deadline=2.0, on_missing=on_missing)
+    run = spec(horizon=500, deadline=2.0, engine={"on_missing": on_missing})
     with ProcessEngine(run) as engine:
         victim = agent_processes()[0]
         try:
@@ -187,11 +188,11 @@ def test_a_stopped_process_is_dismissed_at_the_deadline(on_missing):
 
 
 @pytest.mark.parametrize("on_missing", ["continue", "end"])
-def test_a_killed_process_has_left(on_missing):
-    run = spec(horizon=500, on_missing=on_missing)
+def test_a_killed_process_is_lost(on_missing):
+    run = spec(horizon=500, engine={"on_missing": on_missing})
     with ProcessEngine(run) as engine:
         record = engine.run(run, 0, after(100, agent_processes()[1].kill))
-    assert list(record.dismissed.values()) == ["left"]
+    assert list(record.dismissed.values()) == ["lost"]
     if on_missing == "end":
         assert record.status == "missing"
         assert record.slots < 500

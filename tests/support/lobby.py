@@ -28,8 +28,11 @@ ABSENCE = 25.0
 class Run:
     """What the lobby sees of a run's host: who is waited for, and what it was told."""
 
-    def __init__(self, *, outlives: bool = False, silence_ends: bool = False) -> None:
+    def __init__(
+        self, *, outlives: bool = False, silence_ends: bool = False, waits: bool = False
+    ) -> None:
         self.outlives_agents = outlives
+        self.waits = waits
         self.timer = float("inf")
         self.trouble = ""
         self.late: list[int] = [1]
@@ -39,6 +42,9 @@ class Run:
 
     def waiting_for(self) -> list[int]:
         return self.late
+
+    def goes_without(self, rank: int) -> bool:
+        return rank in self.lost
 
     def lose(self, rank: int) -> None:
         self.lost.append(rank)

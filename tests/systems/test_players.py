@@ -15,7 +15,6 @@ from tests.support.players import spec
         ({"offsets": [1, 2, 4]}, r"parameters.offsets\[2\]", "must lie in 1 to 3"),
         ({"offsets": "hidden"}, "parameters.offsets", "hidden"),
         ({"collision": 3}, "parameters.collision", "'3' is not known; known: 1, 2"),
-        ({"on_missing": "wait"}, "parameters.on_missing", "wait"),
         ({"deadline": 60.0}, "parameters.deadline", "below engine.deadline"),
         ({"horizon": 0}, "parameters.horizon", "0"),
         ({"means": [[0.1, 0.2]] * 2 + [[0.2, 0.1]]}, "agents.count", "more players"),

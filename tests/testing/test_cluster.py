@@ -21,7 +21,7 @@ STAR: dict[str, Any] = {
     "seed": 3,
     "agents": {"count": 6},
     "arms": {"kind": "bernoulli", "means": [0.7, 0.5, 0.3]},
-    "engine": {"deadline": 30.0},
+    "engine": {"deadline": 30.0, "on_missing": "end"},
 }
 MESH: dict[str, Any] = {
     "system": "ddp-mab",
@@ -164,6 +164,7 @@ async def test_where_a_server_can_do_without_an_agent_its_run_goes_on_when_it_is
         "system": "anonymous",
         "agents": {"count": 10},
         "parameters": {"horizon": 500},
+        "engine": {"deadline": 30.0},
     }
     async with Cluster(source) as cluster:
         await cluster.run()
