@@ -297,7 +297,8 @@ class CdpAgent(_Served):
     """CDP-MAB (Algorithm 1): one message to the server per round.
 
     With partial participation the server says by `Active` who uploads, before the first round too;
-    everybody explores and keeps its own ȳ current.
+    everybody explores and keeps its own ȳ current. Who is asked for a round a second time uploads
+    after all, in the place of an agent that was lost.
     """
 
     partial: bool = False
@@ -305,6 +306,18 @@ class CdpAgent(_Served):
 
     def _started(self) -> AgentEffects:
         return [] if self.partial else self._begin_round()
+
+    def _received(self, event: Received) -> AgentEffects:
+        again = event.message
+        latest = self.decisions[-1] if self.decisions else None
+        if self.partial and isinstance(again, Active) and again.upload:
+            if latest is not None and latest.round == again.round and not latest.upload:
+                self.decisions[-1] = again
+                return []
+            if latest is None and again.round == self.round and not self.upload:
+                self.upload = True
+                return [self._means()] if self.stage == "wait" else []
+        return _Served._received(self, event)
 
     def _go_on(self) -> AgentEffects:
         if self.decisions:
@@ -314,7 +327,10 @@ class CdpAgent(_Served):
     def _shared(self) -> AgentEffects:
         if not self.upload:
             return self._go_on()
-        return [Send(COORDINATOR, Means(self.round, pack_floats(self.mean))), *self._go_on()]
+        return [self._means(), *self._go_on()]
+
+    def _means(self) -> Send:
+        return Send(COORDINATOR, Means(self.round, pack_floats(self.mean)))
 
 
 @dataclass(slots=True)

@@ -4,6 +4,7 @@
 `HdpServer`  averages the sinks' averages (Algorithm 5, lines 13 to 16)
 """
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -24,6 +25,7 @@ from protocol.machine import (
     FloatArray,
     Note,
     PeerFinished,
+    PeerLost,
     Received,
     Send,
     ServerEffect,
@@ -40,6 +42,9 @@ class _Server:
 
     When all agents have reached the horizon the answer is the best of the last average.
     `plausible`: rewards lie in [0, 1], so that means far outside are refused.
+
+    Of an agent that is `lost` nothing is waited for. An average over n means where C(r) is for M
+    (`Schedule.senders`) deviates by sqrt(M/n) as much, and C(r) grows with it.
     """
 
     arms: int
@@ -53,6 +58,7 @@ class _Server:
     means: dict[int, FloatArray] = field(default_factory=dict)
     done: set[int] = field(default_factory=set)
     plausible: bool = False
+    lost: set[int] = field(default_factory=set)
 
     def handle(self, event: ServerEvent, now: float) -> ServerEffects:
         """See `protocol.machine.ServerMachine`."""
@@ -64,13 +70,29 @@ class _Server:
                 return self._take(sender, *self._read(message))
             case PeerFinished(sender):
                 self.done.add(sender)
-                return self._finish() if len(self.done) == self.agents else []
+                return self._finish()
+            case PeerLost(peer):
+                self.lost.add(peer)
+                return self._go_on_without(peer)
             case _:
                 raise RemoteProtocolError("out-of-turn", type(event).__name__)
 
     def missing(self) -> list[int]:
         """The agents whose means the round still needs."""
         return [n for n in self.asked if n not in self.means]
+
+    @property
+    def present(self) -> list[int]:
+        """The agents that were not lost."""
+        return [n for n in range(self.agents) if n not in self.lost]
+
+    def _go_on_without(self, peer: int) -> ServerEffects:
+        """What the loss of an agent brings about: perhaps it was the last to be waited for."""
+        if peer in self.asked and peer not in self.means:
+            self.asked = tuple(n for n in self.asked if n != peer)
+            if self.means and not self.missing():
+                return [*self._decide(), *self._finish()]
+        return self._finish()
 
     def _started(self) -> ServerEffects:
         return []
@@ -101,7 +123,8 @@ class _Server:
     def _decide(self) -> ServerEffects:
         active = len(self.active)
         self.observed = self.schedule.observations(self.round, active, self.observed)
-        radius = self.schedule.radius(self.round, active, self.observed)
+        fewer = math.sqrt(self.schedule.senders / self._averaged())
+        radius = self.schedule.radius(self.round, active, self.observed) * fewer
         average = self._average()
         self.best = self.active[int(average.argmax())]
         self.active = survivors(self.active, average, radius, self.schedule.last(self.round))
@@ -110,14 +133,26 @@ class _Server:
         self.round += 1
         return [note, *self._announce()]
 
+    def _averaged(self) -> int:
+        """The number of agents whose means are in the round's average."""
+        return len(self.asked)
+
     def _finish(self) -> ServerEffects:
+        """The run ends when all are done."""
+        if len(self.done | self.lost) < self.agents:
+            return []
+        if self.lost and self.best is None:
+            return [Finish("missing")]
         status = "identified" if len(self.active) == 1 else "horizon"
         return [Finish(status, self.best)]
 
 
 @dataclass(slots=True)
 class CdpServer(_Server):
-    """CDP-MAB. With `senders` < M it draws as many agents in each round and asks only them."""
+    """CDP-MAB. With `senders` < M it draws as many agents in each round and asks only them.
+
+    In the place of one that is lost before its means came another is drawn, if there is one.
+    """
 
     choice: np.random.Generator = field(default_factory=np.random.default_rng)
 
@@ -139,14 +174,28 @@ class CdpServer(_Server):
     def _announce(self) -> ServerEffects:
         """Active(r): I, and to each agent whether its means are wanted."""
         senders = self.schedule.senders
+        present = self.present
         if senders == self.agents:
+            self.asked = tuple(present)
             return [Broadcast(Active(self.round, self.active))]
-        drawn = self.choice.choice(self.agents, senders, replace=False)
-        self.asked = tuple(sorted(drawn.tolist()))
+        self.asked = self._draw(present, senders)
         effects: list[ServerEffect] = []
-        for n in range(self.agents):
+        for n in present:
             effects.append(Send(n, Active(self.round, self.active, n in self.asked)))
         return effects
+
+    def _draw(self, among: list[int], count: int) -> tuple[int, ...]:
+        drawn = self.choice.choice(among, min(count, len(among)), replace=False)
+        return tuple(sorted(drawn.tolist()))
+
+    def _go_on_without(self, peer: int) -> ServerEffects:
+        if peer in self.asked and peer not in self.means and len(self.active) > 1:
+            spare = [n for n in self.present if n not in self.asked and n not in self.done]
+            if spare:
+                (instead,) = self._draw(spare, 1)
+                self.asked = (*(n for n in self.asked if n != peer), instead)
+                return [Send(instead, Active(self.round, self.active, upload=True))]
+        return _Server._go_on_without(self, peer)
 
 
 @dataclass(slots=True)
@@ -169,6 +218,9 @@ class HdpServer(_Server):
         for sink in self.asked:
             total += self.weights[sink] * self.means[sink]
         return total
+
+    def _averaged(self) -> int:
+        return self.schedule.senders
 
     def _announce(self) -> ServerEffects:
         return [Broadcast(Active(self.round, self.active))]

@@ -7,7 +7,15 @@ import numpy as np
 from coordinator.federated import CdpServer
 from protocol.errors import RemoteProtocolError
 from protocol.keystream import keystream
-from protocol.machine import Broadcast, FloatArray, Received, ServerEffects, ServerEvent
+from protocol.machine import (
+    Broadcast,
+    Finish,
+    FloatArray,
+    PeerLost,
+    Received,
+    ServerEffects,
+    ServerEvent,
+)
 from protocol.masking import (
     Keys,
     Masked,
@@ -26,7 +34,8 @@ from protocol.signing import Signer
 class SharedNoiseServer(CdpServer):
     """Collects every agent's key; then in each round its masked sums, and the seeds to read them.
 
-    No sum is read that lacks a report: who drops out takes its masks along. `average` is ȳ over all
+    No sum is read that lacks a report: who drops out takes its masks along, and the run ends there
+    as `missing`, unless one arm is left. `average` is ȳ over all
     agents, from `counted` observations of each arm.
     """
 
@@ -48,6 +57,8 @@ class SharedNoiseServer(CdpServer):
                 return self._masked(sender, number, words)
             case Received(sender, Unmasked(number, seed)):
                 return self._unmasked(sender, number, seed)
+            case PeerLost() if len(self.active) > 1:
+                return [Finish("missing")]
             case _:
                 return CdpServer.handle(self, event, now)
 

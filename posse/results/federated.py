@@ -81,7 +81,9 @@ def _cdp(spec: RunSpec, p: CdpParameters, record: RunRecord, rounds: int) -> Non
     if p.noise == "shared":
         # a key each; then the masked sums and a seed in every round
         once, each, formula = n, 2 * n, "c1 M (2 rounds + 1)"
-    traffic.closed_form = ClosedForm(formula, p.c1 * (once + each * rounds), exact=True)
+    traffic.closed_form = ClosedForm(
+        formula, p.c1 * (once + each * rounds), exact=not record.missing
+    )
     traffic.per_round = [RoundCost(r + 1, each, p.c1 * each) for r in range(rounds)]
 
 
@@ -102,12 +104,12 @@ def _ddp(spec: RunSpec, p: DdpParameters, record: RunRecord) -> int:
         traffic.closed_form = ClosedForm(
             "c2 rounds sum over edges of min(d_G, 1 + larger eccentricity)",
             p.c2 * rounds * exact,
-            exact=True,
+            exact=not record.missing,
         )
         traffic.closed_form_paper = ClosedForm(
             "c2 rounds d_G sum d_i / 2",
             p.c2 * rounds * gis_links_paper(graph),
-            exact=gis_links_paper(graph) == exact,
+            exact=gis_links_paper(graph) == exact and not record.missing,
         )
     return rounds
 
@@ -126,7 +128,7 @@ def _hdp(spec: RunSpec, p: HdpParameters, record: RunRecord, rounds: int) -> Non
     traffic.closed_form = ClosedForm(
         "rounds (c2 sum sd(i, SA_q) + c1 Q)",
         rounds * (p.c2 * sac_links(graph) + p.c1 * q),
-        exact=True,
+        exact=not record.missing,
     )
     traffic.closed_form_by_edges = ClosedForm(
         "rounds (c2 |E| + c1 Q), every edge of a component once",

@@ -159,6 +159,8 @@ class RunRecord(msgspec.Struct, kw_only=True):
         """
         if self.status not in ("missing", "exhausted"):
             return True
+        if self.status == "missing":
+            return self.best_arm is not None
         return self.best_arm is not None or any(arm is not None for arm in self.answers)
 
     def answers_said(self) -> str:

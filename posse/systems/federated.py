@@ -25,7 +25,7 @@ from posse.results.federated import FEDERATED
 from posse.seeds import Purpose
 from posse.spec.runfile import RunSpec
 from posse.spec.topology import require_connected
-from posse.systems.base import ALONE, Field, System, UnitInterval
+from posse.systems.base import ALONE, Field, Loss, System, UnitInterval
 from posse.systems.context import AgentContext, CoordinatorContext
 from posse.systems.network import Network, along
 from posse.systems.shapes import (
@@ -273,6 +273,12 @@ SYSTEMS = {
             ),
             one_form=True,
             check=_check_cdp,
+            loss=Loss(
+                "From then on means were averaged over n agents that were there instead of M, and "
+                "arms kept within C(r) sqrt(M/n): no arm left by less evidence than claimed. What "
+                "each agent's messages cost is the same.",
+                "continue",
+            ),
         ),
         _over_links(
             name="ddp-mab",

@@ -8,8 +8,8 @@ import pytest
 
 from coordinator.federated import CdpServer, HdpServer
 from protocol.errors import RemoteProtocolError
-from protocol.federated import Means, Schedule, SinkMeans
-from protocol.machine import Finish, PeerFinished, Received, Started
+from protocol.federated import Active, Means, Schedule, SinkMeans
+from protocol.machine import Broadcast, Finish, PeerFinished, PeerLost, Received, Send, Started
 from protocol.wire import pack_floats
 from tests.support.federated import row
 
@@ -48,6 +48,65 @@ def test_bad_uploads_are_refused_and_change_nothing(sender: int, bad: Any, reaso
         server.handle(Received(sender, bad), 0.0)
     assert error.value.reason == reason
     assert server.missing() == [0, 2]
+
+
+class Wide(Schedule):
+    """C(r) is 0.1, whatever was observed."""
+
+    def radius(self, r: int, active: int, observations: int) -> float:
+        return 0.1
+
+
+def server_of(agents: int, senders: int, generator: Any = None) -> CdpServer:
+    schedule = Wide(arms=2, senders=senders, horizon=10**9, epsilon=1.0)
+    choice = np.random.default_rng(0) if generator is None else generator
+    server = CdpServer(2, agents, schedule, choice=choice)
+    server.handle(Started(), 0.0)
+    return server
+
+
+@pytest.mark.parametrize(("worse", "left"), [(0.4, (0, 1)), (0.36, (0, 1)), (0.35, (0,))])
+def test_who_is_there_is_averaged_within_a_radius_that_is_wider(
+    worse: float, left: tuple[int, ...]
+) -> None:
+    """Two of three: 2 C(r) sqrt(3/2) is .2449, so that .6 keeps .36 and drops .35."""
+    server = server_of(3, 3)
+    server.handle(Received(0, Means(1, row(0.5, worse))), 0.0)
+    server.handle(Received(2, Means(1, row(0.7, worse))), 0.0)
+    assert server.missing() == [1]
+    effects = server.handle(PeerLost(1), 0.0)
+    assert Broadcast(Active(2, left)) in effects
+    assert server.missing() == [0, 2]
+
+
+def test_means_that_came_before_the_loss_are_averaged_and_no_later_ones_waited_for() -> None:
+    server = server_of(3, 3)
+    server.handle(Received(1, Means(1, row(0.5, 0.35))), 0.0)
+    assert server.handle(PeerLost(1), 0.0) == []
+    server.handle(Received(0, Means(1, row(0.5, 0.35))), 0.0)
+    effects = server.handle(Received(2, Means(1, row(0.5, 0.35))), 0.0)
+    assert Broadcast(Active(2, (0, 1))) in effects  # .15 is within 2 C(1) = .2
+    assert server.missing() == [0, 2]
+
+
+def test_another_uploads_in_the_place_of_who_is_lost() -> None:
+    server = server_of(4, 2)
+    first, second = server.asked
+    server.handle(Received(first, Means(1, row(0.5, 0.1))), 0.0)
+    (asked,) = server.handle(PeerLost(second), 0.0)
+    assert isinstance(asked, Send)
+    assert asked.to not in (first, second)
+    assert asked.message == Active(1, (0, 1), upload=True)
+    effects = server.handle(Received(asked.to, Means(1, row(0.5, 0.1))), 0.0)
+    told = [effect.to for effect in effects if isinstance(effect, Send)]
+    assert told == [n for n in range(4) if n != second]
+    assert second not in server.asked
+
+
+def test_a_run_of_which_all_are_lost_or_done_before_a_round_is_over_has_no_answer() -> None:
+    server = server_of(2, 2)
+    assert server.handle(PeerFinished(0), 0.0) == []
+    assert server.handle(PeerLost(1), 0.0) == [Finish("missing")]
 
 
 def test_a_server_without_any_round_has_no_answer() -> None:

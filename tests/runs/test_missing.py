@@ -3,7 +3,10 @@
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from posse.engines import memory
 from posse.engines.processes import ProcessEngine
 from posse.errors import RunFailed
 from posse.plan import Plan, prepare
@@ -19,18 +22,20 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "corrupted-elimination": {"parameters": {"xi": 0.1, "eta": 0.5}},
     "central": {},
     "independent": {},
+    "cdp-mab": {"parameters": {"epsilon": 1.0, "horizon": 20_000}},
 }
 
 
-def plan(system: str, **engine: Any) -> Plan:
+def plan(system: str, on_missing: str | None = None, **raw: Any) -> Plan:
     return prepare(
         {
             "system": system,
             "seed": 3,
             "agents": {"count": AGENTS},
             "arms": {"kind": "bernoulli", "means": [0.1, 0.9, 0.2]},
-            "engine": {"deadline": 20.0, **engine},
+            "engine": {"deadline": 20.0, "on_missing": on_missing},
             **FAMILIES[system],
+            **raw,
         }
     )
 
@@ -52,6 +57,40 @@ def test_the_others_go_on_and_find_the_best_arm(system: str) -> None:
     said = dict(rows([record], []))["missing"]
     assert said == f"agent {gone.agent} (lost). {record.loss}"
     assert record.loss.endswith(".")
+
+
+PARTIAL = {"epsilon": 1.0, "horizon": 20_000, "participation": 0.3}
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        {"system": "mase"},
+        {"system": "cdp-mab", "parameters": PARTIAL},
+        {"system": "cdp-mab", "parameters": PARTIAL | {"participation": 1.0}},
+        {"system": "cdp-mab", "parameters": {**PARTIAL, "participation": 1.0, "noise": "shared"}},
+    ],
+    ids=lambda raw: "-".join([raw["system"], *map(str, raw.get("parameters", {}).values())]),
+)
+@settings(max_examples=25, deadline=None)
+@given(losses=st.lists(st.tuples(st.integers(1, 60), st.integers(0, AGENTS - 1)), max_size=9))
+def test_in_no_order_of_losses_a_run_stands_still_or_answers_wrongly(
+    raw: dict[str, Any], losses: list[tuple[int, int]]
+) -> None:
+    """Agents are declared gone after so many messages of all."""
+    heard = 0
+
+    def observe(host: Any) -> None:
+        nonlocal heard
+        heard += 1
+        for when, rank in losses:
+            if when == heard:
+                host.lose(rank)
+
+    record = memory.run(plan(**raw), 0, observe)
+    assert record.best_arm in (1, None)
+    assert record.answered == (record.best_arm is not None)
+    assert {one.agent for one in record.missing} <= {rank for _, rank in losses}
 
 
 @pytest.mark.parametrize("system", FAMILIES)

@@ -144,7 +144,8 @@ def test_a_run_that_needs_such_an_agent_ends_by_its_name_at_the_deadline(
     what: str, tmp_path: Path
 ) -> None:
     parameters = {"epsilon": 1.0, "horizon": 2_000}
-    plan = spec("cdp-mab", 3, parameters=parameters, engine={"deadline": 2.0})
+    engine = {"deadline": 2.0, "on_missing": "end"}
+    plan = spec("cdp-mab", 3, parameters=parameters, engine=engine)
     with site(plan, tmp_path) as here:
         here.peer.join()
         here.peer.until("Begin")
