@@ -8,6 +8,11 @@ BIN    := $(VENV)/bin
 # modules are compiled when they are first imported: half of a fresh environment's time
 PIP    := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile
 
+QUICK := --numprocesses 2 --dist worksteal -m "not slow"
+
+# tests start hundreds of processes: what each imports is compiled once
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: demo example test test-all check fuzz chaos format docs bench lock clean
 
 demo: $(VENV)/run
@@ -19,10 +24,11 @@ example: $(VENV)/dev
 	$(BIN)/python examples/model_selection/run.py
 
 test: $(VENV)/dev
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest $(QUICK)
 
+# what is slow may need the whole machine: hosts, containers, a cluster, 1,024 processes
 test-all: $(VENV)/dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(QUICK); quick=$$?; $(BIN)/python -m pytest -m slow && exit $$quick
 
 check: $(VENV)/dev
 	$(BIN)/ruff format --check .

@@ -1,6 +1,7 @@
 """What all tests share: nothing that a test starts may outlive it."""
 
 import logging
+import os
 import signal
 import tempfile
 from collections.abc import Iterator
@@ -38,6 +39,10 @@ def own_temporary_folder() -> Iterator[None]:
 
 
 def _children() -> set[int]:
+    try:  # psutil looks at every process of the machine, twice in each test
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:  # there is none
+        return set()
     children = psutil.Process().children(recursive=True)
     # Python's own resource tracker, started with the first spawned process, stays until we end
     return {child.pid for child in children if "resource_tracker" not in str(_command(child))}

@@ -15,7 +15,7 @@ RANDOM = '[arms]\nkind = "bernoulli"\nmeans = { random = "uniform", count = '
 
 RUN_FILES: dict[str, str | bytes] = {
     "nested lists": HEAD + ARMS + "[x]\ny = " + "[" * 100_000 + "]" * 100_000,
-    "keys 5,000 deep": ".".join(["a"] * 5_000) + " = 1\n" + HEAD + ARMS,
+    "keys 2,000 deep": ".".join(["a"] * 2_000) + " = 1\n" + HEAD + ARMS,
     "an integer of 100,000 digits": f"seed = {'9' * 100_000}\n{HEAD}{ARMS}",
     "a seed of 2^70": f"seed = {2**70}\n{HEAD}{ARMS}",
     "epsilon inf": HEAD.replace("1.0", "inf") + ARMS,

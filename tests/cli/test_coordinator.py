@@ -10,12 +10,20 @@ import pytest
 from tests.support import halting
 from tests.support.remote import PATIENCE, free_port
 
+THREE = """
+system = "central"
+repeat = 2
+agents.count = 3
+arms = { kind = "bernoulli", means = [0.9, 0.1] }
+"""
+
 
 def test_a_coordinator_and_agents_started_by_hand(run_file: Path) -> None:
     posse = [sys.executable, "-P", "-m", "posse"]
+    run_file.write_text(THREE)
     address = f"ipc://{run_file.parent}/hub"
     # agents first: they wait for their coordinator
-    agents = [subprocess.Popen([*posse, "agent", "--join", address]) for _ in range(8)]
+    agents = [subprocess.Popen([*posse, "agent", "--join", address]) for _ in range(3)]
     coordinator = subprocess.run(
         [*posse, "coordinator", str(run_file), "--bind", address, "--json"],
         capture_output=True,
@@ -25,7 +33,7 @@ def test_a_coordinator_and_agents_started_by_hand(run_file: Path) -> None:
     )
     assert coordinator.returncode == 0, coordinator.stderr
     assert [run["best_arm"] for run in json.loads(coordinator.stdout)["runs"]] == [0, 0]
-    assert [agent.wait(timeout=30) for agent in agents] == [0] * 8
+    assert [agent.wait(timeout=30) for agent in agents] == [0] * 3
 
 
 @pytest.mark.slow

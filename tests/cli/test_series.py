@@ -22,10 +22,10 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("engine", "how"),
     [
-        ("memory", signal.SIGKILL),
-        ("processes", signal.SIGKILL),
+        pytest.param("memory", signal.SIGKILL, marks=pytest.mark.slow),
+        pytest.param("processes", signal.SIGKILL, marks=pytest.mark.slow),
         ("processes", signal.SIGINT),
-        ("memory", signal.SIGTERM),
+        pytest.param("memory", signal.SIGTERM, marks=pytest.mark.slow),
     ],
 )
 def test_it_goes_on_and_the_result_is_that_of_an_undisturbed_run(

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.blocks import PAGES, ROOT, Page, blocks
 
-SLOW = {"README.md", "docs/first-steps.md", "docs/your-own-algorithm.md"}
+SLOW = {"README.md", "docs/first-steps.md", "docs/testing.md", "docs/your-own-algorithm.md"}
 """Pages whose blocks take more than some seconds together."""
 
 NOT_RUN = {

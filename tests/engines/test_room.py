@@ -29,7 +29,7 @@ def run(folder: Path, agents: int, files: int) -> "subprocess.CompletedProcess[s
     )
 
 
-@pytest.mark.parametrize("agents", [8, 24])
+@pytest.mark.parametrize("agents", [8, pytest.param(24, marks=pytest.mark.slow)])
 def test_few_descriptors_are_enough_or_a_sentence(tmp_path: Path, agents: int) -> None:
     enough = 2 * agents + 24
     done = run(tmp_path, agents, enough)

@@ -3,6 +3,7 @@
 import io
 import json
 from collections import defaultdict
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from posse.errors import ArmsError, SpecError
 from posse.hosts.agent import AgentHost
 from posse.hosts.sources import Chance
 from posse.measure import anonymity
+from posse.results.record import RunRecord
 from posse.seeds import Purpose
 from posse.systems import get_system, names
 from posse.systems.base import Field
@@ -51,9 +53,25 @@ pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
 LAB = {"Report", "Due", "Advance", "Attested"}
 
 
-@pytest.fixture
-def rewards(tmp_path: Path) -> Path:
-    return logs(tmp_path / "rewards", MEANS, seed=5)
+@pytest.fixture(scope="module")
+def rewards(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return logs(tmp_path_factory.mktemp("rewards"), MEANS, seed=5)
+
+
+@cache
+def played(system: str, rewards: Path, variation: int = 0) -> tuple[RunRecord, Frames]:
+    """A run that several tests look at."""
+    parameters = [{}, *VARIATIONS.get(system, [])][variation]
+    return captured(field(system, rewards, parameters=parameters))
+
+
+@pytest.fixture(scope="module")
+def others(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return logs(tmp_path_factory.mktemp("others"), MEANS[::-1], seed=6)
+
+
+def variations(system: str) -> range:
+    return range(1 + len(VARIATIONS.get(system, [])))
 
 
 def arms_without_replacement() -> dict[str, Any]:
@@ -68,8 +86,8 @@ def test_every_system_runs_in_the_field_or_says_why_not() -> None:
 
 @pytest.mark.parametrize("system", CASES)
 def test_a_system_sends_what_the_page_lists_and_ends(system: str, rewards: Path) -> None:
-    for parameters in [{}, *VARIATIONS.get(system, [])]:
-        record, frames = captured(field(system, rewards, parameters=parameters))
+    for variation in variations(system):
+        record, frames = played(system, rewards, variation)
         page, said = allowed(system), sent(frames)
         assert said["agent"] <= page["agent"]
         assert said["coordinator"] <= page["coordinator"]
@@ -87,8 +105,8 @@ def test_a_system_sends_what_the_page_lists_and_ends(system: str, rewards: Path)
 def test_the_page_lists_nothing_that_nobody_sends(rewards: Path) -> None:
     seen: defaultdict[str, set[str]] = defaultdict(set)
     for system in CASES:
-        for parameters in [{}, *VARIATIONS.get(system, [])]:
-            said = sent(captured(field(system, rewards, parameters=parameters))[1])
+        for variation in variations(system):
+            said = sent(played(system, rewards, variation)[1])
             seen[family_of(system)] |= said["agent"] | said["coordinator"]
     for heading in FAMILIES:
         listed = documented(heading)
@@ -114,11 +132,10 @@ LOCKSTEP = [
 
 @pytest.mark.parametrize("system", LOCKSTEP)
 def test_control_messages_do_not_depend_on_rewards(
-    system: str, rewards: Path, tmp_path: Path
+    system: str, rewards: Path, others: Path
 ) -> None:
     """Byte for byte the same for other rewards, but for the answer where the page says so."""
-    others = logs(tmp_path / "others", MEANS[::-1], seed=6)
-    one, other = (controls(captured(field(system, where))[1]) for where in (rewards, others))
+    one, other = (controls(played(system, where)[1]) for where in (rewards, others))
     if get_system(system).end == "answer":
         for said in (one, other):
             for messages in said.values():
@@ -131,13 +148,12 @@ def test_control_messages_do_not_depend_on_rewards(
 
 @pytest.mark.parametrize("system", ["cdp-mab", "ddp-mab", "hdp-mab", "single-mab"])
 def test_control_messages_of_eliminations_tell_of_rounds_at_most(
-    system: str, rewards: Path, tmp_path: Path
+    system: str, rewards: Path, others: Path
 ) -> None:
     """How many rounds there were follows from noisy means; a round's messages from nothing."""
-    others = logs(tmp_path / "others", MEANS[::-1], seed=6)
     per_run = []
     for where in (rewards, others):
-        said = controls(captured(field(system, where))[1])
+        said = controls(played(system, where)[1])
         rounds: defaultdict[tuple[int, int], list[Any]] = defaultdict(list)
         rest: defaultdict[int, list[Any]] = defaultdict(list)
         for source, messages in said.items():
@@ -155,10 +171,9 @@ def test_control_messages_of_eliminations_tell_of_rounds_at_most(
 
 @pytest.mark.parametrize("system", ["mase", "dp-mase", "central", "corrupted-elimination"])
 def test_control_messages_of_votes_tell_of_the_end_at_most(
-    system: str, rewards: Path, tmp_path: Path
+    system: str, rewards: Path, others: Path
 ) -> None:
-    others = logs(tmp_path / "others", MEANS[::-1], seed=6)
-    one, other = (controls(captured(field(system, where))[1]) for where in (rewards, others))
+    one, other = (controls(played(system, where)[1]) for where in (rewards, others))
     if system == "corrupted-elimination":
         assert not any(text[0] == "Finished" for said in one.values() for text in said)
     without = [
@@ -170,7 +185,7 @@ def test_control_messages_of_votes_tell_of_the_end_at_most(
 
 @pytest.mark.parametrize("system", ["ucb1", "parallel-ucb"])
 def test_who_sends_nothing_does_not_send_its_answer_either(system: str, rewards: Path) -> None:
-    _, frames = captured(field(system, rewards))
+    _, frames = played(system, rewards)
     finished = [message(frame) for _, _, frame in frames if message(frame)[0] == "Finished"]
     assert finished == [["Finished", None, ""]] * 4
     short = field(
@@ -200,7 +215,7 @@ def test_a_mean_is_noised_once_and_passed_on_byte_for_byte(exchange: str, reward
 
 def test_a_released_mean_is_sent_again_as_it_was(rewards: Path) -> None:
     """`private-ucb`: a mean changes when its count does, so one number per arm and count."""
-    _, frames = captured(field("private-ucb", rewards))
+    _, frames = played("private-ucb", rewards)
     said: defaultdict[tuple[int, int, int], set[float]] = defaultdict(set)
     copies = 0
     for _, _, frame in frames:
@@ -325,7 +340,7 @@ def test_a_result_of_the_field_is_written_and_reported(
 ) -> None:
     pytest.importorskip("matplotlib", reason="matplotlib is not installed (extra: report)")
     spec = field(system, rewards)
-    result = spec.result([captured(spec)[0]])
+    result = spec.result([played(system, rewards)[0]])
     where = tmp_path / "out"
     RunDirectory(where, spec).open().complete(result)
     written = json.loads((where / "result.json").read_text())

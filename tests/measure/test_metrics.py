@@ -59,6 +59,7 @@ def test_in_the_field_metrics_do_not_say_who_spoke_when() -> None:
     assert "heard" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("prometheus") is None, reason="there is no prometheus here")
 def test_a_real_prometheus_scrapes_the_metrics(waiting: Coordinator, tmp_path: Path) -> None:
     pytest.importorskip("prometheus_client", reason="prometheus-client is not installed")

@@ -214,7 +214,7 @@ def computed(repeat):
 
 
 def test_a_computation_is_an_experiment_without_engines(tmp_path):
-    found = conduct.conduct(computed(4), quick=True, folder=tmp_path)
+    found = conduct.conduct(computed(4), quick=True, folder=tmp_path, jobs=1)
     assert found.statements[0].found["corrected"].answer == "borne out"
     assert found.agreement == []
     assert found.told().engines_agree is None
@@ -225,7 +225,7 @@ def test_a_computation_is_an_experiment_without_engines(tmp_path):
 
 
 def test_the_cost_is_the_first_repetitions_times_the_number(tmp_path):
-    told = conduct.estimate(small(), quick=False, folder=tmp_path)
+    told = conduct.estimate(small(), quick=False, folder=tmp_path, jobs=1)
     assert told.repetitions == 4 * 2 * 3
     assert told.kept == 4 * 2
     tasks = [task for task, _, _ in conduct.repetitions(small(), quick=False, engine="memory")]
@@ -332,7 +332,10 @@ def test_an_experiment_over_wires_gives_what_memory_gives(tmp_path):
 
 def test_the_cost_is_said_on_the_command_line(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(papers, "experiments", lambda: {"small": small()})
-    assert cli.main(["paper", "small", "--estimate", "--quick", "--out", str(tmp_path)]) == 0
+    assert (
+        cli.main(["paper", "small", "--estimate", "--quick", "--jobs", "1", "--out", str(tmp_path)])
+        == 0
+    )
     said = capsys.readouterr().out
     assert re.search(r"small +\d+\.\d processor minutes, +16 repetitions, 8 of them done", said)
     assert not (tmp_path / "small").exists()
@@ -341,7 +344,7 @@ def test_the_cost_is_said_on_the_command_line(tmp_path, capsys, monkeypatch):
 def test_the_document_takes_the_full_form_where_there_is_one(tmp_path, monkeypatch):
     monkeypatch.setattr(papers, "experiments", lambda: {"small": small()})
     document = tmp_path / "reproduction.md"
-    said = ["--out", str(tmp_path), "--document", str(document)]
+    said = ["--out", str(tmp_path), "--document", str(document), "--jobs", "1"]
     for form in (["--quick"], [], ["--quick"]):
         assert cli.main(["paper", "small", *form, *said]) == 0
     assert "[`small`](#small), full |" in document.read_text()

@@ -49,7 +49,7 @@ def test_runs_are_anonymous_and_account_for_every_round(
     assert detail(record).rewards[-1][0] == horizon
 
 
-@pytest.mark.parametrize("variant", ["corrected", "printed"])
+@pytest.mark.parametrize("variant", ["corrected", pytest.param("printed", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("system", "aggregation"),
     [

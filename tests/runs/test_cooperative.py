@@ -42,7 +42,7 @@ def spec(system: str, variant: str = "corrected", M: int = 9, **changes: Any) ->
     return prepare(raw | changes)
 
 
-@pytest.mark.parametrize("variant", ["corrected", "printed"])
+@pytest.mark.parametrize("variant", ["corrected", pytest.param("printed", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_same_seed_same_run(system, variant) -> None:
     run = spec(system, variant)

@@ -13,7 +13,7 @@ from posse.errors import RunFailed
 from tests.support.runs import BEST_ARM_SYSTEMS, agent_processes, assert_same_run, spec
 
 
-@pytest.mark.parametrize("transport", ["ipc", "tcp"])
+@pytest.mark.parametrize("transport", ["ipc", pytest.param("tcp", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("system", BEST_ARM_SYSTEMS)
 def test_same_seed_same_run(system: str, transport: str) -> None:
     # M = 11 at xi = .1; the centre hears of every reward

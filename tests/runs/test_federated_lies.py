@@ -115,6 +115,7 @@ class Truncating:
         self._link.send(frame)
 
 
+@pytest.mark.slow
 def test_a_bad_neighbour_on_real_sockets_stops_the_run_by_name() -> None:
     run = spec("ddp-mab", 5, {"kind": "ring"}, engine={"deadline": 2.0})
     engine = ProcessEngine(run, spawn=4)

@@ -113,10 +113,10 @@ slow = partial(pytest.param, marks=pytest.mark.slow)
         # rounds on Problem 1; the spread over seeds is a few percent, see docs/best-arm.md
         ("dp-mase", {"epsilon": 0.05}, 64, 88_000, 0.06),
         ("dp-mase", {"epsilon": 0.25}, 64, 40_000, 0.06),
-        ("dp-mase", {"epsilon": 0.05}, 256, 344_000, 0.04),
-        ("dp-mase", {"epsilon": 0.1}, 256, 173_000, 0.04),
+        slow("dp-mase", {"epsilon": 0.05}, 256, 344_000, 0.04),
+        slow("dp-mase", {"epsilon": 0.1}, 256, 173_000, 0.04),
         ("dp-mase", {"epsilon": 0.25}, 256, 154_000, 0.04),
-        ("corrupted-elimination", {"xi": 0.0}, 256, 335_000, 0.04),
+        slow("corrupted-elimination", {"xi": 0.0}, 256, 335_000, 0.04),
         slow("corrupted-elimination", {"xi": 0.05}, 256, 325_000, 0.05),
         slow("corrupted-elimination", {"xi": 0.1}, 256, 308_000, 0.06),
         ("central", {}, 64, 2_050, 0.25),

@@ -143,6 +143,7 @@ def test_forged_means_end_the_run_by_the_relays_name(exchange: str) -> None:
     assert "agent 2 refused what agent 1 sent: bad-signature" in str(error.value)
 
 
+@pytest.mark.slow
 def test_among_gossip_forged_means_are_as_if_they_had_not_been_said() -> None:
     """Nobody waits for them there: agents exchange until the horizon."""
     record = with_a_liar("ddp-mab", FEDERATED | {"exchange": "gossip"}, sign=True)
