@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ from posse.errors import InputError, PosseError
 if TYPE_CHECKING:
     from posse.papers.outcome import Told
 
-_OUTCOME = "outcome.json"
+_OUTCOME, _COST = "outcome.json", "cost.json"
 _KEPT = "repetitions"
 
 
@@ -85,13 +84,11 @@ def _how(options: argparse.Namespace) -> dict[str, Any]:
 def _run(options: argparse.Namespace) -> int:
     """Run experiments; write each page, and the document from them all."""
     extra.require()
-    import msgspec
-
     from posse import papers
     from posse.durable import lock, whole
-    from posse.papers import conduct, page, reproduction
+    from posse.papers import conduct, outcome, page, reproduction
 
-    quick, out, document = options.quick, options.out, options.document
+    out, document = options.out, options.document
     chosen = _chosen(options.names)
     if document is not None:
         paths.file(document)
@@ -100,7 +97,7 @@ def _run(options: argparse.Namespace) -> int:
     for experiment in chosen:
         try:
             with lock.held(out):
-                outcome = conduct.conduct(experiment, **_how(options))
+                found = conduct.conduct(experiment, **_how(options))
         except PosseError as error:
             if len(chosen) == 1:
                 raise
@@ -114,43 +111,55 @@ def _run(options: argparse.Namespace) -> int:
                 file=sys.stderr,
             )
             raise
-        folder = out / experiment.name / ("quick" if quick else "full")
-        told = outcome.told()
+        folder = out / experiment.name / _form(options)
+        told = found.told()
         try:
-            page.outcome_page(outcome).write(folder / "report.html")
-            whole.write(folder / _OUTCOME, json.dumps(msgspec.to_builtins(told), indent=1))
+            page.outcome_page(found).write(folder / "report.html")
+            _write(folder / _OUTCOME, told)
         except OSError as error:
             failed.append(experiment.name)
             said = f"{folder} cannot be written ({error.strerror or error}); it found:"
             print(f"posse: {said}", file=sys.stderr)
         _tell(told, folder)
     if document is not None:
-        known = papers.experiments()
-        found = {outcome.name: outcome for outcome in _outcomes(known, out)}
-        missing = [name for name in known if name not in found]
-        whole.write(document, reproduction.text(list(found.values()), missing))
+        names = list(papers.experiments())
+        quick, full = (
+            _kept(names, out, f"{form}/{_OUTCOME}", outcome.Told) for form in ("quick", "full")
+        )
+        costs = _kept(names, out, f"full/{_COST}", outcome.Cost)
+        whole.write(document, reproduction.text(quick, full, costs, names))
         print(document)
     return 3 if failed else 0
 
 
-def _outcomes(names: Iterable[str], out: Path) -> Iterator[Told]:
-    """Each experiment's outcome, of the full form where there is one."""
+def _form(options: argparse.Namespace) -> str:
+    return "quick" if options.quick else "full"
+
+
+def _write(path: Path, what: Any) -> None:
     import msgspec
 
-    from posse.papers.outcome import Told
+    from posse.durable import whole
 
+    whole.write(path, json.dumps(msgspec.to_builtins(what), indent=1))
+
+
+def _kept(names: list[str], out: Path, file: str, kind: Any) -> dict[str, Any]:
+    """What lies in a file of each experiment's folder, where there is one."""
+    import msgspec
+
+    found = {}
     for name in names:
-        for form in ("full", "quick"):
-            path = out / name / form / _OUTCOME
-            if path.is_file():
-                try:
-                    yield msgspec.convert(json.loads(path.read_text()), Told)
-                except ValueError as error:
-                    raise InputError(
-                        f"{path}: is not what this version of posse paper writes ({error}); run "
-                        f"posse paper {name} again"
-                    ) from None
-                break
+        path = out / name / file
+        if path.is_file():
+            try:
+                found[name] = msgspec.convert(json.loads(path.read_text()), kind)
+            except ValueError as error:
+                raise InputError(
+                    f"{path}: is not what this version of posse paper writes ({error}); run "
+                    f"posse paper {name} again"
+                ) from None
+    return found
 
 
 def _estimate(options: argparse.Namespace) -> int:
@@ -163,6 +172,8 @@ def _estimate(options: argparse.Namespace) -> int:
     for experiment in chosen:
         with lock.held(options.out):
             cost = conduct.estimate(experiment, **_how(options))
+        folder = options.out / experiment.name / _form(options)
+        _write(paths.folder(folder) / _COST, cost)
         print(
             f"{experiment.name:<26} {cost.processor_seconds / 60:8.1f} processor minutes, "
             f"{cost.repetitions:5} repetitions, {cost.kept} of them done",

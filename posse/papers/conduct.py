@@ -9,7 +9,7 @@ from typing import Any
 
 from posse import api
 from posse.papers.experiment import SEED, Experiment
-from posse.papers.outcome import Judged, PointMean, Told
+from posse.papers.outcome import Cost, Judged, PointMean, Told
 from posse.papers.repetitions import Repetition, run, store
 from posse.papers.small import SMALL
 from posse.papers.statements import Measured, Statement
@@ -155,15 +155,6 @@ def judged(statement: Statement, measured: dict[str, Measured]) -> Judged:
     return Judged(text=statement.text, place=statement.place, by=statement.by, found=found)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Estimate:
-    """What a form of an experiment costs, by one repetition of each of its points."""
-
-    repetitions: int
-    processor_seconds: float
-    kept: int
-
-
 def estimate(
     experiment: Experiment,
     *,
@@ -172,7 +163,7 @@ def estimate(
     folder: Path | None = None,
     screen: Screen = _NOWHERE,
     jobs: int | None = None,
-) -> Estimate:
+) -> Cost:
     """Run the first repetition of every point, and multiply; it is kept like any other."""
     of_point: dict[tuple[str, tuple[str, float]], list[Repetition]] = {}
     for task, _, point in repetitions(experiment, quick=quick, engine=engine):
@@ -185,7 +176,7 @@ def estimate(
     there = store(folder) if folder is not None else None
     wanted = [task for tasks in of_point.values() for task in tasks]
     times = map(len, of_point.values())
-    return Estimate(
+    return Cost(
         repetitions=len(wanted),
         processor_seconds=sum(one.seconds * n for one, n in zip(done, times, strict=True)),
         kept=sum(there is not None and there.kept(task.name) is not None for task in wanted),

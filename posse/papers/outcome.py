@@ -58,3 +58,11 @@ class Told(msgspec.Struct, kw_only=True):
     assumed: str
     statements: list[Judged]
     numbers: dict[str, list[PointMean]]
+
+
+class Cost(msgspec.Struct, kw_only=True):
+    """What a form of an experiment costs, by one repetition of each of its points."""
+
+    repetitions: int
+    processor_seconds: float
+    kept: int

@@ -1,11 +1,10 @@
 """docs/reproduction.md from the outcomes of the experiments: the papers' claims, and ours."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 
 from posse.measure.numbers import number
-from posse.papers.outcome import DEPENDS, Judged, Told
-from posse.papers.statements import Finding
+from posse.papers.outcome import DEPENDS, Cost, Judged, Told
 
 _HEAD = """# Reproduction
 
@@ -18,6 +17,10 @@ of our own, which no paper makes, then the numbers of every experiment.
 - **undecided**: none is clearly the other way, and not all are clear; more runs may decide;
 - **not borne out**: at least one is clearly the other way;
 - **depends on the form**: the printed algorithm says otherwise than the corrected one.
+
+The quick form has fewer repetitions and, for long experiments, smaller networks and shorter
+horizons; *paper size* has the paper's, as far as they are known, and is empty where that has not
+been run (a table below says what it would cost).
 
 A claim is judged by the *printed* form of an algorithm where the corrected one is another
 algorithm, by the *corrected* form where only that can be run or the paper's own runs were so, else
@@ -35,67 +38,107 @@ _ENGINES = {
 }
 
 
-def text(outcomes: list[Told], missing: Sequence[str] = ()) -> str:
-    """The document; `missing` are the experiments that have no outcome."""
-    out = [_HEAD, _tally(outcomes)]
-    if missing:
-        out.append(f"\nNot run here: {', '.join(f'`{name}`' for name in missing)}.\n")
-    for title, is_claim in (("Claims of the papers", True), ("Checks of our own", False)):
+_PARTS = (
+    ("Claims of the papers", True, "", "| claim | where |"),
+    ("Checks of our own", False, ": ours", "| check |"),
+)
+
+
+def text(
+    quick: Mapping[str, Told],
+    full: Mapping[str, Told],
+    costs: Mapping[str, Cost],
+    names: Iterable[str],
+) -> str:
+    """The document, from the outcomes of both forms by name, and what full forms would cost."""
+    either = {**full, **quick}
+    told = [(either[name], full.get(name)) for name in names if name in either]
+    out = [_HEAD, _tally("", quick.values()), _tally(", paper size", full.values())]
+    if missing := [f"`{name}`" for name in names if name not in either]:
+        out.append(f"\nNot run here: {', '.join(missing)}.\n")
+    for title, is_claim, ours, first in _PARTS:
+        columns = f"{first} experiment | verdict | paper size | in numbers |\n"
+        columns += "|---" * (columns.count("|") - 1) + "|\n"
+        rows: dict[str, str] = {}
+        for one, large in told:
+            rows[one.paper] = rows.get(one.paper, "") + _rows(one, large, is_claim)
         out.append(f"\n## {title}\n")
-        for paper, rows in _rows(outcomes, is_claim).items():
-            last = "| claim | where |" if is_claim else "| check |"
-            line = "|---|---|---|---|---|" if is_claim else "|---|---|---|---|"
-            out.append(f"\n### {paper}{'' if is_claim else ': ours'}\n\n")
-            out.append(f"{last} experiment | verdict | in numbers |\n{line}\n")
-            out += rows
+        out += [f"\n### {paper}{ours}\n\n{columns}{row}" for paper, row in rows.items() if row]
+    out.append(_paper_size(full, costs, names))
     out.append("\n## The numbers\n")
-    out += [_numbers(outcome) for outcome in outcomes]
+    out += [_numbers(large or one) for one, large in told]
     return "".join(out)
 
 
-def _tally(outcomes: list[Told]) -> str:
+def _tally(form: str, outcomes: Iterable[Told]) -> str:
     counts: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
     for outcome in outcomes:
         for statement in outcome.statements:
             counts[bool(statement.place)][statement.verdict] += 1
-    said = [
-        f"{name}: " + ", ".join(f"{n} {answer}" for answer, n in counts[of].most_common())
-        for name, of in (("Claims of the papers", True), ("Checks of our own", False))
-    ]
-    return ".\n\n".join(said) + ".\n"
+    return "".join(
+        f"\n{title}{form}: "
+        + ", ".join(f"{n} {answer}" for answer, n in counts[is_claim].most_common())
+        + ".\n"
+        for title, is_claim, *_ in _PARTS
+        if counts[is_claim]
+    )
 
 
-def _rows(outcomes: list[Told], is_claim: bool) -> dict[str, list[str]]:
-    """The rows of each paper's table."""
-    rows: dict[str, list[str]] = {}
-    for outcome in outcomes:
-        for statement in outcome.statements:
-            if bool(statement.place) != is_claim:
-                continue
-            judged = statement.judging
-            said = list(dict.fromkeys(found.said for found in judged.values()))
-            name = f"[`{outcome.name}`](#{outcome.name})"
-            cells = [
-                statement.text,
-                *([statement.place] if is_claim else []),
-                name + (", full" if outcome.form == "full" else ""),
-                _word(statement, judged),
-                said[0]
-                if len(said) == 1
-                else "; ".join(f"*{variant}* {found.said}" for variant, found in judged.items()),
-            ]
-            row = " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells)
-            rows.setdefault(outcome.paper, []).append(f"| {row} |\n")
+def _rows(outcome: Told, large: Told | None, is_claim: bool) -> str:
+    """The rows of an experiment."""
+    found = {(one.text, one.place, one.by): one for one in (large.statements if large else ())}
+    rows = ""
+    for statement in outcome.statements:
+        if bool(statement.place) != is_claim:
+            continue
+        same = found.get((statement.text, statement.place, statement.by))
+        judged = statement.judging
+        said = list(dict.fromkeys(finding.said for finding in judged.values()))
+        each = "; ".join(f"*{variant}* {finding.said}" for variant, finding in judged.items())
+        cells = [
+            statement.text,
+            *([statement.place] if is_claim else []),
+            f"[`{outcome.name}`](#{outcome.name})",
+            _word(statement),
+            _word(same) if same else "",
+            said[0] if len(said) == 1 else each,
+        ]
+        rows += _row(cell.replace("|", "\\|").replace("\n", " ") for cell in cells)
     return rows
 
 
-def _word(statement: Judged, judged: dict[str, Finding]) -> str:
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _word(statement: Judged) -> str:
     answer = statement.verdict
     if answer == DEPENDS:
-        each = ", ".join(f"{variant}: {found.answer}" for variant, found in judged.items())
+        found = statement.judging.items()
+        each = ", ".join(f"{variant}: {finding.answer}" for variant, finding in found)
         return f"**{answer}** ({each})"
     by = f" ({statement.by})" if statement.by != "both" else ""
     return f"**{answer}**{by}"
+
+
+def _paper_size(full: Mapping[str, Told], costs: Mapping[str, Cost], names: Iterable[str]) -> str:
+    """What was run in full, and what the rest would cost."""
+    rows = {}
+    for name, cost in costs.items():
+        done = f"{cost.kept:,} of {cost.repetitions:,} repetitions"
+        rows[name] = cost.processor_seconds, done
+    rows |= {name: (told.processor_seconds, "run") for name, told in full.items()}
+    lines = [
+        _row([f"`{name}`", f"{rows[name][0] / 60:,.1f}", rows[name][1]])
+        for name in names
+        if name in rows
+    ]
+    head = (
+        "\n## Paper size\n\nProcessor minutes of the full forms, as they took (run) or as one "
+        "repetition of each point says they would. Experiments share repetitions: what one has run "
+        "the next need not.\n\n| experiment | processor minutes | how far |\n|---|---|---|\n"
+    )
+    return head + "".join(lines) if lines else ""
 
 
 def _numbers(outcome: Told) -> str:
@@ -122,14 +165,14 @@ def _numbers(outcome: Told) -> str:
     out = [head]
     if pointed:
         out.append(f"{outcome.y_label.capitalize()}:\n\n")
-    out.append(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}\n")
+    out.append(_row(columns) + f"|{'---|' * len(columns)}\n")
     for variant, rows in tables.items():
         lines = dict.fromkeys(row.line for row in rows)
         at = {(row.line, row.x): _cell(row.mean, row.half) for row in rows}
         for line in lines:
             name = line.replace("|", "\\|")
             cells = [at.get((line, x), "") for x in places]
-            out.append(f"| {' | '.join([*([variant] if form else []), name, *cells])} |\n")
+            out.append(_row([*([variant] if form else []), name, *cells]))
     return "".join(out)
 
 

@@ -338,13 +338,19 @@ def test_the_cost_is_said_on_the_command_line(tmp_path, capsys, monkeypatch):
     )
     said = capsys.readouterr().out
     assert re.search(r"small +\d+\.\d processor minutes, +16 repetitions, 8 of them done", said)
-    assert not (tmp_path / "small").exists()
+    assert [path.name for path in (tmp_path / "small").iterdir()] == ["quick"]
 
 
-def test_the_document_takes_the_full_form_where_there_is_one(tmp_path, monkeypatch):
-    monkeypatch.setattr(papers, "experiments", lambda: {"small": small()})
+def test_the_document_has_both_forms_and_what_others_would_cost(tmp_path, monkeypatch):
+    other = small().but(name="other")
+    monkeypatch.setattr(papers, "experiments", lambda: {"small": small(), "other": other})
     document = tmp_path / "reproduction.md"
-    said = ["--out", str(tmp_path), "--document", str(document), "--jobs", "1"]
-    for form in (["--quick"], [], ["--quick"]):
+    out = ["--out", str(tmp_path), "--jobs", "1"]
+    said = [*out, "--document", str(document)]
+    assert cli.main(["paper", "other", "--estimate", *out]) == 0
+    for form in (["--quick"], []):
         assert cli.main(["paper", "small", *form, *said]) == 0
-    assert "[`small`](#small), full |" in document.read_text()
+    text = document.read_text()
+    assert "Claims of the papers, paper size:" in text
+    assert re.search(r"\| `small` \| 0\.\d \| run \|", text)
+    assert re.search(r"\| `other` \| 0\.\d \| \d+ of 24 repetitions \|", text)

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from posse.papers import reproduction
-from posse.papers.outcome import Judged, PointMean, Told
+from posse.papers.outcome import Cost, Judged, PointMean, Told
 from posse.papers.statements import Answer, Finding
 
 
@@ -40,6 +40,11 @@ def outcome(*statements: Judged, **changes: Any) -> Told:
     return Told(**told)
 
 
+def document(one: Told, full: Told | None = None, **costs: Cost) -> str:
+    large = {} if full is None else {"small": full}
+    return reproduction.text({"small": one}, large, costs, ["small", "other"])
+
+
 def test_one_verdict_by_the_form_that_judges():
     both: Any = {"corrected": found("borne out"), "printed": found("not borne out")}
     assert statement(**both).verdict == "depends on the form"
@@ -49,19 +54,19 @@ def test_one_verdict_by_the_form_that_judges():
 
 
 def test_claims_and_checks_of_our_own_are_told_and_counted_apart():
-    text = reproduction.text([
+    text = document(
         outcome(
             statement(corrected=found("borne out"), printed=found("borne out")),
             statement(corrected=found("borne out", "1"), printed=found("not borne out", "2")),
             statement(place="", corrected=found("undecided"), printed=found("undecided")),
         )
-    ])  # fmt: skip
+    )
     assert "Claims of the papers: 1 borne out, 1 depends on the form." in text
     assert "Checks of our own: 1 undecided." in text
     claims, _, rest = text.partition("## Checks of our own")
     checks, _, numbers = rest.partition("## The numbers")
     rows = re.findall(r"^\| it .*$", claims, flags=re.M)
-    assert rows[0] == ("| it \\| falls | 4.2 | [`small`](#small) | **borne out** | so |")
+    assert rows[0] == ("| it \\| falls | 4.2 | [`small`](#small) | **borne out** |  | so |")
     assert "*corrected* 1; *printed* 2" in rows[1]
     assert "corrected: borne out, printed: not borne out" in rows[1]
     assert len(re.findall(r"^\| it ", checks, flags=re.M)) == 1
@@ -71,18 +76,41 @@ def test_claims_and_checks_of_our_own_are_told_and_counted_apart():
 
 def test_numbers_of_both_forms_where_they_differ_and_of_one_where_not():
     other = [PointMean("a", 1.0, 11.0, 0.0)]
-    text = reproduction.text(
-        [outcome(numbers={"corrected": other, "printed": [PointMean("a", 1.0, 9.0, 0.0)]})]
+    text = document(
+        outcome(numbers={"corrected": other, "printed": [PointMean("a", 1.0, 9.0, 0.0)]})
     )
     assert "| corrected | a | 11 |" in text
     assert "| printed | a | 9 |" in text
-    bars = reproduction.text(
-        [outcome(shape="bars", numbers={"corrected": [PointMean("a", 0.0, 3.0, 1.0)]})]
-    )
+    bars = document(outcome(shape="bars", numbers={"corrected": [PointMean("a", 0.0, 3.0, 1.0)]}))
     assert "| line | rounds |" in bars
     assert "| a | 3 ± 1 |" in bars
 
 
 def test_what_was_computed_and_what_was_run_is_said():
-    assert "both engines agree" in reproduction.text([outcome()])
-    assert "computed" in reproduction.text([outcome(engines_agree=None)])
+    assert "both engines agree" in document(outcome())
+    assert "computed" in document(outcome(engines_agree=None))
+
+
+def test_the_paper_size_stands_beside_the_quick_form():
+    quick = outcome(statement(corrected=found("undecided", "few")))
+    full = outcome(
+        statement(corrected=found("borne out", "many")),
+        form="full",
+        processor_seconds=90.0,
+        numbers={"corrected": [PointMean("a", 7.0, 1.0, 0.0)]},
+    )
+    text = document(quick, full)
+    assert "| **undecided** | **borne out** | few |" in text
+    assert "Claims of the papers: 1 undecided." in text
+    assert "Claims of the papers, paper size: 1 borne out." in text
+    assert "| `small` | 1.5 | run |" in text
+    # the numbers are those of the larger form
+    assert "| agents | 7 |" in text
+    assert "Full form" in text
+    assert "Not run here: `other`" in text
+
+
+def test_what_was_not_run_in_full_says_what_it_would_cost():
+    text = document(outcome(), other=Cost(repetitions=2000, processor_seconds=3600.0, kept=20))
+    assert "| `other` | 60.0 | 20 of 2,000 repetitions |" in text
+    assert "Paper size" not in document(outcome())
