@@ -38,11 +38,12 @@ SOURCE = slice(8, 12)
 _NOW, _NOW_AT = struct.Struct("<d"), 16
 
 MAX_FRAME = 8 << 20
-"""What a socket accepts at all. The largest honest frame is an agent's report with a regret curve
-and a thousand links, below 1 MB."""
+"""What a socket accepts at all: the largest that a coordinator says."""
 
 MAX_DATA = 1 << 20
-"""A data payload. The largest honest one is a slot's bundle of a few hundred neighbours' means."""
+"""A payload of data, or of whatever else an agent says to a coordinator. The largest honest ones
+are a slot's bundle of a few hundred neighbours' means, and a report with a regret curve, a thousand
+links and ten thousand rows. Decoded such a payload may take fifty times its bytes."""
 
 
 class Plane(IntEnum):
@@ -114,9 +115,10 @@ def name_of(rank: int) -> bytes:
 
 
 class Codec:
-    """Decodes the kinds of messages that one end may be sent."""
+    """Decodes the kinds of messages that one end may be sent, of `most` bytes of payload."""
 
-    def __init__(self, kinds: tuple[type[Message], ...]) -> None:
+    def __init__(self, kinds: tuple[type[Message], ...], most: int = MAX_FRAME) -> None:
+        self._most = most
         self._planes: dict[int, msgspec.msgpack.Decoder[Message]] = {}
         for plane in Plane:
             on_plane = tuple(kind for kind in kinds if kind.plane == plane)
@@ -132,7 +134,7 @@ class Codec:
         if decoder is None:
             raise RemoteProtocolError("unknown-kind", f"nothing is expected on {header.plane}")
         payload = frame[_SIZE:]
-        if len(payload) > MAX_DATA and header.plane == Plane.DATA:
+        if len(payload) > (MAX_DATA if header.plane == Plane.DATA else self._most):
             raise RemoteProtocolError("oversize", f"{len(payload)} bytes of payload")
         try:
             return decoder.decode(payload)

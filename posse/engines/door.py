@@ -127,7 +127,7 @@ class Door:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.happened: deque[Mapping[str, Any]] = deque()
-        self.refused: deque[tuple[str, str]] = deque()
+        self.refused: deque[tuple[str, str]] = deque(maxlen=1_000)
         self._monitor = monitor
         self._agents = agents
         self._members = members
@@ -203,10 +203,12 @@ class Door:
             for fd, connection, reason, said in list(self._too_much(members, most, now)):
                 _shut(fd, connection)
                 if said:
-                    why = f"closed a connection from {connection.host}: {said}"
-                    self.refused.append((reason, why))
+                    self._refuse(reason, f"closed a connection from {connection.host}: {said}")
             self._look_at = now + _PER_CONNECTION * len(self._connections)
             self._calm = _resident()
+
+    def _refuse(self, reason: str, said: str) -> None:
+        self.refused.append((reason, said))
 
     def _too_much(self, members: Mapping[int, int], most: int, now: float) -> Iterator[Closing]:
         """Those that must go."""

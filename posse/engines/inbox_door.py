@@ -11,6 +11,7 @@ from typing import Any
 import zmq
 
 from posse.engines.door import JOIN_WITHIN, PER_SECOND, Closing, Connection, Door
+from posse.log import LOG
 
 _GREETING = 4 << 10
 """Bytes of a handshake, at most: of who got no further nothing was to be taken."""
@@ -48,6 +49,10 @@ class InboxDoor(Door):
 
     def _tell(self, event: Mapping[str, Any]) -> None:
         """Nobody else listens to this monitor."""
+
+    def _refuse(self, reason: str, said: str) -> None:
+        super()._refuse(reason, said)
+        LOG.warning("at the inbox: %s", said, extra={"about": f"inbox: {reason}"})
 
     def _disconnected(self, fd: int) -> None:
         if (connection := self._connections.get(fd)) is not None:

@@ -54,9 +54,9 @@ from posse.hosts.coordinator import CoordinatorHost
 from posse.printable import blamed
 from protocol import control
 from protocol.errors import RemoteProtocolError
-from protocol.wire import VERSION, Codec, Message, read_header
+from protocol.wire import MAX_DATA, VERSION, Codec, Message, read_header
 
-_CODEC = Codec(control.TO_LOBBY)
+_CODEC = Codec(control.TO_LOBBY, MAX_DATA)
 _NAMED = 10
 _MOST_SYNCS = 16
 """Of one agent; an honest one asks eight times when it joins."""

@@ -40,7 +40,7 @@ from protocol.machine import (
     Received,
     Started,
 )
-from protocol.wire import Codec, Header, Message, Plane
+from protocol.wire import MAX_DATA, Codec, Header, Message, Plane
 
 _CONTROL = int(Plane.CONTROL)  # an enum's member costs a call to look up, once or more per frame
 
@@ -403,7 +403,8 @@ def _codec(plan: Plan) -> Codec:
     server = plan.system.server
     hears = server.hears if server is not None else ()
     return Codec(
-        hears + control.TO_COORDINATOR + (() if plan.field else control.TO_LABS_COORDINATOR)
+        hears + control.TO_COORDINATOR + (() if plan.field else control.TO_LABS_COORDINATOR),
+        MAX_DATA,
     )
 
 

@@ -98,7 +98,7 @@ class Endpoint:
         numbers[row] = number = numbers.get(row, -1) + 1
         frame = encode(message, self._stated, self.name, number, now, self._stamp())
         if len(frame) > _LARGEST:
-            _check_size(message, frame)
+            self._check_size(message, frame)
         self.meter.count(self.name, to, type(message), frame)
         self._outbox.append((to, frame))
 
@@ -107,9 +107,16 @@ class Endpoint:
         self._numbers[NEIGHBOURS] = number = self._numbers.get(NEIGHBOURS, -1) + 1
         frame = encode(message, self._stated, self.name, number, now, self._stamp())
         if len(frame) > _LARGEST:
-            _check_size(message, frame)
+            self._check_size(message, frame)
         self.meter.count(self.name, neighbours, type(message), frame)
         self._outbox.append((NEIGHBOURS, frame))
+
+    def _check_size(self, message: Message, frame: bytes) -> None:
+        if message.plane == Plane.DATA or self.name != COORDINATOR:
+            raise LocalProtocolError(
+                f"{type(message).__name__} has {len(frame) - HEADER.size:,} bytes; a message may "
+                f"have {MAX_DATA:,}"
+            )
 
     def count(self, source: int, message: Message, frame: bytes) -> None:
         """Count a frame that came in, where its sender cannot or must not say what it sent."""
@@ -123,14 +130,6 @@ def unheard(message: Message, to: int, hears: Collection[type[Message]]) -> Loca
     return LocalProtocolError(
         f"{type(message).__name__} is sent, and what {by} hears is {known}; add it to `hears`"
     )
-
-
-def _check_size(message: Message, frame: bytes) -> None:
-    if message.plane == Plane.DATA:
-        raise LocalProtocolError(
-            f"{type(message).__name__} has {len(frame) - HEADER.size:,} bytes; a message may have "
-            f"{MAX_DATA:,}"
-        )
 
 
 def to_blame(sender: int | None, frame: bytes) -> int | None:

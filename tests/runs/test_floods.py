@@ -17,6 +17,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import zmq
 
@@ -69,6 +70,25 @@ with HostilePeer(endpoint, 0, keys.for_agent(Path(folder), 0) if folder else Non
 """
 
 
+def mib(pid: int, which: str) -> float:
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(re.findall(rf"^{which}:\s+(\d+) kB", status, re.M)[0]) / 1024
+
+
+def settled(pid: int) -> float:
+    """A process's memory, once it has imported all that it imports; the peak counts from here."""
+    seen = [0.0] * 10
+
+    def calm() -> bool:
+        time.sleep(0.05)
+        seen.append(mib(pid, "VmRSS"))
+        return max(seen[-10:]) - min(seen[-10:]) < 0.5
+
+    until(calm, "a process that waits")
+    Path(f"/proc/{pid}/clear_refs").write_text("5")
+    return seen[-1]
+
+
 class Site:
     """A coordinator's process, with keys or without."""
 
@@ -107,21 +127,10 @@ class Site:
         return (self.folder / "log").read_text()
 
     def mib(self, which: str) -> float:
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(re.findall(rf"^{which}:\s+(\d+) kB", status, re.M)[0]) / 1024
+        return mib(self.process.pid, which)
 
     def settled(self) -> float:
-        """Its memory, once it has imported all that it imports; the peak counts from here."""
-        seen = [0.0] * 10
-
-        def calm() -> bool:
-            time.sleep(0.05)
-            seen.append(self.mib("VmRSS"))
-            return max(seen[-10:]) - min(seen[-10:]) < 0.5
-
-        until(calm, "a coordinator that waits")
-        Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")
-        return seen[-1]
+        return settled(self.process.pid)
 
     def descriptors(self) -> int:
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
@@ -199,6 +208,103 @@ def test_a_message_without_end_of_an_agent(tmp_path: Path) -> None:
     assert_peak(grown, "test_a_message_without_end_of_an_agent")
 
 
+MESH = """
+system = "ddp-mab"
+[agents]
+count = 2
+[topology]
+kind = "complete"
+[arms]
+kind = "bernoulli"
+means = [0.9, 0.1]
+[parameters]
+horizon = 2000
+epsilon = 1.0
+[engine]
+deadline = 60.0
+"""
+
+
+Connect = Callable[[keys.Pair], "zmq.Socket[bytes]"]
+
+
+@contextmanager
+def beside_an_honest_agent(here: Site) -> Iterator[tuple[int, Path, Connect]]:
+    """Agent 0 in a process of its own: its id, its log, and who connects to its inbox by a key.
+
+    Agent 1 is ours: it joins and is agent 0's neighbour, and its own inbox never listens.
+    """
+    assert here.keys is not None
+    inbox = f"tcp://127.0.0.1:{free_port()}"
+    command = [sys.executable, "-P", "-m", "posse", "agent", "--join", here.endpoint]
+    command += ["--rank", "0", "--keys", str(here.keys), "--inbox", inbox]
+    own = keys.for_agent(here.keys, 1)
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    context.set(zmq.MAX_SOCKETS, 2_000)
+    opened: list[zmq.Socket[bytes]] = []
+    with (here.folder / "agent-log").open("w") as log:
+        honest = subprocess.Popen(command, stderr=log, stdout=log)
+    try:
+        with HostilePeer(here.endpoint, 1, own) as peer:
+            peer.join(f"tcp://127.0.0.1:{free_port()}")
+            configure = peer.until("Configure")
+            server = msgspec.msgpack.decode(configure[2], strict=False)["keys"][0]
+
+            def connect(pair: keys.Pair) -> zmq.Socket[bytes]:
+                opened.append(socket_ := context.socket(zmq.PUSH))
+                socket_.setsockopt(zmq.LINGER, 0)
+                socket_.setsockopt(zmq.SNDTIMEO, 20_000)
+                connect_with(socket_, pair.public, pair.secret, server)
+                socket_.connect(inbox)
+                return socket_
+
+            yield honest.pid, here.folder / "agent-log", connect
+    finally:
+        honest.kill()
+        honest.wait()
+        for socket_ in opened:
+            socket_.close(0)
+        context.term()
+
+
+def test_a_message_without_end_of_a_neighbour(tmp_path: Path) -> None:
+    with (
+        site(tmp_path, run=MESH) as here,
+        beside_an_honest_agent(here) as (pid, log, connect),
+    ):
+        before = settled(pid)
+        assert here.keys is not None
+        neighbour = connect(keys.for_agent(here.keys, 1).own)
+        part = memoryview(bytes(4 << 20))
+        for _ in range(300):
+            neighbour.send(part, zmq.SNDMORE, copy=False)
+        neighbour.send(b"")
+        until(lambda: "closed a connection" in log.read_text(), "that the door closes it")
+        grown = mib(pid, "VmHWM") - before
+    assert_peak(grown, "test_a_message_without_end_of_a_neighbour")
+
+
+def test_strangers_at_an_inbox_leave_few_lines_and_a_neighbour_gets_in(tmp_path: Path) -> None:
+    """Keys that nobody named: each is a question that waits, and is not let in."""
+    with (
+        site(tmp_path, run=MESH) as here,
+        beside_an_honest_agent(here) as (pid, log, connect),
+    ):
+        before = settled(pid)
+        for _ in range(1_000):
+            public, secret = (key.decode() for key in zmq.curve_keypair())
+            connect(keys.Pair(public, secret))
+        until(
+            lambda: "too many that have not joined" in log.read_text(), "that the door closes them"
+        )
+        assert here.keys is not None
+        neighbour = connect(keys.for_agent(here.keys, 1).own)
+        neighbour.send(bytes(40))  # only when it is connected
+        grown = mib(pid, "VmHWM") - before
+        assert len(log.read_text().splitlines()) < 60
+    assert_peak(grown, "test_strangers_at_an_inbox_leave_few_lines_and_a_neighbour_gets_in")
+
+
 def close_all(sockets: list[socket.socket]) -> None:
     for one in sockets:
         one.close()
@@ -266,6 +372,34 @@ def test_one_key_with_many_connections_that_say_nothing_keeps_no_agent_out(tmp_p
             context.term()
 
 
+def test_strangers_keys_and_garbage_leave_few_lines_and_no_descriptor(tmp_path: Path) -> None:
+    with site(tmp_path) as here:
+        assert here.keys is not None
+        before, descriptors = here.settled(), here.descriptors()
+        server = keys.for_agent(here.keys, 0).coordinator
+        context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        try:
+            for _ in range(300):
+                public, secret = (key.decode() for key in zmq.curve_keypair())
+                stranger = context.socket(zmq.DEALER)
+                connect_with(stranger, public, secret, server)
+                stranger.connect(here.endpoint)
+                time.sleep(0.005)
+                stranger.close(0)
+            for _ in range(1_000):
+                with here.connection() as garbage:
+                    garbage.sendall(os.urandom(100))
+        finally:
+            context.term()
+        agents = [here.agent(rank) for rank in range(3)]
+        until(lambda: here.descriptors() <= descriptors + 20, "descriptors that are given back")
+        grown = here.mib("VmHWM") - before
+        assert here.result()["runs"][0]["best_arm"] == 0
+        assert [agent.ended() for agent in agents] == [0, 0, 0]
+        assert len(here.log().splitlines()) < 60
+    assert_peak(grown, "test_strangers_keys_and_garbage_leave_few_lines_and_no_descriptor")
+
+
 def test_frames_without_end_of_an_agent(tmp_path: Path) -> None:
     """Garbage, questions whose answers are never read, and the largest frames there are."""
     with site(tmp_path) as here:
@@ -276,6 +410,11 @@ def test_frames_without_end_of_an_agent(tmp_path: Path) -> None:
             peer.socket.setsockopt(zmq.SNDTIMEO, 5_000)
             for _ in range(100_000):
                 peer.socket.send(b"\0" * 40)
+            deep = b"po\x01\x01" + bytes(28) + b"\x91" * 1_000_000
+            for _ in range(30):
+                peer.socket.send(deep)
+            others = [here.agent(rank) for rank in (1, 2)]
+            until(lambda: all(a.process.joining.belongs for a in others), "the honest agents")
             peer.say(control.Sync(1))
             peer.until("Synced")  # so all before it was taken
             for _ in range(30):
@@ -285,4 +424,6 @@ def test_frames_without_end_of_an_agent(tmp_path: Path) -> None:
                 "that they are taken, or that the door closes it",
             )
         grown = here.mib("VmHWM") - before
+        here.process.terminate()
+        assert {agent.ended() for agent in others} <= {0, 1}
     assert_peak(grown, "test_frames_without_end_of_an_agent")
