@@ -379,13 +379,11 @@ class PrivateMeans(SharedMeans):
         return (t - 1) % self.arms if self.variant == "corrected" else t % self.arms
 
     def own(self) -> tuple[FloatArray, FloatArray]:
-        """See `SharedMeans.own`."""
         if self.variant == "printed":
             return self.sums, self.pulls
         return self.released_sums, self.released_counts
 
     def learn(self, arm: int, reward: float, row: int = 0) -> list[AgentEffect]:
-        """See `Learner.learn`."""
         at = row, arm
         self.pulls[at] += 1
         self.sums[at] += reward
@@ -432,7 +430,6 @@ class DoublingMeans(PrivateMeans):
     """
 
     def bonus(self, log: FloatArray, N: FloatArray, rows: list[int]) -> FloatArray:
-        """See `SharedMeans.bonus`."""
         m = (self.released_counts > 0) + np.count_nonzero(self.counts, axis=0)
         private: FloatArray = OPTIMISM * log * np.sqrt(m[rows]) / (self.epsilon * N)
         return confidence_bonus(log, N) + private

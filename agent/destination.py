@@ -33,11 +33,9 @@ class NoiseAtDestination(PrivateMeans):
         self.behind = np.zeros((self.rows, self.arms))
 
     def own(self) -> tuple[FloatArray, FloatArray]:
-        """See `SharedMeans.own`."""
         return self.sums, self.pulls
 
     def others(self) -> tuple[FloatArray, FloatArray]:
-        """See `SharedMeans.others`."""
         return self.noised, self.behind
 
     def release(self, arm: int, n: int, row: int) -> list[AgentEffect]:
@@ -47,7 +45,6 @@ class NoiseAtDestination(PrivateMeans):
         return []
 
     def hear(self, records: Records, row: IntArray | int = 0) -> None:
-        """See `Learner.hear`."""
         PrivateMeans.hear(self, records, row)
         sums, counts = PrivateMeans.others(self)
         for one, arm in np.argwhere(counts != self.behind).tolist():

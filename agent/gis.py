@@ -50,7 +50,6 @@ class Gis(Exchange):
         return self.diameter
 
     def begin(self, round_: int, row: FloatArray, margin: float = math.inf) -> None:
-        """See `Exchange.begin`."""
         Exchange.begin(self, round_, row, margin)
         self.fresh = (self.rank,)
         self.said = {j: set() for j in self.neighbours}
@@ -66,7 +65,6 @@ class Gis(Exchange):
         return [*(Send(j, message) for j in self.neighbours), *self._advance()]
 
     def receive(self, event: Received) -> AgentEffects:
-        """See `Exchange.receive`."""
         match event.message:
             case Adv(round_, slot, origins):
                 self._advertised(event.sender, (round_, slot), origins)

@@ -151,7 +151,6 @@ class HybridNodes(HybridSums):
         self.since = np.zeros(self.streams)
 
     def insert(self, stream: int, x: float) -> FloatArray:
-        """See `HybridSums.insert`."""
         item = np.zeros(self.streams)
         item[stream] = x
         t = self.t = self.t + 1

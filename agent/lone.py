@@ -114,7 +114,6 @@ class PrivateLoneUcb(LoneUcb):
         self.index = np.zeros(self.arms)
 
     def choose(self, t: int) -> int:
-        """See `LoneUcb.choose`."""
         if t <= exploration_slots(self.arms, self.epsilon):
             return (t - 1) % self.arms
         bonus = confidence_bonus(math.log(t), self.pulls)
@@ -127,7 +126,6 @@ class PrivateLoneUcb(LoneUcb):
         return self.leader(self.index)
 
     def learn(self, arm: int, times: int, total: float) -> list[AgentEffect]:
-        """See `LoneUcb.learn`."""
         LoneUcb.learn(self, arm, times, total)
         if self.variant == "corrected" and self.pulls[arm] % pulls_per_release(self.epsilon) == 0:
             self._release(arm)
@@ -168,7 +166,6 @@ class AdapUcb(LoneUcb):
         self.noisy_means = np.zeros(self.arms)
 
     def choose(self, t: int) -> int:
-        """See `LoneUcb.choose`."""
         if t <= self.arms:
             return t - 1
         log, n = self.alpha * math.log(t), self.lengths
@@ -176,14 +173,12 @@ class AdapUcb(LoneUcb):
         return self.leader(index)
 
     def episode(self, arm: int) -> int:
-        """See `LoneUcb.episode`."""
         return min(self._doubling(arm), self.horizon - self.t)
 
     def _doubling(self, arm: int) -> int:
         return max(1, int(self.pulls[arm]))
 
     def learn(self, arm: int, times: int, total: float) -> list[AgentEffect]:
-        """See `LoneUcb.learn`."""
         whole = times == self._doubling(arm)
         LoneUcb.learn(self, arm, times, total)
         if not whole:

@@ -185,7 +185,6 @@ class Masker(SumMasker):
         return len(group) - 1
 
     def check(self, number: int, group: tuple[int, ...]) -> None:
-        """See `SumMasker.check`."""
         if len(group) > 2 * self.group_size + 1:
             raise RemoteProtocolError("large-group", f"{len(group)} users")
         SumMasker.check(self, number, group)

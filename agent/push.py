@@ -38,12 +38,10 @@ class Flooding(Exchange):
         return self.diameter
 
     def begin(self, round_: int, row: FloatArray, margin: float = math.inf) -> None:
-        """See `Exchange.begin`."""
         Exchange.begin(self, round_, row, margin)
         self.fresh = (self.rank,)
 
     def open(self) -> AgentEffects:
-        """See `Exchange.open`."""
         self.slot += 1
         self.idle = False
         self.data, self.ended = {}, {}
@@ -58,7 +56,6 @@ class Flooding(Exchange):
         return effects
 
     def receive(self, event: Received) -> AgentEffects:
-        """See `Exchange.receive`."""
         message = event.message
         if not isinstance(message, Data | Quiet):
             raise RemoteProtocolError("out-of-turn", type(message).__name__)
@@ -146,12 +143,10 @@ class Gossip(Flooding):
 
     @property
     def over(self) -> bool:
-        """See `Exchange.over`."""
         complete = len(self.full) == self.agents
         return self.slot == -1 or (complete and self.slot == self.since + self.diameter)
 
     def begin(self, round_: int, row: FloatArray, margin: float = math.inf) -> None:
-        """See `Exchange.begin`."""
         Flooding.begin(self, round_, row, margin)
         self.full = {self.rank} if self.agents == 1 else set()
         self.since = 0

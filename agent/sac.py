@@ -33,16 +33,13 @@ class Relay(Exchange):
 
     @property
     def slots(self) -> int | None:
-        """See `Exchange.slots`."""
         return self.total
 
     def begin(self, round_: int, row: FloatArray, margin: float = math.inf) -> None:
-        """See `Exchange.begin`."""
         Exchange.begin(self, round_, row, margin)
         self.carried = [self.rank]
 
     def open(self) -> AgentEffects:
-        """See `Exchange.open`."""
         self.slot += 1
         self.idle = False
         self.arrived = {}
@@ -64,7 +61,6 @@ class Relay(Exchange):
         return effects
 
     def receive(self, event: Received) -> AgentEffects:
-        """See `Exchange.receive`."""
         hop = event.message
         if not isinstance(hop, Hop):
             raise RemoteProtocolError("out-of-turn", type(hop).__name__)

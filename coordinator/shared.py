@@ -49,7 +49,6 @@ class SharedNoiseServer(CdpServer):
     latest: FloatArray = field(default_factory=lambda: np.zeros(0))
 
     def handle(self, event: ServerEvent, now: float) -> ServerEffects:
-        """See `protocol.machine.ServerMachine`."""
         match event:
             case Received(sender, PublicKey(key)):
                 return self._meet(sender, key)

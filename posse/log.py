@@ -45,7 +45,6 @@ class Lines(logging.StreamHandler[TextIO]):
         super().emit(record)
 
     def close(self) -> None:
-        """See `logging.Handler`."""
         self._count(float("inf"))
         super().close()
 

@@ -5,7 +5,7 @@ import sys
 import threading
 import time
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from posse.hosts.coordinator import CoordinatorHost
 from posse.plan import Plan
@@ -14,10 +14,10 @@ _LOOK = 0.1
 """Seconds between looks into a run that goes on."""
 
 
-class Screen(Protocol):
-    """Where the line is shown; `every`: seconds between two of them."""
+class Screen:
+    """Where the line is shown: this one, nowhere. `every`: seconds between two of them."""
 
-    every: float
+    every = math.inf
 
     def show(self, line: str) -> None:
         """In place of the line before."""
@@ -29,22 +29,7 @@ class Screen(Protocol):
         """Nothing moves any more."""
 
 
-class Nowhere:
-    """Nothing is shown."""
-
-    every = math.inf
-
-    def show(self, line: str) -> None:
-        """See `Screen`."""
-
-    def say(self, line: str) -> None:
-        """See `Screen`."""
-
-    def close(self) -> None:
-        """See `Screen`."""
-
-
-class Notebook:
+class Notebook(Screen):
     """One line below the cell, that moves; nothing of work that ends within two seconds."""
 
     every = 0.5
@@ -54,7 +39,6 @@ class Notebook:
         self._handle: Any = None
 
     def show(self, line: str) -> None:
-        """See `Screen`."""
         shown = {"text/plain": line}
         if self._handle is not None:
             self._handle.update(shown, raw=True)
@@ -64,11 +48,9 @@ class Notebook:
             self._handle = display(shown, raw=True, display_id=True)
 
     def say(self, line: str) -> None:
-        """See `Screen`."""
         print(line)
 
     def close(self) -> None:
-        """See `Screen`."""
         if self._handle is not None:
             self._handle.update({"text/plain": ""}, raw=True)
 
@@ -76,7 +58,7 @@ class Notebook:
 def of_notebook() -> Screen:
     """The screen of a notebook if this is one; else nothing is shown: the caller's is not ours."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    return Notebook() if hasattr(shell, "kernel") else Nowhere()
+    return Notebook() if hasattr(shell, "kernel") else Screen()
 
 
 class Progress:

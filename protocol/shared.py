@@ -99,5 +99,4 @@ class SharedSchedule(Schedule):
         self.deviation = deviation
 
     def private(self, r: int, log_all: float) -> float:
-        """See `Schedule.private`."""
         return self.deviation * math.sqrt(2 * r * log_all) / self.senders

@@ -5,6 +5,9 @@
 """
 
 import ast
+import functools
+import importlib
+import inspect
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -125,6 +128,36 @@ def test_no_test_file_is_too_long() -> None:
         for path in (ROOT / "tests").rglob("*.py")
     }
     assert {name: lines for name, lines in lengths.items() if lines > LONGEST} == {}
+
+
+def test_every_public_method_says_what_it_does() -> None:
+    """Itself, or in a class that it is inherited from: that is what `help` shows."""
+    silent = []
+    for source in sources():
+        if source.parts[1] not in ("papers", "skeleton"):
+            module = importlib.import_module(".".join(source.with_suffix("").parts))
+            for kind in vars(module).values():
+                if inspect.isclass(kind) and kind.__module__ == module.__name__:
+                    silent += [f"{source}: {kind.__name__}.{name}" for name in unexplained(kind)]
+    assert silent == []
+
+
+def unexplained(kind: type) -> list[str]:
+    """The public methods of a public class, of which neither it nor its bases say anything."""
+    own = {
+        name: member
+        for name, member in vars(kind).items()
+        if not name.startswith("_") and not kind.__name__.startswith("_")
+    }
+    return [
+        name
+        for name, member in own.items()
+        if (isinstance(member, METHODS) or (inspect.isfunction(member) and member.__name__ == name))
+        and not inspect.getdoc(getattr(kind, name))
+    ]
+
+
+METHODS = (property, classmethod, staticmethod, functools.cached_property)
 
 
 def test_a_class_that_is_too_large_says_why() -> None:

@@ -10,7 +10,7 @@ import pytest
 from posse import api, progress
 from posse.cli import progress as shown
 from posse.plan import prepare
-from posse.progress import Notebook, Nowhere, Progress, RunProgress, duration, of_notebook
+from posse.progress import Notebook, Progress, RunProgress, Screen, duration, of_notebook
 from tests.support.cluster import SPEC
 from tests.support.remote import until
 
@@ -32,7 +32,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def test_it_counts_and_says_what_is_left(clock: Clock) -> None:
-    line = Progress("sweep", 10, Nowhere())
+    line = Progress("sweep", 10, Screen())
     assert line.line == "sweep · 0 of 10 runs"
     line.done(before=True)
     line.done(before=True)
@@ -59,7 +59,7 @@ def test_a_single_run_says_what_is_left_where_its_horizon_is_known(clock: Clock)
     }
     lines = []
     plan = prepare(spec)
-    watch = RunProgress(plan, Nowhere())
+    watch = RunProgress(plan, Screen())
 
     def observe(host) -> None:
         clock.now += 1.0
@@ -110,7 +110,7 @@ def test_where_a_command_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
     def options(*, quiet: bool) -> argparse.Namespace:
         return argparse.Namespace(quiet=quiet, verbose=False)
 
-    assert isinstance(shown.screen(options(quiet=True)), Nowhere)
+    assert type(shown.screen(options(quiet=True))) is Screen
     assert isinstance(shown.screen(options(quiet=False)), shown.Lines)
     monkeypatch.setattr(sys, "stderr", Terminal())
     moving = shown.screen(options(quiet=False))
@@ -128,7 +128,7 @@ class Terminal(io.StringIO):
 def test_a_notebook_shows_it_and_a_script_does_not(
     monkeypatch: pytest.MonkeyPatch, clock: Clock
 ) -> None:
-    assert isinstance(of_notebook(), Nowhere)
+    assert type(of_notebook()) is Screen
     handle = types.SimpleNamespace(shown=[])
     handle.update = lambda data, raw: handle.shown.append(data["text/plain"])
 

@@ -7,12 +7,12 @@ from rich.live import Live
 from rich.text import Text
 
 from posse.cli import volume
-from posse.progress import Nowhere, Screen
+from posse.progress import Screen
 
 _LOG_EVERY = 5.0
 
 
-class Terminal:
+class Terminal(Screen):
     """One line that moves."""
 
     every = 0.1
@@ -22,21 +22,18 @@ class Terminal:
         self._live = Live(console=console, auto_refresh=False, transient=True)
 
     def show(self, line: str) -> None:
-        """See `Screen`."""
         if not self._live.is_started:
             self._live.start()
         self._live.update(Text(line, no_wrap=True, overflow="ellipsis"), refresh=True)
 
     def say(self, line: str) -> None:
-        """See `Screen`."""
         self._console.print(Text(line), soft_wrap=True)
 
     def close(self) -> None:
-        """See `Screen`."""
         self._live.stop()
 
 
-class Lines:
+class Lines(Screen):
     """A plain line now and then."""
 
     every = _LOG_EVERY
@@ -45,20 +42,14 @@ class Lines:
         self._console = console
 
     def show(self, line: str) -> None:
-        """See `Screen`."""
-        self.say(line)
-
-    def say(self, line: str) -> None:
-        """See `Screen`."""
         self._console.print(Text(line), soft_wrap=True)
 
-    def close(self) -> None:
-        """See `Screen`."""
+    say = show
 
 
 def screen(options: argparse.Namespace) -> Screen:
     """Where this command shows its progress."""
     console = volume.progress(options)
     if console.quiet:
-        return Nowhere()
+        return Screen()
     return Terminal(console) if console.is_terminal else Lines(console)

@@ -29,14 +29,12 @@ class Output(io.TextIOWrapper):
     """Standard output; after an `OutputError` all that is written goes nowhere."""
 
     def write(self, text: str) -> int:
-        """See `io.TextIOWrapper`."""
         try:
             return super().write(text)
         except OSError as error:
             raise self._failed(error) from None
 
     def flush(self) -> None:
-        """See `io.TextIOWrapper`."""
         try:
             super().flush()
         except OSError as error:

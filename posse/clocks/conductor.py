@@ -20,7 +20,6 @@ class Conductor(RunClock):
 
     @property
     def now(self) -> float:
-        """See `RunClock`."""
         return self._now
 
     def owes(self, agent: int) -> None:

@@ -24,7 +24,6 @@ class ImmediatePace(Pace):
         return self._order is not None
 
     def message(self, event: Received, now: float) -> None:
-        """See `Pace`."""
         if self._over:
             return
         self._tick(0)
@@ -33,7 +32,6 @@ class ImmediatePace(Pace):
             self._take(order)
 
     def step(self) -> None:
-        """See `Pace`."""
         order = self._order
         if isinstance(order, Ready):
             self._order = None
@@ -64,7 +62,6 @@ class ImmediatePace(Pace):
         self._take(self._run.tell(Observed(order.arms, rewards), self.now))
 
     def stop(self, now: float) -> None:
-        """See `Pace`."""
         self._order = None
         super().stop(now)
 

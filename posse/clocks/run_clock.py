@@ -30,11 +30,9 @@ class SlotClock(RunClock):
 
     @property
     def now(self) -> float:
-        """See `RunClock`."""
         return self._furthest
 
     def reached(self, now: float) -> None:
-        """See `RunClock`."""
         self._furthest = max(self._furthest, now)
 
 
@@ -46,7 +44,6 @@ class SharedClock(RunClock):
 
     @property
     def now(self) -> float:
-        """See `RunClock`."""
         return float(self._arms.slots)
 
 
@@ -59,5 +56,4 @@ class WallClock(RunClock):
 
     @property
     def now(self) -> float:
-        """See `RunClock`."""
         return (self._clock() - self._began) * 1e-9

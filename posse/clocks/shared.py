@@ -9,7 +9,6 @@ class SharedPace(Pace):
     """An agent that has no arms of its own: it answers messages."""
 
     def message(self, event: Received, now: float) -> None:
-        """See `Pace`."""
         if not self._over:
             self.now = now
             self._take(self._run.tell(event, now))

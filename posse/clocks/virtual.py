@@ -38,12 +38,10 @@ class VirtualPace(Pace):
         self._plan: _Plan | None = None
 
     def start(self) -> None:
-        """See `Pace`."""
         super().start()
         self._say_due()
 
     def advance(self, now: float) -> None:
-        """See `Pace`."""
         plan = self._plan
         if plan is None or now < plan.due:
             raise RemoteProtocolError("out-of-turn", "Advance before the time that was asked for")

@@ -14,14 +14,14 @@ from posse.papers.repetitions import Repetition, run, store
 from posse.papers.small import SMALL
 from posse.papers.statements import Measured, Statement
 from posse.plan import prepare
-from posse.progress import Nowhere, Progress, Screen
+from posse.progress import Progress, Screen
 from posse.results.measures import DATA_BYTES, DATA_MESSAGES, PULLS, REGRET, ROUNDS, SLOTS
 from posse.results.record import RunRecord
 from posse.systems import get_system
 
 _COMPARED = (ROUNDS, SLOTS, PULLS, REGRET, DATA_MESSAGES, DATA_BYTES)
 
-_NOWHERE = Nowhere()
+_NOWHERE = Screen()
 
 Agreement = list[tuple[str, Any, Any]]
 """(quantity, memory, processes) of one small run of a system."""

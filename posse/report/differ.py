@@ -7,6 +7,7 @@ import msgspec
 
 from posse.errors import InputError
 from posse.report.read import Series
+from posse.spec.fingerprint import flat
 
 CHANCE = ("seed", "repeat")
 """Keys in which series may differ without being of another kind."""
@@ -39,17 +40,6 @@ def plain(series: Series) -> dict[str, Any]:
     """The specification as plain data."""
     plain: dict[str, Any] = msgspec.to_builtins(series.spec)
     return plain
-
-
-def flat(specification: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """A specification as `{"parameters.epsilon": 0.1, …}`."""
-    out: dict[str, Any] = {}
-    for name, value in specification.items():
-        if isinstance(value, dict):
-            out |= flat(value, f"{prefix}{name}.")
-        else:
-            out[prefix + name] = value
-    return out
 
 
 def keys_of(series: Series) -> dict[str, Any]:

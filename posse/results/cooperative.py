@@ -43,32 +43,18 @@ class CooperativeDetail(Detail, omit_defaults=True):
 
 
 def _complete_alone(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
-    """Of agents alone."""
-    record.detail = _detail(record)
-
-
-def _complete_cooperation(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
-    """Of agents that talk to each other."""
-    record.detail = _cooperation(spec, _detail(record), record)
-
-
-def _detail(record: RunRecord) -> CooperativeDetail:
     """Every agent has its own answer, the run's is the commonest."""
     answers = Counter(arm for arm in record.answers if arm is not None)
     record.best_arm = record.commonest_answer()
     record.status = "horizon" if not record.exhausted else "exhausted"
-    return CooperativeDetail({str(arm): n for arm, n in sorted(answers.items())})
+    record.detail = CooperativeDetail({str(arm): n for arm, n in sorted(answers.items())})
 
 
-def _noted(spec: RunSpec) -> bool:
-    """Whether agents report what they noted and released; in the field it stays with them."""
-    return spec.mode == "lab"
-
-
-def _cooperation(spec: RunSpec, detail: CooperativeDetail, record: RunRecord) -> CooperativeDetail:
-    """Duplicates, and the delay in slots by distance in hops."""
-    if not _noted(spec):
-        return detail
+def _complete_cooperation(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
+    """Duplicates too, and the delay in slots by distance in hops; in the field nobody reports."""
+    _complete_alone(spec, parameters, record)
+    if spec.mode == "field":
+        return
     counted: Counter[int] = Counter()
     slots: Counter[int] = Counter()
     duplicates = []
@@ -77,15 +63,15 @@ def _cooperation(spec: RunSpec, detail: CooperativeDetail, record: RunRecord) ->
         for _, row in HopsRow.of(log):
             counted[row.distance] += row.messages
             slots[row.distance] += row.slots
-    detail.duplicates = sum(duplicates)
-    detail.duplicates_per_agent = duplicates
-    detail.delay_by_hops = {
-        str(d): HopDelay(counted[d], slots[d] / counted[d]) for d in sorted(counted)
-    }
-    return detail
+    record.detail = msgspec.structs.replace(
+        record.detail,
+        duplicates=sum(duplicates),
+        duplicates_per_agent=duplicates,
+        delay_by_hops={str(d): HopDelay(n, slots[d] / n) for d, n in sorted(counted.items())},
+    )
 
-
-_LOG = (DuplicatesRow, HopsRow)
 
 ALONE = Results(detail=CooperativeDetail, complete=_complete_alone)
-COOPERATION = Results(log=_LOG, detail=CooperativeDetail, complete=_complete_cooperation)
+COOPERATION = Results(
+    log=(DuplicatesRow, HopsRow), detail=CooperativeDetail, complete=_complete_cooperation
+)

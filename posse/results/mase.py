@@ -44,17 +44,14 @@ def _complete_independent(spec: RunSpec, parameters: Any, record: RunRecord) -> 
         record.status = "identified" if len(answers) == 1 else "no_consensus"
 
 
-def _votes(standing: Standing) -> Sequence[str]:
-    votes = len(standing.log.get(VoteRow.table, ()))
-    return [_left(standing), f"{votes:,} votes", standing.time()]
-
-
 def _eliminations(standing: Standing) -> Sequence[str]:
-    return [_left(standing), standing.time()]
+    gone = len(standing.log.get(EliminationRow.table, ()))
+    return [standing.arms_left(standing.arms - gone), standing.time()]
 
 
-def _left(standing: Standing) -> str:
-    return standing.arms_left(standing.arms - len(standing.log.get(EliminationRow.table, ())))
+def _votes(standing: Standing) -> Sequence[str]:
+    left, time = _eliminations(standing)
+    return [left, f"{len(standing.log.get(VoteRow.table, ())):,} votes", time]
 
 
 VOTES = Results(

@@ -34,8 +34,8 @@ def fingerprint(spec: RunSpec, without: Collection[str] = _LOCAL) -> dict[str, s
     """Eight bytes of SHA-256 per key of the resolved run file, but for these."""
     return {
         path: hashlib.sha256(msgspec.json.encode(value)).hexdigest()[:16]
-        for path, value in sorted(_flat(msgspec.to_builtins(spec), "").items())
-        if path not in without
+        for path, value in sorted(flat(msgspec.to_builtins(spec)).items())
+        if path not in without and value is not None
     }
 
 
@@ -44,11 +44,11 @@ def differences(ours: dict[str, str], theirs: dict[str, str]) -> list[str]:
     return sorted(path for path in {*ours, *theirs} if ours.get(path) != theirs.get(path))
 
 
-def _flat(table: dict[str, Any], prefix: str) -> dict[str, Any]:
-    flat: dict[str, Any] = {}
+def flat(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """A specification as `{"parameters.epsilon": 0.1, …}`."""
+    found: dict[str, Any] = {}
     for key, value in table.items():
-        if isinstance(value, dict):
-            flat.update(_flat(value, f"{prefix}{key}."))
-        elif value is not None:
-            flat[prefix + key] = value
-    return flat
+        found |= (
+            flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
+        )
+    return found

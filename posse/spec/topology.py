@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar, get_args
 
 import msgspec
 import numpy as np
@@ -28,7 +28,12 @@ Edge = tuple[Annotated[int, Meta(ge=0)], Annotated[int, Meta(ge=0)]]
 class _Topology(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"
 ):
-    """`count`: how many agents; needed inside `components`, elsewhere `agents.count` says it."""
+    """`count`: how many agents; needed inside `components`, elsewhere `agents.count` says it.
+
+    `plain` makes a graph that the number of its agents alone decides.
+    """
+
+    plain: ClassVar[Callable[[int], Graph]]
 
     count: Annotated[int, Meta(ge=0)] | None = None
 
@@ -38,39 +43,31 @@ class _Topology(
 
     def build(self, agents: int, random: np.random.Generator, base: str) -> Graph:
         """The graph; raises `GraphError`."""
-        raise NotImplementedError
+        return self.plain(agents)
 
 
 class Complete(_Topology, frozen=True, kw_only=True, tag="complete"):
     """Everyone is linked to everyone."""
 
-    def build(self, agents: int, random: np.random.Generator, base: str) -> Graph:
-        """See `_Topology.build`."""
-        return graphs.complete(agents)
+    plain = staticmethod(graphs.complete)
 
 
 class Star(_Topology, frozen=True, kw_only=True, tag="star"):
     """Agent 0 is linked to all others."""
 
-    def build(self, agents: int, random: np.random.Generator, base: str) -> Graph:
-        """See `_Topology.build`."""
-        return graphs.star(agents)
+    plain = staticmethod(graphs.star)
 
 
 class Ring(_Topology, frozen=True, kw_only=True, tag="ring"):
     """Agent i is linked to i + 1, and the last to the first."""
 
-    def build(self, agents: int, random: np.random.Generator, base: str) -> Graph:
-        """See `_Topology.build`."""
-        return graphs.ring(agents)
+    plain = staticmethod(graphs.ring)
 
 
 class PathTopology(_Topology, frozen=True, kw_only=True, tag="path"):
     """Agent i is linked to i + 1."""
 
-    def build(self, agents: int, random: np.random.Generator, base: str) -> Graph:
-        """See `_Topology.build`."""
-        return graphs.path(agents)
+    plain = staticmethod(graphs.path)
 
 
 class Regular(_Topology, frozen=True, kw_only=True, tag="regular"):
@@ -79,7 +76,6 @@ class Regular(_Topology, frozen=True, kw_only=True, tag="regular"):
     degree: Annotated[int, Meta(ge=1)]
 
     def build(self, agents: int, random: np.random.Generator, base: str) -> Graph:
-        """See `_Topology.build`."""
         return graphs.regular(agents, self.degree, random)
 
 
@@ -90,7 +86,6 @@ class Grid(_Topology, frozen=True, kw_only=True, tag="grid"):
     cols: Annotated[int, Meta(ge=1)]
 
     def own_count(self) -> int | None:
-        """See `_Topology.own_count`."""
         if self.count not in (None, self.rows * self.cols):
             raise GraphError(
                 "count", f"is {self.count}, but rows x cols is {self.rows * self.cols}"
@@ -98,7 +93,6 @@ class Grid(_Topology, frozen=True, kw_only=True, tag="grid"):
         return self.rows * self.cols
 
     def build(self, agents: int, random: np.random.Generator, base: str) -> Graph:
-        """See `_Topology.build`."""
         return graphs.grid(self.rows, self.cols)
 
 
@@ -108,16 +102,13 @@ class ErdosRenyi(_Topology, frozen=True, kw_only=True, tag="erdos-renyi"):
     p: Annotated[float, Meta(ge=0, le=1)]
 
     def build(self, agents: int, random: np.random.Generator, base: str) -> Graph:
-        """See `_Topology.build`."""
         return graphs.erdos_renyi(agents, self.p, random)
 
 
 class Single(_Topology, frozen=True, kw_only=True, tag="single"):
     """Agents on their own: `count` of them (1 if not said) are as many components."""
 
-    def build(self, agents: int, random: np.random.Generator, base: str) -> Graph:
-        """See `_Topology.build`."""
-        return graphs.singles(agents)
+    plain = staticmethod(graphs.singles)
 
 
 class Edges(_Topology, frozen=True, kw_only=True, tag="edges"):
@@ -126,7 +117,6 @@ class Edges(_Topology, frozen=True, kw_only=True, tag="edges"):
     edges: tuple[Edge, ...]
 
     def build(self, agents: int, random: np.random.Generator, base: str) -> Graph:
-        """See `_Topology.build`."""
         return graphs.from_edges(agents, self.edges)
 
 
@@ -139,7 +129,6 @@ class File(_Topology, frozen=True, kw_only=True, tag="file"):
     path: str
 
     def build(self, agents: int, random: np.random.Generator, base: str) -> Graph:
-        """See `_Topology.build`."""
         where = Path(base) / self.path
         try:
             if where.suffix.lower() in (".graphml", ".xml"):
@@ -162,11 +151,9 @@ class Components(_Topology, frozen=True, kw_only=True, tag="components"):
     components: tuple[Component, ...]
 
     def own_count(self) -> int | None:
-        """See `_Topology.own_count`."""
         return sum(self._count(index) for index in range(len(self.components)))
 
     def build(self, agents: int, random: np.random.Generator, base: str) -> Graph:
-        """See `_Topology.build`."""
         parts = []
         for index, part in enumerate(self.components):
             try:
@@ -203,7 +190,6 @@ class NetworkX(_Topology, frozen=True, kw_only=True, tag="networkx"):
     parameters: dict[str, Any] = {}
 
     def build(self, agents: int, random: np.random.Generator, base: str) -> Graph:
-        """See `_Topology.build`."""
         import networkx  # noqa: PLC0415  (costs 0.2 s; few need it)
 
         make = getattr(networkx, self.generator, None)
@@ -234,7 +220,6 @@ class PythonTopology(_Topology, frozen=True, kw_only=True, tag="python"):
     path: tuple[str, ...] = (".",)
 
     def build(self, agents: int, random: np.random.Generator, base: str) -> Graph:
-        """See `_Topology.build`."""
         folders = own_code.folders_of(base, self.path)
         if said := own_code.missing(self.target, folders, _GROUP):
             raise GraphError("target", f"'{self.target}': {said}")
@@ -255,21 +240,7 @@ class PythonTopology(_Topology, frozen=True, kw_only=True, tag="python"):
 TopologySpec = Component | File | Components | NetworkX | PythonTopology
 """What `[topology]` may be, told apart by `kind`."""
 
-KINDS: tuple[type[TopologySpec], ...] = (
-    Complete,
-    Star,
-    Ring,
-    PathTopology,
-    Regular,
-    Grid,
-    ErdosRenyi,
-    Single,
-    Edges,
-    File,
-    Components,
-    NetworkX,
-    PythonTopology,
-)
+KINDS: tuple[type[TopologySpec], ...] = get_args(TopologySpec)
 
 
 def lay_out(topology: TopologySpec, agents: int, seed: int, run: int, base: str = ".") -> Graph:

@@ -19,12 +19,7 @@ from posse.seeds import Purpose
 from posse.spec.runfile import RunSpec
 from posse.systems.base import ALONE, Field, Loss, System, UnitInterval
 from posse.systems.context import AgentContext, CoordinatorContext
-from posse.systems.shapes import (
-    AgentRole,
-    Alone,
-    ServerRole,
-    Star,
-)
+from posse.systems.shapes import AgentRole, Alone, ServerRole, Star
 from posse.theory import anonymous as theory
 from protocol.anonymous import (
     TO_AGENT,

@@ -30,15 +30,9 @@ from posse.systems.base import Field, System, UnitInterval
 from posse.systems.context import AgentContext
 from posse.systems.lone import check_horizon, check_turns
 from posse.systems.network import Network, along
-from posse.systems.shapes import (
-    AgentRole,
-    Mesh,
-    Wiring,
-)
+from posse.systems.shapes import AgentRole, Mesh, Wiring
 from posse.theory import cooperative as theory
-from posse.theory.bounds import (
-    undrawn,
-)
+from posse.theory.bounds import undrawn
 from protocol.cooperative import (
     Bundle,
     ByzantineParameters,
@@ -210,10 +204,6 @@ def _check_private(spec: RunSpec, parameters: PrivateParameters) -> None:
                 '"intervals" alone',
             )
     check_turns(spec, parameters)
-
-
-def _check_source(spec: RunSpec, parameters: PrivateParameters) -> None:
-    _check_private(spec, parameters)
     if spec.mode == "field" and parameters.noise_at != "source":
         raise SpecError(
             "parameters.noise_at",
@@ -222,6 +212,18 @@ def _check_source(spec: RunSpec, parameters: PrivateParameters) -> None:
 
 
 def _check_byzantine(spec: RunSpec, parameters: ByzantineParameters) -> None:
+    if spec.mode == "field" and "contamination" in spec.parameters:
+        raise SpecError(
+            "parameters.contamination",
+            "is the lab's: in the field nobody is told to lie. Delete it, and say in "
+            "assumed_contamination what agents shall believe",
+        )
+    if spec.mode == "field" and parameters.assumed_contamination is None:
+        raise SpecError(
+            "parameters.assumed_contamination",
+            "is required in the field, where the true rate of lies is not known; say what agents "
+            "shall believe, for example 0.05",
+        )
     check_horizon(spec, parameters)
     contamination, count = parameters.contamination, spec.agents.count
     match contamination.agents:
@@ -240,6 +242,7 @@ def _check_byzantine(spec: RunSpec, parameters: ByzantineParameters) -> None:
             f"is {contamination.rate}: no estimator bears half of the rewards being lies; set "
             "assumed_contamination to what agents shall believe",
         )
+    _check_range(spec, parameters)
 
 
 def _check_range(spec: RunSpec, parameters: CooperativeParameters | ByzantineParameters) -> None:
@@ -254,23 +257,6 @@ def _check_range(spec: RunSpec, parameters: CooperativeParameters | ByzantinePar
 
 def _check_cooperative(spec: RunSpec, parameters: CooperativeParameters) -> None:
     check_horizon(spec, parameters)
-    _check_range(spec, parameters)
-
-
-def _check_byzantine_all(spec: RunSpec, parameters: ByzantineParameters) -> None:
-    if spec.mode == "field" and "contamination" in spec.parameters:
-        raise SpecError(
-            "parameters.contamination",
-            "is the lab's: in the field nobody is told to lie. Delete it, and say in "
-            "assumed_contamination what agents shall believe",
-        )
-    if spec.mode == "field" and parameters.assumed_contamination is None:
-        raise SpecError(
-            "parameters.assumed_contamination",
-            "is required in the field, where the true rate of lies is not known; say what agents "
-            "shall believe, for example 0.05",
-        )
-    _check_byzantine(spec, parameters)
     _check_range(spec, parameters)
 
 
@@ -289,7 +275,7 @@ SYSTEMS = {
             ),
             claim=claims.private,
             unit_interval=UnitInterval(),
-            check=_check_source,
+            check=_check_private,
             bound=theory.private,
         ),
         _system(
@@ -302,7 +288,7 @@ SYSTEMS = {
                 Wiring(_network, broadcasts=True, untold=("contamination",)),
             ),
             claim=claims.rewards,
-            check=_check_byzantine_all,
+            check=_check_byzantine,
             bound=theory.byzantine,
         ),
         _system(

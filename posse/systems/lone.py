@@ -12,13 +12,9 @@ from posse.seeds import Purpose
 from posse.spec.runfile import RunSpec
 from posse.systems.base import ALONE, Field, System, UnitInterval
 from posse.systems.context import AgentContext
-from posse.systems.shapes import (
-    Alone,
-)
+from posse.systems.shapes import Alone
 from posse.theory import lone as theory
-from posse.theory.bounds import (
-    undrawn,
-)
+from posse.theory.bounds import undrawn
 from protocol.cooperative import (
     AdapParameters,
     AloneParameters,
