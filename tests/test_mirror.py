@@ -43,7 +43,7 @@ ELSEWHERE = [
     (
         "what experiments are made of: every experiment is run",
         "tests/papers/test_conduct.py",
-        "posse/papers: experiment noise outcome page points repetitions sample small statements",
+        "posse/papers: experiment noise outcome page repetitions sample small statements",
     ),
     (
         "parts of a page, which is read as a whole",
@@ -70,6 +70,7 @@ ELSEWHERE = [
         "posse/engines: each_link one_to_all",
     ),
     ("both ends over a fake link", "tests/coordinator/test_shared.py", "agent: shared"),
+    ("what it holds, by who shares it", "tests/systems/test_cooperative.py", "agent: cohort"),
     ("what the ways of means share", "tests/agent/test_gis.py", "agent: exchange"),
     ("what shows a capture, with what writes it", "tests/cli/test_capture.py", "posse/cli: frames"),
     (

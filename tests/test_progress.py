@@ -77,7 +77,7 @@ def test_durations() -> None:
     ]  # fmt: skip
 
 
-class Patient:
+class Patient(Screen):
     """A screen that says when it was shown something."""
 
     every = 0.001

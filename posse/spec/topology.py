@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, get_args
+from typing import Annotated, Any, get_args
 
 import msgspec
 import numpy as np
@@ -28,12 +28,7 @@ Edge = tuple[Annotated[int, Meta(ge=0)], Annotated[int, Meta(ge=0)]]
 class _Topology(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"
 ):
-    """`count`: how many agents; needed inside `components`, elsewhere `agents.count` says it.
-
-    `plain` makes a graph that the number of its agents alone decides.
-    """
-
-    plain: ClassVar[Callable[[int], Graph]]
+    """`count`: how many agents; needed inside `components`, elsewhere `agents.count` says it."""
 
     count: Annotated[int, Meta(ge=0)] | None = None
 
@@ -43,31 +38,23 @@ class _Topology(
 
     def build(self, agents: int, random: np.random.Generator, base: str) -> Graph:
         """The graph; raises `GraphError`."""
-        return self.plain(agents)
+        return _PLAIN[type(self)](agents)
 
 
 class Complete(_Topology, frozen=True, kw_only=True, tag="complete"):
     """Everyone is linked to everyone."""
 
-    plain = staticmethod(graphs.complete)
-
 
 class Star(_Topology, frozen=True, kw_only=True, tag="star"):
     """Agent 0 is linked to all others."""
-
-    plain = staticmethod(graphs.star)
 
 
 class Ring(_Topology, frozen=True, kw_only=True, tag="ring"):
     """Agent i is linked to i + 1, and the last to the first."""
 
-    plain = staticmethod(graphs.ring)
-
 
 class PathTopology(_Topology, frozen=True, kw_only=True, tag="path"):
     """Agent i is linked to i + 1."""
-
-    plain = staticmethod(graphs.path)
 
 
 class Regular(_Topology, frozen=True, kw_only=True, tag="regular"):
@@ -107,8 +94,6 @@ class ErdosRenyi(_Topology, frozen=True, kw_only=True, tag="erdos-renyi"):
 
 class Single(_Topology, frozen=True, kw_only=True, tag="single"):
     """Agents on their own: `count` of them (1 if not said) are as many components."""
-
-    plain = staticmethod(graphs.singles)
 
 
 class Edges(_Topology, frozen=True, kw_only=True, tag="edges"):
@@ -236,6 +221,15 @@ class PythonTopology(_Topology, frozen=True, kw_only=True, tag="python"):
             raise GraphError("target", why) from error
         return graphs.from_edges(agents, edges)
 
+
+_PLAIN: dict[type[_Topology], Callable[[int], Graph]] = {
+    Complete: graphs.complete,
+    Star: graphs.star,
+    Ring: graphs.ring,
+    PathTopology: graphs.path,
+    Single: graphs.singles,
+}
+"""Those that the number of their agents alone decides."""
 
 TopologySpec = Component | File | Components | NetworkX | PythonTopology
 """What `[topology]` may be, told apart by `kind`."""
