@@ -60,8 +60,9 @@ class Welcome(Control, frozen=True):
 class Resume(Control, frozen=True):
     """An agent that joined has a new connection, and took `taken` frames over the old ones.
 
-    `connection` counts its connections: what it said over an older one may be read later. Answered
-    by `Resumed`, or by `Unknown`.
+    `connection` counts its connections: what it said over an older one may be read later. `starts`:
+    how often it was killed and started again; `pid` as in `Join`. Answered by `Resumed`, or by
+    `Unknown`.
     """
 
     rank: int
@@ -69,6 +70,8 @@ class Resume(Control, frozen=True):
     incarnation: Annotated[bytes, Meta(max_length=16)]
     connection: Count
     taken: Count
+    starts: Count = 0
+    pid: Count = 0
 
 
 class Resumed(Control, frozen=True):

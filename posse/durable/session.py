@@ -33,6 +33,7 @@ only when a connection was lost.
 import struct
 from collections import deque
 from collections.abc import Iterable
+from typing import NamedTuple
 
 _ENVELOPE = struct.Struct("<4sII")
 ENVELOPE_BYTES = _ENVELOPE.size
@@ -57,6 +58,14 @@ MOST_FRAMES = 100_000
 
 MOST_BYTES = 64 << 20
 """Bytes kept for a peer: eight of the largest frames there are."""
+
+
+class SessionState(NamedTuple):
+    """What is needed to go on with a session: its numbers, and the frames that are kept."""
+
+    taken: int = 0
+    confirmed: int = 0
+    kept: tuple[bytes, ...] = ()
 
 
 class SessionFull(Exception):
@@ -125,6 +134,19 @@ class Session:
         self._most_frames = most_frames
         self._most_bytes = most_bytes
 
+    @property
+    def state(self) -> SessionState:
+        """See `restore`."""
+        return SessionState(self.taken, self.confirmed, tuple(self._unconfirmed()))
+
+    def restore(self, state: SessionState) -> None:
+        """Be where a session was, over no connection."""
+        self.taken = self._told = state.taken
+        self.confirmed = self._probed = state.confirmed
+        self.sent = state.confirmed
+        for frame in state.kept:
+            self.wrap(frame)
+
     # --- what goes -------------------------------------------------------------------------------
 
     def wrap(self, frame: bytes) -> bytes:
@@ -170,6 +192,10 @@ class Session:
     def confirm(self) -> None:
         """Say how much was taken, now."""
         self._bare(_CONFIRM)
+
+    def miss(self) -> None:
+        """Ask for all that was not taken: this end was started again."""
+        self._bare(_AGAIN)
 
     def _tell(self) -> None:
         """Nothing went back for so long that what was taken is to be confirmed by itself."""

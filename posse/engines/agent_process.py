@@ -9,6 +9,8 @@ from typing import assert_never
 import zmq
 
 from posse import defect
+from posse.durable.journal import Journal
+from posse.durable.recording import recorded
 from posse.durable.session import Session
 from posse.engines.base import Tap
 from posse.engines.events import (
@@ -35,6 +37,14 @@ from posse.engines.joining import Joining, State
 from posse.engines.links import Link, Via, Wire, directly
 from posse.engines.mesh import Mesh
 from posse.engines.place import Place
+from posse.engines.recovery import (
+    LINKED,
+    Beginning,
+    CommittedWire,
+    KeptHost,
+    again,
+    beginning_of,
+)
 from posse.engines.resources import ProcessResources
 from posse.engines.selector import Selector
 from posse.engines.sources import ahead_by, of_this_machine
@@ -64,7 +74,7 @@ class AgentProcess:
     """Joins a coordinator, then carries its host's frames until told to leave.
 
     `via` may put something between the host and each link, see `posse.engines.links`; `tap` hears
-    what is handed to ZeroMQ.
+    what is handed to ZeroMQ. With a `journal` it goes on where it was killed.
 
     Above 300 lines: it is the one loop that carries frames, and carries out each effect of joining.
     """
@@ -78,6 +88,7 @@ class AgentProcess:
         place: Place,
         via: Via = directly,
         tap: Tap | None = None,
+        journal: Journal | None = None,
     ) -> None:
         self.joining = joining
         self.host: AgentHost | None = None
@@ -87,8 +98,11 @@ class AgentProcess:
         self._place = place
         self._via = via
         self._tap = tap
-        if tap is not None:
+        self._journal = journal
+        self._stamp = time.monotonic_ns
+        if tap is not None or journal is not None:
             uplink.through(self._heard)
+        uplink.journal = journal
         self._mesh: Mesh | None = None
         self._ways: dict[int, Link] = {COORDINATOR: via(COORDINATOR, uplink)}
         self._left = False
@@ -118,6 +132,8 @@ class AgentProcess:
             if self._mesh is not None:
                 self._mesh.close()
             self._context.term()
+            if self._journal is not None:
+                self._journal.remove() if self._left else self._journal.close()
 
     def _fail(self, reason: str) -> None:
         """Say why this agent cannot go on: here, and to the coordinator what it may know of it."""
@@ -132,6 +148,8 @@ class AgentProcess:
 
     def _loop(self) -> None:
         watched = self._uplink.monitor
+        if self._journal is not None and (before := beginning_of(self._journal)) is not None:
+            self._recover(self._journal, before)
         if watched is None:
             self._happened(Connected(time.time()))
         while not self._left:
@@ -165,7 +183,7 @@ class AgentProcess:
         if self.joining.state is State.LINKING:
             return _LOOK_UP_MS
         left = self.joining.timer - time.monotonic()
-        if self._uplink.monitor is not None:
+        if self._uplink.monitor is not None or self._journal is not None:
             left = min(left, _PATIENCE)
         return None if math.isinf(left) else max(0, int(1000 * left)) + 1
 
@@ -211,7 +229,7 @@ class AgentProcess:
         """
         listened = 0
         while listened < _LISTEN_EVERY:
-            frames = mesh.listen(host.awaited, host.slot, host.stamp)
+            frames = mesh.listen(host.awaited, host.slot, self._stamp)
             listened += len(frames) or _LISTEN_EVERY
             for sender, frame, arrived in frames:
                 host.receive(sender, frame, arrived)
@@ -238,6 +256,8 @@ class AgentProcess:
             self._mesh.changed(neighbour, up=up)
         if self.host is None or self.host.done or up is not (neighbour in self._parted):
             return  # when all is done one neighbour leaves before the other
+        if self._journal is not None:
+            self._journal.add(LINKED, neighbour, b"up" if up else b"")
         if up:
             self._parted.discard(neighbour)
             LOG.info("the link to agent %d is there again", neighbour)
@@ -285,6 +305,8 @@ class AgentProcess:
             raise PosseError(ONE_RUN)
         self.host = None
         self._parted.clear()
+        if self._journal is not None:
+            self._journal.forget()
 
     def _continue(self, effect: BeginSession | AskToResume | GoOn) -> None:
         match effect:
@@ -295,9 +317,12 @@ class AgentProcess:
             case GoOn(taken):
                 self._uplink.resume(taken)
 
-    def _open_inbox(self, system: str, rank: int) -> str:
-        """Let neighbours reach this agent, if it is to have any; returns the address."""
-        bind = self._place.bind(system, rank)
+    def _open_inbox(self, system: str, rank: int, at: str = "") -> str:
+        """Let neighbours reach this agent, if it is to have any; returns the address.
+
+        It is bound `at` the address where it was, if it was.
+        """
+        bind = at or self._place.bind(system, rank)
         if not bind:
             return ""
         broadcasts = get_system(system).broadcasts
@@ -314,6 +339,7 @@ class AgentProcess:
                 patience_ms=_LOOK_UP_MS,
                 via=self._via,
                 heard=self._heard,
+                journal=self._journal,
             )
             self._selector.watch(self._mesh.inbox, self._drain_inbox)
             if self._mesh.back is not None:
@@ -330,7 +356,8 @@ class AgentProcess:
                 return source, (target,)
             return source, self.host.setup.neighbours if self.host is not None else ()
 
-        return wire if self._tap is None else TappedWire(wire, self._tap, ends)
+        wire = wire if self._tap is None else TappedWire(wire, self._tap, ends)
+        return wire if self._journal is None else CommittedWire(wire, self._journal)
 
     def _close_mesh(self) -> None:
         if self._mesh is not None:
@@ -351,8 +378,54 @@ class AgentProcess:
         resources = ProcessResources(self._sessions)
         clock = ahead_by(self.joining.offset)
         sources = of_this_machine(clock, resources, self._place.signer)
-        self.host = AgentHost(setup, self.joining.rank, sources)
+        self._stamp = (sources.coarse() if setup.mode == "field" else sources).stamp
+        journal, rank = self._journal, self.joining.rank
+        if journal is None:
+            self.host = AgentHost(setup, rank, sources)
+        else:
+            if not journal.beginning:
+                journal.begin(self._beginning(setup).encoded())
+            self.host = KeptHost(journal, setup, rank, recorded(journal, sources))
         self._flush(self.host)
+
+    # --- being killed ----------------------------------------------------------------------------
+
+    def _beginning(self, setup: AgentSetup) -> Beginning:
+        """What this agent is now that its host is made."""
+        return Beginning(
+            rank=self.joining.rank,
+            setup=setup,
+            offset=self.joining.offset,
+            incarnation=self.joining.incarnation,
+            inbox=self._mesh.address if self._mesh is not None else "",
+            uplink=self._uplink.session.state,
+        )
+
+    def _recover(self, journal: Journal, before: Beginning) -> None:
+        """Be where this agent was when it was killed."""
+        rank, setup = before.rank, before.setup
+        self.joining.recover(
+            rank, before.offset, before.incarnation, journal.starts, time.monotonic()
+        )
+        self._open_inbox(setup.system, rank, before.inbox)
+        self._link_up(setup)
+        self._uplink.session.restore(before.uplink)
+        with journal.replay() as inputs:
+            self._start(setup)
+            assert self.host is not None
+            for one in inputs:
+                again(one, self.host, self._session_with, self._take_unread)
+                self._flush(self.host)
+        if self._mesh is not None:
+            self._mesh.recovered()
+
+    def _session_with(self, end: int) -> Session:
+        if end == COORDINATOR or self._mesh is None:
+            return self._uplink.session
+        return self._mesh.session_with(end)
+
+    def _take_unread(self, frame: bytes) -> None:
+        self._happened(Told(frame))
 
     def _sessions(self) -> Iterator[tuple[int, Session]]:
         yield COORDINATOR, self._uplink.session

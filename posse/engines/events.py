@@ -62,10 +62,14 @@ class Rejected:
 
 @dataclass(frozen=True)
 class Died:
-    """A process that was started here ended: that of agent `rank`, or all of them (None)."""
+    """A process that was started here ended: that of agent `rank`, or all of them (None).
+
+    `killed`: it did not end by itself.
+    """
 
     rank: int | None
     why: str
+    killed: bool = False
 
 
 @dataclass(frozen=True)
@@ -135,7 +139,14 @@ class CallRoll:
     ranks: list[int]
 
 
-LobbyEffect = Reply | Tell | ShowStatus | Joined | Resend | CallRoll | Log | Fail
+@dataclass(frozen=True)
+class Restart:
+    """Start the process of an agent again."""
+
+    rank: int
+
+
+LobbyEffect = Reply | Tell | ShowStatus | Joined | Resend | CallRoll | Restart | Log | Fail
 
 # --- an agent's events ----------------------------------------------------------------------------
 

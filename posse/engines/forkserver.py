@@ -23,6 +23,7 @@ import msgspec
 import numpy.random  # noqa: F401  (loaded lazily otherwise, once in every agent)
 
 from posse.durable.capture import Capture
+from posse.durable.journal import Journal
 from posse.engines import memory
 from posse.engines.events import Died
 from posse.engines.local_agent import local_agent
@@ -50,7 +51,7 @@ class Crew(msgspec.Struct, frozen=True):
     `folders` are where a system of the user's own is imported from. `inbox` is the address pattern
     for links between agents, with {rank}; "" where there are none. `pairs` are the agents' own keys
     and `coordinator` its public one, none where links need none. `capture` is the file that frames
-    are written into, "" for none.
+    are written into, `journals` the folder of the agents' journals, "" for none.
     """
 
     endpoints: list[str]
@@ -62,6 +63,7 @@ class Crew(msgspec.Struct, frozen=True):
     pairs: list[Pair]
     coordinator: str
     capture: str = ""
+    journals: str = ""
 
 
 class ForkServer:
@@ -100,7 +102,8 @@ class ForkServer:
             return Died(None, "the process that starts the agents is gone")
         rank, code = int(line[0]), int(line[1])
         if code < 0:
-            return Died(rank, f"agent {rank} was killed by {signal.Signals(-code).name}")
+            why = f"agent {rank} was killed by {signal.Signals(-code).name}"
+            return Died(rank, why, killed=True)
         return Died(rank, f"agent {rank} ended with exit code {code}")
 
     def close(self) -> None:
@@ -112,6 +115,11 @@ class ForkServer:
             os.killpg(self.pid, signal.SIGKILL)
             self._process.wait()
         self._deaths.close()
+
+
+def journal_of(folder: str, rank: int) -> Path:
+    """Where an agent that is started here keeps its journal."""
+    return Path(folder) / f"agent-{rank}.journal"
 
 
 # --- the fork server's own side -------------------------------------------------------------------
@@ -188,6 +196,7 @@ def _fork(crew: Crew) -> dict[int, int]:
                     leash=LEASH,
                     system=crew.system,
                     tap=Capture(Path(crew.capture)) if crew.capture else None,
+                    journal=_journal(crew.journals, rank) if crew.journals else None,
                 )
                 code = agent.serve()
             finally:
@@ -195,6 +204,11 @@ def _fork(crew: Crew) -> dict[int, int]:
                 os._exit(code)
         ranks[pid] = rank
     return ranks
+
+
+def _journal(folder: str, rank: int) -> Journal:
+    """Of agents that a loss of power ends together with their coordinator."""
+    return Journal(journal_of(folder, rank), f"agent {rank}", synchronous=False)
 
 
 def _reap(ranks: dict[int, int]) -> None:

@@ -29,6 +29,7 @@ from posse.engines.events import (
     Rejected,
     Reply,
     Resend,
+    Restart,
     Said,
     ShowStatus,
     Tell,
@@ -87,10 +88,12 @@ class Hub:
         system: str = "",
         inboxes: Sequence[str] = (),
         tap: Tap | None = None,
+        restarts: int = 0,
     ) -> None:
         roster = Roster(agents, token, keys, configuration, inboxes)
-        self.lobby = Lobby(roster, deadline, absence, system)
+        self.lobby = Lobby(roster, deadline, absence, system, restarts)
         self.on_join: Callable[[int], None] = lambda joined: None
+        self.on_restart: Callable[[int], None] = lambda rank: None
         self.snapshot = Snapshot(agents)
         self._completed = 0
         self.frames = 0
@@ -139,14 +142,14 @@ class Hub:
         self._until(lambda: self.lobby.complete)
 
     def configure(self, setups: Sequence[AgentSetup]) -> None:
-        """Tell every agent what it may know, and wait until each is ready.
+        """Tell every agent what it may know, and wait until each is ready, or one joined anew.
 
         Their sessions with each other begin anew.
         """
         first = secrets.randbits(32)
         setups = [msgspec.structs.replace(setup, first=first) for setup in setups]
         self._do(self.lobby.configure(setups, time.monotonic()))
-        self._until(lambda: self.lobby.complete)
+        self._until(lambda: self.lobby.complete or self.lobby.changed)
 
     def carry(self, host: CoordinatorHost) -> RunRecord:
         """Carry the host's frames until its run is complete."""
@@ -166,6 +169,8 @@ class Hub:
         assert record is not None
         record.refused = dict(self.lobby.refused + host.refused)
         self.lobby.refused.clear()
+        record.restarts = dict(self.lobby.restarts)
+        self.lobby.restarts.clear()
         record.communication.socket_bytes = self._router.door.counted()
         return record
 
@@ -333,6 +338,8 @@ class Hub:
                     self._ways[rank].resume(taken)
                 case CallRoll(ranks):
                     self._call_roll(ranks)
+                case Restart(rank):
+                    self.on_restart(rank)
                 case Joined(arrived):
                     self.on_join(arrived)
                 case Log(level, text, about):

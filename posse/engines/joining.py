@@ -71,6 +71,10 @@ it for a wrong key."""
 _ASK_AGAIN = 5.0
 """Seconds after which `Resume` is said again over the same connection: the answer may be lost."""
 
+_STARTS = 32
+"""Bits of a connection's number below how often this agent was started again: so the first of each
+start is later than all before."""
+
 LINK_DEADLINE = 60.0
 """Seconds in which neighbours must begin to listen, and in which a link must take a frame."""
 
@@ -149,6 +153,11 @@ class Joining:
         return bool(self._join.incarnation)
 
     @property
+    def incarnation(self) -> bytes:
+        """Which start of its agent this is; empty beside the coordinator."""
+        return self._join.incarnation
+
+    @property
     def belongs(self) -> bool:
         """Whether the coordinator counts this agent among its own."""
         return not self.remote or self.state.value >= State.JOINED.value
@@ -156,7 +165,24 @@ class Joining:
     def to_resume(self, taken: int) -> control.Resume:
         """What asks the coordinator to go on; `taken` frames of it came before."""
         join = self._join
-        return control.Resume(self.rank, join.token, join.incarnation, self._connections, taken)
+        return control.Resume(
+            self.rank,
+            join.token,
+            join.incarnation,
+            self._connections,
+            taken,
+            self._connections >> _STARTS,
+            join.pid,
+        )
+
+    def recover(self, rank: int, offset: int, incarnation: bytes, starts: int, now: float) -> None:
+        """This agent was linked, was killed, and is started again for the `starts`th time."""
+        self.rank = rank
+        self.offset = offset
+        self.state = State.LINKED
+        self._join = msgspec.structs.replace(self._join, incarnation=incarnation)
+        self._connections = starts << _STARTS
+        self._resume(now)
 
     def fire(self, now: float) -> list[JoiningEffect]:
         """The time of `timer` has come."""

@@ -159,6 +159,12 @@ class Links(ABC):
         if (tie := self.ties.get(name_of(neighbour))) is not None:
             tie.changed(up=up)
 
+    def recovered(self) -> None:
+        """This agent was started again. Who watches its connections hears of the new ones."""
+        for tie in () if self._watched else self.ties.values():
+            tie.session.miss()
+            tie.changed(up=True)
+
     def probe(self) -> None:
         """To be called now and then: ask who confirms nothing."""
         for tie in self.ties.values():

@@ -42,6 +42,7 @@ from posse.engines.events import (
     Rejected,
     Reply,
     Resend,
+    Restart,
     Said,
     ShowStatus,
     Tell,
@@ -76,11 +77,18 @@ class Phase(StrEnum):
 class Lobby:
     """See the module's text; `deadline` and `absence` as `Patience` has them.
 
+    `restarts`: how often each agent that was started here and is killed is started again in a run.
+
     Above 300 lines: one branch for each message of joining, and the sentence that each may end in.
     """
 
-    def __init__(self, roster: Roster, deadline: float, absence: float, system: str) -> None:
+    def __init__(
+        self, roster: Roster, deadline: float, absence: float, system: str, restarts: int = 0
+    ) -> None:
         self.roster = roster
+        self.restarts: Counter[int] = Counter()
+        """How often agents were started again since the last run."""
+        self._most_restarts = restarts
         self.refused: Counter[str] = Counter()
         self.phase = Phase.IDLE
         self.changed = False
@@ -250,6 +258,8 @@ class Lobby:
             case Died(rank, _) if rank in self._let_go:
                 self._let_go.remove(rank)
                 return []
+            case Died(int(rank), why, True) if self.restarts[rank] < self._most_restarts:
+                return self._started_again(rank, why, now)
             case Died(rank, why):
                 if rank is not None:
                     self.roster.ended(rank)
@@ -269,6 +279,14 @@ class Lobby:
             return [Fail(why)]
         self._lose(rank)
         return [Log(logging.WARNING, f"{why}; the run goes on without it")]
+
+    def _started_again(self, rank: int, why: str, now: float) -> list[LobbyEffect]:
+        self.restarts[rank] += 1
+        self.roster.vacate(rank)
+        if self.running:
+            self._patience.left(rank, now)
+        said = f"{why}; it is started again"
+        return [Log(logging.WARNING, said, f"agent {rank}"), Restart(rank)]
 
     def _said(self, peer: Peer, frame: bytes, now: float, wall: float) -> list[LobbyEffect]:
         member = self.roster.by_identity.get(peer.identity)
@@ -374,6 +392,9 @@ class Lobby:
         if member.identity != peer.identity:
             return []  # it was said over a connection that is gone
         self._patience.returned(member.rank, now)
+        if member.incarnation and asked.starts > member.starts:
+            self.restarts[member.rank] += 1
+        member.starts = asked.starts
         said = f"agent {member.rank} is back over a new connection"
         about = f"agent {member.rank}"
         return [Log(logging.INFO, said, about), Resend(member.rank, asked.taken)]

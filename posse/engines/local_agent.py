@@ -7,6 +7,7 @@ import time
 
 import zmq
 
+from posse.durable.journal import Journal
 from posse.engines.agent_process import AgentProcess
 from posse.engines.base import Tap
 from posse.engines.guard import Guard, RemoteGuard
@@ -30,12 +31,13 @@ def local_agent(
     system: str = "",
     via: Via = directly,
     tap: Tap | None = None,
+    journal: Journal | None = None,
 ) -> AgentProcess:
     """An agent of the coordinator that listens at `endpoint`.
 
     `inbox`: where neighbours reach this agent ("" if the system has no links between agents), a
     ZeroMQ address that may end in `:*`; it needs `system`. `keys`: for links over tcp. `leash` is a
-    file descriptor whose other end is closed when the agent must go. `via`, `tap`: see
+    file descriptor whose other end is closed when the agent must go. `via`, `tap`, `journal`: see
     `AgentProcess`.
     """
     if leash is not None:
@@ -51,6 +53,7 @@ def local_agent(
         Place(guard, inbox),
         via,
         tap,
+        journal,
     )
 
 

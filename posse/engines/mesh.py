@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import zmq
 
+from posse.durable.journal import FRAME, Journal
 from posse.durable.session import Session, content
 from posse.engines.each_link import EachLink
 from posse.engines.guard import Guard
@@ -24,7 +25,10 @@ Arrival = tuple[int | None, bytes, int]
 
 
 class Mesh:
-    """See the module's text. `rank` -1: not known yet. `patience_ms`: how long `listen` waits."""
+    """See the module's text. `rank` -1: not known yet. `patience_ms`: how long `listen` waits.
+
+    What sessions take is written into `journal` first, if there is one.
+    """
 
     def __init__(
         self,
@@ -37,6 +41,7 @@ class Mesh:
         patience_ms: int,
         via: Via,
         heard: Heard,
+        journal: Journal | None = None,
     ) -> None:
         kind: type[OneToAll | EachLink] = OneToAll if broadcasts else EachLink
         self.broadcasts = broadcasts
@@ -54,6 +59,7 @@ class Mesh:
             raise
         self.address = self.inbox.getsockopt_string(zmq.LAST_ENDPOINT)
         self._probe_at = 0.0
+        self._journal = journal
         self._links: Links = kind(context, guard.link, via, watched=guard.watches, heard=heard)
         self.back = self._links.back
 
@@ -74,6 +80,14 @@ class Mesh:
     def not_listening(self) -> tuple[int, ...]:
         """The neighbours that would not hear yet what is sent."""
         return self._links.not_listening()
+
+    def session_with(self, neighbour: int) -> Session:
+        """The session with one neighbour."""
+        return self._links.ties[name_of(neighbour)].session
+
+    def recovered(self) -> None:
+        """This agent is where it was before it was killed: neighbours are to send what it lacks."""
+        self._links.recovered()
 
     def sessions(self) -> Iterator[tuple[int, Session]]:
         """The sessions with the neighbours, by rank."""
@@ -129,6 +143,8 @@ class Mesh:
                 tie = ties.get(name_of(sender))
             if tie is None:
                 return sender, content(data)  # a stranger's, which the host refuses
+            if self._journal is not None:
+                self._journal.add(FRAME, tie.neighbour, data)
             frame = tie.session.take(data)
             if tie.session.replies:
                 tie.answer()

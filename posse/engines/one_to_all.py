@@ -78,6 +78,9 @@ class OneToAll(Links):
     def changed(self, neighbour: int, *, up: bool) -> None:
         """See `Links`: a subscription says so, and comes after it."""
 
+    def recovered(self) -> None:
+        """See `Links`: every inbox subscribes again, and this one does."""
+
     def not_listening(self) -> tuple[int, ...]:
         """See `Links`."""
         self._subscriptions()

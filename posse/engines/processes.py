@@ -9,21 +9,24 @@ from time import monotonic_ns
 from types import TracebackType
 from typing import Self
 
+from posse.durable import journal
 from posse.durable.capture import Capture
 from posse.durable.scratch import Scratch
 from posse.engines import room
 from posse.engines.base import Observer, Way, agent_setups, silent, straight
-from posse.engines.forkserver import Crew, ForkServer
+from posse.engines.forkserver import Crew, ForkServer, journal_of
 from posse.engines.hub import Hub
 from posse.engines.resources import ProcessResources
 from posse.engines.sources import of_this_machine
 from posse.errors import RunFailed
+from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
 from posse.own_code import folders_of
 from posse.plan import Plan
 from posse.results.record import RunRecord
 from posse.security.keys import CoordinatorKeys, Pair, of_one_machine
 from posse.spec.fingerprint import fingerprint
+from posse.systems.network import Network
 from protocol.machine import COORDINATOR
 from protocol.signing import Signer
 
@@ -67,9 +70,11 @@ class ProcessEngine:
         self._capture = capture
         self._way = way
         self._mesh = plan.system.wiring is not None
-        self._scratch = Scratch() if spec.engine.transport == "ipc" and bind is None else None
+        self._durable = bool(self._spawn and (spec.engine.durable or spec.engine.restarts))
+        self._ipc = spec.engine.transport == "ipc" and bind is None
+        self._scratch = Scratch() if self._ipc or self._durable else None
         if bind is None:
-            bind = f"ipc://{self._scratch.path}/hub" if self._scratch else "tcp://127.0.0.1:*"
+            bind = f"ipc://{self._folder}/hub" if self._ipc else "tcp://127.0.0.1:*"
         self._token = secrets.token_hex(16) if token is None else token
         try:
             self.hub = Hub(
@@ -83,11 +88,13 @@ class ProcessEngine:
                 spec.system,
                 spec.engine.inboxes,
                 capture,
+                spec.engine.restarts,
             )
         except BaseException:
             self._remove_scratch()
             raise
         self.hub.on_join = on_join
+        self.hub.on_restart = lambda rank: self._start([rank])
 
     @property
     def endpoint(self) -> str:
@@ -133,7 +140,18 @@ class ProcessEngine:
             )
         for rank in dead:
             self.restart(rank)
-        setups = agent_setups(
+        while (setups := self._setups(plan, network)) != self._configured or (
+            self.hub.lobby.changed
+        ):
+            self.hub.configure(setups)
+            self._configured = setups
+            self.hub.gather()
+        self._serial += 1
+        return self.hub.carry(host)
+
+    def _setups(self, plan: Plan, network: Network) -> list[AgentSetup]:
+        """What each agent is to be told."""
+        return agent_setups(
             plan,
             network,
             self.hub.lobby.roster.inboxes if self._mesh else None,
@@ -141,11 +159,6 @@ class ProcessEngine:
             self._way,
             self._name,
         )
-        if setups != self._configured or self.hub.lobby.changed:
-            self.hub.configure(setups)
-            self._configured = setups
-        self._serial += 1
-        return self.hub.carry(host)
 
     def pids(self) -> dict[int, int]:
         """The process of each agent that was started here and is up, by rank."""
@@ -159,6 +172,8 @@ class ProcessEngine:
         if pid is not None:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+        if self._durable:
+            journal.discard(journal_of(self._folder, rank))
         self._start([rank])
         self.hub.gather()
 
@@ -183,12 +198,16 @@ class ProcessEngine:
         if self._scratch is not None:
             self._scratch.remove()
 
+    @property
+    def _folder(self) -> str:
+        """Of this posse's own files."""
+        return str(self._scratch.path) if self._scratch is not None else ""
+
     def _start(self, ranks: Sequence[int]) -> None:
         assert self._fork_server is not None
         inbox = ""
         if self._mesh:
-            folder = self._scratch.path if self._scratch else None
-            inbox = f"ipc://{folder}/agent-{{rank}}" if folder else "tcp://127.0.0.1:*"
+            inbox = f"ipc://{self._folder}/agent-{{rank}}" if self._ipc else "tcp://127.0.0.1:*"
         ways = [self._way(rank, COORDINATOR, self.hub.endpoint) for rank in ranks]
         self._fork_server.start(
             Crew(
@@ -201,5 +220,6 @@ class ProcessEngine:
                 pairs=[self._pairs[rank] for rank in ranks if self._pairs],
                 coordinator=self._keys.own.public if self._pairs and self._keys else "",
                 capture=str(self._capture.path) if self._capture is not None else "",
+                journals=self._folder if self._durable else "",
             )
         )

@@ -60,7 +60,8 @@ class Member:
     would have come back so often at the pace that it may, `session` the coordinator's end of the
     link. `host` is the address that it joined from, `syncs` how often it asked for the time, `pid`
     the process of one that was started here, else 0. `ended`: its process is gone, or it said that
-    it cannot go on; nobody waits for its goodbye. `received`: bytes taken of it.
+    it cannot go on; nobody waits for its goodbye. `received`: bytes taken of it. `starts`: how
+    often it was started again.
     """
 
     rank: int
@@ -80,6 +81,7 @@ class Member:
     arrives_again: bool = False
     resumed: int = 0
     resumes_until: float = 0.0
+    starts: int = 0
     session: Session = field(default_factory=Session)
 
     @property
@@ -179,7 +181,8 @@ class Roster:
     def vacate(self, rank: int) -> None:
         """Let another agent that is started here take this one's place."""
         if (member := self.members.get(rank)) is not None:
-            member.connection, member.arrived = -1, False
+            member.arrives_again = member.arrived or member.arrives_again
+            member.connection, member.arrived, member.ended = -1, False, False
 
     def admit(
         self, join: control.Join, peer: Peer, now: float, wall: float
@@ -253,7 +256,7 @@ class Roster:
         if asked.connection <= member.resumed or until > now + RESUMES_AT_ONCE / RESUMES_PER_SECOND:
             return member
         member.resumes_until = until
-        member.resumed = asked.connection
+        member.resumed, member.pid = asked.connection, 0 if asked.incarnation else asked.pid
         self.by_identity.pop(member.identity, None)
         member.identity, member.connection, member.heard = peer.identity, peer.connection, now
         member.arrived = member.arrived or member.arrives_again

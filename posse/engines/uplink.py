@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
+from posse.durable.journal import FRAME, Journal
 from posse.durable.session import Session, SessionBroken, SessionFull, is_numbered
 from posse.engines.events import Closure, Connected, Disconnected, NotLetIn
 from posse.engines.links import Heard
@@ -53,6 +54,8 @@ class Uplink:
         configure(self.socket, _SEND_DEADLINE)
         self._endpoint = endpoint
         self.session = Session()
+        self.journal: Journal | None = None
+        """Where what the session takes is written down first."""
         self._up = False
         """Whether frames of the session may go, and come, over the connection that there is."""
         self._probe_at = 0.0
@@ -135,6 +138,8 @@ class Uplink:
             return None
         if not self._up and is_numbered(data):
             return None  # of a connection that is gone: it comes again
+        if self.journal is not None and is_numbered(data):
+            self.journal.add(FRAME, COORDINATOR, data)
         session = self.session
         frame = session.take(data)
         if session.replies:

@@ -105,8 +105,8 @@ class RunRecord(msgspec.Struct, kw_only=True):
     `agent_logs` what each agent's machine noted. `answers` has each agent's own arm,
     `pulls_per_arm` is summed over agents. `exhausted` says whose arms ran out (-1: those that all
     share), `dismissed` which agents the run went on without, and why; `missing` from when to when,
-    and `loss` what that did to the answer and to the claims. Both stand in the document only where
-    somebody was missing.
+    and `loss` what that did to the answer and to the claims; `restarts` how often which agent was
+    killed and started again. These three stand in the document only where there was anything.
 
     Above 20 fields: one for each key of a run in `result.json`.
     """
@@ -131,6 +131,7 @@ class RunRecord(msgspec.Struct, kw_only=True):
     dismissed: dict[int, str] = {}
     missing: list[Absence] = []
     loss: str = ""
+    restarts: dict[int, int] = {}
     log: Log = {}
     agent_logs: list[Log] = []
     network: NetworkFacts = msgspec.field(default_factory=NetworkFacts)
@@ -181,6 +182,8 @@ class RunRecord(msgspec.Struct, kw_only=True):
         del plain["links"], plain["ledgers"]
         if not self.missing:
             del plain["missing"], plain["loss"]
+        if not self.restarts:
+            del plain["restarts"]
         if plain["delay"] is not None:
             taken = plain["delay"].pop("taken", {})
             plain["delay"] |= {f"{name}_seconds": found for name, found in taken.items()}

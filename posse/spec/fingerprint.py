@@ -15,8 +15,10 @@ _LOCAL = (
     "arms.target",
     "engine.absence",
     "engine.deadline",
+    "engine.durable",
     "engine.inboxes",
     "engine.on_missing",
+    "engine.restarts",
     "engine.transport",
     "privacy.budget",
     "privacy.reuse",
@@ -26,7 +28,7 @@ _LOCAL = (
 end waits, and the seed, which an agent is told with every run."""
 
 
-PATIENCE = ("engine.absence", "engine.deadline", "repeat")
+PATIENCE = ("engine.absence", "engine.deadline", "engine.durable", "engine.restarts", "repeat")
 """What says nothing about what a single run turns out to be."""
 
 

@@ -55,6 +55,13 @@ class EngineSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             "continue without it, or end the run; by default what fits the system"
         ),
     ] = None
+    durable: Annotated[
+        bool, Meta(description="in the lab too, agents keep journals; in the field they do")
+    ] = False
+    restarts: Annotated[
+        int,
+        Meta(ge=0, le=1_000, description="how often a run starts each agent that is killed again"),
+    ] = 0
     inboxes: Annotated[
         tuple[str, ...],
         Meta(description="networks where agents' inboxes may be besides their own hosts"),

@@ -219,7 +219,7 @@ def test_after_a_lost_connection_it_goes_on_where_it_was(when: State) -> None:
     assert script.handle(Disconnected()) == []
     assert script.handle(NotListening(())) == []
     assert script.handle(Connected(WALL + 1)) == [AskToResume()]
-    assert script.machine.to_resume(9) == control.Resume(4, "token", b"start-1", 2, 9)
+    assert script.machine.to_resume(9) == control.Resume(4, "token", b"start-1", 2, 9, pid=7)
     assert script.told(control.Resumed(5)) == [
         GoOn(5),
         Log(logging.INFO, "connected to the coordinator at tcp://c:1 again"),

@@ -1,0 +1,231 @@
+"""A journal: what reached a process, from which it is where it was when it is started again.
+
+A host follows from its inputs and from what its sources answered (`posse.hosts.sources`). Both are
+written down here, in the order in which they came, before anything that follows from them leaves
+the process. A process that was killed reads them, comes to the same state by the same steps, and
+sends the same frames under the same numbers; the sessions of its links then tell what is missing at
+either end.
+
+One SQLite file (write-ahead log) per process, readable by its owner alone, and held by one process
+at a time. What came since the last frame left is one row, and one transaction: it is there whole or
+not at all. After a SIGKILL everything is there that was committed; after a loss of power only where
+the journal is `synchronous`.
+"""
+
+import os
+import sqlite3
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import numpy as np
+
+from posse.errors import PosseError
+
+T = TypeVar("T")
+
+FORMAT = 1
+"""Of what stands in the file."""
+
+_SCHEMA = """
+CREATE TABLE about (name TEXT PRIMARY KEY, value BLOB);
+CREATE TABLE batches (number INTEGER PRIMARY KEY, content BLOB);
+"""
+
+_ARRAY = 1
+
+FRAME, STEPS = "frame", "steps"
+"""Inputs that every process has: what a session was handed, and so many steps of the host's."""
+
+Input = tuple[str, int, bytes]
+"""What happened, to or by whom (a rank, or how often), and what was said."""
+
+
+_Row = tuple[list[Input], list[Any]]
+
+
+class Journal:
+    """See the module's text. `owner` says whose it is: another's is refused.
+
+    `given` are answers that are to be given again; `replaying` whether inputs are.
+    """
+
+    def __init__(self, path: Path, owner: str, *, synchronous: bool) -> None:
+        self.path = path
+        self.replaying = False
+        self.starts = 0
+        """How often its process was started again."""
+        self.beginning = b""
+        """What the process was when it began to write down what reached it; empty if it did not."""
+        self._inputs: list[Input] = []
+        self._answers: list[Any] = []
+        self._given: deque[Any] = deque()
+        self._row = msgspec.msgpack.Encoder(enc_hook=_encode)
+        self._open(owner, synchronous)
+
+    def begin(self, beginning: bytes) -> None:
+        """What is written down from here on follows from `beginning`; all before is forgotten."""
+        self._inputs.clear()
+        self._answers.clear()
+        self._given.clear()
+        self.beginning = beginning
+        self._write("BEGIN")
+        self._write("DELETE FROM batches")
+        self._write("INSERT OR REPLACE INTO about VALUES ('beginning', ?)", beginning)
+        self._write("COMMIT")
+
+    def forget(self) -> None:
+        """What was written down is of no use any more."""
+        if self.beginning:
+            self.begin(b"")
+
+    def add(self, what: str, whom: int, said: bytes = b"") -> None:
+        """Something reached the process, or it did something of its own accord."""
+        if not self.replaying:
+            self._inputs.append((what, whom, said))
+
+    def stepped(self) -> None:
+        """The host was given a step."""
+        inputs = self._inputs
+        if inputs and inputs[-1][0] == STEPS:
+            inputs[-1] = (STEPS, inputs[-1][1] + 1, b"")
+        else:
+            self.add(STEPS, 1)
+
+    def commit(self) -> None:
+        """Write down what is not written yet; to be called before anything leaves."""
+        if self._inputs or self._answers:
+            row = self._row.encode((self._inputs, self._answers))
+            self._write("INSERT INTO batches (content) VALUES (?)", row)
+            self._inputs.clear()
+            self._answers.clear()
+
+    # --- what the sources answer -----------------------------------------------------------------
+
+    def asked(self, call: Callable[..., T]) -> Callable[..., T]:
+        """The same call; what it answered before is given again, and what it answers is kept."""
+        given, kept = self._given, self._answers
+
+        def ask(*arguments: Any) -> T:
+            if given:
+                answer: T = given.popleft()
+                return answer
+            answer = call(*arguments)
+            kept.append(answer)
+            return answer
+
+        return ask
+
+    # --- started again ---------------------------------------------------------------------------
+
+    @contextmanager
+    def replay(self) -> Iterator[Iterator[Input]]:
+        """What reached the process before it was killed, to be done again within this context."""
+        rows = self._rows()
+        for _, answers in rows:
+            self._given.extend(answers)
+        self.replaying = True
+        try:
+            yield (one for inputs, _ in rows for one in inputs)
+        finally:
+            self.replaying = False
+
+    # --- the file --------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Close the file; what was committed stays."""
+        self._db.close()
+
+    def remove(self) -> None:
+        """Its process has ended, and left nothing to go on with."""
+        self._db.close()
+        discard(self.path)
+
+    def _open(self, owner: str, synchronous: bool) -> None:
+        owner = f"{owner}; format {FORMAT}"
+        try:
+            # SQLite gives its other files the same mode
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600))
+        except OSError as error:
+            raise self._unusable(f"cannot be written: {error.strerror}") from None
+        self._db = sqlite3.connect(
+            self.path, isolation_level=None, check_same_thread=False, timeout=0.0
+        )
+        try:
+            self._db.execute("PRAGMA locking_mode = EXCLUSIVE")
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute(f"PRAGMA synchronous = {'FULL' if synchronous else 'OFF'}")
+            self._db.execute("BEGIN IMMEDIATE")
+            if not self._db.execute("SELECT 1 FROM sqlite_master").fetchone():
+                for statement in _SCHEMA.split(";"):
+                    self._db.execute(statement)
+                self._db.execute("INSERT INTO about VALUES ('owner', ?)", (owner.encode(),))
+            about = dict(self._db.execute("SELECT name, value FROM about"))
+            if (whose := about["owner"].decode()) != owner:
+                raise PosseError(
+                    f"{self.path} is the journal of another run or version ({whose}, and this is "
+                    f"{owner}); end that run first, or remove the file: that run cannot go on then"
+                )
+            self.beginning = about.get("beginning", b"")
+            self.starts = int(about.get("starts", b"-1")) + 1
+            self._db.execute(
+                "INSERT OR REPLACE INTO about VALUES ('starts', ?)", (str(self.starts).encode(),)
+            )
+            self._db.execute("COMMIT")
+        except PosseError:
+            self._db.close()
+            raise
+        except sqlite3.OperationalError as error:
+            self._db.close()
+            held = "is another process's" if "locked" in str(error) else f"cannot be used: {error}"
+            raise self._unusable(held) from None
+        except (sqlite3.Error, KeyError, ValueError):
+            self._db.close()
+            raise self._unusable("is damaged, or no journal of posse's") from None
+
+    def _write(self, statement: str, *values: object) -> None:
+        try:
+            self._db.execute(statement, values)
+        except sqlite3.Error as error:
+            raise self._unusable(f"cannot be written: {error}") from None
+
+    def _rows(self) -> list[_Row]:
+        try:
+            found = self._db.execute("SELECT content FROM batches ORDER BY number")
+            return [_decode(content) for (content,) in found]
+        except (sqlite3.Error, msgspec.MsgspecError, ValueError, TypeError):
+            raise self._unusable("is damaged") from None
+
+    def _unusable(self, why: str) -> PosseError:
+        return PosseError(
+            f"the journal {self.path} {why}; a process that is started again goes on from it"
+        )
+
+
+def discard(path: Path) -> None:
+    """Remove a journal that no process has open, if there is one."""
+    for file in (path, *(Path(f"{path}{part}") for part in ("-wal", "-shm"))):
+        file.unlink(missing_ok=True)
+
+
+def _encode(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        content = (value.dtype.str, value.shape, value.tobytes())
+        return msgspec.msgpack.Ext(_ARRAY, msgspec.msgpack.encode(content))
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(type(value).__name__)
+
+
+def _decode(row: bytes) -> _Row:
+    def array(code: int, content: memoryview) -> Any:
+        kind, shape, data = msgspec.msgpack.decode(content)
+        return np.frombuffer(data, dtype=kind).reshape(shape).copy()
+
+    inputs, answers = msgspec.msgpack.decode(
+        row, type=tuple[list[Input], list[Any]], ext_hook=array
+    )
+    return inputs, answers

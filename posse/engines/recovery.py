@@ -1,0 +1,95 @@
+"""An agent that was killed and is started again: what it was, and how it comes to be that again."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from posse.durable.journal import FRAME, STEPS, Input, Journal
+from posse.durable.session import Session, SessionState
+from posse.engines.links import Wire
+from posse.hosts.agent import AgentHost
+from posse.hosts.agent_setup import AgentSetup
+from posse.hosts.sources import Sources
+from protocol import control
+
+LINKED = "linked"
+"""As an input: a link to a neighbour changed."""
+
+
+class Beginning(msgspec.Struct, frozen=True):
+    """What an agent was when its host was made.
+
+    `offset` and `incarnation` as `posse.engines.joining` has them, `inbox` is where it was bound,
+    and `uplink` the session with the coordinator.
+    """
+
+    rank: int
+    setup: AgentSetup
+    offset: int
+    incarnation: bytes
+    inbox: str
+    uplink: SessionState
+
+    def encoded(self) -> bytes:
+        """As bytes, for a journal."""
+        return msgspec.msgpack.encode(self)
+
+
+def beginning_of(journal: Journal | None) -> Beginning | None:
+    """What the agent of this journal was; None if it has none to go on from."""
+    if journal is None or not journal.beginning:
+        return None
+    return msgspec.msgpack.decode(journal.beginning, type=Beginning)
+
+
+class KeptHost(AgentHost):
+    """An agent whose inputs are written down, but for the frames: they are where they are taken."""
+
+    def __init__(self, journal: Journal, setup: AgentSetup, rank: int, sources: Sources) -> None:
+        self._journal = journal
+        super().__init__(setup, rank, sources)
+
+    def step(self) -> None:
+        """See `AgentHost`."""
+        self._journal.stepped()
+        super().step()
+
+    def receive(self, sender: int | None, frame: bytes, arrived: int = 0) -> None:
+        """See `AgentHost`."""
+        super().receive(sender, frame, self._journal.asked(lambda: arrived)())
+
+
+class CommittedWire:
+    """A wire to which nothing is handed before what it follows from is written down."""
+
+    def __init__(self, wire: Wire, journal: Journal) -> None:
+        self._wire = wire
+        self._journal = journal
+
+    def send(self, data: bytes, flags: int = 0, /) -> object:
+        """See `Wire`. What is done again was sent before; the sessions know what is missing."""
+        if self._journal.replaying:
+            return None
+        self._journal.commit()
+        return self._wire.send(data, flags)
+
+
+def again(
+    one: Input,
+    host: AgentHost,
+    session_with: Callable[[int], Session],
+    told: Callable[[bytes], object],
+) -> None:
+    """Hand an agent's host again what it was handed; `told` takes what is not for it."""
+    what, whom, said = one
+    if what == FRAME:
+        session = session_with(whom)
+        frame = session.take(said)
+        session.replies.clear()
+        if frame is not None:
+            host.receive(whom, frame) if host.knows(frame) else told(frame)
+    elif what == STEPS:
+        for _ in range(whom):
+            host.step()
+    else:
+        host.say(control.Linked(whom, bool(said)))

@@ -1,0 +1,199 @@
+"""Journals: what was committed is there again, whole, in order, for its owner alone."""
+
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from posse.durable.journal import FRAME, STEPS, Journal
+from posse.durable.recording import recorded
+from posse.engines.sources import of_this_machine
+from posse.errors import PosseError
+
+
+def opened(path: Path, owner: str = "agent 3 of a run") -> Journal:
+    return Journal(path, owner, synchronous=False)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "journal"
+
+
+def test_what_was_committed_is_there_in_order_and_the_rest_is_not(path: Path) -> None:
+    one = opened(path)
+    one.begin(b"what it was")
+    one.add(FRAME, -1, b"first")
+    one.stepped()
+    one.stepped()
+    one.commit()
+    one.add(FRAME, 2, b"second")
+    one.commit()
+    one.add(FRAME, 2, b"never committed")
+    one.close()
+    two = opened(path)
+    assert two.beginning == b"what it was"
+    assert (one.starts, two.starts) == (0, 1)
+    with two.replay() as inputs:
+        assert list(inputs) == [(FRAME, -1, b"first"), (STEPS, 2, b""), (FRAME, 2, b"second")]
+
+
+def test_answers_are_given_again_in_order_and_then_new_ones_are_asked_for(path: Path) -> None:
+    answers: list[Any] = [1, None, 0.5, [True, False], "text", b"bytes"]
+    array = np.array([[1.5, -0.0], [np.inf, 3.0]])
+    one = opened(path)
+    one.begin(b"x")
+    for answer in [*answers, array, np.float64(2.5)]:
+        one.asked(lambda answer=answer: answer)()
+    one.commit()
+    one.close()
+    two = opened(path)
+    with two.replay() as inputs:
+        assert list(inputs) == []
+        new: Any = "new"
+        ask = two.asked(lambda: new)
+        assert [ask() for _ in answers] == answers
+        again = ask()
+        assert (again.dtype, again.tobytes()) == (array.dtype, array.tobytes())
+        assert [ask(), ask()] == [2.5, "new"]
+
+
+def test_what_is_done_again_is_not_written_again(path: Path) -> None:
+    one = opened(path)
+    one.begin(b"x")
+    one.add(FRAME, 0, b"once")
+    one.commit()
+    one.close()
+    for _ in range(2):
+        again = opened(path)
+        with again.replay() as inputs:
+            for what, whom, said in inputs:
+                assert (what, whom, said) == (FRAME, 0, b"once")
+                again.add(what, whom, said)
+                again.stepped()
+                again.commit()
+        again.close()
+
+
+def test_a_new_beginning_forgets_all_before(path: Path) -> None:
+    one = opened(path)
+    one.begin(b"x")
+    one.asked(lambda: 1)()
+    one.add(FRAME, 0, b"old")
+    one.commit()
+    one.add(FRAME, 0, b"not committed")
+    one.begin(b"y")
+    one.commit()
+    one.close()
+    two = opened(path)
+    assert two.beginning == b"y"
+    with two.replay() as inputs:
+        assert list(inputs) == []
+        assert two.asked(lambda: 2)() == 2
+    two.forget()
+    two.close()
+    assert opened(path).beginning == b""
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from posse.durable.journal import Journal
+journal = Journal(Path(sys.argv[1]), "agent 3 of a run", synchronous=False)
+journal.begin(b"x")
+for number in range(100):
+    journal.add("frame", number, b"")
+    journal.commit()
+journal.add("frame", 100, b"")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_kill_loses_nothing_that_was_committed(path: Path) -> None:
+    ended = subprocess.run([sys.executable, "-P", "-c", KILLED, str(path)], check=False)
+    assert ended.returncode == -9
+    with opened(path).replay() as inputs:
+        assert [whom for _, whom, _ in inputs] == list(range(100))
+
+
+def test_it_is_its_owners_alone_and_follows_no_link(path: Path) -> None:
+    umask = os.umask(0)
+    try:
+        one = opened(path)
+        one.begin(b"x")
+    finally:
+        os.umask(umask)
+    files = list(path.parent.iterdir())
+    assert len(files) > 1
+    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+    one.remove()
+    assert list(path.parent.iterdir()) == []
+    path.symlink_to(path.parent / "elsewhere")
+    with pytest.raises(PosseError, match="cannot be written"):
+        opened(path)
+
+
+def test_another_runs_is_refused_in_a_sentence(path: Path) -> None:
+    opened(path).close()
+    with pytest.raises(PosseError, match=r"is the journal of another run or version \(agent 3 of"):
+        opened(path, "agent 4 of a run")
+    assert opened(path).starts == 1
+
+
+def test_two_processes_do_not_share_one(path: Path) -> None:
+    one = opened(path)
+    with pytest.raises(PosseError, match="another process"):
+        opened(path)
+    one.close()
+
+
+def test_a_damaged_one_is_named(path: Path) -> None:
+    path.write_bytes(b"no database at all, but long enough to be looked at as one" * 20)
+    with pytest.raises(PosseError, match="is damaged, or no journal of posse's"):
+        opened(path)
+
+
+def test_half_a_write_is_named_or_not_there(path: Path) -> None:
+    one = opened(path)
+    one.begin(b"x")
+    for number in range(200):
+        one.add(FRAME, number, bytes(500))
+        one.commit()
+    one.close()
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+    with pytest.raises(PosseError, match=r"is damaged"), opened(path).replay() as inputs:
+        list(inputs)
+
+
+def test_a_row_that_posse_did_not_write_is_named(path: Path) -> None:
+    one = opened(path)
+    one.begin(b"x")
+    one.close()
+    database = sqlite3.connect(path)
+    database.execute("INSERT INTO batches (content) VALUES (x'c1')")
+    database.commit()
+    database.close()
+    with pytest.raises(PosseError, match="is damaged"), opened(path).replay():
+        pass
+
+
+def test_clocks_are_read_back(path: Path) -> None:
+    ticks = iter(range(100, 200))
+    one = opened(path)
+    one.begin(b"x")
+    sources = recorded(one, of_this_machine(lambda: next(ticks)))
+    told = [sources.stamp(), sources.clock(), sources.stamp()]
+    one.commit()
+    one.close()
+    two = opened(path)
+    again = recorded(two, of_this_machine(lambda: next(ticks)))
+    with two.replay():
+        assert [again.stamp(), again.clock(), again.stamp()] == told
+        assert again.stamp() == 102

@@ -1,0 +1,156 @@
+"""Agents that are killed at any moment and started again: the run is that of nobody disturbed."""
+
+import json
+import os
+import random
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from posse.durable.capture import Capture
+from posse.engines import memory
+from posse.engines.processes import ProcessEngine
+from posse.errors import RunFailed
+from posse.plan import Plan, prepare
+from posse.results.record import RunRecord
+from posse.systems import names
+from tests.support.golden import FILE, write_logs
+from tests.support.runs import assert_same_run, spec
+
+CASES: dict[str, Any] = {
+    name: case["run"] for name, case in json.loads(FILE.read_text())["cases"].items()
+}
+SMALLER: dict[str, Any] = {
+    "central": {"arms": {"kind": "bernoulli", "means": [0.9, 0.1]}, "agents": {"count": 4}},
+    "explore-then-commit": {"parameters": {"horizon": 400, "group_size": 3}},
+    "anonymous": {"parameters": {"horizon": 600, "group_size": 3}},
+}
+QUICK = [
+    ("mase", "tcp"),
+    ("cdp-mab", "ipc"),
+    ("ddp-mab", "tcp"),
+    ("private-ucb", "ipc"),
+    ("tdfs-ucb", "ipc"),
+]
+OF_KILLS = {"connection-dropped", "out-of-session", "handshake", "unreachable"}
+"""What is refused because a process was killed."""
+
+
+def plan_of(system: str, transport: str, restarts: int = 5) -> Plan:
+    raw = CASES[system] | SMALLER.get(system, {})
+    return prepare(
+        raw | {"engine": {"transport": transport, "restarts": restarts, "deadline": 30.0}}
+    )
+
+
+def undisturbed_part(record: RunRecord) -> dict[str, Any]:
+    """The document without what a clock measured, and what killing itself causes."""
+    document = record.document()
+    for name in ("elapsed_seconds", "resources", "delay", "restarts"):
+        document.pop(name, None)
+    traffic = document["communication"]
+    del traffic["control"], traffic["socket_bytes"]
+    return document
+
+
+@contextmanager
+def killer(engine: ProcessEngine, rank: int, path: Path, size: int) -> Iterator[None]:
+    """Kills an agent when the capture has so many bytes."""
+    over = threading.Event()
+
+    def watch() -> None:
+        while path.stat().st_size < size:
+            if over.wait(0.0005):
+                return
+        with suppress(ProcessLookupError, KeyError):
+            os.kill(engine.pids()[rank], signal.SIGKILL)
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def check(system: str, transport: str, moments: int, seed: int, folder: Path) -> int:
+    """Kill at so many random moments of as many runs; how many of these were within a run."""
+    plan, path, chance = plan_of(system, transport), folder / "frames", random.Random(seed)
+    expected = memory.run(plan, 0)
+    capture = Capture(path, new=True)
+    within = 0
+    try:
+        with ProcessEngine(plan, capture=capture) as engine:
+            before = path.stat().st_size
+            engine.run(plan, 0)
+            size = path.stat().st_size - before
+            for _ in range(moments):
+                before = path.stat().st_size
+                rank = chance.randrange(plan.spec.agents.count)
+                with killer(engine, rank, path, before + int(size * chance.random())):
+                    record = engine.run(plan, 0)
+                within += sum(record.restarts.values())
+                record.refused = {
+                    why: n for why, n in record.refused.items() if why not in OF_KILLS
+                }
+                assert_same_run(expected, record)
+                assert undisturbed_part(record) == undisturbed_part(expected)
+    finally:
+        capture.close()
+    return within
+
+
+@pytest.fixture(autouse=True)
+def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_logs(tmp_path)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(("system", "transport"), QUICK)
+def test_a_killed_agent_goes_on(system: str, transport: str, tmp_path: Path) -> None:
+    check(system, transport, 2, 1, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("transport", ["ipc", "tcp"])
+@pytest.mark.parametrize("system", names())
+def test_killed_at_any_moment(
+    system: str, transport: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    moments = 500 if request.config.getoption("--chaos") else 10
+    within = 0
+    for seed in range(0, moments, 20):
+        within += check(system, transport, min(20, moments), seed, tmp_path)
+    assert within > 0
+
+
+def test_who_is_killed_too_often_ends_the_run() -> None:
+    plan = spec("mase", 6, engine={"restarts": 1, "deadline": 20.0, "on_missing": "end"})
+    with ProcessEngine(plan) as engine:
+
+        def observe(host: object) -> None:
+            with suppress(ProcessLookupError, KeyError):
+                os.kill(engine.pids()[2], signal.SIGKILL)
+
+        with pytest.raises(RunFailed, match="agent 2 was killed by SIGKILL"):
+            engine.run(plan, 0, observe)
+
+
+def test_the_result_says_how_often_who_was_started_again() -> None:
+    plan = spec("central", 3, engine={"restarts": 1, "deadline": 20.0})
+    killed: list[int] = []
+    with ProcessEngine(plan) as engine:
+
+        def observe(host: object) -> None:
+            if not killed:
+                killed.append(engine.pids()[1])
+                os.kill(killed[0], signal.SIGKILL)
+
+        assert engine.run(plan, 0, observe).restarts == {1: 1}
+        assert engine.run(plan, 1).restarts == {}
