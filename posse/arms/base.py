@@ -40,9 +40,9 @@ class ArmsContext:
 
 
 class Arms(Protocol):
-    """The arms of one agent."""
+    """The arms of one agent; those that inherit from it have no end."""
 
-    simulated: bool
+    simulated: bool = True
     """Whether rewards may be drawn ahead of their use: nothing happens in the world by drawing."""
 
     def draw(self, arm: int, count: int) -> FloatArray:
@@ -51,11 +51,11 @@ class Arms(Protocol):
 
     def totals(self, arms: tuple[int, ...], times: int) -> FloatArray:
         """The sum of `times` rewards of each arm, shape (len(arms),)."""
-        ...
+        return np.array([self.draw(k, times).sum() for k in arms], dtype=float)
 
     def remaining(self, arm: int) -> int | None:
         """How many rewards are left, or None if there is no end."""
-        ...
+        return None
 
 
 MOST_ARMS = 100_000
@@ -184,11 +184,6 @@ class LabMeans(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         per_agent = not isinstance(self.means, RandomMeans) and isinstance(self.means[0], list)
         if per_agent and len(self.means) != agents:  # type: ignore[arg-type]
             raise ValueError(f"means has {len(self.means)} rows for {agents} agents")  # type: ignore[arg-type]
-
-
-def sum_of_draws(arms: Arms, which: tuple[int, ...], times: int) -> FloatArray:
-    """`Arms.totals` for arms that have no faster way."""
-    return np.array([arms.draw(k, times).sum() for k in which], dtype=float)
 
 
 def rescale(rewards: FloatArray, clip: tuple[float, float] | None) -> FloatArray:

@@ -2,19 +2,16 @@
 
 import numpy as np
 
-from posse.arms.base import ArmsContext, FloatArray, LabMeans
+from posse.arms.base import Arms, ArmsContext, FloatArray, LabMeans
 
 
 class BernoulliArms(LabMeans, frozen=True, kw_only=True, tag_field="kind", tag="bernoulli"):
     """`means`: numbers in [0, 1]; or one list of them per agent; or { random = … }."""
 
+    unit_interval = True
+
     def __post_init__(self) -> None:
         self.check_means(0.0, 1.0)
-
-    @property
-    def unit_interval(self) -> bool:
-        """Whether every reward lies in [0, 1]."""
-        return True
 
     def build(self, context: ArmsContext) -> "Bernoulli":
         """The arms of one agent."""
@@ -22,24 +19,17 @@ class BernoulliArms(LabMeans, frozen=True, kw_only=True, tag_field="kind", tag="
         return Bernoulli(means, context.rewards)
 
 
-class Bernoulli:
+class Bernoulli(Arms):
     """One agent's Bernoulli arms."""
-
-    simulated = True
 
     def __init__(self, means: FloatArray, generator: np.random.Generator) -> None:
         self._means = means
         self._generator = generator
 
     def draw(self, arm: int, count: int) -> FloatArray:
-        """See `Arms.draw`."""
         rewards: FloatArray = (self._generator.random(count) < self._means[arm]).astype(float)
         return rewards
 
     def totals(self, arms: tuple[int, ...], times: int) -> FloatArray:
         """A binomial draw per arm."""
         return self._generator.binomial(times, self._means[list(arms)]).astype(float)
-
-    def remaining(self, arm: int) -> int | None:
-        """No end."""
-        return None

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from posse.arms.base import (
     MOST_ARMS,
     NO_NUMBER,
+    Arms,
     ArmsContext,
     FloatArray,
     check_clip,
     rescale,
-    sum_of_draws,
 )
 from posse.errors import ArmsError, InputError
 
@@ -44,14 +44,11 @@ class CsvArms(
     count: Annotated[int, Meta(ge=2, le=MOST_ARMS)]
     replace: bool = False
     clip: tuple[float, float] | None = None
+    unit_interval = True
+    """Others are an error unless clipped."""
 
     def __post_init__(self) -> None:
         check_clip(self.clip)
-
-    @property
-    def unit_interval(self) -> bool:
-        """Every reward lies in [0, 1]: others are an error unless clipped."""
-        return True
 
     @property
     def records(self) -> str:
@@ -141,10 +138,8 @@ def _read(path: Path, count: int, who: str, *, finite: bool) -> list[list[float]
     return logs
 
 
-class Csv:
+class Csv(Arms):
     """One agent's reward log."""
-
-    simulated = True
 
     def __init__(
         self, logs: list[FloatArray], replace: bool, generator: np.random.Generator
@@ -164,7 +159,6 @@ class Csv:
         self._logs = [log[kept] for log, kept in zip(self._logs, rows, strict=True)]
 
     def draw(self, arm: int, count: int) -> FloatArray:
-        """See `Arms.draw`."""
         log = self._logs[arm]
         if self.replace:
             if not len(log):
@@ -173,10 +167,6 @@ class Csv:
         first = self._used[arm]
         self._used[arm] = min(first + count, len(log))
         return log[first : self._used[arm]]
-
-    def totals(self, arms: tuple[int, ...], times: int) -> FloatArray:
-        """See `Arms.totals`."""
-        return sum_of_draws(self, arms, times)
 
     def remaining(self, arm: int) -> int | None:
         """Rows not used yet; None with replacement."""

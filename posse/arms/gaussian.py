@@ -5,7 +5,7 @@ from typing import Annotated
 import numpy as np
 from msgspec import Meta
 
-from posse.arms.base import ArmsContext, FloatArray, LabMeans, check_clip, rescale, sum_of_draws
+from posse.arms.base import Arms, ArmsContext, FloatArray, LabMeans, check_clip, rescale
 
 
 class GaussianArms(LabMeans, frozen=True, kw_only=True, tag_field="kind", tag="gaussian"):
@@ -33,10 +33,8 @@ class GaussianArms(LabMeans, frozen=True, kw_only=True, tag_field="kind", tag="g
         return Gaussian(means, self.sd, self.clip, context.rewards)
 
 
-class Gaussian:
+class Gaussian(Arms):
     """One agent's Gaussian arms."""
-
-    simulated = True
 
     def __init__(
         self,
@@ -51,16 +49,11 @@ class Gaussian:
         self._generator = generator
 
     def draw(self, arm: int, count: int) -> FloatArray:
-        """See `Arms.draw`."""
         return rescale(self._generator.normal(self._means[arm], self._sd, count), self._clip)
 
     def totals(self, arms: tuple[int, ...], times: int) -> FloatArray:
         """One draw per arm, or draw by draw where each must be clipped."""
         if self._clip is not None:
-            return sum_of_draws(self, arms, times)
+            return super().totals(arms, times)
         means = times * self._means[list(arms)]
         return self._generator.normal(means, self._sd * np.sqrt(times))
-
-    def remaining(self, arm: int) -> int | None:
-        """No end."""
-        return None

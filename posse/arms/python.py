@@ -12,12 +12,12 @@ from posse import defect, own_code
 from posse.arms.base import (
     MOST_ARMS,
     NO_NUMBER,
+    Arms,
     ArmsContext,
     FloatArray,
     LabMeans,
     check_clip,
     rescale,
-    sum_of_draws,
 )
 from posse.errors import ArmsError
 
@@ -49,6 +49,8 @@ class PythonArms(
     path: list[str] = msgspec.field(default_factory=lambda: ["."])
     clip: tuple[float, float] | None = None
     means: list[float | list[float]] | None = None
+    unit_interval = True
+    """Others are an error unless clipped."""
 
     def __post_init__(self) -> None:
         check_clip(self.clip)
@@ -59,11 +61,6 @@ class PythonArms(
             known.check_means(0.0, 1.0)
             if known.arm_count() != self.count:
                 raise ValueError(f"means are of {known.arm_count()} arms, count is {self.count}")
-
-    @property
-    def unit_interval(self) -> bool:
-        """Every reward lies in [0, 1]: others are an error unless clipped."""
-        return True
 
     @property
     def records(self) -> str:
@@ -114,7 +111,7 @@ class PythonArms(
         return Python(found, self.target, self.clip, context.who)
 
 
-class Python:
+class Python(Arms):
     """One agent's own arms."""
 
     simulated = False
@@ -127,7 +124,6 @@ class Python:
         self._calls = 0
 
     def draw(self, arm: int, count: int) -> FloatArray:
-        """See `Arms.draw`."""
         self._calls += 1
         call = f"{self._who}, arm {arm}, call {self._calls}: {self._name}.pull({arm}, {count})"
         try:
@@ -144,11 +140,3 @@ class Python:
                 f"{call} gave a reward outside [0, 1]; set arms.clip = [lo, hi] if that is meant"
             )
         return rewards
-
-    def totals(self, arms: tuple[int, ...], times: int) -> FloatArray:
-        """See `Arms.totals`."""
-        return sum_of_draws(self, arms, times)
-
-    def remaining(self, arm: int) -> int | None:
-        """Not known."""
-        return None

@@ -89,8 +89,7 @@ def _distribution(series: Series) -> Chart | None:
             color=COLOUR["s0"],
         )
         axes.set_xscale("log")
-        axes.set_xlabel("delay (ms)")
-        axes.set_ylabel("messages (%)")
+        axes.set(xlabel="delay (ms)", ylabel="messages (%)")
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
         svg = to_svg(figure, "delay", "Delay of messages")
     return Chart(

@@ -6,13 +6,7 @@ import numpy as np
 
 from posse.arms import LabMeans
 from posse.arms.base import RandomMeans
-from posse.report.drawing import (
-    COLOUR,
-    Chart,
-    canvas,
-    large_numbers,
-    to_svg,
-)
+from posse.report.drawing import COLOUR, Chart, canvas, large_numbers, to_svg
 from posse.report.page import MOST_ROWS, Section, some, table
 from posse.report.read import Series
 
@@ -78,8 +72,7 @@ def _pulls_per_arm(series: Series, means: list[float] | None) -> Chart | None:
             color=[COLOUR["s1" if k == answer else "s0"] for k in range(len(mean))],
         )
         axes.grid(visible=False, axis="x")
-        axes.set_xlabel("arm")
-        axes.set_ylabel("pulls by all agents")
+        axes.set(xlabel="arm", ylabel="pulls by all agents")
         if len(mean) <= 20:
             axes.set_xticks(range(len(mean)))
         large_numbers(axes)

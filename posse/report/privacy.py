@@ -128,10 +128,8 @@ def _epsilon_spent(series: Series) -> Chart | None:
         if claim.epsilon:
             axes.axhline(claim.epsilon, color=COLOUR["bad"], linestyle="--", label="claimed")
             axes.legend(loc="upper right", bbox_to_anchor=(1, 1.18))
-        axes.set_xlabel("agents, from the most exposed")
-        axes.set_ylabel("ε spent")
-        axes.set_xlim(0, len(ordered))
-        axes.set_ylim(bottom=0)
+        axes.set(xlabel="agents, from the most exposed", ylabel="ε spent")
+        axes.set(xlim=(0, len(ordered)), ylim=(0, None))
         svg = to_svg(figure, "epsilon", "Privacy spent per agent")
     return Chart(
         name="epsilon",

@@ -74,10 +74,8 @@ def regret(all_series: list[Series], names: Sequence[str] = ("measured",)) -> Ch
         if len(shown) == 1 and (bound := theory.bound(shown[0][0])) is not None:
             said, promised = _draw_bound(axes, bound, times, mean)
             rows = promised + rows
-        axes.set_xlabel(f"time ({' or '.join(sorted(units))})")
-        axes.set_ylabel("cumulative regret")
-        axes.set_xlim(left=0)
-        axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
+        axes.set(xlabel=f"time ({' or '.join(sorted(units))})", ylabel="cumulative regret")
+        axes.set(xlim=(0, None), ylim=(min(0.0, axes.get_ylim()[0]), None))
         large_numbers(axes, x=True)
         legend(axes)
         svg = to_svg(figure, "regret", "Regret over time")

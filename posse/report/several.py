@@ -193,8 +193,7 @@ def _against(
         places = [x for points in lines.values() for x, _, _ in points]
         if min(places) > 0 and max(places) >= 100 * min(places):
             axes.set_xscale("log")
-        axes.set_xlabel(axis.removeprefix("parameters."))
-        axes.set_ylabel(label)
+        axes.set(xlabel=axis.removeprefix("parameters."), ylabel=label)
         large_numbers(axes)
         legend(axes)
         svg = to_svg(figure, name, f"{label} against {axis}")
@@ -225,8 +224,7 @@ def _bars(
             reach = np.reshape(whiskers(mean, half or 0.0), (2, 1))
             axes.errorbar([mean], [row], xerr=reach, color=COLOUR["ink"], capsize=3)
         name_rows(axes, [called for called, _, _ in measured])
-        axes.set_xlabel(label)
-        axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
+        axes.set(xlabel=label, xlim=(min(0.0, axes.get_xlim()[0]), None))
         large_numbers(axes, x=True, y=False)
         svg = to_svg(figure, name, label)
     return Chart(

@@ -37,8 +37,7 @@ def _curve(runs: Sequence[RunRecord]) -> str:
     for values in drawn[:10]:
         axes.plot(times, values, color="0.7", linewidth=0.7)
     axes.plot(times, np.mean(drawn, axis=0), color="tab:blue")
-    axes.set_xlim(left=0)
-    axes.set_ylim(bottom=0)
+    axes.set(xlim=(0, None), ylim=(0, None))
     axes.spines[["top", "right"]].set_visible(False)
     out = io.StringIO()
     figure.savefig(out, format="svg")
