@@ -42,6 +42,7 @@ from protocol.machine import (
     Finish,
     FloatArray,
     Note,
+    PeerLost,
     Pull,
     Pulled,
     Ready,
@@ -112,7 +113,7 @@ class Cooperation:
         """All that are due learn what they heard, begin the next slot and choose their arms."""
         due = sorted(self.due, key=lambda agent: agent.flood.row)
         self.due.clear()
-        heard = [agent.flood for agent in due if agent.flood.bundles]
+        heard = [agent.flood for agent in due if agent.flood.slot and agent.flood.neighbours]
         if heard:
             self.learner.hear(*self.known.merge(heard, self.learner.faults))
         for agent in due:
@@ -131,7 +132,8 @@ class CooperativeAgent:
     """One agent in lockstep with its neighbours (Algorithms 1 and 2; Algorithm 3).
 
     Slot t: decide by what is known, pull, learn, send the bundle of t, wait for the neighbours'
-    bundles of t. No bundle is needed to decide at t = 1, and nobody waits after t = T.
+    bundles of t. No bundle is needed to decide at t = 1, and nobody waits after t = T. Of a
+    neighbour that is lost nothing is waited for; what it said last is used as before.
     """
 
     horizon: int
@@ -154,6 +156,9 @@ class CooperativeAgent:
                 return self._go_on() if self.waiting and self.flood.complete else ()
             case Turn():
                 return self._act()
+            case PeerLost(peer):
+                self.flood.lose(peer)
+                return self._go_on() if self.waiting and self.flood.complete else ()
             case Pulled(arms, _, sums):
                 return self._learn(arms[0], float(sums[0]))
             case Started():

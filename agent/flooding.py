@@ -47,6 +47,7 @@ class Flood:
     refused: Counter[str] = field(default_factory=Counter)
     bundles: dict[int, bytes] = field(default_factory=dict)
     ahead: dict[int, bytes] = field(default_factory=dict)
+    lost: set[int] = field(default_factory=set)
     relayed: Records = field(init=False)
 
     def __post_init__(self) -> None:
@@ -63,6 +64,14 @@ class Flood:
         """The next slot begins."""
         self.slot += 1
         self.bundles, self.ahead = self.ahead, {}
+        for neighbour in self.lost:
+            self.bundles.setdefault(neighbour, b"")
+
+    def lose(self, neighbour: int) -> None:
+        """Of a neighbour that is gone what came counts, and nothing more is waited for."""
+        if neighbour in self.neighbours:
+            self.lost.add(neighbour)
+            self.bundles.setdefault(neighbour, b"")
 
     def bundle(self, own: Records) -> Bundle:
         """This slot's bundle: the agent's own message, shape (1,), and what it passes on.

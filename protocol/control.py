@@ -180,6 +180,12 @@ class Failed(Control, frozen=True):
     reason: Text
 
 
+class Gone(Control, frozen=True):
+    """To those who must know: this agent will not act any more, and is not to be waited for."""
+
+    agent: Count
+
+
 class Stop(Control, frozen=True):
     """The run is over at the header's `now`; report."""
 
@@ -239,7 +245,7 @@ class Goodbye(Control, frozen=True):
     """No further run: leave."""
 
 
-TO_AGENT: tuple[type[Message], ...] = (Begin, Advance, Stop)
+TO_AGENT: tuple[type[Message], ...] = (Begin, Advance, Gone, Stop)
 TO_COORDINATOR: tuple[type[Message], ...] = (
     Complaint,
     Linked,

@@ -100,7 +100,8 @@ class PeerFinished(msgspec.Struct, frozen=True):
 class PeerLost(msgspec.Struct, frozen=True):
     """Agent `peer` was declared gone for the rest of the run: it will not act any more.
 
-    Told where a run goes on without it, and never of an agent that has finished.
+    Told where a run goes on without it: to the coordinator's machine, of an agent that has not
+    finished, and to the machines of its neighbours.
     """
 
     peer: int
@@ -110,7 +111,7 @@ class TimerFired(msgspec.Struct, frozen=True):
     """To a coordinator's machine: the time that its last `Timer` asked for has passed."""
 
 
-AgentEvent = Started | Turn | Pulled | Observed | Received
+AgentEvent = Started | Turn | Pulled | Observed | Received | PeerLost
 """What happens to an agent's machine."""
 
 ServerEvent = Started | Pulled | Received | PeerFinished | PeerLost | TimerFired

@@ -4,7 +4,7 @@ from abc import abstractmethod
 
 from posse.arms.buffer import RewardBuffer
 from posse.clocks.pace import Order, Pace, Paced
-from protocol.machine import Explore, Finish, Observed, Pull, Ready, Received
+from protocol.machine import Explore, Finish, Observed, PeerLost, Pull, Ready, Received
 
 _BLOCK = 64
 """Simulated rewards that are looked at together; real ones are pulled one by one."""
@@ -23,7 +23,7 @@ class ImmediatePace(Pace):
         """Whether an order is under way."""
         return self._order is not None
 
-    def message(self, event: Received, now: float) -> None:
+    def message(self, event: Received | PeerLost, now: float) -> None:
         if self._over:
             return
         self._tick(0)

@@ -14,6 +14,7 @@ from protocol.machine import (
     Explore,
     Finish,
     FloatArray,
+    PeerLost,
     Pull,
     Ready,
     Received,
@@ -74,8 +75,8 @@ class Pace(ABC):
         self._take(self._run.tell(Started(), 0.0))
 
     @abstractmethod
-    def message(self, event: Received, now: float) -> None:
-        """A data message arrived, sent at `now`."""
+    def message(self, event: Received | PeerLost, now: float) -> None:
+        """A data message arrived, sent at `now`, or a peer was lost."""
 
     def advance(self, now: float) -> None:
         """The coordinator says that this agent's time has come (clock `virtual`)."""

@@ -60,6 +60,10 @@ class Broadcast:
         self.told = taken
         return envelope(self._sent, taken) + frame
 
+    def leave(self, listener: Session) -> None:
+        """One end is gone: no frame is kept for it any more."""
+        self.sessions = tuple(session for session in self.sessions if session is not listener)
+
     def after(self, number: int) -> Iterable[bytes]:
         """The frames that are kept from after this number on."""
         return islice(self._kept, number - self._forgotten, None)

@@ -212,9 +212,17 @@ class AgentProcess:
             self._happened(Told(frame))
             return
         host.receive(COORDINATOR, frame)
+        for neighbour in host.take_gone():
+            self._lose(neighbour)
         self._flush(host)
         if host.field and (ledger := host.take_ledger()) is not None:
             self._place.run_ended(host.setup.claim, ledger, host.delays)
+
+    def _lose(self, neighbour: int) -> None:
+        LOG.warning("agent %d is gone; going on without it", neighbour)
+        self._parted.add(neighbour)  # of whose link nothing more is said
+        if self._mesh is not None:
+            self._mesh.lose(neighbour)
 
     def _connections(self) -> None:
         for event in self._uplink.events():

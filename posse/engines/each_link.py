@@ -47,6 +47,11 @@ class EachLink(Links):
         by_rank = {way.neighbour: self._via(way.neighbour, way) for way in ways}
         return {**by_rank, NEIGHBOURS: _Each(tuple(by_rank.values()))}
 
+    def _let_go(self, neighbour: int, tie: Tie) -> None:
+        self._sockets.pop(neighbour).close(0)
+        self._up.discard(neighbour)
+        del self._addresses[neighbour]
+
     def changed(self, neighbour: int, *, up: bool) -> None:
         """See `Links`."""
         (self._up.add if up else self._up.discard)(neighbour)

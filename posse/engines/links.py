@@ -146,6 +146,16 @@ class Links(ABC):
         New sessions begin over all of them, in the name of `rank`, whose frames count from `first`.
         """
 
+    def lose(self, neighbour: int) -> None:
+        """This neighbour is gone: nothing more is sent to it, nor kept for it."""
+        if (tie := self.ties.get(name_of(neighbour))) is not None and neighbour in self._addresses:
+            tie.up = False
+            self._let_go(neighbour, tie)
+
+    @abstractmethod
+    def _let_go(self, neighbour: int, tie: Tie) -> None:
+        """Close the way to a neighbour."""
+
     @abstractmethod
     def not_listening(self) -> tuple[int, ...]:
         """The neighbours that would not hear yet what is sent."""

@@ -189,7 +189,7 @@ class Lobby:
     def call_roll(self, now: float) -> list[LobbyEffect]:
         """Ask those who are waited for whether they are there; see `_to_blame`."""
         self._patience.call_roll(now)
-        return [CallRoll(self.missing())]
+        return [CallRoll(self._suspects())]
 
     def fire(self, now: float) -> list[LobbyEffect]:
         """The time of `timer` has come."""
@@ -204,17 +204,24 @@ class Lobby:
 
     def _silence(self, now: float) -> list[LobbyEffect]:
         run, missing = self._run, self.missing()
-        late, why = _names(missing), _to_blame(self._patience, self.roster, missing, now)
+        late = _names(missing)
+        why = _to_blame(self._patience, self.roster, self._suspects(), now)
         if run is not None and not run.outlives_agents and why:
             return [Fail(why + run.trouble)]
         silent = f"nothing was heard for {self._patience.deadline:g} s"
         if run is None:
             return [Fail(f"{silent}; waiting for {late} {self.phase}")]
         outlives, trouble = run.outlives_agents, run.trouble
-        if not run.fall_silent():
-            return [Fail(f"{silent}; waiting for {late} {self.phase}{trouble}")]
+        suspects = self._suspects()
+        if not run.fall_silent(_dumb(self._patience, self.roster, suspects)):
+            return [Fail(why or f"{silent}; waiting for {late} {self.phase}{trouble}")]
         self._patience.heard = now
-        return [Log(logging.WARNING, f"{silent}; the run goes on without {late}")] * outlives
+        lost = [rank for rank in suspects if run.goes_without(rank)]
+        said = f"{silent}; the run goes on without {_names(lost)}"
+        return [Log(logging.WARNING, said)] * bool(outlives and lost)
+
+    def _suspects(self) -> list[int]:
+        return self.missing() if self._run is None else self._run.suspects()
 
     def _stays_away(self, now: float) -> list[LobbyEffect]:
         effects: list[LobbyEffect] = []
@@ -440,6 +447,8 @@ class Lobby:
         if about == by or about >= self.roster.agents:
             self.refused["no-such-agent"] += 1
             return []
+        if self._run is not None and any(map(self._run.goes_without, (by, about))):
+            return []
         name = link((by, about))
         if up:
             news = self._patience.outages.back(by, about)
@@ -456,15 +465,20 @@ class Lobby:
             self._run.lose(rank)
 
 
-def _to_blame(patience: Patience, roster: Roster, late: list[int], now: float) -> str:
-    """Who, or which link, holds all others up, if that is known."""
+def _dumb(patience: Patience, roster: Roster, late: list[int]) -> list[int]:
+    """Who of these has not answered the roll."""
     members = roster.members
-    dumb = [
+    return [
         rank
         for rank in late
         if rank in members
         and not patience.answered(max(members[rank].heard, members[rank].answered))
     ]
+
+
+def _to_blame(patience: Patience, roster: Roster, late: list[int], now: float) -> str:
+    """Who, or which link, holds all others up, if that is known."""
+    dumb = _dumb(patience, roster, late)
     silent = f"nothing was heard for {now - patience.heard:.0f} s"
     if down := patience.outages.beside(dumb):
         links, was = ", ".join(map(link, down[:_NAMED])), "were" if len(down) > 1 else "was"

@@ -64,11 +64,14 @@ def run(
                 wire.append((source, target, frame))
         host.outbox.clear()
 
+    gone = coordinator.dismissed
     coordinator.begin()
     collect(COORDINATOR, coordinator)
     while coordinator.record is None:
         while wire:
             source, target, frame = wire.popleft()
+            if gone and (source in gone or target in gone):
+                continue
             if tap is not None:
                 tap(source, target, frame)
             if target == COORDINATOR:
@@ -81,7 +84,7 @@ def run(
                 collect(target, agents[target])
         moved = False
         for rank, agent in enumerate(agents):
-            if agent.busy:
+            if agent.busy and rank not in gone:
                 _let(agent, agent.step)
                 collect(rank, agent)
                 moved = True

@@ -72,6 +72,10 @@ class Mesh:
         """The connection to this neighbour was lost, or there is a new one."""
         self._links.changed(neighbour, up=up)
 
+    def lose(self, neighbour: int) -> None:
+        """This neighbour is gone for the rest of the run."""
+        self._links.lose(neighbour)
+
     def connect(self, setup: AgentSetup) -> Mapping[int, Link]:
         """Connect to the neighbours of this setup; the ways to them, by target."""
         self._guard.know(setup)

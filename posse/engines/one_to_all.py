@@ -53,6 +53,7 @@ class OneToAll(Links):
         self.socket.setsockopt(zmq.XPUB_VERBOSE, 1)
         self.back = (self.socket, self._subscriptions)
         self._listening: set[bytes] = set()
+        self._line: Broadcast | None = None
 
     def connect(self, inboxes: dict[int, str], rank: int, first: int) -> Mapping[int, Link]:
         """See `Links`."""
@@ -65,7 +66,7 @@ class OneToAll(Links):
                 self._prepare(self.socket, neighbour)
                 self.socket.connect(address)
                 self._addresses[neighbour] = address
-        line = Broadcast(first, signature(rank), len(self._addresses))
+        self._line = line = Broadcast(first, signature(rank), len(self._addresses))
         self.ties = {
             name_of(n): Tie(
                 n, session, partial(_post, self._heard(n, self.socket), _topic(n)), up=True
@@ -74,6 +75,12 @@ class OneToAll(Links):
         }
         wire = self._heard(NEIGHBOURS, self.socket)
         return {NEIGHBOURS: self._via(NEIGHBOURS, _All(wire, line, self.ties.values()))}
+
+    def _let_go(self, neighbour: int, tie: Tie) -> None:
+        if self._line is not None:
+            self._line.leave(tie.session)
+        self.socket.disconnect(self._addresses.pop(neighbour))
+        self._listening.discard(_topic(neighbour))
 
     def changed(self, neighbour: int, *, up: bool) -> None:
         """See `Links`: a subscription says so, and comes after it."""

@@ -30,6 +30,10 @@ class Outages:
         del self._said[ends]
         return True
 
+    def forget(self, rank: int) -> None:
+        """An agent is gone, and its links with it."""
+        self._said = {ends: said for ends, said in self._said.items() if rank not in ends}
+
     def clear(self) -> None:
         """All links begin anew."""
         self._said.clear()

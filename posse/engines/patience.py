@@ -87,6 +87,9 @@ class Patience:
     def forget(self, rank: int) -> None:
         """An agent is not waited for any more."""
         self._absent.pop(rank, None)
+        self.outages.forget(rank)
+        if not self.outages:
+            self._parted = math.inf
 
     def wait_on(self, now: float) -> list[int]:
         """Who was away for too long, and is waited for as long again."""

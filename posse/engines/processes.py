@@ -147,7 +147,10 @@ class ProcessEngine:
             self._configured = setups
             self.hub.gather()
         self._serial += 1
-        return self.hub.carry(host)
+        record = self.hub.carry(host)
+        if record.dismissed:  # the others have closed their ways to them
+            self._configured = None
+        return record
 
     def _setups(self, plan: Plan, network: Network) -> list[AgentSetup]:
         """What each agent is to be told."""

@@ -116,6 +116,13 @@ class AgentHost:
         """How long what this agent was sent in this run was under way."""
         return self._endpoint.delays
 
+    def take_gone(self) -> list[int]:
+        """The peers that were lost since this was last called."""
+        if self._run is None or not self._run.gone:
+            return []
+        gone, self._run.gone = self._run.gone, []
+        return gone
+
     def defect(self, error: Exception) -> str:
         """The sentence about an error that this host raised."""
         machine = self._run.machine if self._run is not None else None

@@ -36,6 +36,7 @@ from protocol.machine import (
     Note,
     Parameters,
     PatientMachine,
+    PeerLost,
     Pull,
     Ready,
     Received,
@@ -56,8 +57,8 @@ _TELLING = (Send, Broadcast, Disclose, Finish, Abort)
 class AgentRun:
     """Carries out what an agent's machine asks for, from `Begin` to `Stop`.
 
-    `endpoint` is this run's, `machine` the agent's. What an agent did is in `account`, and leaves
-    it only in the lab.
+    `endpoint` is this run's, `machine` the agent's, `gone` are peers that were lost; whoever
+    carries frames takes them out. What an agent did is in `account`, and leaves it only in the lab.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class AgentRun:
         self.rank = chance.rank
         self.field = chance.field
         self.over = False
+        self.gone: list[int] = []
         self._setup = setup
         self._system = system
         self._broadcasts = system.broadcasts
@@ -116,6 +118,9 @@ class AgentRun:
             self.pace.advance(header.now)
         elif isinstance(message, control.Stop):
             self._stop(header.now)
+        elif isinstance(message, control.Gone):
+            self.gone.append(message.agent)
+            self.pace.message(PeerLost(message.agent), header.now)
         else:
             raise RemoteProtocolError("out-of-turn", type(message).__name__)
 

@@ -7,7 +7,7 @@ and no randomness but what it is handed; see `posse.hosts.sources`.
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 
 from posse.clocks.conductor import Conductor
 from posse.clocks.run_clock import RunClock, SharedClock, SlotClock, WallClock
@@ -139,6 +139,11 @@ class CoordinatorHost:
         """Who refused what whom sent, for the sentence that ends a run; empty if nobody did."""
         return str(self._complaints)
 
+    @property
+    def dismissed(self) -> Mapping[int, str]:
+        """The agents that the run goes on without, and why."""
+        return self._attendance.dismissed
+
     def goes_without(self, rank: int) -> bool:
         """Whether the run goes on without this agent already."""
         return rank in self._attendance.dismissed
@@ -164,6 +169,23 @@ class CoordinatorHost:
             return waiting
         missing = self._server.missing() if self._server is not None else []
         return missing or self._attendance.slowest()
+
+    @property
+    def _knows_whom(self) -> bool:
+        """Whether nobody is waited for who only waits for others itself."""
+        if self._ending.verdict is not None:
+            return True
+        if self._conductor is not None and self._conductor.waiting():
+            return True
+        return (
+            self._server is not None
+            and self.plan.system.wiring is None
+            and bool(self._server.missing())
+        )
+
+    def suspects(self) -> list[int]:
+        """Those of whom one or some may hold up the run: who is waited for, if that is known."""
+        return self.waiting_for() if self._knows_whom else self._attendance.slowest()
 
     # --- what happens ----------------------------------------------------------------------------
 
@@ -192,20 +214,26 @@ class CoordinatorHost:
         attendance.dismiss(rank, why, self.now)
         if self._conductor is not None:
             self._conductor.forget(rank)
+        for neighbour in self._network.neighbours[rank]:
+            if neighbour not in attendance.dismissed:
+                self.send(neighbour, control.Gone(rank))
         if not attendance.present():
             self.end(Finish("missing"))
         elif acts:
             self._gone(PeerLost(rank))
         self._next_turn()
 
-    def fall_silent(self) -> bool:
+    def fall_silent(self, dumb: Collection[int] = ()) -> bool:
         """Nothing brought the run on for the deadline; whether it ends, or goes on, all the same.
 
-        Whoever is waited for is lost where the run can do without. Where an agent's end would tell
-        of its rewards, silence is how a run ends without consensus.
+        Where the run can do without, who is waited for is lost; of those who may be waiting
+        themselves, who is `dumb`: does not answer when it is asked for a sign of life. Where an
+        agent's end would tell of its rewards, silence is how a run ends without consensus.
         """
-        late, ended = self.waiting_for(), self._ending.verdict is not None
-        if self.outlives_agents and (ended or len(late) < len(self._attendance.present())):
+        late, ended = self.suspects(), self._ending.verdict is not None
+        if not self._knows_whom:
+            late = [rank for rank in late if rank in dumb]
+        if self.outlives_agents and late and (ended or len(late) < len(self._attendance.present())):
             for rank in late:
                 self.lose(rank, "silent")
             return True
@@ -366,7 +394,7 @@ class CoordinatorHost:
             exhausted=self._attendance.exhausted,
             dismissed=self._attendance.dismissed,
             missing=self._attendance.absences(self.now),
-            loss=_effect(plan, verdict),
+            loss=_effect(plan, verdict, self._network, self._attendance.dismissed),
             log=dict(self.log),
             refused=self.refused,
             meter=self._endpoint.meter,
@@ -391,11 +419,13 @@ def _record(plan: Plan, run: int, seen: Seen, reports: dict[int, control.Report]
     return record
 
 
-def _effect(plan: Plan, verdict: Finish) -> str:
+def _effect(plan: Plan, verdict: Finish, network: Network, lost: Collection[int]) -> str:
     """What the loss of agents did to a run."""
-    if plan.on_missing == "continue" and verdict.status != "missing":
-        return plan.system.loss.effect
-    return "The run ended there."
+    if plan.on_missing != "continue" or verdict.status == "missing":
+        return "The run ended there."
+    parts = len(network.parts(lost))
+    apart = f" The graph fell apart into {parts} parts, which did not hear of each other."
+    return plan.system.loss.effect + apart * (parts > len(network.parts()))
 
 
 def _codec(plan: Plan) -> Codec:

@@ -26,7 +26,7 @@ from posse.results import cooperative as results
 from posse.results.facts import NetworkFacts
 from posse.seeds import Purpose, generator
 from posse.spec.runfile import RunSpec
-from posse.systems.base import Field, System, UnitInterval
+from posse.systems.base import Field, Loss, System, UnitInterval
 from posse.systems.context import AgentContext
 from posse.systems.lone import check_horizon, check_turns
 from posse.systems.network import Network, along
@@ -260,7 +260,17 @@ def _check_cooperative(spec: RunSpec, parameters: CooperativeParameters) -> None
     _check_range(spec, parameters)
 
 
-_system = partial(System, clocks=("slots",), field=Field(), results=results.COOPERATION)
+_system = partial(
+    System,
+    clocks=("slots",),
+    field=Field(),
+    results=results.COOPERATION,
+    loss=Loss(
+        "What the missing said last was used on; the others went on without it, and the bounds are "
+        "those of the graph that was left. What each released costs the same.",
+        "continue",
+    ),
+)
 
 SYSTEMS = {
     system.name: system

@@ -1,5 +1,6 @@
 """Who hears whom in one run, and what each is told of it."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +22,23 @@ class Network:
     knowledge: list[dict[str, Any]]
     server: dict[str, Any] = field(default_factory=dict)
     facts: NetworkFacts = field(default_factory=NetworkFacts)
+
+    def parts(self, without: Collection[int] = ()) -> list[set[int]]:
+        """The agents that hear of each other, directly or by others, when these are not there.
+
+        Nobody where agents have no neighbours.
+        """
+        found: list[set[int]] = []
+        for first, linked in enumerate(self.neighbours):
+            if not linked or first in without or any(first in part for part in found):
+                continue
+            part, ahead = {first}, [first]
+            while ahead:
+                near = set(self.neighbours[ahead.pop()]) - part - set(without)
+                part |= near
+                ahead += near
+            found.append(part)
+        return found
 
 
 def unlinked(agents: int) -> Network:

@@ -13,7 +13,7 @@ from agent.flooding import Flood, IntArray, Known, Records
 from protocol.cooperative import Bundle, means_record
 from protocol.errors import RemoteProtocolError
 from tests.support.mesh import Mesh, agents_with, means_agents
-from topologies.graphs import Graph, erdos_renyi, from_edges, path, ring, star
+from topologies.graphs import Graph, erdos_renyi, from_edges, grid, path, ring, star
 
 
 def distances(graph: Graph) -> np.ndarray:
@@ -369,3 +369,32 @@ def nonsense(sender: int, to: int, bundle: Bundle) -> list[Bundle]:
         return [bundle]
     extra = _forge(bundle, 3, origin=1, created=bundle.slot, life=9)
     return [Bundle(bundle.slot, bundle.items + extra.tobytes())]
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.data())
+def test_whoever_is_lost_and_whenever_the_others_go_on_to_the_end(data: st.DataObject) -> None:
+    graph = data.draw(st.sampled_from([ring(5), path(5), star(5), grid(2, 3)]))
+    ranks = st.integers(0, graph.agents - 1)
+    losses = data.draw(st.dictionaries(ranks, st.integers(0, 11), max_size=graph.agents))
+    seed = data.draw(st.integers(0, 2**32))
+    agents = means_agents(graph, gamma=2, arms=3, horizon=12)
+    order = np.random.default_rng(seed)
+    mesh = Mesh(graph, agents, [0.2, 0.5, 0.8], order, losses=losses)
+    assert mesh.finished.keys() == set(range(graph.agents)) - losses.keys()
+    for rank, choices in enumerate(mesh.choices):
+        assert len(choices) == losses.get(rank, 12)
+    # a bundle that comes after its sender was declared gone is refused, and nothing else
+    for rank in mesh.finished:
+        assert mesh.refused[rank].keys() <= {"replayed"}
+
+
+def test_of_who_is_lost_nothing_is_waited_for_and_the_last_word_counts() -> None:
+    """A path 0-1-2: agent 2 is lost when it has said what it saw in the first slot."""
+    graph = path(3)
+    agents = means_agents(graph, gamma=1, arms=2, horizon=3)
+    order = np.random.default_rng(0)
+    mesh = Mesh(graph, agents, [1.0, 1.0], order, losses={2: 1})
+    assert [len(choices) for choices in mesh.choices] == [3, 3, 1]
+    assert agents[1].cohort.known.latest.reshape(3, 1)[2, 0] == 1
+    assert agents[0].cohort.known.latest.reshape(3, 1)[2, 0] == 0

@@ -132,3 +132,18 @@ def test_without_ends_nothing_is_kept() -> None:
     line = Broadcast(0, b"", 0, most_frames=1)
     for _ in range(3):
         line.wrap(b"frame")
+
+
+def test_for_who_is_gone_no_frame_is_kept() -> None:
+    line = Broadcast(0, b"", 2, most_frames=3)
+    here, gone = line.sessions
+    for number in range(3):
+        line.wrap(b"po%d" % number)
+        here.confirmed = here.sent
+    with pytest.raises(SessionFull):
+        line.wrap(b"po3")
+    line.leave(gone)
+    for number in range(10):
+        line.wrap(b"po%d" % number)
+        here.confirmed = here.sent
+    assert line.sessions == (here,)

@@ -121,6 +121,26 @@ def test_a_neighbour_that_was_started_again_is_waited_for(wire: Wire, tmp_path: 
     assert content(new.recv()) == MAGIC
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_to_a_neighbour_that_is_gone_nothing_more_is_sent(
+    kind: type[Links], wire: Wire, tmp_path: Path
+) -> None:
+    links = wire.links(kind)
+    addresses = {rank: f"ipc://{tmp_path}/{rank}" for rank in (5, 6)}
+    inboxes = [wire.inbox(kind, address, rank) for rank, address in addresses.items()]
+    ways = links.connect(addresses, 1, 0)
+    until_heard(links, inboxes)
+    links.lose(5)
+    links.lose(5)
+    ways[NEIGHBOURS].send(MAGIC)
+    assert content(inboxes[1].recv()) == MAGIC
+    assert not inboxes[0].poll(100)
+    ways = links.connect(addresses, 1, 0)  # the next run has both again
+    until_heard(links, inboxes)
+    ways[NEIGHBOURS].send(MAGIC)
+    assert [content(inbox.recv()) for inbox in inboxes] == [MAGIC, MAGIC]
+
+
 def test_an_agent_that_got_another_rank_listens_in_its_name(wire: Wire, tmp_path: Path) -> None:
     address = f"ipc://{tmp_path}/inbox"
     socket = wire.inbox(OneToAll, address, 0)

@@ -240,6 +240,20 @@ def test_whoever_is_waited_for_in_vain_is_lost_where_the_run_can_do_without() ->
     assert not told.host.fall_silent()
 
 
+def test_of_neighbours_that_wait_for_each_other_who_does_not_answer_is_lost() -> None:
+    graph = {"topology": {"kind": "ring"}, "parameters": {"horizon": 500}}
+    told = Told(spec("cooperative-ucb", 5, **graph))
+    for rank in (0, 1, 2, 4):
+        told.say(rank, control.SlotReached(), now=50.0)
+    told.say(4, control.SlotReached(), now=100.0)
+    told.say(3, control.SlotReached(), now=50.0)
+    assert told.host.suspects() == [0, 1, 2, 3]
+    assert not told.host.fall_silent([])
+    assert told.host.fall_silent([2])
+    assert told.host.dismissed == {2: "silent"}
+    assert told.sent() == [(1, "Gone"), (3, "Gone")]
+
+
 def test_agents_that_hold_different_results_end_the_run() -> None:
     told = Told(spec("mase", agents=8))
     told.say(3, control.Attested(1, b"x"))

@@ -22,6 +22,9 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "corrupted-elimination": {"parameters": {"xi": 0.1, "eta": 0.5}},
     "central": {},
     "independent": {},
+    "cooperative-ucb": {"parameters": {"horizon": 400}, "topology": {"kind": "ring"}},
+    "private-ucb": {"parameters": {"horizon": 400, "epsilon": 1.0}, "topology": {"kind": "ring"}},
+    "byzantine-ucb": {"parameters": {"horizon": 400}, "topology": {"kind": "ring"}},
     "cdp-mab": {"parameters": {"epsilon": 1.0, "horizon": 20_000}},
 }
 
@@ -66,6 +69,7 @@ PARTIAL = {"epsilon": 1.0, "horizon": 20_000, "participation": 0.3}
     "raw",
     [
         {"system": "mase"},
+        {"system": "cooperative-ucb", "parameters": {"horizon": 200}, "topology": {"kind": "path"}},
         {"system": "cdp-mab", "parameters": PARTIAL},
         {"system": "cdp-mab", "parameters": PARTIAL | {"participation": 1.0}},
         {"system": "cdp-mab", "parameters": {**PARTIAL, "participation": 1.0, "noise": "shared"}},
@@ -99,6 +103,36 @@ def test_a_run_that_is_not_to_go_on_ends_by_name(system: str, on_missing: str) -
     """A process of this machine that is dead is waited for in vain."""
     with pytest.raises(RunFailed, match=r"agent \d was killed by SIGKILL"):
         one_is_killed(plan(system, on_missing=on_missing))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("system", ["cooperative-ucb", "cdp-mab"])
+def test_one_that_stands_still_is_done_without_and_nobody_else(system: str) -> None:
+    run = plan(system, engine={"deadline": 3.0})
+    with ProcessEngine(run) as engine:
+        victim = agent_processes()[VICTIM]
+        try:
+            record = engine.run(run, 0, after(AFTER, victim.suspend))
+        finally:
+            victim.resume()
+        again = engine.run(run, 1)
+    assert list(record.dismissed.values()) == ["silent"]
+    assert record.best_arm == again.best_arm == 1
+    assert not again.missing
+
+
+@pytest.mark.parametrize(("lost", "apart"), [((0,), False), ((2,), True), ((0, 1, 2), False)])
+def test_whether_a_graph_fell_apart_is_said(lost: tuple[int, ...], apart: bool) -> None:
+    """Eight agents on a path."""
+    run = plan("cooperative-ucb", parameters={"horizon": 200}, topology={"kind": "path"})
+
+    def observe(host: Any) -> None:
+        for rank in lost:
+            host.lose(rank)
+
+    record = memory.run(run, 0, observe)
+    assert ("fell apart into 2 parts" in record.loss) == apart
+    assert record.answers.count(None) == len(lost)
 
 
 def test_the_next_run_has_all_its_agents_again() -> None:

@@ -1,6 +1,7 @@
 """A lobby over scripted time and without a socket."""
 
 import logging
+from collections.abc import Collection
 from typing import Any, cast
 
 from posse.engines.events import (
@@ -53,7 +54,10 @@ class Run:
         self.fired += 1
         self.timer = float("inf")
 
-    def fall_silent(self) -> bool:
+    def suspects(self) -> list[int]:
+        return self.late
+
+    def fall_silent(self, dumb: Collection[int]) -> bool:
         return self._silence_ends
 
 

@@ -13,6 +13,7 @@ from protocol.machine import (
     AgentEffects,
     Broadcast,
     Finish,
+    PeerLost,
     Pull,
     Pulled,
     Ready,
@@ -61,7 +62,10 @@ def means_agents(
 
 
 class Mesh:
-    """Runs agents to the end; `choices[m]` are the arms m pulled, `refused[m]` what it refused."""
+    """Runs agents to the end; `choices[m]` are the arms m pulled, `refused[m]` what it refused.
+
+    `losses[m]` is after how many pulls m is lost; its neighbours hear of it when they do.
+    """
 
     def __init__(
         self,
@@ -70,7 +74,10 @@ class Mesh:
         means: list[float],
         order: np.random.Generator,
         tamper: Tamper = as_it_is,
+        losses: dict[int, int] | None = None,
     ) -> None:
+        self._losses = losses or {}
+        self._gone: list[tuple[int, int, None]] = []
         self.choices: list[list[int]] = [[] for _ in agents]
         self.refused: list[Counter[str]] = [Counter() for _ in agents]
         self.finished: dict[int, Finish] = {}
@@ -83,20 +90,28 @@ class Mesh:
         for rank, agent in enumerate(agents):
             self._do(rank, agent.handle(Started(), 0.0))
         while True:
-            ready: list[tuple[int, ...]] = [(rank,) for rank in self._orders]
+            ready: list[tuple[int | None, ...]] = [(rank,) for rank in self._orders]
+            ready += self._gone
             ready += [link for link, queue in self._links.items() if queue]
             if not ready:
                 break
             match ready[int(order.integers(len(ready)))]:
-                case (rank,):
+                case (int(rank),):
                     self._pull(rank)
-                case (sender, to):
+                case (int(peer), int(to), None):
+                    self._gone.remove((peer, to, None))
+                    if to not in self.finished:
+                        self._do(to, agents[to].handle(PeerLost(peer), 0.0))
+                case (int(sender), int(to)):
                     self._deliver(sender, to)
 
     def _pull(self, rank: int) -> None:
         arm = self._orders.pop(rank)
         if arm is None:
             self._do(rank, self._agents[rank].handle(Turn(), 0.0))
+            return
+        if len(self.choices[rank]) == self._losses.get(rank):
+            self._gone += [(rank, to, None) for to in self._graph.neighbours[rank]]
             return
         self.choices[rank].append(arm)
         reward = float(self._rewards[rank].random() < self._means[arm])

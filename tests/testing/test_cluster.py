@@ -125,7 +125,7 @@ async def test_one_that_stands_still_is_named_and_not_those_who_wait_for_it() ->
     source = TO_ALL | {
         "agents": {"count": 4},
         "parameters": {"epsilon": 1.0, "horizon": 20_000},
-        "engine": {"deadline": 4.0},
+        "engine": {"deadline": 4.0, "on_missing": "end"},
     }
     async with Cluster(source) as cluster:
         run = asyncio.create_task(cluster.run())
