@@ -1,7 +1,5 @@
 """The page of an experiment: the figure, what the paper says about it, every number."""
 
-from typing import Any
-
 import numpy as np
 from matplotlib.axes import Axes
 
@@ -26,6 +24,7 @@ from posse.report.drawing import (
 )
 from posse.report.page import Page, Section, Verdict, mean_cell, table
 from posse.report.regret import mean_curve
+from protocol.machine import FloatArray
 
 _CSS = {"borne out": "yes", "not borne out": "no", "undecided": "open", "not run": "open"}
 
@@ -135,7 +134,8 @@ def _engines(outcome: Outcome) -> list[Section]:
     ]
 
 
-Limits = tuple[float, float]
+Series = list[tuple[str, FloatArray]]
+"""The lines of a panel, each with its rows: place, mean and half of its 95 % interval."""
 
 
 def draw(experiment: Experiment, measured: dict[str, Measured]) -> list[Chart]:
@@ -150,100 +150,94 @@ def draw(experiment: Experiment, measured: dict[str, Measured]) -> list[Chart]:
 
 
 def _panel(experiment: Experiment, measured: dict[str, Measured], name: str) -> list[Chart]:
-    distinct: dict[str, list[str]] = {}
+    distinct: dict[str, tuple[Series, list[str]]] = {}
     for variant, runs in measured.items():
-        with canvas() as (_, axes):
-            if rows := _plot(experiment, runs, axes, name):
-                distinct.setdefault(str(rows), []).append(variant)
-    shown = {variants[0]: variants for variants in distinct.values()}
-    limits = []
-    for variant in shown:
-        with canvas() as (_, axes):
-            _plot(experiment, measured[variant], axes, name)
-            limits.append(_value_limits(experiment, axes))
-    common = (
-        min((low for low, _ in limits), default=0.0),
-        max((high for _, high in limits), default=1.0),
-    )
-    return [
-        _chart(experiment, measured[variant], " and ".join(variants), common, name)
-        for variant, variants in shown.items()
-    ]
+        if series := _series(experiment, runs, name):
+            key = str([(line, rows.tolist()) for line, rows in series])
+            distinct.setdefault(key, (series, []))[1].append(variant)
+    with canvas() as (_, axes):
+        for series, _ in distinct.values():
+            _plot(experiment, axes, series)
+        scale = axes.get_xlim() if experiment.axes.shape == "bars" else axes.get_ylim()
+    return [_chart(experiment, *of, scale, name) for of in distinct.values()]
 
 
-def _value_limits(experiment: Experiment, axes: Axes) -> Limits:
-    low, high = axes.get_xlim() if experiment.axes.shape == "bars" else axes.get_ylim()
-    return float(low), float(high)
+def _series(experiment: Experiment, measured: Measured, name: str) -> Series:
+    """What one variant's panel shows."""
+    found = []
+    for key in measured.lines():
+        if panel(key) != name:
+            continue
+        if experiment.axes.shape == "curves":
+            curves = [sample.curve for sample in measured.runs[key, 0.0] if sample.curve]
+            rows = np.column_stack(mean_curve(curves))
+        else:
+            places = [x for x in measured.places(key) if measured.values(key, x)]
+            rows = np.array([(x, *measured.mean(key, x)) for x in places]).reshape(-1, 3)
+        found.append((key.removeprefix(f"{name}: "), rows))
+    return found
 
 
 def _chart(
-    experiment: Experiment, measured: Measured, variants: str, limits: Limits, name: str
+    experiment: Experiment,
+    series: Series,
+    variants: list[str],
+    scale: tuple[float, float],
+    name: str,
 ) -> Chart:
-    title = f"{name}, {variants}" if name else variants.capitalize()
+    said, how = " and ".join(variants), experiment.axes
     part = "".join(c if c.isalnum() else "-" for c in name.lower())
-    file = "-".join(filter(None, (experiment.name, part, measured.variant)))
-    bars = experiment.axes.shape == "bars"
-    lines = len([line for line in measured.lines() if panel(line) == name])
-    with canvas(1.6 + 0.42 * lines if bars else 3.6) as (figure, axes):
-        rows = _plot(experiment, measured, axes, name)
+    file = "-".join(filter(None, (experiment.name, part, variants[0])))
+    bars = how.shape == "bars"
+    with canvas(1.6 + 0.42 * len(series) if bars else 3.6) as (figure, axes):
+        _plot(experiment, axes, series)
         if bars:
-            axes.set_xlim(limits)
-            axes.set_xlabel(experiment.axes.y)
+            axes.set_xlim(scale)
+            axes.set_xlabel(how.y)
             large_numbers(axes, x=True, y=False)
             if experiment.limit is not None:
                 axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.2), ncols=1)
         else:
-            axes.set_ylim(limits)
-            axes.set_xlabel(experiment.axes.x)
-            axes.set_ylabel(experiment.axes.y)
-            large_numbers(axes, x=experiment.axes.shape == "curves" or "x" in experiment.axes.log)
+            axes.set_ylim(scale)
+            axes.set_xlabel(how.x)
+            axes.set_ylabel(how.y)
+            large_numbers(axes, x=how.shape == "curves" or "x" in how.log)
             legend(axes)
         svg = to_svg(figure, file, experiment.title)
     return Chart(
         name=file,
-        title=title,
+        title=f"{name}, {said}" if name else said.capitalize(),
         caption="Bars and bands are 95% intervals.",
         svg=svg,
-        header=("line", experiment.axes.x, "mean", "ci95"),
-        rows=rows,
+        header=("line", how.x, "mean", "ci95"),
+        rows=[(line, *map(float, row)) for line, rows in series for row in rows],
     )
 
 
-def _plot(
-    experiment: Experiment, measured: Measured, axes: Axes, name: str
-) -> list[tuple[Any, ...]]:
-    """Draw one panel of one variant; the rows of its CSV file."""
-    rows: list[tuple[Any, ...]] = []
-    keys = [line for line in measured.lines() if panel(line) == name]
-    lines = [line.removeprefix(f"{name}: ") for line in keys]
-    if "x" in experiment.axes.log:
+def _plot(experiment: Experiment, axes: Axes, series: Series) -> None:
+    """Draw the lines of a panel."""
+    how = experiment.axes
+    if "x" in how.log:
         axes.set_xscale("log", base=2)
-    if "y" in experiment.axes.log:
+    if "y" in how.log:
         axes.set_yscale("log")
-    for index, (key, line) in enumerate(zip(keys, lines, strict=True)):
+    for index, (line, rows) in enumerate(series):
         colour = SERIES[index % len(SERIES)]
-        if experiment.axes.shape == "curves":
-            curves = [sample.curve for sample in measured.runs[key, 0.0] if sample.curve]
-            times, mean, half = mean_curve(curves)
-            axes.plot(times, mean, color=colour, label=line)
-            band(axes, times, mean, half, colour)
-            rows += [(line, *map(float, p)) for p in zip(times, mean, half, strict=True)]
-            continue
-        places = [x for x in measured.places(key) if measured.values(key, x)]
-        means = np.array([measured.mean(key, x) for x in places]).reshape(-1, 2)
-        rows += [(line, x, *map(float, m)) for x, m in zip(places, means, strict=True)]
-        if experiment.axes.shape == "bars":
-            axes.barh([index] * len(places), means[:, 0], xerr=whiskers(*means.T), color=colour)
-            continue
-        axes.errorbar(
-            places, means[:, 0], yerr=whiskers(*means.T), color=colour, label=line,
-            marker=MARKERS[index % len(MARKERS)], markersize=5, capsize=3,
-        )  # fmt: skip
-    style: Any = {"color": COLOUR["bad"], "linestyle": "--", "linewidth": 1.4, "label": "claimed"}
-    if experiment.axes.shape == "bars":
-        name_rows(axes, lines)
-        if experiment.limit is not None:
-            axes.axvline(experiment.limit, **style)
-    elif experiment.limit is not None:
-        axes.axhline(experiment.limit, **style)
-    return rows
+        x, mean, half = rows.T
+        match how.shape:
+            case "curves":
+                axes.plot(x, mean, color=colour, label=line)
+                band(axes, x, mean, half, colour)
+            case "bars":
+                axes.barh([index] * len(x), mean, xerr=whiskers(mean, half), color=colour)
+            case "points":
+                axes.errorbar(
+                    x, mean, yerr=whiskers(mean, half), color=colour, label=line,
+                    marker=MARKERS[index % len(MARKERS)], markersize=5, capsize=3,
+                )  # fmt: skip
+    if how.shape == "bars":
+        name_rows(axes, [line for line, _ in series])
+    if experiment.limit is not None:
+        (axes.axvline if how.shape == "bars" else axes.axhline)(
+            experiment.limit, color=COLOUR["bad"], linestyle="--", linewidth=1.4, label="claimed"
+        )

@@ -10,8 +10,6 @@ from posse.papers import noise as bits
 from posse.papers.dubey import privacy as dubey
 from posse.papers.li import noise as li
 from posse.papers.rio import privacy as rio
-from posse.papers.rio import rows
-from posse.papers.tossou import counters
 from posse.papers.tossou import sums as tossou
 from tests.support.papers import GENERATOR
 
@@ -51,7 +49,7 @@ def test_numpys_draws_are_recognised():
     [
         (rio.dp_mase, (1.0, 1.0), "corrected", False),
         (rio.dp_mase, (1.0, 10.0), "corrected", True),
-        (rows.votes, (1.0, "moved"), "corrected", True),
+        (rio.votes, (1.0, "moved"), "corrected", True),
         (dubey.laplace, (0.5,), "corrected", True),
         (dubey.laplace, (2.0,), "corrected", False),
         (dubey.message, (1.0,), "corrected", False),
@@ -60,8 +58,8 @@ def test_numpys_draws_are_recognised():
         (dubey.messages, (1.0,), "printed", True),
         (tossou.hybrid, (1.0, "half"), "corrected", False),
         (tossou.hybrid, (1.0, "tossou"), "corrected", True),
-        (counters.tree, (1.0, "tree"), "corrected", False),
-        (counters.tree, (1.0, "honaker"), "corrected", False),
+        (tossou.tree, (1.0, "tree"), "corrected", False),
+        (tossou.tree, (1.0, "honaker"), "corrected", False),
         (li.first_message, (4, 0.5, "printed", 0.5), "corrected", True),
         (li.first_message, (4, 0.5, "printed", 2.0), "corrected", False),
         (li.first_message, (4, 0.5, "per_agent", 0.5), "corrected", False),
@@ -82,10 +80,10 @@ def test_the_hybrid_mechanism_spends_all_of_its_epsilon():
 
 
 def test_the_tree_spends_all_of_its_epsilon() -> None:
-    assert counters.tree("corrected", GENERATOR(4), 20_000, 1.0, "tree")["found"] > 0.8
+    assert tossou.tree("corrected", GENERATOR(4), 20_000, 1.0, "tree")["found"] > 0.8
 
 
 def test_a_row_that_is_taken_out_costs_more_than_epsilon() -> None:
     """The claim "one per record" of 66a882c held for the value of a row alone."""
-    assert rows.votes("corrected", GENERATOR(5), 20_000, 1.0, "taken out")["found"] > 1.0
-    assert 0.05 < rows.votes("corrected", GENERATOR(5), 20_000, 1.0, "value")["found"] < 1.0
+    assert rio.votes("corrected", GENERATOR(5), 20_000, 1.0, "taken out")["found"] > 1.0
+    assert 0.05 < rio.votes("corrected", GENERATOR(5), 20_000, 1.0, "value")["found"] < 1.0

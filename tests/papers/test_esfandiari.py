@@ -6,7 +6,7 @@ import random
 import pytest
 
 from posse.engines import memory
-from posse.papers.esfandiari import estimates, growth, hard
+from posse.papers.esfandiari import bounds, estimates
 from posse.plan import prepare
 from tests.support.papers import GENERATOR, alike_on_average
 
@@ -28,11 +28,11 @@ def test_a_decomposition_serves_its_demand(name, cluster, ratio):
 
 
 def test_two_users_in_one_group_tell_nothing():
-    assert hard.two_users("", None) == {"value": 1.0, "informative": 0.0}
+    assert bounds.two_users("", None) == {"value": 1.0, "informative": 0.0}
 
 
 def test_a_batch_of_one_user_is_below_the_proofs_constant():
-    found = growth.batch("", GENERATOR(2), 5, 10_000)
+    found = bounds.batch("", GENERATOR(2), 5, 10_000)
     assert 0 < found < 2 * math.sqrt(12)
 
 

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from posse.engines import memory
-from posse.papers.rio import failure, privacy, samples, speed
+from posse.papers.rio import failure, privacy, rounds
 from posse.papers.sample import Sample
 from posse.plan import prepare
 from tests.support.papers import alike_on_average
@@ -27,15 +27,15 @@ def test_some_m_of_n_by_hand():
 
 
 def test_all_of_n_agents_are_given_agents():
-    votes = samples.AGENTS
-    found = samples.exact("corrected", None, votes)
-    assert found == pytest.approx(samples.formula("corrected", None, votes), rel=1e-9)
+    votes = rounds.AGENTS
+    found = rounds.exact("corrected", None, votes)
+    assert found == pytest.approx(rounds.formula("corrected", None, votes), rel=1e-9)
 
 
 def test_the_fifth_of_equally_active_agents():
-    assert speed.slowest_voter(0.0) == pytest.approx(256)
+    assert rounds.slowest_voter(0.0) == pytest.approx(256)
     weights = [n**-0.8 for n in range(1, 257)]
-    assert speed.slowest_voter(0.8) == pytest.approx(sum(weights) / 5**-0.8)
+    assert rounds.slowest_voter(0.8) == pytest.approx(sum(weights) / 5**-0.8)
 
 
 MEANS, ETA, XI, DELTA, N = [0.9, 0.3, 0.2], 0.6, 0.15, 0.2, 12

@@ -11,7 +11,7 @@ from agent.players import TdfsPlayer, UcbPrivateBound
 from posse.engines import memory
 from posse.papers.sample import Sample, regret
 from posse.papers.statements import Measured
-from posse.papers.tossou import counters, figures, shared, starving, sums, theory
+from posse.papers.tossou import figures, shared, sums, theory
 from posse.papers.tossou.setting import RANDOM_PACE
 from posse.plan import prepare
 from protocol.machine import COORDINATOR, Received, Started
@@ -61,7 +61,7 @@ def test_when_learning_begins():
 def test_starving_by_hand():
     # e^(-(.9 + 4) / 2) / 2 of t with log t = 8
     t = math.exp(8)
-    assert starving.starving("", None, t, 1.0) == pytest.approx(t * math.exp(-2.45) / 2)
+    assert theory.starving("", None, t, 1.0) == pytest.approx(t * math.exp(-2.45) / 2)
 
 
 def test_lemma_5_counts_both_sides():
@@ -185,11 +185,11 @@ def test_a_sample_that_all_saw_tells_all_choices_more_than_epsilon() -> None:
 @pytest.mark.parametrize("counter", ["hybrid", "tree", "honaker"])
 def test_the_error_of_a_counter_is_that_of_its_noise(counter: str) -> None:
     """Against the mean of the variances that the counters say of themselves."""
-    made = counters.made(counter, SeededNoise(GENERATOR(0)))
+    made = sums.made(counter, SeededNoise(GENERATOR(0)))
     variances = []
     for _ in range(64):
         made.insert(0, 0.0)
         variances.append(made.deviation**2)
     wanted = math.sqrt(sum(variances[32:]) / 32)
-    found = [counters.error("corrected", GENERATOR(s), counter, 64) for s in range(40)]
+    found = [sums.error("corrected", GENERATOR(s), counter, 64) for s in range(40)]
     assert math.sqrt(sum(x * x for x in found) / 40) == pytest.approx(wanted, rel=0.1)

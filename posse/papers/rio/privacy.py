@@ -1,22 +1,24 @@
-"""Propositions 4.1 and 5.1 of Rio et al. 2023: what votes give away."""
+"""What votes give away: Propositions 4.1 and 5.1 of Rio et al. 2023, and a row of a log."""
 
+from collections.abc import Iterable
 from functools import partial
 from operator import eq
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from agent.mase import DpMaseVoter
+from posse.arms.csv import Csv
 from posse.papers.audit import ASSUMED, audit, audits, own_noise, releases, spends
 from posse.papers.experiment import Axes, Experiment
 from posse.papers.limits import at_most
 from posse.papers.rio.setting import XIS, corrupted
 from posse.papers.sample import Sample
 from posse.papers.statements import claim, ours
-from protocol.machine import Pulled, Send, Started
+from protocol.machine import FloatArray, Pulled, Send, Started
 from protocol.mase import epoch_length, epoch_radius
 
-_ARMS = 10
+_ARMS, _BETA = 10, 0.5
 
 
 def success(sample: Sample) -> float:
@@ -31,6 +33,16 @@ def success(sample: Sample) -> float:
     return sum(chances) / len(chances)
 
 
+def first_vote(voter: DpMaseVoter, windows: Iterable[tuple[int, FloatArray]]) -> int | None:
+    """The epoch in which an agent with two arms first votes, given the pulls and sums of each."""
+    voter.handle(Started(), 0.0)
+    for epoch, (pulls, sums) in enumerate(windows, 1):
+        effects = voter.handle(Pulled((0, 1), pulls, sums), 0.0)
+        if any(isinstance(effect, Send) for effect in effects):
+            return epoch
+    return None
+
+
 def dp_mase(
     variant: Any, generator: np.random.Generator, trials: int, epsilon: float, change: float
 ) -> dict[str, Any]:
@@ -38,19 +50,75 @@ def dp_mase(
 
     Two arms, whose sums lie three scales of the noise short of a vote. S: a vote is sent.
     """
-    noise, beta = own_noise(generator), 0.5
-    pulls = epoch_length(2, 1, beta, epsilon)
-    width = 2 * epoch_radius(2, 1, beta, epsilon, pulls)
+    noise = own_noise(generator)
+    pulls = epoch_length(2, 1, _BETA, epsilon)
+    width = 2 * epoch_radius(2, 1, _BETA, epsilon, pulls)
     short = width - 3 / (epsilon * pulls)
 
     def release(changed: bool) -> bool:
-        voter = DpMaseVoter(2, beta, epsilon, variant, noise)
-        voter.handle(Started(), 0.0)
         sums = np.array([short * pulls + change * changed, 0.0])
-        effects = voter.handle(Pulled((0, 1), pulls, sums), 0.0)
-        return any(isinstance(effect, Send) for effect in effects)
+        voter = DpMaseVoter(2, _BETA, epsilon, variant, noise)
+        return first_vote(voter, [(pulls, sums)]) is not None
 
     return audit(trials, release, epsilon)
+
+
+Change = Literal["value", "taken out", "moved"]
+_SHORT = 2.0
+"""How many scales of the noise the two epochs are from S."""
+
+
+def logs(epsilon: float, change: Change | None) -> list[FloatArray]:
+    """Two arms' rows, as they are and with arm 0's first row changed.
+
+    Arm 0 leads in the first window by so much that a vote is likely, in the second by so little
+    that none is. Without that row, a 1, its first window has a 1 less and its second a 1 more; put
+    before arm 1's rows, it does the same to these with the other sign.
+    """
+    one, two = (epoch_length(2, epoch, _BETA, epsilon) for epoch in (1, 2))
+    lead, behind = (
+        2 * pulls * epoch_radius(2, epoch, _BETA, epsilon, pulls) + sign * _SHORT / epsilon
+        for epoch, pulls, sign in ((1, one, 1), (2, two, -1))
+    )
+    first = np.full(one, (lead - 1) / (one - 1))
+    second = np.full(two, (behind + 1) / (two - 1))
+    first[0], second[0] = 1.0, 0.0
+    better = np.concatenate([first, second, [1.0]])
+    worse = np.zeros(one + two)
+    worse[-1] = 1.0
+    match change:
+        case "value":
+            better[0] = 0.0
+        case "taken out":
+            better = better[1:]
+        case "moved":
+            better, worse = better[1:], np.concatenate([better[:1], worse])
+    return [better, worse]
+
+
+def votes(
+    variant: Any, generator: np.random.Generator, trials: int, epsilon: float, change: Change
+) -> dict[str, Any]:
+    """The votes of DP-MASE's first two epochs. S: none in the first, one in the second."""
+    noise = own_noise(generator)
+    pulls = [epoch_length(2, epoch, _BETA, epsilon) for epoch in (1, 2)]
+    windows = {}
+    for changed in (False, True):
+        log = Csv(logs(epsilon, change if changed else None), False, generator)
+        windows[changed] = [(times, log.totals((0, 1), times)) for times in pulls]
+
+    def release(changed: bool) -> bool:
+        voter = DpMaseVoter(2, _BETA, epsilon, variant, noise)
+        return first_vote(voter, windows[changed]) == 2
+
+    return audit(trials, release, epsilon)
+
+
+_CHANGES = {
+    "another value in its place": "value",
+    "the row taken out": "taken out",
+    "the row moved to the other arm": "moved",
+}
 
 
 EXPERIMENTS = (
@@ -80,5 +148,16 @@ EXPERIMENTS = (
         }),
         assumed=f"{ASSUMED} ε = 1, the first epoch; a Gaussian reward may change by any number, "
         "here by 10.",
+    ),
+    audits(
+        "rio-rows", "", "What a row of a log costs under DP-MASE",
+        ours("ε covers another value in its place", spends("another value in its place")),
+        ours("it covers a row that is taken out", spends("the row taken out")),
+        ours("it covers a row that is moved to another arm",
+             spends("the row moved to the other arm")),
+        lines=releases({line: (votes, 1.0, change) for line, change in _CHANGES.items()}),
+        variants=("corrected",),
+        assumed=f"{ASSUMED} Two arms, ε = 1, two epochs, rows used in their order. A row that goes "
+        "shifts all that come after it, so that the sum of every later window moves too.",
     ),
 )  # fmt: skip
