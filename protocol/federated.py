@@ -221,11 +221,6 @@ class Schedule:
         self.max_rounds = max_rounds
         self.gap = gap
 
-    @property
-    def message_epsilon(self) -> float:
-        """What one agent's messages cost one of its rewards: M ε (ε with `per_agent`)."""
-        return self.senders * self.epsilon
-
     def aim(self, r: int) -> float:
         """Δ̃_r = 2^-r, in the R-round form Δ^(r/R)."""
         if self.max_rounds is None or self.gap is None:

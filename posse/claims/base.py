@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from posse.arms.csv import CsvArms
@@ -17,6 +18,9 @@ ILLUSTRATES = (
 )
 
 TIMING = "when a message is sent, and so how long the rewards before it took"
+
+released = partial(Claim, mechanism="laplace", uncovered=TIMING)
+"""What is claimed of noisy releases."""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from posse.claims.base import TIMING, ClaimContext, unprotected
+from posse.claims.base import ClaimContext, released, unprotected
 from protocol.accounting import composed
 from protocol.cooperative import (
     PrivateAloneParameters,
@@ -46,12 +46,10 @@ def private(context: ClaimContext) -> Claim:
     if p.noise_at == "destination":
         return _destination(context)
     if p.releases == "doubling":
-        return Claim(
-            mechanism="laplace",
+        return released(
             epsilon=p.epsilon,
             adversary=_MESSAGES,
             proof=ONCE.format(source="Sajed and Sheffet 2019; Azize and Basu 2022, Lemma 1"),
-            uncovered=TIMING,
         )
     if context.variant == "printed":
         return refuted(
@@ -66,8 +64,7 @@ def private(context: ClaimContext) -> Claim:
 def of_schedule(p: PrivateAloneParameters, counts: tuple[int, ...], adversary: str) -> Claim:
     """Releases of an arm's mean at fixed numbers of its pulls, whatever the rewards."""
     lemma = privacy_bound(p.epsilon, p.v, p.horizon, p.delta_prime)
-    return Claim(
-        mechanism="laplace",
+    return released(
         epsilon=_schedule(counts, p.v, p.delta_prime),
         delta=p.delta_prime,
         formula=f"the whole schedule, composed; epsilon = {p.epsilon:g} is only its rate",
@@ -78,7 +75,6 @@ def of_schedule(p: PrivateAloneParameters, counts: tuple[int, ...], adversary: s
         "that all releases there may be cover a reward whatever the rewards are. They are composed "
         "by Rényi differential privacy (Mironov 2017) and read at δ' (Canonne, Kamath and Steinke "
         "2020, Proposition 12). Pulls, counts and the answer are functions of them.",
-        uncovered=TIMING,
     )
 
 

@@ -1,6 +1,6 @@
 """What federated elimination claims (Li and Song 2022)."""
 
-from posse.claims.base import ALL_MESSAGES, TIMING, ClaimContext
+from posse.claims.base import ALL_MESSAGES, TIMING, ClaimContext, released
 from protocol.federated import CdpParameters, FederatedParameters, SingleParameters, uploaders
 from protocol.privacy import Claim
 from protocol.shared import SharedNoise
@@ -28,26 +28,22 @@ def messages(context: ClaimContext) -> Claim:
     else:
         number, formula = senders * p.epsilon, f"{symbol} ε, not ε"
         noise = f"Lap(1/({symbol} ε d))"
-    return Claim(
-        mechanism="laplace",
+    return released(
         epsilon=number,
         formula=formula,
         adversary=ALL_MESSAGES,
         proof=_PROOF.format(noise=noise),
-        uncovered=TIMING,
     )
 
 
 def pulls(context: ClaimContext) -> Claim:
     """The baseline of one agent."""
     p: SingleParameters = context.parameters
-    return Claim(
-        mechanism="laplace",
+    return released(
         epsilon=p.epsilon,
         adversary="whoever sees the agent's pulls and its answer",
         note="Nothing is sent before the end.",
         proof=_PROOF.format(noise="Lap(1/(ε d))"),
-        uncovered=TIMING,
     )
 
 

@@ -1,6 +1,6 @@
 """What agents claim who decide alone: UCB1, DP-UCB-INT and AdaP-UCB."""
 
-from posse.claims.base import ITS_PULLS, TIMING, ClaimContext, unprotected
+from posse.claims.base import ITS_PULLS, ClaimContext, released, unprotected
 from posse.claims.cooperative import ONCE, of_schedule, refuted
 from protocol.cooperative import AdapParameters, PrivateAloneParameters, pulls_per_release
 from protocol.privacy import Claim
@@ -25,11 +25,9 @@ def private_means(context: ClaimContext) -> Claim:
 def batched_means(context: ClaimContext) -> Claim:
     """AdaP-UCB."""
     p: AdapParameters = context.parameters
-    return Claim(
-        mechanism="laplace",
+    return released(
         epsilon=p.epsilon,
         adversary=ITS_PULLS,
         note="Nothing is sent before the end.",
         proof=ONCE.format(source="Azize and Basu 2022, Theorem 6"),
-        uncovered=TIMING,
     )

@@ -1,4 +1,4 @@
-"""When runs of best-arm identification have ended (Rio, Barlier and Colin 2023)."""
+"""When runs of best-arm identification have ended (Rio et al. 2023)."""
 
 from __future__ import annotations
 

@@ -21,10 +21,8 @@ def test_schedule_by_hand() -> None:
     assert schedule.observations(1, 4, 0) == 130
     assert schedule.radius(1, 4, 130) == pytest.approx(0.12458 + 0.02185, abs=1e-4)
     assert schedule.scale(130) == 1 / 260
-    assert schedule.message_epsilon == 2.0
     per_agent = Schedule(arms=4, senders=2, horizon=100, epsilon=1.0, noise="per_agent")
     assert per_agent.scale(130) == 1 / 130
-    assert per_agent.message_epsilon == 1.0
     # the privacy term doubles with M = 2: 45.4 < 129.1
     assert per_agent.observations(1, 4, 0) == 130
     assert per_agent.radius(1, 4, 130) == pytest.approx(0.12458 + 2 * 0.02185, abs=1e-4)
