@@ -29,7 +29,9 @@ from protocol.errors import RemoteProtocolError
 MAGIC = b"po"
 VERSION = 1
 HEADER = struct.Struct("<2sBBIiIdq")
-_pack, _unpack = HEADER.pack, HEADER.unpack_from
+_MARK = MAGIC + bytes([VERSION])
+_MARKED = struct.Struct("<3sBIiIdq")  # magic and version as one, which are looked at as one
+_pack, _unpack = _MARKED.pack, _MARKED.unpack_from
 
 _SIZE, _INFINITE = HEADER.size, math.inf
 SOURCE = slice(8, 12)
@@ -63,8 +65,8 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unk
 class Header(msgspec.Struct, frozen=True, gc=False):
     """The fields of a frame's header, as in the module's table."""
 
-    magic: bytes
-    version: int
+    mark: bytes
+    """Magic and version."""
     plane: int
     run: int
     source: int
@@ -78,19 +80,19 @@ _encode = msgspec.msgpack.Encoder().encode
 
 def encode(message: Message, run: int, source: int, sequence: int, now: float, sent: int) -> bytes:
     """The frame that carries `message`."""
-    header = _pack(MAGIC, VERSION, message.plane, run, source, sequence, now, sent)
-    return header + _encode(message)
+    return _pack(_MARK, message.plane, run, source, sequence, now, sent) + _encode(message)
 
 
 def read_header(frame: bytes) -> Header:
     """The header of a frame, or `RemoteProtocolError` if it is not one of ours."""
-    if len(frame) < _SIZE:
-        raise RemoteProtocolError("short", f"{len(frame)} bytes")
-    header = Header(*_unpack(frame))
-    if header.magic != MAGIC:
-        raise RemoteProtocolError("garbage", "the frame does not begin with posse's magic")
-    if header.version != VERSION:
-        raise RemoteProtocolError("version", f"version {header.version}, ours is {VERSION}")
+    try:
+        header = Header(*_unpack(frame))
+    except struct.error:
+        raise RemoteProtocolError("short", f"{len(frame)} bytes") from None
+    if header.mark != _MARK:
+        if not header.mark.startswith(MAGIC):
+            raise RemoteProtocolError("garbage", "the frame does not begin with posse's magic")
+        raise RemoteProtocolError("version", f"version {header.mark[2]}, ours is {VERSION}")
     if not abs(header.now) < _INFINITE:
         raise RemoteProtocolError("not-finite", "the frame's time is NaN or infinite")
     return header

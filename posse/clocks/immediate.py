@@ -16,12 +16,6 @@ class ImmediatePace(Pace):
     def __init__(self, run: Paced, rewards: RewardBuffer) -> None:
         super().__init__(run)
         self._rewards = rewards
-        self._order: Order | Ready | None = None
-
-    @property
-    def ready(self) -> bool:
-        """Whether an order is under way."""
-        return self._order is not None
 
     def message(self, event: Received | PeerLost, now: float) -> None:
         if self._over:
@@ -32,16 +26,16 @@ class ImmediatePace(Pace):
             self._take(order)
 
     def step(self) -> None:
-        order = self._order
+        order = self.order
         if isinstance(order, Ready):
-            self._order = None
+            self.order = None
             self._take(self._ask())
-            order = self._order
+            order = self.order
         if isinstance(order, Pull):
             if shortage := self._rewards.shortage(order.arms, order.times):
                 self._exhaust(shortage)
                 return
-            self._order = None
+            self.order = None
             pulled = self._rewards.pull(order)
             self._tick(order.times * len(order.arms))
             self._run.account.pulled(order.arms, order.times, self.now)
@@ -62,7 +56,7 @@ class ImmediatePace(Pace):
         self._take(self._run.tell(Observed(order.arms, rewards), self.now))
 
     def stop(self, now: float) -> None:
-        self._order = None
+        self.order = None
         super().stop(now)
 
     def _exhaust(self, shortage: str) -> None:
@@ -73,7 +67,7 @@ class ImmediatePace(Pace):
         if isinstance(order, Finish):
             self.stop(self.now)
         elif order is not None:
-            self._order = order
+            self.order = order
 
     @abstractmethod
     def _tick(self, pulls: int) -> None:

@@ -57,13 +57,10 @@ class Pace(ABC):
 
     def __init__(self, run: Paced) -> None:
         self.now = 0.0
+        self.order: Order | Ready | None = None
+        """What `step` is to carry out."""
         self._run = run
         self._over = False
-
-    @property
-    def ready(self) -> bool:
-        """Whether `step` has something to do."""
-        return False
 
     @property
     def under_way(self) -> bool:

@@ -151,13 +151,15 @@ class Session:
 
     def wrap(self, frame: bytes) -> bytes:
         """Number and keep a frame; returns what is to be handed to the connection."""
-        if len(self._kept) > self.sent - self.confirmed:
-            self._forget()
-        size, number, taken = self._bytes + len(frame), self.sent + 1, self.taken
-        if size > self._most_bytes or number - self.confirmed > self._most_frames:
+        kept, keep, size = self._kept, self.sent - self.confirmed, self._bytes
+        while len(kept) > keep:
+            size -= len(kept.popleft())
+        self._bytes = size
+        if size + len(frame) > self._most_bytes or keep >= self._most_frames:
             raise SessionFull
-        self._bytes, self.sent, self._told = size, number, taken
-        self._kept.append(frame)
+        number, taken = self.sent + 1, self.taken
+        self._bytes, self.sent, self._told = size + len(frame), number, taken
+        kept.append(frame)
         return _pack(FRAME, number & _U32, taken & _U32) + frame
 
     @property

@@ -33,8 +33,6 @@ from posse.systems import find_system
 
 _LENGTH = struct.Struct("<I")
 _GRACE = 3.0
-_CROWD = 8
-"""Agents per core from which they take turns."""
 LEASH = 0
 
 _REHEARSAL = {
@@ -143,16 +141,17 @@ def _read(count: int) -> bytes:
     return data
 
 
-def _take_turns() -> None:
-    """Let an agent that a frame wakes wait its turn, as far as the system knows such a policy.
+def _share_cores(rank: int, agents: int) -> None:
+    """Keep an agent on one core where there are more agents than cores, if the system can.
 
-    A frame that arrives otherwise interrupts whoever runs, often the sender amid its sends; with
-    many agents on few cores most of the time then goes into changing from one to the other. With
-    few, an answer would wait behind whatever else the machine does.
+    None has a core to itself then. An agent and ZeroMQ's thread in it wake each other for every
+    frame: from core to core that takes an interrupt, and what both touch moves along.
     """
-    if hasattr(os, "SCHED_BATCH"):
-        with contextlib.suppress(OSError):
-            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+    if hasattr(os, "sched_setaffinity"):
+        cores = sorted(os.sched_getaffinity(0))
+        if agents > len(cores):
+            with contextlib.suppress(OSError):
+                os.sched_setaffinity(0, {cores[rank % len(cores)]})
 
 
 def _rehearse() -> None:
@@ -184,8 +183,7 @@ def _fork(crew: Crew) -> dict[int, int]:
             try:
                 signal.set_wakeup_fd(-1)
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                if len(crew.ranks) > _CROWD * (os.cpu_count() or 1):
-                    _take_turns()
+                _share_cores(rank, len(crew.ranks))
                 inbox = crew.inbox.replace("{rank}", str(rank))
                 agent = local_agent(
                     endpoint,

@@ -198,19 +198,19 @@ class Hub:
             for event in self._router.connections():
                 if isinstance(event, Closed):
                     roster.lost(event.connection)
-            identity = self._router.next()
-            if identity is None:
+            if (came := self._router.next()) is None:
                 continue
+            identity, part = came
             member = roster.by_identity.get(identity)
-            data, peer = self._router.frame_and_peer(identity)
-            if data is None:
+            if part.more:
                 continue
+            data = part.bytes
             if member is not None:
                 frame = member.session.take(data)
                 member.ended |= kind_of(frame or b"") == _FAILED
                 member.session.replies.clear()
             elif kind_of(data) == _RESUME:
-                self._happened(Said(peer, data, time.time()))
+                self._happened(Said(self._router.peer(identity, part), data, time.time()))
 
     # --- the loop --------------------------------------------------------------------------------
 
@@ -239,15 +239,17 @@ class Hub:
 
     def _receive(self) -> float:
         """Take one frame, if one comes soon; returns the time."""
-        identity = self._router.next()
+        came = self._router.next()
         now = time.monotonic()
-        if identity is None:
+        if came is None:
             if self._deaths:
                 self._bury_at = now
             return now
+        identity, part = came
+        data = frame = None if part.more else part.bytes
         member = self.lobby.roster.by_identity.get(identity)
         if member is None:
-            frame, peer = self._router.frame_and_peer(identity)
+            peer = self._router.peer(identity, part)
             # a connection that is gone may have had this one's file descriptor
             self._connections()
             if frame is not None and is_numbered(frame):
@@ -256,7 +258,6 @@ class Hub:
                 self._reply(identity, control.Whose())
                 return now
         else:
-            data = frame = self._router.frame()
             if data is not None:
                 member.received += len(data) + self._around
                 frame = member.session.take(data)

@@ -35,7 +35,7 @@ class Router:
         self._turned_away: deque[tuple[str, str]] = deque()
         self._context = zmq.Context(io_threads=1)
         self._socket: zmq.Socket[bytes] = self._context.socket(zmq.ROUTER)
-        self._send = sender(self._socket)
+        self._send, self._receive = sender(self._socket), self._socket.recv
         configure(self._socket, deadline)
         if not bind.startswith("ipc:"):
             heartbeat(self._socket)
@@ -68,34 +68,25 @@ class Router:
         Authenticator(self._context, decide, refused)
         serve_with(self._socket, keys.own.secret)
 
-    def next(self) -> bytes | None:
-        """Who sent what is next, None if nothing comes within the patience; then take that."""
+    def next(self) -> tuple[bytes, zmq.Frame] | None:
+        """Who sent what is next, and that; None if nothing comes within the patience.
+
+        Of a message with too many parts the first is returned, which says that there was `more`.
+        """
+        receive = self._receive
         try:
-            return self._socket.recv()
+            identity = receive()
         except zmq.Again:
             return None
-
-    def frame(self) -> bytes | None:
-        """What that peer sent, None if it has more parts than one."""
-        part = self._socket.recv(copy=False)  # whose `more` costs less than to ask the socket
+        part = receive(copy=False)  # whose `more` costs less than to ask the socket
         if part.more:
-            self._drop_the_rest()
-            return None
-        return part.bytes
+            while self._socket.get(zmq.RCVMORE):
+                receive()
+        return identity, part
 
-    def frame_and_peer(self, identity: bytes) -> tuple[bytes | None, Peer]:
-        """As `frame`, with all that is known of who sent it, which takes longer."""
-        part = self._socket.recv(copy=False)
-        peer = Peer(identity, key_of(part), int(part.get(zmq.SRCFD)), host_of(part))
-        if part.more:
-            self._drop_the_rest()
-            return None, peer
-        return part.bytes, peer
-
-    def _drop_the_rest(self) -> None:
-        """Take the parts left of a message that has too many."""
-        while self._socket.get(zmq.RCVMORE):
-            self._socket.recv()
+    def peer(self, identity: bytes, part: zmq.Frame) -> Peer:
+        """All that is known of who sent this."""
+        return Peer(identity, key_of(part), int(part.get(zmq.SRCFD)), host_of(part))
 
     def send(self, identity: bytes, frame: bytes) -> None:
         """Hand over a frame; `zmq.Again` if the peer does not read, ZMQError if it is gone."""

@@ -50,7 +50,7 @@ class Uplink:
     ) -> None:
         self.monitor: zmq.Socket[bytes] | None = None
         self.socket: zmq.Socket[bytes] = context.socket(zmq.DEALER)
-        self._send = sender(self.socket)
+        self._send, self._receive = sender(self.socket), self.socket.recv
         configure(self.socket, _SEND_DEADLINE)
         self._endpoint = endpoint
         self.session = Session()
@@ -133,7 +133,7 @@ class Uplink:
     def wait(self) -> bytes | None:
         """The next frame, if it comes before the monitor is to be looked at, where there is one."""
         try:
-            data = self.socket.recv()
+            data = self._receive()
         except zmq.Again:
             return None
         if not self._up and is_numbered(data):

@@ -84,7 +84,7 @@ class AgentHost:
         if self._run is None or self._has_server:
             return False
         pace = self._run.pace
-        return pace.under_way and not pace.ready
+        return pace.under_way and pace.order is None
 
     @property
     def awaited(self) -> int:
@@ -99,7 +99,8 @@ class AgentHost:
     @property
     def busy(self) -> bool:
         """Whether `step` has something to do without another message."""
-        return self._run is not None and self._run.pace.ready
+        run = self._run
+        return run is not None and run.pace.order is not None
 
     @property
     def done(self) -> bool:

@@ -24,7 +24,6 @@ from protocol.machine import (
     COORDINATOR,
     Abort,
     AgentEffect,
-    AgentEffects,
     AgentEvent,
     AgentMachine,
     Attest,
@@ -136,35 +135,12 @@ class AgentRun:
         """Send the coordinator a message of the host's or of the clock's."""
         self._endpoint.send(COORDINATOR, message, self.pace.now)
 
-    def tell(self, event: AgentEvent, now: float) -> Order | Ready | Finish | None:
+    def tell(  # noqa: PLR0912
+        self, event: AgentEvent, now: float
+    ) -> Order | Ready | Finish | None:
         """Hand an event to the machine and carry out its effects; return its order, if any."""
-        effects = self.machine.handle(event, now)
-        return self._carry_out(effects) if effects else None
-
-    def silent(self, rewards: FloatArray) -> int:
-        """See `protocol.machine.ExploringMachine`."""
-        if self._explorer is None:
-            kind = type(self.machine).__name__
-            raise LocalProtocolError(f"{kind} orders Explore, and so must have the method `silent`")
-        return self._explorer.silent(rewards)
-
-    def begin(self, arms: Arms) -> None:
-        """Write down that the agent's own arms are about to be used."""
-        self._spending.begin(self._setup.task(self.rank), arms)
-
-    def exhausted(self, what: str) -> None:
-        """The agent's rewards are used up: it stops and says so, see `System.end`."""
-        self._spending.uses(self.account.pulls)
-        self.account.exhausted = what
-        if not self.field:
-            self.say(control.Finished(None, what))
-        elif self._system.end == "answer":
-            self.say(control.Finished(None, "its rewards are used up"))
-        elif self._system.end == "bare":
-            self.say(control.Finished(None))
-
-    def _carry_out(self, effects: AgentEffects) -> Order | Ready | Finish | None:  # noqa: PLR0912
         order: Order | Ready | Finish | None = None
+        effects = self.machine.handle(event, now)
         if self.field and any(isinstance(effect, _TELLING) for effect in effects):
             self._spending.uses(self.account.pulls)
         for effect in effects:
@@ -178,12 +154,12 @@ class AgentRun:
                     if type(message) not in hears:
                         raise unheard(message, to, hears)
                     self._endpoint.send(to, message, self.pace.now)
-                case Pull() | Explore() | Ready():
-                    order = effect
                 case Broadcast(message):
                     if type(message) not in self._agents_hear:
                         raise unheard(message, NEIGHBOURS, self._agents_hear)
                     self._endpoint.send_to_all(self._setup.neighbours, message, self.pace.now)
+                case Pull() | Explore() | Ready():
+                    order = effect
                 case Disclose(release):
                     self.account.disclosed(release)
                 case Note(row):
@@ -206,6 +182,28 @@ class AgentRun:
                 case _:
                     assert_never_effect(effect, self.machine, f"agent {self.rank}'s", AgentEffect)
         return order
+
+    def silent(self, rewards: FloatArray) -> int:
+        """See `protocol.machine.ExploringMachine`."""
+        if self._explorer is None:
+            kind = type(self.machine).__name__
+            raise LocalProtocolError(f"{kind} orders Explore, and so must have the method `silent`")
+        return self._explorer.silent(rewards)
+
+    def begin(self, arms: Arms) -> None:
+        """Write down that the agent's own arms are about to be used."""
+        self._spending.begin(self._setup.task(self.rank), arms)
+
+    def exhausted(self, what: str) -> None:
+        """The agent's rewards are used up: it stops and says so, see `System.end`."""
+        self._spending.uses(self.account.pulls)
+        self.account.exhausted = what
+        if not self.field:
+            self.say(control.Finished(None, what))
+        elif self._system.end == "answer":
+            self.say(control.Finished(None, "its rewards are used up"))
+        elif self._system.end == "bare":
+            self.say(control.Finished(None))
 
     def _finished(self, arm: int | None) -> None:
         """In the field an end that tells more than was sent is kept back, see `System.end`."""

@@ -1,6 +1,6 @@
 """Counting what crosses the wire, where it is sent; and how long it took, where it arrives."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 import msgspec
@@ -12,6 +12,9 @@ from protocol.wire import HEADER, Message
 RESENT, CONFIRMATION = "Resent", "Confirmation"
 """What sessions send beside each frame's first time, as kinds of the plane `control`."""
 
+_Row = tuple[int, int | tuple[int, ...], type[Message]]
+"""Source, target or targets, and kind."""
+
 _PER_OCTAVE = 8
 _SORT_EVERY = 1_024
 
@@ -20,18 +23,15 @@ class Meter:
     """Messages, payload bytes and frame bytes per link, plane and kind, counted by the sender."""
 
     def __init__(self) -> None:
-        # by source, target or targets, and kind: messages and frame bytes
-        self._counted: dict[tuple[int, int | tuple[int, ...], type[Message]], list[int]] = {}
+        # messages and frame bytes
+        self._counted: defaultdict[_Row, list[int]] = defaultdict(lambda: [0, 0])
         self._told: list[LinkCount] = []
 
     def count(
         self, source: int, target: int | tuple[int, ...], kind: type[Message], frame: bytes
     ) -> None:
         """One frame was handed to the transport: for one target, or for each of several."""
-        key = (source, target, kind)
-        row = self._counted.get(key)
-        if row is None:
-            row = self._counted[key] = [0, 0]
+        row = self._counted[source, target, kind]
         row[0] += 1
         row[1] += len(frame)
 

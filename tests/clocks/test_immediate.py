@@ -46,7 +46,7 @@ def test_a_pull_is_one_step_and_one_event(kind: str) -> None:
     assert event.sums.tolist() == [0 + 1 + 2, 1 + 2 + 3]
     assert now == (6.0 if kind == "slots" else 0.0)
     assert run.account.pulls.tolist() == [3, 3]
-    assert not paced.ready
+    assert not paced.order
     assert not paced.under_way
     paced.message(NEWS, 0.0)
     assert run.kinds == ["Started", "Pulled"]
@@ -57,7 +57,7 @@ def test_who_is_ready_says_what_to_pull_when_it_is_its_turn(kind: str) -> None:
     run = Run(script(Ready(), Pull((0,), 2), Finish("done")))
     paced = pace(kind, run)
     paced.start()
-    assert paced.ready
+    assert paced.order
     assert run.kinds == ["Started"]
     paced.step()
     assert run.kinds == ["Started", "Turn", "Pulled"]
@@ -78,7 +78,7 @@ def test_an_explorer_observes_up_to_where_it_acts(kind: str) -> None:
     run = Run(script(Explore((0, 1)), None, Finish("done")), acts_at=100)
     paced = pace(kind, run)
     paced.start()
-    while paced.ready:
+    while paced.order:
         paced.step()
     events = [event for event, _ in run.told[1:]]
     assert [e.rewards.shape[1] for e in events if isinstance(e, Observed)] == [64, 36]
@@ -110,7 +110,7 @@ def test_rewards_that_are_used_up_end_the_agent(kind: str, order: Any) -> None:
         if isinstance(order, Pull)
         else "arm 0 has 0 rewards left and 1 are needed"
     )
-    assert not paced.ready
+    assert not paced.order
     assert not paced.under_way
 
 

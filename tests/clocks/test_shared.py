@@ -21,7 +21,7 @@ def test_time_is_the_messages_until_the_end() -> None:
     assert [now for _, now in run.told] == [0.0, 1.0, 2.0]
     assert paced.now == 2.0
     assert not paced.under_way
-    assert not paced.ready
+    assert not paced.order
 
 
 def test_there_is_nothing_to_pull_and_nobody_to_advance() -> None:

@@ -100,7 +100,7 @@ def test_what_is_sent_arrives(
 ) -> None:
     frame = encode(message, run=run, source=source, sequence=sequence, now=now, sent=sent)
     header = read_header(frame)
-    assert header == Header(b"po", 1, message.plane, run, source, sequence, now, sent)
+    assert header == Header(b"po\x01", message.plane, run, source, sequence, now, sent)
     assert CODEC.decode(header, frame) == message
     # the same message is the same bytes: what is measured in one engine is so in the other
     assert frame == encode(message, run=run, source=source, sequence=sequence, now=now, sent=sent)
