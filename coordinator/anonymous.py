@@ -59,7 +59,9 @@ class AnonymousServer:
     member that finishes before its commitment has vanished, and one whose report has a wrong
     length is expelled; its group is broken, and the assignment is played again by the others, with
     new masks and new rewards, if at least C are left on the arm: more than C form a group, and to
-    C another user joins for whom the arm is alive. Nobody is asked to unmask a broken group.
+    C another user joins for whom the arm is alive. Nobody is asked to unmask a broken group. One
+    that is lost has vanished too; where too few are left by that before anything was learned, the
+    run ends without an answer (`missing`).
     """
 
     agents: int
@@ -79,6 +81,7 @@ class AnonymousServer:
     current: Round | None = None
     committed: bool = False
     finished: set[int] = field(default_factory=set)
+    lost: set[int] = field(default_factory=set)
     group_sizes: Counter[int] = field(default_factory=Counter)
     used: int = 0
 
@@ -89,8 +92,11 @@ class AnonymousServer:
                 self.left = self.horizon
                 self.active = np.ones(self.agents, dtype=bool)
                 return []
-            case PeerFinished(sender) | PeerLost(sender):
+            case PeerFinished(sender):
                 return self._finished(sender, now)
+            case PeerLost(peer):
+                self.lost.add(peer)
+                return self._finished(peer, now)
             case Received(sender, PublicKey(key)):
                 if sender in self.keys or not self.active[sender]:
                     raise RemoteProtocolError("duplicate-key", f"agent {sender}")
@@ -145,6 +151,8 @@ class AnonymousServer:
                 break
             self.planned.extend(plan[0])
             notes += plan[1]
+        if self.lost and not self.used:
+            return [*notes, Finish("missing")]
         return [*notes, *self._commit()]
 
     def _assign(self, assignment: Assignment, room: int) -> list[ServerEffect]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from protocol.anonymous import Played, Sealed, Sums
 from protocol.errors import RemoteProtocolError
-from protocol.machine import Received, Started
+from protocol.machine import Finish, PeerLost, Received, Send, Started
 from protocol.masking import Masked, PublicKey, Unmasked
 from protocol.wire import Message
 from tests.support.anonymous import FIVE_FIVE, FOUR_SIX, Link, assign
@@ -28,6 +28,28 @@ def test_constant_rewards_are_estimated_exactly(aggregation: str) -> None:
     seen = link.verdict()
     assert not seen.violations
     assert seen.smallest == 3  # eight users on arm 2 are two groups of C + 1
+
+
+@pytest.mark.parametrize("learned", [False, True])
+def test_too_few_that_are_left_by_losses_have_an_answer_only_if_something_was_learned(
+    learned: bool,
+) -> None:
+    """Ten users, C = 2: two are left, before the first assignment or after one."""
+    link = Link([FIVE_FIVE, FIVE_FIVE])
+    server = link.server
+    server.handle(Started(), 0.0)
+    for user in range(2, 9):
+        server.handle(PeerLost(user), 0.0)
+    server.used = int(learned)
+    for user in (0, 1):
+        server.handle(Received(user, PublicKey(bytes([user + 1] * 32))), 0.0)
+    effects = server.handle(PeerLost(9), 0.0)
+    if learned:
+        told = [effect.to for effect in effects if isinstance(effect, Send)]
+        assert told[-2:] == [0, 1]
+        assert server.committed
+    else:
+        assert effects[-1] == Finish("missing")
 
 
 @pytest.mark.parametrize("aggregation", ["masked", "sink"])
