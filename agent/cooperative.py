@@ -148,11 +148,17 @@ class CooperativeAgent:
         """See `protocol.machine.PatientMachine`."""
         return len(self.flood.neighbours) - len(self.flood.bundles) if self.waiting else 0
 
+    def keep(self, received: Received) -> None:
+        """See `protocol.machine.PatientMachine`."""
+        if not isinstance(received.message, Bundle):
+            raise RemoteProtocolError("out-of-turn", type(received.message).__name__)
+        self.flood.take(received.sender, received.message)
+
     def handle(self, event: AgentEvent, now: float) -> AgentEffects:
         """See `protocol.machine.AgentMachine`."""
         match event:
-            case Received(sender, Bundle() as bundle):
-                self.flood.take(sender, bundle)
+            case Received():
+                self.keep(event)
                 return self._go_on() if self.waiting and self.flood.complete else ()
             case Turn():
                 return self._act()

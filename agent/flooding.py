@@ -49,10 +49,16 @@ class Flood:
     ahead: dict[int, bytes] = field(default_factory=dict)
     lost: set[int] = field(default_factory=set)
     relayed: Records = field(init=False)
+    expected: frozenset[int] = field(init=False)
+    sizes: tuple[int, int] = field(init=False)
 
     def __post_init__(self) -> None:
         self.neighbours = tuple(sorted(self.neighbours)) if self.known.gamma else ()
-        self.relayed = np.zeros(0, dtype=self.known.record)
+        self.expected = frozenset(self.neighbours)
+        record = self.known.record
+        self.relayed = np.zeros(0, dtype=record)
+        # of a record, and of all that one bundle may hold
+        self.sizes = record.itemsize, record.itemsize * self.known.agents
         self.row = self.known.enter(self)
 
     @property
@@ -90,19 +96,22 @@ class Flood:
 
     def take(self, sender: int, bundle: Bundle) -> None:
         """A bundle of this slot, or of the next from a neighbour that is ahead."""
-        if sender not in self.neighbours:
+        if sender not in self.expected:
             raise RemoteProtocolError("out-of-turn", f"a bundle from {sender}")
-        size = self.known.record.itemsize
-        if len(bundle.items) % size or len(bundle.items) > size * self.known.agents:
-            raise RemoteProtocolError("wrong-length", f"{len(bundle.items)} bytes of items")
-        ahead = bundle.slot - self.slot
-        if ahead not in (0, 1):
-            reason = "from-the-future" if ahead > 1 else "replayed"
-            raise RemoteProtocolError(reason, f"slot {bundle.slot} in slot {self.slot}")
-        store = self.ahead if ahead else self.bundles
+        items, slot = bundle.items, bundle.slot
+        size, most = self.sizes
+        if len(items) % size or len(items) > most:
+            raise RemoteProtocolError("wrong-length", f"{len(items)} bytes of items")
+        if slot == self.slot:
+            store = self.bundles
+        elif slot == self.slot + 1:
+            store = self.ahead
+        else:
+            reason = "from-the-future" if slot > self.slot else "replayed"
+            raise RemoteProtocolError(reason, f"slot {slot} in slot {self.slot}")
         if sender in store:
-            raise RemoteProtocolError("replayed", f"a second bundle of slot {bundle.slot}")
-        store[sender] = bundle.items
+            raise RemoteProtocolError("replayed", f"a second bundle of slot {slot}")
+        store[sender] = items
 
 
 @dataclass(slots=True)

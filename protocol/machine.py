@@ -299,6 +299,10 @@ class PatientMachine(AgentMachine, Protocol):
         """How many messages it must receive at least before it acts; 0 if it waits for none."""
         ...
 
+    def keep(self, received: Received) -> None:
+        """Take a message that is not the last of those awaited: nothing follows from it yet."""
+        ...
+
 
 @runtime_checkable
 class ExploringMachine(AgentMachine, Protocol):

@@ -5,6 +5,7 @@ Both engines run this same object; they differ only in how they carry its frames
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 
 import msgspec
 
@@ -19,7 +20,7 @@ from posse.measure.traffic import Delays
 from posse.systems import get_system
 from protocol import control
 from protocol.errors import RemoteProtocolError
-from protocol.machine import COORDINATOR
+from protocol.machine import COORDINATOR, Received
 from protocol.wire import HEADER, Header, Message, Plane
 
 _LOBBY_KINDS = tuple(
@@ -156,6 +157,14 @@ class AgentHost:
                 endpoint.refused[error.reason] += 1
             else:
                 run.refuse(error.reason, to_blame(sender, frame))
+
+    def hear(self, heard: Sequence[tuple[Received, float]]) -> None:
+        """Take what neighbours sent to all of theirs and their process opened already once for all.
+
+        Each comes with the time at which it was sent; there are at most as many as are `awaited`.
+        """
+        if self._run is not None:
+            self._run.hear(heard)
 
     def take_ledger(self) -> Account | None:
         """In the field: what this agent did in a run that has ended since this was last called.

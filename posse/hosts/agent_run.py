@@ -1,5 +1,7 @@
 """One run of one agent: its machine, its arms, its pace and what it measured."""
 
+from collections.abc import Sequence
+
 from agent.cohort import Cohort
 from agent.noise import SeededNoise
 from posse.arms import Arms
@@ -122,6 +124,25 @@ class AgentRun:
             self.pace.message(PeerLost(message.agent), header.now)
         else:
             raise RemoteProtocolError("out-of-turn", type(message).__name__)
+
+    def hear(self, heard: Sequence[tuple[Received, float]]) -> None:
+        """Take what neighbours sent to all of theirs, each with the time at which it was sent.
+
+        These are no more than the machine awaits, so that nothing follows from any but the last.
+        """
+        if self.over:
+            return
+        if self._patient is not None:
+            for received, _ in heard[:-1]:
+                try:
+                    self._patient.keep(received)
+                except RemoteProtocolError as error:
+                    self.refuse(error.reason, received.sender)
+        received, now = heard[-1]
+        try:
+            self.pace.message(received, now)
+        except RemoteProtocolError as error:
+            self.refuse(error.reason, received.sender)
 
     def refuse(self, reason: str, blamed: int | None, count: int = 1) -> None:
         """Count what a peer did wrong; name a neighbour to the coordinator, some times."""

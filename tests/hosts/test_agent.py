@@ -15,9 +15,9 @@ from posse.plan import prepare
 from protocol import control
 from protocol.cooperative import Bundle
 from protocol.errors import LocalProtocolError
-from protocol.machine import COORDINATOR, Explore, Send
+from protocol.machine import COORDINATOR, Explore, Received, Send
 from protocol.mase import Eliminated, Vote
-from protocol.wire import HEADER, kind_of, read_header
+from protocol.wire import HEADER, Codec, kind_of, read_header
 from tests.support.hosts import begin, frame, sources
 from tests.support.noise import NoNoise
 from tests.support.runs import spec, with_machines
@@ -262,3 +262,29 @@ def test_all_that_does_not_follow_from_frames_is_handed_in(tmp_path: Path) -> No
     once = said(repeated())
     assert {kind_of(data) for _, data in once} == {"Ready", "Vote", "Finished"}
     assert said(repeated()) == once
+
+
+def test_what_is_heard_together_is_taken_as_if_it_came_one_by_one() -> None:
+    said = {rank: bundle(rank) for rank in (1, 2)}
+    codec = Codec((Bundle,))
+    opened = {rank: codec.decode(read_header(data), data) for rank, data in said.items()}
+    one, other = neighbour(), neighbour()
+    for host in (one, other):
+        host.receive(COORDINATOR, begin())
+        host.step()
+        host.outbox.clear()
+    assert one.awaited == 2
+    one.hear([(Received(1, opened[1]), 1.0), (Received(1, opened[1]), 1.0)])
+    assert one.refused == {"replayed": 1}
+    assert (one.awaited, one.busy) == (1, False)
+    one.hear([(Received(2, opened[2]), 1.0)])
+    other.hear([(Received(rank, opened[rank]), 1.0) for rank in (1, 2)])
+    assert one.busy
+    assert other.busy
+    one.outbox.clear()
+    for host in (one, other):
+        host.step()
+    assert one.outbox
+    assert [data[HEADER.size :] for _, data in one.outbox] == [
+        data[HEADER.size :] for _, data in other.outbox
+    ]
