@@ -4,7 +4,6 @@ import math
 import sys
 import threading
 import time
-from types import TracebackType
 from typing import Any, Self
 
 from posse.hosts.coordinator import CoordinatorHost
@@ -84,12 +83,7 @@ class Progress:
             self._ticker.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._ended.set()
         if self._ticker.is_alive():
             self._ticker.join()

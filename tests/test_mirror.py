@@ -72,7 +72,7 @@ ELSEWHERE = [
     (
         "verbs that hand over, options and tables: every verb is called as users call it",
         "tests/cli/test_exit_codes.py",
-        "posse/cli: compare extra fields keys options picture progress report security summary",
+        "posse/cli: compare extra fields keys options progress report security",
     ),
     (
         "a mesh's two kinds of links, held to the same",

@@ -6,16 +6,21 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
 
 from posse import api
 from posse.cli import paths, volume
-from posse.cli import summary as closing
 from posse.cli.progress import screen
 from posse.durable import batch, lock, whole
 from posse.durable.directory import RunDirectory, fresh
 from posse.errors import PosseError, RunFailed
 from posse.plan import Plan
 from posse.progress import RunProgress
+from posse.results import words
 from posse.results.record import RunRecord
 from posse.results.result import Links, Result
 
@@ -94,7 +99,7 @@ def _close(directory: RunDirectory, result: Result, options: argparse.Namespace,
         json.dump(result.document(), sys.stdout)
         print(flush=True)
     else:
-        closing.show(result, directory.path, volume.closing(options), kept)
+        show(result, directory.path, volume.closing(options), kept)
     if failed:
         return 1
     without = [run for run in result.runs if not run.answered]
@@ -108,3 +113,21 @@ def _why(run: RunRecord) -> str:
         return "rewards were used up before"
     gone = ", ".join(f"agent {rank} ({why})" for rank, why in sorted(run.dismissed.items()))
     return f"it could not go on without {gone}" if gone else "too few were left"
+
+
+def show(result: Result, directory: Path, console: Console, kept: int = 0) -> None:
+    """Print what was found, what it cost, what it gave away, and where it was written to.
+
+    `kept`: how many of the runs were there from before.
+    """
+    table = Table(box=box.SIMPLE_HEAD, show_header=False, pad_edge=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for label, said in words.rows(result.runs, result.warnings):
+        table.add_row(label, said)
+    if kept:
+        table.add_row(
+            "from before", f"{kept} of {len(result.runs)} runs were kept, and not repeated"
+        )
+    table.add_row("written to", str(directory))
+    console.print(table)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from posse.cli import paths
 from posse.cli.options import Commands, add_json, add_run_file, number
-from posse.errors import InputError, SpecError
+from posse.errors import InputError, PosseError, SpecError
 
 if TYPE_CHECKING:
     from posse.measure.graph import GraphFacts
@@ -50,9 +50,7 @@ def run(options: argparse.Namespace) -> None:
     else:
         _print(facts)
     if draw is not None:
-        from posse.cli.picture import picture
-
-        picture(graph, draw)
+        _picture(graph, draw)
         if not options.json:
             print(f"drawn to {draw}")
 
@@ -96,6 +94,29 @@ def _print(facts: GraphFacts) -> None:
     }
     for name, value in rows.items():
         print(f"{name:<24}{value}")
+
+
+def _picture(topology: Graph, path: Path) -> None:
+    """Draw a graph as PNG or SVG, as the report draws it: sinks are marked."""
+    try:
+        from posse.report import drawing, graph
+    except ImportError:
+        raise PosseError("drawing needs matplotlib: pip install 'posse[draw]'") from None
+    from topologies.sinks import find_sinks
+
+    png = path.suffix.lower() == ".png"
+    colours = drawing.PALETTE["light"] if png else drawing.COLOUR
+    links = dict.fromkeys(topology.edges(), 1.0)
+    sinks = set(find_sinks(topology).sink)
+    with drawing.canvas(*graph.size(topology.agents)) as (figure, axes):
+        drawn = graph.draw(axes, topology.agents, links, {"sink": sinks}, colours)
+        if len(drawn) < len(links):
+            axes.set_title(f"{len(drawn):,} of {len(links):,} links", color=colours["muted"])
+        if png:
+            figure.savefig(path, dpi=200, facecolor=colours["paper"])
+        else:
+            svg = drawing.to_svg(figure, "topology", f"Graph of {topology.agents} agents")
+            path.write_text(drawing.standalone(svg))
 
 
 def _some(values: list[int]) -> str:

@@ -6,7 +6,6 @@ import signal
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from time import monotonic_ns
-from types import TracebackType
 from typing import Self
 
 from posse.durable import journal
@@ -118,12 +117,7 @@ class ProcessEngine:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def run(self, plan: Plan, number: int, observe: Observer = silent) -> RunRecord:

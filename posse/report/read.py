@@ -25,7 +25,7 @@ from posse.systems import System, find_system
 from protocol.wire import Plane
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class LinkTotal:
     """What went from one agent to another (-1: the coordinator), on average over the runs."""
 
@@ -84,24 +84,16 @@ class Series:
             rows = csv.reader(file)
             next(rows, None)
             number = str(self.runs[0].run)
-            for run, source, target, plane, kind, *counts in rows:
+            for run, source, target, plane, kind, *amounts in rows:
                 if first and run != number:
                     continue
                 total = sums[int(source), int(target), int(plane), kind]
-                for index, count in enumerate(counts):
-                    total[index] += int(count)
+                for index, amount in enumerate(amounts):
+                    total[index] += int(amount)
         runs = 1 if first else len(self.runs)
         return [
-            LinkTotal(
-                source=source,
-                target=target,
-                plane=Plane(plane),
-                kind=kind,
-                messages=messages / runs,
-                payload_bytes=payload / runs,
-                frame_bytes=frame / runs,
-            )
-            for (source, target, plane, kind), (messages, payload, frame) in sorted(sums.items())
+            LinkTotal(source, target, Plane(plane), kind, *(count / runs for count in counts))
+            for (source, target, plane, kind), counts in sorted(sums.items())
         ]
 
     def values(self, of: Callable[[RunRecord], float | None]) -> list[float]:

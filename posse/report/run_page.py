@@ -10,12 +10,12 @@ from posse.report import course, delay, found, network, privacy, traffic
 from posse.report.page import MOST_ROWS, Page, Section, Table, Tile, table
 from posse.report.read import Series
 from posse.results.measures import (
-    CONTROL_MESSAGES,
     DATA_BYTES,
     DATA_MESSAGES,
-    ELAPSED,
+    MEASURES,
     PULLS,
     REGRET,
+    RIGHT,
     ROUNDS,
     SLOTS,
     Measure,
@@ -121,17 +121,9 @@ def _certainty(series: Series) -> str:
 def _tiles(series: Series) -> list[Tile]:
     if not series.runs:
         return []
-    told = (
-        (ROUNDS, "Rounds"),
-        (SLOTS, "Slots"),
-        (PULLS, "Pulls"),
-        (REGRET, "Regret"),
-        (DATA_MESSAGES, "Data messages"),
-        (DATA_BYTES, "Data bytes"),
-    )
     tiles = [
-        _tile(label, values, measure.counts(series.runs[-1]))
-        for measure, label in told
+        _tile(capital(measure.label), values, measure.counts(series.runs[-1]))
+        for measure in (ROUNDS, SLOTS, PULLS, REGRET, DATA_MESSAGES, DATA_BYTES)
         if (values := series.values(measure.of))
     ]
     ledgers = [run.privacy for run in series.runs if run.privacy is not None]
@@ -157,38 +149,33 @@ def _tile(label: str, values: list[float], note: str) -> Tile:
     )
 
 
-_MEASURES: tuple[tuple[str, Measure], ...] = (
-    ("best arm", Measure("best_arm", lambda run: run.best_arm)),
-    ("rounds", ROUNDS),
-    ("slots", SLOTS),
-    ("pulls", PULLS),
-    ("regret", REGRET),
-    ("data messages", DATA_MESSAGES),
-    ("data bytes", DATA_BYTES),
-    ("control messages", CONTROL_MESSAGES),
-    ("seconds", ELAPSED),
-)
-
-
+_BEST_ARM = Measure("best_arm", lambda run: run.best_arm)
 _RIGHT = {True: "yes", False: "no", None: "–"}
 
 
 def _runs(series: Series) -> Section:
     """A row per run; what applies to none of them is left out."""
-    shown = [(label, measure) for label, measure in _MEASURES if series.values(measure.of)]
+    told = (_BEST_ARM, *(measure for measure in MEASURES if measure is not RIGHT))
+    shown = [measure for measure in told if series.values(measure.of)]
     known = any(run.right is not None for run in series.runs)
     rows = [
         # a seed is a name, not an amount
         (
             *(run.run, str(run.seed), run.status),
             *([_RIGHT[run.right]] if known else []),
-            *(m.of(run) for _, m in shown),
+            *(measure.of(run) for measure in shown),
         )
         for run in series.runs[:MOST_ROWS]
     ]
     made: Table = table(
         "",
-        ("run", "seed", "status", *(["right"] if known else []), *(label for label, _ in shown)),
+        (
+            "run",
+            "seed",
+            "status",
+            *(["right"] if known else []),
+            *(measure.label for measure in shown),
+        ),
         rows,
         note="The same numbers are in runs.csv, and those of each agent in agents.csv.",
     )

@@ -48,35 +48,26 @@ def several_page(series: list[Series], title: str, kicker: str) -> Page:
     ]
     keys = varied(series)
     tables = [keys_of(s) for s in series]
-    rows = []
-    for s, flat_spec in zip(series, tables, strict=True):
-        rows.append(
-            [
-                s.spec.system,
-                *(_cell(flat_spec.get(key)) for key in keys if key != "system"),
-                _statuses(s),
-                _answers(s),
-                *(mean_cell(s.values(measure.of)) for measure, _ in _SHOWN.values()),
-                s.name,
-            ]
-        )
-    header = [
-        "system",
-        *(key.removeprefix("parameters.") for key in keys if key != "system"),
-        "ended",
-        "arm",
-        *(label for _, label in _SHOWN.values()),
-        "folder",
+    columns: list[tuple[str, list[Any]]] = [
+        ("system", [s.spec.system for s in series]),
+        *(
+            (key.removeprefix("parameters."), [_cell(flat_spec.get(key)) for flat_spec in tables])
+            for key in keys
+            if key != "system"
+        ),
+        ("ended", [_statuses(s) for s in series]),
+        ("arm", [_answers(s) for s in series]),
+        *((label, [mean_cell(s.values(m.of)) for s in series]) for m, label in _SHOWN.values()),
+        ("folder", [s.name for s in series]),
     ]
-    shown = [i for i in range(len(header)) if any(_told(row[i]) for row in rows)]
+    shown = [(name, values) for name, values in columns if any(map(_told, values))]
+    header, cells = zip(*shown, strict=True)
     sections = [
         Section(
             id="overview",
             title="Side by side",
             text=["Mean ± 95% half-width over the runs of each."],
-            tables=[
-                table("", [header[i] for i in shown], [[row[i] for i in shown] for row in rows])
-            ],
+            tables=[table("", header, zip(*cells, strict=True))],
         )
     ]
     over_time = regret(complete, labels)

@@ -10,13 +10,20 @@ from posse.results.record import RunRecord
 class Measure:
     """One number of a run; `of` gives None where it does not apply or is not known.
 
-    Of a `share` (0 or 1 in each run) no Student's interval is made.
+    `called` is what a page calls it. Of a `share` (0 or 1 in each run) no Student's interval is
+    made.
     """
 
     name: str
     of: Callable[[RunRecord], float | None]
     unit: str = ""
+    called: str = ""
     share: bool = False
+
+    @property
+    def label(self) -> str:
+        """What a page calls it."""
+        return self.called or self.name.replace("_", " ")
 
     def counts(self, run: RunRecord) -> str:
         """What it counts in this run, in the words of the run's family."""
@@ -32,10 +39,13 @@ DATA_MESSAGES = Measure(
     "data_messages", lambda run: run.communication.data.messages, "the paper's own, a run"
 )
 DATA_BYTES = Measure(
-    "data_payload_bytes", lambda run: run.communication.data.payload_bytes, "payload, a run"
+    "data_payload_bytes",
+    lambda run: run.communication.data.payload_bytes,
+    "payload, a run",
+    "data bytes",
 )
 CONTROL_MESSAGES = Measure("control_messages", lambda run: run.communication.control.messages)
-ELAPSED = Measure("elapsed_seconds", lambda run: run.elapsed_seconds)
+ELAPSED = Measure("elapsed_seconds", lambda run: run.elapsed_seconds, called="seconds")
 
 MEASURES = (
     RIGHT,

@@ -89,13 +89,17 @@ def _explain(message: str, raw: Any, kind: Any, prefix: str) -> SpecError:
     return SpecError(path, text)
 
 
-def _structs(kind: Any, value: Any) -> list[Any]:
-    """The struct types that `kind` admits, only the one whose tag `value` carries if it has one."""
+def _parts(kind: Any) -> list[Any]:
+    """The types that `kind` admits."""
     info = mi.type_info(kind) if not isinstance(kind, mi.Type) else kind
     if isinstance(info, mi.Metadata):
         info = info.type
-    candidates = list(info.types) if isinstance(info, mi.UnionType) else [info]
-    structs = [c for c in candidates if isinstance(c, mi.StructType)]
+    return list(info.types) if isinstance(info, mi.UnionType) else [info]
+
+
+def _structs(kind: Any, value: Any) -> list[Any]:
+    """The struct types that `kind` admits, only the one whose tag `value` carries if it has one."""
+    structs = [part for part in _parts(kind) if isinstance(part, mi.StructType)]
     if isinstance(value, dict):
         tagged = [s for s in structs if s.tag_field and value.get(s.tag_field) == s.tag]
         structs = tagged or structs
@@ -123,12 +127,8 @@ def _item_type(kind: Any) -> Any:
 
 
 def _choices(kind: Any) -> list[str]:
-    info = mi.type_info(kind) if not isinstance(kind, mi.Type) else kind
-    if isinstance(info, mi.Metadata):
-        info = info.type
-    parts = info.types if isinstance(info, mi.UnionType) else [info]
     out: list[str] = []
-    for part in parts:
+    for part in _parts(kind):
         if isinstance(part, mi.LiteralType):
             out += [str(v) for v in part.values]
         elif isinstance(part, mi.StructType) and part.tag is not None:

@@ -28,15 +28,7 @@ from posse.spec.topology import require_connected
 from posse.systems.base import ALONE, Field, Loss, System, UnitInterval
 from posse.systems.context import AgentContext, CoordinatorContext
 from posse.systems.network import Network, along
-from posse.systems.shapes import (
-    AgentRole,
-    Alone,
-    Mesh,
-    MeshWithServer,
-    ServerRole,
-    Star,
-    Wiring,
-)
+from posse.systems.shapes import AgentRole, Alone, Mesh, MeshWithServer, ServerRole, Star, Wiring
 from posse.theory import federated as theory
 from protocol.federated import (
     Active,

@@ -14,12 +14,7 @@ from posse.seeds import Purpose
 from posse.spec.runfile import RunSpec
 from posse.systems.base import ALONE, Field, LabOnly, Loss, System, UnitInterval
 from posse.systems.context import AgentContext, CoordinatorContext
-from posse.systems.shapes import (
-    AgentRole,
-    Alone,
-    ServerRole,
-    Star,
-)
+from posse.systems.shapes import AgentRole, Alone, ServerRole, Star
 from posse.theory import mase as theory
 from protocol.machine import AgentMachine, ServerMachine
 from protocol.mase import (

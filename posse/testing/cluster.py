@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from posse import api, cluster
@@ -68,17 +67,12 @@ class Cluster(cluster.Cluster):
         options["bind"] = options["bind"] or "tcp://127.0.0.1:*"
         return api.processes(self._plan, capture=self._tap, way=self._relays.way, **options)
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         if self._relays is not None:
             self.heal()
             for pid in self.pids.values():
                 _tell(pid, signal.SIGCONT)
-        await super().__aexit__(kind, error, at)
+        await super().__aexit__(*error)
         self._look()
         self._done()
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from posse.cli import summary as closing
+from posse.cli import series as closing
 from posse.cli.main import main
 from posse.durable.directory import RunDirectory
 from posse.engines import memory
