@@ -60,6 +60,14 @@ MOST_BYTES = 64 << 20
 """Bytes kept for a peer: eight of the largest frames there are."""
 
 
+LATE = 15
+"""Looks, ten in a second, in which nothing is confirmed before the other end is asked."""
+
+SOON, SOON_AFTER = 2, 16
+"""It is asked after so few already where so many frames went since it was last asked: in lockstep a
+lost frame holds everybody up, and a link on which little is said has no more questions for it."""
+
+
 class SessionState(NamedTuple):
     """What is needed to go on with a session: its numbers, and the frames that are kept."""
 
@@ -87,6 +95,7 @@ class Session:
 
     __slots__ = (
         "_asked",
+        "_asked_at",
         "_bytes",
         "_kept",
         "_most_bytes",
@@ -94,6 +103,7 @@ class Session:
         "_probed",
         "_repeated",
         "_signature",
+        "_silent",
         "_told",
         "bare",
         "confirmed",
@@ -127,7 +137,9 @@ class Session:
         self.confirmed = first
         self._told = first
         self._asked = -1
+        self._asked_at = first
         self._probed = first
+        self._silent = 0
         self._repeated = -1
         self._kept: deque[bytes] = deque()
         self._bytes = 0
@@ -180,12 +192,19 @@ class Session:
         self._again()
 
     def probe(self) -> None:
-        """To be called now and then: asks, if nothing was confirmed since the last time."""
+        """To be called ten times a second: asks, if nothing is confirmed for long; see `LATE`."""
         self._forget()
-        if self.sent > self.confirmed == self._probed:
+        if self._probed != self.confirmed or self.sent == self.confirmed:
+            self._probed = self.confirmed
+            self._silent = 0
+            return
+        self._silent += 1
+        late = self._silent % LATE == 0
+        if late:
+            self._repeated = -1
+        if late or (self._silent == SOON and self.sent - self._asked_at >= SOON_AFTER):
+            self._asked_at = self.sent
             self.ask()
-        self._probed = self.confirmed
-        self._repeated = -1
 
     def ask(self) -> None:
         """Ask how much the other end has taken, though it confirmed all."""

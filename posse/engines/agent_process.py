@@ -63,7 +63,7 @@ from protocol.wire import Message, encode
 _LISTEN_EVERY = 64
 """Steps, or frames of neighbours, after which an agent looks at its other sockets."""
 
-_PATIENCE = 1.0
+_PATIENCE = 0.2
 """Seconds that an agent far away listens before it looks whether what it sent is confirmed."""
 
 _LOOK_UP_MS = 50

@@ -310,7 +310,7 @@ class Hub:
     def _probe(self, now: float) -> None:
         self._probe_at = now + PROBE_EVERY
         for member in self.lobby.roster.members.values():
-            if member.connection >= 0:
+            if member.connection >= 0 and member.session.unconfirmed:
                 member.session.probe()
                 self._ways[member.rank].answer()
 

@@ -16,8 +16,8 @@ SILENCE_MS = 4_000
 gone without a word is noticed within 5 s. A wrong suspicion costs a new connection, over which the
 session goes on."""
 
-PROBE_EVERY = 1.0
-"""Seconds between looks whether what was sent is confirmed."""
+PROBE_EVERY = 0.1
+"""Seconds between looks whether what was sent is confirmed; see `posse.durable.session.LATE`."""
 
 HANDSHAKE_MS = 10_000
 """How long a handshake may take. With keys that is three round trips and more, 6 s where each way

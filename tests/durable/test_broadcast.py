@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from posse.durable.broadcast import Broadcast
-from posse.durable.session import CONFIRM_EVERY, Session, SessionFull
+from posse.durable.session import CONFIRM_EVERY, LATE, Session, SessionFull
 
 AGENTS = range(3)
 LINKS = [(a, b) for a in AGENTS for b in AGENTS if a != b]
@@ -50,7 +50,7 @@ class Mesh:
         self.answer(source, target)
 
     def settle(self) -> None:
-        for _ in range(8):
+        for _ in range(8 * LATE):
             for link in LINKS:
                 self.session(*link).probe()
                 self.answer(*link)

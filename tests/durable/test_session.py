@@ -9,6 +9,9 @@ from hypothesis import strategies as st
 from posse.durable.session import (
     CONFIRM_EVERY,
     ENVELOPE_BYTES,
+    LATE,
+    SOON,
+    SOON_AFTER,
     Session,
     SessionBroken,
     SessionFull,
@@ -62,7 +65,7 @@ class Ends:
 
     def settle(self) -> None:
         """Nothing is lost any more, and time passes."""
-        for _ in range(6):
+        for _ in range(6 * LATE):
             for end in (0, 1):
                 self.ends[end].probe()
                 self.answer(end)
@@ -244,4 +247,38 @@ def test_a_peer_that_asks_again_and_again_is_answered_once_between_two_probes() 
             session.take(again)
         assert [data for data in session.replies if data in (first, second)] == [first, second]
         session.replies.clear()
+        for _ in range(LATE):
+            session.probe()
+        session.replies.clear()
+
+
+def asked(session: Session, looks: int) -> list[int]:
+    """At which of so many looks the other end was asked."""
+    at = []
+    for look in range(1, looks + 1):
         session.probe()
+        at += [look] * len(session.replies)
+        session.replies.clear()
+    return at
+
+
+def test_who_confirms_nothing_is_asked_soon_where_much_went_and_late_where_little_did() -> None:
+    session, other = Session(), Session()
+
+    def says(frames: int) -> bytes:
+        """So many frames that arrive and are confirmed, and one more."""
+        for _ in range(frames):
+            other.take(session.wrap(b"x"))
+        other.confirm()
+        session.take(other.replies.pop())
+        return session.wrap(b"lost")
+
+    first = 1 + LATE  # at the first look it is known that something was confirmed before
+    lost = says(1)
+    assert asked(session, 1 + 2 * LATE) == [first, first + LATE]
+    other.take(lost)
+    lost = says(SOON_AFTER)  # as in lockstep, where each frame confirms one
+    assert asked(session, first) == [1 + SOON, first]
+    other.take(lost)
+    says(1)
+    assert asked(session, LATE) == []

@@ -47,7 +47,7 @@ def test_envelopes_are_told_from_frames_and_what_is_sent_again_from_what_is_new(
 ) -> None:
     session = Session()
     first, second = session.wrap(VOTE), session.wrap(VOTE)
-    session.probe()
+    session.ask()
     session.resume(0)
     probe, *again = session.replies
     session.confirm()
