@@ -7,6 +7,7 @@ what it says is its learner's, which serves all agents that live in one process 
 `PrivateMeans`         `private-ucb`, and `DoublingMeans` where it releases by doubling batches
 `NoiseAtDestination`   `private-ucb` as Remark 2 has it, in agent/destination.py
 `SharedRewards`        `byzantine-ucb`, in agent/byzantine.py
+`RobustMeans`          `robust-private-ucb`, in agent/robust.py
 
 The baselines `ucb1`, `dp-ucb-int` and `adap-ucb`, who hear nobody, are in agent/lone.py.
 """
@@ -178,7 +179,8 @@ class CooperativeAgent:
         if flood.neighbours:
             own = self.cohort.learner.says(flood.row)
             if self.corruption is not None:
-                self.corruption.corrupt(own, flood.relayed)
+                own = own.copy()  # what it keeps is true
+                self.corruption.corrupt(own, flood.relayed, flood.slot)
             effects.append(Broadcast(flood.bundle(own)))
         if flood.slot == self.horizon:
             most = int(self.cohort.learner.pulls[flood.row].argmax())

@@ -1,4 +1,4 @@
-"""What a byzantine agent does to rewards before it sends them (Huber's ε-contamination)."""
+"""What a byzantine agent does to rewards and means (Huber's ε-contamination)."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from protocol.machine import FloatArray
 
 @dataclass(frozen=True, slots=True)
 class Corruption:
-    """Each reward is replaced by a draw from Q with probability ε.
+    """Each message is replaced by a lie with probability ε.
 
     Dubey and Pentland 2020, section 4: at the source, in the agent's own message; or, in the
     intermediary form, in the messages that it passes on. What the agent keeps for itself is true.
@@ -20,23 +20,39 @@ class Corruption:
     does: Contamination
     generator: np.random.Generator
 
-    def corrupt(self, own: Records, passed_on: Records) -> None:
-        """Change the rewards of these messages in place, according to the form."""
+    def corrupt(self, own: Records, passed_on: Records, slot: int) -> None:
+        """Change the rewards, or the means, of these messages in place, according to the form."""
         records = own if self.does.form == "source" else passed_on
         if len(records):
             struck = np.flatnonzero(self.generator.random(len(records)) < self.does.rate)
-            if len(struck):
-                records["reward"][struck] = self.draw(records["reward"][struck])
+            said = "reward" if "reward" in (records.dtype.names or ()) else "means"
+            if len(struck) and self.does.law == "informed":
+                records[struck] = _informed(records[struck], slot)
+            elif len(struck):
+                records[said][struck] = self.draw(records[said][struck])
 
     def draw(self, truth: FloatArray) -> FloatArray:
-        """One draw from Q per reward, where "opposite" looks at the reward."""
+        """One draw from Q per number, where "opposite" looks at it."""
         match self.does.law:
             case "uniform":
-                return self.generator.random(len(truth))
+                return self.generator.random(truth.shape)
             case "opposite":
                 opposite: FloatArray = 1.0 - truth
                 return opposite
             case law:
                 default = 10.0 if law == "outlier" else 1.0
                 value = default if self.does.value is None else self.does.value
-                return np.full(len(truth), value)
+                return np.full(truth.shape, value)
+
+
+def _informed(records: Records, slot: int) -> Records:
+    """Means turned against the algorithm: the best arm has 0 and every other 1.
+
+    Of each, as many pulls are claimed as time allows, so that an estimate by counts is theirs.
+    """
+    arms = records["means"].shape[1]
+    best = np.nanargmax(np.where(np.isnan(records["means"]), -np.inf, records["means"]), axis=1)
+    records["means"] = 1.0
+    records["means"][np.arange(len(records)), best] = 0.0
+    records["counts"] = slot // arms
+    return records

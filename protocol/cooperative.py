@@ -121,7 +121,8 @@ class Contamination(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     `agents`  how many (drawn at random), which ones, or "all"
     `law`     Q: the point mass at `value`; "uniform" on [0, 1]; "opposite", 1 - x; "outlier", the
-              point mass at `value`, 10 if it is not said
+              point mass at `value`, 10 if it is not said; of means also "informed", 0 for the best
+              arm and 1 for the others, with as many pulls as time allows
     `form`    "source": in the agent's own messages; "relay": in those it passes on
     """
 
@@ -129,22 +130,39 @@ class Contamination(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     agents: Literal["all"] | Annotated[int, Meta(ge=0)] | tuple[Annotated[int, Meta(ge=0)], ...] = (
         "all"
     )
-    law: Literal["point", "uniform", "opposite", "outlier"] = "point"
+    law: Literal["point", "uniform", "opposite", "outlier", "informed"] = "point"
     value: float | None = None
     form: Literal["source", "relay"] = "source"
 
 
-class ByzantineParameters(AloneParameters, frozen=True, kw_only=True):
-    """`byzantine-ucb`: single rewards and a trimmed mean (Algorithm 3).
-
-    `contamination` is what byzantine agents do, `assumed_contamination` the ε that the estimator
-    believes (the true rate if it is not said). Rewards outside `reward_range` are refused; by
-    default all finite ones are taken, the estimator is there to bear them.
-    """
+class ContaminatedParameters(AloneParameters, frozen=True, kw_only=True):
+    """`contamination` is what byzantine agents do, `assumed_contamination` what agents believe."""
 
     gamma: Gamma = "diameter/2"
     contamination: Contamination = Contamination()
     assumed_contamination: Annotated[float, Meta(ge=0, lt=0.5)] | None = None
+
+
+class RobustParameters(ContaminatedParameters, frozen=True, kw_only=True):
+    """`robust-private-ucb`: noisy means by doubling batches, of which some are lies.
+
+    `assumed_contamination`: the share f of agents that may lie, so that L = ⌊f M⌋ (the true share
+    if it is not said). `estimator`: "mean" is that of `private-ucb`, for comparison.
+    """
+
+    epsilon: Annotated[float, Meta(gt=0, description="ε, privacy of one reward")]
+    contamination: Contamination = Contamination(rate=0.0, agents=0)
+    estimator: Literal["robust", "mean"] = "robust"
+
+
+class ByzantineParameters(ContaminatedParameters, frozen=True, kw_only=True):
+    """`byzantine-ucb`: single rewards and a trimmed mean (Algorithm 3).
+
+    `assumed_contamination` is the ε that the estimator believes (the true rate if it is not said).
+    Rewards outside `reward_range` are refused; by default all finite ones are taken, the estimator
+    is there to bear them.
+    """
+
     sigma: Annotated[float, Meta(gt=0, description="σ, deviation of a reward")] = 0.5
     winsor: bool = False
     reward_range: tuple[float, float] | None = None

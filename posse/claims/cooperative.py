@@ -46,11 +46,7 @@ def private(context: ClaimContext) -> Claim:
     if p.noise_at == "destination":
         return _destination(context)
     if p.releases == "doubling":
-        return released(
-            epsilon=p.epsilon,
-            adversary=_MESSAGES,
-            proof=ONCE.format(source="Sajed and Sheffet 2019; Azize and Basu 2022, Lemma 1"),
-        )
+        return robust(context)
     if context.variant == "printed":
         return refuted(
             p,
@@ -59,6 +55,15 @@ def private(context: ClaimContext) -> Claim:
             "counts are sent without noise, so that one reward can change a count for certain.",
         )
     return of_schedule(p, release_counts(p.epsilon, p.v, p.horizon), _MESSAGES)
+
+
+def robust(context: ClaimContext) -> Claim:
+    """Releases by doubling batches, whatever is made of them and whoever lies."""
+    return released(
+        epsilon=context.parameters.epsilon,
+        adversary=_MESSAGES,
+        proof=ONCE.format(source="Sajed and Sheffet 2019; Azize and Basu 2022, Lemma 1"),
+    )
 
 
 def of_schedule(p: PrivateAloneParameters, counts: tuple[int, ...], adversary: str) -> Claim:

@@ -90,6 +90,7 @@ _FORMS: dict[str, list[Form]] = {
         _with("noise_at", "destination", _ONE, **_RING),
     ],
     "byzantine-ucb": [("", {"horizon": 10_000}, _RING)],
+    "robust-private-ucb": [("", _ONE, _RING)],
     "cooperative-ucb": [("", {"horizon": 10_000}, _RING)],
     "ucb1": [_PLAIN],
     "dp-ucb-int": [("", _RATE, {}), ("printed", _RATE, _PRINTED)],

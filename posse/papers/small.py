@@ -24,6 +24,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "independent": _run(4),
     "private-ucb": _on("ring", _run(6, horizon=60, epsilon=1.0)),
     "byzantine-ucb": _on("ring", _run(6, horizon=60)),
+    "robust-private-ucb": _on("ring", _run(6, horizon=60, epsilon=1.0)),
     "cooperative-ucb": _on("ring", _run(6, horizon=60)),
     "ucb1": _run(3, horizon=100),
     "dp-ucb-int": _run(3, horizon=100, epsilon=1.0),

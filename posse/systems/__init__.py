@@ -12,7 +12,7 @@ from posse.systems.context import AgentContext, CoordinatorContext
 
 _FAMILIES = {
     "mase": ("mase", "dp-mase", "corrupted-elimination", "central", "independent"),
-    "cooperative": ("private-ucb", "byzantine-ucb", "cooperative-ucb"),
+    "cooperative": ("private-ucb", "byzantine-ucb", "robust-private-ucb", "cooperative-ucb"),
     "lone": ("ucb1", "dp-ucb-int", "adap-ucb"),
     "players": ("tdfs-ucb", "tdfs-private-bound", "tdfs-private", "random-player"),
     "anonymous": ("anonymous", "explore-then-commit", "parallel-ucb"),

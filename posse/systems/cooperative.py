@@ -20,6 +20,7 @@ from agent.cooperative import (
 from agent.corruption import Corruption
 from agent.destination import NoiseAtDestination
 from agent.flooding import Flood, Known
+from agent.robust import RobustMeans
 from posse.claims import cooperative as claims
 from posse.errors import SpecError
 from posse.results import cooperative as results
@@ -36,9 +37,11 @@ from posse.theory.bounds import undrawn
 from protocol.cooperative import (
     Bundle,
     ByzantineParameters,
+    ContaminatedParameters,
     Contamination,
     CooperativeParameters,
     PrivateParameters,
+    RobustParameters,
     doubling_counts,
     hops,
     noise_scale,
@@ -114,10 +117,35 @@ def _private(context: AgentContext) -> AgentMachine:
             releases=counts,
         )
 
+    return _private_of(context, make)
+
+
+def _private_of(context: AgentContext, make: Callable[[int], Learner]) -> AgentMachine:
     cohort = _cohort(context, make)
     assert isinstance(cohort.learner, PrivateMeans)
     cohort.learner.noise.append(context.noise)
     return _cooperate(context, cohort)
+
+
+def _robust(context: AgentContext) -> AgentMachine:
+    p: RobustParameters = context.parameters
+    widest = 1 / p.epsilon
+
+    def make(rows: int) -> Learner:
+        learner = (DoublingMeans if p.estimator == "mean" else RobustMeans)(
+            context.arms,
+            context.agents,
+            [],
+            (-FARTHEST * widest, 1 + FARTHEST * widest) if context.field else None,
+            rows,
+            epsilon=p.epsilon,
+            releases=doubling_counts(p.horizon),
+        )
+        if isinstance(learner, RobustMeans):
+            learner.liars = int(context.knowledge["assumed"] * context.agents)
+        return learner
+
+    return _private_of(context, make)
 
 
 def _byzantine(context: AgentContext) -> AgentMachine:
@@ -153,10 +181,13 @@ def _network(spec: RunSpec, parameters: Any, run: int, in_unit: bool = False) ->
     shared = {"gamma": gamma} | ({} if between is None else {"reward_range": between})
     knowledge: list[dict[str, Any]] = [dict(shared) for _ in range(spec.agents.count)]
     facts = NetworkFacts(gamma=gamma, gamma_asked=parameters.gamma)
-    if isinstance(parameters, ByzantineParameters):
+    if isinstance(parameters, ContaminatedParameters):
         liars = [] if spec.mode == "field" else _liars(parameters.contamination, spec, run)
         assumed = parameters.assumed_contamination
-        assumed = parameters.contamination.rate if assumed is None else assumed
+        if assumed is None and isinstance(parameters, ByzantineParameters):
+            assumed = parameters.contamination.rate
+        elif assumed is None:
+            assumed = len(liars) / spec.agents.count
         facts.byzantine, facts.assumed_contamination = liars, assumed
         for told_to in knowledge:
             told_to["assumed"] = assumed
@@ -211,7 +242,8 @@ def _check_private(spec: RunSpec, parameters: PrivateParameters) -> None:
         )
 
 
-def _check_byzantine(spec: RunSpec, parameters: ByzantineParameters) -> None:
+def _check_contaminated(spec: RunSpec, parameters: ContaminatedParameters) -> None:
+    check_horizon(spec, parameters)
     if spec.mode == "field" and "contamination" in spec.parameters:
         raise SpecError(
             "parameters.contamination",
@@ -224,7 +256,6 @@ def _check_byzantine(spec: RunSpec, parameters: ByzantineParameters) -> None:
             "is required in the field, where the true rate of lies is not known; say what agents "
             "shall believe, for example 0.05",
         )
-    check_horizon(spec, parameters)
     contamination, count = parameters.contamination, spec.agents.count
     match contamination.agents:
         case int(number) if number > count:
@@ -236,13 +267,6 @@ def _check_byzantine(spec: RunSpec, parameters: ByzantineParameters) -> None:
                 "parameters.contamination.agents",
                 f"names agent {max(named)}, which does not exist; agents are 0 to {count - 1}",
             )
-    if contamination.rate >= 0.5 and parameters.assumed_contamination is None:
-        raise SpecError(
-            "parameters.contamination.rate",
-            f"is {contamination.rate}: no estimator bears half of the rewards being lies; set "
-            "assumed_contamination to what agents shall believe",
-        )
-    _check_range(spec, parameters)
 
 
 def _check_range(spec: RunSpec, parameters: CooperativeParameters | ByzantineParameters) -> None:
@@ -258,6 +282,38 @@ def _check_range(spec: RunSpec, parameters: CooperativeParameters | ByzantinePar
 def _check_cooperative(spec: RunSpec, parameters: CooperativeParameters) -> None:
     check_horizon(spec, parameters)
     _check_range(spec, parameters)
+
+
+def _check_byzantine(spec: RunSpec, parameters: ByzantineParameters) -> None:
+    _check_contaminated(spec, parameters)
+    contamination = parameters.contamination
+    if contamination.rate >= 0.5 and parameters.assumed_contamination is None:
+        raise SpecError(
+            "parameters.contamination.rate",
+            f"is {contamination.rate}: no estimator bears half of the rewards being lies; set "
+            "assumed_contamination to what agents shall believe",
+        )
+    if contamination.law == "informed":
+        raise SpecError(
+            "parameters.contamination.law",
+            "is 'informed', which is about means; single rewards can be 'opposite'",
+        )
+    _check_range(spec, parameters)
+
+
+def _check_robust(spec: RunSpec, parameters: RobustParameters) -> None:
+    _check_contaminated(spec, parameters)
+    check_turns(spec, parameters)
+    if (
+        parameters.contamination.rate
+        and parameters.contamination.agents == "all"
+        and (parameters.assumed_contamination is None)
+    ):
+        raise SpecError(
+            "parameters.contamination.agents",
+            "is 'all': no estimator bears that everybody lies; say how many do, or what agents "
+            "shall believe in assumed_contamination",
+        )
 
 
 _system = partial(
@@ -300,6 +356,21 @@ SYSTEMS = {
             claim=claims.rewards,
             check=_check_byzantine,
             bound=theory.byzantine,
+        ),
+        _system(
+            name="robust-private-ucb",
+            title="cooperation with noisy means, released once, of which some may be lies",
+            paper=f"posse's own, after {PAPER}, Remark 6",
+            parameters=RobustParameters,
+            shape=Mesh(
+                AgentRole(_robust, (Bundle,), signs=True),
+                Wiring(_network, broadcasts=True, untold=("contamination",)),
+            ),
+            claim=claims.robust,
+            one_form=True,
+            unit_interval=UnitInterval(),
+            check=_check_robust,
+            bound=theory.robust,
         ),
         _system(
             name="cooperative-ucb",

@@ -19,7 +19,7 @@ from protocol.cooperative import (
     AdapParameters,
     AloneParameters,
     PrivateAloneParameters,
-    PrivateParameters,
+    RobustParameters,
     pulls_per_release,
 )
 from protocol.machine import AgentMachine
@@ -65,7 +65,7 @@ def check_horizon(spec: RunSpec, parameters: AloneParameters) -> None:
         )
 
 
-def check_turns(spec: RunSpec, parameters: PrivateParameters | PrivateAloneParameters) -> None:
+def check_turns(spec: RunSpec, parameters: PrivateAloneParameters | RobustParameters) -> None:
     """Refuse a horizon that ends before every arm has been released once."""
     turns = spec.arms.arm_count() * pulls_per_release(parameters.epsilon)
     if parameters.horizon < turns:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from agent.corruption import Corruption
-from protocol.cooperative import Contamination, reward_record
+from protocol.cooperative import Contamination, means_record, reward_record
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from protocol.cooperative import Contamination, reward_record
 def test_corruption_at_the_source(does, expected) -> None:
     own, passed_on = np.zeros(1, dtype=reward_record()), np.zeros(3, dtype=reward_record())
     own["reward"] = passed_on["reward"] = 0.25
-    Corruption(does, np.random.default_rng(0)).corrupt(own, passed_on)
+    Corruption(does, np.random.default_rng(0)).corrupt(own, passed_on, 30)
     assert set(own["reward"].tolist()) == expected
     assert set(passed_on["reward"].tolist()) == {0.25}
 
@@ -30,8 +30,25 @@ def test_corruption_at_the_source(does, expected) -> None:
 def test_a_relay_lies_at_the_rate_in_what_it_passes_on() -> None:
     own, passed_on = np.zeros(1, dtype=reward_record()), np.zeros(20_000, dtype=reward_record())
     does = Contamination(rate=0.1, law="uniform", form="relay")
-    Corruption(does, np.random.default_rng(0)).corrupt(own, passed_on)
+    Corruption(does, np.random.default_rng(0)).corrupt(own, passed_on, 30)
     struck = passed_on["reward"] > 0
     assert own["reward"][0] == 0
     assert abs(struck.mean() - 0.1) < 4 * math.sqrt(0.09 / 20_000)
     assert abs(passed_on["reward"][struck].mean() - 0.5) < 4 * math.sqrt(1 / 12 / struck.sum())
+
+
+@pytest.mark.parametrize(
+    ("law", "means", "counts"),
+    [
+        ("point", [1.0, 1.0, 1.0], [4, 9, 0]),
+        ("opposite", [0.75, 0.25, math.nan], [4, 9, 0]),
+        ("informed", [1.0, 0.0, 1.0], [10, 10, 10]),
+    ],
+)
+def test_what_a_liar_makes_of_means(law, means, counts) -> None:
+    own = np.zeros(1, dtype=means_record(3))
+    own["means"], own["counts"] = [0.25, 0.75, math.nan], [4, 9, 0]
+    does = Contamination(rate=1.0, law=law)
+    Corruption(does, np.random.default_rng(0)).corrupt(own, own[:0], 30)
+    np.testing.assert_array_equal(own["means"][0], means)
+    assert own["counts"][0].tolist() == counts

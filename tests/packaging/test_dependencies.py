@@ -66,7 +66,8 @@ import posse
 from posse.systems import names
 AGENTS = {"corrupted-elimination": 32} | {s: 2 for s in names() if "tdfs" in s or "player" in s}
 LONG = ("anonymous", "explore-then-commit", "cdp-mab", "ddp-mab", "hdp-mab", "single-mab")
-MESHES = ("private-ucb", "byzantine-ucb", "cooperative-ucb", "ddp-mab", "hdp-mab")
+MESHES = ("private-ucb", "byzantine-ucb", "robust-private-ucb", "cooperative-ucb", "ddp-mab",
+          "hdp-mab")
 for system in names():
     run = {
         "system": system,

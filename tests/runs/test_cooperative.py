@@ -19,12 +19,16 @@ from tests.support.runs import assert_same_run, detail
 SYSTEMS: dict[str, dict[str, Any]] = {
     "private-ucb": {"epsilon": 0.5},
     "byzantine-ucb": {"contamination": {"rate": 0.05, "agents": 3, "law": "outlier"}},
+    "robust-private-ucb": {
+        "epsilon": 0.5,
+        "contamination": {"rate": 1.0, "agents": 2, "law": "informed"},
+    },
     "cooperative-ucb": {},
     "ucb1": {},
     "dp-ucb-int": {"epsilon": 0.5},
     "adap-ucb": {"epsilon": 0.5},
 }
-MESHES = ("private-ucb", "byzantine-ucb", "cooperative-ucb")
+MESHES = ("private-ucb", "byzantine-ucb", "robust-private-ucb", "cooperative-ucb")
 
 
 def spec(system: str, variant: str = "corrected", M: int = 9, **changes: Any) -> Plan:
@@ -51,6 +55,13 @@ def test_same_seed_same_run(system, variant) -> None:
             one, other = memory.run(run, number), engine.run(run, number)
             assert_same_run(one, other)
             assert one.detail == other.detail
+
+
+def test_with_a_mean_and_no_liars_it_is_private_ucb_by_doubling_batches() -> None:
+    nobody = {"rate": 0.0, "agents": 0}
+    one = spec("robust-private-ucb", parameters={"estimator": "mean", "contamination": nobody})
+    other = spec("private-ucb", parameters={"releases": "doubling"})
+    assert_same_run(memory.run(one, 0), memory.run(other, 0))
 
 
 def test_doubling_releases_cost_epsilon_and_are_refused_in_the_printed_form() -> None:
@@ -191,6 +202,12 @@ def test_rewards_out_of_range_are_refused_and_counted_if_a_range_is_said() -> No
         ("byzantine-ucb", {"contamination": {"agents": [9]}}, "parameters.contamination.agents"),
         ("byzantine-ucb", {"contamination": {"rate": 0.6}}, "parameters.contamination.rate"),
         ("byzantine-ucb", {"contamination": {"law": "cauchy"}}, "parameters.contamination.law"),
+        ("byzantine-ucb", {"contamination": {"law": "informed"}}, "parameters.contamination.law"),
+        (
+            "robust-private-ucb",
+            {"contamination": {"agents": "all", "rate": 0.1}},
+            "parameters.contamination.agents",
+        ),
         ("cooperative-ucb", {"reward_range": [1, 0]}, "parameters.reward_range"),
     ],
 )

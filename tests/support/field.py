@@ -39,6 +39,10 @@ CASES: dict[str, dict[str, Any]] = {
         "parameters": {"horizon": 150, "assumed_contamination": 0.05},
         "topology": RING,
     },
+    "robust-private-ucb": {
+        "parameters": {"epsilon": 0.5, "horizon": 150, "assumed_contamination": 0.2},
+        "topology": RING,
+    },
     "ucb1": {"parameters": {"horizon": 150}},
     "dp-ucb-int": {"parameters": {"epsilon": 0.5, "horizon": 150}},
     "adap-ucb": {"parameters": {"epsilon": 0.5, "horizon": 150}},
@@ -63,8 +67,8 @@ VARIATIONS: dict[str, list[dict[str, Any]]] = {
 FAMILIES = {
     "Best arm: `mase`, `dp-mase`, `corrupted-elimination`, `central`",
     "Federated elimination: `cdp-mab`, `ddp-mab`, `hdp-mab`, `single-mab`",
-    "Cooperation: `private-ucb`, `cooperative-ucb`, `byzantine-ucb`, `ucb1`, `dp-ucb-int`, "
-    "`adap-ucb`",
+    "Cooperation: `private-ucb`, `cooperative-ucb`, `byzantine-ucb`, `robust-private-ucb`, `ucb1`, "
+    "`dp-ucb-int`, `adap-ucb`",
     "Anonymous bandits: `anonymous`, `explore-then-commit`, `parallel-ucb`",
     "Players: `tdfs-ucb`, `tdfs-private`, `tdfs-private-bound`, `random-player`",
 }

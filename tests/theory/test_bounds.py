@@ -34,6 +34,15 @@ SMALL: dict[str, dict[str, Any]] = {
         "parameters": {"horizon": 300, "epsilon": 0.5, "gamma": 1},
         "topology": {"kind": "ring"},
     },
+    "robust-private-ucb": {
+        "parameters": {
+            "horizon": 300,
+            "epsilon": 0.5,
+            "gamma": 1,
+            "contamination": {"agents": 1, "rate": 1.0, "law": "informed"},
+        },
+        "topology": {"kind": "ring"},
+    },
     "parallel-ucb": {"parameters": {"horizon": 500}},
     "cdp-mab": {"parameters": {"horizon": 4000, "epsilon": 1.0}},
     "ddp-mab": {"parameters": {"horizon": 4000, "epsilon": 1.0}, "topology": {"kind": "ring"}},

@@ -32,6 +32,14 @@ def test_byzantine_cooperation_by_hand():
         )
 
 
+def test_robust_cooperation_by_hand():
+    # M = 10, log t = 1: 64 / .5 and 64 / .25 are above 32 / ε = 64; .75 (⌈1/ε⌉ + 24)
+    found = cooperative.robust_cooperation_regret(GAPS, np.array([math.e]), agents=10, epsilon=0.5)
+    assert found == pytest.approx([10 * (128 + 256 + 0.75 * 26)])
+    small = cooperative.robust_cooperation_regret(GAPS, np.array([math.e]), agents=1, epsilon=0.1)
+    assert small == pytest.approx([320 + 320 + 0.75 * 34])
+
+
 @pytest.mark.parametrize(
     ("graph", "gamma", "cliques"),
     [

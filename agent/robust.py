@@ -1,0 +1,109 @@
+"""The learner of cooperation that is private and bears liars: ours, no paper's.
+
+Dubey and Pentland 2020, Remark 6, leave open whether cooperation can be both. Releases are those of
+`DoublingMeans`, so that what leaves an agent costs ε in all; the origins' means are put together so
+that L of them may say anything.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from agent.cooperative import DoublingMeans, best
+from agent.flooding import IntArray
+from protocol.machine import FloatArray
+
+
+@lru_cache(maxsize=64)
+def radii(t: int, agents: int, liars: int, epsilon: float) -> tuple[FloatArray, IntArray]:
+    """How far from μ the estimate from m means over >= 2^i rewards each may be, L of them lies.
+
+    Returns the radius and how many means are cut at each end; both of shape (agents + 1, sizes),
+    at [m, i]. The radius is infinite where m <= 2L.
+
+    An honest mean over s rewards, with its noise, lies beyond μ + w(p) with probability at most p,
+
+        w(p) = sqrt(log(2/p) / (2s)) + log(1/p) / (ε s).
+
+    Trimmed, L cut at each end: whatever is kept lies between honest means. With l <= L lies there
+    are, a of them kept, 2L - l + a honest means are cut; all of these within w(t^-2 / m), and with
+    a_h the sum of the honest deviations,
+
+        (a_h + 3L w(t^-2 / m)) / (m - 2L),    a_h = sqrt(m log t / s) + 2 sqrt(m) log t / (ε s).
+
+    Median: it is beyond w(p) only if more than J = ⌊(m - 1)/2⌋ - L honest means are, which has
+    probability at most (e m p / (J + 1))^(J + 1); this is t^-2 at
+
+        log(1/p) = 1 + log(m / (J + 1)) + 2 log t / (J + 1).
+
+    The smaller of the two is taken. UCB1 asks for t^-4, since any of t counts may be the one that
+    errs; of batches that double there are only log2 t, and t^-2 is enough.
+    """
+    log_t = math.log(max(t, 2))
+    s: FloatArray = 2.0 ** np.arange(max(t, 1).bit_length(), dtype=float)
+    m = np.arange(agents + 1)[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        summed = np.sqrt(m * log_t / s) + 2 * np.sqrt(m) * log_t / (epsilon * s)
+        farthest = _width(2 * log_t + np.log(m), s, epsilon)
+        trimmed = (summed + 3 * liars * farthest) / (m - 2 * liars)
+        J = (m - 1) // 2 - liars
+        median = _width(1 + np.log(m / (J + 1)) + 2 * log_t / (J + 1), s, epsilon)
+    cut = np.where(trimmed <= median, liars, (m - 1) // 2)
+    return np.where(m > 2 * liars, np.minimum(trimmed, median), np.inf), cut
+
+
+def _width(log_1_p: FloatArray, s: FloatArray, epsilon: float) -> FloatArray:
+    """w(p), by log(1/p)."""
+    width: FloatArray = np.sqrt((log_1_p + math.log(2)) / (2 * s)) + log_1_p / (epsilon * s)
+    return width
+
+
+@dataclass(slots=True)
+class RobustMeans(DoublingMeans):
+    """`robust-private-ucb`: the smaller of two upper bounds decides.
+
+    One is the agent's own, as AdaP-UCB's: v_k + sqrt(log t / s) + 2 log t / (ε s) for its last
+    batch, which no lie can touch. The other is over all origins with a batch of at least s = 2^i
+    rewards, for the i at which `radii` is least: their trimmed mean or their median, each origin
+    counting once whatever count it claims, plus that radius. Both are above μ_k with high
+    probability while at most L = `liars` agents lie.
+    """
+
+    liars: int = 0
+
+    def by_index(self, slots: Sequence[int], rows: Sequence[int] = (0,)) -> list[int]:
+        """See `SharedMeans.by_index`."""
+        t, of = np.array(slots), np.array(rows)
+        bounds = np.empty((len(rows), self.arms))
+        for now in set(slots):
+            at = (t == now).nonzero()[0]
+            bounds[at] = self.bounds(now, of[at])
+        return best(bounds, [self.ties[row] for row in rows])
+
+    def bounds(self, t: int, of: IntArray) -> FloatArray:
+        """What no mean is above, of these agents; shape (len(of), K)."""
+        counts = np.concatenate([self.counts[:, of], self.released_counts[None, of]])
+        sums = np.concatenate([self.weighted[:, of], self.released_sums[None, of]])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            means = np.where(counts > 0, sums / counts, np.inf)
+            own = means[-1] + own_radius(math.log(t), counts[-1], self.epsilon)
+        radius, cut = radii(t, len(counts), self.liars, self.epsilon)
+        m = np.stack([np.count_nonzero(counts >= 2.0**i, axis=0) for i in range(radius.shape[1])])
+        least = radius[m, np.arange(len(m))[:, None, None]].argmin(axis=0)
+        taken = counts >= 2.0**least
+        m = taken.sum(axis=0)
+        ends, rank = cut[m, least], np.arange(len(counts))[:, None, None]
+        means = np.sort(np.where(taken, means, np.inf), axis=0)
+        kept = (rank >= ends) & (rank < m - ends)
+        joint = np.where(kept, means, 0.0).sum(axis=0) / np.maximum(kept.sum(axis=0), 1)
+        bounds: FloatArray = np.minimum(own, joint + radius[m, least])
+        return bounds
+
+
+def own_radius(log_t: float, s: FloatArray, epsilon: float) -> FloatArray:
+    """sqrt(log t / s) + 2 log t / (ε s), exceeded with probability at most 2 t^-2."""
+    radius: FloatArray = np.sqrt(log_t / s) + 2 * log_t / (epsilon * s)
+    return radius
