@@ -29,13 +29,11 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import zmq
-from zmq.utils.monitor import recv_monitor_message
 
 from posse.durable.session import MOST_BYTES
-from posse.engines.sockets import HANDSHAKE_FAILURES
+from posse.engines.sockets import HANDSHAKE_FAILURES, Happening, happened
 from posse.results.traffic import KernelBytes
 
 _BYTES = struct.Struct("=QQ")
@@ -126,7 +124,7 @@ class Door:
         guarded: bool,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.happened: deque[Mapping[str, Any]] = deque()
+        self.happened: deque[Happening] = deque()
         self.refused: deque[tuple[str, str]] = deque(maxlen=1_000)
         self._monitor = monitor
         self._agents = agents
@@ -154,20 +152,21 @@ class Door:
     def drain(self) -> None:
         """Take what happened to connections so far."""
         with self._lock:
-            while not self._over.is_set() and self._monitor.poll(0):
-                event = recv_monitor_message(self._monitor)
-                match event["event"]:
+            if self._over.is_set():
+                return
+            for told in happened(self._monitor):
+                match told.event:
                     case zmq.EVENT_ACCEPTED:
-                        self._accepted(event["value"])
+                        self._accepted(told.value)
                     case zmq.EVENT_DISCONNECTED:
-                        self._disconnected(event["value"])
-                self._tell(event)
+                        self._disconnected(told.value)
+                self._tell(told)
 
-    def _tell(self, event: Mapping[str, Any]) -> None:
+    def _tell(self, told: Happening) -> None:
         """For who else must know what happened."""
-        self.happened.append(event)
+        self.happened.append(told)
 
-    def events(self) -> Iterator[Mapping[str, Any]]:
+    def events(self) -> Iterator[Happening]:
         """What happened since this was last asked, oldest first."""
         self.drain()
         while self.happened:

@@ -2,15 +2,21 @@
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
 
 import zmq
-from zmq.utils.monitor import recv_monitor_message
 
 from posse.engines.door import AROUND, AROUND_WITH_KEYS, WATCHED
 from posse.engines.inbox_door import InboxDoor
 from posse.engines.selector import Selector
-from posse.engines.sockets import HANDSHAKE_FAILURES, HANDSHAKE_MS, heartbeat, reconnect, why_failed
+from posse.engines.sockets import (
+    HANDSHAKE_FAILURES,
+    HANDSHAKE_MS,
+    Happening,
+    happened,
+    heartbeat,
+    reconnect,
+    why_failed,
+)
 from posse.hosts.agent_setup import AgentSetup
 from posse.log import LOG
 from posse.security.keys import Pair
@@ -143,31 +149,29 @@ class RemoteGuard(Guard):
             self._selector.watch(monitor, lambda: self._happened(monitor))
 
     def _happened(self, monitor: zmq.Socket[bytes]) -> None:
-        while monitor.poll(0):
-            event = recv_monitor_message(monitor)
-            address = event["endpoint"].decode()
-            rank = self._ranks.get(address)
-            if event["event"] == zmq.EVENT_CONNECTED:
+        for told in happened(monitor):
+            rank = self._ranks.get(told.address)
+            if told.event == zmq.EVENT_CONNECTED:
                 if self._door is not None:
-                    self._door.connected(event["value"])
+                    self._door.connected(told.value)
                 continue
-            if event["event"] == zmq.EVENT_DISCONNECTED and self._door is not None:
-                self._door.disconnected(event["value"])
-            if event["event"] & HANDSHAKE_FAILURES:
-                self._not_let_in(event, address, rank)
+            if told.event == zmq.EVENT_DISCONNECTED and self._door is not None:
+                self._door.disconnected(told.value)
+            if told.event & HANDSHAKE_FAILURES:
+                self._not_let_in(told, rank)
             elif rank is not None:
-                self.link_changed(rank, event["event"] == zmq.EVENT_HANDSHAKE_SUCCEEDED)
+                self.link_changed(rank, told.event == zmq.EVENT_HANDSHAKE_SUCCEEDED)
 
-    def _not_let_in(self, event: Any, address: str, rank: int | None) -> None:
+    def _not_let_in(self, told: Happening, rank: int | None) -> None:
         """A neighbour did not let us in; it may not have been told of us yet."""
-        self._failures[address] += 1
-        if self._failures[address] == _FAILED_IN_A_ROW:
+        self._failures[told.address] += 1
+        if self._failures[told.address] == _FAILED_IN_A_ROW:
             LOG.warning(
                 "agent %s at %s does not let this agent in: %s",
                 "?" if rank is None else rank,
-                address,
-                why_failed(event["value"])
-                if event["event"] == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
+                told.address,
+                why_failed(told.value)
+                if told.event == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
                 else "it was not told of this agent's key; are both from one posse keys?",
             )
 

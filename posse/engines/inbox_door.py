@@ -6,11 +6,11 @@ to its neighbours' inboxes little comes back: who listens there, and signs of li
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import zmq
 
 from posse.engines.door import JOIN_WITHIN, PER_SECOND, Closing, Connection, Door
+from posse.engines.sockets import Happening
 from posse.log import LOG
 
 _GREETING = 4 << 10
@@ -47,7 +47,7 @@ class InboxDoor(Door):
             if (connection := self._own.pop(fd, None)) is not None:
                 connection.close()
 
-    def _tell(self, event: Mapping[str, Any]) -> None:
+    def _tell(self, told: Happening) -> None:
         """Nobody else listens to this monitor."""
 
     def _refuse(self, reason: str, said: str) -> None:

@@ -158,9 +158,9 @@ class Lobby:
         if self.phase is Phase.GATHERING:
             return self.roster.missing()
         if self.phase is Phase.CONFIGURING:
-            late = [n for n in range(self.roster.agents) if n not in self._ready]
             # whose neighbour is away cannot be ready either
-            return [n for n in late if n in self.roster.missing()] or late
+            away = [n for n in self.roster.missing() if n not in self._ready]
+            return away or [n for n in range(self.roster.agents) if n not in self._ready]
         return []
 
     @property
@@ -168,7 +168,8 @@ class Lobby:
         """Whether all that is waited for, before a run, is here."""
         if self.phase is Phase.CONFIGURING:
             return len(self._ready) == self.roster.agents
-        return self.roster.arrived() == self.roster.agents
+        # asked for each frame: all are counted only when there are enough
+        return len(self.roster.members) == self.roster.agents == self.roster.arrived()
 
     def _configuration(self, rank: int) -> LobbyEffect:
         return Tell(rank, control.Configure(rank, msgspec.msgpack.encode(self._setups[rank])))

@@ -103,16 +103,16 @@ class Router:
 
     def connections(self) -> Iterator[Closed | Rejected]:
         """What happened to connections: gone, or never let in."""
-        for event in self.door.events():
-            match event["event"]:
+        for told in self.door.events():
+            match told.event:
                 case zmq.EVENT_ACCEPTED:
                     pass
                 case zmq.EVENT_DISCONNECTED:
-                    yield Closed(event["value"])
+                    yield Closed(told.value)
                 case zmq.EVENT_HANDSHAKE_FAILED_AUTH:
                     yield from self._strangers()
                 case zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
-                    why = why_failed(event["value"])
+                    why = why_failed(told.value)
                     yield Rejected("handshake", f"refused a connection: {why}")
                 case _:
                     yield Rejected(

@@ -1,6 +1,8 @@
 """Decisions about ZeroMQ sockets, in one place."""
 
-from collections.abc import Callable
+import struct
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import zmq
 
@@ -25,6 +27,8 @@ takes one. An agent that was not told yet of a neighbour is silent, and answers 
 (`posse.security.zap`); ZeroMQ's own patience is half a minute."""
 
 CONNECT_BACKLOG = 4_096
+
+_MONITORED = struct.Struct("=hi")
 
 HANDSHAKE_FAILURES = (
     zmq.EVENT_HANDSHAKE_FAILED_AUTH
@@ -63,6 +67,25 @@ def reconnect(socket: zmq.Socket[bytes]) -> None:
     """How soon, and how often, a lost connection is made again."""
     socket.setsockopt(zmq.RECONNECT_IVL, 100)
     socket.setsockopt(zmq.RECONNECT_IVL_MAX, 2_000)
+
+
+class Happening(NamedTuple):
+    """What a socket's monitor tells: one of `zmq.EVENT_…`, its value, and of which address."""
+
+    event: int
+    value: int
+    address: str
+
+
+def happened(monitor: zmq.Socket[bytes]) -> Iterator[Happening]:
+    """What is here of a monitor's, oldest first.
+
+    `zmq.utils.monitor` does as much, and loads asyncio into every agent.
+    """
+    while monitor.poll(0):
+        told, address = monitor.recv_multipart()
+        event, value = _MONITORED.unpack(told)
+        yield Happening(event, value, address.decode())
 
 
 def why_failed(code: int) -> str:

@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator
 
 import zmq
-from zmq.utils.monitor import recv_monitor_message
 
 from posse.durable.journal import FRAME, Journal
 from posse.durable.session import Session, SessionBroken, SessionFull, is_numbered
@@ -19,6 +18,7 @@ from posse.engines.sockets import (
     HANDSHAKE_FAILURES,
     PROBE_EVERY,
     configure,
+    happened,
     heartbeat,
     reconnect,
     sender,
@@ -155,16 +155,15 @@ class Uplink:
     def events(self) -> Iterator[Connected | Disconnected | NotLetIn]:
         """What happened to the connection."""
         assert self.monitor is not None
-        while self.monitor.poll(0):
-            event = recv_monitor_message(self.monitor)
-            match event["event"]:
+        for told in happened(self.monitor):
+            match told.event:
                 case zmq.EVENT_HANDSHAKE_SUCCEEDED:
                     yield Connected(time.time())
                 case zmq.EVENT_DISCONNECTED:
                     self._up = False
                     yield Disconnected()
                 case zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
-                    yield NotLetIn(Closure.NOT_UNDERSTOOD, why_failed(event["value"]))
+                    yield NotLetIn(Closure.NOT_UNDERSTOOD, why_failed(told.value))
                 case zmq.EVENT_HANDSHAKE_FAILED_AUTH:
                     yield NotLetIn(Closure.UNKNOWN_KEY)
                 case _ if greets(self._endpoint):

@@ -382,7 +382,7 @@ class CoordinatorHost:
 
     def _close_if_complete(self) -> None:
         verdict, plan = self._ending.verdict, self.plan
-        if verdict is None or self._ending.missing():
+        if verdict is None or not self._ending.complete:
             return
         self._endpoint.meter.add(self._resources.links(COORDINATOR))
         seen = Seen(

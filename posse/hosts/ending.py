@@ -47,6 +47,12 @@ class Ending:
             self.reports[rank] = message
         self._said.add(rank)
 
+    @property
+    def complete(self) -> bool:
+        """Whether nobody is `missing`."""
+        gone = self._attendance.dismissed
+        return all(n in self._said or n in gone for n in range(self._attendance.agents))
+
     def missing(self) -> list[int]:
         """Who is present and has not had its last word."""
         return [n for n in self._attendance.present() if n not in self._said]

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 import zmq
-from zmq.utils.monitor import recv_monitor_message
 
 from posse.engines import inbox_door
 from posse.engines.door import AROUND, WATCHED
 from posse.engines.inbox_door import InboxDoor
+from posse.engines.sockets import happened
 from tests.support.door import Watched
 
 
@@ -83,7 +83,8 @@ def test_where_nothing_has_to_come_back_little_may(inbox: Inbox) -> None:
     port = hostile.bind_to_random_port("tcp://127.0.0.1")
     publisher.connect(f"tcp://127.0.0.1:{port}")
     try:
-        fd = recv_monitor_message(monitor)["value"]
+        assert monitor.poll(10_000), "the connection is not told of"
+        fd = next(happened(monitor)).value
         inbox.door.connected(fd)
         hostile.setsockopt(zmq.SUBSCRIBE, b"po")
         assert inbox.look() == []
