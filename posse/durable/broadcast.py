@@ -60,6 +60,12 @@ class Broadcast:
         self.told = taken
         return envelope(self._sent, taken) + frame
 
+    def crowded_by(self, listener: Session) -> bool:
+        """See `Session.crowded`."""
+        self._forget(min(session.confirmed for session in self.sessions))
+        full = 2 * self._bytes > self._most_bytes and listener.confirmed == self._forgotten
+        return full or 2 * listener.unconfirmed > self._most_frames
+
     def leave(self, listener: Session) -> None:
         """One end is gone: no frame is kept for it any more."""
         self.sessions = tuple(session for session in self.sessions if session is not listener)
@@ -86,6 +92,11 @@ class _Listener(Session):
     def wrap(self, frame: bytes) -> bytes:
         """Not here: a frame goes to all."""
         raise NotImplementedError
+
+    @property
+    def crowded(self) -> bool:
+        """See `Session`; who is gone holds nobody up."""
+        return self in self._line.sessions and self._line.crowded_by(self)
 
     def _tell(self) -> None:
         self._told = max(self._told, self._line.told)

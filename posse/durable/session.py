@@ -179,6 +179,12 @@ class Session:
         """Frames that the other end is not known to have."""
         return self.sent - self.confirmed
 
+    @property
+    def crowded(self) -> bool:
+        """Whether half of what may be kept is: whoever can wait with more should."""
+        self._forget()
+        return 2 * self.unconfirmed > self._most_frames or 2 * self._bytes > self._most_bytes
+
     def resume(self, taken: int) -> None:
         """There is a new connection, and the other end has taken so many: the rest goes again."""
         if not self.confirmed <= taken <= self.sent:

@@ -46,6 +46,7 @@ from posse.engines.recovery import (
     beginning_of,
 )
 from posse.engines.resources import ProcessResources
+from posse.engines.restraint import Restraint
 from posse.engines.selector import Selector
 from posse.engines.sources import ahead_by, of_this_machine
 from posse.engines.tap import TappedWire
@@ -106,6 +107,7 @@ class AgentProcess:
         self._mesh: Mesh | None = None
         self._ways: dict[int, Link] = {COORDINATOR: via(COORDINATOR, uplink)}
         self._left = False
+        self._restraint = Restraint(self._sessions)
         self._parted: set[int] = set()
         """Neighbours whose connection was lost."""
         place.guard.link_changed = self._link_changed
@@ -154,7 +156,7 @@ class AgentProcess:
             self._happened(Connected(time.time()))
         while not self._left:
             host = self.host
-            if host is not None and host.busy:
+            if host is not None and host.busy and not self._restraint.held:
                 self._step(host)
                 self._selector.wait(0)
             elif self._mesh is None and (watched is None or self.joining.state is State.LINKED):
@@ -194,6 +196,7 @@ class AgentProcess:
         self._uplink.mind_time(now)
         if self._mesh is not None:
             self._mesh.mind_time(now)
+        self._restraint.look(now)
         if now >= self.joining.timer:
             self._do(self.joining.fire(now))
 
@@ -241,7 +244,7 @@ class AgentProcess:
             listened += len(frames) or _LISTEN_EVERY
             for sender, frame, arrived in frames:
                 host.receive(sender, frame, arrived)
-            acts = host.busy
+            acts = host.busy and not self._restraint.held
             if acts:
                 host.step()
             self._flush(host)

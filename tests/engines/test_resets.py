@@ -1,11 +1,14 @@
 """Connections between agents and their coordinator that are reset within a run."""
 
+import threading
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from posse.durable.session import Session
 from posse.engines import memory
 from posse.engines.processes import ProcessEngine
 from posse.errors import RunFailed
@@ -153,6 +156,35 @@ def test_links_between_agents_that_are_cut_after_some_bytes_change_nothing(
     again = record.communication.control.kinds[RESENT].messages
     assert dict(rows([record], []))["sent again"].startswith(f"{again} frames")
     assert_same_run(memory.run(plan, 0), record)
+
+
+def test_an_agent_that_says_more_than_is_kept_waits_for_the_connection_to_come_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By the wall clock it would go on, and there is room for so many frames and no more."""
+    monkeypatch.setattr("posse.engines.uplink.Session", partial(Session, most_frames=10_000))
+    plan = spec("central", 2, engine=ENGINE | {"clock": "wall"})
+    parted: list[threading.Thread] = []
+
+    def part() -> None:
+        way.interrupt()
+        parted.append(threading.Thread(target=restore))
+        parted[0].start()
+
+    def restore() -> None:
+        try:
+            until(lambda: all(agent.process._restraint.held for agent in up), "agents that wait")
+        finally:
+            way.restore()
+
+    with ExitStack() as opened:
+        with coordinator(plan) as engine:
+            way = opened.enter_context(relay(engine.endpoint))
+            up = [Agent(way.endpoint, rank) for rank in range(2)]
+            record = engine.run(plan, 0, after(50, part))
+        parted[0].join()
+        assert [agent.ended() for agent in up] == [0, 0]
+    assert record.status == "identified"
 
 
 @pytest.mark.slow
