@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from agent.cooperative import best
-from agent.flooding import Faults, IntArray, Records
+from agent.flooding import Faults, IntArray, Mask, Records
 from agent.trimmed import TrimmedMeans
 from protocol.cooperative import Variant, reward_record
 from protocol.machine import AgentEffect, FloatArray
@@ -77,19 +77,23 @@ class SharedRewards:
         """See `Learner.says`."""
         return self.message[row : row + 1]
 
-    def hear(self, records: Records, row: IntArray | int = 0) -> None:
+    def hear(self, records: Records, pick: IntArray, row: IntArray) -> None:
         """See `Learner.hear`."""
-        arms, rewards = records["arm"].astype(np.int64), records["reward"]
-        ends = np.searchsorted(np.broadcast_to(row, len(records)), range(self.rows + 1)).tolist()
+        arms, rewards = records["arm"].astype(np.int64).take(pick), records["reward"].take(pick)
+        ends = np.searchsorted(row, range(self.rows + 1)).tolist()
         for samples, start, end in zip(self.samples, ends, ends[1:], strict=False):
             if start < end:
                 samples.add(arms[start:end], rewards[start:end])
 
-    def faults(self, records: Records, row: IntArray | int = 0) -> Faults:
-        """See `Learner.faults`."""
+    def faults(self, records: Records) -> Faults:
+        """See `agent.flooding.Contents`."""
         reward = records["reward"]
         yield "no-such-arm", records["arm"] >= self.arms
         yield "not-finite", ~(np.abs(reward) <= LARGEST_REWARD)
         if self.reward_range is not None:
             low, high = self.reward_range
             yield "out-of-range", (reward < low) | (reward > high)
+
+    def contradictions(self, records: Records, pick: IntArray, row: IntArray) -> Mask | None:
+        """See `agent.flooding.Contents`: a reward says nothing of another."""
+        return None

@@ -20,7 +20,7 @@ from typing import Protocol
 import numpy as np
 
 from agent.corruption import Corruption
-from agent.flooding import Faults, Flood, IntArray, Known, Mask, Records
+from agent.flooding import Contents, Faults, Flood, IntArray, Known, Mask, Records
 from agent.noise import Noise
 from protocol.cooperative import (
     OPTIMISM,
@@ -55,7 +55,7 @@ from protocol.machine import (
 from protocol.privacy import Release
 
 
-class Learner(Protocol):
+class Learner(Contents, Protocol):
     """What the agents of a cohort make of rewards and of messages; one row for each.
 
     Slots t count from 1.
@@ -82,12 +82,8 @@ class Learner(Protocol):
         """The message of this slot, shape (1,), envelope left empty."""
         ...
 
-    def hear(self, records: Records, row: IntArray | int = 0) -> None:
-        """Messages that are new, each once to each agent; `row` says to whom."""
-        ...
-
-    def faults(self, records: Records, row: IntArray | int = 0) -> Faults:
-        """What is wrong with messages: each reason and the records it holds for."""
+    def hear(self, records: Records, pick: IntArray, row: IntArray) -> None:
+        """Messages `records[pick]` that are new, each once to each agent; `row` says to whom."""
         ...
 
 
@@ -115,8 +111,9 @@ class Cooperation:
         due = sorted(self.due, key=lambda agent: agent.flood.row)
         self.due.clear()
         heard = [agent.flood for agent in due if agent.flood.slot and agent.flood.neighbours]
-        if heard:
-            self.learner.hear(*self.known.merge(heard, self.learner.faults))
+        for slot in sorted({flood.slot for flood in heard}):
+            of_slot = [flood for flood in heard if flood.slot == slot]
+            self.learner.hear(*self.known.merge(of_slot, self.learner))
         for agent in due:
             agent.flood.begin_slot()
         slots = [agent.flood.slot for agent in due]
@@ -237,8 +234,6 @@ class SharedMeans:
     sums: FloatArray = field(init=False)
     counts: FloatArray = field(init=False)
     weighted: FloatArray = field(init=False)
-    reported: FloatArray = field(init=False)
-    heard: IntArray = field(init=False)
     message: Records = field(init=False)
     said_means: FloatArray = field(init=False)
     said_counts: FloatArray = field(init=False)
@@ -250,11 +245,9 @@ class SharedMeans:
         self.message = np.zeros(self.rows, dtype=means_record(self.arms))
         self.said_means, self.said_counts = self.message["means"], self.message["counts"]
         self.said_means[:] = np.nan
-        # per origin: n', n' v' (0 where there is no mean), n' as it was sent, and when
+        # per origin: n' and n' v', 0 where there is no mean
         self.counts = np.zeros((self.agents, *shape))
         self.weighted = np.zeros((self.agents, *shape))
-        self.reported = np.zeros((self.agents * self.rows, self.arms))
-        self.heard = np.zeros(self.agents * self.rows, dtype=np.int64)
 
     def choose(self, slots: Sequence[int], rows: Sequence[int] = (0,)) -> list[int]:
         """See `Learner.choose`: arms in turn at first, then the index."""
@@ -311,22 +304,24 @@ class SharedMeans:
         """See `Learner.says`."""
         return self.message[row : row + 1]
 
-    def hear(self, records: Records, row: IntArray | int = 0) -> None:
+    def hear(self, records: Records, pick: IntArray, row: IntArray) -> None:
         """See `Learner.hear`."""
-        at = self._at(records, row)
+        at = self._at(records, pick, row)
+        counts, weighted = self._told(records)
+        self.counts.reshape(-1, self.arms)[at] = counts.take(pick, axis=0)
+        self.weighted.reshape(-1, self.arms)[at] = weighted.take(pick, axis=0)
+
+    def _told(self, records: Records) -> tuple[FloatArray, FloatArray]:
+        """N' and n' v' of messages, 0 where there is no mean; shape (messages, K) each."""
         counts = records["counts"].astype(float)
         weighted = counts * records["means"]
         none = np.isnan(weighted)
-        self.reported[at] = counts
-        self.heard[at] = records["created"]
         if np.count_nonzero(none):
-            counts = np.where(none, 0.0, counts)
-            weighted = np.where(none, 0.0, weighted)
-        self.counts.reshape(-1, self.arms)[at] = counts
-        self.weighted.reshape(-1, self.arms)[at] = weighted
+            counts[none] = weighted[none] = 0.0
+        return counts, weighted
 
-    def faults(self, records: Records, row: IntArray | int = 0) -> Faults:
-        """See `Learner.faults`."""
+    def faults(self, records: Records) -> Faults:
+        """See `agent.flooding.Contents`."""
         means, counts, created = records["means"], records["counts"], records["created"]
         if self.reward_range is None:
             if np.count_nonzero(infinite := np.isinf(means)):
@@ -336,17 +331,19 @@ class SharedMeans:
             if np.count_nonzero(outside := (means < low) | (means > high)):
                 yield "not-finite", _any_arm(np.isinf(means))
                 yield "out-of-range", _any_arm(outside)
-        at = self._at(records, row)
-        if np.count_nonzero(fewer := counts < self.reported[at]):
-            # a message that took another way may be older than what is known, and is then dropped
-            newer: Mask = created > self.heard[at]
-            yield "counts-go-down", newer & _any_arm(fewer)
         above: Mask = counts.sum(axis=1, dtype=np.int64) > created
         yield "counts-above-time", above
 
-    def _at(self, records: Records, row: IntArray | int) -> IntArray:
+    def contradictions(self, records: Records, pick: IntArray, row: IntArray) -> Mask | None:
+        """See `agent.flooding.Contents`: counts of means do not go down."""
+        counts, _ = self._told(records)
+        before = self.counts.reshape(-1, self.arms).take(self._at(records, pick, row), axis=0)
+        fewer = counts.take(pick, axis=0) < before
+        return _any_arm(fewer) if np.count_nonzero(fewer) else None
+
+    def _at(self, records: Records, pick: IntArray, row: IntArray) -> IntArray:
         """Where what these agents know of the records' origins is kept."""
-        return records["origin"].astype(np.int64) * self.rows + row
+        return records["origin"].astype(np.int64).take(pick) * self.rows + row
 
 
 def _any_arm(wrong: Mask) -> Mask:

@@ -44,8 +44,8 @@ class NoiseAtDestination(PrivateMeans):
         self.said_counts[row, arm] = n
         return []
 
-    def hear(self, records: Records, row: IntArray | int = 0) -> None:
-        PrivateMeans.hear(self, records, row)
+    def hear(self, records: Records, pick: IntArray, row: IntArray) -> None:
+        PrivateMeans.hear(self, records, pick, row)
         sums, counts = PrivateMeans.others(self)
         for one, arm in np.argwhere(counts != self.behind).tolist():
             n = int(counts[one, arm])

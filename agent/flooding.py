@@ -12,8 +12,9 @@ agents live in one process, those of all of them.
 
 import struct
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,18 @@ Faults = Iterable[tuple[str, Mask]]
 IntArray = NDArray[np.int64]
 
 _ENVELOPE = struct.Struct("<IIH")
+
+
+class Contents(Protocol):
+    """Who knows what messages say."""
+
+    def faults(self, records: Records) -> Faults:
+        """What is wrong with messages by themselves: each reason and the records it holds for."""
+        ...
+
+    def contradictions(self, records: Records, pick: IntArray, row: IntArray) -> Mask | None:
+        """Which of `records[pick]` cannot be after what these agents heard; None: all can."""
+        ...
 
 
 @dataclass(slots=True)
@@ -138,7 +151,7 @@ class Known:
     latest: IntArray = field(init=False)
     passed: IntArray = field(init=False)
     first: IntArray = field(init=False)
-    heard: "_Heard | None" = None
+    ways: "_Ways | None" = None
 
     def __post_init__(self) -> None:
         if self.signed:
@@ -157,110 +170,131 @@ class Known:
         return len(self.floods) - 1
 
     def merge(
-        self, floods: Sequence[Flood], faults: Callable[[Records, IntArray], Faults]
-    ) -> tuple[Records, IntArray]:
-        """What is new to these agents in their bundles of the slot, each message once, and to whom.
+        self, floods: Sequence[Flood], learner: Contents
+    ) -> tuple[Records, IntArray, IntArray]:
+        """What is new to these agents in their bundles of the slot, each message once to each.
 
-        What they are to pass on is prepared. `floods` are in the order of their rows, and so is
-        what comes out. `faults` names what is wrong with the contents of records whose origins
-        exist, given the rows that they came to. A message that is wrong is refused and counted; the
-        others of its bundle are not.
+        News i is `records[pick[i]]`, and it came to the agent of `row[i]`; returned as (records,
+        pick, row). What they are to pass on is prepared. `floods` are in one slot, and in the order
+        of their rows, and so is what comes out. A message that is wrong is refused and counted; the
+        others of its bundle are not. What was sent to several is looked at once.
         """
-        rows, size = self.rows, self.record.itemsize
+        slot = floods[0].slot
         parts = [flood.bundles[rank] for flood in floods for rank in flood.neighbours]
-        records = np.frombuffer(b"".join(parts), dtype=self.record)
-        heard = self._heard_by(floods, [len(part) // size for part in parts])
-        row, sender, link, slot = heard.row, heard.sender, heard.link, heard.slots(floods)
-        origin = records["origin"].astype(np.int64)
-        if len(records) and origin.max() >= self.agents:
-            known = origin < self.agents
-            self._count("no-such-agent", row[~known])
-            records, origin, row = records[known], origin[known], row[known]
-            sender, link, slot = sender[known], link[known], slot[known]
-        link = link + origin
+        distinct = {id(part): part for part in parts}
+        records = np.frombuffer(b"".join(distinct.values()), dtype=self.record)
+        ways = self._ways_of(floods, parts, distinct)
+        unknown = ways.locate(records["origin"].astype(np.int64))
+        if unknown is not None:
+            self._count("no-such-agent", unknown)
+        pick, row, way, at = ways.pick, ways.row, ways.way, ways.at
         created = records["created"].astype(np.int64)
-        at = origin * rows + row
+        life = records["life"].astype(np.int64)
         age = slot - created
-        bad = self._refuse(
-            self._faults(records["life"], age, sender == origin, created, link, heard.single), row
-        )
-        bad = self._refuse(faults(records, row), row, bad)
-        if self.signed and len(records):
-            unread = created > self.latest[at]
-            unread &= True if bad is None else ~bad
-            forged = self._forged(records, origin, row, unread)
-            bad = self._refuse([("bad-signature", forged)], row, bad)
+        made = created.take(pick)
+        twice = made <= self.passed.take(way)
+        if ways.again is not None:
+            twice |= ways.again
+        bad = self._refuse(self._faults(life, age, ways.sender == ways.origin), row, pick)
+        bad = self._refuse([("replayed", twice)], row, bad=bad)
+        bad = self._refuse(learner.faults(records), row, pick, bad)
+        fresh = made > self.latest.take(at)
         if bad is not None:
-            good = ~bad
-            records, row, at, link = records[good], row[good], at[good], link[good]
-            created, age = created[good], age[good]
-        self.passed[link] = created
-        new = (created > self.latest[at]).nonzero()[0]
+            fresh &= ~bad
+        new = fresh.nonzero()[0]
+        for reason, check in (
+            ("counts-go-down", learner.contradictions),
+            ("bad-signature", self._forged),
+        ):
+            wrong = check(records, pick.take(new), row.take(new))
+            if wrong is not None:
+                bad = np.zeros(len(row), dtype=bool) if bad is None else bad
+                bad[new[wrong]] = True
+                self._count(reason, row[new[wrong]])
+                new = new[~wrong]
+        good = slice(None) if bad is None else ~bad
+        self.passed[way[good]] = made[good]
+        self.duplicates += np.bincount(row[good], minlength=self.rows)
         if self.gamma > 1:
             # by the shortest path an honest agent's messages never meet; a liar's may
-            new = new[self._first_of(at[new] * self.gamma + age[new])]
-        if len(new) < len(records):
-            self.duplicates += np.bincount(row, minlength=rows)
-            records, row, at, age = records[new], row[new], at[new], age[new]
-            created = created[new]
-            self.duplicates -= np.bincount(row, minlength=rows)
-        np.maximum.at(self.latest, at, created)
-        life = records["life"].astype(np.int64)
-        travelled = row * (self.gamma + 1) + self.gamma + 1 - life
-        over = np.bincount(travelled, minlength=self.arrivals.size)
-        self.arrivals += over.reshape(self.arrivals.shape)
-        under_way = np.bincount(travelled, age + 1, minlength=self.delays.size)
-        self.delays += under_way.astype(np.int64).reshape(self.delays.shape)
+            new = new[self.first_of(at.take(new) * self.gamma + age.take(pick.take(new)))]
+        pick, row = pick.take(new), row.take(new)
+        self.duplicates -= np.bincount(row, minlength=self.rows)
+        np.maximum.at(self.latest, at.take(new), made.take(new))
+        self._travelled(row, (self.gamma + 1 - life).take(pick), age.take(pick))
         if self.gamma > 1:
-            self._pass_on(floods, records, row, life > 1)
-        return records, row
+            lives = (life > 1).take(pick)
+            self._pass_on(floods, records[pick[lives]], row[lives])
+        return records, pick, row
 
-    def _heard_by(self, floods: Sequence[Flood], lengths: list[int]) -> "_Heard":
-        """Who sent each record to whom, given how many each neighbour sent; often as before."""
+    def _travelled(self, row: IntArray, distance: IntArray, age: IntArray) -> None:
+        """Count messages that came over so many hops at this age."""
+        at = row * (self.gamma + 1) + distance
+        over = np.bincount(at, minlength=self.arrivals.size)
+        self.arrivals += over.reshape(self.arrivals.shape)
+        slots = np.bincount(at, age + 1, minlength=self.delays.size)
+        self.delays += slots.astype(np.int64).reshape(self.delays.shape)
+
+    def _ways_of(
+        self, floods: Sequence[Flood], parts: list[bytes], distinct: dict[int, bytes]
+    ) -> "_Ways":
+        """Who sent each record to whom; often as in the slot before."""
         listening = [flood.row for flood in floods]
-        heard = self.heard
-        if heard is None or heard.listening != listening or heard.lengths != lengths:
-            heard = self.heard = _Heard(self, listening, lengths)
+        place = {part: i for i, part in enumerate(distinct)}
+        heard = [place[id(part)] for part in parts]
+        lengths = [len(part) // self.record.itemsize for part in distinct.values()]
+        ways = self.ways
+        if ways is None or (ways.listening, ways.heard, ways.lengths) != (
+            listening,
+            heard,
+            lengths,
+        ):
+            ways = self.ways = _Ways(self, listening, heard, lengths)
         if len(self.passed) < self.links * self.agents:
             missing = self.links * self.agents - len(self.passed)
             self.passed = np.concatenate([self.passed, np.zeros(missing, dtype=np.int64)])
             most = max(self.links, self.rows * self.gamma) * self.agents
             self.first = np.zeros(most, dtype=np.int64)
-        return heard
+        return ways
 
-    def _pass_on(
-        self, floods: Sequence[Flood], records: Records, row: IntArray, lives: Mask
-    ) -> None:
-        relayed = records[lives]
+    def _pass_on(self, floods: Sequence[Flood], relayed: Records, row: IntArray) -> None:
         relayed["life"] -= 1
-        ends = np.searchsorted(row[lives], [flood.row for flood in floods], side="right").tolist()
+        ends = np.searchsorted(row, [flood.row for flood in floods], side="right").tolist()
         for flood, start, end in zip(floods, [0, *ends], ends, strict=False):
             flood.relayed = relayed[start:end]
 
-    def _forged(self, records: Records, origin: IntArray, row: IntArray, unread: Mask) -> Mask:
-        """Which of the unread records their origins did not sign; each message is checked once."""
-        unsealed = records.copy()
-        unsealed["life"] = 0
-        forged = np.zeros(len(records), dtype=bool)
+    def _forged(self, records: Records, pick: IntArray, row: IntArray) -> Mask | None:
+        """Which of the unread messages their origins did not sign; each is checked once."""
+        if not self.signed:
+            return None
         known: dict[bytes, bool] = {}
-        for place in np.flatnonzero(unread).tolist():
+        forged = np.zeros(len(pick), dtype=bool)
+        unsealed = records[pick]
+        unsealed["life"] = 0
+        for place, origin in enumerate(unsealed["origin"].tolist()):
             said = unsealed[place].tobytes()
             if said not in known:
                 signer = self.floods[row[place]].signer
                 assert signer is not None
                 known[said] = not signer.signed(
-                    int(origin[place]), b"bundle", said[:-SIGNATURE_BYTES], said[-SIGNATURE_BYTES:]
+                    origin, b"bundle", said[:-SIGNATURE_BYTES], said[-SIGNATURE_BYTES:]
                 )
             forged[place] = known[said]
         return forged
 
-    def _refuse(self, faults: Faults, row: IntArray, bad: Mask | None = None) -> Mask | None:
-        """Count what is wrong, each message once, by its first fault; None if nothing is."""
+    def _refuse(
+        self, faults: Faults, row: IntArray, pick: IntArray | None = None, bad: Mask | None = None
+    ) -> Mask | None:
+        """Count what is wrong, each message once, by its first fault; None if nothing is.
+
+        Faults are of what came, or of the records that were sent, of which these came.
+        """
         for reason, mask in faults:
             if np.count_nonzero(mask):
+                wrong = mask if pick is None else mask[pick]
                 bad = np.zeros(len(row), dtype=bool) if bad is None else bad
-                self._count(reason, row[mask & ~bad])
-                bad |= mask
+                self._count(reason, row[wrong & ~bad])
+                bad |= wrong
         return bad
 
     def _count(self, reason: str, row: IntArray) -> None:
@@ -269,7 +303,7 @@ class Known:
         for one in np.flatnonzero(counts).tolist():
             self.floods[one].refused[reason] += int(counts[one])
 
-    def _first_of(self, key: IntArray) -> Mask:
+    def first_of(self, key: IntArray) -> Mask:
         """Which entries are the first with their key."""
         index = np.arange(len(key))
         # of several assignments to one place the last one stands
@@ -277,55 +311,62 @@ class Known:
         mask: Mask = self.first[key] == index
         return mask
 
-    def _faults(
-        self,
-        life: IntArray,
-        age: IntArray,
-        first_hand: Mask,
-        created: IntArray,
-        link: IntArray,
-        single: bool,
-    ) -> Faults:
+    def _faults(self, life: IntArray, age: IntArray, first_hand: Mask) -> Faults:
         """What is wrong with the envelopes: each reason and the records it holds for."""
         wrong = life + age != self.gamma
         forged = first_hand != (age == 0)
-        twice = created <= self.passed[link]
-        if not single:
-            twice |= ~self._first_of(link)
-        if not np.count_nonzero(wrong | forged | twice | (life - 1 >= self.gamma)):
-            # a life of 0 is 65,535 too many; so 0 < life <= γ, and 0 <= age < γ
-            return
-        yield "life-above-gamma", life > self.gamma
-        yield "from-the-future", age < 0
-        yield "expired", age >= self.gamma
-        yield "wrong-life", wrong
-        yield "forged-origin", forged
-        yield "replayed", twice
+        if np.count_nonzero(wrong | forged | (life < 1) | (life > self.gamma)):
+            yield "life-above-gamma", life > self.gamma
+            yield "from-the-future", age < 0
+            yield "expired", age >= self.gamma
+            yield "wrong-life", wrong
+            yield "forged-origin", forged
 
 
-class _Heard:
-    """Where each record of a slot came from: the rows that listen, and what came over each link.
+class _Ways:
+    """Who sent what to whom in a slot: the rows that listen, which part came over each link, and
+    how many records each part has.
 
-    `row` it came to, `sender`, and M times the number of the `link`, each of shape (records,).
+    Of each record that was sent its `sender` and its `origin`. Of each that came its place `pick`
+    among those sent, the `row` it came to, its `way` (link and origin) and where what the row knows
+    of its origin is kept (`at`); and whether the link had brought one of this origin already
+    (`again`; None: none did).
     """
 
-    def __init__(self, known: Known, listening: list[int], lengths: list[int]) -> None:
-        self.listening, self.lengths = listening, lengths
-        self.single = max(lengths, default=0) <= 1
+    def __init__(
+        self, known: Known, listening: list[int], heard: list[int], lengths: list[int]
+    ) -> None:
+        self.listening, self.heard, self.lengths = listening, heard, lengths
+        self._known = known
         floods = known.floods
-        firsts = np.cumsum([0, *(len(flood.neighbours) for flood in floods)])
+        first = np.cumsum([0, *(len(flood.neighbours) for flood in floods)])
         ends = [(row, rank) for row in listening for rank in floods[row].neighbours]
         row, sender = np.array(ends, dtype=np.int64).reshape(-1, 2).T
-        links = [np.arange(firsts[row], firsts[row + 1]) for row in listening]
-        link = np.concatenate(links) * known.agents
-        self.row, self.sender = np.repeat(row, lengths), np.repeat(sender, lengths)
-        self.link = np.repeat(link, lengths)
+        link = np.concatenate([np.arange(first[r], first[r + 1]) for r in listening])
+        of, size = np.array(heard, dtype=np.int64), np.array(lengths, dtype=np.int64)
+        by_part = np.zeros(len(lengths), dtype=np.int64)
+        by_part[of] = sender
+        self.sender = np.repeat(by_part, size)
+        came, start = size[of], np.cumsum(size) - size
+        within = np.arange(came.sum()) - np.repeat(np.cumsum(came) - came, came)
+        self._pick = np.repeat(start[of], came) + within
+        self._row, self._link = np.repeat(row, came), np.repeat(link, came) * known.agents
+        self._single = bool((came <= 1).all())
+        self.origin = np.full(len(self.sender), -1)
 
-    def slots(self, floods: Sequence[Flood]) -> IntArray:
-        """The slot that each record's receiver is in, shape (records,)."""
-        slot = floods[0].slot
-        if all(flood.slot == slot for flood in floods):
-            return np.full(len(self.row), slot)
-        of = np.zeros(self.listening[-1] + 1, dtype=np.int64)
-        of[self.listening] = [flood.slot for flood in floods]
-        return of[self.row]
+    def locate(self, origin: IntArray) -> IntArray | None:
+        """Where these records belong; the rows that were sent one of an agent that is none."""
+        if len(origin) and np.array_equal(origin, self.origin):
+            return None
+        known, unknown = self._known, None
+        self.origin, self.pick, self.row, link = origin, self._pick, self._row, self._link
+        if len(origin) and origin.max() >= known.agents:
+            real = (origin < known.agents)[self.pick]
+            unknown = self.row[~real]
+            self.pick, self.row, link = self.pick[real], self.row[real], link[real]
+            self.origin = np.where(origin < known.agents, origin, -1)  # as in no other slot
+        by = origin.take(self.pick)
+        self.way, self.at = link + by, by * known.rows + self.row
+        again = None if self._single else ~known.first_of(self.way)
+        self.again = again if again is not None and again.any() else None
+        return unknown

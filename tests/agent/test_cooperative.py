@@ -19,6 +19,7 @@ from agent.noise import SeededNoise
 from protocol.cooperative import doubling_counts, means_record, noise_scale, release_counts
 from protocol.machine import Disclose
 from protocol.privacy import spent
+from tests.support.mesh import alone
 from tests.support.noise import NoNoise
 
 
@@ -117,7 +118,7 @@ def test_the_index_by_hand_leaves_out_what_has_no_mean() -> None:
     heard["origin"], heard["created"] = [1, 2], [1, 1]
     heard["means"] = [[0.5, np.nan], [np.nan, 1.0]]
     heard["counts"] = [[4, 9], [9, 8]]  # the 9s have no mean: left out with their arms
-    learner.hear(heard)
+    learner.hear(*alone(heard))
     t = 20
     N = [1 + 4, 1 + 8]
     mu = [(1 + 4 * 0.5) / 5, (0 + 8 * 1.0) / 9]

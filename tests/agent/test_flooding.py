@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from agent.cooperative import SharedMeans
-from agent.flooding import Flood, IntArray, Known, Records
+from agent.flooding import Flood, Known
 from protocol.cooperative import Bundle, means_record
 from protocol.errors import RemoteProtocolError
 from tests.support.mesh import Mesh, agents_with, means_agents
@@ -56,12 +56,15 @@ class Echo:
     def says(self, row=0):
         return self.message
 
-    def hear(self, records, row=0):
-        for record in records:
+    def hear(self, records, pick, row):
+        for record in records[pick]:
             self.heard.setdefault(int(record["origin"]), []).append(int(record["created"]))
 
-    def faults(self, records, row=0):
+    def faults(self, records):
         return ()
+
+    def contradictions(self, records, pick, row):
+        return None
 
 
 def alone(*neighbours: int, agents: int = 4, gamma: int = 2, arms: int = 2) -> Flood:
@@ -191,7 +194,7 @@ def test_counts_that_go_down_are_refused() -> None:
         flood.begin_slot()
         record["created"], record["counts"] = slot, counts
         flood.take(1, Bundle(slot, record.tobytes()))
-        learner.hear(*flood.known.merge([flood], learner.faults))
+        learner.hear(*flood.known.merge([flood], learner))
         found.append(learner.counts[1, 0].tolist())
     assert found == [[1, 0], [1, 1], [1, 1], [2, 1]]
     assert flood.refused == {"counts-go-down": 1}
@@ -239,10 +242,6 @@ def test_a_bundle_that_is_refused_whole(sender, bundle, reason) -> None:
     assert error.value.reason == reason
     assert not flood.bundles
     assert not flood.ahead
-
-
-def nothing_wrong(records: Records, row: IntArray) -> tuple[()]:
-    return ()
 
 
 class SlowFlood:
@@ -323,8 +322,8 @@ def test_a_merge_is_that_of_one_message_after_the_other(gamma, bundles) -> None:
             for i, message in enumerate(messages):
                 items["origin"][i], items["created"][i], items["life"][i] = message
             flood.take(sender, Bundle(slot, items.tobytes()))
-        records, _ = flood.known.merge([flood], nothing_wrong)
-        fresh = records[["origin", "created", "life"]].tolist()
+        records, pick, _ = flood.known.merge([flood], Echo(1))
+        fresh = records[pick][["origin", "created", "life"]].tolist()
         assert fresh == slow.merge(slot, exact)
         assert flood.refused == slow.refused
         assert {m: int(t) for m, t in enumerate(flood.known.latest)} == slow.latest
@@ -339,7 +338,7 @@ def test_no_bytes_break_the_merge(data) -> None:
     size = means_record(2).itemsize
     for sender in (1, 2):
         flood.take(sender, Bundle(1, data[: len(data) // size * size][: 4 * size]))
-    learner.hear(*flood.known.merge([flood], learner.faults))
+    learner.hear(*flood.known.merge([flood], learner))
     assert np.isfinite(learner.weighted).all()
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from agent.cooperative import Cooperation, CooperativeAgent, Learner, SharedMeans
-from agent.flooding import Flood, Known
+from agent.flooding import Flood, IntArray, Known, Records
 from protocol.cooperative import Bundle
 from protocol.errors import RemoteProtocolError
 from protocol.machine import (
@@ -47,6 +47,11 @@ def agents_with(
         flood = Flood(rank, graph.neighbours[rank], cohort.known)
         agents.append(CooperativeAgent(horizon, cohort, flood))
     return agents
+
+
+def alone(records: Records) -> tuple[Records, IntArray, IntArray]:
+    """What a cohort of one has heard, each once."""
+    return records, np.arange(len(records)), np.zeros(len(records), dtype=np.int64)
 
 
 def means_agents(
