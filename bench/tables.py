@@ -1,6 +1,9 @@
-"""Plain tables."""
+"""Plain tables, and the bars that figures are held against."""
 
 from collections.abc import Sequence
+
+_HELD: list[list[str]] = []
+"""Work, figure, bar, and whether it is met."""
 
 
 def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
@@ -21,3 +24,22 @@ def spread(values: Sequence[float], form: str = "{:.2f}") -> str:
     ordered = sorted(values)
     median = ordered[len(ordered) // 2]
     return f"{form.format(median)} ({form.format(ordered[0])}-{form.format(ordered[-1])})"
+
+
+def hold(work: str, value: float, bar: float, form: str = "{:.2f}", *, most: bool = False) -> None:
+    """Print a figure beside its bar, which is the least that it may be, or the most."""
+    met = value <= bar if most else value >= bar
+    row = [
+        work,
+        form.format(value),
+        f"{'<=' if most else '>='} {bar:g}",
+        "met" if met else "missed",
+    ]
+    _HELD.append(row)
+    print(f"  {work}: {row[1]}, bar {row[2]}: {row[3]}")
+
+
+def show_bars() -> None:
+    """All that were held so far."""
+    if _HELD:
+        show("bars", ["", "figure", "bar", ""], _HELD)

@@ -74,7 +74,7 @@ class ForkServer:
             stdout=subprocess.PIPE,
             bufsize=0,  # of deaths at once a buffer would keep all but one, and none would poll it
             env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
-            start_new_session=True,
+            process_group=0,  # a new session would also be another group to the scheduler
         )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
