@@ -1,11 +1,10 @@
 """The pages in a real browser: they render, nothing is cut off, nothing is said on the console."""
 
-import dataclasses
-
 import pytest
 
 from posse.cli import main as cli
 from posse.papers import conduct, page
+from posse.papers.experiment import Axes
 from tests.papers.test_conduct import small
 from tests.report.test_report import large, make
 from tests.support.browser import CHROMIUM, Browser
@@ -68,7 +67,7 @@ def test_nothing_is_cut_off_and_nothing_complains(browser, pages, name, width, d
 
 @pytest.mark.parametrize("shape", ["points", "bars"])
 def test_an_experiments_page_is_whole(browser, tmp_path, shape):
-    experiment = dataclasses.replace(small(), shape=shape, limit=1000.0)
+    experiment = small().but(axes=Axes("agents", "rounds", shape=shape), limit=1000.0)
     outcome = conduct.conduct(experiment, quick=True, jobs=1)
     page.outcome_page(outcome).write(tmp_path / "report.html")
     for width in (375, 1440):
