@@ -57,7 +57,7 @@ from protocol.machine import (
     Timer,
     TimerFired,
 )
-from protocol.privacy import Claim, Guarantee, Release
+from protocol.privacy import Claim, Guarantee, Neighbours, Release
 from protocol.wire import Message
 from topologies.graphs import Graph, from_edges
 
@@ -85,6 +85,7 @@ __all__ = [
     "Mesh",
     "MeshWithServer",
     "Message",
+    "Neighbours",
     "Network",
     "Noise",
     "Note",

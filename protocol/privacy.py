@@ -1,5 +1,7 @@
 """What a release gives away, and what a run claims about it."""
 
+from typing import Literal
+
 import msgspec
 import numpy as np
 
@@ -51,13 +53,47 @@ class Guarantee(msgspec.Struct, frozen=True, kw_only=True):
         return amount(self.epsilon, self.delta) + (f" ({self.formula})" if self.formula else "")
 
 
+View = Literal["messages", "agent", "coordinator", "pulls"]
+"""What an adversary sees: all agents' messages, one agent's, those that the coordinator sends and
+is sent, or, besides all messages, each agent's pulls and collisions."""
+
+
+class Neighbours(msgspec.Struct, frozen=True, kw_only=True):
+    """Two data sets that differ in one reward: a worst case, on which a claim is tight.
+
+    Reward number `place` (from 0) that `agent` has of `arm` is `values[0]` in one and `values[1]`
+    in the other. Every other reward of arm k is `levels[k]`, and `levels[-1]` of arms beyond; with
+    no levels the rewards are the run file's own, drawn once. `exchanged`: an agent that has the
+    other value in that place, so that who has which is all that differs; -1 for none.
+    """
+
+    levels: tuple[float, ...] = ()
+    agent: int = 0
+    arm: int = 0
+    place: int = 0
+    values: tuple[float, float] = (1.0, 0.0)
+    exchanged: int = -1
+
+    @property
+    def says(self) -> str:
+        """In words."""
+        one, other = self.values
+        whose = f"agent {self.agent}'s reward number {self.place + 1} of arm {self.arm}"
+        if self.exchanged >= 0:
+            return f"{whose} is {one:g} and agent {self.exchanged}'s {other:g}, or the reverse"
+        rest = ", ".join(f"{level:.4g}" for level in self.levels) or "the run file's own"
+        return f"{whose} is {one:g} or {other:g}; all others by arm: {rest}"
+
+
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
     """What is promised, in words and numbers.
 
     `epsilon`, `delta` and `formula` are what one `unit` costs against `adversary`, the strongest
     that the claim is about; `besides` has what it costs against weaker ones. `holds` is False where
     the specification's own analysis refutes the printed claim; `note` then says why. `proof`: why
-    it holds, or where that is shown. `uncovered`: what the claim is not about.
+    it holds, or where that is shown. `uncovered`: what the claim is not about. `sees` is what the
+    adversary sees, `worst` on what rewards the claim is tight, and `guess` how likely the adversary
+    names the best arm at most, where that is the claim: for `posse audit`.
     """
 
     mechanism: str
@@ -71,6 +107,9 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
     proof: str = ""
     uncovered: str = ""
+    sees: View = "messages"
+    worst: tuple[Neighbours, ...] = ()
+    guess: float | None = None
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:

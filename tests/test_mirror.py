@@ -70,6 +70,12 @@ ELSEWHERE = [
         "posse/hosts: agent_run report server",
     ),
     (
+        "parts of an audit, which is made as a whole",
+        "tests/audit/test_whole.py",
+        "posse/audit: guess judge trials",
+    ),
+    ("the page of an audit, with the verb", "tests/cli/test_audit.py", "posse/report: audit"),
+    (
         "verbs that hand over, options and tables: every verb is called as users call it",
         "tests/cli/test_exit_codes.py",
         "posse/cli: compare extra fields keys options progress report security",

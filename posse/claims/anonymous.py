@@ -29,6 +29,7 @@ def sums_over_groups(context: ClaimContext) -> Claim:
         mechanism="aggregation",
         unit=f"each report, in sums over at least {p.group_size} users",
         adversary="the coordinator, which follows the protocol",
+        sees="coordinator",
         note=f"Every observation adds up at least {p.group_size} users. {TRUST[p.aggregation]} "
         "Syntactic and per round, not differential privacy: a sum of 0 or of the group's size "
         "reveals every member's reward, and the difference of two rounds estimates one member's "

@@ -12,7 +12,7 @@ from protocol.cooperative import (
     privacy_bound,
     release_counts,
 )
-from protocol.privacy import Claim
+from protocol.privacy import Claim, View
 
 _MESSAGES = "whoever reads all messages that carry the agent's means and counts"
 ONCE = (
@@ -51,10 +51,11 @@ def private(context: ClaimContext) -> Claim:
         return refuted(
             p,
             _MESSAGES,
+            "messages",
             "Not satisfied as printed: the agent's own raw sums decide its pulls, and their "
             "counts are sent without noise, so that one reward can change a count for certain.",
         )
-    return of_schedule(p, release_counts(p.epsilon, p.v, p.horizon), _MESSAGES)
+    return of_schedule(p, release_counts(p.epsilon, p.v, p.horizon), _MESSAGES, "messages")
 
 
 def robust(context: ClaimContext) -> Claim:
@@ -66,7 +67,9 @@ def robust(context: ClaimContext) -> Claim:
     )
 
 
-def of_schedule(p: PrivateAloneParameters, counts: tuple[int, ...], adversary: str) -> Claim:
+def of_schedule(
+    p: PrivateAloneParameters, counts: tuple[int, ...], adversary: str, sees: View
+) -> Claim:
     """Releases of an arm's mean at fixed numbers of its pulls, whatever the rewards."""
     lemma = privacy_bound(p.epsilon, p.v, p.horizon, p.delta_prime)
     return released(
@@ -74,6 +77,7 @@ def of_schedule(p: PrivateAloneParameters, counts: tuple[int, ...], adversary: s
         delta=p.delta_prime,
         formula=f"the whole schedule, composed; epsilon = {p.epsilon:g} is only its rate",
         adversary=adversary,
+        sees=sees,
         note=f"Over the whole horizon. Lemma 3.6 of Dubey and Pentland says {lemma:.4g}; epsilon "
         "= 1 is not 'no privacy'.",
         proof="An arm's mean over n rewards is released at fixed n <= T with Lap(n^(v/2 - 1)), so "
@@ -83,7 +87,7 @@ def of_schedule(p: PrivateAloneParameters, counts: tuple[int, ...], adversary: s
     )
 
 
-def refuted(p: PrivateAloneParameters, adversary: str, why: str) -> Claim:
+def refuted(p: PrivateAloneParameters, adversary: str, sees: View, why: str) -> Claim:
     """What is printed and does not hold."""
     return Claim(
         mechanism="laplace",
@@ -91,6 +95,7 @@ def refuted(p: PrivateAloneParameters, adversary: str, why: str) -> Claim:
         delta=p.delta_prime,
         formula="as printed, Lemma 3.6",
         adversary=adversary,
+        sees=sees,
         holds=False,
         note=why,
     )

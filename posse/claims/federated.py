@@ -42,6 +42,7 @@ def pulls(context: ClaimContext) -> Claim:
     return released(
         epsilon=p.epsilon,
         adversary="whoever sees the agent's pulls and its answer",
+        sees="pulls",
         note="Nothing is sent before the end.",
         proof=_PROOF.format(noise="Lap(1/(ε d))"),
     )
@@ -55,6 +56,7 @@ def _shared(context: ClaimContext, p: CdpParameters) -> Claim:
         delta=p.delta_prime,
         adversary="the server, which follows the protocol, together with all agents but "
         f"{shared.honest_agents} honest ones of {context.agents}",
+        sees="coordinator",
         note="It reads sums over all agents alone. An agent that drops out leaves the round "
         "without a sum, never with less noise. The server passes on the public keys: agents "
         "with keys sign theirs; without, it is trusted not to replace them.",

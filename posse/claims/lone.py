@@ -15,11 +15,12 @@ def private_means(context: ClaimContext) -> Claim:
         return refuted(
             p,
             ITS_PULLS,
+            "pulls",
             "Not satisfied as printed: the noise of an arm that is not pulled is drawn again "
             "in every slot, without bound; see the ledger.",
         )
     f = pulls_per_release(p.epsilon)
-    return of_schedule(p, tuple(range(f, p.horizon + 1, f)), ITS_PULLS)
+    return of_schedule(p, tuple(range(f, p.horizon + 1, f)), ITS_PULLS, "pulls")
 
 
 def batched_means(context: ClaimContext) -> Claim:
@@ -28,6 +29,7 @@ def batched_means(context: ClaimContext) -> Claim:
     return released(
         epsilon=p.epsilon,
         adversary=ITS_PULLS,
+        sees="pulls",
         note="Nothing is sent before the end.",
         proof=ONCE.format(source="Azize and Basu 2022, Theorem 6"),
     )

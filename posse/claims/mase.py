@@ -1,8 +1,8 @@
 """What best-arm identification claims (Rio et al. 2023)."""
 
 from posse.claims.base import ALL_MESSAGES, TIMING, ClaimContext, unprotected
-from protocol.mase import CorruptedParameters, DpMaseParameters
-from protocol.privacy import Claim
+from protocol.mase import CorruptedParameters, DpMaseParameters, epoch_length, epoch_radius
+from protocol.privacy import Claim, Neighbours
 
 nothing = unprotected("Votes follow raw rewards.")
 
@@ -17,6 +17,9 @@ silence = unprotected(
 def private_votes(context: ClaimContext) -> Claim:
     """DP-MASE."""
     p: DpMaseParameters = context.parameters
+    pulls = epoch_length(context.arms, 1, p.beta, p.epsilon)
+    # arm 0 leads by so much that two scales of the noise lack for a vote in the first epoch
+    lead = 2 * epoch_radius(context.arms, 1, p.beta, p.epsilon, pulls) - 2 / (p.epsilon * pulls)
     return Claim(
         mechanism="laplace",
         epsilon=p.epsilon,
@@ -25,6 +28,7 @@ def private_votes(context: ClaimContext) -> Claim:
         "which is noised once, by Lap(1/(ε R)). Windows are disjoint. Votes, the lengths of epochs "
         "and the end are functions of noisy means and of votes (Rio et al. 2023, Proposition 4.1).",
         uncovered=f"the pulls themselves; which agent is active; {TIMING}",
+        worst=(Neighbours(levels=(lead - 1 / pulls, 0.0)),),
     )
 
 
@@ -35,6 +39,8 @@ def withheld_votes(context: ClaimContext) -> Claim:
         mechanism="randomized-response",
         unit="the best arm",
         adversary="whoever reads one agent's votes",
+        sees="agent",
+        guess=1 - p.eta,
         holds=False,
         note=(
             f"Claimed: such an adversary names the best arm with probability at most "

@@ -13,6 +13,7 @@ import traceback
 from posse import __version__, defect
 from posse.cli import (
     agent,
+    audit,
     capture,
     check,
     compare,
@@ -50,6 +51,7 @@ VERBS = (
     report,
     compare,
     paper,
+    audit,
     capture,
     frames,
     new,

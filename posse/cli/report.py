@@ -1,4 +1,4 @@
-"""`posse report`: one page for a run's directory, or for a sweep's."""
+"""`posse report`: one page for a run's directory, a sweep's or an audit's."""
 
 import argparse
 from pathlib import Path
@@ -18,9 +18,14 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> None:
     """Write the page."""
     extra.require()
-    from posse.report import read, run_page, several
+    from posse.report import audit, read, run_page, several
 
     directory = options.directory
+    if audit.is_audit(directory):
+        path = paths.file(options.out or directory / "report.html")
+        audit.audit_page(directory).write(path)
+        print(path)
+        return
     found = read.find(directory)
     path = paths.file(options.out or directory / "report.html")
     if read.is_run(directory):

@@ -4,7 +4,7 @@ import argparse
 import contextlib
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 
@@ -120,14 +120,19 @@ def show(result: Result, directory: Path, console: Console, kept: int = 0) -> No
 
     `kept`: how many of the runs were there from before.
     """
-    table = Table(box=box.SIMPLE_HEAD, show_header=False, pad_edge=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    for label, said in words.rows(result.runs, result.warnings):
-        table.add_row(label, said)
+    rows = list(words.rows(result.runs, result.warnings))
     if kept:
-        table.add_row(
-            "from before", f"{kept} of {len(result.runs)} runs were kept, and not repeated"
+        rows.append(
+            ("from before", f"{kept} of {len(result.runs)} runs were kept, and not repeated")
         )
-    table.add_row("written to", str(directory))
-    console.print(table)
+    console.print(table([*rows, ("written to", str(directory))]))
+
+
+def table(rows: Iterable[tuple[str, str]]) -> Table:
+    """What each row is, and what is said of it."""
+    made = Table(box=box.SIMPLE_HEAD, show_header=False, pad_edge=False)
+    made.add_column(style="bold", no_wrap=True)
+    made.add_column(overflow="fold")
+    for label, said in rows:
+        made.add_row(label, said)
+    return made

@@ -17,6 +17,7 @@ from posse.hosts.agent import AgentHost
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
 from posse.hosts.endpoint import NEIGHBOURS
+from posse.hosts.sources import Sources
 from posse.plan import Plan
 from posse.results.record import RunRecord
 from posse.systems.network import Network
@@ -35,12 +36,16 @@ def run(
     observe: Observer = silent,
     tap: Tap | None = None,
     serial: int | None = None,
+    sources: Sources | None = None,
 ) -> RunRecord:
-    """Run number `number` of the plan's series; `tap` hears every frame, which say run `serial`."""
+    """Run number `number` of the plan's series; `tap` hears every frame, which say run `serial`.
+
+    `sources`: time, chance and rewards, this machine's by default.
+    """
     network = plan.network(number)
     stamp = monotonic_ns if plan.clock == "wall" else _no_clock
     cohort = Cohort(plan.spec.agents.count)
-    sources = replace(of_this_machine(stamp), cohort=cohort)
+    sources = replace(sources or of_this_machine(stamp), cohort=cohort)
     coordinator = CoordinatorHost(plan, network, number, sources, observe, serial)
     agents = []
     for rank, setup in enumerate(agent_setups(plan, network)):

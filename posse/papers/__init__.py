@@ -13,6 +13,7 @@ PAPERS = {
     "esfandiari": "Esfandiari et al. 2022",
     "li": "Li and Song 2022",
     "noise": "The noise itself",
+    "audits": "Audits",
 }
 
 

@@ -1,16 +1,8 @@
-"""Audits: how much ε a mechanism spends at least, shown by releases on two neighbouring inputs.
+"""Audits of mechanisms whose telling event is known: counted, and bounded as `posse audit` does.
 
-Neighbours differ in one reward. If a release falls into a set S with probability p on one input and
-p' on the other, (ε, δ)-differential privacy asks for p <= e^ε p' + δ, so that
-
-    ε >= log((p - δ) / p').
-
-Both probabilities are counted and replaced by the ends of their Clopper and Pearson intervals, so
-that the bound is too large with probability at most `ERROR` (Jagielski, Ullman and Oprea 2020). S
-is fixed before anything is drawn. An audit can refute a claim; it cannot prove one.
+`audits` has what `posse audit` finds of whole runs.
 """
 
-import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -18,14 +10,12 @@ from typing import Any
 import numpy as np
 
 from agent.noise import SeededNoise
+from posse.audit.bounds import ERROR, epsilon_at_least
 from posse.measure.numbers import number
 from posse.papers.checks import check
 from posse.papers.experiment import Computation, Experiment, Lines, bars
 from posse.papers.sample import value
 from posse.papers.statements import Finding, Measured, verdict
-
-ERROR = 0.001
-"""The probability that an audit finds more than is spent."""
 
 QUICK, FULL = 20_000, 200_000
 """Releases on each of the two inputs."""
@@ -40,15 +30,6 @@ audits = partial(Experiment, axes=AXES, limit=1.0, metric=value)
 """An experiment whose lines are audits."""
 
 
-def epsilon_at_least(hits: int, others: int, trials: int, delta: float = 0.0) -> float:
-    """ε's lower bound from `hits` in S on one input and `others` on its neighbour; 0 if none."""
-    from scipy.stats import beta  # noqa: PLC0415
-
-    low = float(beta.ppf(ERROR / 2, hits, trials - hits + 1)) if hits else 0.0
-    high = float(beta.ppf(1 - ERROR / 2, others + 1, trials - others)) if others < trials else 1.0
-    return max(0.0, math.log((low - delta) / high)) if low > delta else 0.0
-
-
 def audit(
     trials: int, release: Callable[[bool], bool], claimed: float, delta: float = 0.0
 ) -> dict[str, Any]:
@@ -61,14 +42,23 @@ def audit(
 def counted(
     hits: int, others: int, trials: int, claimed: float, delta: float = 0.0
 ) -> dict[str, Any]:
-    """The numbers of one audit; "value" is the share of the claimed ε that was found."""
+    """What `hits` in S on one input and `others` on its neighbour show."""
     found = epsilon_at_least(hits, others, trials, delta)
-    return {
-        "found": found,
-        "claimed": claimed,
-        "value": found / claimed,
-        "hits": [int(hits), int(others), trials],
-    }
+    said = (
+        f"{hits:,} of {trials:,} releases against {others:,}: ε is at least {number(found)}, "
+        f"claimed {number(claimed)}" + ("; not refuted" if found <= claimed else "")
+    )
+    return numbers_of(found, claimed, found > claimed, said)
+
+
+def numbers_of(
+    found: float, claimed: float, refuted: bool, said: str, words: str = ""
+) -> dict[str, Any]:
+    """The numbers of one audit; "value" is the share of the claim that was found."""
+    if words:
+        said = f"{said}: {words}"
+    value = found / claimed if claimed else found
+    return {"found": found, "claimed": claimed, "value": value, "refuted": refuted, "said": said}
 
 
 def releases(of: dict[str, tuple[Any, ...]]) -> Callable[[bool], Lines]:
@@ -85,36 +75,7 @@ def releases(of: dict[str, tuple[Any, ...]]) -> Callable[[bool], Lines]:
 def spends(measured: Measured, line: str) -> Finding:
     """A mechanism, a line of audits, spends no more than was claimed."""
     numbers = measured.runs[line, 0.0][0].numbers
-    hits, others, trials = numbers["hits"]
-    found, claimed = float(numbers["found"]), float(numbers["claimed"])
-    said = f"{hits:,} of {trials:,} releases against {others:,}: ε is at least {number(found)}"
-    said += f", claimed {number(claimed)}"
-    return verdict(found <= claimed, said + ("; not refuted" if found <= claimed else ""))
-
-
-def numpy_adds(value: float, released: float, scale: float) -> bool:
-    """Whether numpy's generator can make `released` of `value`: some uniform number leads there.
-
-    numpy's Laplace law is scale log(2U) below 0 and -scale log(2 - 2U) above, with U a multiple of
-    2^-53. U is read back from the noise, and its neighbours are tried.
-    """
-    noise = released - value
-    grid = 2.0**53
-    if noise < 0:
-        near = round(math.exp(noise / scale) / 2 * grid)
-    else:
-        near = round((1 - math.exp(-noise / scale) / 2) * grid)
-    for k in range(near - 4, near + 5):
-        u = k / grid
-        if 0.5 <= u < 1:
-            drawn = -scale * math.log(2.0 - u - u)
-        elif 0 < u < 0.5:
-            drawn = scale * math.log(u + u)
-        else:
-            continue
-        if value + drawn == released:
-            return True
-    return False
+    return verdict(not numbers["refuted"], str(numbers["said"]))
 
 
 def seed(generator: np.random.Generator) -> np.random.Generator:

@@ -1,12 +1,38 @@
 """The noise itself: what the low bits of a noisy number give away (Mironov 2012)."""
 
+import math
 from typing import Any
 
 import numpy as np
 
 from posse.errors import PosseError
-from posse.papers.audit import ASSUMED, audits, counted, numpy_adds, own_noise, releases, spends
+from posse.papers.audit import ASSUMED, audits, counted, own_noise, releases, spends
 from posse.papers.statements import Finding, Measured, ours
+
+
+def numpy_adds(value: float, released: float, scale: float) -> bool:
+    """Whether numpy's generator can make `released` of `value`: some uniform number leads there.
+
+    numpy's Laplace law is scale log(2U) below 0 and -scale log(2 - 2U) above, with U a multiple of
+    2^-53. U is read back from the noise, and its neighbours are tried.
+    """
+    noise = released - value
+    grid = 2.0**53
+    if noise < 0:
+        near = round(math.exp(noise / scale) / 2 * grid)
+    else:
+        near = round((1 - math.exp(-noise / scale) / 2) * grid)
+    for k in range(near - 4, near + 5):
+        u = k / grid
+        if 0.5 <= u < 1:
+            drawn = -scale * math.log(2.0 - u - u)
+        elif 0 < u < 0.5:
+            drawn = scale * math.log(u + u)
+        else:
+            continue
+        if value + drawn == released:
+            return True
+    return False
 
 
 def numpy_noise(

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from posse.audit import anonymity
 from posse.cli import series as closing
 from posse.cli.main import main
 from posse.durable.directory import RunDirectory
@@ -21,7 +22,6 @@ from posse.engines.base import agent_setups
 from posse.errors import ArmsError, SpecError
 from posse.hosts.agent import AgentHost
 from posse.hosts.sources import Chance
-from posse.measure import anonymity
 from posse.results.record import RunRecord
 from posse.seeds import Purpose
 from posse.systems import get_system, names
@@ -234,12 +234,12 @@ def test_masks_hide_every_user_and_keys_are_new_in_every_run(rewards: Path) -> N
     spec = field("anonymous", rewards)
     public = []
     for _ in range(2):
-        capture = anonymity.Capture()
-        memory.run(spec, 0, tap=capture.hear)
-        verdict = anonymity.check(capture, group_size=2, precision=16)
+        heard = anonymity.Heard()
+        memory.run(spec, 0, tap=heard)
+        verdict = anonymity.check(heard, group_size=2, precision=16)
         assert verdict.observations > 0
         assert verdict.violations == []
-        said = [message(frame) for _, _, frame in capture.frames]
+        said = [message(frame) for _, _, frame in heard]
         public.append({fields[1] for fields in said if fields[0] == PublicKey.__name__})
     assert len(public[0]) == len(public[1]) == 4
     assert public[0].isdisjoint(public[1])

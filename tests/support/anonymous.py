@@ -10,8 +10,8 @@ from agent.anonymous import AnonymousPlayer, Earnings
 from agent.masking import Masker, private_key
 from coordinator.anonymous import AnonymousServer
 from coordinator.decomposition import Assignment
+from posse.audit.anonymity import Heard, Verdict, check
 from posse.engines import memory
-from posse.measure.anonymity import Capture, Verdict, check
 from posse.plan import Plan, prepare
 from posse.results.record import RunRecord
 from protocol.errors import RemoteProtocolError
@@ -27,7 +27,7 @@ from protocol.machine import (
     Started,
 )
 from protocol.masking import Keys, PublicKey
-from protocol.wire import Message, encode
+from protocol.wire import Message, Plane, encode, read_header
 from tests.support.runs import detail
 
 SYSTEMS = ("anonymous", "explore-then-commit", "parallel-ucb")
@@ -53,22 +53,22 @@ def spec(system: str = "anonymous", agents: int = 20, **changes: Any) -> Plan:
     return prepare(raw)
 
 
-def verdict(spec: Plan, capture: Capture) -> Verdict:
+def verdict(spec: Plan, heard: Heard) -> Verdict:
     """What the server of this run could see."""
     parameters: Any = spec.parameters
     if spec.spec.system == "parallel-ucb":
-        return check(capture, 2, 16)
-    return check(capture, parameters.group_size, parameters.precision)
+        return check(heard, 2, 16)
+    return check(heard, parameters.group_size, parameters.precision)
 
 
 def run(spec: Plan, number: int = 0) -> RunRecord:
     """A run in memory, checked: every observation covers at least C users."""
-    capture = Capture()
-    record = memory.run(spec, number, tap=capture.hear)
-    seen = verdict(spec, capture)
+    heard = Heard()
+    record = memory.run(spec, number, tap=heard)
+    seen = verdict(spec, heard)
     assert not seen.violations
     if spec.spec.system == "parallel-ucb":
-        assert not capture.frames
+        assert not any(read_header(frame).plane == Plane.DATA for *_, frame in heard)
     elif detail(record).group_sizes:
         parameters: Any = spec.parameters
         assert seen.smallest is not None
@@ -146,7 +146,7 @@ class Link:
         )
         self.lost, self.altered, self.order = lost, altered, order
         self.gone: set[int] = set()
-        self.capture = Capture()
+        self.heard = Heard()
         self.queue: deque[tuple[int, int, Message | None]] = deque()
         self.notes: list[Note] = []
         self.refused: Counter[str] = Counter()
@@ -211,7 +211,7 @@ class Link:
                 return
             message = self.altered(source, message)
         frame = encode(message, run=0, source=source, sequence=0, now=0.0, sent=0)
-        self.capture.hear(source, to, frame)
+        self.heard(source, to, frame)
         self.queue.append((source, to, message))
 
     @staticmethod
@@ -219,7 +219,7 @@ class Link:
         return ((3 * user + 5 * arm) % 16) / 16
 
     def verdict(self) -> Verdict:
-        return check(self.capture, 3, 8)
+        return check(self.heard, 3, 8)
 
     def named(self, name: str) -> list[tuple[float, ...]]:
         return [tuple(note.row.cells()) for note in self.notes if note.row.table == name]

@@ -1,4 +1,4 @@
-"""What votes give away: Propositions 4.1 and 5.1 of Rio et al. 2023, and a row of a log."""
+"""What votes give away: Proposition 5.1 of Rio et al. 2023, and a row of a log."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -41,26 +41,6 @@ def first_vote(voter: DpMaseVoter, windows: Iterable[tuple[int, FloatArray]]) ->
         if any(isinstance(effect, Send) for effect in effects):
             return epoch
     return None
-
-
-def dp_mase(
-    variant: Any, generator: np.random.Generator, trials: int, epsilon: float, change: float
-) -> dict[str, Any]:
-    """The vote of DP-MASE's first epoch when one reward changes by `change`.
-
-    Two arms, whose sums lie three scales of the noise short of a vote. S: a vote is sent.
-    """
-    noise = own_noise(generator)
-    pulls = epoch_length(2, 1, _BETA, epsilon)
-    width = 2 * epoch_radius(2, 1, _BETA, epsilon, pulls)
-    short = width - 3 / (epsilon * pulls)
-
-    def release(changed: bool) -> bool:
-        sums = np.array([short * pulls + change * changed, 0.0])
-        voter = DpMaseVoter(2, _BETA, epsilon, variant, noise)
-        return first_vote(voter, [(pulls, sums)]) is not None
-
-    return audit(trials, release, epsilon)
 
 
 Change = Literal["value", "taken out", "moved"]
@@ -135,19 +115,6 @@ EXPERIMENTS = (
         metric=success, keep_log=True,
         assumed="N = 64, Problem 1, η = .9. The adversary guesses evenly among the arms that one "
         "agent has not voted against, all agents in turn, when the run is over.",
-    ),
-    audits(
-        "rio-audit", "Proposition 4.1", "How much privacy DP-MASE spends",
-        claim("DP-MASE is ε-differentially private (rewards in [0, 1], Definition 3.1)",
-              "Proposition 4.1", spends("DP-MASE")),
-        ours("it would be so on Problem 2 too, whose Gaussian rewards the proposition does not "
-             "cover", spends("DP-MASE, Gaussian rewards")),
-        lines=releases({
-            "DP-MASE": (dp_mase, 1.0, 1.0),
-            "DP-MASE, Gaussian rewards": (dp_mase, 1.0, 10.0),
-        }),
-        assumed=f"{ASSUMED} ε = 1, the first epoch; a Gaussian reward may change by any number, "
-        "here by 10.",
     ),
     audits(
         "rio-rows", "", "What a row of a log costs under DP-MASE",

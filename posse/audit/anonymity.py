@@ -36,16 +36,12 @@ from protocol.masking import WORD_BITS, Masked, PublicKey, Unmasked, Words
 from protocol.wire import Codec, Message, Plane, read_header
 
 
-@dataclass
-class Capture:
-    """The data frames of a run, as (source, target, frame); `hear` is a tap for `memory.run`."""
+class Heard(list[tuple[int | None, int | None, bytes]]):
+    """The frames of a run, each with its source and its target; a `Tap`."""
 
-    frames: list[tuple[int, int, bytes]] = field(default_factory=list)
-
-    def hear(self, source: int, target: int, frame: bytes) -> None:
-        """Keep a frame that a paper's message crossed the wire in."""
-        if read_header(frame).plane == Plane.DATA:
-            self.frames.append((source, target, frame))
+    def __call__(self, source: int | None, target: int | None, frame: bytes) -> None:
+        """Keep a frame."""
+        self.append((source, target, frame))
 
 
 @dataclass
@@ -76,15 +72,18 @@ class _Round:
     sums: list[int] = field(default_factory=list)
 
 
-def check(capture: Capture, group_size: int, precision: int) -> Verdict:
+def check(heard: Heard, group_size: int, precision: int) -> Verdict:
     """What the server of a run could see; `group_size` C and `precision` as in its parameters."""
     verdict = Verdict()
     rounds: defaultdict[int, _Round] = defaultdict(_Round)
     to_agent, to_coordinator = Codec(TO_AGENT), Codec(TO_COORDINATOR)
-    for source, target, frame in capture.frames:
+    for source, target, frame in heard:
+        header = read_header(frame)
+        if header.plane != Plane.DATA or source is None or target is None:
+            continue
         codec = to_agent if source == COORDINATOR else to_coordinator
         try:
-            message = codec.decode(read_header(frame), frame)
+            message = codec.decode(header, frame)
         except RemoteProtocolError as error:
             if target == COORDINATOR:
                 verdict.saw(1, group_size, f"agent {source}'s unknown message ({error})")

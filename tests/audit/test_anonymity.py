@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from posse.measure.anonymity import Verdict, check
+from posse.audit.anonymity import Verdict, check
 from protocol.anonymous import Commit, Sealed
 from protocol.keystream import keystream
 from protocol.machine import COORDINATOR
@@ -45,9 +45,9 @@ def test_the_checker_finds_groups_that_are_too_small() -> None:
     for player in link.players:
         player.masker.group_size = 2
     link.run()
-    seen = check(link.capture, 2, 8)
+    seen = check(link.heard, 2, 8)
     assert (seen.violations, seen.smallest) == ([], 2)
-    strict = check(link.capture, 3, 8)
+    strict = check(link.heard, 3, 8)
     assert strict.violations
 
 
@@ -71,7 +71,6 @@ def test_the_checker_finds_a_report_in_the_clear_and_unknown_messages() -> None:
     clear = tampered(altered, aggregation="sink")
     assert any("in the clear" in text for text in clear.violations)
     link = Link([FIVE_FIVE]).run()
-    link.capture.hear(
-        3, COORDINATOR, encode(Commit(0, 1), run=0, source=3, sequence=9, now=0.0, sent=0)
-    )
+    frame = encode(Commit(0, 1), run=0, source=3, sequence=9, now=0.0, sent=0)
+    link.heard(3, COORDINATOR, frame)
     assert any("agent 3" in text for text in link.verdict().violations)

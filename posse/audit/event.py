@@ -1,0 +1,281 @@
+"""By what two data sets are told apart: an event, learned from what was seen on both.
+
+An event is one condition or several that hold together, each that a number which was seen, or a
+weighted sum of such numbers, is above or not above a threshold. Among the numbers, the differences
+of two and the sum that a logistic regression finds, thresholds are looked for by which the bound on
+ε is largest where it is learned; then within that event for a second and a third condition. (The
+likelihood ratio test is the best there is, and DP-Sniper's; a logistic regression is one for noise
+that is spread alike over many numbers, conditions on single ones are near it in Laplace noise's
+tails, and can be said.)
+"""
+
+import itertools
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from posse.audit.bounds import ERROR, epsilons
+from posse.errors import PosseError
+from posse.measure.numbers import number
+from protocol.machine import FloatArray
+
+_THRESHOLDS = 100
+"""Of a number, at most, looked at."""
+
+_DEPTH = 3
+_FIRST = 10
+"""First conditions, the best ones, that are followed further."""
+
+_WORTH = 1.1
+"""By what factor a further condition must raise the bound: fewer read better."""
+
+_FINE, _DIFFERENCES = 10, 20
+"""Differences are taken of numbers that have more values than that, unless these are too many."""
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Table:
+    """What was seen of runs on one data set: a row each, a column for each number's name.
+
+    `values` has shape (runs, names); NaN where a run has no such number. `spent` is the largest ε
+    of any agent's ledger.
+    """
+
+    names: tuple[str, ...]
+    values: FloatArray
+    spent: float | None = None
+
+    def columns(self, names: tuple[str, ...]) -> FloatArray:
+        """These columns; NaN for what was never seen."""
+        place = {name: i for i, name in enumerate(self.names)}
+        out = np.full((len(self.values), len(names)), np.nan)
+        there = [(i, place[name]) for i, name in enumerate(names) if name in place]
+        if there:
+            to, of = map(list, zip(*there, strict=True))
+            out[:, to] = self.values[:, of]
+        return out
+
+
+def joined(tables: list[Table]) -> Table:
+    """The rows of all."""
+    names = tuple(dict.fromkeys(name for table in tables for name in table.names))
+    spent = [table.spent for table in tables if table.spent is not None]
+    values = np.concatenate([table.columns(names) for table in tables])
+    return Table(names, values, max(spent, default=None))
+
+
+class Condition(msgspec.Struct, frozen=True, kw_only=True):
+    """That the sum of `weights[name]` times the number is above `threshold`, or not above it.
+
+    `missing`: what stands for a number of the sum that a run does not have.
+    """
+
+    weights: dict[str, float]
+    above: bool
+    threshold: float
+    missing: dict[str, float] = {}
+
+    def holds(self, table: Table) -> Mask:
+        """For which runs; never where a single number is not there."""
+        names = tuple(self.weights)
+        values = table.columns(names)
+        if self.missing:
+            values = np.where(np.isnan(values), [self.missing[name] for name in names], values)
+        score = values @ np.array(list(self.weights.values()))
+        found: Mask = score > self.threshold if self.above else score <= self.threshold
+        return found
+
+    @property
+    def says(self) -> str:
+        """In words."""
+        than = f"{'above' if self.above else 'not above'} {number(self.threshold)}"
+        if list(self.weights.values()) == [1.0]:
+            return f"{next(iter(self.weights))} {than}"
+        if list(self.weights.values()) == [1.0, -1.0]:
+            return " less ".join(self.weights) + f" {than}"
+        first = sorted(self.weights.items(), key=lambda item: -abs(item[1]))[:3]
+        said = ", ".join(f"{number(weight)} × {name}" for name, weight in first)
+        more = len(self.weights) - len(first)
+        return f"a weighted sum {than}: {said}" + (f" and {more} more" if more else "")
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    """All `conditions` hold; `of` is the data set, 0 or 1, on which that is more likely."""
+
+    conditions: tuple[Condition, ...]
+    of: int
+
+    def holds(self, table: Table) -> Mask:
+        """For which runs."""
+        found = np.ones(len(table.values), dtype=bool)
+        for condition in self.conditions:
+            found &= condition.holds(table)
+        return found
+
+    @property
+    def says(self) -> str:
+        """In words."""
+        return ", and ".join(condition.says for condition in self.conditions)
+
+
+NOTHING = Event(conditions=(), of=0)
+"""What always happens: nothing that was seen tells the two apart."""
+
+
+@dataclass(frozen=True)
+class _Column:
+    """What thresholds are looked for in: a number, or the weighted sum, on both data sets."""
+
+    weights: dict[str, float]
+    missing: dict[str, float]
+    values: tuple[FloatArray, FloatArray]
+
+    def condition(self, above: bool, threshold: float) -> Condition:
+        """That it is above this, or not."""
+        return Condition(
+            weights=self.weights, missing=self.missing, above=above, threshold=threshold
+        )
+
+
+def learn(tables: tuple[Table, Table], delta: float = 0.0) -> tuple[Event, float]:
+    """The event by which the two are told apart best, and the bound on ε where it was learned.
+
+    Both tables have equally many rows.
+    """
+    columns = [*_columns(tables), *_regression(tables)]
+    trials = len(tables[0].values)
+    everything = (np.ones(trials, dtype=bool), np.ones(trials, dtype=bool))
+    best, bound, most = NOTHING, 0.0, 0.0
+    for first, found, of in _unlike(_scan(columns, everything, trials, delta)):
+        conditions: tuple[Condition, ...] = (first,)
+        so_far = found
+        for _ in range(_DEPTH - 1):
+            inside = tuple(
+                np.logical_and.reduce([c.holds(table) for c in conditions]) for table in tables
+            )
+            further = _scan(columns, (inside[0], inside[1]), trials, delta, of)
+            if not further or further[0][1] < so_far * _WORTH:
+                break
+            conditions, so_far = (*conditions, further[0][0]), further[0][1]
+        worth = min(_readable(condition) for condition in conditions)
+        if so_far * worth > most:
+            best, bound, most = Event(conditions=conditions, of=of), so_far, so_far * worth
+    return best, bound
+
+
+def _columns(tables: tuple[Table, Table]) -> list[_Column]:
+    """Every number; and every difference of two, if there are not too many."""
+    names = tuple(dict.fromkeys((*tables[0].names, *tables[1].names)))
+    one, other = (table.columns(names) for table in tables)
+    singly = [_Column({name: 1.0}, {}, (one[:, i], other[:, i])) for i, name in enumerate(names)]
+    wide = [i for i in range(len(names)) if len(np.unique(one[:, i])) > _FINE]
+    if len(wide) > _DIFFERENCES:
+        return singly
+    return singly + [
+        _Column(
+            {names[i]: 1.0, names[j]: -1.0}, {}, (one[:, i] - one[:, j], other[:, i] - other[:, j])
+        )
+        for i, j in itertools.combinations(wide, 2)
+    ]
+
+
+def _regression(tables: tuple[Table, Table]) -> list[_Column]:
+    """The weighted sum of a logistic regression, by scikit-learn; none of fewer than two numbers.
+
+    Where a number is not there its mean stands for it.
+    """
+    try:
+        from sklearn.linear_model import LogisticRegression  # noqa: PLC0415
+    except ImportError:
+        raise PosseError(
+            'audits need scikit-learn; install it with: python -m pip install "posse[audit]"'
+        ) from None
+    names = tuple(dict.fromkeys((*tables[0].names, *tables[1].names)))
+    both = [table.columns(names) for table in tables]
+    x = np.concatenate(both)
+    known = ~np.isnan(x)
+    there = known.sum(axis=0)
+    mean = np.where(known, x, 0.0).sum(axis=0) / np.maximum(there, 1)
+    x = np.where(known, x, mean)
+    scale = x.std(axis=0)
+    use = np.isfinite(scale) & (scale > 0)
+    if use.sum() < 2:
+        return []
+    y = np.repeat([0, 1], [len(values) for values in both])
+    model = LogisticRegression(max_iter=200).fit((x[:, use] - mean[use]) / scale[use], y)
+    weights = model.coef_[0] / scale[use]
+    kept = [name for name, used in zip(names, use, strict=True) if used]
+    score = x[:, use] @ weights
+    return [
+        _Column(
+            dict(zip(kept, weights.tolist(), strict=True)),
+            dict(zip(kept, mean[use].tolist(), strict=True)),
+            (score[: len(both[0])], score[len(both[0]) :]),
+        )
+    ]
+
+
+def _scan(
+    columns: list[_Column],
+    inside: tuple[Mask, Mask],
+    trials: int,
+    delta: float,
+    of: int | None = None,
+) -> list[tuple[Condition, float, int]]:
+    """The best condition of each column within a set: (condition, bound, the likelier data set).
+
+    The best first; only those that tell something. `of`: the data set must be this one.
+    """
+    thresholds, counts, where = [], [], []
+    for place, column in enumerate(columns):
+        values = [v[m & ~np.isnan(v)] for v, m in zip(column.values, inside, strict=True)]
+        steps = _steps(np.concatenate(values))
+        below = [np.searchsorted(np.sort(v), steps, side="right") for v in values]
+        for above in (False, True):
+            hits = [len(v) - b if above else b for v, b in zip(values, below, strict=True)]
+            thresholds.append(steps)
+            counts.append(np.stack(hits))
+            where += [(place, above)] * len(steps)
+    if not where:
+        return []
+    steps, counted = np.concatenate(thresholds), np.concatenate(counts, axis=1)
+    best: dict[int, tuple[Condition, float, int]] = {}
+    for side in (0, 1) if of is None else (of,):
+        # of so many candidates the luckiest is taken, so each must be surer of itself
+        bounds = epsilons(counted[side], counted[1 - side], trials, delta, ERROR / len(steps))
+        for i in np.argsort(-bounds, kind="stable"):
+            place, above = where[i]
+            if bounds[i] <= 0:
+                break
+            if place not in best or bounds[i] > best[place][1]:
+                condition = columns[place].condition(above, float(steps[i]))
+                best[place] = (condition, float(bounds[i]), side)
+    return sorted(best.values(), key=lambda found: -found[1] * _readable(found[0]))
+
+
+def _readable(condition: Condition) -> float:
+    """What a bound by this condition is worth: less by a difference, and by a weighted sum."""
+    return (1.0, 0.95, 0.9)[min(len(condition.weights), 3) - 1]
+
+
+def _unlike(found: list[tuple[Condition, float, int]]) -> list[tuple[Condition, float, int]]:
+    """The first whose bounds differ: conditions of equal bounds are often one in two names."""
+    different: dict[float, tuple[Condition, float, int]] = {}
+    for one in found:
+        different.setdefault(round(one[1], 6), one)
+    return list(different.values())[:_FIRST]
+
+
+def _steps(values: FloatArray) -> FloatArray:
+    """Thresholds between values, no more than `_THRESHOLDS`; none if all are equal."""
+    if not len(values):
+        return values
+    distinct = np.unique(values)
+    if len(distinct) <= _THRESHOLDS:
+        return distinct[:-1]
+    shares = np.linspace(0, 1, _THRESHOLDS + 1)[1:-1]
+    return np.unique(np.quantile(values, shares, method="lower"))

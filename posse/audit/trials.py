@@ -1,0 +1,164 @@
+"""Runs in memory on data sets, on all cores, in pieces that are kept as soon as they are done."""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from posse.audit.event import Table, joined
+from posse.audit.neighbours import World
+from posse.audit.view import EnoughSeen, Watch
+from posse.durable.batch import Piece, carry_out
+from posse.durable.made_by import made_by
+from posse.durable.store import Store
+from posse.engines import memory
+from posse.engines.pool import on_all_cores
+from posse.engines.sources import of_this_machine
+from posse.errors import PosseError
+from posse.plan import Plan, prepare
+from posse.spec.runfile import RunSpec
+from protocol.privacy import Neighbours, View
+
+SIZE = 200
+"""Runs of a piece."""
+
+
+class Trial(msgspec.Struct, frozen=True, kw_only=True):
+    """`count` runs of a specification on data set `side` of a case, numbered from `first`.
+
+    Without a case they are on the run file's own rewards, drawn anew in each run. `keep`: the names
+    of the numbers that are kept; all if there are none.
+    """
+
+    document: bytes
+    case: Neighbours | None
+    side: int
+    first: int
+    count: int
+    sees: View
+    keep: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Under which what was seen is kept."""
+        return hashlib.sha256(msgspec.msgpack.encode(self)).hexdigest()[:32]
+
+
+class _Kept(msgspec.Struct, frozen=True):
+    names: tuple[str, ...]
+    values: bytes
+    spent: float | None
+
+
+def _encode(table: Table) -> bytes:
+    return msgspec.msgpack.encode(_Kept(table.names, table.values.tobytes(), table.spent))
+
+
+def _decode(data: bytes) -> Table:
+    kept = msgspec.msgpack.decode(data, type=_Kept)
+    values = np.frombuffer(kept.values).reshape(-1, len(kept.names))
+    return Table(kept.names, values, kept.spent)
+
+
+@lru_cache(maxsize=8)
+def _plan_of(document: bytes) -> Plan:
+    return prepare(msgspec.msgpack.decode(document, type=RunSpec))
+
+
+def carried_out(trial: Trial) -> Table:
+    """What was seen of each run."""
+    plan = _plan_of(trial.document)
+    rows: list[dict[str, float]] = []
+    spent: list[float] = []
+    for number in range(trial.first, trial.first + trial.count):
+        watch = Watch(plan, trial.sees, trial.case.agent if trial.case is not None else 0)
+        world = World(trial.case, trial.side, trial.sees == "pulls", {})
+        sources = replace(of_this_machine(lambda: 0), arms=world.arms)
+        # no two runs of an audit share a number, whatever data they are on
+        try:
+            record = memory.run(plan, 2 * number + trial.side, tap=watch, sources=sources)
+        except EnoughSeen:
+            pass
+        else:
+            spent += (record.privacy and record.privacy.spent_per_agent) or []
+        rows.append(watch.found(world.pulls))
+    names = trial.keep or tuple(dict.fromkeys(name for row in rows for name in row))
+    nan = float("nan")
+    values = np.array([[row.get(name, nan) for name in names] for row in rows], dtype=float)
+    return Table(names, values.reshape(len(rows), len(names)), max(spent, default=None))
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where trials of a plan are carried out, and kept: in `folder`, if there is one.
+
+    `done` hears of each piece that ends, and whether it was kept before.
+    """
+
+    plan: Plan
+    folder: Path | None = None
+    jobs: int | None = None
+    done: Callable[[bool], None] = lambda before: None
+
+    def tables(
+        self,
+        cases: list[Neighbours],
+        sees: View,
+        first: int,
+        count: int,
+        keep: tuple[str, ...] = (),
+    ) -> list[tuple[Table, Table]]:
+        """What is seen of `count` runs on both data sets of each case, numbered from `first`."""
+        sides = [(case, side) for case in cases for side in (0, 1)]
+        parts = self._carried_out(sides, sees, first, count, keep)
+        return [(parts[i], parts[i + 1]) for i in range(0, len(parts), 2)]
+
+    def own(self, sees: View, first: int, count: int) -> Table:
+        """What is seen of runs on the run file's own rewards."""
+        return self._carried_out([(None, 0)], sees, first, count, ())[0]
+
+    def _carried_out(
+        self,
+        sides: Sequence[tuple[Neighbours | None, int]],
+        sees: View,
+        first: int,
+        count: int,
+        keep: tuple[str, ...],
+    ) -> list[Table]:
+        """A table for each data set."""
+        document = msgspec.msgpack.encode(self.plan.spec)
+        trials = [
+            Trial(
+                document=document,
+                case=case,
+                side=side,
+                first=start,
+                count=min(SIZE, first + count - start),
+                sees=sees,
+                keep=keep,
+            )
+            for case, side in sides
+            for start in range(first, first + count, SIZE)
+        ]
+        store = None
+        if self.folder is not None:
+            store = Store(self.folder, made_by(self.plan), _encode, _decode)
+        pieces = [Piece(trial, trial.name, store) for trial in trials]
+        found: dict[int, Table] = {}
+        work = carry_out(pieces, lambda missing: on_all_cores(carried_out, missing, self.jobs))
+        with closing(work) as ended:
+            for piece in ended:
+                if isinstance(piece.outcome, PosseError):
+                    raise piece.outcome
+                found[piece.place] = piece.outcome
+                self.done(piece.before)
+        each = len(trials) // len(sides)
+        return [
+            joined([found[i] for i in range(start, start + each)])
+            for start in range(0, len(trials), each)
+        ]

@@ -1,0 +1,186 @@
+"""What an adversary sees of a run, as numbers that have names.
+
+Every field of every message that it sees, as far as it is a number or is made of numbers; how many
+there are of a kind, their sizes, their order and time, when an agent ends and what it then says;
+and pulls where it sees them. Time is the run's own, in rounds or slots: it is what the algorithm
+makes of pulls, and no clock's, which no claim is about.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from posse.plan import Plan
+from protocol.cooperative import ByzantineParameters, means_record, reward_record
+from protocol.machine import COORDINATOR
+from protocol.privacy import View
+from protocol.wire import HEADER, Plane, read_header
+
+_MESSAGES, _ITEMS, _PULLS = 32, 64, 64
+"""Of a sender and kind, of a field, of an agent and arm: what comes later is counted alone."""
+
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
+
+_LARGE, _SMALL = 1e12, 1e-12
+"""Eight bytes within them are taken for a floating-point number."""
+
+MOST_FRAMES = 5_000
+"""What comes after so many frames of a run is not looked at: some runs never end on some data."""
+
+_decode = msgspec.msgpack.Decoder().decode
+
+
+class EnoughSeen(Exception):
+    """So many frames of a run were seen; what they show is what the audit goes by."""
+
+
+class Watch:
+    """Hears one run's frames (a `Tap`), of which an adversary with this view sees some.
+
+    `agent` is whose messages are seen where those of one agent are.
+    """
+
+    def __init__(self, plan: Plan, sees: View, agent: int) -> None:
+        self._sees = sees
+        self._agent = agent
+        self._end = plan.system.end
+        self._shares_arms = plan.system.shares_arms
+        roles = (plan.system.agent, plan.system.server)
+        self._fields = {
+            kind.__name__: kind.__struct_fields__
+            for role in roles
+            if role is not None
+            for kind in role.hears
+        }
+        arms = plan.spec.arms.arm_count()
+        byzantine = isinstance(plan.parameters, ByzantineParameters)
+        self._record = reward_record() if byzantine else means_record(arms)
+        self._seen: set[tuple[int, int]] = set()
+        self._sizes: Counter[str] = Counter()
+        self._frames = self._place = 0
+        self.numbers: dict[str, float] = {}
+
+    def __call__(self, source: int | None, target: int | None, frame: bytes) -> None:
+        """Take a frame; `EnoughSeen` if there were too many."""
+        self._frames += 1
+        if self._frames > MOST_FRAMES:
+            raise EnoughSeen
+        header = read_header(frame)
+        if (header.source, header.sequence) in self._seen:
+            return  # the same to several
+        kind, *values = _decode(frame[HEADER.size :])
+        if not self._is_seen(header.source, target, header.plane, kind):
+            return
+        self._seen.add((header.source, header.sequence))
+        who = "the coordinator" if header.source == COORDINATOR else f"agent {header.source}"
+        if kind == "Finished":
+            self._ended(who, values, header.now)
+            return
+        self._place += 1
+        counted = f"number of `{kind}` of {who}"
+        self._sizes[counted] += 1
+        n = self._sizes[counted]
+        if n > _MESSAGES:
+            return
+        name = f"{who}'s {ordinal(n)} `{kind}`"
+        for field, value in zip(self._fields[kind], values, strict=False):
+            for path, item in self._items(field, value):
+                self.numbers[f"`{path}` of {name}"] = item
+        self.numbers[f"size of {name}"] = len(frame)
+        self.numbers[f"place of {name}"] = self._place
+        self.numbers[f"time of {name}"] = header.now
+
+    def found(self, pulls: dict[int, list[tuple[int, int]]]) -> dict[str, float]:
+        """All numbers of the run; `pulls` are each agent's, arm and times in order."""
+        found = self.numbers | {name: float(n) for name, n in self._sizes.items()}
+        if self._sees == "pulls" and not self._shares_arms:
+            for rank, pulled in pulls.items():
+                found |= dict(_pulled(rank, pulled))
+        return found
+
+    def _is_seen(self, source: int, target: int | None, plane: int, kind: str) -> bool:
+        if kind == "Finished":
+            return self._end != "nothing" and (
+                self._sees in ("messages", "pulls")
+                or self._sees == "coordinator"
+                or source == self._agent
+            )
+        if kind not in self._fields or (plane == Plane.WORLD and self._sees != "pulls"):
+            return False
+        if self._sees == "agent":
+            return source == self._agent
+        return self._sees != "coordinator" or COORDINATOR in (source, target)
+
+    def _ended(self, who: str, values: list[Any], now: float) -> None:
+        self.numbers[f"place of {who}'s end"] = self._place
+        self.numbers[f"time of {who}'s end"] = now
+        if self._end == "answer" and values and values[0] is not None:
+            self.numbers[f"answer of {who}"] = float(values[0])
+
+    def _items(self, field: str, value: Any) -> Iterator[tuple[str, float]]:
+        """Numbers in one field of a message."""
+        if self._shares_arms and field in ("sample", "payoff"):
+            return  # what a player got, not what others see
+        match value:
+            case bool() | int() | float():
+                yield field, float(value)
+            case bytes() if field == "items":
+                yield from self._of_records(value)
+            case bytes():
+                yield f"length of {field}", float(len(value))
+                for i, item in enumerate(numbers_in(value)[:_ITEMS]):
+                    yield f"{field}[{i}]", item
+            case list():
+                yield f"length of {field}", float(len(value))
+                for i, item in enumerate(value[:_ITEMS]):
+                    yield from self._items(f"{field}[{i}]", item)
+            case dict():
+                for key in list(value)[:_ITEMS]:
+                    yield from self._items(f"{field}[{key}]", value[key])
+            case str():
+                yield f"length of {field}", float(len(value))
+
+    def _of_records(self, items: bytes) -> Iterator[tuple[str, float]]:
+        """Of a bundle the sender's own message; those of others it has as they sent them."""
+        yield "number of items", len(items) / self._record.itemsize
+        if len(items) % self._record.itemsize or not items:
+            return
+        own = np.frombuffer(items, self._record)[0]
+        for name in (self._record.names or ())[3:]:
+            for i, item in enumerate(np.atleast_1d(own[name])[:_ITEMS].tolist()):
+                yield f"{name}[{i}]", float(item)
+
+
+def numbers_in(data: bytes) -> list[float]:
+    """Packed floating-point numbers, or words of eight bytes as shares of 2^64."""
+    whole = data[: len(data) // 8 * 8]
+    floats = np.frombuffer(whole, "<f8")
+    size = np.abs(floats)
+    if ((size == 0) | ((size > _SMALL) & (size < _LARGE))).all():
+        return [float(v) for v in floats]
+    return [float(v) for v in np.frombuffer(whole, "<u8") / 2.0**64]
+
+
+def ordinal(n: int) -> str:
+    """First, second, …, 10th."""
+    return _ORDINALS[n - 1] if n <= len(_ORDINALS) else f"{n}th"
+
+
+def _pulled(rank: int, pulled: list[tuple[int, int]]) -> Iterator[tuple[str, float]]:
+    """In which slot an agent pulled each arm for the j-th time; after the last one if it did not.
+
+    Slots are counted from 1. An arm that is pulled several times in a row is told by its first.
+    """
+    times: dict[int, list[int]] = {}
+    slot = 0
+    for arm, count in pulled:
+        times.setdefault(arm, []).append(slot + 1)
+        slot += count
+    for arm, slots in sorted(times.items()):
+        yield f"number of times that agent {rank} turned to arm {arm}", float(len(slots))
+        for j, at in enumerate(slots[:_PULLS], start=1):
+            yield f"slot of agent {rank}'s {ordinal(j)} turn to arm {arm}", float(at)
+    yield f"slots of agent {rank}", float(slot)

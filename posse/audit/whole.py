@@ -1,0 +1,212 @@
+"""The audit of a plan: which data sets, which event, what verdict."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from posse.arms import known_means
+from posse.audit.anonymity import Heard, check
+from posse.audit.bounds import ERROR
+from posse.audit.event import Table, learn
+from posse.audit.guess import Guess, guessed, rotated
+from posse.audit.judge import Verdict, judge
+from posse.audit.neighbours import proposed
+from posse.audit.trials import SIZE, Bench
+from posse.engines import memory
+from posse.errors import InputError, RunFailed
+from posse.measure.numbers import number
+from posse.plan import Plan
+from protocol.anonymous import AnonymousParameters, ExploreThenCommitParameters
+from protocol.privacy import Neighbours, View
+
+RUNS = 4_000
+"""Runs on each of the two data sets, unless an audit is told another number."""
+
+_PILOT = 200
+"""Of each case that is tried."""
+
+_MOST_NUMBERS = 256
+"""That are kept of a run: of more, those by which the first runs differ most."""
+
+_LOOKS = 3
+"""Runs of which every sum that the coordinator could form is looked at."""
+
+_FIRST = 1 << 20
+"""The number of the first run that is learned from; those before it chose the case."""
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True):
+    """What `posse audit --json` prints: what was audited, and either kind of verdict."""
+
+    system: str
+    variant: str
+    claim: str
+    sees: View
+    word: str
+    says: str
+    words: str
+    verdict: Verdict | None
+    guess: Guess | None
+
+    @property
+    def rows(self) -> list[tuple[str, str]]:
+        """For a table: what a person reads."""
+        rows = [("claim", self.claim), ("seen", _SEEN[self.sees])]
+        rows += [("verdict", self.word), ("found", self.says), ("event", self.words)]
+        if (v := self.verdict) is None:
+            return rows
+        if v.found_delta > v.delta and v.claimed is not None:
+            rows.append(("δ", f"at least {number(v.found_delta)} at the claimed ε"))
+        if v.needed is not None and not v.refuted:
+            rows.append(("power", f"twice the claimed ε would have shown by about {v.needed:,} "
+                                  "runs on each data set"))  # fmt: skip
+        if v.spent is not None and v.claimed is not None:
+            over = ", more than is claimed" if v.overspent else ""
+            rows.append(("ledger", f"ε = {number(v.spent)} in the run that spent most{over}"))
+        rows += [("violation", said) for said in v.violations]
+        if v.case is not None:
+            rows.append(("data", v.case.says))
+        return rows
+
+
+_SEEN: dict[View, str] = {
+    "messages": "all messages",
+    "agent": "the messages of one agent",
+    "coordinator": "what the coordinator sends and is sent",
+    "pulls": "all messages and all pulls",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audit:
+    """What is asked: `runs` on each data set, half of them to learn; the claim's own by default.
+
+    `epsilon` and `delta` take the place of the claim's, `sees` of what its adversary sees, `cases`
+    of the data sets that are proposed.
+    """
+
+    plan: Plan
+    runs: int = RUNS
+    error: float = ERROR
+    epsilon: float | None = None
+    delta: float | None = None
+    sees: View | None = None
+    cases: Sequence[Neighbours] = ()
+    folder: Path | None = None
+    jobs: int | None = None
+    done: Callable[[bool], None] = lambda before: None
+
+    @property
+    def tried(self) -> list[Neighbours]:
+        """The data sets that are tried."""
+        return list(self.cases) or proposed(self.plan)
+
+    @property
+    def pieces(self) -> int:
+        """How many pieces of work it takes."""
+        if self.epsilon is None and self.plan.claim.guess is not None:
+            arms = self.plan.spec.arms.arm_count()
+            return 2 * arms * -(-max(1, self.runs // arms // 2) // SIZE)
+        tried = len(self.tried) * -(-_PILOT // SIZE)
+        return 2 * (2 * -(-(self.runs // 2) // SIZE) + tried)
+
+    def document(self) -> Document:
+        """The verdict, with what was audited."""
+        plan, found = self.plan, self.verdict()
+        return Document(
+            system=plan.spec.system,
+            variant=plan.spec.variant,
+            claim=plan.claim.says,
+            sees=self.sees or plan.claim.sees,
+            word=found.word,
+            says=found.says,
+            words=found.words,
+            verdict=found if isinstance(found, Verdict) else None,
+            guess=found if isinstance(found, Guess) else None,
+        )
+
+    def verdict(self) -> Verdict | Guess:
+        """Try the cases, learn on the worst, and judge."""
+        if self.plan.field:
+            raise InputError(
+                "an audit runs on data of its own, and this is a run on real rewards; set "
+                'mode = "lab", or audit what was captured: posse audit --captured FRAMES'
+            )
+        claim = self.plan.claim
+        sees = self.sees or claim.sees
+        claimed = self.epsilon if self.epsilon is not None else claim.epsilon
+        if claimed is None and claim.guess is not None:
+            return self._guessed(sees, claim.guess)
+        sums = claim.mechanism == "aggregation"
+        if claimed is None and sums:
+            claimed = 0.0  # who of a sum reported what
+        delta = self.delta if self.delta is not None else claim.delta or 0.0
+        bench = Bench(self.plan, self.folder, self.jobs, self.done)
+        case, keep = self._worst(bench, sees, delta)
+        half = self.runs // 2
+        (learned,) = bench.tables([case], sees, _FIRST, half, keep)
+        (tested,) = bench.tables([case], sees, _FIRST + half, half, keep)
+        found = judge(learned, tested, claimed, delta, self.error)
+        violations = observed_alone(self.plan) if sums else []
+        return msgspec.structs.replace(found, case=case, violations=violations)
+
+    def _guessed(self, sees: View, claimed: float) -> Guess:
+        """For a claim about who names the best arm."""
+        plans = rotated(self.plan)
+        first = known_means(self.plan.spec.arms)
+        assert first is not None
+        best = int(np.argmax(first.means))  # type: ignore[arg-type]
+        arms = [(best - k) % len(plans) for k in range(len(plans))]
+        benches = [Bench(plan, self.folder, self.jobs, self.done) for plan in plans]
+        return guessed(benches, arms, claimed, sees, self.runs // len(plans), self.error)
+
+    def _worst(self, bench: Bench, sees: View, delta: float) -> tuple[Neighbours, tuple[str, ...]]:
+        """The case whose two data sets differ most in a few runs, and the numbers to keep."""
+        tried: list[tuple[float, Neighbours, tuple[str, ...]]] = []
+        failed: list[RunFailed] = []
+        for case in self.tried:
+            try:
+                (pair,) = bench.tables([case], sees, 0, _PILOT)
+            except RunFailed as error:  # some algorithms never end where all arms are alike
+                failed.append(error)
+            else:
+                tried.append((learn(pair, delta)[1], case, _telling(pair)))
+        if not tried:
+            raise failed[0]
+        _, worst, keep = max(tried, key=itemgetter(0))
+        return worst, keep
+
+
+def _telling(pair: tuple[Table, Table]) -> tuple[str, ...]:
+    """The numbers that are not always the same, nor the same as another; not too many of them.
+
+    Of too many those whose means differ most.
+    """
+    names = tuple(dict.fromkeys((*pair[0].names, *pair[1].names)))
+    one, other = (table.columns(names) for table in pair)
+    both = np.concatenate([one, other])
+    different = {column.tobytes(): i for i, column in reversed(list(enumerate(both.T)))}
+    kept = sorted(i for i in different.values() if len(np.unique(both[:, i], equal_nan=True)) > 1)
+    if len(kept) > _MOST_NUMBERS:
+        filled = np.nan_to_num(both)
+        spread = filled.std(axis=0) + 1e-300
+        apart = np.abs(filled[: len(one)].mean(axis=0) - filled[len(one) :].mean(axis=0)) / spread
+        kept = sorted(sorted(kept, key=lambda i: -apart[i])[:_MOST_NUMBERS])
+    return tuple(names[i] for i in kept)
+
+
+def observed_alone(plan: Plan) -> list[str]:
+    """What a coordinator of the anonymous family could read of fewer than C users, by the masks."""
+    p = plan.parameters
+    if not isinstance(p, AnonymousParameters | ExploreThenCommitParameters):
+        return []
+    found: list[str] = []
+    for run in range(_LOOKS):
+        heard = Heard()
+        memory.run(plan, run, tap=heard)
+        found += check(heard, p.group_size, p.precision).violations
+    return found

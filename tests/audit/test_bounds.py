@@ -1,0 +1,48 @@
+"""What two counts prove, and how seldom that is too much."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from posse.audit import bounds
+from posse.audit.bounds import ERROR, epsilon_at_least
+
+
+def test_the_intervals_by_hand() -> None:
+    # all hits: (ERROR/2)^(1/n); none: 1 - (ERROR/2)^(1/n)
+    n = 1000
+    low = (ERROR / 2) ** (1 / n)
+    assert epsilon_at_least(n, 0, n) == pytest.approx(math.log(low / (1 - low)))
+    assert epsilon_at_least(n, 0, n, 0.5) == pytest.approx(math.log((low - 0.5) / (1 - low)))
+    assert epsilon_at_least(0, 0, n) == epsilon_at_least(n, n, n) == 0
+    assert epsilon_at_least(500, 500, n) == 0
+    assert bounds.delta_at_least(n, 0, n, 0.0) == pytest.approx(low - (1 - low))
+    assert bounds.delta_at_least(500, 500, n, 0.0) == 0
+
+
+def test_the_intervals_are_scipys() -> None:
+    for hits, trials in ((0, 10), (3, 10), (10, 10), (700, 1000)):
+        interval = binomtest(hits, trials).proportion_ci(0.98, "exact")
+        assert bounds.at_least(hits, trials, 0.01) == pytest.approx(interval.low)
+        assert bounds.at_most(hits, trials, 0.01) == pytest.approx(interval.high)
+
+
+def test_more_than_is_spent_is_seldom_found() -> None:
+    # randomised response with ε = 1; of 400 audits 4 may find more, 12 with probability 1e-3
+    generator, yes = np.random.default_rng(1), math.e / (1 + math.e)
+    hits, others = generator.binomial(2000, [[yes], [1 - yes]], (2, 400))
+    found = bounds.epsilons(hits, others, 2000)
+    assert (found > 1).sum() <= 12
+    assert found.mean() > 0.8
+
+
+def test_the_runs_that_twice_the_epsilon_would_need() -> None:
+    needed = bounds.runs_needed(0.5, 1.0, 0.0)
+    assert needed is not None
+    half = needed // 2
+    shows = [epsilon_at_least(n // 2, round(n * 0.5 * math.exp(-2)), n) for n in (half // 2, half)]
+    assert shows[0] < 1 < shows[1] * 1.1
+    assert bounds.runs_needed(0.5, 0.0, 0.0) is None
+    assert bounds.runs_needed(1e-6, 1.0, 1e-5) is None

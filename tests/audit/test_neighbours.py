@@ -1,0 +1,69 @@
+"""Arms of which one reward is another."""
+
+import numpy as np
+import pytest
+
+from posse.arms import ArmsContext
+from posse.audit.neighbours import FAR, World, proposed
+from posse.plan import prepare
+from protocol.machine import COORDINATOR
+from protocol.privacy import Neighbours
+from tests.support.planted import planted
+
+
+def arms(side, rank=0, watched=False, run=0, **case):
+    plan = prepare(planted("none"))
+    drawn = np.random.default_rng(run)
+    context = ArmsContext(
+        rank=rank, agents=2, run=run, seed=3, base=".", rewards=drawn, instance=drawn
+    )
+    world = World(Neighbours(**case) if case else None, side, watched, {})
+    return world.arms(plan.spec.arms, context), world
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_one_reward_differs_however_rewards_are_used(side):
+    case = {"levels": (0.5, 0.25), "arm": 0, "place": 2}
+    singly, _ = arms(side, **case)
+    value = (1.0, 0.0)[side]
+    assert [singly.draw(0, 1)[0] for _ in range(4)] == [0.5, 0.5, value, 0.5]
+    summed, _ = arms(side, **case)
+    assert summed.totals((0, 1), 2).tolist() == [1.0, 0.5]
+    assert summed.totals((1, 0), 3).tolist() == [0.75, 1.0 + value]
+    assert summed.totals((0,), 2).tolist() == [1.0]
+    assert arms(side, rank=1, **case)[0].draw(0, 4).tolist() == [0.5] * 4
+    assert arms(side, rank=COORDINATOR, **case)[0].draw(0, 3)[2] == value
+
+
+def test_who_has_which_is_all_that_differs_where_two_exchange():
+    both = [
+        [arms(side, rank=rank, levels=(0.5,), exchanged=1)[0].draw(0, 1)[0] for rank in (0, 1)]
+        for side in (0, 1)
+    ]
+    assert both == [[1.0, 0.0], [0.0, 1.0]]
+
+
+def test_the_run_files_own_rewards_are_drawn_once():
+    one, other = (arms(side, place=1, run=side)[0].draw(0, 50) for side in (0, 1))
+    assert np.flatnonzero(one != other).tolist() == [1]
+    assert 0 < one.mean() < 1
+    # without a case each run draws its own
+    anew = [arms(0, run=run)[0].draw(0, 50) for run in (1, 2)]
+    assert (anew[0] != anew[1]).any()
+
+
+def test_pulls_are_written_down_and_not_drawn_ahead_where_they_are_watched():
+    made, world = arms(0, watched=True, levels=(0.5,))
+    assert not made.simulated
+    made.draw(1, 1)
+    made.totals((0, 1), 3)
+    assert world.pulls == {0: [(1, 1), (0, 3), (1, 3)]}
+
+
+def test_what_is_proposed_goes_as_far_as_rewards_do():
+    plan = prepare(planted("none"))
+    assert {case.values for case in proposed(plan)} == {(1.0, 0.0)}
+    wide = prepare({**planted("none"), "arms": {"kind": "gaussian", "means": [0.5, 0.5]}})
+    assert {case.values for case in proposed(wide)} == {(FAR, 0.0)}
+    votes = {**planted("none"), "system": "dp-mase", "parameters": {"epsilon": 1, "delta": 0.5}}
+    assert prepare(votes).claim.worst[0] in proposed(prepare(votes))

@@ -1,0 +1,96 @@
+"""What an adversary sees of a run, as numbers."""
+
+import struct
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from posse.audit.neighbours import World
+from posse.audit.view import EnoughSeen, Watch, numbers_in, ordinal
+from posse.engines import memory
+from posse.engines.sources import of_this_machine
+from posse.plan import prepare
+from protocol.machine import COORDINATOR
+from protocol.privacy import Neighbours
+from protocol.wire import encode
+from tests.support.planted import Told, planted
+
+COOPERATION = {
+    "system": "private-ucb",
+    "agents": {"count": 2},
+    "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
+    "topology": {"kind": "path"},
+    "parameters": {"epsilon": 1.0, "horizon": 4},
+    "engine": {"kind": "memory"},
+}
+
+
+def seen(raw, sees, agent=0):
+    plan = prepare(raw)
+    watch = Watch(plan, sees, agent)
+    world = World(None, 0, sees == "pulls", {})
+    if sees == "pulls":
+        world.case = Neighbours(levels=(1.0, 0.0))
+    memory.run(plan, 0, tap=watch, sources=replace(of_this_machine(lambda: 0), arms=world.arms))
+    return watch.found(world.pulls)
+
+
+def test_fields_counts_sizes_order_and_ends_have_names():
+    found = seen(planted("none"), "messages")
+    assert found["number of `Told` of agent 0"] == 2
+    assert "`value` of agent 0's second `Told`" in found
+    assert found["`length of note` of agent 0's first `Told`"] == 0
+    assert found["place of agent 0's second `Told`"] == found["place of agent 0's end"] == 2
+    assert found["size of agent 0's first `Told`"] == 32 + 16
+    assert found["time of agent 0's first `Told`"] < found["time of agent 0's second `Told`"]
+
+
+def test_one_agents_view_has_no_others_messages():
+    assert {name for name in seen(COOPERATION, "agent", 1) if "agent 0" in name} == set()
+    everything = seen(COOPERATION, "messages")
+    assert {f"number of `Bundle` of agent {rank}" for rank in (0, 1)} <= set(everything)
+    # agents that talk to each other send the coordinator nothing
+    assert not [name for name in seen(COOPERATION, "coordinator") if "Bundle" in name]
+
+
+def test_a_bundle_is_read_as_its_senders_own_message():
+    found = seen(COOPERATION, "messages")
+    assert found["`counts[0]` of agent 0's first `Bundle`"] == 1
+    assert np.isfinite(found["`means[0]` of agent 0's second `Bundle`"])
+
+
+def test_pulls_are_told_by_their_slots():
+    alone = {
+        "system": "ucb1",
+        "agents": {"count": 1},
+        "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
+        "parameters": {"horizon": 5},
+        "engine": {"kind": "memory"},
+    }
+    found = seen(alone, "pulls")
+    assert found["slot of agent 0's first turn to arm 0"] == 1
+    assert found["slot of agent 0's first turn to arm 1"] == 2
+    assert found["slots of agent 0"] == 5
+
+
+def test_the_same_to_several_is_seen_once_and_there_is_an_end():
+    watch = Watch(prepare(planted("none")), "messages", 0)
+    frame = encode(Told(1.5), 0, 0, 0, 1.0, 0)
+    watch(0, COORDINATOR, frame)
+    watch(0, 1, frame)
+    assert watch.found({})["number of `Told` of agent 0"] == 1
+
+    def many():
+        for _ in range(10_000):
+            watch(0, COORDINATOR, frame)
+
+    with pytest.raises(EnoughSeen):
+        many()
+
+
+def test_packed_bytes_are_numbers_or_words():
+    assert numbers_in(struct.pack("<2d", 0.25, -3.0)) == [0.25, -3.0]
+    assert numbers_in(struct.pack("<Q", 15 << 60)) == [15 / 16]
+    assert numbers_in(b"123") == []
+    assert [ordinal(n) for n in (1, 2, 9, 10)] == ["first", "second", "ninth", "10th"]

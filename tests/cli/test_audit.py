@@ -1,0 +1,50 @@
+"""`posse audit` as users call it."""
+
+import json
+
+import pytest
+import tomli_w
+
+from posse.cli.main import main
+from tests.support.planted import planted
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "planted.toml"
+    raw = planted("longer") | {"path": []}
+    del raw["base"]
+    path.write_text(tomli_w.dumps(raw))
+    return path
+
+
+def audit(*words):
+    return main(["audit", *map(str, words), "--runs", "60", "--jobs", "1", "--rest", "1,0"])
+
+
+@pytest.mark.slow
+def test_an_audit_is_said_kept_and_drawn(file, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert audit(file, "--out", out) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "refuted" in said
+    assert "length of note" in said
+    assert audit(file, "--out", out, "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document == json.loads((out / "audit.json").read_text())
+    assert document["word"] == "refuted"
+    assert document["verdict"]["found"] > document["verdict"]["claimed"] == 1.0
+    assert main(["report", str(out)]) == 0
+    page = (out / "report.html").read_text()
+    assert "Refuted" in page
+    assert "length of note" in page
+
+
+@pytest.mark.slow
+def test_a_capture_is_looked_at(file, tmp_path, capsys):
+    frames = tmp_path / "frames"
+    assert main(["capture", str(file), "--engine", "memory", "--out", str(frames), "-q"]) == 0
+    assert main(["audit", "--captured", str(frames), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    # a run of the lab's: it reports what it did, and its noise has all its bits
+    assert any("`Report`" in text for check in found for text in check["violations"])

@@ -1,0 +1,41 @@
+"""The twelve verdicts, in the quick form."""
+
+from typing import Any
+
+import pytest
+
+from posse.papers import audits, named
+
+HOLD = {
+    "dp-mase",
+    "private-ucb, corrected",
+    "dp-ucb-int, corrected",
+    "masked sums",
+    "cdp-mab, M ε",
+    "hybrid mechanism, split",
+}
+POINTS: dict[str, Any] = {point.line: point.run for point in named("audits").points(True)}
+
+
+def test_there_are_twelve() -> None:
+    assert len(POINTS) == 12
+    assert set(POINTS) > HOLD
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("line", POINTS)
+def test_each_verdict_is_what_theory_says(line: str) -> None:
+    found = POINTS[line]("corrected", 0)
+    assert found["refuted"] is (line not in HOLD), found["said"]
+
+
+@pytest.mark.parametrize("split", ["half", "tossou"])
+def test_the_hybrid_mechanism_is_told_apart_quickly(split: str) -> None:
+    found = POINTS[f"hybrid mechanism, {'split' if split == 'half' else 'unsplit'}"]("corrected", 1)
+    assert found["refuted"] is (split == "tossou")
+    assert found["found"] > 0.5
+
+
+def test_every_claim_has_its_line() -> None:
+    assert set(audits.ASKED) < set(POINTS)
