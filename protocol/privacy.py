@@ -85,15 +85,13 @@ class Neighbours(msgspec.Struct, frozen=True, kw_only=True):
         return f"{whose} is {one:g} or {other:g}; all others by arm: {rest}"
 
 
-class Claim(msgspec.Struct, frozen=True, kw_only=True):
-    """What is promised, in words and numbers.
+class Promise(msgspec.Struct, frozen=True, kw_only=True):
+    """What is promised, in words and numbers: what a result tells of a `Claim`.
 
     `epsilon`, `delta` and `formula` are what one `unit` costs against `adversary`, the strongest
     that the claim is about; `besides` has what it costs against weaker ones. `holds` is False where
     the specification's own analysis refutes the printed claim; `note` then says why. `proof`: why
-    it holds, or where that is shown. `uncovered`: what the claim is not about. `sees` is what the
-    adversary sees, `worst` on what rewards the claim is tight, and `guess` how likely the adversary
-    names the best arm at most, where that is the claim: for `posse audit`.
+    it holds, or where that is shown. `uncovered`: what the claim is not about.
     """
 
     mechanism: str
@@ -107,9 +105,6 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
     proof: str = ""
     uncovered: str = ""
-    sees: View = "messages"
-    worst: tuple[Neighbours, ...] = ()
-    guess: float | None = None
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
@@ -137,6 +132,23 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
         if self.uncovered:
             parts.append(f"Not covered: {self.uncovered}.")
         return " ".join(part for part in parts if part)
+
+
+class Claim(Promise, frozen=True, kw_only=True):
+    """What a system promises, and how that is audited (`posse audit`).
+
+    `sees` is what the adversary sees, `worst` on what rewards the claim is tight, and `guess` how
+    likely the adversary names the best arm at most, where that is the claim.
+    """
+
+    sees: View = "messages"
+    worst: tuple[Neighbours, ...] = ()
+    guess: float | None = None
+
+    @property
+    def promise(self) -> Promise:
+        """Without what is for audits."""
+        return Promise(**{name: getattr(self, name) for name in Promise.__struct_fields__})
 
 
 def _capital(text: str) -> str:

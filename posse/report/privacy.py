@@ -9,7 +9,7 @@ from posse.report.drawing import COLOUR, Chart, canvas, to_svg
 from posse.report.page import Section, some
 from posse.report.read import Series
 from posse.results.record import Privacy
-from protocol.privacy import Claim, Guarantee, amount
+from protocol.privacy import Guarantee, Promise, amount
 
 _MECHANISMS = {
     "laplace": "Laplace noise on every statistic that a message depends on",
@@ -76,7 +76,7 @@ def _promise(guarantee: Guarantee, unit: str) -> str:
     )
 
 
-def _spent(series: Series, claim: Claim) -> str:
+def _spent(series: Series, claim: Promise) -> str:
     ledgers = [run.privacy for run in series.runs if run.privacy]
     if any(ledger.spent_per_agent is None for ledger in ledgers):
         return "In the field what an agent spent is said in its own log, and nowhere else."
@@ -96,7 +96,7 @@ def _spent(series: Series, claim: Claim) -> str:
     return text
 
 
-def _beyond(claim: Claim, privacy: Privacy) -> list[str]:
+def _beyond(claim: Promise, privacy: Privacy) -> list[str]:
     out = [f"{capital(claim.uncovered)}."] if claim.uncovered else []
     if claim.guarantees:
         out.append(

@@ -87,7 +87,7 @@ def add_pulls(record: RunRecord, pulls: IntArray, activations: list[int]) -> Non
 def claimed(spec: RunSpec, claim: Claim) -> Privacy:
     """What the run claims; what was spent of it is not known yet."""
     return Privacy(
-        claim=claim,
+        claim=claim.promise,
         protects=spec.mode == "field",
         records=records(spec, claim) or None,
         ends=spec.arms.ends or None,

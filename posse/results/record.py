@@ -9,7 +9,7 @@ from posse.results.facts import NetworkFacts
 from posse.results.traffic import Traffic
 from protocol.control import LinkCount
 from protocol.log import Log
-from protocol.privacy import Claim, Release
+from protocol.privacy import Promise, Release
 
 
 class Quantiles(msgspec.Struct):
@@ -50,7 +50,7 @@ class Privacy(msgspec.Struct, kw_only=True):
     after the fact, for how many releases there were depended on rewards: what holds is the claim.
     """
 
-    claim: Claim
+    claim: Promise
     protects: bool = True
     records: str | None
     ends: str | None = None

@@ -39,7 +39,7 @@ def test_what_is_honest_is_not_refuted_and_its_epsilon_is_nearly_found():
     ],
 )
 def test_planted_faults_are_refuted(fault, by):
-    found = verdict(fault)
+    found = verdict(fault, 2000)
     assert found.refuted
     assert found.found > found.claimed == 1.0
     assert by in found.words
