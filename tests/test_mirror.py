@@ -163,7 +163,10 @@ def unexplained(kind: type) -> list[str]:
     own = {
         name: member
         for name, member in vars(kind).items()
-        if not name.startswith("_") and not kind.__name__.startswith("_")
+        if not name.startswith("_")
+        and not kind.__name__.startswith("_")
+        # a protocol's fields are said by who has them
+        and not (isinstance(member, property) and getattr(kind, "_is_protocol", False))
     }
     return [
         name

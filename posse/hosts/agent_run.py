@@ -76,7 +76,6 @@ class AgentRun:
         self.gone: list[int] = []
         self._setup = setup
         self._system = system
-        self._broadcasts = system.broadcasts
         self._agents_hear = system.agent.hears
         self._server_hears = system.server.hears if system.server is not None else ()
         self._endpoint = endpoint
@@ -167,7 +166,7 @@ class AgentRun:
         for effect in effects:
             match effect:
                 case Send(to, message):
-                    if self._broadcasts and to != COORDINATOR:
+                    if to != COORDINATOR and self._system.broadcasts:
                         raise LocalProtocolError(
                             f"{self._system.name} says the same to all, not one to {to}"
                         )
