@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from posse import api
-from posse.papers.experiment import SEED, Experiment
+from posse.papers.experiment import SEED, Experiment, Point
 from posse.papers.outcome import Cost, Judged, PointMean, Told
 from posse.papers.repetitions import Repetition, run, store
 from posse.papers.small import SMALL
@@ -82,26 +82,28 @@ def repetitions(
 
     A system whose print needs no correction is run once, for both variants.
     """
-    found: list[tuple[Repetition, str, tuple[str, float]]] = []
-    repeat = experiment.repeat[0 if quick else 1]
-    points = experiment.points(quick)
-    for number in range(repeat * max(point.times for point in points)):
-        for variant in experiment.variants:
-            for point in points:
-                if number >= repeat * point.times or variant not in point.variants:
-                    continue
-                form: str = variant
-                if isinstance(point.run, dict) and get_system(point.run["system"]).one_form:
-                    form = experiment.variants[0]
-                task = Repetition(
-                    run=point.run,
-                    variant=form,
-                    engine=engine,
-                    number=number,
-                    keep_log=experiment.keep_log,
-                )
-                found.append((task, variant, (point.line, point.x)))
-    return found
+    repeat, points = experiment.repeat[0 if quick else 1], experiment.points(quick)
+    return [
+        (
+            Repetition(
+                run=point.run,
+                variant=experiment.variants[0] if _is_of_one_form(point) else variant,
+                engine=engine,
+                number=number,
+                keep_log=experiment.keep_log,
+            ),
+            variant,
+            (point.line, point.x),
+        )
+        for number in range(repeat * max(point.times for point in points))
+        for variant in experiment.variants
+        for point in points
+        if number < repeat * point.times and variant in point.variants
+    ]
+
+
+def _is_of_one_form(point: Point) -> bool:
+    return isinstance(point.run, dict) and get_system(point.run["system"]).one_form
 
 
 def conduct(

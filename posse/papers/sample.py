@@ -77,20 +77,13 @@ def cost_of_a_round(sample: Sample) -> float | None:
     return None if sample.cost is None else sample.cost / (sample.communications or 1)
 
 
-def value(sample: Sample) -> float | None:
-    """The number "value" of a computation."""
-    found: float | None = sample.numbers["value"]
-    return found
-
-
 def named(name: str) -> Metric:
-    """Another number of a computation, by its name."""
+    """A number of a computation, by its name."""
+    return lambda sample: sample.numbers.get(name)
 
-    def metric(sample: Sample) -> float | None:
-        found: float | None = sample.numbers.get(name)
-        return found
 
-    return metric
+value: Metric = named("value")
+"""The number "value" of a computation."""
 
 
 def value_or(metric: Metric) -> Metric:

@@ -7,6 +7,7 @@ import pytest
 
 from posse.engines import memory
 from posse.papers.esfandiari import bounds, estimates
+from posse.papers.esfandiari.setting import UNIFORM, anonymous, commit
 from posse.plan import prepare
 from tests.support.papers import GENERATOR, alike_on_average
 
@@ -25,6 +26,14 @@ def test_a_decomposition_serves_its_demand(name, cluster, ratio):
     found = estimates.decompose("corrected", GENERATOR(1), name, cluster)
     assert found["ratio"] <= ratio
     assert found["informed"] >= 1
+
+
+@pytest.mark.parametrize("of", [anonymous, commit])
+def test_the_experiments_sums_are_those_of_masks(of):
+    raw = {**of(12, {**UNIFORM, "count": 3}, 600, 3), "seed": 1}
+    masked = {**raw, "parameters": {**raw["parameters"], "aggregation": "masked"}}
+    one, other = (memory.run(prepare(each), 0) for each in (raw, masked))
+    assert one.regret_curve == other.regret_curve
 
 
 def test_two_users_in_one_group_tell_nothing():

@@ -8,7 +8,7 @@ from agent.cooperative import PrivateMeans
 from posse.measure.numbers import number
 from posse.papers.audit import ASSUMED, audit, audits, own_noise, releases, seed, spends
 from posse.papers.dubey.setting import V
-from posse.papers.sample import Sample, value
+from posse.papers.sample import Sample, value_or
 from posse.papers.statements import Finding, Measured, claim, ours, verdict
 from protocol.cooperative import privacy_bound, release_counts
 
@@ -78,8 +78,6 @@ def ledger(measured: Measured) -> Finding:
 
 
 def _share(sample: Sample) -> float | None:
-    if sample.status == "computed":
-        return value(sample)
     return None if sample.spent is None else sample.spent / _BOUND
 
 
@@ -96,7 +94,7 @@ EXPERIMENTS = (
         ours("DP-UCB-INT, whose noise the print draws again in every slot, spends no more than "
              "Lemma 3.6 says", ledger),
         lines=lambda quick: {**_AUDITED(quick), "DP-UCB-INT": _ALONE},
-        metric=_share,
+        metric=value_or(_share),
         assumed=f"{ASSUMED} A message: three slots at ε = 1, K = 2, first rewards (x, 1/2). "
         "DP-UCB-INT: 2,000 slots at ε = .1, by its ledger, δ' = e⁻¹⁰.",
     ),

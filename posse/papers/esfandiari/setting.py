@@ -35,16 +35,21 @@ def run(system: str, agents: int, means: Any, horizon: int, **parameters: Any) -
     }
 
 
+_SUMS = {"aggregation": "sink"}
+"""The sums, and so regret, are those of masks, at three fifths of the processor time."""
+
+
 def anonymous(
     agents: int, means: Any, horizon: int, group_size: int = C, **parameters: Any
 ) -> dict[str, Any]:
     """Algorithm 1."""
-    return run("anonymous", agents, means, horizon, group_size=group_size, **parameters)
+    given = {"group_size": group_size, **_SUMS, **parameters}
+    return run("anonymous", agents, means, horizon, **given)
 
 
 def commit(
     agents: int, means: Any, horizon: int, group_size: int = C, rate: float = SWEEPS["uniform"]
 ) -> dict[str, Any]:
     """Algorithm 2."""
-    given = {"group_size": group_size, "learning_rate": rate}
+    given = {"group_size": group_size, "learning_rate": rate, **_SUMS}
     return run("explore-then-commit", agents, means, horizon, **given)
