@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
     from posse import log
     from posse.arms.csv import CsvArms
     from posse.durable.capture import writing
-    from posse.engines.remote_agent import remote_agent
+    from posse.engines.remote_agent import journal_of, remote_agent
     from posse.plan import prepare
     from posse.security import keys
     from posse.spec.runfile import read
@@ -102,6 +102,7 @@ def run(options: argparse.Namespace) -> int:
             budget=options.budget,
             lab=options.lab,
             tap=tap,
+            journal=journal_of(options.join, rank, plan, options.data),
         ).serve()
 
 

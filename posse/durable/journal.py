@@ -16,7 +16,7 @@ import os
 import sqlite3
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -50,10 +50,11 @@ _Row = tuple[list[Input], list[Any]]
 class Journal:
     """See the module's text. `owner` says whose it is: another's is refused.
 
-    `given` are answers that are to be given again; `replaying` whether inputs are.
+    There is no file before `begin`, and nothing is written. `replaying`: what was written down is
+    being done again.
     """
 
-    def __init__(self, path: Path, owner: str, *, synchronous: bool) -> None:
+    def __init__(self, path: Path, owner: str, *, synchronous: bool = True) -> None:
         self.path = path
         self.replaying = False
         self.starts = 0
@@ -64,27 +65,41 @@ class Journal:
         self._answers: list[Any] = []
         self._given: deque[Any] = deque()
         self._row = msgspec.msgpack.Encoder(enc_hook=_encode)
-        self._open(owner, synchronous)
+        self._owner = f"{owner}; format {FORMAT}"
+        self._synchronous = synchronous
+        self._db: sqlite3.Connection | None = None
+        if path.exists() or path.is_symlink():
+            self._open()
 
     def begin(self, beginning: bytes) -> None:
-        """What is written down from here on follows from `beginning`; all before is forgotten."""
+        """What is written down from here on follows from `beginning`; all before is forgotten.
+
+        What the sources answered and is not written yet belongs to it.
+        """
+        if self._db is None:
+            self._open()
         self._inputs.clear()
-        self._answers.clear()
-        self._given.clear()
         self.beginning = beginning
         self._write("BEGIN")
         self._write("DELETE FROM batches")
         self._write("INSERT OR REPLACE INTO about VALUES ('beginning', ?)", beginning)
         self._write("COMMIT")
 
+    def name(self, rank: int) -> None:
+        """Put the agent's rank into the file's name, where that was not known before."""
+        if self._db is None:
+            self.path = self.path.with_name(self.path.name.replace("{rank}", str(rank)))
+
     def forget(self) -> None:
         """What was written down is of no use any more."""
+        self._answers.clear()
+        self._given.clear()
         if self.beginning:
             self.begin(b"")
 
     def add(self, what: str, whom: int, said: bytes = b"") -> None:
         """Something reached the process, or it did something of its own accord."""
-        if not self.replaying:
+        if self.beginning and not self.replaying:
             self._inputs.append((what, whom, said))
 
     def stepped(self) -> None:
@@ -97,7 +112,7 @@ class Journal:
 
     def commit(self) -> None:
         """Write down what is not written yet; to be called before anything leaves."""
-        if self._inputs or self._answers:
+        if self.beginning and (self._inputs or self._answers):
             row = self._row.encode((self._inputs, self._answers))
             self._write("INSERT INTO batches (content) VALUES (?)", row)
             self._inputs.clear()
@@ -114,7 +129,7 @@ class Journal:
                 answer: T = given.popleft()
                 return answer
             answer = call(*arguments)
-            kept.append(answer)
+            kept.append(answer.copy() if isinstance(answer, np.ndarray) else answer)
             return answer
 
         return ask
@@ -137,33 +152,36 @@ class Journal:
 
     def close(self) -> None:
         """Close the file; what was committed stays."""
-        self._db.close()
+        if self._db is not None:
+            self._db.close()
 
     def remove(self) -> None:
         """Its process has ended, and left nothing to go on with."""
-        self._db.close()
-        discard(self.path)
+        if self._db is not None:
+            self._db.close()
+            discard(self.path)
+            self.beginning = b""
 
-    def _open(self, owner: str, synchronous: bool) -> None:
-        owner = f"{owner}; format {FORMAT}"
+    def _open(self) -> None:
+        owner = self._owner
         try:
             # SQLite gives its other files the same mode
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600))
         except OSError as error:
             raise self._unusable(f"cannot be written: {error.strerror}") from None
-        self._db = sqlite3.connect(
+        db = self._db = sqlite3.connect(
             self.path, isolation_level=None, check_same_thread=False, timeout=0.0
         )
         try:
-            self._db.execute("PRAGMA locking_mode = EXCLUSIVE")
-            self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.execute(f"PRAGMA synchronous = {'FULL' if synchronous else 'OFF'}")
-            self._db.execute("BEGIN IMMEDIATE")
-            if not self._db.execute("SELECT 1 FROM sqlite_master").fetchone():
+            db.execute("PRAGMA locking_mode = EXCLUSIVE")
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute(f"PRAGMA synchronous = {'FULL' if self._synchronous else 'OFF'}")
+            db.execute("BEGIN IMMEDIATE")
+            if not db.execute("SELECT 1 FROM sqlite_master").fetchone():
                 for statement in _SCHEMA.split(";"):
-                    self._db.execute(statement)
-                self._db.execute("INSERT INTO about VALUES ('owner', ?)", (owner.encode(),))
-            about = dict(self._db.execute("SELECT name, value FROM about"))
+                    db.execute(statement)
+                db.execute("INSERT INTO about VALUES ('owner', ?)", (owner.encode(),))
+            about = dict(db.execute("SELECT name, value FROM about"))
             if (whose := about["owner"].decode()) != owner:
                 raise PosseError(
                     f"{self.path} is the journal of another run or version ({whose}, and this is "
@@ -171,28 +189,30 @@ class Journal:
                 )
             self.beginning = about.get("beginning", b"")
             self.starts = int(about.get("starts", b"-1")) + 1
-            self._db.execute(
+            db.execute(
                 "INSERT OR REPLACE INTO about VALUES ('starts', ?)", (str(self.starts).encode(),)
             )
-            self._db.execute("COMMIT")
+            db.execute("COMMIT")
         except PosseError:
-            self._db.close()
+            db.close()
             raise
         except sqlite3.OperationalError as error:
-            self._db.close()
+            db.close()
             held = "is another process's" if "locked" in str(error) else f"cannot be used: {error}"
             raise self._unusable(held) from None
         except (sqlite3.Error, KeyError, ValueError):
-            self._db.close()
+            db.close()
             raise self._unusable("is damaged, or no journal of posse's") from None
 
     def _write(self, statement: str, *values: object) -> None:
+        assert self._db is not None
         try:
             self._db.execute(statement, values)
         except sqlite3.Error as error:
             raise self._unusable(f"cannot be written: {error}") from None
 
     def _rows(self) -> list[_Row]:
+        assert self._db is not None
         try:
             found = self._db.execute("SELECT content FROM batches ORDER BY number")
             return [_decode(content) for (content,) in found]
@@ -203,6 +223,18 @@ class Journal:
         return PosseError(
             f"the journal {self.path} {why}; a process that is started again goes on from it"
         )
+
+
+def is_held(path: Path) -> bool:
+    """Whether a process has this journal open."""
+    if not path.exists():
+        return False
+    try:
+        with closing(sqlite3.connect(path, timeout=0.0)) as database:
+            database.execute("SELECT 1 FROM sqlite_master").fetchone()
+    except sqlite3.Error as error:
+        return "locked" in str(error)
+    return False
 
 
 def discard(path: Path) -> None:

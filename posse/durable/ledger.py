@@ -63,6 +63,20 @@ class Ledger(Spending):
             self._close()
             raise
 
+    def mark(self) -> tuple[int, list[Rows] | None]:
+        """See `Spending`."""
+        return self._run, self._rows
+
+    def go_on(self, run: int, rows: list[Rows] | None) -> None:
+        """See `Spending`."""
+        self._open()
+        try:
+            self._recognise()
+        except PosseError:
+            self._close()
+            raise
+        self._run, self._rows = run, rows
+
     def uses(self, pulls: NDArray[np.int64]) -> None:
         """See `Spending`."""
         if self._noted.shape != pulls.shape:

@@ -1,14 +1,124 @@
 """The sources of a host, whose answers are kept in a journal and given again from it."""
 
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from agent.noise import Integers, Noise
+from posse.arms import Arms, ArmsContext, ArmsSpec
+from posse.arms.base import FloatArray
+from posse.arms.csv import Csv
+from posse.arms.python import PythonArms
 from posse.durable.journal import Journal
 from posse.hosts.sources import Sources
+from posse.hosts.spending import NOT_KEPT, Spending, Task
 
 
-def recorded(journal: Journal, sources: Sources) -> Sources:
+def recorded(journal: Journal, sources: Sources, *, field: bool) -> Sources:
     """These sources, as a process with a journal hands them to its host.
 
-    In the lab all but the clocks follows from the seed.
+    In the lab all but the clocks and the user's own arms follows from the seed. In the field the
+    noise and the seeds are read back, never drawn again; a log is read again from its beginning.
     """
-    return replace(sources, clock=journal.asked(sources.clock), stamp=journal.asked(sources.stamp))
+
+    def arms(spec: ArmsSpec, context: ArmsContext) -> Arms:
+        real = sources.arms(spec, context)
+        return RecordedArms(journal, real) if isinstance(spec, PythonArms) else real
+
+    def spending(spec: ArmsSpec, base: str, rank: int) -> Spending:
+        real = sources.spending(spec, base, rank)
+        return real if real is NOT_KEPT else RecordedSpending(journal, real)
+
+    clocks = replace(
+        sources,
+        clock=journal.asked(sources.clock),
+        stamp=journal.asked(sources.stamp),
+        arms=arms,
+        spending=spending,
+    )
+    if not field:
+        return clocks
+    seeds = journal.asked(lambda bits: sources.randbits(bits).to_bytes(-(-bits // 8), "little"))
+    return replace(
+        clocks,
+        randbits=lambda bits: int.from_bytes(seeds(bits), "little"),
+        noise=lambda: RecordedNoise(journal, sources.noise()),
+    )
+
+
+class RecordedNoise:
+    """A noisy value is written down before it is handed over, and is the same ever after."""
+
+    def __init__(self, journal: Journal, noise: Noise) -> None:
+        self._noisy = journal.asked(noise.noisy)
+        self._laplace = journal.asked(noise.laplace)
+        self._discrete_gaussian = journal.asked(noise.discrete_gaussian)
+        self._bernoulli = journal.asked(noise.bernoulli)
+
+    def noisy(self, values: FloatArray, sensitivity: float, scale: float) -> FloatArray:
+        """See `Noise`."""
+        return self._noisy(values, sensitivity, scale)
+
+    def laplace(self, scale: float, size: int) -> FloatArray:
+        """See `Noise`."""
+        return self._laplace(scale, size)
+
+    def discrete_gaussian(self, values: Integers, deviation: float) -> Integers:
+        """See `Noise`."""
+        return self._discrete_gaussian(values, deviation)
+
+    def bernoulli(self, probability: float, size: int) -> list[bool]:
+        """See `Noise`."""
+        return self._bernoulli(probability, size)
+
+
+class RecordedArms:
+    """The user's own arms: what they gave they are not asked for again."""
+
+    def __init__(self, journal: Journal, arms: Arms) -> None:
+        self.simulated = arms.simulated
+        self.remaining = arms.remaining
+        self._draw = journal.asked(arms.draw)
+        self._totals = journal.asked(arms.totals)
+
+    def draw(self, arm: int, count: int) -> FloatArray:
+        """See `Arms`."""
+        return self._draw(arm, count)
+
+    def totals(self, arms: tuple[int, ...], times: int) -> FloatArray:
+        """See `Arms`."""
+        return self._totals(arms, times)
+
+
+class RecordedSpending(Spending):
+    """The ledger of an agent that may be started again within a run: it is one run all the same."""
+
+    def __init__(self, journal: Journal, spending: Spending) -> None:
+        self._journal = journal
+        self._spending = spending
+        self._arms: Any = None
+
+    def begin(self, task: Task, arms: Arms) -> None:
+        """See `Spending`; a run that goes on has the rows that it had."""
+        said: list[Any] = []
+
+        def begin() -> tuple[int, list[NDArray[np.int64]] | None]:
+            said.append(self._spending.begin(task, arms))
+            return self._spending.mark()
+
+        run, rows = self._journal.asked(begin)()
+        if not said:
+            self._spending.go_on(run, rows)
+            if rows is not None and isinstance(arms, Csv):
+                arms.keep(rows)
+
+    def uses(self, pulls: NDArray[np.int64]) -> None:
+        """See `Spending`; what was told before was written down before."""
+        if not self._journal.replaying:
+            self._spending.uses(pulls)
+
+    def end(self, spent: float | None) -> str:
+        """See `Spending`."""
+        return self._journal.asked(self._spending.end)(spent)

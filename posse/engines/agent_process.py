@@ -313,6 +313,8 @@ class AgentProcess:
     def _forget(self) -> None:
         """The coordinator orders anew, or was started again."""
         if self.host is not None and self.host.spends:
+            if self._journal is not None:
+                self._journal.remove()
             raise PosseError(ONE_RUN)
         self.host = None
         self._parted.clear()
@@ -391,12 +393,14 @@ class AgentProcess:
         sources = of_this_machine(clock, resources, self._place.signer)
         self._stamp = (sources.coarse() if setup.mode == "field" else sources).stamp
         journal, rank = self._journal, self.joining.rank
-        if journal is None:
+        field = setup.mode == "field"
+        if journal is None or not (field or setup.durable):
             self.host = AgentHost(setup, rank, sources)
         else:
             if not journal.beginning:
+                journal.name(rank)
                 journal.begin(self._beginning(setup).encoded())
-            self.host = KeptHost(journal, setup, rank, recorded(journal, sources))
+            self.host = KeptHost(journal, setup, rank, recorded(journal, sources, field=field))
         self._flush(self.host)
 
     # --- being killed ----------------------------------------------------------------------------

@@ -58,6 +58,7 @@ def agent_setups(
             privacy=spec.privacy,
             name=name,
             sign=spec.engine.sign,
+            durable=spec.engine.durable or spec.engine.restarts > 0,
         )
         for rank in range(spec.agents.count)
     ]

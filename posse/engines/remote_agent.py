@@ -1,12 +1,18 @@
 """An agent on another machine than its coordinator."""
 
+import hashlib
+import re
 import secrets
 import time
 from pathlib import Path
 
+import msgspec
 import zmq
 
 from posse import __version__
+from posse.arms.csv import CsvArms
+from posse.arms.python import PythonArms
+from posse.durable.journal import Journal, is_held
 from posse.engines.agent_process import AgentProcess
 from posse.engines.base import Tap
 from posse.engines.guard import Guard, RemoteGuard
@@ -98,6 +104,7 @@ def remote_agent(
     lab: bool = False,
     via: Via = directly,
     tap: Tap | None = None,
+    journal: Path | None = None,
 ) -> AgentProcess:
     """An agent that joins the coordinator at `endpoint` and stays with it until told to leave.
 
@@ -109,19 +116,21 @@ def remote_agent(
     simulated ones.
     `wait`: seconds without a coordinator after which the agent gives up.
     `lab` lets real rewards (arms csv, python) be protected by the lab's noise, which is none
-    against whoever knows the seed. `via`, `tap`: see `AgentProcess`.
+    against whoever knows the seed. `via`, `tap`: see `AgentProcess`. `journal`: where what reaches
+    this agent is written down in the field, and in a lab that is durable, to go on from there.
     """
     if trouble := unresolved(endpoint):
         LOG.info("%s; trying for %g s", trouble, wait)
     if keys is not None and keys.rank is not None:
         rank = keys.rank
+    configuration = fingerprint(plan.spec) if plan is not None else {}
     join = control.Join(
         rank,
         token="",
         inbox="",
         pid=0,
         incarnation=secrets.token_bytes(8),
-        configuration=fingerprint(plan.spec) if plan is not None else {},
+        configuration=configuration,
         version=__version__,
     )
     path = str(data.resolve()) if data is not None else ""
@@ -150,4 +159,34 @@ def remote_agent(
         Elsewhere(guard, endpoint, inbox, wait, keys),
         via,
         tap,
+        None if journal is None else Journal(journal, _owner(endpoint, rank, configuration)),
     )
+
+
+def journal_of(
+    endpoint: str, rank: int, plan: Plan | None = None, data: Path | None = None
+) -> Path:
+    """Where an agent keeps its journal: beside its ledger, else where it is started.
+
+    So one that is started again in the same way finds it. An agent whose rank the coordinator is to
+    choose takes one that was left behind; else it is named by the rank that it is given.
+    """
+    ledger = Path(f"{data.resolve()}.ledger") if data is not None else None
+    if ledger is None and plan is not None and not plan.system.shares_arms:
+        arms = plan.spec.arms
+        if isinstance(arms, CsvArms | PythonArms) and rank >= 0:
+            ledger = arms.ledger(plan.spec.base, rank)[0]
+    if ledger is not None:
+        return ledger.with_suffix(".journal")
+    place = re.sub(r"\W+", "-", endpoint.partition("://")[2])
+    if rank >= 0:
+        return Path(f"posse-{place}-{rank}.journal")
+    left = (path for path in sorted(Path().glob(f"posse-{place}-*.journal")) if not is_held(path))
+    return next(left, Path(f"posse-{place}-{{rank}}.journal"))
+
+
+def _owner(endpoint: str, rank: int, configuration: dict[str, str]) -> str:
+    """Whose a journal is: of which agent, of which coordinator, and by which run file."""
+    run = hashlib.sha256(msgspec.json.encode(sorted(configuration.items()))).hexdigest()[:8]
+    who = f"agent {rank}" if rank >= 0 else "an agent"
+    return f"{who} of {endpoint}, run file {run}, posse {__version__}"

@@ -23,7 +23,8 @@ class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
     before that of the first frame on each of these links. A mode, clock or variant that is not
     known is refused where the setup is decoded. `privacy` is the agent's own word, on another
     machine never the coordinator's. `name` is the run's, for signatures, which agents with keys
-    make in the field, and in the lab if they are to `sign`.
+    make in the field, and in the lab if they are to `sign`. `durable`: in the lab too the agent
+    keeps a journal.
     """
 
     system: str
@@ -43,6 +44,7 @@ class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
     privacy: PrivacySpec = PrivacySpec()
     name: Annotated[bytes, Meta(max_length=32)] = b""
     sign: bool = False
+    durable: bool = False
 
     @property
     def claim(self) -> Claim:

@@ -47,6 +47,13 @@ class Spending:
         `PosseError` if it must not begin.
         """
 
+    def mark(self) -> tuple[int, list[NDArray[np.int64]] | None]:
+        """What `go_on` needs: the run's number, and the rows of each arm that it may use."""
+        return 0, None
+
+    def go_on(self, run: int, rows: list[NDArray[np.int64]] | None) -> None:
+        """Instead of `begin`: the run that it began goes on, in a process that is started again."""
+
     def uses(self, pulls: NDArray[np.int64]) -> None:
         """So many rewards of each arm are used, shape (arms,), and something is about to be told.
 

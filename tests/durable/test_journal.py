@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from posse.durable.journal import FRAME, STEPS, Journal
+from posse.durable.journal import FRAME, STEPS, Journal, is_held
 from posse.durable.recording import recorded
 from posse.engines.sources import of_this_machine
 from posse.errors import PosseError
@@ -140,17 +140,24 @@ def test_it_is_its_owners_alone_and_follows_no_link(path: Path) -> None:
 
 
 def test_another_runs_is_refused_in_a_sentence(path: Path) -> None:
-    opened(path).close()
+    one = opened(path)
+    assert list(path.parent.iterdir()) == []
+    one.begin(b"x")
+    one.close()
     with pytest.raises(PosseError, match=r"is the journal of another run or version \(agent 3 of"):
         opened(path, "agent 4 of a run")
     assert opened(path).starts == 1
 
 
 def test_two_processes_do_not_share_one(path: Path) -> None:
+    assert not is_held(path)
     one = opened(path)
+    one.begin(b"x")
+    assert is_held(path)
     with pytest.raises(PosseError, match="another process"):
         opened(path)
     one.close()
+    assert not is_held(path)
 
 
 def test_a_damaged_one_is_named(path: Path) -> None:
@@ -188,12 +195,12 @@ def test_clocks_are_read_back(path: Path) -> None:
     ticks = iter(range(100, 200))
     one = opened(path)
     one.begin(b"x")
-    sources = recorded(one, of_this_machine(lambda: next(ticks)))
+    sources = recorded(one, of_this_machine(lambda: next(ticks)), field=False)
     told = [sources.stamp(), sources.clock(), sources.stamp()]
     one.commit()
     one.close()
     two = opened(path)
-    again = recorded(two, of_this_machine(lambda: next(ticks)))
+    again = recorded(two, of_this_machine(lambda: next(ticks)), field=False)
     with two.replay():
         assert [again.stamp(), again.clock(), again.stamp()] == told
         assert again.stamp() == 102
