@@ -1,7 +1,6 @@
 """The sources of a host, whose answers are kept in a journal and given again from it."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,18 +97,19 @@ class RecordedSpending(Spending):
     def __init__(self, journal: Journal, spending: Spending) -> None:
         self._journal = journal
         self._spending = spending
-        self._arms: Any = None
 
     def begin(self, task: Task, arms: Arms) -> None:
         """See `Spending`; a run that goes on has the rows that it had."""
-        said: list[Any] = []
+        begun = False
 
         def begin() -> tuple[int, list[NDArray[np.int64]] | None]:
-            said.append(self._spending.begin(task, arms))
+            nonlocal begun
+            begun = True
+            self._spending.begin(task, arms)
             return self._spending.mark()
 
         run, rows = self._journal.asked(begin)()
-        if not said:
+        if not begun:
             self._spending.go_on(run, rows)
             if rows is not None and isinstance(arms, Csv):
                 arms.keep(rows)
