@@ -75,6 +75,32 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--fuzz", default=0, help="hostile frames of tests/hosts/test_fuzz.py")
 
 
+CHAOS = ("fault", "where", "system", "recovered after", "sent again")
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """What was done to what, and what came of it, in a table (`--chaos`)."""
+    if not config.getoption("--chaos"):
+        return
+    rows = []
+    for outcome in ("passed", "failed"):
+        for report in terminalreporter.stats.get(outcome, []):
+            said = dict(report.user_properties)
+            if "fault" in said:
+                result = "as undisturbed" if outcome == "passed" else "FAILED"
+                rows.append([*(str(said.get(column, "")) for column in CHAOS), result])
+    table = [[*CHAOS, "result"], *rows]
+    widths = [max(len(row[at]) for row in table) for at in range(len(table[0]))]
+    for row in table:
+        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        terminalreporter.write_line(line.rstrip())
+    right = sum(row[-1] == "as undisturbed" for row in rows)
+    again = sum(int(row[4] or 0) for row in rows)
+    terminalreporter.write_line(
+        f"{right} of {len(rows)} runs ended as if undisturbed; {again} frames were sent again"
+    )
+
+
 def pytest_configure() -> None:
     """Commands under test hear Ctrl-C also where the suite runs under `nohup` or behind `&`."""
     signal.signal(signal.SIGINT, signal.default_int_handler)

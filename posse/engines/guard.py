@@ -166,14 +166,13 @@ class RemoteGuard(Guard):
         """A neighbour did not let us in; it may not have been told of us yet."""
         self._failures[told.address] += 1
         if self._failures[told.address] == _FAILED_IN_A_ROW:
-            LOG.warning(
-                "agent %s at %s does not let this agent in: %s",
-                "?" if rank is None else rank,
-                told.address,
-                why_failed(told.value)
-                if told.event == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
-                else "it was not told of this agent's key; are both from one posse keys?",
-            )
+            why = "the connection is closed at once; is it up, and the way to it open?"
+            if told.event == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
+                why = why_failed(told.value)
+            elif self._own is not None:
+                why = "it was not told of this agent's key; are both from one posse keys?"
+            who = "?" if rank is None else rank
+            LOG.warning("agent %s at %s does not let this agent in: %s", who, told.address, why)
 
     def close(self) -> None:
         """See `Guard`."""

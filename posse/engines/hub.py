@@ -272,7 +272,7 @@ class Hub:
                 self.frames += 1
                 moved = host.receive(member.rank, frame)
                 self.lobby.heard(member, frame, now, moved=moved)
-                if host.left or host.linked:
+                if host.left or host.linked or host.complaints:
                     self._take_news(host)
                 self._flush()
                 return now
@@ -282,7 +282,10 @@ class Hub:
         return now
 
     def _take_news(self, host: CoordinatorHost) -> None:
-        """Some link changed, or some agent ended its own part of the run."""
+        """Some link changed, or some agent ended its own part of the run, or accuses another."""
+        complaints, host.complaints = host.complaints, []
+        for said in complaints:
+            LOG.warning("%s", said, extra={"about": "complaints"})
         linked, host.linked = host.linked, []
         for by, about, up in linked:
             self._happened(LinkChanged(by, about, up))

@@ -179,8 +179,10 @@ class Lobby:
     @property
     def timer(self) -> float:
         """When `fire` is to be called, in the loop's seconds."""
-        wait = self._patience.timer
-        return wait if self._run is None else min(wait, self._run.timer)
+        wait, run = self._patience.timer, self._run
+        # while somebody has no connection its absence counts, and no timer of the run's own
+        here = run is not None and not self._patience.somebody_is_away
+        return min(wait, run.timer) if run is not None and here else wait
 
     @property
     def roll_at(self) -> float:
@@ -195,13 +197,20 @@ class Lobby:
     def fire(self, now: float) -> list[LobbyEffect]:
         """The time of `timer` has come."""
         run = self._run
+        if self._patience.somebody_is_away:
+            effects = self._stays_away(now)
+            self._go_on(now)
+            return effects
         if run is not None and now >= run.timer:
             run.fire()
-        elif self._patience.somebody_is_away:
-            return self._stays_away(now)
         elif now >= self._patience.end:
             return self._silence(now)
         return []
+
+    def _go_on(self, now: float) -> None:
+        """The run's own timer goes on where it stood, if everybody is here again."""
+        if self._run is not None and not self._patience.somebody_is_away:
+            self._run.put_off(self._patience.away_for(now))
 
     def _silence(self, now: float) -> list[LobbyEffect]:
         run, missing = self._run, self.missing()
@@ -399,7 +408,8 @@ class Lobby:
             return [Reply(peer.identity, control.Unknown())]
         if member.identity != peer.identity:
             return []  # it was said over a connection that is gone
-        self._patience.returned(member.rank, now)
+        if self._patience.returned(member.rank, now):
+            self._go_on(now)
         if member.incarnation and asked.starts > member.starts:
             self.restarts[member.rank] += 1
         member.starts = asked.starts

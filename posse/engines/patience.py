@@ -76,13 +76,18 @@ class Patience:
         self._left[rank] = now
         self._absent[rank] = now + self.absence - self._used.get(rank, 0.0)
 
-    def returned(self, rank: int, now: float) -> None:
-        """An agent has a connection again."""
+    def away_for(self, now: float) -> float:
+        """Seconds since when, without a gap, somebody was away."""
+        return now - self._away_since
+
+    def returned(self, rank: int, now: float) -> bool:
+        """An agent has a connection again; whether it was known to have none."""
         if self._absent.pop(rank, None) is None:
-            return
+            return False
         self._used[rank] = self._used.get(rank, 0.0) + now - self._left[rank]
         if not self._absent:
             self.heard += now - self._away_since  # who was away explains the silence
+        return True
 
     def forget(self, rank: int) -> None:
         """An agent is not waited for any more."""

@@ -43,14 +43,18 @@ class Complaints:
     """Who refused what whom sent: the first few, for the sentence that ends a run."""
 
     def __init__(self) -> None:
-        self._said: dict[tuple[str, int, str], None] = {}
+        self._said: dict[str, None] = {}
 
-    def add(self, by: str, about: int, reason: str) -> None:
-        """`by` refused something that agent `about` sent; the reason may be a peer's own word."""
-        if len(self._said) < _NAMED:
-            self._said[by, about, printable(reason)] = None
+    def add(self, by: str, about: int, reason: str) -> list[str]:
+        """`by` refused something that agent `about` sent; the reason may be a peer's own word.
+
+        Returns the sentence, if it is news.
+        """
+        said = f"{by} refused what agent {about} sent: {printable(reason)}"
+        if said in self._said or len(self._said) >= _NAMED:
+            return []
+        self._said[said] = None
+        return [said]
 
     def __str__(self) -> str:
-        return "".join(
-            f"; {by} refused what agent {about} sent: {reason}" for by, about, reason in self._said
-        )
+        return "".join(f"; {said}" for said in self._said)

@@ -73,6 +73,8 @@ class CoordinatorHost:
         self.record: RunRecord | None = None
         self.left: list[tuple[int, str]] = []
         self.linked: list[tuple[int, int, bool]] = []
+        self.complaints: list[str] = []
+        """What agents refused of each other, since somebody took it from here."""
         self._network = network
         self._observe = observe
         self._field = plan.field
@@ -201,6 +203,11 @@ class CoordinatorHost:
         if self._server is not None:
             self._server.fire()
 
+    def put_off(self, seconds: float) -> None:
+        """Somebody without whom nothing could go on was away for so long: `timer` comes later."""
+        if self._server is not None:
+            self._server.timer += seconds
+
     def lose(self, rank: int, why: str = "lost") -> None:
         """Agent `rank` is gone, or says nothing; only where `outlives_agents`."""
         attendance = self._attendance
@@ -308,7 +315,7 @@ class CoordinatorHost:
             case control.Complaint(about, reason):
                 if about not in range(attendance.agents):
                     raise RemoteProtocolError("no-such-agent", str(about))
-                self._complaints.add(f"agent {rank}", about, reason)
+                self.complaints += self._complaints.add(f"agent {rank}", about, reason)
                 return False
             case control.Linked(about, up):
                 self.linked.append((rank, about, up))

@@ -1,6 +1,10 @@
-"""Networks that are bad, always or for a while: every family ends with the undisturbed run."""
+"""Networks that are bad, always or for a while: every family ends with the undisturbed run.
+
+`make chaos` lets every family meet every fault, and prints what came of it: see `tests.conftest`.
+"""
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -9,6 +13,7 @@ from typing import Any
 import pytest
 
 from posse.engines import memory
+from posse.measure.traffic import RESENT
 from posse.plan import Plan
 from posse.results.record import RunRecord
 from tests.support import anonymous, federated, players
@@ -46,13 +51,16 @@ class Fault:
     during: Callable[[list[Relay], threading.Event], None] = lambda ways, ended: None
 
 
-def cut_for_a_second(ways: list[Relay], ended: threading.Event) -> None:
-    ended.wait(0.2)
-    for way in ways:
-        way.interrupt()
-    ended.wait(1.0)
-    for way in ways:
-        way.restore()
+def cut_for(seconds: float) -> Callable[[list[Relay], threading.Event], None]:
+    def during(ways: list[Relay], ended: threading.Event) -> None:
+        ended.wait(0.2)
+        for way in ways:
+            way.interrupt()
+        ended.wait(seconds)
+        for way in ways:
+            way.restore()
+
+    return during
 
 
 def flapping(ways: list[Relay], ended: threading.Event) -> None:
@@ -81,7 +89,9 @@ def silent(*directions: str) -> Callable[[list[Relay], threading.Event], None]:
 
 
 FAULTS = {
-    "cut for a second": Fault(during=cut_for_a_second),
+    "cut for 1 s": Fault(during=cut_for(1.0)),
+    "cut for 10 s": Fault(during=cut_for(10.0)),
+    "cut for 60 s": Fault(during=cut_for(60.0)),
     "flapping": Fault(during=flapping),
     "twelve resets": Fault(during=twelve_resets),
     "silent there": Fault(during=silent("there")),
@@ -92,8 +102,13 @@ FAULTS = {
 }
 
 
-def disturbed(plan: Plan, fault: Fault, between_agents: bool) -> RunRecord:
+Told = Callable[[str, object], None]
+"""Notes something about a test; `make chaos` shows it."""
+
+
+def disturbed(plan: Plan, fault: Fault, between_agents: bool, told: Told) -> RunRecord:
     """A run over relays before the coordinator, or before each agent's inbox."""
+    heard: list[float] = []
     agents = plan.spec.agents.count
     ended = threading.Event()
     with ExitStack() as opened:
@@ -103,7 +118,7 @@ def disturbed(plan: Plan, fault: Fault, between_agents: bool) -> RunRecord:
             if not between_agents:
                 ways.append(opened.enter_context(relay(endpoint, **fault.relay)))
                 endpoint = ways[0].endpoint
-            up = [Agent(endpoint, rank, wait=60.0) for rank in range(agents)]
+            up = [Agent(endpoint, rank, wait=300.0) for rank in range(agents)]
             engine.hub.gather()
             if between_agents:
                 for member in engine.hub.lobby.roster.members.values():
@@ -112,10 +127,15 @@ def disturbed(plan: Plan, fault: Fault, between_agents: bool) -> RunRecord:
             thread = threading.Thread(target=fault.during, args=(ways, ended), daemon=True)
             thread.start()
             try:
-                record = engine.run(plan, 0)
+                record = engine.run(plan, 0, lambda host: heard.append(time.monotonic()))
             finally:
                 ended.set()
-                thread.join(30)
+                thread.join(90)
+        mended = max(way.mended_at for way in ways)
+        later = [at - mended for at in heard if at > mended > 0.0]
+        told("recovered after", f"{min(later):.2f} s" if later else "")
+        again = record.communication.control.kinds.get(RESENT)
+        told("sent again", again.messages if again is not None else 0)
         assert [agent.ended() for agent in up] == [0] * agents
     assert set(record.refused) <= OF_RESETS
     record.refused.clear()
@@ -126,6 +146,8 @@ def pairs(names: Sequence[str], every: bool) -> list[tuple[str, str]]:
     """Who meets which fault: all in turn, or every one every fault (`--chaos`)."""
     met = []
     for i, fault in enumerate(FAULTS):
+        if fault == "cut for 60 s" and not every:
+            continue
         # where each slot or each act is a round trip, a second each way is a matter of minutes
         able = [name for name in names if fault != "a second each way" or name in MESHES]
         met += [(name, fault) for name in (able if every else [able[-1 - i % len(able)]])]
@@ -138,11 +160,24 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize(("name", "fault"), pairs(names, every))
 
 
-def test_between_agents_and_coordinator(name: str, fault: str) -> None:
+def assert_as_undisturbed(
+    name: str, fault: str, between_agents: bool, request: pytest.FixtureRequest
+) -> None:
+    def told(what: str, how: object) -> None:
+        request.node.user_properties.append((what, how))
+
+    told("fault", fault)
+    told("system", name)
+    told("where", "between agents" if between_agents else "to the coordinator")
     plan = RUNS[name]()
-    assert_same_run(memory.run(plan, 0), disturbed(plan, FAULTS[fault], False))
+    assert_same_run(memory.run(plan, 0), disturbed(plan, FAULTS[fault], between_agents, told))
 
 
-def test_between_agents(name: str, fault: str) -> None:
-    plan = RUNS[name]()
-    assert_same_run(memory.run(plan, 0), disturbed(plan, FAULTS[fault], True))
+def test_between_agents_and_coordinator(
+    name: str, fault: str, request: pytest.FixtureRequest
+) -> None:
+    assert_as_undisturbed(name, fault, False, request)
+
+
+def test_between_agents(name: str, fault: str, request: pytest.FixtureRequest) -> None:
+    assert_as_undisturbed(name, fault, True, request)

@@ -22,6 +22,7 @@ from posse.engines.roster import SAME_VERSION, SUPERSEDED
 from protocol import control
 from protocol.wire import VERSION, kind_of
 from tests.support.lobby import (
+    ABSENCE,
     TOKEN,
     WALL,
     Run,
@@ -342,6 +343,24 @@ def test_a_lost_agent_that_stays_away_ends_a_run_that_needs_it() -> None:
         "or the network between it and the coordinator; start the run again"
     )
     assert run.lost == []
+
+
+def test_a_runs_own_timer_stands_still_while_somebody_is_away() -> None:
+    """Who has no connection cannot answer in its slot; how long that may be is `engine.absence`."""
+    script = Script()
+    script.all_join()
+    run = script.carries(Run(outlives=True))
+    run.timer = 104.0
+    script.now = 103.0
+    script.closes("peer-1")
+    assert script.lobby.timer == 103.0 + ABSENCE
+    assert script.lobby.fire(105.0) == []
+    assert run.fired == 0
+    script.now = 113.0
+    script.says("z", resuming())
+    assert script.lobby.timer == 114.0
+    script.lobby.fire(114.0)
+    assert run.fired == 1
 
 
 def resuming(rank: int = 1, start: bytes = b"peer-1", connection: int = 2, taken: int = 7) -> Any:

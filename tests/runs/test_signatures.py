@@ -1,12 +1,15 @@
 """A relay that changes what it passes on of agents out of sight (attack a18), and what it costs."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 from posse.engines import memory
+from posse.engines.base import silent
 from posse.errors import RunFailed
+from posse.hosts.coordinator import CoordinatorHost
 from posse.hosts.endpoint import Endpoint
 from posse.plan import prepare
 from posse.results.record import RunRecord
@@ -95,7 +98,13 @@ def forged_rows(message: Any) -> Any:
     return type(message)(message.round, message.slot, message.origins, means)
 
 
-def with_a_liar(system: str, parameters: dict[str, Any], *, sign: bool) -> RunRecord:
+def with_a_liar(
+    system: str,
+    parameters: dict[str, Any],
+    *,
+    sign: bool,
+    observe: Callable[[CoordinatorHost], None] = silent,
+) -> RunRecord:
     """The run in which agent 1 lies about what agent 0 said."""
     one, all_ = Endpoint.send, Endpoint.send_to_all
 
@@ -113,7 +122,7 @@ def with_a_liar(system: str, parameters: dict[str, Any], *, sign: bool) -> RunRe
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Endpoint, "send", send)
         patch.setattr(Endpoint, "send_to_all", send_to_all)
-        return memory.run(run_of(system, parameters, sign=sign), 0)
+        return memory.run(run_of(system, parameters, sign=sign), 0, observe)
 
 
 @pytest.mark.parametrize(
@@ -145,8 +154,15 @@ def test_forged_means_end_the_run_by_the_relays_name(exchange: str) -> None:
 
 @pytest.mark.slow
 def test_among_gossip_forged_means_are_as_if_they_had_not_been_said() -> None:
-    """Nobody waits for them there: agents exchange until the horizon."""
-    record = with_a_liar("ddp-mab", FEDERATED | {"exchange": "gossip"}, sign=True)
+    """Nobody waits for them there: agents exchange until the horizon. The relay is named."""
+    said: list[str] = []
+
+    def observe(host: CoordinatorHost) -> None:
+        said[:] = host.complaints
+
+    parameters = FEDERATED | {"exchange": "gossip"}
+    record = with_a_liar("ddp-mab", parameters, sign=True, observe=observe)
+    assert said == ["agent 2 refused what agent 1 sent: bad-signature"]
     assert record.refused.keys() == {"bad-signature"}
     assert record.status == "horizon"
 

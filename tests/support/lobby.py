@@ -54,6 +54,9 @@ class Run:
         self.fired += 1
         self.timer = float("inf")
 
+    def put_off(self, seconds: float) -> None:
+        self.timer += seconds
+
     def suspects(self) -> list[int]:
         return self.late
 

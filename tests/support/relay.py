@@ -43,6 +43,8 @@ class Relay:
         self._through.set()
         self._held: set[str] = set()
         self.cuts = 0
+        self.mended_at = 0.0
+        """When it last was let through after something was done to it; 0 if nothing was."""
         self.turned_away = 0
         self._threads = [threading.Thread(target=self._accept, daemon=True)]
         self._threads[0].start()
@@ -52,6 +54,7 @@ class Relay:
         with self._lock:
             for pair in list(self._open):
                 self._reset(*pair)
+        self.mended_at = time.monotonic()
 
     def _reset(self, *ends: socket.socket) -> None:
         if any(end.fileno() >= 0 for end in ends):
@@ -81,6 +84,7 @@ class Relay:
         """Let connections through again, and on what was held, as TCP does."""
         self._held = set()
         self._through.set()
+        self.mended_at = time.monotonic()
 
     def _accept(self) -> None:
         while True:
