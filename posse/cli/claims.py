@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
 from posse.claims.base import ILLUSTRATES
 from posse.plan import prepare
-from posse.systems import names
+from posse.systems import get_system, names
 from posse.systems.base import Field
 from protocol.privacy import Claim
 
@@ -33,102 +35,69 @@ The claims are the field's. {ILLUSTRATES}
 
 _COLUMNS = ("system, form", "unit", "against", "number", "why", "not covered")
 
-Form = tuple[str, dict[str, Any], dict[str, Any]]
-"""What a form is called, its parameters, and what else its run file says."""
+_ASKED = {"horizon": 10_000, "epsilon": 1.0, "group_size": 2, "xi": 0.1}
+"""Of a system that has such a parameter."""
 
-_ONE = {"horizon": 10_000, "epsilon": 1.0}
-_RATE = {"horizon": 10_000, "epsilon": 0.1}
-_GROUPS = {"horizon": 10_000, "group_size": 2}
-_RING: dict[str, Any] = {"topology": {"kind": "ring"}}
+Form = tuple[str, dict[str, Any], dict[str, Any]]
+"""What a form is called, its other parameters, and what else its run file says."""
+
+_RATE = {"epsilon": 0.1}
 _PRINTED: dict[str, Any] = {"variant": "printed"}
 _FIELD: dict[str, Any] = {
     "mode": "field",
     "arms": {"kind": "csv", "path": "rewards.csv", "count": 16, "clip": [0.0, 1.0]},
 }
 
-_PLAIN: Form = ("", {"horizon": 10_000}, {})
-_NOTHING_ASKED: Form = ("", {}, {})
-_PLAYERS: list[Form] = [
-    ("`shared_sample = true`, the lab's default", _ONE, {}),
-    ('the same, `offsets = "found"`', {**_ONE, "offsets": "found"}, {}),
-    ("`shared_sample = false`, the field's default", _ONE, _FIELD),
-    ('the same, `counter = "tree"` or `"honaker"`', {**_ONE, "counter": "honaker"}, _FIELD),
-    ('the same, `split = "tossou"`', {**_ONE, "split": "tossou"}, _FIELD),
-]
 
-
-def _with(name: str, value: Any, parameters: dict[str, Any], **more: Any) -> Form:
+def _with(name: str, value: Any) -> Form:
     """The form that one parameter makes."""
     said = f'"{value}"' if isinstance(value, str) else value
-    return (f"`{name} = {said}`", {**parameters, name: value}, more)
+    return (f"`{name} = {said}`", {name: value}, {})
 
 
-_PRINTED_NOISE: Form = ('`noise = "printed"`, the lab\'s default', _ONE, {})
-_PER_AGENT: Form = (
-    '`noise = "per_agent"`, the field\'s default',
-    {**_ONE, "noise": "per_agent"},
-    {},
-)
-
-
-def _on_ring(form: Form) -> Form:
-    """The form where agents talk to each other."""
-    name, parameters, more = form
-    return name, parameters, {**more, **_RING}
-
+_PLAIN: Form = ("", {}, {})
+_PRINTED_NOISE: Form = ('`noise = "printed"`, the lab\'s default', {}, {})
+_PER_AGENT: Form = ('`noise = "per_agent"`, the field\'s default', {"noise": "per_agent"}, {})
+_PLAYERS: list[Form] = [
+    ("`shared_sample = true`, the lab's default", {}, {}),
+    ('the same, `offsets = "found"`', {"offsets": "found"}, {}),
+    ("`shared_sample = false`, the field's default", {}, _FIELD),
+    ('the same, `counter = "tree"` or `"honaker"`', {"counter": "honaker"}, _FIELD),
+    ('the same, `split = "tossou"`', {"split": "tossou"}, _FIELD),
+]
 
 _FORMS: dict[str, list[Form]] = {
-    "mase": [_NOTHING_ASKED],
-    "dp-mase": [("", {"epsilon": 1.0}, {})],
-    "corrupted-elimination": [("", {"xi": 0.1}, {})],
-    "central": [_NOTHING_ASKED],
-    "independent": [_NOTHING_ASKED],
     "private-ucb": [
-        ("", _RATE, _RING),
-        ("printed", _RATE, {**_RING, **_PRINTED}),
-        _with("releases", "doubling", _ONE, **_RING),
-        _with("noise_at", "destination", _ONE, **_RING),
+        ("", _RATE, {}),
+        ("printed", _RATE, _PRINTED),
+        _with("releases", "doubling"),
+        _with("noise_at", "destination"),
     ],
-    "byzantine-ucb": [("", {"horizon": 10_000}, _RING)],
-    "robust-private-ucb": [("", _ONE, _RING)],
-    "cooperative-ucb": [("", {"horizon": 10_000}, _RING)],
-    "ucb1": [_PLAIN],
     "dp-ucb-int": [("", _RATE, {}), ("printed", _RATE, _PRINTED)],
-    "adap-ucb": [("", _ONE, {})],
-    "tdfs-ucb": [_PLAIN],
     "tdfs-private-bound": _PLAYERS,
     "tdfs-private": _PLAYERS,
-    "random-player": [_PLAIN],
-    "anonymous": [("", _GROUPS, {}), _with("aggregation", "sink", _GROUPS)],
-    "explore-then-commit": [("", _GROUPS, {})],
-    "parallel-ucb": [_PLAIN],
-    "cdp-mab": [
-        _PRINTED_NOISE,
-        _with("participation", 0.5, _ONE),
-        _PER_AGENT,
-        _with("noise", "shared", _ONE),
-    ],
-    "ddp-mab": [_on_ring(_PRINTED_NOISE), _on_ring(_PER_AGENT)],
-    "hdp-mab": [_on_ring(_PRINTED_NOISE), _on_ring(_PER_AGENT)],
-    "single-mab": [("", _ONE, {})],
+    "anonymous": [_PLAIN, _with("aggregation", "sink")],
+    "cdp-mab": [_PRINTED_NOISE, _with("participation", 0.5), _PER_AGENT, _with("noise", "shared")],
+    "ddp-mab": [_PRINTED_NOISE, _PER_AGENT],
+    "hdp-mab": [_PRINTED_NOISE, _PER_AGENT],
 }
+"""Of systems that have several."""
 
 
 def forms() -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Every system's forms: its name, what the form is called, a run file of it."""
     for name in names():
-        for form, parameters, more in _FORMS[name]:
-            yield (
-                name,
-                form,
-                {
-                    "system": name,
-                    "agents": {"count": 16},
-                    "arms": {"kind": "bernoulli", "means": {"random": "uniform", "count": 16}},
-                    "parameters": parameters,
-                    **more,
-                },
-            )
+        system = get_system(name)
+        known = {field.encode_name for field in msgspec.structs.fields(system.parameters)}
+        run = {
+            "system": name,
+            "agents": {"count": 16},
+            "arms": {"kind": "bernoulli", "means": {"random": "uniform", "count": 16}},
+            **({} if system.wiring is None else {"topology": {"kind": "ring"}}),
+        }
+        asked = {key: value for key, value in _ASKED.items() if key in known}
+        for form, parameters, more in _FORMS.get(name, [_PLAIN]):
+            yield name, form, {**run, "parameters": asked | parameters, **more}
 
 
 def text() -> str:
