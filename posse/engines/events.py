@@ -1,11 +1,14 @@
 """What happens while agents join, and what the two machines then want done.
 
 The coordinator's machine is `Lobby`, an agent's `Joining`. Sockets and their monitors are
-translated into these events, and these effects carried out, by `Hub` and `AgentProcess`.
+translated into these events, and these effects carried out, by `Hub` and `AgentProcess`. They are
+structs because a dataclass takes forty times as long to make ready, in every process that starts.
 """
 
 from dataclasses import dataclass, field
 from enum import Enum
+
+import msgspec
 
 from posse.engines.roster import Peer
 from posse.errors import PosseError, RunFailed
@@ -25,8 +28,7 @@ class Log:
     about: str = field(default="", compare=False)
 
 
-@dataclass(frozen=True)
-class Fail:
+class Fail(msgspec.Struct, frozen=True):
     """This cannot go on, for this reason; nothing is done after it."""
 
     reason: str
@@ -36,8 +38,7 @@ class Fail:
 # --- the coordinator's events ---------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Said:
+class Said(msgspec.Struct, frozen=True):
     """A frame came from a peer, while this machine's clock showed `wall` (seconds since 1970)."""
 
     peer: Peer
@@ -45,23 +46,20 @@ class Said:
     wall: float
 
 
-@dataclass(frozen=True)
-class Closed:
+class Closed(msgspec.Struct, frozen=True):
     """A connection is gone."""
 
     connection: int
 
 
-@dataclass(frozen=True)
-class Rejected:
+class Rejected(msgspec.Struct, frozen=True):
     """The sockets themselves refused something; `said` is for the log, "" if nothing is."""
 
     reason: str
     said: str = ""
 
 
-@dataclass(frozen=True)
-class Died:
+class Died(msgspec.Struct, frozen=True):
     """A process that was started here ended: that of agent `rank`, or all of them (None).
 
     `killed`: it did not end by itself.
@@ -72,8 +70,7 @@ class Died:
     killed: bool = False
 
 
-@dataclass(frozen=True)
-class LinkChanged:
+class LinkChanged(msgspec.Struct, frozen=True):
     """Agent `by` lost its connection to neighbour `about`, or has one again."""
 
     by: int
@@ -81,8 +78,7 @@ class LinkChanged:
     up: bool
 
 
-@dataclass(frozen=True)
-class Quit:
+class Quit(msgspec.Struct, frozen=True):
     """Agent `rank` ended its own part of a run, by its own word or by one that cannot be true."""
 
     rank: int
@@ -94,53 +90,46 @@ LobbyEvent = Said | Closed | Rejected | Died | Quit | LinkChanged
 # --- the coordinator's effects --------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Reply:
+class Reply(msgspec.Struct, frozen=True):
     """Answer a peer, who may be gone by now."""
 
     peer: bytes
     message: Message
 
 
-@dataclass(frozen=True)
-class Tell:
+class Tell(msgspec.Struct, frozen=True):
     """Say something to an agent that joined."""
 
     rank: int
     message: Message
 
 
-@dataclass(frozen=True)
-class ShowStatus:
+class ShowStatus(msgspec.Struct, frozen=True):
     """Answer an operator with `Status`."""
 
     peer: bytes
 
 
-@dataclass(frozen=True)
-class Joined:
+class Joined(msgspec.Struct, frozen=True):
     """Somebody arrived; so many are here now."""
 
     arrived: int
 
 
-@dataclass(frozen=True)
-class Resend:
+class Resend(msgspec.Struct, frozen=True):
     """An agent has a new connection, over which what it has not taken is sent again."""
 
     rank: int
     taken: int
 
 
-@dataclass(frozen=True)
-class CallRoll:
+class CallRoll(msgspec.Struct, frozen=True):
     """Ask these agents for a sign of life; an answer of their sessions is enough."""
 
     ranks: list[int]
 
 
-@dataclass(frozen=True)
-class Restart:
+class Restart(msgspec.Struct, frozen=True):
     """Start the process of an agent again."""
 
     rank: int
@@ -159,42 +148,36 @@ class Closure(Enum):
     WITHOUT_A_WORD = 3
 
 
-@dataclass(frozen=True)
-class Connected:
+class Connected(msgspec.Struct, frozen=True):
     """The connection to the coordinator is up; this machine's clock shows `wall`."""
 
     wall: float
 
 
-@dataclass(frozen=True)
-class NotLetIn:
+class NotLetIn(msgspec.Struct, frozen=True):
     """The connection was closed in its handshake."""
 
     how: Closure
     why: str = ""
 
 
-@dataclass(frozen=True)
-class Disconnected:
+class Disconnected(msgspec.Struct, frozen=True):
     """The connection to the coordinator is gone; ZeroMQ tries to make a new one."""
 
 
-@dataclass(frozen=True)
-class Told:
+class Told(msgspec.Struct, frozen=True):
     """A frame of the coordinator's that is not for a run's host."""
 
     frame: bytes
 
 
-@dataclass(frozen=True)
-class InboxOpen:
+class InboxOpen(msgspec.Struct, frozen=True):
     """Neighbours reach this agent at `address`; "" where agents have no neighbours."""
 
     address: str
 
 
-@dataclass(frozen=True)
-class NotListening:
+class NotListening(msgspec.Struct, frozen=True):
     """These neighbours would not hear yet what this agent says."""
 
     ranks: tuple[int, ...]
@@ -205,64 +188,54 @@ JoiningEvent = Connected | NotLetIn | Disconnected | Told | InboxOpen | NotListe
 # --- an agent's effects ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Say:
+class Say(msgspec.Struct, frozen=True):
     """Say something to the coordinator, outside of runs."""
 
     message: Message
 
 
-@dataclass(frozen=True)
-class BeginSession:
+class BeginSession(msgspec.Struct, frozen=True):
     """What was numbered, sent and taken before is nobody's business any more."""
 
 
-@dataclass(frozen=True)
-class AskToResume:
+class AskToResume(msgspec.Struct, frozen=True):
     """Tell the coordinator how much was taken before this connection; then `Told`."""
 
 
-@dataclass(frozen=True)
-class GoOn:
+class GoOn(msgspec.Struct, frozen=True):
     """The coordinator took so many frames: send it the rest again."""
 
     taken: int
 
 
-@dataclass(frozen=True)
-class OpenInbox:
+class OpenInbox(msgspec.Struct, frozen=True):
     """Let the neighbours of agent `rank` reach it, if the system has any; then `InboxOpen`."""
 
     system: str
     rank: int
 
 
-@dataclass(frozen=True)
-class LinkUp:
+class LinkUp(msgspec.Struct, frozen=True):
     """Connect to these neighbours' inboxes; then `NotListening`, again and again until it is ()."""
 
     setup: AgentSetup
 
 
-@dataclass(frozen=True)
-class Start:
+class Start(msgspec.Struct, frozen=True):
     """Make the host of this agent for the runs to come."""
 
     setup: AgentSetup
 
 
-@dataclass(frozen=True)
-class Forget:
+class Forget(msgspec.Struct, frozen=True):
     """Drop the host: who ordered its run is gone."""
 
 
-@dataclass(frozen=True)
-class GiveUp:
+class GiveUp(msgspec.Struct, frozen=True):
     """No coordinator answered in time; this agent ends, and says what is wrong with the address."""
 
 
-@dataclass(frozen=True)
-class Leave:
+class Leave(msgspec.Struct, frozen=True):
     """The coordinator let this agent go."""
 
 
