@@ -28,6 +28,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "cooperative-ucb": _on("ring", _run(6, horizon=60)),
     "ucb1": _run(3, horizon=100),
     "dp-ucb-int": _run(3, horizon=100, epsilon=1.0),
+    "adap-ucb": _run(3, horizon=100, epsilon=1.0),
     "tdfs-ucb": _run(2, horizon=100),
     "tdfs-private": _run(2, horizon=100, epsilon=1.0),
     "tdfs-private-bound": _run(2, horizon=100, epsilon=1.0),
