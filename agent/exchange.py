@@ -3,6 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ class Exchange(ABC):
     `begin` takes a round's own row; `open` begins a slot, in which `receive` takes what neighbours
     say until the slot is over and the exchange `idle` again; after the last slot it is `over`.
     `rows`, shape (agents, arms), has the means of the agents that `has` names; `links` counts the
-    links that were used.
+    links that were used. Of the `agents` that there were at first `members` take part.
     """
 
     rank: int
@@ -27,6 +28,7 @@ class Exchange(ABC):
     slot: int = -1
     idle: bool = True
     links: int = 0
+    members: int = 0
     has: set[int] = field(default_factory=set)
     rows: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
     signed: SignedRows = field(default_factory=SignedRows)
@@ -48,6 +50,11 @@ class Exchange(ABC):
         self.rows[self.rank] = row
         self.signed.begin(self.rank, round_, row, margin)
         self.has = {self.rank}
+
+    def regroup(self, neighbours: tuple[int, ...], knowledge: dict[str, Any]) -> None:
+        """Agents were lost: what is under way is given up, and these are the neighbours left."""
+        self.idle, self.slot = True, -1
+        self.members = len(knowledge["members"])
 
     @abstractmethod
     def open(self) -> AgentEffects:

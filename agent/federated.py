@@ -31,6 +31,7 @@ from protocol.federated import (
 from protocol.machine import (
     COORDINATOR,
     Abort,
+    AgentEffect,
     AgentEffects,
     AgentEvent,
     Attest,
@@ -38,15 +39,23 @@ from protocol.machine import (
     Finish,
     FloatArray,
     Note,
+    PeerLost,
     Pull,
     Pulled,
     Received,
+    Refuse,
+    Regrouped,
     Send,
+    Stand,
     Started,
     Stopwatch,
 )
 from protocol.privacy import Release
 from protocol.wire import pack_floats
+
+EXCHANGES = 10_000
+"""After each loss means travel anew: the exchange of round r after v losses has the number
+v EXCHANGES + r."""
 
 
 @dataclass(slots=True)
@@ -60,6 +69,14 @@ class Eliminator:
 
     `t` counts the slots that were used or ordered, from 0. `plausible`: rewards lie in [0, 1], so
     that means far outside are refused.
+
+    When an agent is lost (`PeerLost`) that means travel by, all stand still and say where they are
+    (`Stand`): in round `at`, which began in slot `begun`. When all who are left have said so they
+    are `Regrouped`: whoever is behind takes over round, slot and arms of those that came furthest,
+    which all of them had decided alike; the exchange of that round begins anew among `members`, and
+    takes no slots of its own. `view` counts the losses, and with them the exchanges.
+
+    Above 20 attributes: a round as the paper has it, and what a loss makes of it.
     """
 
     arms: int
@@ -78,6 +95,15 @@ class Eliminator:
     answer: int | None = None
     tail: list[Pull] = field(default_factory=list)
     plausible: bool = False
+    at: int = 0
+    begun: int = 0
+    due: int = 0
+    missed: bool = False
+    view: int = 0
+    stands: bool = False
+    members: tuple[int, ...] = ()
+    regrouped: Regrouped | None = None
+    ahead: list[Received] = field(default_factory=list)
 
     def handle(self, event: AgentEvent, now: float) -> AgentEffects:
         """See `protocol.machine.AgentMachine`."""
@@ -88,19 +114,76 @@ class Eliminator:
                 return self._started()
             case Pulled(_, _, sums) if self.stage == "explore":
                 return self._explored(sums)
+            case Pulled() if self.stage == "wait" or (self.stage == "delay" and self.stands):
+                self.stage = "wait"  # of an exchange that was given up
+                return []
             case Pulled() if self.stage == "delay":
                 return self._open()
             case Pulled():
                 return self._play_on()
             case Received():
-                return self._received(event)
+                return self._of_this_view(event)
+            case PeerLost():
+                return self._stand_still()
+            case Regrouped():
+                return self._regroup(event)
             case _:
                 raise RemoteProtocolError("out-of-turn", type(event).__name__)
+
+    def _of_this_view(self, event: Received) -> AgentEffects:
+        """A message; what neighbours said before the last loss says nothing any more."""
+        number = getattr(event.message, "round", 0) // EXCHANGES
+        if event.sender == COORDINATOR or (number == self.view and not self.stands):
+            return self._received(event)
+        if number >= self.view and len(self.ahead) < 4 * self.arms + 1_000:
+            self.ahead.append(event)
+        return []
+
+    def _stand_still(self) -> AgentEffects:
+        if self.exchange is None:
+            return []
+        self.view += 1
+        self.stands = True
+        effects = self._catch_up()
+        slot = self.schedule.horizon + 1 if self.missed else self.t
+        return [*effects, Stand(self.at, self.begun, slot, self.active)]
+
+    def _catch_up(self) -> AgentEffects:
+        """What is decided already needs no exchange any more."""
+        return []
+
+    def _regroup(self, event: Regrouped) -> AgentEffects:
+        """Go on with those who are left, in the round of those who came furthest."""
+        exchange = self.exchange
+        behind = self.at < event.round
+        if exchange is None or event.view != self.view or event.round < self.at:
+            return []  # another loss is on its way
+        if behind and not (event.arms and set(event.arms) <= set(self.active)):
+            raise RemoteProtocolError("no-such-arm", "the arms left must be some of those before")
+        self.stands, self.regrouped = False, event
+        self.members = tuple(event.knowledge["members"])
+        exchange.regroup(event.neighbours, event.knowledge)
+        exchange.round = EXCHANGES * self.view + event.round - 1
+        effects: list[AgentEffect] = []
+        if behind:
+            self._keep(event.arms)
+            self.round, self.t = event.round - 1, event.begun
+            effects += self._begin_round()
+        elif self.stage in ("wait", "delay"):
+            effects += self._share()
+        ahead, self.ahead = self.ahead, []
+        for early in ahead:
+            try:
+                effects += self._of_this_view(early)
+            except RemoteProtocolError as error:
+                effects.append(Refuse(error.reason, early.sender))
+        return effects
 
     def _started(self) -> AgentEffects:
         return self._begin_round()
 
     def _begin_round(self) -> AgentEffects:
+        self.at, self.begun = self.round + 1, self.t
         if len(self.active) == 1:
             return self._play(self.active[0])
         self.round += 1
@@ -129,18 +212,36 @@ class Eliminator:
         exchange = self.exchange
         if exchange is None:
             return self._shared()
-        if exchange.slots is not None:
+        if self.stands:
+            self.stage = "wait"
+            return []
+        horizon, again = self.schedule.horizon, self._again
+        delay = 0
+        if again is not None:
+            self.missed = again.slot > horizon
+            self.t = max(self.t, min(again.slot, horizon))
+        elif exchange.slots is not None:
             delay = max(0, exchange.slots - (self.t_delay == "diameter-1"))
-            if self.t + delay > self.schedule.horizon:
-                assert self.answer is not None
-                return self._play(self.answer)
+            self.missed = self.t + delay > horizon
+        if self.missed:
+            assert self.answer is not None
+            return self._play(self.answer)
+        self.due = self.t + delay
         before = self.observed - self.new
         margin = self.schedule.margin(self.round, before, self.observed)
-        exchange.begin(self.round, self._row(), margin if self.plausible else math.inf)
+        number = EXCHANGES * self.view + self.round
+        exchange.begin(number, self._row(), margin if self.plausible else math.inf)
         if exchange.over:
             return self._shared()
-        first = self._open() if self.t_delay == "diameter-1" else self._delay()
+        at_once = self.t_delay == "diameter-1" or again is not None
+        first = self._open() if at_once else self._delay()
         return [Stopwatch("exchange", True), *first]
+
+    @property
+    def _again(self) -> Regrouped | None:
+        """What was agreed on for this round, if an exchange of it was given up."""
+        told = self.regrouped
+        return told if told is not None and told.round == self.round else None
 
     def _row(self) -> FloatArray:
         """What this agent shares of its means."""
@@ -173,7 +274,7 @@ class Eliminator:
         exchange = self.exchange
         assert exchange is not None
         if not exchange.over:
-            return self._delay()
+            return self._delay() if self._again is None else self._open()
         row = ExchangedRow(self.round, exchange.slot, exchange.links)
         return [Stopwatch("exchange", False), Note(row), *self._shared()]
 
@@ -184,6 +285,8 @@ class Eliminator:
     def _decide(self, average: FloatArray) -> None:
         """I^(r) from the average of all agents' means."""
         radius = self.schedule.radius(self.round, len(self.active), self.observed)
+        if self.members:
+            radius *= math.sqrt(self.schedule.senders / len(self.members))
         arms = survivors(self.active, average, radius, self.schedule.last(self.round))
         self.answer = self.active[int(average.argmax())]
         self._keep(arms)
@@ -238,7 +341,8 @@ class DdpAgent(Eliminator):
     def _shared(self) -> AgentEffects:
         exchange = self.exchange
         assert exchange is not None
-        missing = [n for n in range(self.agents) if n not in exchange.has]
+        members = self.members or tuple(range(self.agents))
+        missing = [n for n in members if n not in exchange.has]
         if missing:
             return [
                 Abort(
@@ -246,8 +350,10 @@ class DdpAgent(Eliminator):
                     f"{len(missing)} agents are missing, of agent {missing[0]} first"
                 )
             ]
-        self._decide(exchange.rows.mean(axis=0))
-        attest = Attest(self.round, np.array(self.active, dtype="<u4").tobytes())
+        self._decide(exchange.rows[list(members)].mean(axis=0))
+        # after a loss, and of each part of a graph that fell apart, others are averaged
+        step = exchange.round + (members[0] + 1) * EXCHANGES**2 * bool(self.view)
+        attest = Attest(step, np.array(self.active, dtype="<u4").tobytes())
         return [attest, *self._begin_round()]
 
 
@@ -279,6 +385,12 @@ class _Served(Eliminator):
             raise RemoteProtocolError("no-such-arm", "the arms left must be some of those before")
         kept.append(decision)
         return self._go_on() if self.stage == "wait" and self._idle() else []
+
+    def _catch_up(self) -> AgentEffects:
+        if not self.decisions or self.stage not in ("wait", "delay"):
+            return []
+        self.t = max(self.t, self.due)
+        return self._go_on()
 
     def _idle(self) -> bool:
         return self.exchange is None or (self.exchange.idle and self.exchange.over)
@@ -342,6 +454,12 @@ class HdpAgent(_Served):
 
     component: tuple[int, ...] = ()
     rank: int = 0
+
+    def _regroup(self, event: Regrouped) -> AgentEffects:
+        if event.view == self.view:
+            self.component = tuple(event.knowledge["component"])
+            self.decisions.clear()
+        return _Served._regroup(self, event)
 
     def _shared(self) -> AgentEffects:
         exchange = self.exchange

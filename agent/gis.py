@@ -9,6 +9,7 @@ complete, so that the order in which neighbours' messages arrive changes nothing
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 from agent.exchange import Exchange
 from protocol.errors import RemoteProtocolError
@@ -53,6 +54,13 @@ class Gis(Exchange):
         Exchange.begin(self, round_, row, margin)
         self.fresh = (self.rank,)
         self.said = {j: set() for j in self.neighbours}
+
+    def regroup(self, neighbours: tuple[int, ...], knowledge: dict[str, Any]) -> None:
+        """See `Exchange.regroup`."""
+        Exchange.regroup(self, neighbours, knowledge)
+        self.neighbours, self.diameter = neighbours, knowledge["diameter"]
+        self.stage = "idle"
+        self.heard, self.early = {}, {}
 
     def open(self) -> AgentEffects:
         """See `Exchange.open`: stage ADV."""

@@ -6,6 +6,7 @@
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -40,6 +41,12 @@ class Flooding(Exchange):
     def begin(self, round_: int, row: FloatArray, margin: float = math.inf) -> None:
         Exchange.begin(self, round_, row, margin)
         self.fresh = (self.rank,)
+
+    def regroup(self, neighbours: tuple[int, ...], knowledge: dict[str, Any]) -> None:
+        """See `Exchange.regroup`."""
+        Exchange.regroup(self, neighbours, knowledge)
+        self.neighbours, self.diameter = neighbours, knowledge["diameter"]
+        self.early, self.sent = [], set()
 
     def open(self) -> AgentEffects:
         self.slot += 1
@@ -143,12 +150,12 @@ class Gossip(Flooding):
 
     @property
     def over(self) -> bool:
-        complete = len(self.full) == self.agents
+        complete = len(self.full) == (self.members or self.agents)
         return self.slot == -1 or (complete and self.slot == self.since + self.diameter)
 
     def begin(self, round_: int, row: FloatArray, margin: float = math.inf) -> None:
         Flooding.begin(self, round_, row, margin)
-        self.full = {self.rank} if self.agents == 1 else set()
+        self.full = {self.rank} if (self.members or self.agents) == 1 else set()
         self.since = 0
         self.known = {j: set() for j in self.neighbours}
 
@@ -184,7 +191,7 @@ class Gossip(Flooding):
     def _learn(self) -> None:
         for sender, message in self.data.items():
             self.known[sender].update(message.origins)
-        if self.rank not in self.full and len(self.has) == self.agents:
+        if self.rank not in self.full and len(self.has) == (self.members or self.agents):
             self.full.add(self.rank)
             self.since = max(self.since, self.slot)
         for quiet in self.ended.values():

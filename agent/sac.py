@@ -7,6 +7,7 @@ send, so that no message is needed to say that nothing comes.
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 from agent.exchange import Exchange
 from agent.gis import check_origins
@@ -38,6 +39,13 @@ class Relay(Exchange):
     def begin(self, round_: int, row: FloatArray, margin: float = math.inf) -> None:
         Exchange.begin(self, round_, row, margin)
         self.carried = [self.rank]
+
+    def regroup(self, neighbours: tuple[int, ...], knowledge: dict[str, Any]) -> None:
+        """See `Exchange.regroup`."""
+        Exchange.regroup(self, neighbours, knowledge)
+        self.towards, self.total = knowledge["towards"], knowledge["slots"]
+        self.children = {int(child): slots for child, slots in knowledge["children"]}
+        self.arrived, self.ahead = {}, {}
 
     def open(self) -> AgentEffects:
         self.slot += 1

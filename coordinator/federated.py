@@ -16,6 +16,7 @@ from protocol.federated import (
     RoundRow,
     Schedule,
     SinkMeans,
+    Variant,
     check_plausible,
     survivors,
 )
@@ -27,6 +28,7 @@ from protocol.machine import (
     PeerFinished,
     PeerLost,
     Received,
+    Regrouped,
     Send,
     ServerEffect,
     ServerEffects,
@@ -200,9 +202,33 @@ class CdpServer(_Server):
 
 @dataclass(slots=True)
 class HdpServer(_Server):
-    """HDP-MAB. `weights[sink]` is M_q/M; the print has 1/Q, wrong for components unlike in size."""
+    """HDP-MAB. A sink's average weighs M_q/M; the print has 1/Q, wrong where sizes differ.
 
-    weights: dict[int, float] = field(default_factory=dict)
+    `sinks` has each with its M_q. After a loss it drops the round's averages and waits until all
+    are regrouped about other sinks.
+    """
+
+    sinks: tuple[tuple[int, int], ...] = ()
+    variant: Variant = "corrected"
+
+    @property
+    def weights(self) -> dict[int, float]:
+        """Of each sink's average."""
+        if self.variant == "printed":
+            return {sink: 1 / len(self.sinks) for sink, _ in self.sinks}
+        return {sink: size / self._averaged() for sink, size in self.sinks}
+
+    def handle(self, event: ServerEvent, now: float) -> ServerEffects:
+        """See `protocol.machine.ServerMachine`."""
+        if isinstance(event, Regrouped):
+            self.sinks = tuple((int(sink), int(size)) for sink, size in event.knowledge["sinks"])
+            self.asked = tuple(sorted(self.weights))
+            return []
+        return _Server.handle(self, event, now)
+
+    def _go_on_without(self, peer: int) -> ServerEffects:
+        self.asked, self.means = (), {}
+        return self._finish()
 
     def _started(self) -> ServerEffects:
         self.asked = tuple(sorted(self.weights))
@@ -215,12 +241,13 @@ class HdpServer(_Server):
 
     def _average(self) -> FloatArray:
         total: FloatArray = np.zeros(len(self.active))
+        weights = self.weights
         for sink in self.asked:
-            total += self.weights[sink] * self.means[sink]
+            total += weights[sink] * self.means[sink]
         return total
 
     def _averaged(self) -> int:
-        return self.schedule.senders
+        return sum(size for _, size in self.sinks)
 
     def _announce(self) -> ServerEffects:
         return [Broadcast(Active(self.round, self.active))]

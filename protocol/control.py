@@ -186,6 +186,28 @@ class Gone(Control, frozen=True):
     agent: Count
 
 
+class Standing(Control, frozen=True):
+    """After `view` losses an agent that must agree with others stands here; see `machine.Stand`."""
+
+    view: Count
+    round: Count
+    begun: Count
+    slot: Count
+    arms: Annotated[tuple[Count, ...], Meta(max_length=100_000)]
+
+
+class Regroup(Control, frozen=True):
+    """After `view` losses: go on from here with those who are left; see `machine.Regrouped`."""
+
+    view: Count
+    neighbours: Annotated[tuple[Count, ...], Meta(max_length=100_000)]
+    knowledge: Annotated[bytes, Meta(max_length=4 << 20)]
+    round: Count
+    begun: Count
+    slot: Count
+    arms: Annotated[tuple[Count, ...], Meta(max_length=100_000)]
+
+
 class Stop(Control, frozen=True):
     """The run is over at the header's `now`; report."""
 
@@ -245,11 +267,12 @@ class Goodbye(Control, frozen=True):
     """No further run: leave."""
 
 
-TO_AGENT: tuple[type[Message], ...] = (Begin, Advance, Gone, Stop)
+TO_AGENT: tuple[type[Message], ...] = (Begin, Advance, Gone, Regroup, Stop)
 TO_COORDINATOR: tuple[type[Message], ...] = (
     Complaint,
     Linked,
     SlotReached,
+    Standing,
     Finished,
     Failed,
     Stopped,

@@ -31,7 +31,7 @@ dataclass takes five times as long to make.
 
 from collections.abc import Sequence
 from types import UnionType
-from typing import Literal, Never, NoReturn, Protocol, get_args, runtime_checkable
+from typing import Any, Literal, Never, NoReturn, Protocol, get_args, runtime_checkable
 
 import msgspec
 import numpy as np
@@ -107,14 +107,31 @@ class PeerLost(msgspec.Struct, frozen=True):
     peer: int
 
 
+class Regrouped(msgspec.Struct, frozen=True):
+    """After `view` losses: who is left, and from where all go on together.
+
+    `neighbours` and `knowledge` are as at the beginning, on the graph that is left. All have come
+    to `round`, which began in slot `begun` over these `arms`, and go on in slot `slot` of it; who
+    is not there yet takes it from here. A coordinator's machine is told its `knowledge` alone.
+    """
+
+    view: int
+    knowledge: dict[str, Any]
+    neighbours: tuple[int, ...] = ()
+    round: int = 0
+    begun: int = 0
+    slot: int = 0
+    arms: tuple[int, ...] = ()
+
+
 class TimerFired(msgspec.Struct, frozen=True):
     """To a coordinator's machine: the time that its last `Timer` asked for has passed."""
 
 
-AgentEvent = Started | Turn | Pulled | Observed | Received | PeerLost
+AgentEvent = Started | Turn | Pulled | Observed | Received | PeerLost | Regrouped
 """What happens to an agent's machine."""
 
-ServerEvent = Started | Pulled | Received | PeerFinished | PeerLost | TimerFired
+ServerEvent = Started | Pulled | Received | PeerFinished | PeerLost | Regrouped | TimerFired
 """What happens to a coordinator's machine."""
 
 
@@ -225,6 +242,15 @@ class Timer(msgspec.Struct, frozen=True):
     after: float
 
 
+class Stand(msgspec.Struct, frozen=True):
+    """After a loss this agent stands still here until it is told `Regrouped`; see there."""
+
+    round: int
+    begun: int
+    slot: int
+    arms: tuple[int, ...]
+
+
 class Finish(msgspec.Struct, frozen=True):
     """This machine is done. `status` is the run's when a coordinator says it."""
 
@@ -244,6 +270,7 @@ AgentEffect = (
     | Attest
     | Refuse
     | Abort
+    | Stand
     | Finish
 )
 """What an agent's machine may ask for."""

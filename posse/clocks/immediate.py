@@ -4,7 +4,7 @@ from abc import abstractmethod
 
 from posse.arms.buffer import RewardBuffer
 from posse.clocks.pace import Order, Pace, Paced
-from protocol.machine import Explore, Finish, Observed, PeerLost, Pull, Ready, Received
+from protocol.machine import Explore, Finish, Observed, PeerLost, Pull, Ready, Received, Regrouped
 
 _BLOCK = 64
 """Simulated rewards that are looked at together; real ones are pulled one by one."""
@@ -17,7 +17,7 @@ class ImmediatePace(Pace):
         super().__init__(run)
         self._rewards = rewards
 
-    def message(self, event: Received | PeerLost, now: float) -> None:
+    def message(self, event: Received | PeerLost | Regrouped, now: float) -> None:
         if self._over:
             return
         self._tick(0)

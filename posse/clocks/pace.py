@@ -18,6 +18,7 @@ from protocol.machine import (
     Pull,
     Ready,
     Received,
+    Regrouped,
     Started,
     Turn,
 )
@@ -72,8 +73,8 @@ class Pace(ABC):
         self._take(self._run.tell(Started(), 0.0))
 
     @abstractmethod
-    def message(self, event: Received | PeerLost, now: float) -> None:
-        """A data message arrived, sent at `now`, or a peer was lost."""
+    def message(self, event: Received | PeerLost | Regrouped, now: float) -> None:
+        """A data message arrived, sent at `now`, or something of peers."""
 
     def advance(self, now: float) -> None:
         """The coordinator says that this agent's time has come (clock `virtual`)."""

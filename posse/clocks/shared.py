@@ -2,13 +2,13 @@
 
 from posse.clocks.pace import Order, Pace
 from protocol.errors import LocalProtocolError
-from protocol.machine import Finish, PeerLost, Ready, Received
+from protocol.machine import Finish, PeerLost, Ready, Received, Regrouped
 
 
 class SharedPace(Pace):
     """An agent that has no arms of its own: it answers messages."""
 
-    def message(self, event: Received | PeerLost, now: float) -> None:
+    def message(self, event: Received | PeerLost | Regrouped, now: float) -> None:
         if not self._over:
             self.now = now
             self._take(self._run.tell(event, now))

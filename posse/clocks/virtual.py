@@ -8,7 +8,7 @@ from posse.clocks.activity import Activity
 from posse.clocks.pace import Order, Pace, Paced
 from protocol import control
 from protocol.errors import LocalProtocolError, RemoteProtocolError
-from protocol.machine import Explore, Finish, Observed, PeerLost, Pull, Ready, Received
+from protocol.machine import Explore, Finish, Observed, PeerLost, Pull, Ready, Received, Regrouped
 
 _LOOK_AHEAD = (512, 1 << 16)
 
@@ -52,14 +52,14 @@ class VirtualPace(Pace):
             self._take(plan.order if isinstance(plan.order, Explore) else None)
         self._say_due()
 
-    def message(self, event: Received | PeerLost, now: float) -> None:
+    def message(self, event: Received | PeerLost | Regrouped, now: float) -> None:
         """See `Pace`; answered with `Due` whatever the machine makes of it."""
         try:
             self._message(event, now)
         finally:
             self._say_due()
 
-    def _message(self, event: Received | PeerLost, now: float) -> None:
+    def _message(self, event: Received | PeerLost | Regrouped, now: float) -> None:
         plan = self._plan
         # who is due next is not told of anything before it acts
         pulls = plan is not None and isinstance(plan.order, Pull)

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import msgspec
+
 from agent.cohort import Cohort
 from agent.noise import SeededNoise
 from posse.arms import Arms
@@ -42,7 +44,9 @@ from protocol.machine import (
     Ready,
     Received,
     Refuse,
+    Regrouped,
     Send,
+    Stand,
     Stopwatch,
     assert_never_effect,
 )
@@ -60,6 +64,8 @@ class AgentRun:
 
     `endpoint` is this run's, `machine` the agent's, `gone` are peers that were lost; whoever
     carries frames takes them out. What an agent did is in `account`, and leaves it only in the lab.
+
+    Above 20 attributes: one for each thing that an effect of the machine's needs.
     """
 
     def __init__(
@@ -74,6 +80,7 @@ class AgentRun:
         self.field = chance.field
         self.over = False
         self.gone: list[int] = []
+        self._losses = 0
         self._setup = setup
         self._system = system
         self._agents_hear = system.agent.hears
@@ -120,7 +127,10 @@ class AgentRun:
             self._stop(header.now)
         elif isinstance(message, control.Gone):
             self.gone.append(message.agent)
-            self.pace.message(PeerLost(message.agent), header.now)
+            self._losses += 1
+            self._tell_of_others(PeerLost(message.agent), header.now)
+        elif isinstance(message, control.Regroup):
+            self._tell_of_others(_regrouped(message), header.now)
         else:
             raise RemoteProtocolError("out-of-turn", type(message).__name__)
 
@@ -142,6 +152,13 @@ class AgentRun:
             self.pace.message(received, now)
         except RemoteProtocolError as error:
             self.refuse(error.reason, received.sender)
+
+    def _tell_of_others(self, event: PeerLost | Regrouped, now: float) -> None:
+        """Something of the others, who may still need to hear of an agent that is done."""
+        if self.pace.under_way:
+            self.pace.message(event, now)
+        else:
+            self.tell(event, self.pace.now)
 
     def refuse(self, reason: str, blamed: int | None, count: int = 1) -> None:
         """Count what a peer did wrong; name a neighbour to the coordinator, some times."""
@@ -196,6 +213,8 @@ class AgentRun:
                 case Abort(reason):
                     # reasons name rounds and agents, never a reward
                     self.say(control.Failed(f"agent {self.rank}: {reason}"))
+                case Stand(round_, begun, slot, arms):
+                    self.say(control.Standing(self._losses, round_, begun, slot, arms))
                 case Finish(_, arm):
                     order = effect
                     self._finished(arm)
@@ -266,6 +285,18 @@ class AgentRun:
             seconds=self._seconds,
             resources=self._resources.used(),
         )
+
+
+def _regrouped(told: control.Regroup) -> Regrouped:
+    return Regrouped(
+        view=told.view,
+        knowledge=msgspec.msgpack.decode(told.knowledge),
+        neighbours=told.neighbours,
+        round=told.round,
+        begun=told.begun,
+        slot=told.slot,
+        arms=told.arms,
+    )
 
 
 def _machine(

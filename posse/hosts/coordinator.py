@@ -16,6 +16,7 @@ from posse.hosts.agreement import Agreement, Complaints
 from posse.hosts.attendance import Attendance
 from posse.hosts.ending import Ending
 from posse.hosts.endpoint import Endpoint
+from posse.hosts.regrouping import Regrouping
 from posse.hosts.report import BadReport, ReportForm
 from posse.hosts.rewards import references_of
 from posse.hosts.server import Server
@@ -38,6 +39,7 @@ from protocol.machine import (
     PeerFinished,
     PeerLost,
     Received,
+    Regrouped,
     Started,
 )
 from protocol.wire import MAX_DATA, Codec, Header, Message, Plane
@@ -95,6 +97,8 @@ class CoordinatorHost:
         self._attendance = Attendance(spec.agents.activity.rates(agents))
         self._ending = Ending(self._attendance, _report_form(plan, chance), sources.clock)
         self._agreement = Agreement(agents)
+        lay_out = plan.system.wiring.regroup if plan.system.wiring is not None else None
+        self._regrouping = Regrouping(network.neighbours, lay_out) if lay_out is not None else None
         self._complaints = Complaints()
         self._server = None if server is None else Server(plan, network, chance, self)
         self.log: Log = {} if self._server is None else self._server.log
@@ -169,6 +173,8 @@ class CoordinatorHost:
             return self._ending.missing()
         if self._conductor is not None and (waiting := self._conductor.waiting()):
             return waiting
+        if late := self._not_standing():
+            return late
         missing = self._server.missing() if self._server is not None else []
         return missing or self._attendance.slowest()
 
@@ -177,13 +183,19 @@ class CoordinatorHost:
         """Whether nobody is waited for who only waits for others itself."""
         if self._ending.verdict is not None:
             return True
-        if self._conductor is not None and self._conductor.waiting():
+        if self._not_standing() or (self._conductor is not None and self._conductor.waiting()):
             return True
         return (
             self._server is not None
             and self.plan.system.wiring is None
             and bool(self._server.missing())
         )
+
+    def _not_standing(self) -> list[int]:
+        """After a loss: who has not said where it stands."""
+        if self._regrouping is None:
+            return []
+        return self._regrouping.missing(self._attendance.present())
 
     def suspects(self) -> list[int]:
         """Those of whom one or some may hold up the run: who is waited for, if that is known."""
@@ -221,14 +233,36 @@ class CoordinatorHost:
         attendance.dismiss(rank, why, self.now)
         if self._conductor is not None:
             self._conductor.forget(rank)
-        for neighbour in self._network.neighbours[rank]:
-            if neighbour not in attendance.dismissed:
-                self.send(neighbour, control.Gone(rank))
         if not attendance.present():
             self.end(Finish("missing"))
         elif acts:
+            self._tell_of(rank)
             self._gone(PeerLost(rank))
+        if self._regrouping is not None:
+            self._regroup(self._regrouping)
         self._next_turn()
+
+    def _tell_of(self, rank: int) -> None:
+        """Tell those who must know that an agent is gone."""
+        must_know: Collection[int] = self._network.neighbours[rank]
+        if self._regrouping is not None:
+            self._regrouping.lost()
+            must_know = range(self._attendance.agents)
+        for other in must_know:
+            if other not in self._attendance.dismissed:
+                self.send(other, control.Gone(rank))
+
+    def _regroup(self, regrouping: Regrouping) -> None:
+        """Let all who are left go on together, once they have said where they stand."""
+        present = self._attendance.present()
+        found = regrouping.go_on(present, together=self._server is not None)
+        if found is None or self._ending.verdict is not None:
+            return
+        network, told = found
+        if self._server is not None:
+            self._server.tell(Regrouped(regrouping.view, network.server))
+        for rank, order in told.items():
+            self.send(rank, order)
 
     def fall_silent(self, dumb: Collection[int] = ()) -> bool:
         """Nothing brought the run on for the deadline; whether it ends, or goes on, all the same.
@@ -295,7 +329,9 @@ class CoordinatorHost:
         self._clock.reached(header.now)
         self._server.tell(Received(rank, message), self._clock.now)
 
-    def _control(self, rank: int, message: Message, header: Header, frame: bytes) -> bool:
+    def _control(  # noqa: PLR0912  one for each message
+        self, rank: int, message: Message, header: Header, frame: bytes
+    ) -> bool:
         """Take a message of the control plane; whether it brought the run on."""
         attendance = self._attendance
         match message:
@@ -308,6 +344,9 @@ class CoordinatorHost:
                 self._clock.reached(header.now)
             case control.Finished() if rank not in attendance.finished:
                 self._agent_finished(rank, message, header.now)
+            case control.Standing() if self._regrouping is not None:
+                self._regrouping.stands(rank, message)
+                self._regroup(self._regrouping)
             case control.Attested(step, value):
                 if differ := self._agreement.attest(rank, step, value):
                     raise RunFailed(differ + self.trouble)

@@ -70,7 +70,8 @@ def _complete(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
     if spec.mode == "field":
         return
     record.communication.cost_per_slot = (record.communication.cost or 0.0) / (record.slots or 1)
-    record.detail = FederatedDetail([row for _, row in ExploredRow.of(record.agent_logs[0])])
+    here = [log for n, log in enumerate(record.agent_logs) if n not in record.dismissed]
+    record.detail = FederatedDetail([row for _, row in ExploredRow.of(here[0])] if here else [])
 
 
 def _cdp(spec: RunSpec, p: CdpParameters, record: RunRecord, rounds: int) -> None:
@@ -162,10 +163,11 @@ def _agree(record: RunRecord) -> None:
     What is left for each is only known in the lab.
     """
     record.best_arm = record.commonest_answer()
+    answers = [arm for n, arm in enumerate(record.answers) if n not in record.dismissed]
     left = {rows[-1][1].arm for log in record.agent_logs if (rows := LeftRow.of(log))}
     if not left:
         record.status = "horizon"
-    elif len(left) == 1 and len(next(iter(left))) == 1 and None not in record.answers:
+    elif len(left) == 1 and len(next(iter(left))) == 1 and None not in answers:
         record.status = "identified"
     elif all(len(arms) == 1 for arms in left):
         record.status = "no_consensus"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Collection
 from functools import partial
 from typing import Any
 
@@ -49,6 +50,7 @@ from protocol.machine import AgentMachine, ServerMachine
 from protocol.masking import MAX_WORDS, WORD_BITS, Keys, Masked, PublicKey, Unmask, Unmasked
 from protocol.schedules import noise_of, schedule_of
 from protocol.shared import LEAST_SHARE
+from topologies.graphs import Graph
 from topologies.sinks import find_sinks
 
 PAPER = "Li and Song 2022"
@@ -196,13 +198,14 @@ def _cdp_server(context: CoordinatorContext) -> ServerMachine:
 
 def _hdp_server(context: CoordinatorContext) -> ServerMachine:
     sizes: list[tuple[int, int]] = context.knowledge["sinks"]
-    if context.variant == "corrected":
-        weights = {sink: size / context.agents for sink, size in sizes}
-    else:
-        weights = {sink: 1 / len(sizes) for sink, _ in sizes}
     schedule = schedule_of(context.parameters, context.agents, context.arms)
     return HdpServer(
-        context.arms, context.agents, schedule, weights=weights, plausible=context.field
+        context.arms,
+        context.agents,
+        schedule,
+        plausible=context.field,
+        sinks=tuple(sizes),
+        variant=context.variant,
     )
 
 
@@ -213,12 +216,34 @@ def _ddp_network(spec: RunSpec, parameters: DdpParameters, run: int) -> Network:
     return along(graph, told)
 
 
+def _ddp_regroup(graph: Graph, present: Collection[int]) -> Network:
+    """Each part of the graph goes on by itself."""
+    told: list[dict[str, Any]] = []
+    for of in graph.component_of:
+        part = graph.components[of]
+        told.append({"diameter": max(graph.eccentricities[i] for i in part), "members": part})
+    return along(graph, told)
+
+
 def _hdp_network(spec: RunSpec, parameters: HdpParameters, run: int) -> Network:
     """Every agent is told its next hop, its children and how long each has something to send.
 
     A sink is told its component, the server the sinks and how many agents each speaks for.
     """
-    graph = spec.graph(run)
+    return _towards_sinks(spec.graph(run))
+
+
+def _hdp_regroup(graph: Graph, present: Collection[int]) -> Network:
+    """New sinks, and new ways to them; the lost, who are linked to nobody, are none."""
+    network = _towards_sinks(graph)
+    for told in network.knowledge:
+        told["members"] = sorted(present)
+    sinks = [(sink, size) for sink, size in network.server["sinks"] if sink in present]
+    network.server["sinks"] = sinks
+    return network
+
+
+def _towards_sinks(graph: Graph) -> Network:
     sinks = find_sinks(graph)
     sends = [1] * graph.agents
     children: list[list[int]] = [[] for _ in range(graph.agents)]
@@ -249,6 +274,17 @@ _system = partial(
     bound=theory.elimination,
     results=FEDERATED,
 )
+_FEWER = Loss(
+    "From then on means were averaged over n agents that were there instead of M, and arms kept "
+    "within C(r) sqrt(M/n): no arm left by less evidence than claimed. What each agent's messages "
+    "cost is the same.",
+    "continue",
+)
+_REGROUPED = Loss(
+    f"{_FEWER.effect} Of its means of a round that was under way twice were sent, alike, and after "
+    "a loss the coordinator was told rounds, slots and arms left.",
+    "continue",
+)
 _over_links = partial(_system, field=PER_AGENT, claim=claims.messages)
 
 SYSTEMS = {
@@ -265,20 +301,19 @@ SYSTEMS = {
             ),
             one_form=True,
             check=_check_cdp,
-            loss=Loss(
-                "From then on means were averaged over n agents that were there instead of M, and "
-                "arms kept within C(r) sqrt(M/n): no arm left by less evidence than claimed. What "
-                "each agent's messages cost is the same.",
-                "continue",
-            ),
+            loss=_FEWER,
         ),
         _over_links(
             name="ddp-mab",
             title="private elimination over a network without a server",
             paper=f"{PAPER}, Algorithm 3",
             parameters=DdpParameters,
-            shape=Mesh(AgentRole(_ddp, (Adv, Req, Data, Quiet), signs=True), Wiring(_ddp_network)),
+            shape=Mesh(
+                AgentRole(_ddp, (Adv, Req, Data, Quiet), signs=True),
+                Wiring(_ddp_network, regroup=_ddp_regroup),
+            ),
             check=_check_rounds,
+            loss=_REGROUPED,
         ),
         _over_links(
             name="hdp-mab",
@@ -287,10 +322,11 @@ SYSTEMS = {
             parameters=HdpParameters,
             shape=MeshWithServer(
                 AgentRole(_hdp, (Active, Hop), signs=True),
-                Wiring(_hdp_network, components=True),
+                Wiring(_hdp_network, components=True, regroup=_hdp_regroup),
                 ServerRole(_hdp_server, (SinkMeans,)),
             ),
             check=_check_rounds,
+            loss=_REGROUPED,
         ),
         _system(
             name="single-mab",

@@ -9,7 +9,7 @@
 In the first four every agent pulls its own arms.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal
 
@@ -18,6 +18,7 @@ from posse.systems.context import AgentContext, CoordinatorContext
 from posse.systems.network import Network
 from protocol.machine import AgentMachine, ServerMachine
 from protocol.wire import Message
+from topologies.graphs import Graph
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,9 @@ class Wiring:
 
     `network` says who hears whom in one run, and what each is told of it. `components`: the graph
     may fall apart. `broadcasts`: an agent says the same to all neighbours, never something to one.
-    `untold`: parameters that agents are not sent; what one must know of them is what `network`
-    tells it.
+    `regroup` lays the network out anew on the graph that losses leave, for those who take part,
+    where agents must agree on who does; it tells each the `members`. `untold`: parameters that
+    agents are not sent; what one must know of them is what `network` tells it.
     """
 
     network: Callable[[RunSpec, Any, int], Network]
@@ -55,6 +57,7 @@ class Wiring:
     components: bool = False
     broadcasts: bool = False
     untold: tuple[str, ...] = ()
+    regroup: Callable[[Graph, Collection[int]], Network] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

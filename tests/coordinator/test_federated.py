@@ -8,19 +8,19 @@ import pytest
 
 from coordinator.federated import CdpServer, HdpServer
 from protocol.errors import RemoteProtocolError
-from protocol.federated import Active, Means, Schedule, SinkMeans
+from protocol.federated import Active, Means, Schedule, SinkMeans, Variant
 from protocol.machine import Broadcast, Finish, PeerFinished, PeerLost, Received, Send, Started
 from protocol.wire import pack_floats
 from tests.support.federated import row
 
 
 def test_unequal_components_are_weighted_by_size_in_corrected_only() -> None:
-    def server(variant: str) -> HdpServer:
-        weights = {0: 3 / 4, 3: 1 / 4} if variant == "corrected" else {0: 1 / 2, 3: 1 / 2}
+    def server(variant: Variant) -> HdpServer:
         schedule = Schedule(arms=2, senders=4, horizon=100, epsilon=1e9)
-        return HdpServer(2, 4, schedule, weights=weights)
+        return HdpServer(2, 4, schedule, sinks=((0, 3), (3, 1)), variant=variant)
 
-    for variant, best in (("corrected", 0), ("printed", 1)):
+    cases: list[tuple[Variant, int]] = [("corrected", 0), ("printed", 1)]
+    for variant, best in cases:
         machine = server(variant)
         machine.handle(Started(), 0.0)
         machine.handle(Received(0, SinkMeans(1, pack_floats(np.array([0.6, 0.4])))), 0.0)

@@ -231,7 +231,7 @@ def test_a_killed_agent_ends_a_run_of_the_field_and_nobody_resumes_it(rewards: P
         arms=CSV,
         more='topology.kind = "ring"',
         parameters="epsilon = 0.00001\nhorizon = 1_000_000_000",
-    ).replace("deadline = 30.0", "deadline = 4.0\nengine.absence = 4.0")
+    ).replace("deadline = 30.0", 'deadline = 4.0\nengine.absence = 4.0\nengine.on_missing = "end"')
     with as_a_user(rewards, text) as (coordinator, agents):
         assert agents[1].stderr is not None
         for line in agents[1].stderr:
