@@ -26,9 +26,8 @@ A claim is judged by the *printed* form of an algorithm where the corrected one 
 algorithm, by the *corrected* form where only that can be run or the paper's own runs were so, else
 by both.
 Statements about privacy are audited: many releases on two inputs that differ in one reward give a
-lower bound on the ε that is spent, too large with probability at most .001; **borne out** means
+lower bound on the ε that is spent, too large with probability at most .01; **borne out** means
 there that the claim was not refuted. ± is the half-width of a 95 % interval.
-
 """
 
 _ENGINES = {
@@ -86,12 +85,11 @@ def _tally(form: str, outcomes: Iterable[Told]) -> str:
 
 def _rows(outcome: Told, large: Told | None, is_claim: bool) -> str:
     """The rows of an experiment."""
-    found = {(one.text, one.place, one.by): one for one in (large.statements if large else ())}
     rows = ""
-    for statement in outcome.statements:
+    for i, statement in enumerate(outcome.statements):
         if bool(statement.place) != is_claim:
             continue
-        same = found.get((statement.text, statement.place, statement.by))
+        same = large.statements[i] if large and i < len(large.statements) else None
         judged = statement.judging
         said = list(dict.fromkeys(finding.said for finding in judged.values()))
         each = "; ".join(f"*{variant}* {finding.said}" for variant, finding in judged.items())
@@ -100,15 +98,16 @@ def _rows(outcome: Told, large: Told | None, is_claim: bool) -> str:
             *([statement.place] if is_claim else []),
             f"[`{outcome.name}`](#{outcome.name})",
             _word(statement),
-            _word(same) if same else "",
+            _word(same) if same and same.text == statement.text else "",
             said[0] if len(said) == 1 else each,
         ]
-        rows += _row(cell.replace("|", "\\|").replace("\n", " ") for cell in cells)
+        rows += _row(cells)
     return rows
 
 
 def _row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |\n"
+    whole = (cell.replace("|", r"\|").replace("\n", " ") for cell in cells)
+    return f"| {' | '.join(whole)} |\n"
 
 
 def _word(statement: Judged) -> str:
@@ -170,9 +169,8 @@ def _numbers(outcome: Told) -> str:
         lines = dict.fromkeys(row.line for row in rows)
         at = {(row.line, row.x): _cell(row.mean, row.half) for row in rows}
         for line in lines:
-            name = line.replace("|", "\\|")
             cells = [at.get((line, x), "") for x in places]
-            out.append(_row([*([variant] if form else []), name, *cells]))
+            out.append(_row([*([variant] if form else []), line, *cells]))
     return "".join(out)
 
 

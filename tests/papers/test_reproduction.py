@@ -84,6 +84,7 @@ def test_numbers_of_both_forms_where_they_differ_and_of_one_where_not():
     bars = document(outcome(shape="bars", numbers={"corrected": [PointMean("a", 0.0, 3.0, 1.0)]}))
     assert "| line | rounds |" in bars
     assert "| a | 3 ± 1 |" in bars
+    assert "| samples \\|S\\| | 1 | 2 |" in document(outcome(x_label="samples |S|"))
 
 
 def test_what_was_computed_and_what_was_run_is_said():
