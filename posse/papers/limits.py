@@ -53,11 +53,14 @@ def at_most(
     where: Where = everywhere,
     metric: Metric | None = None,
     sign: int = 1,
+    every: bool = False,
 ) -> Finding:
-    """The means of lines are at most a limit, at every place (sign -1: at least)."""
+    """The means of lines, or `every` run, are at most a limit, everywhere (sign -1: at least)."""
     rows = []
     for line, x in measured.reached(each(lines), where):
-        mean, half = _mean(measured.values(line, x, metric))
+        values = measured.values(line, x, metric)
+        worst = sign * max(sign * value for value in values)
+        mean, half = (worst, 0.0) if every else _mean(values)
         wanted = _at(limit, line, x)
         excess, slack = sign * (mean - wanted), 1e-9 * abs(wanted)
         said = f"{'at most' if sign > 0 else 'at least'} {number(wanted)}"

@@ -13,6 +13,9 @@ def test_at_most_a_number_or_one_for_each_place():
     runs = measured(a={1: [1.0, 1.1], 2: [1.9, 2.1]})
     assert limits.at_most("a", 8.0)(runs).answer == "borne out"
     assert limits.at_most("a", lambda line, x: x + 0.2)(runs).answer == "undecided"
+    assert limits.at_most("a", 2.0, every=True)(runs).answer == "not borne out"
+    assert limits.at_most("a", 2.1, every=True)(runs).answer == "borne out"
+    assert limits.at_most("a", 1.0, sign=-1, every=True)(runs).answer == "borne out"
     assert limits.at_most("a", 0.1)(runs).answer == "not borne out"
     assert limits.at_most("a", 8.0, sign=-1)(runs).answer == "not borne out"
     assert limits.at_most("a", 0.2, sign=-1)(runs).answer == "borne out"
