@@ -40,7 +40,7 @@ fuzz: $(VENV)/dev
 	$(BIN)/python -m pytest tests/hosts/test_fuzz.py --fuzz 1000000 --timeout 900
 
 chaos: $(VENV)/dev
-	$(BIN)/python -m pytest tests/engines/test_faults.py tests/runs/test_restarts.py --chaos
+	$(BIN)/python -m pytest tests/engines/test_faults.py tests/runs/test_restarts.py --chaos --timeout 900
 
 format: $(VENV)/dev
 	$(BIN)/ruff format .

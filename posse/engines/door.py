@@ -61,14 +61,14 @@ PER_SECOND = 128
 SPARE, SPARE_PER_HOST = 64, 16
 """Connections of those who have not joined, besides one per agent: in all, from one address."""
 
-_EVERY = 0.05
+EVERY = 0.05
 _PER_CONNECTION = 0.001
 """Seconds between looks, at least, and per connection: some 2 µs each, so 0.2 % of a core."""
 
-_GROWN = 32 << 20
+GROWN = 32 << 20
 """Bytes that the process grows by before all are looked at, whatever the time."""
 
-FAST, FAST_AHEAD = 2 * _GROWN, 8 << 20
+FAST, FAST_AHEAD = 2 * GROWN, 8 << 20
 """Bytes that it grows by from one look to the next, and that are not taken of one connection, for
 that to be closed: small frames take 30 times their bytes."""
 
@@ -135,16 +135,16 @@ class Door:
         self._gone = (0, 0)
         self._before = (0, 0)
         self._look_at = 0.0
-        self._calm = _resident()
+        self._calm = resident()
         self._over = threading.Event()
         if guarded:
             threading.Thread(target=self._watch, name="door", daemon=True).start()
 
     def _watch(self) -> None:
-        while not self._over.wait(_EVERY):
+        while not self._over.wait(EVERY):
             now = self._clock()
             self.drain()
-            if now >= self._look_at or _resident() > self._calm + _GROWN:
+            if now >= self._look_at or resident() > self._calm + GROWN:
                 self.look(now)
 
     # --- what the monitor tells ------------------------------------------------------------------
@@ -198,13 +198,13 @@ class Door:
         """Close the connections that must go."""
         with self._lock:
             members = self._members()
-            most = FAST_AHEAD if _resident() > self._calm + FAST else AHEAD
+            most = FAST_AHEAD if resident() > self._calm + FAST else AHEAD
             for fd, connection, reason, said in list(self._too_much(members, most, now)):
-                _shut(fd, connection)
+                shut(fd, connection)
                 if said:
                     self._refuse(reason, f"closed a connection from {connection.host}: {said}")
             self._look_at = now + _PER_CONNECTION * len(self._connections)
-            self._calm = _resident()
+            self._calm = resident()
 
     def _refuse(self, reason: str, said: str) -> None:
         self.refused.append((reason, said))
@@ -275,7 +275,7 @@ class Door:
             self._connections.clear()
 
 
-def _shut(fd: int, connection: Connection) -> None:
+def shut(fd: int, connection: Connection) -> None:
     """End a connection under ZeroMQ, which then forgets it and what of it was no message yet."""
     connection.closed = True
     with contextlib.suppress(OSError):
@@ -289,7 +289,7 @@ def _shut(fd: int, connection: Connection) -> None:
                 its_own.detach()
 
 
-def _resident() -> int:
+def resident() -> int:
     """Bytes of memory that this process has; 0 where nobody tells."""
     try:
         with open("/proc/self/statm", "rb", buffering=0) as statm:

@@ -154,7 +154,7 @@ def remote_agent(
     return AgentProcess(
         context,
         selector,
-        Uplink(context, endpoint, keys),
+        Uplink(context, endpoint, keys, guarded=True),
         joining,
         Elsewhere(guard, endpoint, inbox, wait, keys),
         via,

@@ -11,6 +11,7 @@ import zmq
 
 from posse.durable.journal import FRAME, Journal
 from posse.durable.session import Session, SessionBroken, SessionFull, is_numbered
+from posse.engines.door import AROUND, AROUND_WITH_KEYS
 from posse.engines.events import Closure, Connected, Disconnected, NotLetIn
 from posse.engines.links import Heard
 from posse.engines.lookup import greets
@@ -24,6 +25,7 @@ from posse.engines.sockets import (
     sender,
     why_failed,
 )
+from posse.engines.uplink_door import UplinkDoor
 from posse.errors import PosseError, RunFailed
 from posse.security.keys import AgentKeys
 from posse.security.zap import connect_with
@@ -39,6 +41,8 @@ _WATCHED = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | HANDSHAKE_FA
 class Uplink:
     """See the module's text. As a `Link` it takes the frames of the session.
 
+    `guarded`: the coordinator is on another machine, over tcp, and not to fill this one's memory.
+
     Over ipc it needs no monitor: no connection is lost there while both processes live.
     """
 
@@ -47,7 +51,11 @@ class Uplink:
         context: zmq.Context[zmq.Socket[bytes]],
         endpoint: str,
         keys: AgentKeys | None = None,
+        *,
+        guarded: bool = False,
     ) -> None:
+        self.door: UplinkDoor | None = None
+        self._around = AROUND if keys is None else AROUND_WITH_KEYS
         self.monitor: zmq.Socket[bytes] | None = None
         self.socket: zmq.Socket[bytes] = context.socket(zmq.DEALER)
         self._send, self._receive = sender(self.socket), self.socket.recv
@@ -62,6 +70,8 @@ class Uplink:
         if not endpoint.startswith("ipc:"):
             self.socket.setsockopt(zmq.RCVTIMEO, _LOOK_MS)
             heartbeat(self.socket)
+            if guarded:
+                self.socket.setsockopt(zmq.RCVHWM, 0)
             reconnect(self.socket)
             self.monitor = self.socket.get_monitor_socket(_WATCHED)
         if keys is not None:
@@ -71,6 +81,8 @@ class Uplink:
         except zmq.ZMQError as error:
             self.close()
             raise PosseError(f"{endpoint} is not an address: {error.strerror}") from None
+        if guarded and self.monitor is not None:
+            self.door = UplinkDoor(endpoint)
 
     def through(self, heard: Heard) -> None:
         """Hand what goes to what `heard` puts before the socket."""
@@ -136,6 +148,8 @@ class Uplink:
             data = self._receive()
         except zmq.Again:
             return None
+        if self.door is not None:
+            self.door.taken += len(data) + self._around
         if not self._up and is_numbered(data):
             return None  # of a connection that is gone: it comes again
         if self.journal is not None and is_numbered(data):
@@ -158,6 +172,8 @@ class Uplink:
         for told in happened(self.monitor):
             match told.event:
                 case zmq.EVENT_HANDSHAKE_SUCCEEDED:
+                    if self.door is not None:
+                        self.door.connected()
                     yield Connected(time.time())
                 case zmq.EVENT_DISCONNECTED:
                     self._up = False
@@ -171,6 +187,8 @@ class Uplink:
 
     def close(self) -> None:
         """Close it, after what was sent is on its way."""
+        if self.door is not None:
+            self.door.close()
         if self.monitor is not None:
             self.monitor.close(0)
         self.socket.close()

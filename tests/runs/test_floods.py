@@ -305,6 +305,37 @@ def test_strangers_at_an_inbox_leave_few_lines_and_a_neighbour_gets_in(tmp_path:
     assert_peak(grown, "test_strangers_at_an_inbox_leave_few_lines_and_a_neighbour_gets_in")
 
 
+def test_a_message_without_end_of_a_coordinator(tmp_path: Path) -> None:
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    router = context.socket(zmq.ROUTER)
+    router.setsockopt(zmq.LINGER, 0)
+    router.setsockopt(zmq.RCVTIMEO, int(1000 * PATIENCE))
+    router.setsockopt(zmq.SNDHWM, 0)
+    port = router.bind_to_random_port("tcp://127.0.0.1")
+    command = [sys.executable, "-P", "-m", "posse", "agent", "--join", f"tcp://127.0.0.1:{port}"]
+    with (tmp_path / "log").open("w") as log:
+        agent = subprocess.Popen(command, stderr=log, stdout=log, cwd=tmp_path)
+    try:
+        identity, _ = router.recv_multipart()
+        before = settled(agent.pid)
+        part = memoryview(bytes(4 << 20))
+        router.send(identity, zmq.SNDMORE)
+        for _ in range(300):
+            router.send(part, zmq.SNDMORE, copy=False)
+        router.send(b"")
+        until(
+            lambda: "closed the connection" in (tmp_path / "log").read_text(),
+            "that the door closes it",
+        )
+        grown = mib(agent.pid, "VmHWM") - before
+    finally:
+        agent.kill()
+        agent.wait()
+        router.close(0)
+        context.term()
+    assert_peak(grown, "test_a_message_without_end_of_a_coordinator")
+
+
 def close_all(sockets: list[socket.socket]) -> None:
     for one in sockets:
         one.close()
