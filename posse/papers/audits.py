@@ -1,7 +1,7 @@
 """Twelve claims, audited as `posse audit` does it: six that theory bears out, six that it refutes.
 
-Each is a run file and what the audit is told besides; the hybrid mechanism, which no message shows
-by itself, is audited as it is.
+Each is a run file and what the audit is told besides. The hybrid mechanism and the noisy means of
+DP-UCB-INT, which no message shows by themselves, are audited as the machines make them.
 """
 
 import itertools
@@ -11,14 +11,17 @@ from typing import Any
 import numpy as np
 
 from agent.hybrid import HybridSums
+from agent.lone import PrivateLoneUcb
 from posse.audit.event import Table
 from posse.audit.guess import Guess
 from posse.audit.judge import judge
 from posse.audit.whole import Audit
-from posse.papers.audit import audits, numbers_of, own_noise, spends
+from posse.papers.audit import audits, numbers_of, own_noise, seed, spends
 from posse.papers.experiment import Computation, Lines
 from posse.papers.statements import claim, ours
 from posse.plan import prepare
+from protocol.cooperative import exploration_slots
+from protocol.machine import Finish, Pull, Pulled, Started
 from protocol.privacy import Neighbours
 
 _TWO = {"kind": "bernoulli", "means": [0.9, 0.1]}
@@ -52,9 +55,12 @@ def _ask(
 
 
 _FEW = {"epsilon": 0.5, "horizon": 5}
-_ALONE = {"epsilon": 0.1, "horizon": 28}
+_ALONE = {"epsilon": 0.02, "horizon": 300}
 _CENTRAL = {"epsilon": 0.5, "horizon": 400}
 _VOTES = {"epsilon": 1.0, "delta": 0.5}
+
+_EVERY = 20
+"""Slots between two averages that are looked at."""
 
 ASKED = {
     "dp-mase": _ask("dp-mase", 1, _VOTES, 6_000),
@@ -66,10 +72,6 @@ ASKED = {
     "private-ucb, corrected": _ask("private-ucb", 2, _FEW, 2_000, linked=True),
     "private-ucb, printed": _ask(
         "private-ucb", 2, _FEW, 4_000, variant="printed", linked=True, cases=(_HALF,)
-    ),
-    "dp-ucb-int, corrected": _ask("dp-ucb-int", 1, _ALONE, 6_000),
-    "dp-ucb-int, printed": _ask(
-        "dp-ucb-int", 1, _ALONE, 30_000, variant="printed", cases=(_HALF,)
     ),
     "masked sums": _ask("anonymous", 6, {"group_size": 2, "horizon": 100}, 600),
     "cdp-mab, M ε": _ask("cdp-mab", 4, _CENTRAL, 4_000),
@@ -108,10 +110,53 @@ def hybrid(variant: Any, generator: np.random.Generator, trials: int, split: Any
     return numbers_of(found.found, 1.0, found.refuted, found.says, found.words)
 
 
+def noisy_means(
+    variant: Any, generator: np.random.Generator, trials: int, form: Any
+) -> dict[str, Any]:
+    """Noisy means of arm 0 in DP-UCB-INT, whose pulls are functions of such means, averaged.
+
+    Its first reward is 1 or 0, all others are 0, and arm 1 gives 1, so that arm 0 rests after the
+    K ⌈1/ε⌉ slots in which arms are pulled in turn.
+    """
+    noise, ties = own_noise(generator), seed(generator)
+    plan = prepare(_ask("dp-ucb-int", 1, _ALONE, 0, variant=form).run)
+    p: Any = plan.parameters
+
+    def seen(first: float) -> list[float]:
+        agent = PrivateLoneUcb(
+            2, p.horizon, ties, epsilon=p.epsilon, v=p.v, variant=form, noise=noise
+        )
+        effects, said = agent.handle(Started(), 0.0), []
+        for _ in range(p.horizon):
+            (arm,) = next(effect for effect in effects if isinstance(effect, Pull)).arms
+            reward = float(arm) if agent.pulls[arm] or arm else first
+            effects = agent.handle(Pulled((arm,), 1, np.array([reward])), 0.0)
+            said.append(float(agent.noisy_means[0]))
+            if isinstance(effects[-1], Finish):
+                break
+        averages = np.cumsum(said[first_slot - 1 :]) / np.arange(1, p.horizon - first_slot + 2)
+        return averages[::_EVERY].tolist()
+
+    first_slot = exploration_slots(2, p.epsilon)
+    names = tuple(
+        f"average of arm 0's noisy means in slots {first_slot} to {t}"
+        for t in range(first_slot, p.horizon + 1, _EVERY)
+    )
+    half = [
+        tuple(Table(names, np.array([seen(x) for _ in range(trials)])) for x in (1.0, 0.0))
+        for _ in range(2)
+    ]
+    delta = plan.claim.delta or 0.0
+    found = judge((half[0][0], half[0][1]), (half[1][0], half[1][1]), plan.claim.epsilon, delta)
+    return numbers_of(found.found, found.claimed or 0.0, found.refuted, found.says, found.words)
+
+
 def _lines(quick: bool) -> Lines:
     times, trials = (1, 5_000) if quick else (10, 100_000)
     return {
         **{line: Computation(audited, line, times) for line in ASKED},
+        "dp-ucb-int, corrected": Computation(noisy_means, trials // 4, "corrected"),
+        "dp-ucb-int, printed": Computation(noisy_means, trials // 4, "printed"),
         "hybrid mechanism, split": Computation(hybrid, trials, "half"),
         "hybrid mechanism, unsplit": Computation(hybrid, trials, "tossou"),
     }
