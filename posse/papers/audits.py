@@ -135,7 +135,7 @@ def noisy_means(
             if isinstance(effects[-1], Finish):
                 break
         averages = np.cumsum(said[first_slot - 1 :]) / np.arange(1, p.horizon - first_slot + 2)
-        return averages[::_EVERY].tolist()
+        return [float(average) for average in averages[::_EVERY]]
 
     first_slot = exploration_slots(2, p.epsilon)
     names = tuple(
