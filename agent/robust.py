@@ -75,7 +75,6 @@ class RobustMeans(DoublingMeans):
     liars: int = 0
 
     def by_index(self, slots: Sequence[int], rows: Sequence[int] = (0,)) -> list[int]:
-        """See `SharedMeans.by_index`."""
         t, of = np.array(slots), np.array(rows)
         bounds = np.empty((len(rows), self.arms))
         for now in set(slots):

@@ -43,7 +43,6 @@ class Ledger(Spending):
         """By arm, the rows that this run may use, in order; None where posse knows no rows."""
 
     def begin(self, task: Task, arms: Arms) -> None:
-        """See `Spending`."""
         self._open()
         try:
             self._db.execute("BEGIN IMMEDIATE")
@@ -64,11 +63,9 @@ class Ledger(Spending):
             raise
 
     def mark(self) -> tuple[int, list[Rows] | None]:
-        """See `Spending`."""
         return self._run, self._rows
 
     def go_on(self, run: int, rows: list[Rows] | None) -> None:
-        """See `Spending`."""
         self._open()
         try:
             self._recognise()
@@ -78,7 +75,6 @@ class Ledger(Spending):
         self._run, self._rows = run, rows
 
     def uses(self, pulls: NDArray[np.int64]) -> None:
-        """See `Spending`."""
         if self._noted.shape != pulls.shape:
             self._noted = np.zeros_like(pulls)
         more = np.flatnonzero(pulls > self._noted)
@@ -98,7 +94,6 @@ class Ledger(Spending):
         self._noted = pulls.copy()
 
     def end(self, spent: float | None) -> str:
-        """See `Spending`."""
         try:
             self._db.execute(
                 "UPDATE runs SET ended = ?, spent = ? WHERE run = ?", (_now(), spent, self._run)

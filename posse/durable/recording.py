@@ -120,5 +120,4 @@ class RecordedSpending(Spending):
             self._spending.uses(pulls)
 
     def end(self, spent: float | None) -> str:
-        """See `Spending`."""
         return self._journal.asked(self._spending.end)(spent)

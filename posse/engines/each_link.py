@@ -25,7 +25,6 @@ class EachLink(Links):
         self._up: set[int] = set()
 
     def connect(self, inboxes: dict[int, str], rank: int, first: int) -> Mapping[int, Link]:
-        """See `Links`."""
         for neighbour in [r for r, old in self._addresses.items() if inboxes.get(r) != old]:
             self._sockets.pop(neighbour).close()
             self._up.discard(neighbour)
@@ -53,7 +52,6 @@ class EachLink(Links):
         del self._addresses[neighbour]
 
     def changed(self, neighbour: int, *, up: bool) -> None:
-        """See `Links`."""
         (self._up.add if up else self._up.discard)(neighbour)
         super().changed(neighbour, up=up)
 
@@ -62,7 +60,6 @@ class EachLink(Links):
         return tuple(n for n in self._sockets if n not in self._up) if self._watched else ()
 
     def close(self) -> None:
-        """See `Links`."""
         for socket in self._sockets.values():
             socket.close()
 

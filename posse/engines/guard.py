@@ -91,7 +91,6 @@ class RemoteGuard(Guard):
         self._door: InboxDoor | None = None
 
     def know(self, setup: AgentSetup) -> None:
-        """See `Guard`."""
         if self._door is not None:
             self._door.know(len(setup.inboxes))
         self._keys = setup.keys
@@ -100,7 +99,6 @@ class RemoteGuard(Guard):
             self.neighbours = {key: rank for rank, key in setup.keys.items()}
 
     def inbox(self, socket: zmq.Socket[bytes]) -> None:
-        """See `Guard`."""
         self._close_door()
         socket.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
         socket.setsockopt(zmq.RCVHWM, 0)  # see `posse.engines.door`
@@ -111,7 +109,6 @@ class RemoteGuard(Guard):
             serve_with(socket, self._own.secret)
 
     def took(self, size: int) -> None:
-        """See `Guard`."""
         if self._door is not None:
             self._door.taken += size + (AROUND if self._own is None else AROUND_WITH_KEYS)
 
@@ -136,7 +133,6 @@ class RemoteGuard(Guard):
             )
 
     def link(self, socket: zmq.Socket[bytes], rank: int) -> None:
-        """See `Guard`."""
         if self._own is not None:
             connect_with(socket, self._own.public, self._own.secret, self._keys[rank])
         socket.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
@@ -175,7 +171,6 @@ class RemoteGuard(Guard):
             LOG.warning("agent %s at %s does not let this agent in: %s", who, told.address, why)
 
     def close(self) -> None:
-        """See `Guard`."""
         self._close_door()
         for monitor in self._monitors:
             monitor.close(0)

@@ -77,7 +77,6 @@ class InboxDoor(Door):
                 yield fd, own, "too-much", f"{back >> 10} KiB came back, where nothing has to"
 
     def close(self) -> None:
-        """See `Door`."""
         super().close()
         for connection in self._own.values():
             connection.close()

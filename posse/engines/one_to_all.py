@@ -56,7 +56,6 @@ class OneToAll(Links):
         self._line: Broadcast | None = None
 
     def connect(self, inboxes: dict[int, str], rank: int, first: int) -> Mapping[int, Link]:
-        """See `Links`."""
         self._subscriptions()
         for neighbour in [r for r, old in self._addresses.items() if inboxes.get(r) != old]:
             self.socket.disconnect(self._addresses.pop(neighbour))
@@ -89,12 +88,10 @@ class OneToAll(Links):
         """See `Links`: every inbox subscribes again, and this one does."""
 
     def not_listening(self) -> tuple[int, ...]:
-        """See `Links`."""
         self._subscriptions()
         return tuple(sorted(r for r in self._addresses if _topic(r) not in self._listening))
 
     def close(self) -> None:
-        """See `Links`."""
         self.socket.close()
 
     def _subscriptions(self) -> None:

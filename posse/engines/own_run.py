@@ -22,7 +22,6 @@ class TheirRun(Orders):
     """
 
     def accept(self, setup: AgentSetup) -> AgentSetup:
-        """See `Orders`."""
         if isinstance(setup.arms, CsvArms | PythonArms):
             raise PosseError(
                 f"the coordinator's run file has arms of kind {_kind(setup.arms)}, and no path and "
@@ -56,7 +55,6 @@ class OwnData(TheirRun):
         self._lab = lab
 
     def accept(self, setup: AgentSetup) -> AgentSetup:
-        """See `Orders`."""
         if isinstance(setup.arms, int):
             raise PosseError(
                 f"in {setup.system} the coordinator keeps the arms, and --data has no use; "
@@ -92,7 +90,6 @@ class OwnRun(TheirRun):
         self._lab = lab
 
     def accept(self, setup: AgentSetup) -> AgentSetup:
-        """See `Orders`."""
         plan = self._plan
         spec, untold = plan.spec, plan.system.untold
         refuse_lab(setup, spec.arms, allowed=self._lab)

@@ -50,12 +50,10 @@ class KeptHost(AgentHost):
         super().__init__(setup, rank, sources)
 
     def step(self) -> None:
-        """See `AgentHost`."""
         self._journal.stepped()
         super().step()
 
     def receive(self, sender: int | None, frame: bytes, arrived: int = 0) -> None:
-        """See `AgentHost`."""
         super().receive(sender, frame, self._journal.asked(lambda: arrived)())
 
 

@@ -26,12 +26,10 @@ class ProcessResources(ResourceMeter):
         self._before: dict[int, tuple[Session, _Counts]] = {}
 
     def begin(self) -> None:
-        """See `ResourceMeter`."""
         self._cpu = time.process_time()
         self._before = {end: (session, _counts(session)) for end, session in self._sessions()}
 
     def links(self, source: int) -> list[LinkCount]:
-        """See `ResourceMeter`."""
         rows = []
         for end, session in self._sessions():
             known, before = self._before.get(end, (None, (0, 0, 0)))

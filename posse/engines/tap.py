@@ -50,11 +50,9 @@ class TappedRouter(Router):
         self._rank_of = rank_of
 
     def send(self, identity: bytes, frame: bytes) -> None:
-        """See `Router`."""
         self._tap(COORDINATOR, self._rank_of(identity), frame)
         super().send(identity, frame)
 
     def reply(self, identity: bytes, frame: bytes) -> bool:
-        """See `Router`."""
         self._tap(COORDINATOR, self._rank_of(identity), frame)
         return super().reply(identity, frame)

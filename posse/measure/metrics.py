@@ -53,32 +53,27 @@ class _StatusCollector:
 
     def collect(self) -> Iterator[Any]:
         """The metrics of this moment."""
-        from prometheus_client.core import (  # noqa: PLC0415
-            CounterMetricFamily,
-            GaugeMetricFamily,
-        )
+        from prometheus_client import core  # noqa: PLC0415
 
-        status = self._status()
-        yield GaugeMetricFamily("posse_agents", "Agents of the run file", status.agents)
-        yield GaugeMetricFamily("posse_agents_arrived", "Agents that joined", status.arrived)
-        yield GaugeMetricFamily(
-            "posse_agents_waited_for", "Agents waited for", len(status.waiting_for)
-        )
-        yield GaugeMetricFamily("posse_run_going_on", "1 during a run", int(status.running))
-        yield CounterMetricFamily(
-            "posse_runs_completed", "Runs that are complete", status.runs_completed
-        )
+        gauge, counter, status = core.GaugeMetricFamily, core.CounterMetricFamily, self._status()
         frames = status.frames // _COARSE * _COARSE if self._field else status.frames
-        yield CounterMetricFamily("posse_frames", "Frames taken from agents", frames)
-        refused = CounterMetricFamily("posse_refused", "What was refused", labels=["reason"])
+        for family, name, says, value in (
+            (gauge, "agents", "Agents of the run file", status.agents),
+            (gauge, "agents_arrived", "Agents that joined", status.arrived),
+            (gauge, "agents_waited_for", "Agents waited for", len(status.waiting_for)),
+            (gauge, "run_going_on", "1 during a run", int(status.running)),
+            (counter, "runs_completed", "Runs that are complete", status.runs_completed),
+            (counter, "frames", "Frames taken from agents", frames),
+        ):
+            yield family(f"posse_{name}", says, value)
+        refused = counter("posse_refused", "What was refused", labels=["reason"])
         for reason, count in status.refused.items():
             refused.add_metric([reason], count)
         yield refused
         if self._field:
             return
-        heard = GaugeMetricFamily(
-            "posse_agent_heard_seconds", "Seconds since an agent was heard", labels=["agent"]
-        )
+        says = "Seconds since an agent was heard"
+        heard = gauge("posse_agent_heard_seconds", says, labels=["agent"])
         for rank, seconds in status.heard_seconds_ago.items():
             heard.add_metric([str(rank)], seconds)
         yield heard
