@@ -1,7 +1,6 @@
 """An agent's process: one loop between its sockets, the machine by which it joins, and its host."""
 
 import math
-import os
 import time
 from collections.abc import Iterator, Sequence
 from typing import assert_never
@@ -244,15 +243,11 @@ class AgentProcess:
             listened += len(frames) or _LISTEN_EVERY
             for sender, frame, arrived in frames:
                 host.receive(sender, frame, arrived)
-            acts = host.busy and not self._restraint.held
-            if acts:
+            if host.busy and not self._restraint.held:
                 host.step()
             self._flush(host)
             if not host.hears_neighbours_only:
                 return
-            if acts:
-                # the others must act before more arrives: let them, and find it all at once
-                os.sched_yield()
 
     def _drain_inbox(self) -> None:
         assert self._mesh is not None
