@@ -21,6 +21,7 @@ from protocol.machine import (
     Ready,
     Refuse,
     ServerEffect,
+    Stand,
     Stopwatch,
     Timer,
 )
@@ -37,6 +38,7 @@ AGENT_ONLY = [
     Attest(0, b""),
     Refuse("malformed"),
     Abort("no way on"),
+    Stand(1, 0, 0, (0,)),
 ]
 
 
