@@ -67,8 +67,8 @@ class Index(Protocol):
         """One more sample of one arm; the noisy releases that this begins."""
         ...
 
-    def value(self, slot: int) -> FloatArray:
-        """The index of each arm in `slot`, shape (N,); infinite for an arm never seen."""
+    def value(self, slot: int) -> list[float]:
+        """The index of each arm in `slot`; infinite for an arm never seen."""
         ...
 
 
@@ -76,20 +76,21 @@ class Index(Protocol):
 class Ucb:
     """s_a / n_a + sqrt(2 log t / n_a), the index of TDFS-UCB.
 
-    `mean` and `width` = 1/sqrt(n_a) change for one arm per slot and are kept between slots.
+    `mean` and `width` = 1/sqrt(n_a) change for one arm per slot and are kept between slots; in
+    lists, since numpy costs more than it saves for some ten arms.
     """
 
     arms: int
     n: list[int] = field(init=False)
     s: list[float] = field(init=False)
-    mean: FloatArray = field(init=False)
-    width: FloatArray = field(init=False)
+    mean: list[float] = field(init=False)
+    width: list[float] = field(init=False)
 
     def __post_init__(self) -> None:
         self.n = [0] * self.arms
         self.s = [0.0] * self.arms
-        self.mean = np.zeros(self.arms)
-        self.width = np.full(self.arms, np.inf)
+        self.mean = [0.0] * self.arms
+        self.width = [math.inf] * self.arms
 
     def observe(self, arm: int, sample: float) -> list[Release]:
         """See `Index`."""
@@ -99,10 +100,10 @@ class Ucb:
         self.mean[arm], self.width[arm] = s / n, 1 / math.sqrt(n)
         return _NOTHING
 
-    def value(self, slot: int) -> FloatArray:
+    def value(self, slot: int) -> list[float]:
         """See `Index`."""
-        index: FloatArray = self.mean + math.sqrt(2 * math.log(slot)) * self.width
-        return index
+        weight = math.sqrt(2 * math.log(slot))
+        return [m + weight * w for m, w in zip(self.mean, self.width, strict=True)]
 
 
 @dataclass(slots=True)
@@ -121,12 +122,12 @@ class UcbPrivateBound:
     factor: Callable[[Counter], float]
     ucb: Ucb = field(init=False)
     sums: list[Counter] = field(init=False)
-    factors: FloatArray = field(init=False)
+    factors: list[float] = field(init=False)
 
     def __post_init__(self) -> None:
         self.ucb = Ucb(self.arms)
         self.sums = [self.counter(1) for _ in range(self.arms)]
-        self.factors = np.zeros(self.arms)
+        self.factors = [0.0] * self.arms
 
     def observe(self, arm: int, sample: float) -> list[Release]:
         """See `Index`."""
@@ -141,9 +142,10 @@ class UcbPrivateBound:
             for r in counter.begun()
         ]
 
-    def value(self, slot: int) -> FloatArray:
+    def value(self, slot: int) -> list[float]:
         """See `Index`."""
-        return self.ucb.value(slot) + privacy_weight(slot, self.epsilon) * self.factors
+        weight = privacy_weight(slot, self.epsilon)
+        return [u + weight * f for u, f in zip(self.ucb.value(slot), self.factors, strict=True)]
 
 
 @dataclass(slots=True)
@@ -157,29 +159,30 @@ class UcbPrivate:
     arms: int
     counter: Callable[[int], Counter]
     n: list[int] = field(init=False)
-    share: FloatArray = field(init=False)
-    width: FloatArray = field(init=False)
-    s: FloatArray = field(init=False)
+    share: list[float] = field(init=False)
+    width: list[float] = field(init=False)
+    s: list[float] = field(init=False)
     sums: Counter = field(init=False)
 
     def __post_init__(self) -> None:
         self.n = [0] * self.arms
-        self.share = np.zeros(self.arms)
-        self.width = np.full(self.arms, np.inf)
-        self.s = np.zeros(self.arms)
+        self.share = [0.0] * self.arms
+        self.width = [math.inf] * self.arms
+        self.s = [0.0] * self.arms
         self.sums = self.counter(self.arms)
 
     def observe(self, arm: int, sample: float) -> list[Release]:
         """See `Index`."""
-        self.s = self.sums.insert(arm, sample)
+        self.s = self.sums.insert(arm, sample).tolist()
         n = self.n[arm] + 1
         self.n[arm], self.share[arm], self.width[arm] = n, 1 / n, 1 / math.sqrt(n)
         return self.sums.begun()
 
-    def value(self, slot: int) -> FloatArray:
+    def value(self, slot: int) -> list[float]:
         """See `Index`."""
-        index: FloatArray = self.s * self.share + math.sqrt(2 * math.log(slot)) * self.width
-        return index
+        weight = math.sqrt(2 * math.log(slot))
+        known = zip(self.s, self.share, self.width, strict=True)
+        return [s * share + weight * width for s, share, width in known]
 
 
 def _outcome(event: AgentEvent, slot: int) -> Outcome:
@@ -245,9 +248,9 @@ class TdfsPlayer:
             index = self.index.value(slot)
             j = target_rank(slot, self.offset, self.players)
             if j == 1:
-                self.arm = int(index.argmax())
+                self.arm = index.index(max(index))
             else:
-                self.arm = int((-index).argsort(kind="stable")[j - 1])
+                self.arm = sorted(range(self.arms), key=index.__getitem__, reverse=True)[j - 1]
         return Send(COORDINATOR, Choice(slot, self.arm))
 
     def _draw_offset(self) -> Note:

@@ -11,6 +11,8 @@ BENCHMARKS = (
     "players",
     "mesh",
     "cooperative",
+    "memory",
+    "growth",
 )
 """Modules of this package, each with a `main()` that prints its tables."""
 

@@ -27,9 +27,13 @@ class SharedArms:
             self.regret = Regret(means)
             self._optimum = float(np.sort(means)[::-1][:agents].sum())
         self.slots = 0
-        self.drawn = np.zeros(arms, dtype=np.int64)
-        """How many rewards of each arm were used, shape (arms,)."""
+        self._drawn = [0] * arms
         self._pulls = [[0] * arms for _ in range(agents)]
+
+    @property
+    def drawn(self) -> NDArray[np.int64]:
+        """How many rewards of each arm were used, shape (arms,)."""
+        return np.array(self._drawn, dtype=np.int64)
 
     @property
     def pulls(self) -> NDArray[np.int64]:
@@ -43,7 +47,8 @@ class SharedArms:
     def pull(self, order: Pull) -> Pulled:
         """Carry out an order; an arm that it names twice is pulled twice."""
         one = self._rewards.one
-        np.add.at(self.drawn, list(order.arms), order.times)
+        for k in order.arms:
+            self._drawn[k] += order.times
         if order.times == 1 and not order.each:
             return Pulled(order.arms, 1, np.array([one(k) for k in order.arms]))
         rewards = np.array([[one(k) for _ in range(order.times)] for k in order.arms])

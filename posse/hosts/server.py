@@ -79,6 +79,7 @@ class Server:
         self._agents_hear = plan.system.agent.hears
         self._wall = chance.sources.clock
         self._spending = NOT_KEPT
+        self._field = plan.field
         if plan.system.shares_arms:
             if plan.field:
                 spec = plan.spec
@@ -154,7 +155,8 @@ class Server:
             self._run.end(Finish("exhausted"), shortage)
         else:
             pulled = arms.pull(order)
-            self._spending.uses(arms.drawn)
+            if self._field:
+                self._spending.uses(arms.drawn)
             self.tell(pulled)
 
 

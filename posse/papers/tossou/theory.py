@@ -95,7 +95,8 @@ def wrong_targets(variant: Any, generator: np.random.Generator, horizon: int) ->
             for said in effects
         ]
         if slot > 4 and slot % 2 == 1:
-            first = int(players[1].index.value(slot).argmax())
+            index = players[1].index.value(slot)
+            first = index.index(max(index))
             left += choices[1] != 1
             right += choices[0] != 0
             right += first == 0 and choices[1] > 1
