@@ -8,5 +8,7 @@ from posse import papers
 
 def test_the_table_of_experiments_names_every_experiment_and_no_other():
     text = (Path(__file__).parents[2] / "docs/experiments.md").read_text()
-    named = set(re.findall(r"`(audits|(?:rio|dubey|tossou|esfandiari|li|noise)-[\w-]+)`", text))
+    named = set(
+        re.findall(r"`(audits|(?:rio|dubey|robust|tossou|esfandiari|li|noise)-[\w-]+)`", text)
+    )
     assert named == set(papers.experiments())
