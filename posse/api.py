@@ -1,5 +1,6 @@
 """`posse.run`: one specification, all its runs, one result."""
 
+import hashlib
 import math
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -9,7 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+import posse
 from posse.durable.capture import writing
+from posse.durable.journal import Journal
 from posse.engines import memory
 from posse.engines.base import Observer, silent
 from posse.engines.platform import require_processes
@@ -19,6 +22,7 @@ from posse.plan import Plan, Source, changed, prepare
 from posse.progress import RunProgress, of_notebook
 from posse.results.record import RunRecord
 from posse.results.result import Result
+from posse.spec.fingerprint import PATIENCE, fingerprint
 from posse.spec.runfile import RunSpec, read
 
 if TYPE_CHECKING:
@@ -155,6 +159,7 @@ def serve(
     bind: str,
     keys: "CoordinatorKeys | None" = None,
     capture: str | Path | None = None,
+    journal: Path | None = None,
     on_hub: Callable[["Hub"], None] = lambda hub: None,
     observe: Observer = silent,
     on_join: Callable[[int], None] = lambda joined: None,
@@ -163,12 +168,24 @@ def serve(
 
     A context, left when the result is safe: only then are the agents let go, and whoever starts
     coordinator and agents together may take the end of one for the end of all. `on_hub` is given
-    the hub before anybody joins. Without `keys` whoever reaches the address may join.
+    the hub before anybody joins. A run in which this process was killed goes on from `journal`,
+    where that is there; it is gone when all agents are let go. Without `keys` whoever reaches the
+    address may join.
     """
     with ExitStack() as opened:
         tap = opened.enter_context(writing(capture))
+        kept = None if journal is None else Journal(journal, _run_of(plan))
+        if kept is not None:
+            opened.callback(kept.remove)
         engine = processes(
-            plan, bind=bind, token="", spawn=0, keys=keys, on_join=on_join, capture=tap
+            plan,
+            bind=bind,
+            token="",
+            spawn=0,
+            keys=keys,
+            on_join=on_join,
+            capture=tap,
+            journal=kept,
         )
         try:
             on_hub(engine.hub)
@@ -177,3 +194,10 @@ def serve(
             raise
         opened.enter_context(engine)
         yield lambda numbers: on_engine(engine, plan, numbers, observe)
+
+
+def _run_of(plan: Plan) -> str:
+    """Whose a coordinator's journal is."""
+    named = sorted(fingerprint(plan.spec, without=PATIENCE).items())
+    run = hashlib.sha256(msgspec.json.encode(named)).hexdigest()[:8]
+    return f"the coordinator of run file {run}, posse {posse.__version__}"

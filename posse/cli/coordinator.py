@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from posse.cli import paths, security, streams, volume
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from posse.plan import Plan
 
 
+JOURNAL = "coordinator.journal"
+
+
 def add(commands: Commands) -> None:
     """The verb and its options."""
     parser = commands.add_parser("coordinator", help="wait for agents elsewhere, then run")
@@ -23,6 +27,12 @@ def add(commands: Commands) -> None:
     parser.add_argument("--bind", required=True, metavar="ADDRESS", help="tcp://HOST:PORT")
     add_result(parser)
     add_capture(parser)
+    parser.add_argument(
+        "--resume",
+        type=Path,
+        metavar="DIR",
+        help="as --out, for a run whose coordinator was killed: it goes on",
+    )
     parser.add_argument(
         "--make-keys", action="store_true", help="make the keys that the folder lacks"
     )
@@ -42,6 +52,12 @@ def run(options: argparse.Namespace) -> int:
     from posse.measure import metrics
     from posse.security import keys
 
+    if options.resume is not None:
+        if not (options.resume / JOURNAL).exists():
+            raise InputError(
+                f"--resume {options.resume}: no coordinator was killed there; give --out to begin"
+            )
+        options.out = options.resume
     checked = plan(options, "engine.kind=processes")
     checked.require(0)
     agents = checked.spec.agents.count
@@ -60,6 +76,8 @@ def run(options: argparse.Namespace) -> int:
     pairs = keys.for_coordinator(options.keys, agents) if options.keys else None
     security.warn(options)
 
+    kept = checked.field or checked.spec.engine.durable or checked.spec.engine.restarts > 0
+
     def publish(hub: Any) -> None:
         if options.metrics:
             metrics.publish(hub.status, options.metrics, field=checked.field)
@@ -71,6 +89,7 @@ def run(options: argparse.Namespace) -> int:
             bind=options.bind,
             keys=pairs,
             capture=options.capture,
+            journal=options.folder / JOURNAL if kept else None,
             on_hub=publish,
             **watched,
         )

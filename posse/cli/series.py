@@ -38,6 +38,7 @@ def run(
     """
     paths.folder(options.out or paths.RUNS)
     directory = RunDirectory(options.out or fresh(options.file.stem), plan)
+    options.folder = directory.path
     found: dict[int, RunRecord] = {}
     kept = 0
     with lock.held(directory.path), ExitStack() as running:

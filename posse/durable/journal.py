@@ -144,9 +144,13 @@ class Journal:
             self._given.extend(answers)
         self.replaying = True
         try:
-            yield (one for inputs, _ in rows for one in inputs)
+            yield self._until_all_is_done([one for inputs, _ in rows for one in inputs])
         finally:
             self.replaying = False
+
+    def _until_all_is_done(self, inputs: list[Input]) -> Iterator[Input]:
+        yield from inputs
+        self.replaying = False
 
     # --- the file --------------------------------------------------------------------------------
 

@@ -5,12 +5,13 @@ import os
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import assert_never
 
 import msgspec
 
+from posse.durable.journal import FRAME, Input, Journal
 from posse.durable.session import Session, is_numbered
 from posse.engines.agent_link import AgentLink, NotReading, outside_runs
 from posse.engines.base import Tap
@@ -35,6 +36,7 @@ from posse.engines.events import (
     Tell,
 )
 from posse.engines.lobby import Lobby
+from posse.engines.resumption import again, committing
 from posse.engines.roster import Peer, Roster
 from posse.engines.router import Router
 from posse.engines.selector import Selector
@@ -89,6 +91,7 @@ class Hub:
         inboxes: Sequence[str] = (),
         tap: Tap | None = None,
         restarts: int = 0,
+        journal: Journal | None = None,
     ) -> None:
         roster = Roster(agents, token, keys, configuration, inboxes)
         self.lobby = Lobby(roster, deadline, absence, system, restarts)
@@ -102,6 +105,9 @@ class Hub:
         self._deaths: list[Died] = []
         self._bury_at = math.inf
         self._host: CoordinatorHost | None = None
+        self._journal = journal
+        if journal is not None:
+            tap = committing(journal, tap)
         self._around = AROUND if keys is None else AROUND_WITH_KEYS
         router = (bind, deadline, _LOOK, keys, agents, roster.taken)
         rank_of = roster.rank_of
@@ -151,14 +157,20 @@ class Hub:
         self._do(self.lobby.configure(setups, time.monotonic()))
         self._until(lambda: self.lobby.complete or self.lobby.changed)
 
-    def carry(self, host: CoordinatorHost) -> RunRecord:
-        """Carry the host's frames until its run is complete."""
+    def carry(self, host: CoordinatorHost, inputs: Iterable[Input] = ()) -> RunRecord:
+        """Carry the host's frames until its run is complete.
+
+        `inputs` are those of a run that goes on: they are done again first.
+        """
         self._router.door.begin()
         self._host = host
         self.lobby.carry(host, time.monotonic())
         try:
             host.begin()
             self._flush()
+            for one in inputs:
+                again(one, host, self.lobby.roster.members)
+                self._flush()
             self._until(lambda: host.record is not None)
         finally:
             self.lobby.release()
@@ -260,6 +272,8 @@ class Hub:
         else:
             if data is not None:
                 member.received += len(data) + self._around
+                if self._journal is not None and self._host is not None and is_numbered(data):
+                    self._journal.add(FRAME, member.rank, data)
                 frame = member.session.take(data)
                 if member.session.replies:
                     self._ways[member.rank].answer()

@@ -10,12 +10,21 @@ from typing import Self
 
 from posse.durable import journal
 from posse.durable.capture import Capture
+from posse.durable.journal import Journal
+from posse.durable.recording import recorded
 from posse.durable.scratch import Scratch
 from posse.engines import room
 from posse.engines.base import Observer, Way, agent_setups, silent, straight
 from posse.engines.forkserver import Crew, ForkServer, journal_of
 from posse.engines.hub import Hub
 from posse.engines.resources import ProcessResources
+from posse.engines.resumption import (
+    KeptCoordinatorHost,
+    RunBeginning,
+    beginning_of,
+    members_of,
+    restore,
+)
 from posse.engines.sources import of_this_machine
 from posse.errors import RunFailed
 from posse.hosts.agent_setup import AgentSetup
@@ -36,7 +45,8 @@ class ProcessEngine:
     `spawn`: how many agents to start here, from rank 0; the others join from elsewhere. All runs
     of one engine have the same number of agents and the same transport. Over tcp, where all are
     started here, links have keys that live as long as the engine. Frames are written into
-    `capture`, if there is one. `way` may put something between the two ends of each link.
+    `capture`, if there is one. `way` may put something between the two ends of each link. With
+    a `journal` the run goes on that it has.
     """
 
     def __init__(
@@ -50,6 +60,7 @@ class ProcessEngine:
         on_join: Callable[[int], None] = lambda joined: None,
         capture: Capture | None = None,
         way: Way = straight,
+        journal: Journal | None = None,
     ) -> None:
         spec = plan.spec
         self._spawn = spec.agents.count if spawn is None else spawn
@@ -68,6 +79,7 @@ class ProcessEngine:
         self._name = secrets.token_bytes(16) if keys is not None and plan.field else b""
         self._capture = capture
         self._way = way
+        self._journal = journal
         self._mesh = plan.system.wiring is not None
         self._durable = bool(self._spawn and (spec.engine.durable or spec.engine.restarts))
         self._ipc = spec.engine.transport == "ipc" and bind is None
@@ -88,6 +100,7 @@ class ProcessEngine:
                 spec.engine.inboxes,
                 capture,
                 spec.engine.restarts,
+                journal,
             )
         except BaseException:
             self._remove_scratch()
@@ -111,7 +124,8 @@ class ProcessEngine:
                 self._fork_server = server = ForkServer()
                 self.hub.watch(server.deaths, server.next_death)
                 self._start(range(self._spawn))
-            self.hub.gather()
+            if beginning_of(self._journal) is None:
+                self.hub.gather()
         except BaseException:
             self.close()
             raise
@@ -122,10 +136,15 @@ class ProcessEngine:
 
     def run(self, plan: Plan, number: int, observe: Observer = silent) -> RunRecord:
         """Run number `number` of a series; agents that are up are told only what is new."""
+        if self._journal is not None:
+            before = beginning_of(self._journal)
+            if before is not None and self._serial == 0:
+                record = self._go_on(plan, before, self._journal, observe)
+                if before.run == number:
+                    return record
+            self._journal.forget()
         network = plan.network(number)
-        resources = ProcessResources(self.hub.sessions)
-        sources = of_this_machine(monotonic_ns, resources, self._checks)
-        host = CoordinatorHost(plan, network, number, sources, observe, serial=self._serial)
+        host = self._host(plan, network, number, observe)
         self.hub.gather()
         dead = self.hub.lobby.roster.dead()
         if dead and not host.outlives_agents:
@@ -140,10 +159,45 @@ class ProcessEngine:
             self.hub.configure(setups)
             self._configured = setups
             self.hub.gather()
+        if self._journal is not None:
+            begun = RunBeginning(
+                number,
+                self._serial,
+                self._name,
+                self._journal.starts,
+                members_of(self.hub.lobby.roster),
+            )
+            self._journal.begin(begun.encoded())
         self._serial += 1
         record = self.hub.carry(host)
         if record.dismissed:  # the others have closed their ways to them
             self._configured = None
+        return record
+
+    def _host(
+        self, plan: Plan, network: Network, number: int, observe: Observer
+    ) -> CoordinatorHost:
+        """The host of a run."""
+        resources = ProcessResources(self.hub.sessions)
+        sources = of_this_machine(monotonic_ns, resources, self._checks)
+        if self._journal is None:
+            return CoordinatorHost(plan, network, number, sources, observe, serial=self._serial)
+        kept = recorded(self._journal, sources, field=plan.field)
+        return KeptCoordinatorHost(
+            self._journal, plan, network, number, kept, observe, serial=self._serial
+        )
+
+    def _go_on(
+        self, plan: Plan, before: RunBeginning, kept: Journal, observe: Observer
+    ) -> RunRecord:
+        """The run in which this coordinator was killed."""
+        self._serial, self._name = before.serial, before.name
+        restore(self.hub.lobby.roster, before.members)
+        with kept.replay() as inputs:
+            host = self._host(plan, plan.network(before.run), before.run, observe)
+            self._serial += 1
+            record = self.hub.carry(host, inputs)
+        record.restarts[COORDINATOR] = kept.starts - before.starts
         return record
 
     def _setups(self, plan: Plan, network: Network) -> list[AgentSetup]:

@@ -17,11 +17,12 @@ from posse.durable.capture import Capture
 from posse.durable.lifetime import read as ledger
 from posse.engines.processes import ProcessEngine
 from posse.plan import Plan, prepare
-from posse.security.keys import create
+from posse.security.keys import create, for_agent
 from posse.spec.runfile import read as read_run
 from posse.testing.frames import Frame, Reader, read
+from tests.engines.test_resumption import disturbed
 from tests.support.field import MEANS, field, logs
-from tests.support.remote import PATIENCE, Coordinator, until
+from tests.support.remote import PATIENCE, Agent, Coordinator, until
 
 pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
 
@@ -96,6 +97,34 @@ def test_no_statistic_is_noised_twice(
         if restarted >= wanted:
             return
     pytest.fail(f"{restarted} of {wanted} agents were killed within a run")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_killed_coordinator_has_nothing_noised_twice(
+    system: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    every = request.config.getoption("--chaos")
+    if system not in ("cdp-mab", "tdfs-private") and not every:
+        pytest.skip("two of them, but for --chaos")
+    plan = field(system, logs(tmp_path / "logs", MEANS, 5), **SYSTEMS[system])
+    create(tmp_path / "keys", plan.spec.agents.count)
+    capture = Capture(tmp_path / "frames", new=True)
+    pairs = [for_agent(tmp_path / "keys", rank) for rank in range(plan.spec.agents.count)]
+
+    def agents(endpoint: str) -> list[Agent]:
+        return [
+            Agent(endpoint, rank, keys=pair, plan=plan, wait=PATIENCE, tap=capture)
+            for rank, pair in enumerate(pairs)
+        ]
+
+    keys = ("--keys", str(tmp_path / "keys"))
+    try:
+        run = disturbed(plan, tmp_path, [30_000], agents, keys)
+    finally:
+        capture.close()
+    assert run["restarts"] == {"-1": 1}
+    assert said_twice(list(read(tmp_path / "frames"))) == []
 
 
 RUN = """

@@ -179,7 +179,7 @@ def test_a_coordinator_that_is_started_again_spends_nothing_again(
     endpoint = f"tcp://127.0.0.1:{free_port()}"
     command = [sys.executable, "-P", "-m", "posse", "coordinator", str(file), "--bind", endpoint]
     create(rewards / "keys", 3)
-    keys = ["--keys", str(rewards / "keys"), "--out", str(rewards / "out")]
+    keys = ["--keys", str(rewards / "keys")]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     plan = once(
         "private-ucb",
@@ -189,10 +189,13 @@ def test_a_coordinator_that_is_started_again_spends_nothing_again(
         parameters={"epsilon": 0.2, "horizon": 100_000_000},
     )
 
-    def coordinator() -> subprocess.Popen[bytes]:
-        return subprocess.Popen([*command, *keys], env=environment, stderr=subprocess.DEVNULL)
+    def coordinator(out: str) -> subprocess.Popen[bytes]:
+        where = ["--out", str(rewards / out)]  # without the journal of the first
+        return subprocess.Popen(
+            [*command, *keys, *where], env=environment, stderr=subprocess.DEVNULL
+        )
 
-    first = coordinator()
+    first = coordinator("first")
     agents = [
         Agent(endpoint, rank, keys=for_agent(rewards / "keys", rank), plan=plan, wait=PATIENCE)
         for rank in range(3)
@@ -202,7 +205,7 @@ def test_a_coordinator_that_is_started_again_spends_nothing_again(
         until(lambda: all(map(told_of, books)), "rewards that were told of")
         first.kill()
         first.wait()
-        second = coordinator()
+        second = coordinator("second")
         try:
             assert [agent.ended() for agent in agents] == [1, 1, 1]
         finally:

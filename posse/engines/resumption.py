@@ -1,0 +1,156 @@
+"""A coordinator that was killed and is started again: its run, its agents, and how it goes on."""
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+
+from posse.durable.journal import FRAME, Input, Journal
+from posse.durable.session import Session, SessionState
+from posse.engines.base import Tap
+from posse.engines.roster import Member, Roster
+from posse.hosts.coordinator import CoordinatorHost
+
+_FIRED, _LOST, _SILENT = "fired", "lost", "silent"
+"""Inputs of a run's host besides frames."""
+
+
+class MemberState(msgspec.Struct, frozen=True):
+    """An agent that joined, as `Member` has it, when its run began."""
+
+    rank: int
+    incarnation: bytes
+    inbox: str
+    host: str
+    resumed: int
+    starts: int
+    session: SessionState
+
+
+class RunBeginning(msgspec.Struct, frozen=True):
+    """A run when it began: its number in the series and on the wire, its name, and its agents.
+
+    `starts`: how often its coordinator had been started by then.
+    """
+
+    run: int
+    serial: int
+    name: bytes
+    starts: int
+    members: list[MemberState]
+
+    def encoded(self) -> bytes:
+        """As bytes, for a journal."""
+        return msgspec.msgpack.encode(self)
+
+
+def beginning_of(journal: Journal | None) -> RunBeginning | None:
+    """The run that a coordinator was killed in; None if there is none to go on with."""
+    if journal is None or not journal.beginning:
+        return None
+    return msgspec.msgpack.decode(journal.beginning, type=RunBeginning)
+
+
+def members_of(roster: Roster) -> list[MemberState]:
+    """The agents, for a journal."""
+    return [
+        MemberState(m.rank, m.incarnation, m.inbox, m.host, m.resumed, m.starts, m.session.state)
+        for m in roster.members.values()
+    ]
+
+
+def restore(roster: Roster, members: list[MemberState]) -> None:
+    """Know the agents again, of whom none has a connection yet."""
+    for state in members:
+        session = Session()
+        session.restore(state.session)
+        roster.members[state.rank] = Member(
+            state.rank,
+            b"",
+            state.incarnation,
+            state.inbox,
+            arrived=False,
+            connection=-1,
+            heard=0.0,
+            host=state.host,
+            arrives_again=True,
+            resumed=state.resumed,
+            starts=state.starts,
+            session=session,
+        )
+
+
+def committing(journal: Journal, tap: Tap | None) -> Tap:
+    """Writes down what a frame follows from before the frame is handed over, and heard."""
+
+    def hear(source: int | None, target: int | None, data: bytes) -> None:
+        journal.commit()
+        if tap is not None:
+            tap(source, target, data)
+
+    return hear
+
+
+class KeptCoordinatorHost(CoordinatorHost):
+    """A run whose inputs are written down, but for the frames: they are where they are taken."""
+
+    def __init__(self, journal: Journal, *arguments: Any, **options: Any) -> None:
+        self._journal = journal
+        self._within = False
+        super().__init__(*arguments, **options)
+
+    def receive(self, rank: int, frame: bytes) -> bool:
+        """See `CoordinatorHost`."""
+        self._within = True
+        try:
+            return super().receive(rank, frame)
+        finally:
+            self._within = False
+
+    def fire(self) -> None:
+        """See `CoordinatorHost`."""
+        with self._outermost(_FIRED):
+            super().fire()
+
+    def lose(self, rank: int, why: str = "lost") -> None:
+        """See `CoordinatorHost`."""
+        with self._outermost(_LOST, rank, why.encode()):
+            super().lose(rank, why)
+
+    def fall_silent(self, dumb: Collection[int] = ()) -> bool:
+        """See `CoordinatorHost`."""
+        with self._outermost(_SILENT, 0, msgspec.msgpack.encode(list(dumb))):
+            return super().fall_silent(dumb)
+
+    @contextmanager
+    def _outermost(self, what: str, whom: int = 0, said: bytes = b"") -> Iterator[None]:
+        """What the host does because of another input follows from that one."""
+        within = self._within
+        if not within:
+            self._journal.add(what, whom, said)
+        self._within = True
+        try:
+            yield
+        finally:
+            self._within = within
+
+
+def again(one: Input, host: CoordinatorHost, members: dict[int, Member]) -> None:
+    """Hand a run's host again what it was handed."""
+    what, whom, said = one
+    if what == FRAME:
+        session = members[whom].session
+        frame = session.take(said)
+        session.replies.clear()
+        if frame is not None:
+            host.receive(whom, frame)
+            # what followed from these was handed to the host, and comes
+            host.left.clear()
+            host.linked.clear()
+    elif what == _FIRED:
+        host.fire()
+    elif what == _LOST:
+        host.lose(whom, said.decode())
+    else:
+        host.fall_silent(msgspec.msgpack.decode(said, type=list[int]))
