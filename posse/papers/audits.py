@@ -63,18 +63,18 @@ _EVERY = 20
 """Slots between two averages that are looked at."""
 
 ASKED = {
-    "dp-mase": _ask("dp-mase", 1, _VOTES, 6_000),
+    "dp-mase": _ask("dp-mase", 1, _VOTES, 3_000),
     "dp-mase, unbounded rewards": _ask(
         "dp-mase", 2, _VOTES, 600, variant="printed",
         arms={"kind": "gaussian", "means": [0.9, 0.1]},
     ),
     "corrupted-elimination, η": _ask("corrupted-elimination", 32, {}, 400, arms=_MANY),
-    "private-ucb, corrected": _ask("private-ucb", 2, _FEW, 2_000, linked=True),
+    "private-ucb, corrected": _ask("private-ucb", 2, _FEW, 1_500, linked=True),
     "private-ucb, printed": _ask(
         "private-ucb", 2, _FEW, 4_000, variant="printed", linked=True, cases=(_HALF,)
     ),
     "masked sums": _ask("anonymous", 6, {"group_size": 2, "horizon": 100}, 600),
-    "cdp-mab, M ε": _ask("cdp-mab", 4, _CENTRAL, 4_000),
+    "cdp-mab, M ε": _ask("cdp-mab", 4, _CENTRAL, 2_000),
     "cdp-mab, ε": _ask("cdp-mab", 4, _CENTRAL, 1_000, epsilon=0.5),
 }  # fmt: skip
 """By line; the full form makes ten times as many runs."""
