@@ -336,7 +336,7 @@ class SharedMeans:
 
     def contradictions(self, records: Records, pick: IntArray, row: IntArray) -> Mask | None:
         """See `agent.flooding.Contents`: counts of means do not go down."""
-        counts, _ = self._told(records)
+        counts = records["counts"].astype(float)
         before = self.counts.reshape(-1, self.arms).take(self._at(records, pick, row), axis=0)
         fewer = counts.take(pick, axis=0) < before
         return _any_arm(fewer) if np.count_nonzero(fewer) else None

@@ -214,12 +214,14 @@ class Known:
                 new = new[~wrong]
         good = slice(None) if bad is None else ~bad
         self.passed[way[good]] = made[good]
-        self.duplicates += np.bincount(row[good], minlength=self.rows)
+        came = row[good]
         if self.gamma > 1:
             # by the shortest path an honest agent's messages never meet; a liar's may
             new = new[self.first_of(at.take(new) * self.gamma + age.take(pick.take(new)))]
         pick, row = pick.take(new), row.take(new)
-        self.duplicates -= np.bincount(row, minlength=self.rows)
+        if len(row) < len(came):
+            self.duplicates += np.bincount(came, minlength=self.rows)
+            self.duplicates -= np.bincount(row, minlength=self.rows)
         np.maximum.at(self.latest, at.take(new), made.take(new))
         self._travelled(row, (self.gamma + 1 - life).take(pick), age.take(pick))
         if self.gamma > 1:
@@ -356,7 +358,7 @@ class _Ways:
 
     def locate(self, origin: IntArray) -> IntArray | None:
         """Where these records belong; the rows that were sent one of an agent that is none."""
-        if len(origin) and np.array_equal(origin, self.origin):
+        if len(origin) and not np.count_nonzero(origin != self.origin):
             return None
         known, unknown = self._known, None
         self.origin, self.pick, self.row, link = origin, self._pick, self._row, self._link
