@@ -40,7 +40,8 @@ fuzz: $(VENV)/dev
 	$(BIN)/python -m pytest tests/hosts/test_fuzz.py --fuzz 1000000 --timeout 900
 
 chaos: $(VENV)/dev
-	$(BIN)/python -m pytest tests/engines/test_faults.py tests/runs/test_restarts.py --chaos --timeout 900
+	$(BIN)/python -m pytest tests/engines/test_faults.py tests/runs/test_restarts.py \
+		tests/engines/test_resumption.py tests/field/test_kills.py --chaos --timeout 900
 
 format: $(VENV)/dev
 	$(BIN)/ruff format .
