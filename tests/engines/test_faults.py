@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from posse.engines import memory
+from posse.engines.hub import Hub
 from posse.measure.traffic import RESENT
 from posse.plan import Plan
 from posse.results.record import RunRecord
@@ -49,6 +50,8 @@ class Fault:
 
     relay: dict[str, Any] = field(default_factory=lambda: {"delay": 0.05})
     during: Callable[[list[Relay], threading.Event], None] = lambda ways, ended: None
+    linked: bool = False
+    """Only when agents are linked: for neighbours to listen they wait no longer than 60 s."""
 
 
 def cut_for(seconds: float) -> Callable[[list[Relay], threading.Event], None]:
@@ -91,7 +94,7 @@ def silent(*directions: str) -> Callable[[list[Relay], threading.Event], None]:
 FAULTS = {
     "cut for 1 s": Fault(during=cut_for(1.0)),
     "cut for 10 s": Fault(during=cut_for(10.0)),
-    "cut for 60 s": Fault(during=cut_for(60.0)),
+    "cut for 60 s": Fault(during=cut_for(60.0), linked=True),
     "flapping": Fault(during=flapping),
     "twelve resets": Fault(during=twelve_resets),
     "silent there": Fault(during=silent("there")),
@@ -124,7 +127,13 @@ def disturbed(plan: Plan, fault: Fault, between_agents: bool, told: Told) -> Run
                 for member in engine.hub.lobby.roster.members.values():
                     ways.append(opened.enter_context(relay(member.inbox, **fault.relay)))
                     member.inbox = ways[-1].endpoint
-            thread = threading.Thread(target=fault.during, args=(ways, ended), daemon=True)
+
+            def disturb(ways: list[Relay] = ways, hub: Hub = engine.hub) -> None:
+                while fault.linked and not hub.lobby.running and not ended.wait(0.01):
+                    pass
+                fault.during(ways, ended)
+
+            thread = threading.Thread(target=disturb, daemon=True)
             thread.start()
             try:
                 record = engine.run(plan, 0, lambda host: heard.append(time.monotonic()))
