@@ -89,7 +89,7 @@ class Learner(Contents, Protocol):
 
 def best(index: FloatArray, ties: Sequence[np.random.Generator]) -> list[int]:
     """Argmax of each row, ties at random."""
-    highest = index == index.max(axis=1, keepdims=True)
+    highest = index == np.maximum.reduce(index, axis=1, keepdims=True)
     arms: list[int] = highest.argmax(axis=1).tolist()
     if np.count_nonzero(highest) > len(arms):
         for row in np.flatnonzero(highest.sum(axis=1) > 1).tolist():
@@ -270,11 +270,10 @@ class SharedMeans:
         sums, pulls = self.own()
         theirs, counts = self.others()
         N = (pulls + counts)[of]
-        unknown = (N == 0).any(axis=1)
         least = np.maximum(N, 1.0)
         index = (sums + theirs)[of] / least + self.bonus(log, least, of)
-        if unknown.any():
-            index = np.where(unknown[:, None], -N, index)
+        if np.count_nonzero(N) < N.size:
+            index = np.where((N == 0).any(axis=1)[:, None], -N, index)
         return best(index, [self.ties[row] for row in of])
 
     def bonus(self, log: FloatArray, N: FloatArray, rows: list[int]) -> FloatArray:
