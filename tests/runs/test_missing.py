@@ -160,7 +160,16 @@ def test_nor_in_a_hundred_more(case: str) -> None:
         end_rightly(DISORDERS[case], losses, seed)
 
 
-@pytest.mark.parametrize("system", FAMILIES)
+ONE_OF_EACH_SHAPE = ["mase", "ddp-mab"]
+
+
+@pytest.mark.parametrize(
+    "system",
+    [
+        *ONE_OF_EACH_SHAPE,
+        *(pytest.param(s, marks=pytest.mark.slow) for s in FAMILIES if s not in ONE_OF_EACH_SHAPE),
+    ],
+)
 @pytest.mark.parametrize("on_missing", ["end", pytest.param("wait", marks=pytest.mark.slow)])
 def test_a_run_that_is_not_to_go_on_ends_by_name(system: str, on_missing: str) -> None:
     """A process of this machine that is dead is waited for in vain."""
