@@ -78,7 +78,7 @@ def replaying(log: Log) -> Sources:
     )
 
 
-INPUTS = ("begin", "receive", "step", "fire")
+INPUTS = ("begin", "receive", "hear", "step", "fire")
 
 
 class Witness:
