@@ -190,7 +190,7 @@ def test_the_page_names_what_goes_wrong_too() -> None:
     wrong = documented("Only when something is wrong")
     assert wrong == {
         "agent": {"Failed", "Complaint", "Linked", "Resume"},
-        "coordinator": {"Gone", "Refused", "Resumed", "Unknown", "Whose"},
+        "coordinator": {"Refused", "Resumed", "Unknown", "Whose"},
         "operator": set(),
     }
     asked = documented("Only when the operator asks")
@@ -210,7 +210,9 @@ def test_the_page_names_what_goes_wrong_too() -> None:
         for kind in kinds
     }
     known = listed["agent"] | listed["coordinator"] | wrong["agent"] | wrong["coordinator"]
-    assert everything - lab_only == known | {"Ask", "SlotReached"}
+    lost = documented("When an agent is lost")
+    assert lost["agent"] | lost["coordinator"] == {"Gone", "Standing", "Regroup"}
+    assert everything - lab_only == known | {"Ask", "SlotReached", "Gone", "Standing", "Regroup"}
 
 
 def host_of(run: Plan, rank: int = 0) -> AgentHost:
