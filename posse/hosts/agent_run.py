@@ -1,6 +1,7 @@
 """One run of one agent: its machine, its arms, its pace and what it measured."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
@@ -288,9 +289,13 @@ class AgentRun:
 
 
 def _regrouped(told: control.Regroup) -> Regrouped:
+    try:
+        knowledge = msgspec.msgpack.decode(told.knowledge, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise RemoteProtocolError("malformed", f"knowledge: {error}") from None
     return Regrouped(
         view=told.view,
-        knowledge=msgspec.msgpack.decode(told.knowledge),
+        knowledge=knowledge,
         neighbours=told.neighbours,
         round=told.round,
         begun=told.begun,
