@@ -8,6 +8,15 @@ class PosseError(Exception):
 
     exit_code = 1
 
+    @classmethod
+    def told(cls, reason: str) -> Self:
+        """For a reason as `posse.printable.blamed` has it; the traceback becomes a note."""
+        sentence, _, trace = reason.partition("\n")
+        failed = cls(sentence)
+        if trace:
+            failed.add_note(trace.rstrip())
+        return failed
+
 
 class InputError(PosseError):
     """What was typed, or a file or folder that was named, is wrong; nothing was started."""
@@ -34,16 +43,13 @@ class ArmsError(PosseError):
     exit_code = 3
 
 
+class LogError(ArmsError, InputError):
+    """A log of rewards cannot be read, or has a line that is no reward."""
+
+    exit_code = 2
+
+
 class RunFailed(PosseError):
     """A run ended without a result: an agent was lost, failed, or kept silent."""
 
     exit_code = 3
-
-    @classmethod
-    def told(cls, reason: str) -> Self:
-        """For a reason as `posse.printable.blamed` has it; the traceback becomes a note."""
-        sentence, _, trace = reason.partition("\n")
-        failed = cls(sentence)
-        if trace:
-            failed.add_note(trace.rstrip())
-        return failed

@@ -175,9 +175,10 @@ class Linked(Control, frozen=True):
 
 
 class Failed(Control, frozen=True):
-    """An agent cannot go on; the run ends with this sentence."""
+    """An agent cannot go on, for this reason; a `mistake` is what a file has that it read."""
 
     reason: Text
+    mistake: bool = False
 
 
 class Gone(Control, frozen=True):

@@ -20,7 +20,7 @@ from posse.arms.base import (
     check_clip,
     rescale,
 )
-from posse.errors import ArmsError, InputError
+from posse.errors import LogError
 
 
 class CsvArms(
@@ -104,7 +104,7 @@ class CsvArms(
         for arm, log in enumerate(rows):
             rewards = rescale(np.asarray(log, dtype=float), self.clip)
             if bounded and len(rewards) and (rewards.min() < 0 or rewards.max() > 1):
-                raise ArmsError(
+                raise LogError(
                     f"{context.who}: {path} has a reward outside [0, 1] for arm {arm}; "
                     "set arms.clip = [lo, hi]"
                 )
@@ -119,22 +119,22 @@ def _read(path: Path, count: int, who: str, *, finite: bool) -> list[list[float]
         with path.open(newline="", encoding="utf-8") as file:
             reader = csv.DictReader(file)
             if not {"arm", "reward"} <= set(reader.fieldnames or ()):
-                raise ArmsError(f"{who}: {path} lacks the columns 'arm,reward'")
+                raise LogError(f"{who}: {path} lacks the columns 'arm,reward'")
             for number, row in enumerate(reader, start=2):
                 try:
                     arm, reward = int(row["arm"]), float(row["reward"])
                 except (TypeError, ValueError):
                     arm, reward = -1, math.nan
                 if not 0 <= arm < count or (finite and not math.isfinite(reward)):
-                    raise ArmsError(
+                    raise LogError(
                         f"{who}: {path}, line {number}: needs an arm from 0 to {count - 1} "
                         f"and a {'finite ' if finite else ''}reward"
                     )
                 logs[arm].append(reward)
     except OSError as error:
-        raise ArmsError(f"{who}: {path} cannot be read: {error.strerror}") from None
+        raise LogError(f"{who}: {path} cannot be read: {error.strerror}") from None
     except (csv.Error, UnicodeDecodeError) as error:
-        raise InputError(f"{who}: {path} is not a CSV file in UTF-8: {error}") from None
+        raise LogError(f"{who}: {path} is not a CSV file in UTF-8: {error}") from None
     return logs
 
 

@@ -50,7 +50,7 @@ from posse.engines.selector import Selector
 from posse.engines.sources import ahead_by, of_this_machine
 from posse.engines.tap import TappedWire
 from posse.engines.uplink import Uplink
-from posse.errors import PosseError, RunFailed
+from posse.errors import InputError, PosseError, RunFailed
 from posse.hosts.agent import ONE_RUN, AgentHost
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.endpoint import NEIGHBOURS
@@ -120,7 +120,7 @@ class AgentProcess:
             self._loop()
             return 0
         except PosseError as error:
-            self._fail(str(error))
+            self._fail(str(error), mistake=isinstance(error, InputError))
             return error.exit_code
         except Exception as error:
             host = self.host
@@ -136,14 +136,14 @@ class AgentProcess:
             if self._journal is not None:
                 self._journal.remove() if self._left else self._journal.close()
 
-    def _fail(self, reason: str) -> None:
+    def _fail(self, reason: str, *, mistake: bool = False) -> None:
         """Say why this agent cannot go on: here, and to the coordinator what it may know of it."""
         field = self.host is not None and self.host.field
         self._place.say_failure(reason, field=field)
         if self.joining.belongs:
             if field:  # the reason may quote rewards
                 reason = f"agent {self.joining.rank} cannot go on; its own log says why"
-            self._say(control.Failed(reason[:4000]))
+            self._say(control.Failed(reason[:4000], mistake))
 
     # --- the loop --------------------------------------------------------------------------------
 

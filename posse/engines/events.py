@@ -83,6 +83,7 @@ class Quit(msgspec.Struct, frozen=True):
 
     rank: int
     why: str
+    kind: type[PosseError] = RunFailed
 
 
 LobbyEvent = Said | Closed | Rejected | Died | Quit | LinkChanged

@@ -43,7 +43,7 @@ from posse.engines.selector import Selector
 from posse.engines.snapshot import Snapshot
 from posse.engines.sockets import PROBE_EVERY
 from posse.engines.tap import TappedRouter
-from posse.errors import PosseError, RunFailed
+from posse.errors import InputError, PosseError, RunFailed
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
 from posse.log import LOG
@@ -304,8 +304,8 @@ class Hub:
         for by, about, up in linked:
             self._happened(LinkChanged(by, about, up))
         left, host.left = host.left, []
-        for rank, why in left:
-            self._happened(Quit(rank, why))
+        for rank, why, mistake in left:
+            self._happened(Quit(rank, why, InputError if mistake else RunFailed))
 
     def _interrupted(self) -> None:
         self.uninterrupt()
@@ -362,8 +362,8 @@ class Hub:
                     self.on_join(arrived)
                 case Log(level, text, about):
                     LOG.log(level, "%s", text, extra={"about": about})
-                case Fail(reason):
-                    raise RunFailed.told(reason)
+                case Fail(reason, kind):
+                    raise kind.told(reason)
                 case _:
                     assert_never(effect)
         self._flush()

@@ -50,6 +50,7 @@ from posse.engines.events import (
 from posse.engines.outages import link
 from posse.engines.patience import Patience
 from posse.engines.roster import SAME_VERSION, SUPERSEDED, Member, NotAdmitted, Peer, Roster
+from posse.errors import InputError, RunFailed
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
 from posse.printable import blamed
@@ -283,10 +284,10 @@ class Lobby:
                 if rank is None:
                     return [Fail(why)]
                 return self._ended(rank, why)
-            case Quit(rank, why):
+            case Quit(rank, why, kind):
                 # what was started here fails by a mistake of our own, not by a peer's fault
                 ours = not self.roster.members[rank].incarnation
-                return [Fail(why)] if ours else self._ended(rank, why)
+                return [Fail(why, kind)] if ours else self._ended(rank, why)
             case _:
                 assert_never(event)
 
@@ -338,11 +339,11 @@ class Lobby:
                 return [Reply(peer.identity, control.Synced(sent, round(now * 1e9)))]
             case control.Arrived(inbox) if not member.arrived:
                 return self._arrived(member, inbox, now)
-            case control.Failed(reason):
+            case control.Failed(reason, mistake):
                 member.ended = bool(member.incarnation)  # of others the engine sees the end
                 why = blamed(member.rank, reason)
                 return (
-                    [Fail(why)]
+                    [Fail(why, InputError if mistake else RunFailed)]
                     if self._run is None
                     else [Log(logging.WARNING, why, f"agent {member.rank}")]
                 )

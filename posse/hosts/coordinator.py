@@ -73,7 +73,7 @@ class CoordinatorHost:
         spec, server = plan.spec, plan.system.server
         self.outbox: list[tuple[int, bytes]] = []
         self.record: RunRecord | None = None
-        self.left: list[tuple[int, str]] = []
+        self.left: list[tuple[int, str, bool]] = []
         self.linked: list[tuple[int, int, bool]] = []
         self.complaints: list[str] = []
         """What agents refused of each other, since somebody took it from here."""
@@ -359,8 +359,8 @@ class CoordinatorHost:
             case control.Linked(about, up):
                 self.linked.append((rank, about, up))
                 return False
-            case control.Failed(reason):
-                self.left.append((rank, blamed(rank, reason, self.trouble)))
+            case control.Failed(reason, mistake):
+                self.left.append((rank, blamed(rank, reason, self.trouble), mistake))
                 return False
             case control.Stopped() | control.Report():
                 self._last_word(rank, message, frame)
@@ -390,7 +390,8 @@ class CoordinatorHost:
         try:
             self._ending.last_word(rank, message)
         except BadReport as error:
-            self.left.append((rank, f"agent {rank} reported what it cannot have measured: {error}"))
+            why = f"agent {rank} reported what it cannot have measured: {error}"
+            self.left.append((rank, why, False))
             raise
         if not self._field:
             # an agent cannot count its own report in it

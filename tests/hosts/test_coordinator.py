@@ -193,7 +193,7 @@ def test_who_fails_ends_its_own_part_with_its_sentence_and_what_was_refused() ->
     told.say(5, control.Failed("no way on\x1b[2J\nagent 1 did it"))
     trouble = r"; agent 3 refused what agent 4 sent: mal\x1bformed"
     said = r"agent 5 cannot go on: no way on\x1b[2J"
-    assert told.host.left == [(5, f"{said}{trouble}\nagent 1 did it")]
+    assert told.host.left == [(5, f"{said}{trouble}\nagent 1 did it", False)]
 
 
 def test_what_brings_a_run_on_is_told_from_what_does_not() -> None:
@@ -222,7 +222,7 @@ def test_a_report_that_cannot_be_true_ends_its_agents_part_at_once() -> None:
         told.say(rank, control.Finished(rank))
     assert not told.say(1, report(pulls=b"abc"))
     assert told.host.left == [
-        (1, "agent 1 reported what it cannot have measured: bad-report: pulls")
+        (1, "agent 1 reported what it cannot have measured: bad-report: pulls", False)
     ]
     assert told.host.refused == {"bad-report": 1}
 
