@@ -272,9 +272,10 @@ class CoordinatorHost:
         agent's end would tell of its rewards, silence is how a run ends without consensus.
         """
         late, ended = self.suspects(), self._ending.verdict is not None
-        if not self._knows_whom:
+        here = len(self._attendance.present())
+        if not self._knows_whom or (not ended and len(late) == here):
             late = [rank for rank in late if rank in dumb]
-        if self.outlives_agents and late and (ended or len(late) < len(self._attendance.present())):
+        if self.outlives_agents and late and (ended or len(late) < here):
             for rank in late:
                 self.lose(rank, "silent")
             return True

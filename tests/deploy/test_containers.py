@@ -7,6 +7,7 @@ import json
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +108,9 @@ def swarm(image: str) -> Iterator[None]:
     finally:
         docker("swarm", "leave", "--force")
         if not had_gateway:
-            docker("network", "rm", GATEWAY)
+            # what was on it is taken away after the engine has answered
+            rm = partial(answers, "docker", "network", "rm", GATEWAY)
+            wait_until(rm, lambda: f"{GATEWAY} is still in use", 30)
 
 
 @pytest.fixture

@@ -230,6 +230,9 @@ def test_a_report_that_cannot_be_true_ends_its_agents_part_at_once() -> None:
 def test_whoever_is_waited_for_in_vain_is_lost_where_the_run_can_do_without() -> None:
     told = Told(anonymous.spec("anonymous", 6))
     assert not told.host.fall_silent()  # all of them: that is no run any more
+    one = Told(anonymous.spec("anonymous", 6))
+    assert one.host.fall_silent([5])  # who does not answer holds up the others
+    assert one.host.waiting_for() == [0, 1, 2, 3, 4]
     for rank in range(5):
         told.say(rank, PublicKey(bytes([rank + 1] * 32)))
     assert told.host.waiting_for() == [5]
