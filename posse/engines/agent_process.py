@@ -143,7 +143,7 @@ class AgentProcess:
         if self.joining.belongs:
             if field:  # the reason may quote rewards
                 reason = f"agent {self.joining.rank} cannot go on; its own log says why"
-            self._say(control.Failed(reason[:4000], mistake))
+            self._say(control.Failed(reason[:4000], mistake and not field))
 
     # --- the loop --------------------------------------------------------------------------------
 

@@ -82,7 +82,7 @@ def test_a_terminal_that_is_closed_ends_a_run_as_ctrl_c_does(tmp_path: Path) -> 
     assert (tmp_path / "out" / "failure.json").exists()
 
 
-@pytest.mark.parametrize("engine", ["processes", "memory"])
+@pytest.mark.parametrize("engine", ["processes", pytest.param("memory", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("pause", [0.0, 0.6])
 def test_a_second_interrupt_leaves_nothing_either(
     tmp_path: Path, engine: str, pause: float

@@ -145,7 +145,8 @@ def test_in_the_field_a_failure_is_said_here_and_not_there(
     assert isinstance(said, control.Failed)
     told = "agent 3 cannot go on; its own log says why"
     assert ("line 3" in said.reason, said.reason == told) == (mode == "lab", mode == "field")
-    assert agent.ended() == 3
+    assert said.mistake == (mode == "lab")
+    assert agent.ended() == 2
     assert ("line 3" in capfd.readouterr().err) == (mode == "field")
 
 

@@ -57,7 +57,9 @@ def plan(system: str, on_missing: str | None = None, **raw: Any) -> Plan:
 
 def one_is_killed(run: Plan, number: int = 0) -> RunRecord:
     with ProcessEngine(run) as engine:
-        return engine.run(run, number, after(AFTER, agent_processes()[VICTIM].kill))
+        # where there is no server the coordinator hears little before the end
+        messages = 1 if run.system.name in ("ddp-mab", "hdp-mab") else AFTER
+        return engine.run(run, number, after(messages, agent_processes()[VICTIM].kill))
 
 
 @pytest.mark.parametrize("system", FAMILIES)
