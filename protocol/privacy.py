@@ -55,7 +55,8 @@ class Guarantee(msgspec.Struct, frozen=True, kw_only=True):
 
 View = Literal["messages", "agent", "coordinator", "pulls"]
 """What an adversary sees: all agents' messages, one agent's, those that the coordinator sends and
-is sent, or, besides all messages, each agent's pulls and collisions."""
+is sent with the sums that masked reports tell, or, besides all messages, each agent's pulls and
+collisions."""
 
 
 class Neighbours(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,10 +13,12 @@ from typing import Any, Protocol
 import msgspec
 import numpy as np
 
+from posse.audit.sums import MASKING
 from posse.audit.view import numbers_in
 from posse.errors import InputError
 from posse.plan import Plan
 from protocol import control
+from protocol.anonymous import Sums
 from protocol.cooperative import means_record
 from protocol.machine import COORDINATOR
 from protocol.wire import HEADER
@@ -26,6 +28,9 @@ _ENVELOPE = 12
 
 _ZEROS = 4
 """Low bits of a number that are 0 on the grid of safe noise; of another they are so once in 16."""
+
+_NO_NOISE = MASKING | {"Bundle", Sums.__name__}
+"""Kinds whose numbers lie on no grid, or are no noisy ones."""
 
 _MOST = 20
 """Sentences of one check."""
@@ -186,7 +191,7 @@ def _grid(said: list[Frame]) -> Check:
     """
     first: dict[tuple[Any, ...], list[float]] = {}
     for f in said:
-        if f.kind != "Bundle" and (f.run, f.source, f.kind) not in first:
+        if f.kind not in _NO_NOISE and (f.run, f.source, f.kind) not in first:
             packed = [v for v in f.fields if isinstance(v, bytes)]
             first[f.run, f.source, f.kind] = [
                 v for data in packed for v in numbers_in(data) if v and not v.is_integer()

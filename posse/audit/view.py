@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from posse.audit.sums import MASKING, Sums
 from posse.plan import Plan
 from protocol.cooperative import ByzantineParameters, means_record, reward_record
 from protocol.machine import COORDINATOR
@@ -59,6 +60,7 @@ class Watch:
         byzantine = isinstance(plan.parameters, ByzantineParameters)
         self._record = reward_record() if byzantine else means_record(arms)
         self._seen: set[tuple[int, int]] = set()
+        self._sums = Sums(plan.spec.agents.count, getattr(plan.parameters, "precision", 0))
         self._sizes: Counter[str] = Counter()
         self._frames = self._place = 0
         self.numbers: dict[str, float] = {}
@@ -69,9 +71,11 @@ class Watch:
         if self._frames > MOST_FRAMES:
             raise EnoughSeen
         header = read_header(frame)
+        kind, *values = _decode(frame[HEADER.size :])
+        if self._sees == "coordinator":
+            self._sums.hear(header.source, target, kind, values)
         if (header.source, header.sequence) in self._seen:
             return  # the same to several
-        kind, *values = _decode(frame[HEADER.size :])
         if not self._is_seen(header.source, target, header.plane, kind):
             return
         self._seen.add((header.source, header.sequence))
@@ -86,6 +90,8 @@ class Watch:
         if n > _MESSAGES:
             return
         name = f"{who}'s {ordinal(n)} `{kind}`"
+        if self._sees == "coordinator" and kind in MASKING:
+            values = [v for v in values if isinstance(v, int)]  # sums tell the rest
         for field, value in zip(self._fields[kind], values, strict=False):
             for path, item in self._items(field, value):
                 self.numbers[f"`{path}` of {name}"] = item
@@ -96,6 +102,7 @@ class Watch:
     def found(self, pulls: dict[int, list[tuple[int, int]]]) -> dict[str, float]:
         """All numbers of the run; `pulls` are each agent's, arm and times in order."""
         found = self.numbers | {name: float(n) for name, n in self._sizes.items()}
+        found |= dict(self._sums.found())
         if self._sees == "pulls" and not self._shares_arms:
             for rank, pulled in pulls.items():
                 found |= dict(_pulled(rank, pulled))

@@ -76,7 +76,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 _SEEN: dict[View, str] = {
     "messages": "all messages",
     "agent": "the messages of one agent",
-    "coordinator": "what the coordinator sends and is sent",
+    "coordinator": "what the coordinator sends and is sent, and sums of masked reports",
     "pulls": "all messages and all pulls",
 }
 

@@ -1,0 +1,60 @@
+"""The sums that masked reports tell: all that a coordinator which keeps to the protocol can read.
+
+A report is y_i = x_i + b_i + Σ_j ±m_ij (protocol/masking.py). Where all who share masks m_ij have
+reported and revealed their own b_i, the sum of their reports less Σ b_i is Σ x_i.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from protocol.anonymous import Forwarded, Sealed, roster
+from protocol.keystream import keystream
+from protocol.masking import Keys, Masked, PublicKey, Unmasked, Words
+
+_NUMBERS = 32
+"""Sums of rounds and assignments from this number on are left out."""
+
+MASKING = {kind.__name__ for kind in (PublicKey, Keys, Masked, Unmasked, Sealed, Forwarded)}
+"""Kinds whose bytes are keys, seeds, or hidden behind masks and seals."""
+
+
+@dataclass
+class Sums:
+    """Collects reports of `agents` agents in words of `precision` bits behind the point."""
+
+    agents: int
+    precision: int
+    reports: defaultdict[int, dict[int, Words]] = field(default_factory=lambda: defaultdict(dict))
+    seeds: dict[tuple[int, int], bytes] = field(default_factory=dict)
+    groups: dict[tuple[int, int], tuple[int, ...]] = field(default_factory=dict)
+
+    def hear(self, source: int, target: int | None, kind: str, values: list[Any]) -> None:
+        """Take a message; `values` are its fields."""
+        match kind, values:
+            case "Assign", [int(number), _, _, list(group)] if target is not None:
+                self.groups[number, target] = tuple(group)
+            case "Unmasked", [int(number), bytes(seed)]:
+                self.seeds[number, source] = seed
+            case "Masked", [int(number), bytes(words)] if number < _NUMBERS:
+                self.reports[number][source] = np.frombuffer(words, "<u8").astype(np.uint64)
+
+    def found(self) -> Iterator[tuple[str, float]]:
+        """Each sum that can be formed, in rewards, with a name."""
+        everybody = tuple(range(self.agents))
+        for number, reports in sorted(self.reports.items()):
+            bare = {
+                rank: words - keystream(self.seeds[number, rank], number, len(words))
+                for rank, words in reports.items()
+                if (number, rank) in self.seeds
+            }
+            for step in range(max(map(len, reports.values()))):
+                groups = {self.groups.get((number, rank), everybody) for rank in reports}
+                for members in {roster(step, g) if g != everybody else g for g in groups}:
+                    if members and all(len(bare.get(r, ())) > step for r in members):
+                        total = np.array([bare[rank][step] for rank in members]).sum()
+                        name = f"word {step} of sum {number} over agents {list(members)}"
+                        yield name, float(total.view(np.int64)) / 2.0**self.precision

@@ -1,0 +1,62 @@
+"""Frames that real processes of the field sent, looked at without the truth."""
+
+from pathlib import Path
+
+import pytest
+
+from posse.audit.captured import Check, checks
+from posse.durable.capture import writing
+from posse.engines.processes import ProcessEngine
+from posse.plan import Plan, prepare
+from posse.testing.frames import read
+from tests.support.field import MEANS, field, logs
+
+pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
+
+GRID = "noisy numbers lie on a grid"
+
+
+def looked_at(plan: Plan, path: Path) -> dict[str, Check]:
+    """The checks of what a run's processes sent, by name."""
+    with writing(path) as capture, ProcessEngine(plan, capture=capture) as engine:
+        engine.run(plan, 0)
+    return {check.name: check for check in checks(read(path), plan)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("system", "parameters"),
+    [
+        ("dp-mase", {}),
+        ("cdp-mab", {}),
+        ("cdp-mab", {"noise": "shared"}),
+        ("ddp-mab", {}),
+        ("hdp-mab", {}),
+        ("private-ucb", {}),
+        ("tdfs-private", {}),
+        ("anonymous", {}),
+        ("anonymous", {"aggregation": "sink"}),
+    ],
+)
+def test_what_the_field_sends_has_no_violation(
+    system: str, parameters: dict[str, str], tmp_path: Path
+) -> None:
+    plan = field(system, logs(tmp_path / "logs", MEANS, 5), parameters=parameters)
+    found = looked_at(plan, tmp_path / "frames")
+    assert {name: check.violations for name, check in found.items() if check.violations} == {}
+    assert all(check.looked_at for name, check in found.items() if "kinds" in name)
+    if system in ("cdp-mab", "ddp-mab", "hdp-mab") and not parameters:
+        assert found[GRID].looked_at > 0
+
+
+@pytest.mark.slow
+def test_the_labs_noise_is_told_from_the_fields(tmp_path: Path) -> None:
+    lab = prepare({
+        "system": "cdp-mab",
+        "agents": {"count": 4},
+        "arms": {"kind": "bernoulli", "means": list(MEANS)},
+        "parameters": {"epsilon": 1.0, "horizon": 2000},
+    })  # fmt: skip
+    found = looked_at(lab, tmp_path / "frames")
+    assert "use all their bits" in found[GRID].violations[0]
+    assert {check.name for check in found.values() if check.violations} >= {GRID}
