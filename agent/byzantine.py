@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from agent.cooperative import best
-from agent.flooding import Faults, IntArray, Mask, Records
+from agent.flooding import Faults
 from agent.trimmed import TrimmedMeans
+from agent.ways import Mask, News, Records
 from protocol.cooperative import Variant, reward_record
 from protocol.machine import AgentEffect, FloatArray
 
@@ -77,10 +78,11 @@ class SharedRewards:
         """See `Learner.says`."""
         return self.message[row : row + 1]
 
-    def hear(self, records: Records, pick: IntArray, row: IntArray) -> None:
+    def hear(self, news: News) -> None:
         """See `Learner.hear`."""
-        arms, rewards = records["arm"].astype(np.int64).take(pick), records["reward"].take(pick)
-        ends = np.searchsorted(row, range(self.rows + 1)).tolist()
+        arms = news.records["arm"].astype(np.int64).take(news.pick)
+        rewards = news.records["reward"].take(news.pick)
+        ends = np.searchsorted(news.row, range(self.rows + 1)).tolist()
         for samples, start, end in zip(self.samples, ends, ends[1:], strict=False):
             if start < end:
                 samples.add(arms[start:end], rewards[start:end])
@@ -94,6 +96,6 @@ class SharedRewards:
             low, high = self.reward_range
             yield "out-of-range", (reward < low) | (reward > high)
 
-    def contradictions(self, records: Records, pick: IntArray, row: IntArray) -> Mask | None:
+    def contradictions(self, news: News) -> Mask | None:
         """See `agent.flooding.Contents`: a reward says nothing of another."""
         return None

@@ -20,8 +20,9 @@ from typing import Protocol
 import numpy as np
 
 from agent.corruption import Corruption
-from agent.flooding import Contents, Faults, Flood, IntArray, Known, Mask, Records
+from agent.flooding import Contents, Faults, Flood, Known
 from agent.noise import Noise
+from agent.ways import Mask, News, Records
 from protocol.cooperative import (
     OPTIMISM,
     Bundle,
@@ -82,8 +83,8 @@ class Learner(Contents, Protocol):
         """The message of this slot, shape (1,), envelope left empty."""
         ...
 
-    def hear(self, records: Records, pick: IntArray, row: IntArray) -> None:
-        """Messages `records[pick]` that are new, each once to each agent; `row` says to whom."""
+    def hear(self, news: News) -> None:
+        """Messages that are new, each once to each agent."""
         ...
 
 
@@ -113,7 +114,7 @@ class Cooperation:
         heard = [agent.flood for agent in due if agent.flood.slot and agent.flood.neighbours]
         for slot in sorted({flood.slot for flood in heard}):
             of_slot = [flood for flood in heard if flood.slot == slot]
-            self.learner.hear(*self.known.merge(of_slot, self.learner))
+            self.learner.hear(self.known.merge(of_slot, self.learner))
         for agent in due:
             agent.flood.begin_slot()
         slots = [agent.flood.slot for agent in due]
@@ -222,7 +223,9 @@ class SharedMeans:
     over the latest message of every other agent m' that has a mean of arm k. An agent's own
     message is left out: Q_m contains it, and its rewards would count twice.
 
-    What the agents of the cohort heard of agent m lies in `counts[m]`, shape (rows, K).
+    Counts and sums are kept side by side, n_k and s_k (or n'_k v'_k), as 2K numbers: an agent's own
+    in `mine`, and in `heard[m]`, shape (rows, 2K), what the agents of the cohort heard of agent m,
+    0 where there is no mean. `pulls`, `sums`, `counts` and `weighted` are the halves of the two.
     """
 
     arms: int
@@ -230,8 +233,10 @@ class SharedMeans:
     ties: list[np.random.Generator]
     reward_range: tuple[float, float] | None = None
     rows: int = 1
+    mine: FloatArray = field(init=False)
     pulls: FloatArray = field(init=False)
     sums: FloatArray = field(init=False)
+    heard: FloatArray = field(init=False)
     counts: FloatArray = field(init=False)
     weighted: FloatArray = field(init=False)
     message: Records = field(init=False)
@@ -239,15 +244,17 @@ class SharedMeans:
     said_counts: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
-        shape = (self.rows, self.arms)
-        self.pulls = np.zeros(shape)
-        self.sums = np.zeros(shape)
+        self.mine = np.zeros((self.rows, 2 * self.arms))
+        self.pulls, self.sums = self.halves(self.mine)
         self.message = np.zeros(self.rows, dtype=means_record(self.arms))
         self.said_means, self.said_counts = self.message["means"], self.message["counts"]
         self.said_means[:] = np.nan
-        # per origin: n' and n' v', 0 where there is no mean
-        self.counts = np.zeros((self.agents, *shape))
-        self.weighted = np.zeros((self.agents, *shape))
+        self.heard = np.zeros((self.agents, self.rows, 2 * self.arms))
+        self.counts, self.weighted = self.halves(self.heard)
+
+    def halves(self, numbers: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Counts and sums, K each, of arrays that have both, 2K."""
+        return numbers[..., : self.arms], numbers[..., self.arms :]
 
     def choose(self, slots: Sequence[int], rows: Sequence[int] = (0,)) -> list[int]:
         """See `Learner.choose`: arms in turn at first, then the index."""
@@ -267,11 +274,9 @@ class SharedMeans:
         """Algorithm 2, lines 6 to 8. An arm that nobody has a mean of comes first."""
         log = np.array([math.log(t) for t in slots])[:, None]
         of = list(rows)
-        sums, pulls = self.own()
-        theirs, counts = self.others()
-        N = (pulls + counts)[of]
+        N, sums = self.halves((self.own() + self.others()).take(of, axis=0))
         least = np.maximum(N, 1.0)
-        index = (sums + theirs)[of] / least + self.bonus(log, least, of)
+        index = sums / least + self.bonus(log, least, of)
         if np.count_nonzero(N) < N.size:
             index = np.where((N == 0).any(axis=1)[:, None], -N, index)
         return best(index, [self.ties[row] for row in of])
@@ -282,13 +287,14 @@ class SharedMeans:
         """
         return confidence_bonus(log, N)
 
-    def own(self) -> tuple[FloatArray, FloatArray]:
-        """s_k and n_k of each agent itself as it uses them, shape (rows, K) each."""
-        return self.sums, self.pulls
+    def own(self) -> FloatArray:
+        """n_k and s_k of each agent itself as it uses them, shape (rows, 2K)."""
+        return self.mine
 
-    def others(self) -> tuple[FloatArray, FloatArray]:
-        """Σ n' v' and Σ n' of all others as each agent uses them, shape (rows, K) each."""
-        return self.weighted.sum(axis=0), self.counts.sum(axis=0)
+    def others(self) -> FloatArray:
+        """Σ n' and Σ n' v' of all others as each agent uses them, shape (rows, 2K)."""
+        total: FloatArray = np.add.reduce(self.heard, axis=0)
+        return total
 
     def learn(self, arm: int, reward: float, row: int = 0) -> list[AgentEffect]:
         """See `Learner.learn`."""
@@ -303,21 +309,16 @@ class SharedMeans:
         """See `Learner.says`."""
         return self.message[row : row + 1]
 
-    def hear(self, records: Records, pick: IntArray, row: IntArray) -> None:
+    def hear(self, news: News) -> None:
         """See `Learner.hear`."""
-        at = self._at(records, pick, row)
-        counts, weighted = self._told(records)
-        self.counts.reshape(-1, self.arms)[at] = counts.take(pick, axis=0)
-        self.weighted.reshape(-1, self.arms)[at] = weighted.take(pick, axis=0)
-
-    def _told(self, records: Records) -> tuple[FloatArray, FloatArray]:
-        """N' and n' v' of messages, 0 where there is no mean; shape (messages, K) each."""
-        counts = records["counts"].astype(float)
-        weighted = counts * records["means"]
+        told = np.empty((len(news.records), 2 * self.arms))
+        counts, weighted = self.halves(told)
+        counts[:] = news.records["counts"]
+        np.multiply(counts, news.records["means"], out=weighted)
         none = np.isnan(weighted)
         if np.count_nonzero(none):
             counts[none] = weighted[none] = 0.0
-        return counts, weighted
+        self.heard.reshape(-1, 2 * self.arms)[news.at] = told.take(news.pick, axis=0)
 
     def faults(self, records: Records) -> Faults:
         """See `agent.flooding.Contents`."""
@@ -330,19 +331,15 @@ class SharedMeans:
             if np.count_nonzero(outside := (means < low) | (means > high)):
                 yield "not-finite", _any_arm(np.isinf(means))
                 yield "out-of-range", _any_arm(outside)
-        above: Mask = counts.sum(axis=1, dtype=np.int64) > created
+        above: Mask = np.add.reduce(counts, axis=1, dtype=np.int64) > created
         yield "counts-above-time", above
 
-    def contradictions(self, records: Records, pick: IntArray, row: IntArray) -> Mask | None:
+    def contradictions(self, news: News) -> Mask | None:
         """See `agent.flooding.Contents`: counts of means do not go down."""
-        counts = records["counts"].astype(float)
-        before = self.counts.reshape(-1, self.arms).take(self._at(records, pick, row), axis=0)
-        fewer = counts.take(pick, axis=0) < before
+        counts = news.records["counts"].astype(float)
+        before, _ = self.halves(self.heard.reshape(-1, 2 * self.arms).take(news.at, axis=0))
+        fewer = counts.take(news.pick, axis=0) < before
         return _any_arm(fewer) if np.count_nonzero(fewer) else None
-
-    def _at(self, records: Records, pick: IntArray, row: IntArray) -> IntArray:
-        """Where what these agents know of the records' origins is kept."""
-        return records["origin"].astype(np.int64).take(pick) * self.rows + row
 
 
 def _any_arm(wrong: Mask) -> Mask:
@@ -369,14 +366,15 @@ class PrivateMeans(SharedMeans):
     noise: list[Noise] = field(default_factory=list)
     releases: tuple[int, ...] = ()
     next_release: list[list[int]] = field(init=False)
-    released_sums: FloatArray = field(init=False)
+    released: FloatArray = field(init=False)
     released_counts: FloatArray = field(init=False)
+    released_sums: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
         SharedMeans.__post_init__(self)
         self.next_release = [[0] * self.arms for _ in range(self.rows)]
-        self.released_sums = np.zeros((self.rows, self.arms))
-        self.released_counts = np.zeros((self.rows, self.arms))
+        self.released = np.zeros_like(self.mine)
+        self.released_counts, self.released_sums = self.halves(self.released)
 
     def in_turn(self, t: int) -> int | None:
         """The arm of the slots t <= K ⌈1/ε⌉.
@@ -387,10 +385,8 @@ class PrivateMeans(SharedMeans):
             return None
         return (t - 1) % self.arms if self.variant == "corrected" else t % self.arms
 
-    def own(self) -> tuple[FloatArray, FloatArray]:
-        if self.variant == "printed":
-            return self.sums, self.pulls
-        return self.released_sums, self.released_counts
+    def own(self) -> FloatArray:
+        return self.mine if self.variant == "printed" else self.released
 
     def learn(self, arm: int, reward: float, row: int = 0) -> list[AgentEffect]:
         at = row, arm

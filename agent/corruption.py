@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from agent.flooding import Records
+from agent.ways import Records
 from protocol.cooperative import Contamination
 from protocol.machine import FloatArray
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from agent.cooperative import PrivateMeans
-from agent.flooding import IntArray, Records
+from agent.ways import News
 from protocol.cooperative import noise_scale
 from protocol.machine import AgentEffect, FloatArray
 
@@ -24,19 +24,17 @@ class NoiseAtDestination(PrivateMeans):
     """
 
     noised: FloatArray = field(init=False)
-    behind: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
         PrivateMeans.__post_init__(self)
-        # the others' sums with their noise, and the N'_k that it was drawn for
-        self.noised = np.zeros((self.rows, self.arms))
-        self.behind = np.zeros((self.rows, self.arms))
+        # N'_k, and the others' sums with the noise that was drawn for it
+        self.noised = np.zeros_like(self.mine)
 
-    def own(self) -> tuple[FloatArray, FloatArray]:
-        return self.sums, self.pulls
+    def own(self) -> FloatArray:
+        return self.mine
 
-    def others(self) -> tuple[FloatArray, FloatArray]:
-        return self.noised, self.behind
+    def others(self) -> FloatArray:
+        return self.noised
 
     def release(self, arm: int, n: int, row: int) -> list[AgentEffect]:
         """See `PrivateMeans.release`: the mean as it is, which costs the agent all it protects."""
@@ -44,12 +42,12 @@ class NoiseAtDestination(PrivateMeans):
         self.said_counts[row, arm] = n
         return []
 
-    def hear(self, records: Records, pick: IntArray, row: IntArray) -> None:
-        PrivateMeans.hear(self, records, pick, row)
-        sums, counts = PrivateMeans.others(self)
-        for one, arm in np.argwhere(counts != self.behind).tolist():
+    def hear(self, news: News) -> None:
+        PrivateMeans.hear(self, news)
+        counts, sums = self.halves(PrivateMeans.others(self))
+        behind, noised = self.halves(self.noised)
+        for one, arm in np.argwhere(counts != behind).tolist():
             n = int(counts[one, arm])
             mean = sums[one, arm : arm + 1] / n
             noisy = self.noise[one].noisy(mean, 1 / n, noise_scale(n, self.v))
-            self.noised[one, arm] = n * noisy[0]
-        self.behind = counts
+            behind[one, arm], noised[one, arm] = n, n * noisy[0]

@@ -17,16 +17,13 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from agent.ways import IntArray, Mask, News, Records, State, Steady, Ways, first_of
 from protocol.cooperative import Bundle
 from protocol.errors import RemoteProtocolError
 from protocol.signing import SIGNATURE_BYTES, Signer
 
-Records = NDArray[np.void]
-Mask = NDArray[np.bool_]
 Faults = Iterable[tuple[str, Mask]]
-IntArray = NDArray[np.int64]
 
 _ENVELOPE = struct.Struct("<IIH")
 
@@ -38,8 +35,8 @@ class Contents(Protocol):
         """What is wrong with messages by themselves: each reason and the records it holds for."""
         ...
 
-    def contradictions(self, records: Records, pick: IntArray, row: IntArray) -> Mask | None:
-        """Which of `records[pick]` cannot be after what these agents heard; None: all can."""
+    def contradictions(self, news: News) -> Mask | None:
+        """Which of the news cannot be after what these agents heard; None: all can."""
         ...
 
 
@@ -135,7 +132,7 @@ class Known:
     none. `passed[link, m]` is the same for what came over a link: an honest neighbour sends each
     message of m once, in the order in which they were created. `arrivals[row, d]` counts the new
     messages that came over d hops, and `delays[row, d]` adds up the slots that they were under way.
-    Both of the first are kept flat.
+    Both of the first are kept flat; the others, and `duplicates[row]`, are parts of `tallies`.
     """
 
     agents: int
@@ -144,69 +141,87 @@ class Known:
     rows: int = 1
     signed: bool = False
     floods: list[Flood] = field(default_factory=list)
-    links: int = 0
+    tallies: IntArray = field(init=False)
     duplicates: IntArray = field(init=False)
     arrivals: IntArray = field(init=False)
     delays: IntArray = field(init=False)
     latest: IntArray = field(init=False)
     passed: IntArray = field(init=False)
-    first: IntArray = field(init=False)
-    ways: "_Ways | None" = None
+    ways: Ways | None = None
 
     def __post_init__(self) -> None:
         if self.signed:
             self.record = np.dtype([*self.record.descr, ("signature", f"V{SIGNATURE_BYTES}")])
-        self.duplicates = np.zeros(self.rows, dtype=np.int64)
-        self.arrivals = np.zeros((self.rows, self.gamma + 1), dtype=np.int64)
-        self.delays = np.zeros((self.rows, self.gamma + 1), dtype=np.int64)
+        shape = self.rows, self.gamma + 1
+        self.tallies = np.zeros(self.rows + 2 * self.rows * shape[1], dtype=np.int64)
+        self.duplicates, distances = np.split(self.tallies, [self.rows])
+        self.arrivals, self.delays = distances.reshape(2, *shape)
         self.latest = np.zeros(self.agents * self.rows, dtype=np.int64)
         self.passed = np.zeros(0, dtype=np.int64)
-        self.first = np.zeros(0, dtype=np.int64)
 
     def enter(self, flood: Flood) -> int:
         """The row of one more agent."""
         self.floods.append(flood)
-        self.links += len(flood.neighbours)
         return len(self.floods) - 1
 
-    def merge(
-        self, floods: Sequence[Flood], learner: Contents
-    ) -> tuple[Records, IntArray, IntArray]:
+    def merge(self, floods: Sequence[Flood], learner: Contents) -> News:
         """What is new to these agents in their bundles of the slot, each message once to each.
 
-        News i is `records[pick[i]]`, and it came to the agent of `row[i]`; returned as (records,
-        pick, row). What they are to pass on is prepared. `floods` are in one slot, and in the order
-        of their rows, and so is what comes out. A message that is wrong is refused and counted; the
-        others of its bundle are not. What was sent to several is looked at once.
+        What they are to pass on is prepared. `floods` are in one slot, and in the order of their
+        rows, and so is what comes out. A message that is wrong is refused and counted; the others
+        of its bundle are not. What was sent to several is looked at once, and what follows from
+        the envelopes alone is kept for as long as they are those of the slot before.
         """
         slot = floods[0].slot
-        parts = [flood.bundles[rank] for flood in floods for rank in flood.neighbours]
-        distinct = {id(part): part for part in parts}
+        parts: list[bytes] = []
+        for flood in floods:
+            parts += map(flood.bundles.__getitem__, flood.neighbours)
+        distinct = dict(zip(map(id, parts), parts, strict=True))
         records = np.frombuffer(b"".join(distinct.values()), dtype=self.record)
-        ways = self._ways_of(floods, parts, distinct)
+        before, ways = self.ways, self._ways_of(floods, parts, distinct)
+        steady = ways.steady
+        if steady is not None and steady.goes_on(slot, records):
+            new = steady.new
+            news = News(records, new.pick, new.row, new.at)
+            if not self._wrong(news, learner):
+                steady.go_on()
+                self.tallies += steady.counted
+                self.latest[news.at] = slot - steady.age_of_new
+                self._pass_on(floods, news, steady.on)
+                return news
+        if before is not None and (left := before.steady) is not None:
+            self.passed[left.way] = left.slot - left.age
+            before.steady = None
+        return self._merge(floods, records, ways, learner)
+
+    def _merge(
+        self, floods: Sequence[Flood], records: Records, ways: Ways, learner: Contents
+    ) -> News:
+        slot, tallies = floods[0].slot, self.tallies.copy()
         unknown = ways.locate(records["origin"].astype(np.int64))
         if unknown is not None:
             self._count("no-such-agent", unknown)
-        pick, row, way, at = ways.pick, ways.row, ways.way, ways.at
+        pick, row, way = ways.pick, ways.row, ways.way
         created = records["created"].astype(np.int64)
         life = records["life"].astype(np.int64)
         age = slot - created
-        made = created.take(pick)
+        made, behind = created.take(pick), slot - self.latest.take(ways.at)
         twice = made <= self.passed.take(way)
         if ways.again is not None:
             twice |= ways.again
         bad = self._refuse(self._faults(life, age, ways.sender == ways.origin), row, pick)
         bad = self._refuse([("replayed", twice)], row, bad=bad)
         bad = self._refuse(learner.faults(records), row, pick, bad)
-        fresh = made > self.latest.take(at)
+        fresh = slot - made < behind
         if bad is not None:
             fresh &= ~bad
         new = fresh.nonzero()[0]
+        came = News(records, pick, row, ways.at)
         for reason, check in (
             ("counts-go-down", learner.contradictions),
             ("bad-signature", self._forged),
         ):
-            wrong = check(records, pick.take(new), row.take(new))
+            wrong = check(came.only(new))
             if wrong is not None:
                 bad = np.zeros(len(row), dtype=bool) if bad is None else bad
                 bad[new[wrong]] = True
@@ -214,20 +229,30 @@ class Known:
                 new = new[~wrong]
         good = slice(None) if bad is None else ~bad
         self.passed[way[good]] = made[good]
-        came = row[good]
         if self.gamma > 1:
             # by the shortest path an honest agent's messages never meet; a liar's may
-            new = new[self.first_of(at.take(new) * self.gamma + age.take(pick.take(new)))]
-        pick, row = pick.take(new), row.take(new)
-        if len(row) < len(came):
-            self.duplicates += np.bincount(came, minlength=self.rows)
-            self.duplicates -= np.bincount(row, minlength=self.rows)
-        np.maximum.at(self.latest, at.take(new), made.take(new))
-        self._travelled(row, (self.gamma + 1 - life).take(pick), age.take(pick))
-        if self.gamma > 1:
-            lives = (life > 1).take(pick)
-            self._pass_on(floods, records[pick[lives]], row[lives])
-        return records, pick, row
+            new = new[first_of(ways.at[new] * self.gamma + age[pick[new]])]
+        news = came.only(new)
+        self.duplicates += np.bincount(row[good], minlength=self.rows)
+        self.duplicates -= np.bincount(news.row, minlength=self.rows)
+        np.maximum.at(self.latest, news.at, made[new])
+        self._travelled(news.row, (self.gamma + 1 - life)[news.pick], age[news.pick])
+        on = (life > 1)[news.pick].nonzero()[0]
+        self._pass_on(floods, news, on)
+        if bad is None and unknown is None:
+            state, last = State(slot, life, age, behind), ways.state
+            if last is not None and state.follows(last):
+                ways.steady = Steady(state, ways, news, on, self.tallies - tallies)
+            ways.state = state
+        return news
+
+    def _wrong(self, news: News, learner: Contents) -> bool:
+        """Whether any of these messages is to be refused for what it says."""
+        return (
+            any(np.count_nonzero(mask) for _, mask in learner.faults(news.records))
+            or learner.contradictions(news) is not None
+            or self._forged(news) is not None
+        )
 
     def _travelled(self, row: IntArray, distance: IntArray, age: IntArray) -> None:
         """Count messages that came over so many hops at this age."""
@@ -239,44 +264,41 @@ class Known:
 
     def _ways_of(
         self, floods: Sequence[Flood], parts: list[bytes], distinct: dict[int, bytes]
-    ) -> "_Ways":
+    ) -> Ways:
         """Who sent each record to whom; often as in the slot before."""
-        listening = [flood.row for flood in floods]
-        place = {part: i for i, part in enumerate(distinct)}
-        heard = [place[id(part)] for part in parts]
-        lengths = [len(part) // self.record.itemsize for part in distinct.values()]
-        ways = self.ways
-        if ways is None or (ways.listening, ways.heard, ways.lengths) != (
-            listening,
-            heard,
-            lengths,
-        ):
-            ways = self.ways = _Ways(self, listening, heard, lengths)
-        if len(self.passed) < self.links * self.agents:
-            missing = self.links * self.agents - len(self.passed)
-            self.passed = np.concatenate([self.passed, np.zeros(missing, dtype=np.int64)])
-            most = max(self.links, self.rows * self.gamma) * self.agents
-            self.first = np.zeros(most, dtype=np.int64)
-        return ways
+        place = dict(zip(distinct, range(len(distinct)), strict=True))
+        heard = list(map(place.__getitem__, map(id, parts)))
+        layout = [flood.row for flood in floods], heard, list(map(len, distinct.values()))
+        if self.ways is None or self.ways.layout != layout:
+            neighbours = [flood.neighbours for flood in self.floods]
+            self.ways = Ways(neighbours, self.agents, self.rows, self.record.itemsize, layout)
+            missing = sum(map(len, neighbours)) * self.agents - len(self.passed)
+            if missing:
+                self.passed = np.concatenate([self.passed, np.zeros(missing, dtype=np.int64)])
+        return self.ways
 
-    def _pass_on(self, floods: Sequence[Flood], relayed: Records, row: IntArray) -> None:
+    def _pass_on(self, floods: Sequence[Flood], news: News, on: IntArray) -> None:
+        """Those of the news that may travel further leave with the next bundles."""
+        if self.gamma == 1:
+            return
+        relayed, row = news.records[news.pick[on]], news.row[on]
         relayed["life"] -= 1
         ends = np.searchsorted(row, [flood.row for flood in floods], side="right").tolist()
         for flood, start, end in zip(floods, [0, *ends], ends, strict=False):
             flood.relayed = relayed[start:end]
 
-    def _forged(self, records: Records, pick: IntArray, row: IntArray) -> Mask | None:
+    def _forged(self, news: News) -> Mask | None:
         """Which of the unread messages their origins did not sign; each is checked once."""
         if not self.signed:
             return None
         known: dict[bytes, bool] = {}
-        forged = np.zeros(len(pick), dtype=bool)
-        unsealed = records[pick]
+        forged = np.zeros(len(news.pick), dtype=bool)
+        unsealed = news.records[news.pick]
         unsealed["life"] = 0
         for place, origin in enumerate(unsealed["origin"].tolist()):
             said = unsealed[place].tobytes()
             if said not in known:
-                signer = self.floods[row[place]].signer
+                signer = self.floods[news.row[place]].signer
                 assert signer is not None
                 known[said] = not signer.signed(
                     origin, b"bundle", said[:-SIGNATURE_BYTES], said[-SIGNATURE_BYTES:]
@@ -305,14 +327,6 @@ class Known:
         for one in np.flatnonzero(counts).tolist():
             self.floods[one].refused[reason] += int(counts[one])
 
-    def first_of(self, key: IntArray) -> Mask:
-        """Which entries are the first with their key."""
-        index = np.arange(len(key))
-        # of several assignments to one place the last one stands
-        self.first[key[::-1]] = index[::-1]
-        mask: Mask = self.first[key] == index
-        return mask
-
     def _faults(self, life: IntArray, age: IntArray, first_hand: Mask) -> Faults:
         """What is wrong with the envelopes: each reason and the records it holds for."""
         wrong = life + age != self.gamma
@@ -323,52 +337,3 @@ class Known:
             yield "expired", age >= self.gamma
             yield "wrong-life", wrong
             yield "forged-origin", forged
-
-
-class _Ways:
-    """Who sent what to whom in a slot: the rows that listen, which part came over each link, and
-    how many records each part has.
-
-    Of each record that was sent its `sender` and its `origin`. Of each that came its place `pick`
-    among those sent, the `row` it came to, its `way` (link and origin) and where what the row knows
-    of its origin is kept (`at`); and whether the link had brought one of this origin already
-    (`again`; None: none did).
-    """
-
-    def __init__(
-        self, known: Known, listening: list[int], heard: list[int], lengths: list[int]
-    ) -> None:
-        self.listening, self.heard, self.lengths = listening, heard, lengths
-        self._known = known
-        floods = known.floods
-        first = np.cumsum([0, *(len(flood.neighbours) for flood in floods)])
-        ends = [(row, rank) for row in listening for rank in floods[row].neighbours]
-        row, sender = np.array(ends, dtype=np.int64).reshape(-1, 2).T
-        link = np.concatenate([np.arange(first[r], first[r + 1]) for r in listening])
-        of, size = np.array(heard, dtype=np.int64), np.array(lengths, dtype=np.int64)
-        by_part = np.zeros(len(lengths), dtype=np.int64)
-        by_part[of] = sender
-        self.sender = np.repeat(by_part, size)
-        came, start = size[of], np.cumsum(size) - size
-        within = np.arange(came.sum()) - np.repeat(np.cumsum(came) - came, came)
-        self._pick = np.repeat(start[of], came) + within
-        self._row, self._link = np.repeat(row, came), np.repeat(link, came) * known.agents
-        self._single = bool((came <= 1).all())
-        self.origin = np.full(len(self.sender), -1)
-
-    def locate(self, origin: IntArray) -> IntArray | None:
-        """Where these records belong; the rows that were sent one of an agent that is none."""
-        if len(origin) and not np.count_nonzero(origin != self.origin):
-            return None
-        known, unknown = self._known, None
-        self.origin, self.pick, self.row, link = origin, self._pick, self._row, self._link
-        if len(origin) and origin.max() >= known.agents:
-            real = (origin < known.agents)[self.pick]
-            unknown = self.row[~real]
-            self.pick, self.row, link = self.pick[real], self.row[real], link[real]
-            self.origin = np.where(origin < known.agents, origin, -1)  # as in no other slot
-        by = origin.take(self.pick)
-        self.way, self.at = link + by, by * known.rows + self.row
-        again = None if self._single else ~known.first_of(self.way)
-        self.again = again if again is not None and again.any() else None
-        return unknown

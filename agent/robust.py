@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from agent.cooperative import DoublingMeans, best
-from agent.flooding import IntArray
+from agent.ways import IntArray
 from protocol.machine import FloatArray
 
 

@@ -57,15 +57,15 @@ def test_the_mean_leaves_without_noise_at_the_releases_of_the_series() -> None:
 def test_all_that_is_heard_of_an_arm_gets_one_sample_of_noise_when_it_changes() -> None:
     noise = Counted()
     one = learner(noise)
-    one.hear(*alone(heard((1, [1.0, np.nan], [4, 3]), (2, [0.5, np.nan], [4, 0]))))
+    one.hear(alone(heard((1, [1.0, np.nan], [4, 3]), (2, [0.5, np.nan], [4, 0]))))
     # (4 * 1 + 4 * .5) / 8, sensitivity 1/8, scale 8^-.45; arm 1 has no mean yet
     assert [pytest.approx(row) for row in noise.asked] == [(0.75, 1 / 8, 8**-0.45)]
-    theirs, counts = one.others()
+    counts, theirs = one.halves(one.others())
     assert counts.tolist() == [[8, 0]]
     assert theirs.tolist() == [[8.0, 0.0]]  # 8 (.75 + .25)
-    one.hear(*alone(heard((1, [1.0, np.nan], [4, 3]))))  # the same again: no new draw
+    one.hear(alone(heard((1, [1.0, np.nan], [4, 3]))))  # the same again: no new draw
     assert len(noise.asked) == 1
-    one.hear(*alone(heard((3, [0.0, 1.0], [2, 2]))))
+    one.hear(alone(heard((3, [0.0, 1.0], [2, 2]))))
     assert [pytest.approx(row) for row in noise.asked[1:]] == [
         (0.6, 1 / 10, 10**-0.45),
         (1.0, 1 / 2, 2**-0.45),
@@ -77,7 +77,7 @@ def test_own_rewards_are_used_as_they_are(variant: Variant) -> None:
     one = learner(Counted(), variant)
     for reward in (1.0, 0.0, 1.0):
         one.learn(0, reward)
-    sums, pulls = one.own()
+    pulls, sums = one.halves(one.own())
     assert (sums[0, 0], pulls[0, 0]) == (2.0, 3.0)
     assert one.says()["counts"][0, 0] == (2 if variant == "corrected" else 3)
 

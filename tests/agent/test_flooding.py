@@ -56,14 +56,14 @@ class Echo:
     def says(self, row=0):
         return self.message
 
-    def hear(self, records, pick, row):
-        for record in records[pick]:
+    def hear(self, news):
+        for record in news.records[news.pick]:
             self.heard.setdefault(int(record["origin"]), []).append(int(record["created"]))
 
     def faults(self, records):
         return ()
 
-    def contradictions(self, records, pick, row):
+    def contradictions(self, news):
         return None
 
 
@@ -194,7 +194,7 @@ def test_counts_that_go_down_are_refused() -> None:
         flood.begin_slot()
         record["created"], record["counts"] = slot, counts
         flood.take(1, Bundle(slot, record.tobytes()))
-        learner.hear(*flood.known.merge([flood], learner))
+        learner.hear(flood.known.merge([flood], learner))
         found.append(learner.counts[1, 0].tolist())
     assert found == [[1, 0], [1, 1], [1, 1], [2, 1]]
     assert flood.refused == {"counts-go-down": 1}
@@ -322,8 +322,8 @@ def test_a_merge_is_that_of_one_message_after_the_other(gamma, bundles) -> None:
             for i, message in enumerate(messages):
                 items["origin"][i], items["created"][i], items["life"][i] = message
             flood.take(sender, Bundle(slot, items.tobytes()))
-        records, pick, _ = flood.known.merge([flood], Echo(1))
-        fresh = records[pick][["origin", "created", "life"]].tolist()
+        news = flood.known.merge([flood], Echo(1))
+        fresh = news.records[news.pick][["origin", "created", "life"]].tolist()
         assert fresh == slow.merge(slot, exact)
         assert flood.refused == slow.refused
         assert {m: int(t) for m, t in enumerate(flood.known.latest)} == slow.latest
@@ -338,7 +338,7 @@ def test_no_bytes_break_the_merge(data) -> None:
     size = means_record(2).itemsize
     for sender in (1, 2):
         flood.take(sender, Bundle(1, data[: len(data) // size * size][: 4 * size]))
-    learner.hear(*flood.known.merge([flood], learner))
+    learner.hear(flood.known.merge([flood], learner))
     assert np.isfinite(learner.weighted).all()
 
 

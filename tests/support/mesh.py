@@ -6,7 +6,8 @@ from collections.abc import Callable
 import numpy as np
 
 from agent.cooperative import Cooperation, CooperativeAgent, Learner, SharedMeans
-from agent.flooding import Flood, IntArray, Known, Records
+from agent.flooding import Flood, Known
+from agent.ways import News, Records
 from protocol.cooperative import Bundle
 from protocol.errors import RemoteProtocolError
 from protocol.machine import (
@@ -49,9 +50,10 @@ def agents_with(
     return agents
 
 
-def alone(records: Records) -> tuple[Records, IntArray, IntArray]:
+def alone(records: Records) -> News:
     """What a cohort of one has heard, each once."""
-    return records, np.arange(len(records)), np.zeros(len(records), dtype=np.int64)
+    here = np.zeros(len(records), dtype=np.int64)
+    return News(records, np.arange(len(records)), here, records["origin"].astype(np.int64))
 
 
 def means_agents(

@@ -1,0 +1,154 @@
+"""Who sent which message to whom in a slot, and what follows from that while it stays the same."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Records = NDArray[np.void]
+Mask = NDArray[np.bool_]
+IntArray = NDArray[np.int64]
+
+_ENVELOPE = np.dtype([("origin", "<u4"), ("created", "<u4"), ("life", "<u2")])
+
+
+@dataclass(slots=True)
+class News:
+    """Messages that are new: news i is `records[pick[i]]`, and it came to the agent of `row[i]`,
+    which keeps what it knows of the message's origin at `at[i]` = origin * rows + row.
+    """
+
+    records: Records
+    pick: IntArray
+    row: IntArray
+    at: IntArray
+
+    def only(self, which: IntArray | Mask) -> "News":
+        """Some of them."""
+        return News(self.records, self.pick[which], self.row[which], self.at[which])
+
+
+@dataclass(slots=True)
+class State:
+    """All that decides what is new in a slot, by its distance from the slot: of each record that
+    was sent its `life` and its `age`, and of each that came how far its row was `behind`.
+    """
+
+    slot: int
+    life: IntArray
+    age: IntArray
+    behind: IntArray
+
+    def follows(self, before: "State") -> bool:
+        """Whether this is of the slot after `before`, and nothing else differs."""
+        return (
+            self.slot == before.slot + 1
+            and np.array_equal(self.life, before.life)
+            and np.array_equal(self.age, before.age)
+            and np.array_equal(self.behind, before.behind)
+        )
+
+
+class Steady:
+    """What follows from the envelopes of a slot, for as long as each slot's are those of the one
+    before, created one slot later: the `new` and their age, which of them are passed `on`, and what
+    is `counted` for it. Of all that came its `way` and its `age`.
+    """
+
+    def __init__(
+        self, state: State, ways: "Ways", new: News, on: IntArray, counted: IntArray
+    ) -> None:
+        self.slot = state.slot
+        self.way, self.age = ways.way, state.age.take(ways.pick)
+        self.new, self.age_of_new, self.on, self.counted = (
+            new,
+            state.age.take(new.pick),
+            on,
+            counted,
+        )
+        envelopes = np.empty(len(new.records), dtype=_ENVELOPE)
+        for name in ("origin", "created", "life"):
+            envelopes[name] = new.records[name]
+        self._created, self._expected = envelopes["created"], _words(envelopes)
+        self._created += 1
+
+    def goes_on(self, slot: int, records: Records) -> bool:
+        """Whether these records of the same ways are as in the slot before."""
+        if slot != self.slot + 1:
+            return False
+        said = _words(records)[:, : self._expected.shape[1]]
+        return not np.count_nonzero(said != self._expected)
+
+    def go_on(self) -> None:
+        """A slot later."""
+        self.slot += 1
+        self._created += 1
+
+
+def _words(records: Records) -> NDArray[np.uint16]:
+    """Records as rows of numbers of two bytes."""
+    words: NDArray[np.uint16] = records.view("<u2")
+    return words.reshape(len(records), records.itemsize // 2)
+
+
+def first_of(key: IntArray) -> Mask:
+    """Which entries are the first with their key."""
+    mask = np.zeros(len(key), dtype=bool)
+    mask[np.unique(key, return_index=True)[1]] = True
+    return mask
+
+
+class Ways:
+    """Who sent what to whom in a slot: the rows that listen, which part came over each link, and
+    how many bytes each part has (`layout`). `neighbours` has those of each row.
+
+    Of each record that was sent its `sender` and its `origin`. Of each that came its place `pick`
+    among those sent, the `row` it came to, its `way` (link and origin) and where what the row knows
+    of its origin is kept (`at`); and whether the link had brought one of this origin already
+    (`again`; None: none did).
+    """
+
+    def __init__(
+        self,
+        neighbours: Sequence[tuple[int, ...]],
+        agents: int,
+        rows: int,
+        itemsize: int,
+        layout: tuple[list[int], list[int], list[int]],
+    ) -> None:
+        self.layout = listening, heard, lengths = layout
+        self.state: State | None = None
+        self.steady: Steady | None = None
+        self._agents, self._rows = agents, rows
+        first = np.cumsum([0, *map(len, neighbours)])
+        ends = [(row, rank) for row in listening for rank in neighbours[row]]
+        row, sender = np.array(ends, dtype=np.int64).reshape(-1, 2).T
+        link = np.concatenate([np.arange(first[r], first[r + 1]) for r in listening])
+        of, size = np.array(heard, dtype=np.int64), np.array(lengths, dtype=np.int64) // itemsize
+        by_part = np.zeros(len(lengths), dtype=np.int64)
+        by_part[of] = sender
+        self.sender = np.repeat(by_part, size)
+        came, start = size[of], np.cumsum(size) - size
+        within = np.arange(came.sum()) - np.repeat(np.cumsum(came) - came, came)
+        self._pick = np.repeat(start[of], came) + within
+        self._row, self._link = np.repeat(row, came), np.repeat(link, came) * agents
+        self._single = bool((came <= 1).all())
+        self.origin = np.full(len(self.sender), -1)
+
+    def locate(self, origin: IntArray) -> IntArray | None:
+        """Where these records belong; the rows that were sent one of an agent that is none."""
+        if len(origin) and not np.count_nonzero(origin != self.origin):
+            return None
+        unknown = self.state = None
+        self.origin, self.pick, self.row, link = origin, self._pick, self._row, self._link
+        if len(origin) and origin.max() >= self._agents:
+            real = (origin < self._agents)[self.pick]
+            unknown = self.row[~real]
+            self.pick, self.row, link = self.pick[real], self.row[real], link[real]
+            self.origin = np.where(origin < self._agents, origin, -1)  # as in no other slot
+        by = origin.take(self.pick)
+        self.way, self.at = link + by, by * self._rows + self.row
+        again = None if self._single else ~first_of(self.way)
+        self.again = again if again is not None and again.any() else None
+        return unknown
