@@ -1,7 +1,7 @@
 """Private cooperation with the noise at the destination (Dubey and Pentland 2020, Remark 2).
 
 The protocol that the remark sets against its own: agents send their means without noise, and who
-receives them adds it. It needs less noise, and it protects nobody from a receiver that does not.
+receives them adds one sample for them all. It protects nobody from a receiver that does not.
 """
 
 from dataclasses import dataclass, field

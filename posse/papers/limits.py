@@ -24,7 +24,7 @@ from posse.papers.checks import (
     within,
 )
 from posse.papers.experiment import SEED
-from posse.papers.sample import Metric
+from posse.papers.sample import Metric, Sample
 from posse.papers.statements import Finding, Measured, verdict
 
 Limit = float | Callable[[str, float], float]
@@ -97,20 +97,52 @@ def equal(measured: Measured, wanted: dict[Any, float], metric: Metric | None = 
 
 
 @check
-def rate(
-    measured: Measured, lines: Lines, limit: float, pooled: bool = False, sign: int = 1
+def matches(
+    measured: Measured,
+    line: str,
+    wanted: Limit,
+    widened: float = 1.0,
+    slack: float = 0.0,
+    metric: Metric | None = None,
 ) -> Finding:
-    """What happened in `hits` of `of` trials has at most (sign -1: at least) this probability.
+    """The means of a line are what is wanted, within their intervals and this share of it.
 
-    Of a computation's numbers "hits" and "of", line by line and place by place, or `pooled`;
-    by Wilson's 95 % interval.
+    Several intervals together are `widened` (Bonferroni): three by 1.3, five by 1.4.
     """
-    counted: dict[str, list[int]] = {}
-    for line, x in measured.reached(each(lines), everywhere):
-        of = counted.setdefault("" if pooled else f"{_named(measured, line, x)}: ", [0, 0])
-        for sample in measured.runs[line, x]:
-            of[0] += int(sample.numbers["hits"])
-            of[1] += int(sample.numbers["of"])
+    said, fits = [], True
+    for x in measured.places(line):
+        mean, half = bounded(measured.values(line, x, metric))
+        exact = _at(wanted, line, x)
+        fits = fits and abs(mean - exact) <= widened * half + slack * abs(exact)
+        said.append(f"at {x:g}: {pm(mean, half)} for {number(exact)}")
+    return verdict(fits, "; ".join(said))
+
+
+def computed_hits(sample: Sample) -> tuple[int, int]:
+    """The numbers "hits" and "of" of a computation."""
+    return int(sample.numbers["hits"]), int(sample.numbers["of"])
+
+
+@check
+def rate(
+    measured: Measured,
+    lines: Lines,
+    limit: float,
+    pooled: bool = False,
+    sign: int = 1,
+    where: Where = everywhere,
+    of: Callable[[Sample], tuple[int, int]] = computed_hits,
+) -> Finding:
+    """What happened in some trials has at most (sign -1: at least) this probability (Wilson).
+
+    `of`: how often it happened in a sample, of how many trials; line by line and place by place, or
+    `pooled`.
+    """
+    counted: dict[str, tuple[int, int]] = {}
+    for line, x in measured.reached(each(lines), where):
+        name = "" if pooled else f"{_named(measured, line, x)}: "
+        found = [counted.get(name, (0, 0)), *map(of, measured.runs[line, x])]
+        counted[name] = sum(hits for hits, _ in found), sum(trials for _, trials in found)
     least, most = (-inf, limit) if sign > 0 else (limit, inf)
     rows = []
     for name, (hits, trials) in counted.items():
@@ -124,13 +156,14 @@ def rate(
 def right(measured: Measured, failure: float, lines: str = "") -> Finding:
     """Each run names the best arm, arm 0, with probability at least 1 - failure (Wilson).
 
-    Of the lines whose names begin with `lines`.
+    Of all lines whose names begin with `lines`, together.
     """
-    samples = measured.samples(measured.lines(lines))
-    hits = sum(sample.best_arm == 0 and sample.status == "identified" for sample in samples)
-    low, high = wilson(hits, len(samples))
-    said = f"{hits} of {len(samples)} runs right: probability {low:.1%} to {high:.1%}"
-    return Finding(within(low, high, least=1 - failure), said)
+
+    def named(sample: Sample) -> tuple[int, int]:
+        return int(sample.best_arm == 0 and sample.status == "identified"), 1
+
+    asked = rate(measured.lines(lines), 1 - failure, pooled=True, sign=-1, of=named)
+    return asked(measured)
 
 
 @check

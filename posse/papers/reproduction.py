@@ -137,7 +137,9 @@ def _paper_size(full: Mapping[str, Told], costs: Mapping[str, Cost], names: Iter
         "repetition of each point says they would. Experiments share repetitions: what one has run "
         "the next need not.\n\n| experiment | processor minutes | how far |\n|---|---|---|\n"
     )
-    return head + "".join(lines) if lines else ""
+    minutes = sum(seconds for seconds, _ in rows.values()) / 60
+    lines.append(_row(["all of these", f"{minutes:,.1f}", f"{len(full)} of {len(rows)} run"]))
+    return head + "".join(lines) if rows else ""
 
 
 def _numbers(outcome: Told) -> str:
@@ -163,7 +165,7 @@ def _numbers(outcome: Told) -> str:
         *form, "line", outcome.y_label]  # fmt: skip
     out = [head]
     if pointed:
-        out.append(f"{outcome.y_label.capitalize()}:\n\n")
+        out.append(f"{outcome.y_label[:1].upper()}{outcome.y_label[1:]}:\n\n")
     out.append(_row(columns) + f"|{'---|' * len(columns)}\n")
     for variant, rows in tables.items():
         lines = dict.fromkeys(row.line for row in rows)

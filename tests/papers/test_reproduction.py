@@ -114,4 +114,5 @@ def test_the_paper_size_stands_beside_the_quick_form():
 def test_what_was_not_run_in_full_says_what_it_would_cost():
     text = document(outcome(), other=Cost(repetitions=2000, processor_seconds=3600.0, kept=20))
     assert "| `other` | 60.0 | 20 of 2,000 repetitions |" in text
+    assert "| all of these | 60.0 | 0 of 1 run |" in text
     assert "Paper size" not in document(outcome())

@@ -116,7 +116,7 @@ EXPERIMENTS = (
             for rate, of in _BOUNDED.items()
         ),
         lines={"Byzantine": _BOUNDED},
-        axes=Axes("contamination ε", REGRET), metric=regret, repeat=(10, 50),
+        axes=Axes("contamination ε", REGRET), metric=regret, repeat=(6, 50),
         assumed="M = 30, p = .25, T = 150, γ = 1; means .7, .55, .45, .4, .3, so that "
         "2σ√ε < Δ, which the proof needs where the theorem prints 2σε < Δ.",
     ),

@@ -71,7 +71,7 @@ EXPERIMENTS = (
             for epsilon, run in _PRIVATE.items()
         ),
         lines={"Private": _PRIVATE},
-        axes=Axes("ε", REGRET), metric=regret, repeat=(10, 50),
+        axes=Axes("ε", REGRET), metric=regret, repeat=(6, 50), variants=("printed",),
         assumed="M = 30, p = .25, T = 150, γ = 1, v = 1.1, K = 5 with means U[0, 1]; the clique "
         "cover is found greedily. The proof needs γ < 1/ε, which fails at ε = 1, and equation 13 "
         "adds means without their counts.",
