@@ -169,6 +169,7 @@ def _estimate(options: argparse.Namespace) -> int:
 
     chosen = _chosen(options.names)
     paths.folder(options.out)
+    minutes = 0.0
     for experiment in chosen:
         with lock.held(options.out):
             cost = conduct.estimate(experiment, **_how(options))
@@ -179,6 +180,9 @@ def _estimate(options: argparse.Namespace) -> int:
             f"{cost.repetitions:5} repetitions, {cost.kept} of them done",
             flush=True,
         )
+        minutes += cost.processor_seconds / 60
+    if len(chosen) > 1:
+        print(f"{'all, what they share counted in each':<36} {minutes:8.1f} processor minutes")
     return 0
 
 

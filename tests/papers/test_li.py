@@ -6,7 +6,9 @@ import random
 import pytest
 
 from posse.engines import memory
-from posse.papers.li import noise, numbers, structures, theorems
+from posse.papers.li import central, noise, numbers, structures, theorems
+from posse.papers.sample import Sample, regret
+from posse.papers.statements import Measured
 from posse.plan import prepare
 from tests.support.papers import GENERATOR, alike_on_average
 
@@ -33,6 +35,19 @@ def test_a_star_waits_one_slot():
     found = numbers.waiting("", GENERATOR(3), "star", 10)
     assert found["value"] == pytest.approx(found["regret"] / 20)
     assert found["value"] < 1
+
+
+@pytest.mark.parametrize(
+    ("of", "answer"),
+    [(lambda t: 500 + t / 1e4, "borne out"), (lambda t: 50 * math.log(1 + t), "not borne out")],
+)
+def test_what_is_linear_once_the_own_arm_is_found(of, answer):
+    runs = Measured("corrected", regret)
+    times = [1e4 * i for i in range(101)]
+    runs.runs["a", 0.0] = [
+        Sample(status="horizon", curve=[[t, scale * of(t)] for t in times]) for scale in (1, 1.1)
+    ]
+    assert central.linear("a")(runs).answer == answer
 
 
 def test_the_proofs_sum_falls_with_rounds_and_grows_with_fewer_agents():

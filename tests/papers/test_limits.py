@@ -58,6 +58,25 @@ def test_rates_pooled_over_lines():
     assert limits.rate(("a", "b"), 0.05, pooled=True)(runs).answer == "borne out"
 
 
+def test_a_rate_of_what_samples_show_in_one_place():
+    runs = measured(a={0: [1.0] * 100, 1: [2.0] * 100})
+
+    def large(sample):
+        return int(sample.regret > 1), 1
+
+    assert limits.rate("a", 0.1, where=lambda x: x == 0, of=large)(runs).answer == "borne out"
+    assert limits.rate("a", 0.1, of=large)(runs).answer == "not borne out"
+
+
+def test_matches_within_the_widened_intervals_of_all_places():
+    runs = measured(a={1: [0.9, 1.1, 1.0], 2: [2.2, 2.3, 2.4]})  # ± .248 each
+    assert limits.matches("a", lambda line, x: x)(runs).answer == "not borne out"
+    assert limits.matches("a", lambda line, x: x, widened=1.3)(runs).answer == "borne out"
+    assert limits.matches("a", lambda line, x: x, slack=0.1)(runs).answer == "borne out"
+    squared = limits.matches("a", 1.0, metric=lambda sample: sample.regret / sample.regret)
+    assert squared(runs).answer == "borne out"
+
+
 def test_right_needs_enough_runs():
     assert limits.right(0.05)(measured(a={0: [1.0] * 10})).answer == "undecided"
     assert limits.right(0.05)(measured(a={0: [1.0] * 100})).answer == "borne out"
