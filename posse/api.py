@@ -4,7 +4,7 @@ import hashlib
 import math
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,19 +13,22 @@ import msgspec
 import posse
 from posse.durable.capture import writing
 from posse.durable.journal import Journal
-from posse.engines import memory
+from posse.engines import memory, on_dask
 from posse.engines.base import Observer, silent
+from posse.engines.on_dask import Placement
 from posse.engines.platform import require_processes
 from posse.engines.pool import on_all_cores
 from posse.errors import PosseError
 from posse.plan import Plan, Source, changed, prepare
 from posse.progress import RunProgress, of_notebook
 from posse.results.record import RunRecord
-from posse.results.result import Result
+from posse.results.result import Links, Result
 from posse.spec.fingerprint import PATIENCE, fingerprint
 from posse.spec.runfile import RunSpec, read
 
 if TYPE_CHECKING:
+    from distributed import Client
+
     from posse.engines.hub import Hub
     from posse.engines.processes import ProcessEngine
     from posse.security.keys import CoordinatorKeys
@@ -59,6 +62,7 @@ def run(
     on_record: Callable[[RunRecord], None] = lambda record: None,
     jobs: int = 1,
     capture: str | Path | None = None,
+    on: str | Placement | None = None,
 ) -> Result:
     """Run a specification `repeat` times.
 
@@ -67,7 +71,9 @@ def run(
     `observe` is called as messages arrive, `on_join` as agents join, `on_record` after each run.
     `jobs` processes share the runs of engine `memory`, which then cannot be observed; the result
     is the same. (Engine `processes` is on all cores anyway.) `capture` is a file that every frame
-    of the links is written into: `posse.testing` reads it.
+    of the links is written into: `posse.testing` reads it. `on` is a Dask cluster whose workers
+    have the agents, or the runs of engine `memory`: "dask://HOST:PORT", or a `Placement`; there
+    `capture` has the coordinator's frames alone.
     Raises `SpecError` before anything is started, `RunFailed` or `ArmsError` if a run fails.
     """
     plan = changed(
@@ -78,13 +84,22 @@ def run(
         engine=engine,
         parameters=parameters,
     )
-    plan.require()
+    placement = Placement(on) if isinstance(on, str) else on
+    plan.require(None if placement is None else 0)
     records: dict[int, RunRecord] = {}
     numbers = range(plan.spec.repeat)
     screen = of_notebook()
     with RunProgress(plan, screen) as progress:
         watch = progress.observe if observe is silent and screen.every < math.inf else observe
-        made = runs(plan, numbers, observe=watch, on_join=on_join, jobs=jobs, capture=capture)
+        made = runs(
+            plan,
+            numbers,
+            observe=watch,
+            on_join=on_join,
+            jobs=jobs,
+            capture=capture,
+            on=placement,
+        )
         with closing(made):
             for number, record in made:
                 if isinstance(record, PosseError):
@@ -92,7 +107,13 @@ def run(
                 records[number] = record
                 progress.done()
                 on_record(record)
-    return plan.result([records[number] for number in sorted(records)])
+    links = links_of(plan, placement)
+    return plan.result([records[number] for number in sorted(records)], links)
+
+
+def links_of(plan: Plan, on: Placement | None) -> Links:
+    """What the links of a posse have that one command starts."""
+    return "local" if on is None or plan.spec.engine.kind == "memory" else "keys"
 
 
 def runs(
@@ -103,10 +124,13 @@ def runs(
     on_join: Callable[[int], None] = lambda joined: None,
     jobs: int = 1,
     capture: str | Path | None = None,
+    on: Placement | None = None,
 ) -> Made:
     """The runs of these numbers; see `run`."""
     with writing(capture) as tap:
-        if plan.spec.engine.kind == "processes":
+        if on is not None:
+            yield from _on_cluster(plan, numbers, on, observe, on_join=on_join, capture=tap)
+        elif plan.spec.engine.kind == "processes":
             with processes(plan, on_join=on_join, capture=tap) as up:
                 yield from on_engine(up, plan, numbers, observe)
         elif jobs > 1 and len(numbers) > 1 and tap is None:
@@ -114,6 +138,24 @@ def runs(
         else:
             for place, number in enumerate(numbers):
                 yield place, memory.run(plan, number, observe, tap)
+
+
+def _on_cluster(
+    plan: Plan, numbers: Sequence[int], on: Placement, observe: Observer, **options: Any
+) -> Made:
+    """As `runs`, by the workers of a cluster."""
+    tasks = [task(plan, number) for number in numbers]
+    with on_dask.connect(on) as client:
+        if plan.spec.engine.kind == "memory":
+            yield from on_dask.on_workers(client, one, tasks)
+        elif on.coordinator == "worker":
+            with on_dask.leash(client) as leash:
+                work = partial(one_placed, on, leash)
+                for place, asked in enumerate(tasks):
+                    yield place, next(on_dask.on_workers(client, work, [asked]))[1]
+        else:
+            with placed(plan, client, on, **options) as up:
+                yield from on_engine(up, plan, numbers, observe)
 
 
 def on_engine(
@@ -142,6 +184,34 @@ def one(task: Task) -> RunRecord:
 @lru_cache(maxsize=8)
 def _plan_of(document: bytes) -> Plan:
     return prepare(msgspec.msgpack.decode(document, type=RunSpec))
+
+
+def placed(plan: Plan, client: "Client", on: Placement, **options: Any) -> "ProcessEngine":
+    """Engine `processes`, not yet up, with its coordinator here and its agents on a cluster."""
+    require_processes()
+    from posse.engines.placing import OnWorkers  # noqa: PLC0415
+
+    here = on_dask.reached_from(client, on, plan)
+    return processes(
+        plan,
+        bind=on.bind or f"tcp://{here}:*",
+        token="",
+        starter=partial(OnWorkers, client, plan, on.per_worker),
+        way=lambda who, whom, address: address.replace("//0.0.0.0:", f"//{here}:"),
+        **options,
+    )
+
+
+def one_placed(on: Placement, leash: str, task: Task) -> RunRecord:
+    """A run whose coordinator is on the worker of a cluster that this is called on."""
+    document, number = task
+    plan = _plan_of(document)
+    with (
+        on_dask.of_this_worker() as client,
+        placed(plan, client, on) as up,
+        on_dask.heeding(client, leash, up.hub.interrupt),
+    ):
+        return up.run(plan, number)
 
 
 def processes(plan: Plan, **options: Any) -> "ProcessEngine":

@@ -21,7 +21,7 @@ ELSEWHERE = [
         "protocol: errors control machine",
         "posse: errors",
         "posse/clocks: pace lockstep wall",
-        "posse/engines: base place",
+        "posse/engines: base crew place",
         "posse/hosts: agent_setup spending",
         "posse/measure: status",
         "posse/results: base facts field measures point",

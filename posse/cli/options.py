@@ -8,7 +8,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from posse.errors import InputError
+
 if TYPE_CHECKING:
+    from posse.engines.on_dask import Placement
     from posse.plan import Plan
     from posse.spec.runfile import Override
 
@@ -55,6 +58,47 @@ def changes(options: argparse.Namespace) -> list[str]:
     """These changes, as overrides."""
     given = {"engine.kind": options.engine, "seed": options.seed, "repeat": options.repeat}
     return [f"{path}={value}" for path, value in given.items() if value is not None]
+
+
+def add_placement(parser: argparse.ArgumentParser) -> None:
+    """On which cluster, and how."""
+    parser.add_argument(
+        "--on",
+        metavar="dask://HOST:PORT",
+        help="place agents, or runs in memory, on the workers of this Dask scheduler",
+    )
+    parser.add_argument(
+        "--per-worker",
+        type=count,
+        metavar="N",
+        help="agents on one worker at most (default: all find room, shared by workers' threads)",
+    )
+    parser.add_argument(
+        "--bind",
+        default="",
+        metavar="ADDRESS",
+        help="the coordinator's address, tcp://HOST:PORT, where workers reach it",
+    )
+    parser.add_argument(
+        "--coordinator",
+        choices=("here", "worker"),
+        default="here",
+        help="where the coordinator runs (default: here)",
+    )
+
+
+def placement(options: argparse.Namespace) -> Placement | None:
+    """Where agents are placed; None on this machine."""
+    from posse.engines.on_dask import Placement
+    from posse.security import address
+
+    if options.bind:
+        address.check("--bind", options.bind, bind=True)
+    if options.on:
+        return Placement(options.on, options.per_worker, options.bind, options.coordinator)
+    if options.per_worker or options.bind or options.coordinator != "here":
+        raise InputError("--per-worker, --bind and --coordinator are for --on dask://HOST:PORT")
+    return None
 
 
 def add_capture(parser: argparse.ArgumentParser) -> None:

@@ -8,7 +8,17 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from posse.cli.options import Commands, add_changes, add_result, add_run_file, changes, count, plan
+from posse.cli.options import (
+    Commands,
+    add_changes,
+    add_placement,
+    add_result,
+    add_run_file,
+    changes,
+    count,
+    placement,
+    plan,
+)
 
 if TYPE_CHECKING:
     from posse import api
@@ -23,6 +33,7 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--jobs", type=count, metavar="N", help="processes for the repeats of engine memory (cores)"
     )
+    add_placement(parser)
     add_result(parser)
     parser.set_defaults(command=run)
 
@@ -33,10 +44,11 @@ def run(options: argparse.Namespace) -> int:
     from posse.cli import series
 
     checked = plan(options, *changes(options))
-    checked.require()
+    on = placement(options)
+    checked.require(None if on is None else 0)
     jobs = options.jobs or os.cpu_count() or 1
 
     def opened(source: Plan, **watched: Any) -> AbstractContextManager[api.Runs]:
-        return nullcontext(partial(api.runs, source, jobs=jobs, **watched))
+        return nullcontext(partial(api.runs, source, jobs=jobs, on=on, **watched))
 
-    return series.run(checked, options, opened)
+    return series.run(checked, options, opened, api.links_of(checked, on))

@@ -7,13 +7,22 @@ import itertools
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from posse.cli import paths, volume
-from posse.cli.options import Commands, add_changes, add_result, add_run_file, changes, count, plan
+from posse.cli.options import (
+    Commands,
+    add_changes,
+    add_placement,
+    add_result,
+    add_run_file,
+    changes,
+    count,
+    placement,
+    plan,
+)
 from posse.errors import PosseError, SpecError
 
 if TYPE_CHECKING:
@@ -38,7 +47,7 @@ def add(commands: Commands) -> None:
     )
     add_changes(parser, engine="memory")
     parser.add_argument("--jobs", type=count, metavar="N", help="processes (default: all cores)")
-    parser.add_argument("--dask", metavar="ADDRESS", help="a Dask cluster to run on instead")
+    add_placement(parser)
     add_result(parser)
     parser.set_defaults(command=run)
 
@@ -71,8 +80,9 @@ def run(options: argparse.Namespace) -> int:
     from posse.progress import Progress
 
     plans = [(at, plan(options, *changes(options), *at.items())) for at in points(options.over)]
+    there = placement(options) is not None
     for _, checked in plans:
-        checked.require()
+        checked.require(0 if there else None)
     paths.folder(options.out or paths.RUNS)
     folder = options.out or fresh(f"sweep-{options.file.stem}")
     sweep = SweepDirectory(folder, plans)
@@ -146,44 +156,27 @@ def _carry_out(
 def _work(sweep: SweepDirectory, options: argparse.Namespace, tasks: list[Task]) -> api.Made:
     """Runs in memory, all of them side by side; as processes, point after point."""
     from posse import api
+    from posse.engines import on_dask
     from posse.engines.pool import on_all_cores
 
+    on = placement(options)
     if options.engine == "memory":
         carried = [api.task(sweep.points[place].plan, number) for place, number in tasks]
-        on_cluster = options.dask and partial(_on_dask, options.dask)
-        yield from (on_cluster or partial(on_all_cores, jobs=options.jobs))(api.one, carried)
+        if on is None:
+            yield from on_all_cores(api.one, carried, options.jobs)
+            return
+        with on_dask.connect(on) as client:
+            yield from on_dask.on_workers(client, api.one, carried)
         return
     for place, group in itertools.groupby(enumerate(tasks), key=lambda item: item[1][0]):
         indices, numbers = zip(*((index, number) for index, (_, number) in group), strict=True)
         ended = 0
         try:
-            for at, outcome in api.runs(sweep.points[place].plan, numbers):
+            for at, outcome in api.runs(sweep.points[place].plan, numbers, on=on):
                 yield indices[at], outcome
                 ended += 1
         except PosseError as error:
             yield from ((index, error) for index in indices[ended:])
-
-
-def _on_dask(address: str, work: Any, tasks: list[Any]) -> Iterator[Any]:
-    """As `on_all_cores`, by the workers of a cluster."""
-    from posse.engines.pool import outcome
-
-    try:
-        from distributed import Client, as_completed
-    except ImportError:
-        raise PosseError('--dask needs: pip install "posse[dask]"') from None
-    try:
-        client = Client(address, timeout=10)  # type: ignore[no-untyped-call,unused-ignore]
-    except (OSError, TimeoutError, ValueError) as error:
-        raise PosseError(
-            f"--dask {address}: no scheduler answers there ({error}); give the address that "
-            "dask scheduler prints, as in tcp://192.0.2.1:8786, or leave --dask out"
-        ) from None
-    with client:
-        futures = [client.submit(outcome, work, task, pure=False) for task in tasks]
-        places = {future.key: place for place, future in enumerate(futures)}
-        for future in as_completed(futures):  # type: ignore[no-untyped-call,unused-ignore]
-            yield places[future.key], future.result()
 
 
 def _show(found: list[PointResult], sweep: SweepDirectory, options: argparse.Namespace) -> None:

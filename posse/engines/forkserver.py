@@ -10,24 +10,29 @@ Every agent's death is reported on standard output, one line "rank code".
 
 import contextlib
 import gc
+import logging
 import os
 import select
 import signal
 import struct
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import msgspec
 import numpy.random  # noqa: F401  (loaded lazily otherwise, once in every agent)
 
+from posse import log
 from posse.durable.capture import Capture
 from posse.durable.journal import Journal
 from posse.engines import memory
+from posse.engines.agent_process import AgentProcess
+from posse.engines.crew import Crew, journal_of
 from posse.engines.events import Died
 from posse.engines.local_agent import local_agent
-from posse.plan import prepare
+from posse.plan import Plan, prepare
 from posse.security.keys import AgentKeys, Pair
 from posse.systems import find_system
 
@@ -41,27 +46,6 @@ _REHEARSAL = {
     "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
     "parameters": {"epsilon": 5.0, "beta": 0.2},
 }
-
-
-class Crew(msgspec.Struct, frozen=True):
-    """What to fork: one agent per rank, each joining the endpoint at its place in `endpoints`.
-
-    `folders` are where a system of the user's own is imported from. `inbox` is the address pattern
-    for links between agents, with {rank}; "" where there are none. `pairs` are the agents' own keys
-    and `coordinator` its public one, none where links need none. `capture` is the file that frames
-    are written into, `journals` the folder of the agents' journals, "" for none.
-    """
-
-    endpoints: list[str]
-    token: str
-    ranks: list[int]
-    system: str
-    folders: list[str]
-    inbox: str
-    pairs: list[Pair]
-    coordinator: str
-    capture: str = ""
-    journals: str = ""
 
 
 class ForkServer:
@@ -115,11 +99,6 @@ class ForkServer:
         self._deaths.close()
 
 
-def journal_of(folder: str, rank: int) -> Path:
-    """Where an agent that is started here keeps its journal."""
-    return Path(folder) / f"agent-{rank}.journal"
-
-
 # --- the fork server's own side -------------------------------------------------------------------
 
 
@@ -167,6 +146,7 @@ def _fork(crew: Crew) -> dict[int, int]:
     """Fork every agent; returns ranks by process id."""
     ranks: dict[int, int] = {}
     system = find_system(crew.system, crew.folders)
+    plan = None if crew.spec is None else prepare(crew.spec)
     # what every agent would make for itself in fresh memory, all share when it is made here
     _ = system.agents_codec, msgspec.msgpack.Decoder(system.parameters)
     _rehearse()
@@ -184,18 +164,12 @@ def _fork(crew: Crew) -> dict[int, int]:
                 signal.set_wakeup_fd(-1)
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 _share_cores(rank, len(crew.ranks))
-                inbox = crew.inbox.replace("{rank}", str(rank))
-                agent = local_agent(
-                    endpoint,
-                    rank,
-                    crew.token,
-                    inbox,
-                    keys=AgentKeys(rank, own, crew.coordinator) if own else None,
-                    leash=LEASH,
-                    system=crew.system,
-                    tap=Capture(Path(crew.capture)) if crew.capture else None,
-                    journal=_journal(crew.journals, rank) if crew.journals else None,
-                )
+                threading.Thread(target=_heed, daemon=True).start()
+                keys = AgentKeys(rank, own, crew.coordinator, crew.signers) if own else None
+                if plan is None:
+                    agent = _beside_its_coordinator(crew, endpoint, rank, keys)
+                else:
+                    agent = _elsewhere(crew, endpoint, rank, keys, plan)
                 code = agent.serve()
             finally:
                 sys.stderr.flush()
@@ -204,9 +178,46 @@ def _fork(crew: Crew) -> dict[int, int]:
     return ranks
 
 
-def _journal(folder: str, rank: int) -> Journal:
-    """Of agents that a loss of power ends together with their coordinator."""
-    return Journal(journal_of(folder, rank), f"agent {rank}", synchronous=False)
+def _heed() -> None:
+    """Go when the leash is let go, whatever the agent is doing: nobody is left to hear of it."""
+    poller = select.poll()
+    poller.register(LEASH, 0)  # not for what is there to be read: that is the fork server's
+    poller.poll()
+    os._exit(0)
+
+
+def _beside_its_coordinator(
+    crew: Crew, endpoint: str, rank: int, keys: AgentKeys | None
+) -> AgentProcess:
+    journal = None
+    if crew.journals:  # a loss of power ends the coordinator, too
+        path = journal_of(crew.journals, rank)
+        journal = Journal(path, f"agent {rank}", synchronous=False)
+    return local_agent(
+        endpoint,
+        rank,
+        crew.token,
+        crew.inbox.replace("{rank}", str(rank)),
+        keys=keys,
+        system=crew.system,
+        tap=Capture(Path(crew.capture)) if crew.capture else None,
+        journal=journal,
+    )
+
+
+def _elsewhere(
+    crew: Crew, endpoint: str, rank: int, keys: AgentKeys | None, plan: Plan
+) -> AgentProcess:
+    """As `posse agent --run`; its log is that of the process that started the fork server."""
+    from posse.engines import remote_agent  # noqa: PLC0415  (not for agents of one machine)
+
+    log.begin(f"agent {rank}", keys is None, logging.INFO if plan.field else logging.ERROR)
+    path = journal_of(crew.journals, rank)
+    if plan.field:
+        path = remote_agent.journal_of(endpoint, rank, plan)
+    return remote_agent.remote_agent(
+        endpoint, rank, keys=keys, plan=plan, lab=True, wait=plan.spec.engine.absence, journal=path
+    )
 
 
 def _reap(ranks: dict[int, int]) -> None:

@@ -1,8 +1,6 @@
 """An agent on the machine of its coordinator."""
 
 import os
-import select
-import threading
 import time
 
 import zmq
@@ -27,7 +25,6 @@ def local_agent(
     inbox: str = "",
     *,
     keys: AgentKeys | None = None,
-    leash: int | None = None,
     system: str = "",
     via: Via = directly,
     tap: Tap | None = None,
@@ -36,12 +33,9 @@ def local_agent(
     """An agent of the coordinator that listens at `endpoint`.
 
     `inbox`: where neighbours reach this agent ("" if the system has no links between agents), a
-    ZeroMQ address that may end in `:*`; it needs `system`. `keys`: for links over tcp. `leash` is a
-    file descriptor whose other end is closed when the agent must go. `via`, `tap`, `journal`: see
-    `AgentProcess`.
+    ZeroMQ address that may end in `:*`; it needs `system`. `keys`: for links over tcp. `via`,
+    `tap`, `journal`: see `AgentProcess`.
     """
-    if leash is not None:
-        threading.Thread(target=_heed, args=(leash,), daemon=True).start()
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context(io_threads=1)
     selector = Selector()
     guard = Guard() if keys is None else RemoteGuard(context, selector, keys.own)
@@ -55,11 +49,3 @@ def local_agent(
         tap,
         journal,
     )
-
-
-def _heed(leash: int) -> None:
-    """Go when the leash is let go, whatever the agent is doing: nobody is left to hear of it."""
-    poller = select.poll()
-    poller.register(leash, 0)  # not for what is there to be read: that is the fork server's
-    poller.poll()
-    os._exit(0)

@@ -15,7 +15,8 @@ from posse.durable.recording import recorded
 from posse.durable.scratch import Scratch
 from posse.engines import room
 from posse.engines.base import Observer, Way, agent_setups, silent, straight
-from posse.engines.forkserver import Crew, ForkServer, journal_of
+from posse.engines.crew import Crew, Starter, journal_of
+from posse.engines.forkserver import ForkServer
 from posse.engines.hub import Hub
 from posse.engines.resources import ProcessResources
 from posse.engines.resumption import (
@@ -32,7 +33,7 @@ from posse.hosts.coordinator import CoordinatorHost
 from posse.own_code import folders_of
 from posse.plan import Plan
 from posse.results.record import RunRecord
-from posse.security.keys import CoordinatorKeys, Pair, of_one_machine
+from posse.security.keys import CoordinatorKeys, Pair, of_one_posse
 from posse.spec.fingerprint import fingerprint
 from posse.systems.network import Network
 from protocol.machine import COORDINATOR
@@ -46,7 +47,8 @@ class ProcessEngine:
     of one engine have the same number of agents and the same transport. Over tcp, where all are
     started here, links have keys that live as long as the engine. Frames are written into
     `capture`, if there is one. `way` may put something between the two ends of each link. With
-    a `journal` the run goes on that it has.
+    a `journal` the run goes on that it has. A `starter` starts all agents on other machines, with
+    keys that live as long as the engine.
     """
 
     def __init__(
@@ -61,27 +63,31 @@ class ProcessEngine:
         capture: Capture | None = None,
         way: Way = straight,
         journal: Journal | None = None,
+        starter: Callable[[], Starter] | None = None,
     ) -> None:
         spec = plan.spec
         self._spawn = spec.agents.count if spawn is None else spawn
-        room.require(spec.agents.count, self._spawn)
+        here = self._spawn if starter is None else 0
+        room.require(spec.agents.count, here)
+        self._start_by = starter or ForkServer
+        self._spec = spec if starter is not None else None
         self._system = spec.system
         self._system_folders = folders_of(spec.base, spec.path)
         self._configured: object = None
         self._serial = 0
         self._closed = False
-        self._fork_server: ForkServer | None = None
+        self._starter: Starter | None = None
         self._pairs: tuple[Pair, ...] = ()
         local = bind is None and keys is None and self._spawn == spec.agents.count
-        if local and spec.engine.transport == "tcp":
-            keys, self._pairs = of_one_machine(self._spawn)
+        if starter is not None or (local and spec.engine.transport == "tcp"):
+            keys, self._pairs = of_one_posse(self._spawn)
         self._keys = keys
         self._name = secrets.token_bytes(16) if keys is not None and plan.field else b""
         self._capture = capture
         self._way = way
         self._journal = journal
         self._mesh = plan.system.wiring is not None
-        self._durable = bool(self._spawn and (spec.engine.durable or spec.engine.restarts))
+        self._durable = bool(here and (spec.engine.durable or spec.engine.restarts))
         self._ipc = spec.engine.transport == "ipc" and bind is None
         self._scratch = Scratch() if self._ipc or self._durable else None
         if bind is None:
@@ -121,8 +127,8 @@ class ProcessEngine:
     def __enter__(self) -> Self:
         try:
             if self._spawn:
-                self._fork_server = server = ForkServer()
-                self.hub.watch(server.deaths, server.next_death)
+                self._starter = starter = self._start_by()
+                self.hub.watch(starter.deaths, starter.next_death)
                 self._start(range(self._spawn))
             if beginning_of(self._journal) is None:
                 self.hub.gather()
@@ -145,14 +151,14 @@ class ProcessEngine:
             self._journal.forget()
         network = plan.network(number)
         host = self._host(plan, network, number, observe)
-        self.hub.gather()
-        dead = self.hub.lobby.roster.dead()
+        dead = [rank for rank in self.hub.lobby.roster.dead() if rank < self._spawn]
         if dead and not host.outlives_agents:
             raise RunFailed(
                 f"agent {dead[0]} ended before this run; start it again, or all of them"
             )
         for rank in dead:
-            self.restart(rank)
+            self._replace(rank)
+        self.hub.gather()
         while (setups := self._setups(plan, network)) != self._configured or (
             self.hub.lobby.changed
         ):
@@ -218,6 +224,10 @@ class ProcessEngine:
 
     def restart(self, rank: int) -> None:
         """Start agent `rank` again; between runs. It is killed first, if it is up."""
+        self._replace(rank)
+        self.hub.gather()
+
+    def _replace(self, rank: int) -> None:
         pid = self.pids().get(rank)
         self.hub.lobby.replace(rank)
         if pid is not None:
@@ -226,7 +236,6 @@ class ProcessEngine:
         if self._durable:
             journal.discard(journal_of(self._folder, rank))
         self._start([rank])
-        self.hub.gather()
 
     def close(self) -> None:
         """Let every agent go and leave nothing behind; to do so again does nothing."""
@@ -236,9 +245,9 @@ class ProcessEngine:
         # also where a second Ctrl-C cuts short what goes before
         with ExitStack() as left:
             left.callback(self._remove_scratch)
-            if self._fork_server is not None:
-                left.callback(self._fork_server.close)
-                self._fork_server = None
+            if self._starter is not None:
+                left.callback(self._starter.close)
+                self._starter = None
             self.hub.close()
 
     def _checks(self, agents: int, name: bytes) -> Signer | None:
@@ -255,12 +264,12 @@ class ProcessEngine:
         return str(self._scratch.path) if self._scratch is not None else ""
 
     def _start(self, ranks: Sequence[int]) -> None:
-        assert self._fork_server is not None
+        assert self._starter is not None
         inbox = ""
-        if self._mesh:
+        if self._mesh and self._spec is None:
             inbox = f"ipc://{self._folder}/agent-{{rank}}" if self._ipc else "tcp://127.0.0.1:*"
         ways = [self._way(rank, COORDINATOR, self.hub.endpoint) for rank in ranks]
-        self._fork_server.start(
+        self._starter.start(
             Crew(
                 endpoints=ways,
                 token=self._token,
@@ -270,7 +279,9 @@ class ProcessEngine:
                 inbox=inbox,
                 pairs=[self._pairs[rank] for rank in ranks if self._pairs],
                 coordinator=self._keys.own.public if self._pairs and self._keys else "",
+                signers=self._keys.signers if self._pairs and self._keys else {},
                 capture=str(self._capture.path) if self._capture is not None else "",
                 journals=self._folder if self._durable else "",
+                spec=self._spec,
             )
         )

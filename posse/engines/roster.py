@@ -176,13 +176,14 @@ class Roster:
 
     def dead(self) -> list[int]:
         """Agents that were started here and whose process is gone."""
-        return sorted(m.rank for m in self.members.values() if m.ended and m.arrived)
+        return sorted(m.rank for m in self.members.values() if m.ended and m.takes_part)
 
     def vacate(self, rank: int) -> None:
         """Let another agent that is started here take this one's place."""
         if (member := self.members.get(rank)) is not None:
             member.arrives_again = member.arrived or member.arrives_again
             member.connection, member.arrived, member.ended = -1, False, False
+            member.starts += 1
 
     def admit(
         self, join: control.Join, peer: Peer, now: float, wall: float

@@ -127,18 +127,21 @@ class AgentKeys:
         return Signer(self.own.signing, self.signers, name)
 
 
-def of_one_machine(agents: int) -> tuple[CoordinatorKeys, tuple[Pair, ...]]:
+def of_one_posse(agents: int) -> tuple[CoordinatorKeys, tuple[Pair, ...]]:
     """Keys that live as long as their processes: a coordinator's, and each agent's by rank.
 
-    For links over this machine's loopback, which every local user reaches.
+    Where one command starts them all: over this machine's loopback, which every local user
+    reaches, or on other machines.
     """
     own, *pairs = (_fresh() for _ in range(agents + 1))
-    return CoordinatorKeys(own, tuple(pair.public for pair in pairs)), tuple(pairs)
+    signers = {rank: pair.known.signs for rank, pair in enumerate(pairs)}
+    return CoordinatorKeys(own, tuple(pair.public for pair in pairs), signers), tuple(pairs)
 
 
 def _fresh() -> Pair:
     public, secret = zmq.curve_keypair()
-    return Pair(public.decode(), secret.decode())
+    signing = Ed25519PrivateKey.generate().private_bytes_raw()
+    return Pair(public.decode(), secret.decode(), signing=signing)
 
 
 # --- making --------------------------------------------------------------------------------------
@@ -167,9 +170,9 @@ def make(folder: Path, party: str) -> bool:
     path = folder / f"{party}.key_secret"
     if path.exists() or path.is_symlink():
         return False
-    public, secret = zmq.curve_keypair()
-    signing = z85.encode(Ed25519PrivateKey.generate().private_bytes_raw()).decode()
-    written = {"public": public.decode(), "secret": secret.decode(), "signing": signing}
+    pair = _fresh()
+    signing = z85.encode(pair.signing).decode()
+    written = {"public": pair.public, "secret": pair.secret, "signing": signing}
     files.write(path, f"# Secret: of {party} alone.\n{tomli_w.dumps(written)}")
     return True
 

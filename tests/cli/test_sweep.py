@@ -15,6 +15,7 @@ from posse.durable import whole
 from posse.errors import SpecError
 from posse.report.read import read
 from tests.support import halting
+from tests.support.dask import dask_cluster
 from tests.support.remote import PATIENCE
 
 SWEEP = """
@@ -202,41 +203,13 @@ def test_a_wrong_point_starts_nothing(sweep_file: Path, tmp_path: Path) -> None:
         sweep.points(["epsilon"])
 
 
-def test_what_is_no_scheduler_is_said(sweep_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("distributed", reason="distributed is not installed")
-    assert main(["sweep", str(sweep_file), "--over", "seed=1,2", "--dask", "nonsense"]) == 1
-    assert "--dask nonsense: no scheduler answers there" in capsys.readouterr().err
-
-
-CLUSTER = """
-import sys
-from distributed import LocalCluster
-with LocalCluster(
-    n_workers=2, threads_per_worker=1, processes=False, protocol="tcp://", dashboard_address=None
-) as cluster:
-    print(cluster.scheduler_address, flush=True)
-    sys.stdin.read()
-"""
-
-
 @pytest.mark.slow
 def test_a_sweep_on_a_dask_cluster(sweep_file: Path, tmp_path: Path) -> None:
-    pytest.importorskip("distributed", reason="distributed is not installed")
     command = [sys.executable, "-P", "-m", "posse", "sweep", str(sweep_file)]
     command += ["--over", "seed=1,2", "--json"]
-    cluster = subprocess.Popen(
-        [sys.executable, "-P", "-c", CLUSTER], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    assert cluster.stdin is not None
-    assert cluster.stdout is not None
-    try:
-        address = cluster.stdout.readline().decode().strip()
-        on_dask = [*command, "--dask", address, "--out", str(tmp_path / "a")]
+    with dask_cluster() as cluster:
+        on_dask = [*command, "--on", cluster.on, "--out", str(tmp_path / "a")]
         there = json.loads(subprocess.check_output(on_dask))
-    finally:
-        cluster.stdin.close()
-        cluster.wait(timeout=20)
-        cluster.stdout.close()
     here = json.loads(subprocess.check_output([*command, "--out", str(tmp_path / "b")]))
     for one, other in zip(there, here, strict=True):
         assert one["summary"]["rounds"] == other["summary"]["rounds"]

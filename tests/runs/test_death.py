@@ -13,7 +13,7 @@ from posse.durable import scratch
 from posse.engines.processes import ProcessEngine
 from posse.errors import RunFailed
 from tests.support.remote import PATIENCE, until
-from tests.support.runs import spec
+from tests.support.runs import agent_processes, spec
 
 SLOW_ARMS = """
 import time
@@ -104,8 +104,7 @@ def test_a_killed_coordinator_takes_its_agents_along(run_file: Path, tmp_path: P
 def test_a_stopped_agent_is_named_after_the_deadline() -> None:
     run = spec("central", agents=4, engine={"deadline": 3.0, "on_missing": "end"})
     with ProcessEngine(run) as engine:
-        assert engine._fork_server is not None
-        victim = psutil.Process(engine._fork_server.pid).children()[0]
+        victim = agent_processes()[0]
         victim.suspend()
         with pytest.raises(RunFailed, match=r"nothing was heard for 3 s; waiting for agents? \d"):
             engine.run(run, 0)

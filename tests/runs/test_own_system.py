@@ -12,6 +12,7 @@ import pytest
 
 import posse
 from posse.cli.main import main
+from tests.support.dask import HERE, dask_cluster
 
 POSSE = [sys.executable, "-P", "-m", "posse"]
 COUNT = 3
@@ -123,33 +124,16 @@ def test_in_a_sweep_a_report_and_a_comparison(own: Path, tmp_path: Path) -> None
     assert "owngreedy" in (own.parent / "compare.html").read_text()
 
 
-WORKERS = """
-import sys
-from distributed import LocalCluster
-with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:
-    print(cluster.scheduler_address, flush=True)
-    sys.stdin.read()
-"""
-
-
 @pytest.mark.slow
 def test_on_a_dask_cluster_whose_workers_never_saw_it(own: Path, tmp_path: Path) -> None:
-    pytest.importorskip("distributed", reason="distributed is not installed")
-    cluster = subprocess.Popen(
-        [sys.executable, "-P", "-c", WORKERS],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    assert cluster.stdin is not None
-    assert cluster.stdout is not None
     swept = ["sweep", str(own / "run.toml"), "--over", "parameters.explore=1,2", "--json"]
-    try:
-        address = cluster.stdout.readline().decode().strip()
-        there = command(own, *swept, "--dask", address, "--out", str(tmp_path / "a"))
-    finally:
-        cluster.stdin.close()
-        cluster.wait(timeout=30)
-        cluster.stdout.close()
+    with dask_cluster([HERE]) as cluster:
+        there = command(own, *swept, "--on", cluster.on, "--out", str(tmp_path / "a"))
+        ran = ["run", str(own / "run.toml"), "--json"]
+        placed = command(own, *ran, "--on", cluster.on, "--out", str(tmp_path / "c"))
+    alone = command(own, *ran, "--engine", "memory", "--out", str(tmp_path / "d"))
+    for metric in ("regret", "data_messages"):
+        assert json.loads(placed)["summary"][metric] == json.loads(alone)["summary"][metric]
     here = command(own, *swept, "--out", str(tmp_path / "b"))
     for one, other in zip(json.loads(there), json.loads(here), strict=True):
         assert one["summary"]["regret"] == other["summary"]["regret"]

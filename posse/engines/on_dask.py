@@ -1,0 +1,152 @@
+"""A Dask cluster, whatever started it: how it is named and reached, and runs in memory on it.
+
+`posse.engines.placing` places agents there.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeVar
+from urllib.parse import urlsplit
+
+from posse.engines.lookup import own_address
+from posse.engines.pool import outcome
+from posse.errors import InputError, PosseError, RunFailed
+from posse.plan import Plan
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+SCHEME = "dask://"
+_ANSWERS = 10.0
+"""Seconds in which a scheduler answers."""
+
+
+@dataclass(frozen=True)
+class Placement:
+    """On which cluster agents are placed, and how.
+
+    `on` is dask://HOST:PORT of its scheduler, or dask:///FILE, the scheduler file that it wrote.
+    `per_worker`: at most so many agents on one worker; without it all find room, each worker taking
+    its share by its threads. `bind` is the coordinator's address, by default any free port of the
+    address by which this machine reaches the workers. The `coordinator` runs here, or on a worker.
+    """
+
+    on: str
+    per_worker: int | None = None
+    bind: str = ""
+    coordinator: Literal["here", "worker"] = "here"
+
+    def __post_init__(self) -> None:
+        where = urlsplit(self.on)
+        if not self.on.startswith(SCHEME) or not (where.netloc or where.path.strip("/")):
+            raise InputError(
+                f"--on {self.on}: must be dask://HOST:PORT of a scheduler, as in "
+                "dask://192.0.2.1:8786, or dask:///FILE, the scheduler file that it wrote"
+            )
+
+
+@contextmanager
+def connect(placement: Placement) -> Iterator[Client]:
+    """A connection to the cluster's scheduler, by TLS where Dask is configured for it."""
+    try:
+        import dask  # noqa: PLC0415
+        from distributed import Client  # noqa: PLC0415
+    except ImportError:
+        raise PosseError('--on dask://… needs: pip install "posse[dask]"') from None
+    where = urlsplit(placement.on)
+    protocol = "tls" if dask.config.get("distributed.comm.tls.client.cert", None) else "tcp"
+    try:
+        if where.netloc:
+            address = f"{protocol}://{where.netloc}"
+        else:
+            address = json.loads(Path(where.path).read_text())["address"]
+        client = Client(address, timeout=_ANSWERS)
+    except (OSError, TimeoutError, ValueError, KeyError) as error:
+        raise PosseError(
+            f"--on {placement.on}: no scheduler answers there ({error}); give the address that "
+            "dask scheduler prints, as in dask://192.0.2.1:8786"
+        ) from None
+    with client:
+        yield client
+
+
+@contextmanager
+def of_this_worker() -> Iterator[Client]:
+    """The connection of the worker that this is called on, which may take other work meanwhile."""
+    from distributed import worker_client  # noqa: PLC0415
+
+    with worker_client() as client:
+        yield client
+
+
+@contextmanager
+def leash(client: Client) -> Iterator[str]:
+    """The name of what is pulled when the context is left, for work on workers to `heed`."""
+    from distributed import Event  # noqa: PLC0415
+
+    name = f"posse-leash-{os.urandom(8).hex()}"
+    try:
+        yield name
+    finally:
+        Event(name, client).set()
+
+
+@contextmanager
+def heeding(client: Client, name: str, act: Callable[[], None]) -> Iterator[None]:
+    """When this leash is pulled, `act` in a thread, unless the context was left before."""
+    from distributed import Event  # noqa: PLC0415
+
+    left = threading.Event()
+
+    def wait() -> None:
+        with suppress(Exception):  # without a cluster there is nobody to pull
+            Event(name, client).wait()
+            if not left.is_set():
+                act()
+
+    threading.Thread(target=wait, daemon=True).start()
+    try:
+        yield
+    finally:
+        left.set()
+
+
+def on_workers(
+    client: Client, work: Callable[[A], B], items: Sequence[A]
+) -> Iterator[tuple[int, B | PosseError]]:
+    """As `posse.engines.pool.on_all_cores`, by the workers of a cluster."""
+    from distributed import as_completed  # noqa: PLC0415
+    from distributed.scheduler import KilledWorker  # noqa: PLC0415
+
+    futures = [client.submit(outcome, work, item, pure=False) for item in items]
+    places = {future.key: place for place, future in enumerate(futures)}
+    for future in as_completed(futures):
+        try:
+            yield places[future.key], future.result()
+        except KilledWorker as error:
+            yield places[future.key], RunFailed(f"a run ended with its Dask worker: {error}")
+
+
+def reached_from(client: Client, placement: Placement, plan: Plan) -> str:
+    """The address of this machine that the workers reach; waits until there are enough of these."""
+    needed = math.ceil(plan.spec.agents.count / placement.per_worker) if placement.per_worker else 1
+    patience = plan.spec.engine.deadline
+    try:
+        client.wait_for_workers(needed, timeout=patience)
+    except TimeoutError:
+        raise PosseError(
+            f"--on {placement.on}: has {len(client.nthreads())} workers, and {needed} are needed; "
+            f"waited for {patience:g} s"
+        ) from None
+    return own_address(next(iter(client.nthreads())).replace("tls://", "tcp://"))

@@ -1,0 +1,24 @@
+"""How a Dask cluster is named and reached."""
+
+import pytest
+
+from posse.engines import on_dask
+from posse.engines.on_dask import Placement, connect
+from posse.errors import InputError, PosseError
+
+
+@pytest.mark.parametrize("on", ["192.0.2.1:8786", "tcp://192.0.2.1:8786", "dask://", "dask:///"])
+def test_what_is_no_cluster_is_said(on: str) -> None:
+    with pytest.raises(InputError, match="must be dask://HOST:PORT of a scheduler"):
+        Placement(on)
+
+
+@pytest.mark.parametrize("on", ["dask://127.0.0.1:1", "dask:///nowhere/scheduler.json"])
+def test_where_no_scheduler_answers_is_said(on: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("distributed", reason="distributed is not installed")
+    monkeypatch.setattr(on_dask, "_ANSWERS", 0.2)
+    with (
+        pytest.raises(PosseError, match=f"--on {on}: no scheduler answers"),
+        connect(Placement(on)),
+    ):
+        raise AssertionError
