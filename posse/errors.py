@@ -2,6 +2,9 @@
 
 from typing import Self
 
+INTERRUPTED = 130
+"""The exit code after Ctrl-C and its like."""
+
 
 class PosseError(Exception):
     """Base: one sentence that says what was wrong, where, and what to do."""
@@ -53,3 +56,12 @@ class RunFailed(PosseError):
     """A run ended without a result: an agent was lost, failed, or kept silent."""
 
     exit_code = 3
+
+
+def exit_code(error: BaseException | None) -> int:
+    """The exit code of a command that ended with this."""
+    if isinstance(error, PosseError):
+        return error.exit_code
+    if isinstance(error, KeyboardInterrupt):
+        return INTERRUPTED
+    return 0 if error is None else RunFailed.exit_code

@@ -1,9 +1,11 @@
 """What coordinator and agents on several machines say of themselves, on standard error."""
 
+import json
 import logging
 import sys
 import time
 from collections.abc import Callable
+from datetime import datetime
 from typing import TextIO
 
 from posse.printable import printable
@@ -17,8 +19,44 @@ WINDOW = 60.0
 _LONGEST = 4_000
 
 
+class Text(logging.Formatter):
+    """For people: when (with the zone), who speaks, what."""
+
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: N802
+        """As in 2026-11-22T05:28:03+00:00."""
+        return _when(record, "seconds")
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Without control characters; lines after the first are indented, and pass for none."""
+        lines = super().format(record).split("\n")
+        return "\n    ".join(printable(line, _LONGEST) for line in lines)
+
+
+class Json(logging.Formatter):
+    """For machines: one object a line; `about` is what lines have in common of which many come."""
+
+    def __init__(self, who: str, *, insecure: bool) -> None:
+        super().__init__()
+        self._said = {"who": who, "keys": not insecure}
+
+    def format(self, record: logging.LogRecord) -> str:
+        """See the class."""
+        said = {
+            "time": _when(record, "milliseconds"),
+            "level": record.levelname.lower(),
+            **self._said,
+            "about": getattr(record, "about", ""),
+            "message": record.getMessage()[:_LONGEST],
+        }
+        return json.dumps(said)
+
+
+def _when(record: logging.LogRecord, precision: str) -> str:
+    return datetime.fromtimestamp(record.created).astimezone().isoformat(timespec=precision)
+
+
 class Lines(logging.StreamHandler[TextIO]):
-    """Writes lines that print, and of those about one thing (`extra={"about": …}`) only the first.
+    """Writes lines, and of those about one thing (`extra={"about": …}`) only the first.
 
     How many were left out is said when the time is over, and at the end.
     """
@@ -27,11 +65,6 @@ class Lines(logging.StreamHandler[TextIO]):
         super().__init__(stream)
         self._clock = clock
         self._said: dict[str, tuple[float, int]] = {}
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Without control characters; lines after the first are indented, and pass for none."""
-        lines = super().format(record).split("\n")
-        return "\n    ".join(printable(line, _LONGEST) for line in lines)
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write it, unless there were too many like it."""
@@ -58,11 +91,12 @@ class Lines(logging.StreamHandler[TextIO]):
                 super().emit(logging.LogRecord(LOG.name, logging.WARNING, "", 0, text, None, None))
 
 
-def begin(who: str, insecure: bool, level: int = logging.INFO) -> None:
+def begin(who: str, insecure: bool, level: int = logging.INFO, form: str = "text") -> None:
     """From now on every line says who speaks, and that there are no keys if there are none."""
     handler = Lines(sys.stderr)
     keys = " [no keys]" if insecure else ""
-    handler.setFormatter(logging.Formatter(f"%(asctime)s {who}{keys}: %(message)s", "%H:%M:%S"))
+    text = Text(f"%(asctime)s {who}{keys}: %(message)s")
+    handler.setFormatter(Json(who, insecure=insecure) if form == "json" else text)
     LOG.handlers = [handler]
     LOG.setLevel(level)
     LOG.propagate = False

@@ -215,9 +215,9 @@ def _check(plan: Plan) -> None:
         )
     for network in spec.engine.inboxes:
         try:
-            ipaddress.IPv4Network(network)
+            ipaddress.ip_network(network)
         except ValueError as error:
-            raise SpecError("engine.inboxes", f"'{network}' is no IPv4 network: {error}") from None
+            raise SpecError("engine.inboxes", f"'{network}' is no network: {error}") from None
     try:
         if not system.shares_arms:
             spec.arms.check_agents(spec.agents.count)

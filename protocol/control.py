@@ -265,7 +265,9 @@ class Status(Control, frozen=True):
 
 
 class Goodbye(Control, frozen=True):
-    """No further run: leave."""
+    """No further run: leave, with the exit `code` of the runs; 0 with an answer in each."""
+
+    code: Annotated[int, Meta(ge=0, le=255)] = 0
 
 
 TO_AGENT: tuple[type[Message], ...] = (Begin, Advance, Gone, Regroup, Stop)

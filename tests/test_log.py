@@ -1,9 +1,15 @@
 """What is said on standard error."""
 
 import io
+import json
 import logging
+import re
+from collections.abc import Callable, Iterator
+from datetime import datetime
 
-from posse.log import MOST, WINDOW, Lines
+import pytest
+
+from posse.log import MOST, WINDOW, Lines, Text, begin
 
 
 class Said:
@@ -13,7 +19,7 @@ class Said:
         self.now = 0.0
         self._stream = io.StringIO()
         self.lines = Lines(self._stream, lambda: self.now)
-        self.lines.setFormatter(logging.Formatter("coordinator: %(message)s"))
+        self.lines.setFormatter(Text("coordinator: %(message)s"))
 
     def say(self, text: str, about: str = "") -> None:
         record = logging.LogRecord("posse", logging.WARNING, "", 0, "%s", (text,), None)
@@ -52,3 +58,37 @@ def test_no_control_character_gets_through_and_no_line_passes_for_another() -> N
     said = Said()
     said.say("x\x1b[2J\r\ncoordinator: all is well\x07")
     assert said.text() == [r"coordinator: x\x1b[2J\r", r"    coordinator: all is well\x07"]
+
+
+@pytest.fixture
+def log(capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[[], str]]:
+    """What was logged since `begin`, which is forgotten again."""
+    logger = logging.getLogger("posse")
+    before = logger.handlers, logger.level, logger.propagate
+    yield lambda: capsys.readouterr().err
+    logger.handlers, logger.level, logger.propagate = before
+
+
+def test_a_line_says_when_in_which_zone_and_who(log: Callable[[], str]) -> None:
+    begin("agent 3", insecure=True)
+    logging.getLogger("posse").info("joined")
+    when, said = log().split(" ", 1)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d", when)
+    assert said == "agent 3 [no keys]: joined\n"
+
+
+def test_as_json_a_line_is_one_object_whatever_a_peer_wrote(log: Callable[[], str]) -> None:
+    begin("coordinator", insecure=False, form="json")
+    said = 'refused "x\x1b[2J\nagain' + "x" * 5_000
+    logging.getLogger("posse").warning("%s", said, extra={"about": "strangers"})
+    (line,) = log().splitlines()
+    assert line.isascii()
+    found = json.loads(line)
+    assert datetime.fromisoformat(found.pop("time")).tzinfo is not None
+    assert found == {
+        "level": "warning",
+        "who": "coordinator",
+        "keys": True,
+        "about": "strangers",
+        "message": said[:4_000],
+    }

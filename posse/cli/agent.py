@@ -4,7 +4,7 @@ import argparse
 import os
 from pathlib import Path
 
-from posse.cli import security, volume
+from posse.cli import security, volume, web
 from posse.cli.options import Commands, add_capture
 from posse.errors import InputError
 
@@ -13,7 +13,11 @@ def add(commands: Commands) -> None:
     """The verb and its options."""
     parser = commands.add_parser("agent", help="join a coordinator as one agent")
     parser.add_argument("--join", required=True, metavar="ADDRESS", help="tcp://HOST:PORT")
-    parser.add_argument("--rank", default="auto", help="a number, or auto (default)")
+    parser.add_argument(
+        "--rank",
+        default="auto",
+        help="a number, or auto (default): JOB_COMPLETION_INDEX, SLURM_PROCID, the key's, or free",
+    )
     parser.add_argument(
         "--inbox", default="", metavar="ADDRESS", help="where neighbours reach this agent"
     )
@@ -47,6 +51,8 @@ def add(commands: Commands) -> None:
         "--lab", action="store_true", help="let a lab's seeded noise protect real rewards"
     )
     add_capture(parser)
+    web.add(parser)
+    volume.add_log(parser)
     security.add(parser)
     parser.set_defaults(command=run)
 
@@ -66,15 +72,16 @@ def run(options: argparse.Namespace) -> int:
     from posse.engines.platform import require_processes
 
     require_processes()
-    from posse import log
     from posse.arms.csv import CsvArms
     from posse.durable.capture import writing
     from posse.engines.remote_agent import journal_of, remote_agent
+    from posse.measure import health
     from posse.plan import prepare
     from posse.security import keys
     from posse.spec.runfile import read
 
     security.check("--join", options.join, options)
+    web.check(options)
     if options.inbox:
         security.check("--inbox", options.inbox, options)
     rank = rank_of(options.rank)
@@ -83,7 +90,7 @@ def run(options: argparse.Namespace) -> int:
     pair = keys.for_agent(options.keys, rank) if options.keys else None
     rank = pair.rank if pair is not None and pair.rank is not None else rank
     who = f"agent {rank}" if rank >= 0 else "agent"
-    log.begin(who, pair is None, volume.level(options))
+    volume.begin_log(options, who, insecure=pair is None)
     security.warn(options)
     plan = prepare(read(options.run, options.set)) if options.run else None
     if options.data is not None and not options.data.is_file():
@@ -91,7 +98,7 @@ def run(options: argparse.Namespace) -> int:
     if plan is not None and options.data is not None and not isinstance(plan.spec.arms, CsvArms):
         raise InputError("--data is for arms of kind csv, and the run file has others")
     with writing(options.capture) as tap:
-        return remote_agent(
+        agent = remote_agent(
             options.join,
             rank,
             keys=pair,
@@ -103,12 +110,15 @@ def run(options: argparse.Namespace) -> int:
             lab=options.lab,
             tap=tap,
             journal=journal_of(options.join, rank, plan, options.data),
-        ).serve()
+        )
+        if options.http:
+            web.serve(options, "--http", options.http, health.of_agent(agent.status))
+        return agent.serve()
 
 
 def rank_of(said: str) -> int:
     """The rank from the option or from what starts many of us; -1 leaves it to others."""
-    names = ("POSSE_RANK", "JOB_COMPLETION_INDEX", "SLURM_PROCID")
+    names = ("JOB_COMPLETION_INDEX", "SLURM_PROCID")
     sources = {"--rank": said} if said != "auto" else {n: os.environ.get(n, "") for n in names}
     for name, value in sources.items():
         if value and not value.isdigit():

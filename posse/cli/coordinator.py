@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from posse.cli import paths, security, streams, volume
+from posse.cli import paths, security, streams, volume, web
 from posse.cli.options import Commands, add_capture, add_result, add_run_file, plan
 from posse.errors import InputError
 
@@ -36,20 +36,17 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--make-keys", action="store_true", help="make the keys that the folder lacks"
     )
-    parser.add_argument(
-        "--metrics",
-        metavar="[HOST]:PORT",
-        help="serve metrics for Prometheus there; without HOST for this machine alone",
-    )
+    web.add(parser)
+    volume.add_log(parser)
     security.add(parser)
     parser.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Wait for all agents, run, write the result, let them go."""
-    from posse import api, log
+    from posse import api
     from posse.cli import series
-    from posse.measure import metrics
+    from posse.measure import health
     from posse.security import keys
 
     if options.resume is not None:
@@ -64,11 +61,10 @@ def run(options: argparse.Namespace) -> int:
     if checked.field and not options.keys:
         raise InputError("the field needs keys: make them by posse keys DIR and add --keys DIR")
     security.check("--bind", options.bind, options)
-    if options.metrics:
-        metrics.place(options.metrics)
+    web.check(options)
     if options.capture:
         paths.file(options.capture)
-    log.begin("coordinator", options.keys is None, volume.level(options))
+    volume.begin_log(options, "coordinator", insecure=options.keys is None)
     if options.keys:
         if options.make_keys:
             keys.create(options.keys, agents)
@@ -79,8 +75,9 @@ def run(options: argparse.Namespace) -> int:
     kept = checked.field or checked.spec.engine.durable or checked.spec.engine.restarts > 0
 
     def publish(hub: Any) -> None:
-        if options.metrics:
-            metrics.publish(hub.status, options.metrics, field=checked.field)
+        if options.http:
+            routes = health.of_coordinator(hub.status, field=checked.field)
+            web.serve(options, "--http", options.http, routes)
 
     @contextmanager
     def serve(source: Plan, **watched: Any) -> Iterator[api.Runs]:

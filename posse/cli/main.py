@@ -9,6 +9,7 @@ result); 2 the input was wrong and nothing was started; 3 a run failed; 1 this m
 import argparse
 import sys
 import traceback
+from contextlib import ExitStack
 
 from posse import __version__, defect
 from posse.cli import (
@@ -19,6 +20,7 @@ from posse.cli import (
     compare,
     completion,
     coordinator,
+    environment,
     frames,
     keys,
     ledger,
@@ -33,7 +35,7 @@ from posse.cli import (
     topology,
     volume,
 )
-from posse.errors import PosseError, RunFailed
+from posse.errors import INTERRUPTED, PosseError, RunFailed
 from posse.own_code import require_rooms
 from posse.printable import printable
 
@@ -57,7 +59,6 @@ VERBS = (
     new,
     completion,
 )
-INTERRUPTED = 130
 _LONGEST = 10_000
 
 
@@ -67,7 +68,8 @@ def main(arguments: list[str] | None = None) -> int:
     streams.watch_signals()
     options = parser().parse_args(arguments)
     try:
-        return _carry_out(options)
+        with ExitStack() as options.until_end:
+            return _carry_out(options)
     except KeyboardInterrupt:
         streams.ignore_signals()
         print("posse: interrupted; every agent was told to go", file=sys.stderr)
@@ -115,11 +117,15 @@ def parser() -> argparse.ArgumentParser:
     whole.add_argument("--version", action="version", version=f"posse {__version__}")
     volume.add(whole, default=False)
     whole.set_defaults(command=lambda options: whole.print_help(), whole=whole)
-    commands = whole.add_subparsers(title="commands", metavar="COMMAND")
+    commands = whole.add_subparsers(
+        title="commands", metavar="COMMAND", parser_class=environment.Parser
+    )
     for verb in VERBS:
         verb.add(commands)
     for command in commands.choices.values():
         volume.add(command)
+    for name in ("coordinator", "agent", "status"):
+        environment.add(commands.choices[name])
     return whole
 
 

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import time
+from contextlib import suppress
 from types import FrameType
 
 from posse.errors import PosseError
@@ -91,6 +92,17 @@ def watch_signals() -> None:
         # who started us with nohup wants us to outlive the terminal
         if hasattr(signal, name) and signal.getsignal(getattr(signal, name)) != signal.SIG_IGN:
             signal.signal(getattr(signal, name), interrupt)
+
+
+def pause(seconds: float) -> None:
+    """Do nothing for so long, or until a signal says that it is enough."""
+    interrupt = Interrupt()
+    with suppress(KeyboardInterrupt):
+        for name in _ENDS:
+            if hasattr(signal, name):
+                signal.signal(getattr(signal, name), interrupt)
+        time.sleep(seconds)
+    ignore_signals()
 
 
 def ignore_signals() -> None:

@@ -20,9 +20,21 @@ def add(parser: argparse.ArgumentParser, default: object = argparse.SUPPRESS) ->
         either.add_argument(short, long, action="store_true", default=default, help=meaning)
 
 
-def level(options: argparse.Namespace) -> int:
-    """What a coordinator or agent on several machines logs."""
-    return logging.WARNING if options.quiet else logging.INFO
+def add_log(parser: argparse.ArgumentParser) -> None:
+    """How a process on several machines writes its log, on standard error."""
+    parser.add_argument(
+        "--log",
+        choices=("text", "json"),
+        default="text",
+        help="lines for people (default), or one JSON object a line",
+    )
+
+
+def begin_log(options: argparse.Namespace, who: str, *, insecure: bool) -> None:
+    """From here on the log is written."""
+    from posse import log
+
+    log.begin(who, insecure, logging.WARNING if options.quiet else logging.INFO, options.log)
 
 
 def progress(options: argparse.Namespace) -> Console:

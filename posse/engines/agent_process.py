@@ -55,6 +55,7 @@ from posse.hosts.agent import ONE_RUN, AgentHost
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.endpoint import NEIGHBOURS
 from posse.log import LOG
+from posse.measure.status import AgentStatus
 from posse.systems import get_system
 from protocol import control
 from protocol.machine import COORDINATOR
@@ -105,7 +106,10 @@ class AgentProcess:
         uplink.journal = journal
         self._mesh: Mesh | None = None
         self._ways: dict[int, Link] = {COORDINATOR: via(COORDINATOR, uplink)}
-        self._left = False
+        self.exit_code: int | None = None
+        """When `serve` has come to its end."""
+        self._left: int | None = None
+        """The exit code with which the coordinator let this agent go."""
         self._restraint = Restraint(self._sessions)
         self._parted: set[int] = set()
         """Neighbours whose connection was lost."""
@@ -114,11 +118,24 @@ class AgentProcess:
         if uplink.monitor is not None:
             selector.watch(uplink.monitor, self._connections)
 
+    def status(self) -> AgentStatus:
+        """How this agent is; from any thread."""
+        host, state = self.host, self.joining.state
+        return AgentStatus(
+            connected=state.value >= State.JOINED.value and state is not State.RESUMING,
+            running=host is not None and host.running,
+            links_down=len(self._parted),
+            ended=self.exit_code,
+        )
+
     def serve(self) -> int:
-        """Until told to leave; returns an exit code."""
+        """Until told to leave; returns the runs' exit code, or its own."""
+        self.exit_code = self._serve()
+        return self.exit_code
+
+    def _serve(self) -> int:
         try:
-            self._loop()
-            return 0
+            return self._loop()
         except PosseError as error:
             self._fail(str(error), mistake=isinstance(error, InputError))
             return error.exit_code
@@ -134,7 +151,7 @@ class AgentProcess:
                 self._mesh.close()
             self._context.term()
             if self._journal is not None:
-                self._journal.remove() if self._left else self._journal.close()
+                self._journal.close() if self._left is None else self._journal.remove()
 
     def _fail(self, reason: str, *, mistake: bool = False) -> None:
         """Say why this agent cannot go on: here, and to the coordinator what it may know of it."""
@@ -147,13 +164,13 @@ class AgentProcess:
 
     # --- the loop --------------------------------------------------------------------------------
 
-    def _loop(self) -> None:
+    def _loop(self) -> int:
         watched = self._uplink.monitor
         if self._journal is not None and (before := beginning_of(self._journal)) is not None:
             self._recover(self._journal, before)
         if watched is None:
             self._happened(Connected(time.time()))
-        while not self._left:
+        while self._left is None:
             host = self.host
             if host is not None and host.busy and not self._restraint.held:
                 self._step(host)
@@ -171,6 +188,7 @@ class AgentProcess:
             else:
                 self._selector.wait(self._patience())
             self._mind_time()
+        return self._left
 
     def _step(self, host: AgentHost) -> None:
         for _ in range(_LISTEN_EVERY):
@@ -204,7 +222,7 @@ class AgentProcess:
     def _drain_uplink(self) -> None:
         for frame in self._uplink.frames():
             self._take(frame)
-            if self._left:
+            if self._left is not None:
                 return
 
     def _take(self, frame: bytes) -> None:
@@ -295,9 +313,9 @@ class AgentProcess:
                     self._forget()
                 case GiveUp():
                     raise RunFailed(self._place.why_alone())
-                case Leave():
+                case Leave(code):
                     self._uplink.confirm()
-                    self._left = True
+                    self._left = code
                 case Log(level, text, about):
                     LOG.log(level, "%s", text, extra={"about": about})
                 case Fail(reason, kind):

@@ -35,6 +35,7 @@ import zmq
 from posse.durable.session import MOST_BYTES
 from posse.engines.sockets import HANDSHAKE_FAILURES, Happening, happened
 from posse.results.traffic import KernelBytes
+from posse.security.address import plain
 
 _BYTES = struct.Struct("=QQ")
 _OFFSET = 120
@@ -181,7 +182,7 @@ class Door:
         with contextlib.suppress(OSError):
             connection.socket = socket.socket(fileno=os.dup(fd))
             peer = connection.socket.getpeername()
-            connection.host = str(peer[0]) if isinstance(peer, tuple) else ""
+            connection.host = plain(str(peer[0])) if isinstance(peer, tuple) else ""
         return connection
 
     def _disconnected(self, fd: int) -> None:

@@ -8,7 +8,7 @@ import zmq
 from posse.durable.session import Session, SessionFull
 from posse.engines.joining import LINK_DEADLINE
 from posse.engines.links import Link, Links, Tie, Wire, signature
-from posse.engines.sockets import configure
+from posse.engines.sockets import configure, know_family
 from posse.errors import RunFailed
 from posse.hosts.endpoint import NEIGHBOURS
 from protocol.wire import name_of
@@ -34,6 +34,7 @@ class EachLink(Links):
                 socket = self._context.socket(zmq.PUSH)
                 configure(socket, deadline=LINK_DEADLINE)
                 self._prepare(socket, neighbour)
+                know_family(socket, address)
                 socket.connect(address)
                 self._sockets[neighbour] = socket
                 self._addresses[neighbour] = address

@@ -237,7 +237,9 @@ class GiveUp(msgspec.Struct, frozen=True):
 
 
 class Leave(msgspec.Struct, frozen=True):
-    """The coordinator let this agent go."""
+    """The coordinator let this agent go; `code` is its runs' exit code, and so this agent's."""
+
+    code: int = 0
 
 
 JoiningEffect = (

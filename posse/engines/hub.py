@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import assert_never
 
 import msgspec
@@ -92,12 +93,15 @@ class Hub:
         tap: Tap | None = None,
         restarts: int = 0,
         journal: Journal | None = None,
+        joining: float | None = None,
     ) -> None:
         roster = Roster(agents, token, keys, configuration, inboxes)
-        self.lobby = Lobby(roster, deadline, absence, system, restarts)
+        self.lobby = Lobby(roster, deadline, absence, system, restarts, joining)
         self.on_join: Callable[[int], None] = lambda joined: None
         self.on_restart: Callable[[int], None] = lambda rank: None
         self.snapshot = Snapshot(agents)
+        self.exit_code = 0
+        """What the runs so far end with; agents are told when they are let go."""
         self._completed = 0
         self.frames = 0
         self._publish_at = 0.0
@@ -190,10 +194,11 @@ class Hub:
         """Say goodbye and free everything."""
         for rank in self.lobby.roster.members:
             try:
-                self._ways[rank].send(outside_runs(control.Goodbye()))
+                self._ways[rank].send(outside_runs(control.Goodbye(self.exit_code)))
             except PosseError:
                 continue
         self._see_off()
+        self.snapshot = replace(self.snapshot, ended=self.exit_code)
         self._router.close()
         os.close(self._woken)
         os.close(self._wake)
@@ -376,6 +381,7 @@ class Hub:
         refused = lobby.refused + (self._host.refused if self._host is not None else Counter())
         self.snapshot = Snapshot(
             agents=roster.agents,
+            at=now,
             arrived=len(here),
             running=lobby.running,
             runs_completed=self._completed,

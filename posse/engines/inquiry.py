@@ -5,7 +5,7 @@ import time
 import msgspec
 import zmq
 
-from posse.engines.sockets import HANDSHAKE_FAILURES, configure
+from posse.engines.sockets import HANDSHAKE_FAILURES, configure, know_family
 from posse.errors import RunFailed
 from posse.measure.status import CoordinatorStatus
 from posse.security.keys import AgentKeys
@@ -27,6 +27,7 @@ def ask(endpoint: str, keys: AgentKeys | None, wait: float) -> CoordinatorStatus
         connect_with(socket, keys.own.public, keys.own.secret, keys.coordinator)
     monitor = socket.get_monitor_socket(HANDSHAKE_FAILURES)
     try:
+        know_family(socket, endpoint)
         socket.connect(endpoint)
         socket.send(encode(control.Ask(), run=0, source=-1, sequence=0, now=0.0, sent=0))
         frame = _answer(socket, monitor, endpoint, keys, wait)

@@ -323,11 +323,18 @@ class Joining:
                 return self._synced(sent, clock, now)
             case control.Configure(rank, setup) if self.belongs:
                 return self._configured(rank, setup, now)
-            case control.Goodbye():
-                said = "the coordinator is done, or gave up, and let this agent go"
-                return [Log(logging.INFO, said), Leave()] if self.remote else [Leave()]
+            case control.Goodbye(code):
+                return self._let_go(code)
             case _:
                 return []
+
+    def _let_go(self, code: int) -> list[JoiningEffect]:
+        if not self.remote:
+            return [Leave()]
+        if not code:
+            return [Log(logging.INFO, "the coordinator is done and let this agent go"), Leave()]
+        said = f"the coordinator gave up (exit code {code}) and let this agent go; its log says why"
+        return [Log(logging.WARNING, said), Leave(code)]
 
     def _synced(self, sent: int, clock: int, now: float) -> list[JoiningEffect]:
         """The offset of the coordinator's clock, from the quickest round trips.

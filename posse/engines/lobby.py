@@ -11,9 +11,9 @@ A coordinator goes through three phases, and back to the first before each run:
 An agent that was started here says `Join` and has arrived. One on another machine says `Join` and
 is answered `Welcome`; it asks for the time (`Sync`, `Synced`) and says `Arrived`. Whoever is not to
 be let in is `Refused`, with the reason. Whoever has joined and comes over a new connection says
-`Resume`, and goes on where it was. One whose connection is lost is waited for: before a run until
-the deadline, in a run as long as it may be absent, all its absences together; then it is lost, and
-the run goes on without it, or ends, as the run's `on_missing` says.
+`Resume`, and goes on where it was. One whose connection is lost is waited for: before a run as long
+as for those who never came, in a run as long as it may be absent, all its absences together; then
+it is lost, and the run goes on without it, or ends, as the run's `on_missing` says.
 
 Time is an argument, in seconds of the loop's clock. `timer` is when `fire` is to be called. Nothing
 here raises for what a peer did: that is counted in `refused`; what ends a run is an effect, `Fail`.
@@ -76,7 +76,7 @@ class Phase(StrEnum):
 
 
 class Lobby:
-    """See the module's text; `deadline` and `absence` as `Patience` has them.
+    """See the module's text; `deadline`, `absence` and `joining` as `Patience` has them.
 
     `restarts`: how often each agent that was started here and is killed is started again in a run.
 
@@ -84,7 +84,13 @@ class Lobby:
     """
 
     def __init__(
-        self, roster: Roster, deadline: float, absence: float, system: str, restarts: int = 0
+        self,
+        roster: Roster,
+        deadline: float,
+        absence: float,
+        system: str,
+        restarts: int = 0,
+        joining: float | None = None,
     ) -> None:
         self.roster = roster
         self.restarts: Counter[int] = Counter()
@@ -94,7 +100,7 @@ class Lobby:
         self.phase = Phase.IDLE
         self.changed = False
         """Whether somebody joined since all were configured."""
-        self._patience = Patience(deadline, absence)
+        self._patience = Patience(deadline, absence, joining)
         self._system = system
         self._setups: Sequence[AgentSetup] = ()
         self._ready: set[int] = set()
@@ -129,7 +135,7 @@ class Lobby:
 
     def _wait(self, phase: Phase, now: float) -> None:
         self.phase = phase
-        self._patience.begin(now, self.roster.arrived())
+        self._patience.begin(now, self.roster.arrived(), joining=phase is Phase.GATHERING)
 
     def replace(self, rank: int) -> None:
         """Between runs: an agent that was started here ends, if it did not; another is started."""
@@ -220,6 +226,8 @@ class Lobby:
         if run is not None and not run.outlives_agents and why:
             return [Fail(why + run.trouble)]
         silent = f"nothing was heard for {self._patience.deadline:g} s"
+        if self.phase is Phase.GATHERING:
+            silent = f"nobody joined for {self._patience.joining:g} s"
         if run is None:
             return [Fail(f"{silent}; waiting for {late} {self.phase}")]
         outlives, trouble = run.outlives_agents, run.trouble
@@ -319,7 +327,7 @@ class Lobby:
                 said = (
                     f"it speaks version {frame[2]} of the protocol and this coordinator {VERSION}"
                 )
-                return self._not_let_in(-1, f"{said}; {SAME_VERSION}", peer.identity)
+                return _not_let_in(-1, f"{said}; {SAME_VERSION}", peer.identity, peer.host)
             return []
         if member is None:
             return self._stranger(peer, message, now, wall)
@@ -358,7 +366,7 @@ class Lobby:
         if trouble := self.roster.inbox_trouble(member, inbox):
             self.refused["bad-inbox"] += 1
             self.roster.expel(member)
-            return self._not_let_in(member.rank, trouble, member.identity)
+            return _not_let_in(member.rank, trouble, member.identity, member.host)
         member.inbox = inbox
         member.arrived = True
         self._moved(now)
@@ -383,7 +391,7 @@ class Lobby:
             member, old = self.roster.admit(message, peer, now, wall)
         except NotAdmitted as error:
             self.refused[error.kind] += 1
-            return self._not_let_in(message.rank, error.reason, peer.identity)
+            return _not_let_in(message.rank, error.reason, peer.identity, peer.host)
         if old is None:
             self._patience.heard = now
         self._moved(now)
@@ -395,13 +403,6 @@ class Lobby:
             welcome = control.Welcome(member.rank, self._system)
             return [*effects, Reply(peer.identity, welcome)]
         return [*effects, Joined(self.roster.arrived())]
-
-    def _not_let_in(self, rank: int, reason: str, identity: bytes) -> list[LobbyEffect]:
-        asked = str(rank) if rank >= 0 else "(rank not said)"
-        return [
-            Log(logging.WARNING, f"refused agent {asked}: {reason}", "refused agents"),
-            Reply(identity, control.Refused(reason)),
-        ]
 
     def _resumed(self, peer: Peer, asked: control.Resume, now: float) -> list[LobbyEffect]:
         member = self.roster.resume(asked, peer, now)
@@ -475,6 +476,15 @@ class Lobby:
         self._patience.forget(rank)
         if self._run is not None:
             self._run.lose(rank)
+
+
+def _not_let_in(rank: int, reason: str, identity: bytes, host: str) -> list[LobbyEffect]:
+    asked = str(rank) if rank >= 0 else "(rank not said)"
+    at = f" at {host}" if host else ""
+    return [
+        Log(logging.WARNING, f"refused agent {asked}{at}: {reason}", "refused agents"),
+        Reply(identity, control.Refused(reason)),
+    ]
 
 
 def _dumb(patience: Patience, roster: Roster, late: list[int]) -> list[int]:

@@ -1,35 +1,53 @@
-"""What a coordinator's address means on this machine."""
+"""What addresses mean on this machine, and who came to one of its own."""
 
+import contextlib
 import socket
+from pathlib import Path
+
+from posse.security.address import plain, split
+
+_TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+_CLOSED_BY_US = ("04", "05", "06")
+"""FIN_WAIT1, FIN_WAIT2 and TIME_WAIT (include/net/tcp_states.h)."""
 
 
 def unresolved(endpoint: str) -> str:
     """Why the address's name means nothing here; empty if it does."""
     if not endpoint.startswith("tcp://"):
         return ""
-    host, port = _host_and_port(endpoint)
     try:
-        # ZeroMQ too takes names for IPv4 unless told otherwise
-        socket.getaddrinfo(host, port, socket.AF_INET)
+        socket.getaddrinfo(*split(endpoint))
     except OSError as error:
-        return f"the name {host} does not resolve ({error.strerror})"
+        return f"the name {split(endpoint)[0]} does not resolve ({error.strerror})"
     return ""
+
+
+def is_ipv6(endpoint: str) -> bool:
+    """Whether ZeroMQ is to take it for IPv6: an address of that kind, or a name that has no other.
+
+    ZeroMQ tries one address of a name only, and who binds 0.0.0.0 is reached by IPv4 alone.
+    """
+    if not endpoint.startswith("tcp://"):
+        return False
+    host, _ = split(endpoint)
+    if ":" in host:
+        return True
+    try:
+        kinds = {found[0] for found in socket.getaddrinfo(host, None)}
+    except OSError:
+        return False
+    return socket.AF_INET not in kinds
 
 
 def own_address(endpoint: str) -> str:
     """The address by which this machine reaches the coordinator."""
     if not endpoint.startswith("tcp://"):
         return "127.0.0.1"
-    host, port = _host_and_port(endpoint)
-    address = socket.getaddrinfo(host, port, socket.AF_INET)[0][4]
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+    kind = socket.AF_INET6 if is_ipv6(endpoint) else socket.AF_INET
+    address = socket.getaddrinfo(*split(endpoint), kind)[0][4]
+    with socket.socket(kind, socket.SOCK_DGRAM) as probe:
         probe.connect(address)  # sends nothing: a datagram socket only picks a route
         return str(probe.getsockname()[0])
-
-
-def _host_and_port(endpoint: str) -> tuple[str, int]:
-    host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
-    return host, int(port) if port.isdigit() else 0
 
 
 def greets(endpoint: str, patience: float = 2.0) -> bool:
@@ -37,9 +55,27 @@ def greets(endpoint: str, patience: float = 2.0) -> bool:
 
     ZeroMQ says who it is as soon as it is connected to (ZMTP 3.1); the first byte is 255.
     """
-    host, port = _host_and_port(endpoint)
+    host, port = split(endpoint)
     try:
-        with socket.create_connection((host, port), patience) as connection:
+        with socket.create_connection((host, int(port)), patience) as connection:
             return connection.recv(1) == b"\xff"
     except OSError:
         return False
+
+
+def closed_by_us(port: int) -> set[str]:
+    """Whose connections to this port were closed at this end, in the last minute (Linux)."""
+    hosts: set[str] = set()
+    for table in _TABLES:
+        with contextlib.suppress(OSError):
+            for line in table.read_text().splitlines()[1:]:
+                _, local, remote, state, *_ = line.split()
+                if state in _CLOSED_BY_US and int(local.rpartition(":")[2], 16) == port:
+                    hosts.add(_written(bytes.fromhex(remote.rpartition(":")[0])))
+    return hosts
+
+
+def _written(raw: bytes) -> str:
+    """An address of the kernel's tables, whose words of four bytes are turned round."""
+    words = b"".join(raw[at : at + 4][::-1] for at in range(0, len(raw), 4))
+    return plain(socket.inet_ntop(socket.AF_INET6 if len(raw) > 4 else socket.AF_INET, words))

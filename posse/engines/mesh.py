@@ -11,7 +11,7 @@ from posse.engines.guard import Guard
 from posse.engines.joining import LINK_DEADLINE
 from posse.engines.links import SIGNED, Heard, Link, Links, Via, alone
 from posse.engines.one_to_all import OneToAll, listen
-from posse.engines.sockets import PROBE_EVERY, configure
+from posse.engines.sockets import PROBE_EVERY, configure, know_family
 from posse.hosts.agent_setup import AgentSetup
 from posse.security.zap import key_of
 from protocol.wire import name_of, sent_at
@@ -52,6 +52,7 @@ class Mesh:
         self.inbox.setsockopt(zmq.RCVTIMEO, patience_ms)
         listen(self.inbox, rank)
         guard.inbox(self.inbox)
+        know_family(self.inbox, bind)
         try:
             self.inbox.bind(bind)
         except zmq.ZMQError:

@@ -10,7 +10,7 @@ from posse.durable.broadcast import Broadcast
 from posse.durable.session import MAGIC, SessionFull
 from posse.engines.joining import LINK_DEADLINE
 from posse.engines.links import TO_ONE, Link, Links, Tie, Wire, signature
-from posse.engines.sockets import configure
+from posse.engines.sockets import configure, know_family
 from posse.errors import RunFailed
 from posse.hosts.endpoint import NEIGHBOURS
 from protocol.wire import name_of
@@ -63,6 +63,7 @@ class OneToAll(Links):
         for neighbour, address in inboxes.items():
             if neighbour not in self._addresses:
                 self._prepare(self.socket, neighbour)
+                know_family(self.socket, address)
                 self.socket.connect(address)
                 self._addresses[neighbour] = address
         self._line = line = Broadcast(first, signature(rank), len(self._addresses))

@@ -12,14 +12,16 @@ trips of the slowest links, and what it may be doing."""
 class Patience:
     """One wait after the other, in seconds of the loop's clock.
 
-    `deadline`: seconds after which a wait ends in which nothing moved; `absence`: seconds that an
+    `deadline`: seconds after which a wait ends in which nothing moved, and `joining`, where that is
+    for agents to join (None: `deadline` too); `absence`: seconds that an
     agent without a connection is waited for in a run, all its absences together. Who is away, and
     links that are down, explain a silence: then it may last longer. `heard` is when something last
     moved; `outages` has the links between agents that are down.
     """
 
-    def __init__(self, deadline: float, absence: float) -> None:
+    def __init__(self, deadline: float, absence: float, joining: float | None = None) -> None:
         self.deadline = deadline
+        self.joining = deadline if joining is None else joining
         self.absence = absence
         self.heard = math.inf
         self.outages = Outages()
@@ -32,14 +34,16 @@ class Patience:
         self._away_since = 0.0
         self._parted = math.inf
         """Since when, in this silence, some link between agents is or was down."""
+        self._within = deadline
         self._called = -math.inf
         """When the roll was last called."""
         self._best = (0, 0)
         """In this wait: how many were ready, and here, at most."""
 
-    def begin(self, now: float, here: int) -> None:
-        """A wait begins; so many agents are here."""
+    def begin(self, now: float, here: int, *, joining: bool = False) -> None:
+        """A wait begins, for agents to join or for something else; so many are here."""
         self.heard = now
+        self._within = self.joining if joining else self.deadline
         self._parted = now if self.outages else math.inf
         self._best = (0, here)
 
@@ -111,7 +115,7 @@ class Patience:
     @property
     def end(self) -> float:
         """When a silence has lasted too long."""
-        end = self.heard + self.deadline
+        end = self.heard + self._within
         return end if self._parted == math.inf else max(end, self._parted + self.absence)
 
     @property

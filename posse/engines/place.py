@@ -23,9 +23,9 @@ class Place:
         """Where to open the inbox, "" if this system's agents have no neighbours."""
         return self._inbox
 
-    def reached_at(self, address: str) -> str:
-        """The address by which neighbours reach an inbox that is open at `address`."""
-        return address
+    def reached_at(self, at: str) -> str:
+        """The address by which neighbours reach an inbox that is open there."""
+        return at
 
     def why_alone(self) -> str:
         """The sentence for an agent that no coordinator answered."""

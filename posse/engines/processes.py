@@ -3,14 +3,14 @@
 import os
 import secrets
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from time import monotonic_ns
 from typing import Self
 
 from posse.durable import journal
 from posse.durable.capture import Capture
-from posse.durable.journal import Journal
+from posse.durable.journal import Input, Journal
 from posse.durable.recording import recorded
 from posse.durable.scratch import Scratch
 from posse.engines import room
@@ -27,7 +27,7 @@ from posse.engines.resumption import (
     restore,
 )
 from posse.engines.sources import of_this_machine
-from posse.errors import RunFailed
+from posse.errors import RunFailed, exit_code
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
 from posse.own_code import folders_of
@@ -107,6 +107,7 @@ class ProcessEngine:
                 capture,
                 spec.engine.restarts,
                 journal,
+                None if self._spawn else spec.engine.joining,
             )
         except BaseException:
             self._remove_scratch()
@@ -132,12 +133,13 @@ class ProcessEngine:
                 self._start(range(self._spawn))
             if beginning_of(self._journal) is None:
                 self.hub.gather()
-        except BaseException:
-            self.close()
+        except BaseException as error:
+            self.__exit__(None, error, None)
             raise
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self.hub.exit_code = exit_code(error) or self.hub.exit_code
         self.close()
 
     def run(self, plan: Plan, number: int, observe: Observer = silent) -> RunRecord:
@@ -175,9 +177,15 @@ class ProcessEngine:
             )
             self._journal.begin(begun.encoded())
         self._serial += 1
-        record = self.hub.carry(host)
+        record = self._carried(host)
         if record.dismissed:  # the others have closed their ways to them
             self._configured = None
+        return record
+
+    def _carried(self, host: CoordinatorHost, inputs: Iterable[Input] = ()) -> RunRecord:
+        record = self.hub.carry(host, inputs)
+        if not record.answered:
+            self.hub.exit_code = RunFailed.exit_code
         return record
 
     def _host(
@@ -202,7 +210,7 @@ class ProcessEngine:
         with kept.replay() as inputs:
             host = self._host(plan, plan.network(before.run), before.run, observe)
             self._serial += 1
-            record = self.hub.carry(host, inputs)
+            record = self._carried(host, inputs)
         record.restarts[COORDINATOR] = kept.starts - before.starts
         return record
 

@@ -27,6 +27,7 @@ from posse.log import LOG
 from posse.measure.account import Account
 from posse.measure.traffic import Delays, quantile
 from posse.plan import Plan
+from posse.security import address
 from posse.security.keys import AgentKeys
 from posse.spec.fingerprint import fingerprint
 from posse.spec.privacy import PrivacySpec
@@ -34,6 +35,8 @@ from posse.systems import get_system
 from protocol import control
 from protocol.privacy import Claim, amount, spent
 from protocol.signing import Signer
+
+_ANY = ("0.0.0.0", "::")
 
 
 class Elsewhere(Place):
@@ -51,11 +54,12 @@ class Elsewhere(Place):
         """See `Place`."""
         if get_system(system).wiring is None:
             return ""
-        return self._inbox or f"tcp://{own_address(self._endpoint)}:*"
+        return self._inbox or address.join(own_address(self._endpoint), "*")
 
-    def reached_at(self, address: str) -> str:
+    def reached_at(self, at: str) -> str:
         """See `Place`."""
-        return address.replace("//0.0.0.0:", f"//{own_address(self._endpoint)}:")
+        host, port = address.split(at)
+        return address.join(own_address(self._endpoint), port) if host in _ANY else at
 
     def why_alone(self) -> str:
         """See `Place`."""

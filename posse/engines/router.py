@@ -1,6 +1,7 @@
 """The coordinator's socket: a ROUTER, and what its monitor tells, put into the lobby's words."""
 
 import errno
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 
@@ -8,13 +9,25 @@ import zmq
 
 from posse.engines.door import WATCHED, Door
 from posse.engines.events import Closed, Rejected
+from posse.engines.lookup import closed_by_us
 from posse.engines.roster import Peer
-from posse.engines.sockets import HANDSHAKE_MS, configure, heartbeat, sender, why_failed
+from posse.engines.sockets import (
+    HANDSHAKE_MS,
+    Happening,
+    configure,
+    heartbeat,
+    know_family,
+    sender,
+    why_failed,
+)
 from posse.errors import PosseError
+from posse.security.address import split
 from posse.security.keys import CoordinatorKeys
 from posse.security.zap import Authenticator, Verdict, host_of, key_of, serve_with
 
 _MORE = int(zmq.SNDMORE)
+_LOOK_UP_EVERY = 1.0
+_NAMED = 3
 
 
 class Router:
@@ -33,6 +46,7 @@ class Router:
         members: Callable[[], Mapping[int, int]],
     ) -> None:
         self._turned_away: deque[tuple[str, str]] = deque()
+        self._look_up_at = 0.0
         self._context = zmq.Context(io_threads=1)
         self._socket: zmq.Socket[bytes] = self._context.socket(zmq.ROUTER)
         self._send, self._receive = sender(self._socket), self._socket.recv
@@ -46,6 +60,7 @@ class Router:
         self._socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
         if keys is not None:
             self._guard(keys)
+        know_family(self._socket, bind)
         try:
             self._socket.bind(bind)
         except zmq.ZMQError as error:
@@ -113,16 +128,25 @@ class Router:
                     yield from self._strangers()
                 case zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
                     why = why_failed(told.value)
-                    yield Rejected("handshake", f"refused a connection: {why}")
+                    yield Rejected("handshake", f"refused a connection{self._from(told)}: {why}")
                 case _:
                     yield Rejected(
                         "handshake",
-                        "a connection was closed in the handshake: the other side may have keys "
-                        "and this one none, or it went away",
+                        f"a connection{self._from(told)} was closed in the handshake: the other "
+                        "side may have keys and this one none, or it went away",
                     )
 
         while self.door.refused:
             yield Rejected(*self.door.refused.popleft())
+
+    def _from(self, told: Happening) -> str:
+        """From where a connection came that ZeroMQ has closed, if that is known still."""
+        now = time.monotonic()
+        if now < self._look_up_at:
+            return ""  # to look is dear where many come
+        self._look_up_at = now + _LOOK_UP_EVERY
+        hosts = sorted(closed_by_us(int(split(told.address)[1])))[:_NAMED]
+        return f" from {' or '.join(hosts)}" if hosts else ""
 
     def _strangers(self) -> Iterator[Rejected]:
         while self._turned_away:
@@ -146,5 +170,5 @@ def _why_unbound(error: zmq.ZMQError) -> str:
     if error.errno == errno.EADDRINUSE:
         return "the port is in use; stop who uses it, or choose another"
     if error.errno in (errno.ENODEV, errno.EADDRNOTAVAIL):
-        return "this machine has no such address; tcp://0.0.0.0:PORT is all of them"
+        return "this machine has no such address; tcp://0.0.0.0:PORT or tcp://[::]:PORT is all"
     return f"{error.strerror}"

@@ -9,11 +9,13 @@ from posse.measure.status import CoordinatorStatus
 class Snapshot:
     """How it is now. It never changes, so that any thread may read it.
 
+    `at` is when it was made, in seconds of the loop's clock.
     `heard`: for each agent that is here its rank, when it was last heard (seconds of the loop's
     clock) and what kind of message it was. `frames` were taken from agents in all runs so far.
     """
 
     agents: int = 0
+    at: float = 0.0
     arrived: int = 0
     running: bool = False
     runs_completed: int = 0
@@ -22,6 +24,7 @@ class Snapshot:
     heard: tuple[tuple[int, float, str], ...] = ()
     frames: int = 0
     refused: tuple[tuple[str, int], ...] = ()
+    ended: int | None = None
 
     def status(self, now: float) -> CoordinatorStatus:
         """As it is told; ages are those at `now`, in seconds of the loop's clock."""
@@ -36,4 +39,6 @@ class Snapshot:
             heard={rank: kind for rank, _, kind in self.heard},
             frames=self.frames,
             refused=dict(self.refused),
+            turned_seconds_ago=round(now - self.at, 3),
+            ended=self.ended,
         )

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import zmq
 
+from posse.engines.lookup import is_ipv6
 from protocol.wire import MAX_FRAME
 
 HIGH_WATER = 100_000
@@ -47,6 +48,11 @@ def configure(socket: zmq.Socket[bytes], deadline: float) -> None:
     socket.setsockopt(zmq.SNDTIMEO, int(deadline * 1000))
     socket.setsockopt(zmq.BACKLOG, CONNECT_BACKLOG)
     socket.setsockopt(zmq.IMMEDIATE, 0)
+
+
+def know_family(socket: zmq.Socket[bytes], endpoint: str) -> None:
+    """Let the socket's next address, to bind or to connect to, be IPv6 where it is that."""
+    socket.setsockopt(zmq.IPV6, int(is_ipv6(endpoint)))
 
 
 def sender(socket: zmq.Socket[bytes]) -> Callable[..., object]:

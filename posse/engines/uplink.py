@@ -4,6 +4,7 @@ When the connection is lost ZeroMQ makes a new one. What was under way is lost w
 the session keeps it until the coordinator has it.
 """
 
+import math
 import time
 from collections.abc import Iterator
 
@@ -14,13 +15,14 @@ from posse.durable.session import Session, SessionBroken, SessionFull, is_number
 from posse.engines.door import AROUND, AROUND_WITH_KEYS
 from posse.engines.events import Closure, Connected, Disconnected, NotLetIn
 from posse.engines.links import Heard
-from posse.engines.lookup import greets
+from posse.engines.lookup import greets, unresolved
 from posse.engines.sockets import (
     HANDSHAKE_FAILURES,
     PROBE_EVERY,
     configure,
     happened,
     heartbeat,
+    know_family,
     reconnect,
     sender,
     why_failed,
@@ -34,6 +36,8 @@ from protocol.machine import COORDINATOR
 _SEND_DEADLINE = 60.0
 _LOOK_MS = 200
 """How long a loop that listens to the coordinator alone does not look at the monitor."""
+
+_LOOK_UP_EVERY = 1.0
 
 _WATCHED = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | HANDSHAKE_FAILURES
 
@@ -76,13 +80,24 @@ class Uplink:
             self.monitor = self.socket.get_monitor_socket(_WATCHED)
         if keys is not None:
             connect_with(self.socket, keys.own.public, keys.own.secret, keys.coordinator)
-        try:
-            self.socket.connect(endpoint)
-        except zmq.ZMQError as error:
-            self.close()
-            raise PosseError(f"{endpoint} is not an address: {error.strerror}") from None
+        self._look_up_at = 0.0
+        """When the coordinator's name is looked up again; infinite once it meant something."""
+        self._connect(0.0)
         if guarded and self.monitor is not None:
             self.door = UplinkDoor(endpoint)
+
+    def _connect(self, now: float) -> None:
+        """Connect, once the name means something; from then on ZeroMQ looks it up by itself."""
+        if unresolved(self._endpoint):
+            self._look_up_at = now + _LOOK_UP_EVERY
+            return
+        self._look_up_at = math.inf
+        know_family(self.socket, self._endpoint)
+        try:
+            self.socket.connect(self._endpoint)
+        except zmq.ZMQError as error:
+            self.close()
+            raise PosseError(f"{self._endpoint} is not an address: {error.strerror}") from None
 
     def through(self, heard: Heard) -> None:
         """Hand what goes to what `heard` puts before the socket."""
@@ -125,6 +140,8 @@ class Uplink:
 
     def mind_time(self, now: float) -> None:
         """Now and then see to it that what was sent is confirmed."""
+        if now >= self._look_up_at:
+            self._connect(now)
         if self.monitor is not None and self._up and now >= self._probe_at:
             self._probe_at = now + PROBE_EVERY
             self.session.probe()

@@ -109,6 +109,11 @@ class AgentHost:
         return self._run is not None and self._run.over
 
     @property
+    def running(self) -> bool:
+        """Whether a run is going on."""
+        return self._run is not None and not self._run.over
+
+    @property
     def refused(self) -> Counter[str]:
         """What was refused in this run, or since the last, by reason."""
         return self._endpoint.refused

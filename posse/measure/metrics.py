@@ -1,79 +1,80 @@
-"""Metrics for Prometheus: what the coordinator itself sees, nothing that agents keep."""
+"""Metrics for Prometheus: what a process itself sees of the run, nothing of anybody's rewards."""
 
 import importlib.util
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
+from wsgiref.types import WSGIApplication
 
-from posse.errors import InputError, PosseError
-from posse.measure.status import CoordinatorStatus
+from posse.measure.status import AgentStatus, CoordinatorStatus
 
 _COARSE = 1_000
 """Frames that are counted together in the field."""
 
-
-def place(address: str) -> tuple[str, int]:
-    """Host and port of `[HOST]:PORT`; raises where metrics cannot be served at all."""
-    if importlib.util.find_spec("prometheus_client") is None:
-        raise PosseError('--metrics needs: pip install "posse[metrics]"')
-    host, _, port = address.rpartition(":")
-    if not port.isdigit() or int(port) > 0xFFFF:
-        raise InputError(
-            f"--metrics {address}: must be [HOST]:PORT, as in :9100, with a number up to 65535"
-        )
-    return host or "127.0.0.1", int(port)
+NEEDED = 'metrics need: pip install "posse[metrics]"'
 
 
-def publish(status: Callable[[], CoordinatorStatus], address: str, *, field: bool) -> Any:
-    """Serve a coordinator's status at `[HOST]:PORT`/metrics; returns the HTTP server.
+def are_here() -> bool:
+    """Whether the library is installed that writes them."""
+    return importlib.util.find_spec("prometheus_client") is not None
 
-    `status` is called in the server's threads. Metrics have no key: whoever reaches them reads
-    them, so without HOST that is this machine alone, and of a run of the `field` nothing is said of
-    single agents, nor when a message came.
-    """
-    host, port = place(address)
-    from prometheus_client import CollectorRegistry, start_http_server  # noqa: PLC0415
+
+def application(families: Callable[[], Iterator[Any]]) -> WSGIApplication:
+    """Answers with these families, and with the process's own: processor, memory, open files."""
+    from prometheus_client import CollectorRegistry, ProcessCollector, make_wsgi_app  # noqa: PLC0415
+
+    class Families:
+        def collect(self) -> Iterator[Any]:
+            return families()
 
     registry = CollectorRegistry()
-    registry.register(_StatusCollector(status, field))
-    try:
-        server, _ = start_http_server(port, host, registry)
-    except OSError as error:
-        raise PosseError(
-            f"--metrics {address} cannot be bound: {error.strerror}; choose another"
-        ) from None
-    return server
+    registry.register(cast(Any, Families()))
+    ProcessCollector(registry=registry)
+    return cast(WSGIApplication, make_wsgi_app(registry))
 
 
-class _StatusCollector:
-    """Reads the status when it is scraped."""
+def of_coordinator(status: CoordinatorStatus, *, field: bool) -> Iterator[Any]:
+    """A coordinator's; in the `field` nothing of single agents, nor when a message came."""
+    from prometheus_client import core  # noqa: PLC0415
 
-    def __init__(self, status: Callable[[], CoordinatorStatus], field: bool) -> None:
-        self._status = status
-        self._field = field
+    gauge, counter = core.GaugeMetricFamily, core.CounterMetricFamily
+    frames = status.frames // _COARSE * _COARSE if field else status.frames
+    for family, name, says, value in (
+        (gauge, "agents", "Agents of the run file", status.agents),
+        (gauge, "agents_arrived", "Agents that joined", status.arrived),
+        (gauge, "agents_waited_for", "Agents waited for", len(status.waiting_for)),
+        (gauge, "run_going_on", "1 during a run", int(status.running)),
+        (counter, "runs_completed", "Runs that are complete", status.runs_completed),
+        (counter, "frames", "Frames taken from agents", frames),
+    ):
+        yield family(f"posse_{name}", says, value)
+    refused = counter("posse_refused", "What was refused", labels=["reason"])
+    for reason, count in status.refused.items():
+        refused.add_metric([reason], count)
+    yield refused
+    yield from _ended(status.ended)
+    if field:
+        return
+    heard = gauge("posse_agent_heard_seconds", "Seconds since an agent was heard", labels=["agent"])
+    for rank, seconds in status.heard_seconds_ago.items():
+        heard.add_metric([str(rank)], seconds)
+    yield heard
 
-    def collect(self) -> Iterator[Any]:
-        """The metrics of this moment."""
-        from prometheus_client import core  # noqa: PLC0415
 
-        gauge, counter, status = core.GaugeMetricFamily, core.CounterMetricFamily, self._status()
-        frames = status.frames // _COARSE * _COARSE if self._field else status.frames
-        for family, name, says, value in (
-            (gauge, "agents", "Agents of the run file", status.agents),
-            (gauge, "agents_arrived", "Agents that joined", status.arrived),
-            (gauge, "agents_waited_for", "Agents waited for", len(status.waiting_for)),
-            (gauge, "run_going_on", "1 during a run", int(status.running)),
-            (counter, "runs_completed", "Runs that are complete", status.runs_completed),
-            (counter, "frames", "Frames taken from agents", frames),
-        ):
-            yield family(f"posse_{name}", says, value)
-        refused = counter("posse_refused", "What was refused", labels=["reason"])
-        for reason, count in status.refused.items():
-            refused.add_metric([reason], count)
-        yield refused
-        if self._field:
-            return
-        says = "Seconds since an agent was heard"
-        heard = gauge("posse_agent_heard_seconds", says, labels=["agent"])
-        for rank, seconds in status.heard_seconds_ago.items():
-            heard.add_metric([str(rank)], seconds)
-        yield heard
+def of_agent(status: AgentStatus) -> Iterator[Any]:
+    """An agent's, where its people ask for them."""
+    from prometheus_client.core import GaugeMetricFamily  # noqa: PLC0415
+
+    for name, says, value in (
+        ("connected", "1 while it has its coordinator", status.connected),
+        ("run_going_on", "1 during a run", status.running),
+        ("links_down", "Neighbours whose connection is lost", status.links_down),
+    ):
+        yield GaugeMetricFamily(f"posse_agent_{name}", says, int(value))
+    yield from _ended(status.ended)
+
+
+def _ended(code: int | None) -> Iterator[Any]:
+    from prometheus_client.core import GaugeMetricFamily  # noqa: PLC0415
+
+    if code is not None:
+        yield GaugeMetricFamily("posse_exit_code", "How it ended: 0 with an answer", code)

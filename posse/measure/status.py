@@ -1,10 +1,14 @@
-"""How a coordinator is, as it tells operators."""
+"""How a coordinator or an agent is, as it tells operators."""
 
 import msgspec
 
 
 class CoordinatorStatus(msgspec.Struct, kw_only=True):
-    """What `posse status` and `/metrics` say; `heard` has the kind of each agent's last message."""
+    """What `posse status` and HTTP say; `heard` has the kind of each agent's last message.
+
+    `turned_seconds_ago`: when its loop last turned. `ended`: its exit code, when it let its agents
+    go.
+    """
 
     agents: int
     arrived: int
@@ -16,3 +20,17 @@ class CoordinatorStatus(msgspec.Struct, kw_only=True):
     heard: dict[int, str]
     frames: int
     refused: dict[str, int]
+    turned_seconds_ago: float
+    ended: int | None = None
+
+
+class AgentStatus(msgspec.Struct, kw_only=True):
+    """What an agent says over HTTP, where that is asked for: nothing of its rewards or its arm.
+
+    `links_down`: neighbours whose connection is lost. `ended` as in `CoordinatorStatus`.
+    """
+
+    connected: bool
+    running: bool
+    links_down: int
+    ended: int | None = None

@@ -8,8 +8,9 @@ from posse.errors import InputError
 from posse.printable import printable
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
-_TCP = re.compile(r"tcp://[^\s/:\[\]]+:(?P<port>\d{1,5}|\*)")
+_TCP = re.compile(r"tcp://(?P<host>[^\s/:\[\]]+|\[[^\s/\[\]]+\]):(?P<port>\d{1,5}|\*)")
 
 
 def check(option: str, address: str, *, bind: bool = False) -> None:
@@ -21,31 +22,60 @@ def check(option: str, address: str, *, bind: bool = False) -> None:
         return
     found = _TCP.fullmatch(address)
     port = found["port"] if found is not None else ""
-    if not (bind if port == "*" else port and int(port) <= 0xFFFF):
+    host = found["host"] if found is not None else ""
+    by_number = _number(host.strip("[]")) if host.startswith("[") else None
+    if (host.startswith("[") and not isinstance(by_number, ipaddress.IPv6Address)) or not (
+        bind if port == "*" else port and int(port) <= 0xFFFF
+    ):
         raise InputError(
-            f"{option} {address}: must be tcp://HOST:PORT, as in tcp://192.0.2.1:7000, with a name "
-            "or an IPv4 address for HOST and a number up to 65535 for PORT"
+            f"{option} {address}: must be tcp://HOST:PORT, as in tcp://192.0.2.1:7000, with a "
+            "name, an IPv4 address, or an IPv6 address in brackets for HOST, and a number up to "
+            "65535 for PORT"
         )
+
+
+def split(address: str) -> tuple[str, str]:
+    """Host and port of tcp://HOST:PORT; IPv6 without its brackets."""
+    host, _, port = address.removeprefix("tcp://").rpartition(":")
+    return host.strip("[]"), port
+
+
+def join(host: str, port: str) -> str:
+    """The address of which `split` gives these."""
+    return f"tcp://[{host}]:{port}" if ":" in host else f"tcp://{host}:{port}"
+
+
+def plain(host: str) -> str:
+    """A peer's address as its people know it: an IPv4 address that came as IPv6 is one again."""
+    at = _number(host)
+    return str(getattr(at, "ipv4_mapped", None) or at) if at is not None else host
+
+
+def _number(host: str) -> _Address | None:
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None
 
 
 def inbox_trouble(inbox: str, host: str, networks: Sequence[Network]) -> str:
     """Why an agent's neighbours must not be sent to this inbox; "" if they may be.
 
     `host` is the address that the agent itself comes from ("" where that is not known), `networks`
-    are others that the operator allows. A name could mean another machine to each who looks it up.
+    are others that the operator allows. A name could mean another machine to each who looks it up,
+    and so could an IPv6 address with a zone.
     """
     shown = f"its inbox {printable(inbox)}"
     found = _TCP.fullmatch(inbox)
-    try:
-        at = ipaddress.IPv4Address(inbox.removeprefix("tcp://").rpartition(":")[0])
-    except ValueError:
-        at = None
-    if found is None or at is None or not 0 < int(found["port"].replace("*", "0")) <= 0xFFFF:
-        return f"{shown} is not tcp://ADDRESS:PORT with an IPv4 address"
-    if host and str(at) != host and not any(at in network for network in networks):
+    at = _number(split(inbox)[0])
+    zone = getattr(at, "scope_id", None)
+    port = int(found["port"].replace("*", "0")) if found is not None else 0
+    if at is None or zone or not 0 < port <= 0xFFFF or join(str(at), str(port)) != inbox:
+        return f"{shown} is not tcp://ADDRESS:PORT with an IPv4 address, or an IPv6 one in brackets"
+    if host and at != _number(host) and not any(at in network for network in networks):
         return (
-            f"{shown} is not on its own host {host}; if that is right, add {at}/32 to "
-            "engine.inboxes in the coordinator's run file"
+            f"{shown} is not on its own host {host}; if that is right, add "
+            f"{ipaddress.ip_network(at)} to engine.inboxes in the coordinator's run file"
         )
     return ""
 
@@ -54,8 +84,6 @@ def is_local(address: str) -> bool:
     """Whether only this machine reaches it. A name other than localhost may mean any machine."""
     if not address.startswith("tcp://"):
         return True
-    host = address.removeprefix("tcp://").rpartition(":")[0]
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    host, _ = split(address)
+    at = _number(host)
+    return at.is_loopback if at is not None else host == "localhost"

@@ -15,6 +15,8 @@ from enum import Enum
 import zmq
 from zmq.utils import z85
 
+from posse.security.address import plain
+
 ZAP = "inproc://zeromq.zap.01"
 DOMAIN = b"posse"
 PATIENCE = 10.0
@@ -95,7 +97,7 @@ def _who(request: list[bytes]) -> tuple[str, str]:
     """A question's address and key; "" where the peer has none."""
     _, _, _, _, _, address, _, mechanism, *credentials = request
     curve = mechanism == b"CURVE" and len(credentials) == 1
-    return address.decode(), z85.encode(credentials[0]).decode() if curve else ""
+    return plain(address.decode()), z85.encode(credentials[0]).decode() if curve else ""
 
 
 def serve_with(socket: zmq.Socket[bytes], secret: str) -> None:
@@ -124,6 +126,6 @@ def key_of(frame: zmq.Frame) -> str:
 def host_of(frame: zmq.Frame) -> str:
     """The address that this frame came from, "" where the transport has none."""
     try:
-        return str(frame.get("Peer-Address"))
+        return plain(str(frame.get("Peer-Address")))
     except zmq.ZMQError:
         return ""

@@ -17,6 +17,7 @@ _LOCAL = (
     "engine.deadline",
     "engine.durable",
     "engine.inboxes",
+    "engine.joining",
     "engine.on_missing",
     "engine.restarts",
     "engine.transport",
@@ -28,7 +29,14 @@ _LOCAL = (
 end waits, and the seed, which an agent is told with every run."""
 
 
-PATIENCE = ("engine.absence", "engine.deadline", "engine.durable", "engine.restarts", "repeat")
+PATIENCE = (
+    "engine.absence",
+    "engine.deadline",
+    "engine.durable",
+    "engine.joining",
+    "engine.restarts",
+    "repeat",
+)
 """What says nothing about what a single run turns out to be."""
 
 

@@ -41,6 +41,14 @@ class EngineSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     deadline: Annotated[
         float, Meta(gt=0, le=1e9, description="seconds without any message that end the run")
     ] = 60.0
+    joining: Annotated[
+        float,
+        Meta(
+            gt=0,
+            le=1e9,
+            description="seconds in which another agent must join from elsewhere, until all have",
+        ),
+    ] = 600.0
     sign: Annotated[
         bool, Meta(description="in the lab too, sign what others pass on; in the field it is")
     ] = False

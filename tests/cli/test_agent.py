@@ -6,7 +6,7 @@ from posse.cli.agent import rank_of
 from posse.errors import PosseError
 
 
-@pytest.mark.parametrize("name", ["POSSE_RANK", "JOB_COMPLETION_INDEX", "SLURM_PROCID"])
+@pytest.mark.parametrize("name", ["JOB_COMPLETION_INDEX", "SLURM_PROCID"])
 def test_the_rank_comes_from_whoever_starts_many(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 import zmq
 
-from posse.engines import guard
+from posse.engines import guard, remote_agent, uplink
 from posse.engines.processes import ProcessEngine
 from posse.errors import PosseError
 from posse.plan import Plan, prepare
@@ -52,7 +52,70 @@ def test_agents_with_keys_join_and_run(folder: Path, said: pytest.LogCaptureFixt
     assert c.error is None
     assert (record.status, record.best_arm) == ("identified", 0)
     assert [agent.ended() for agent in agents] == [0, 0]
-    assert said.text.count("the coordinator is done, or gave up, and let this agent go") == 2
+    assert said.text.count("the coordinator is done and let this agent go") == 2
+
+
+@pytest.mark.parametrize("system", ["central", "cooperative-ucb", "ddp-mab"])
+def test_agents_join_and_reach_each_other_by_ipv6(system: str, folder: Path) -> None:
+    """`central` has no inboxes, `cooperative-ucb` one link to each, `ddp-mab` one to all."""
+    plan = {"central": small(), "cooperative-ucb": mesh(15.0)}.get(system) or spec(
+        "ddp-mab", 2, parameters={"horizon": 40, "epsilon": 1.0}, topology={"kind": "path"}
+    )
+    c = Coordinator(plan, "tcp://[::1]:*", folder)
+    assert c.endpoint.startswith("tcp://[::1]:")
+    agents = [Agent(c.endpoint, keys=keys.for_agent(folder, rank)) for rank in range(2)]
+    record = c.ended()
+    assert c.error is None
+    assert record.answered
+    inboxes = c.engine.hub.lobby.roster.inboxes.values()
+    assert all(inbox.startswith("tcp://[::1]:") for inbox in inboxes if system != "central")
+    assert [agent.ended() for agent in agents] == [0, 0]
+
+
+def test_who_binds_all_addresses_is_reached_by_both_kinds(
+    folder: Path, said: pytest.LogCaptureFixture
+) -> None:
+    c = Coordinator(small(), "tcp://[::]:*", folder)
+    port = c.endpoint.rpartition(":")[2]
+    with socket.create_connection(("127.0.0.1", int(port))) as keyless:
+        keyless.send(b"\xff" + bytes(8) + b"\x7f\x03\x00NULL" + bytes(48))  # ZMTP 3.0
+        wait_for("refused a connection from 127.0.0.1: one side has keys", said)
+    agents = [
+        Agent(f"tcp://{host}:{port}", keys=keys.for_agent(folder, rank))
+        for rank, host in enumerate(("127.0.0.1", "[::1]"))
+    ]
+    assert c.ended().status == "identified"
+    assert [agent.ended() for agent in agents] == [0, 0]
+    hosts = {m.host for m in c.engine.hub.lobby.roster.members.values()}
+    assert hosts == {"127.0.0.1", "::1"}
+
+
+def test_a_name_may_come_to_mean_something_later(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, said: pytest.LogCaptureFixture
+) -> None:
+    meaning: list[str] = []
+    for module in (uplink, remote_agent):
+        monkeypatch.setattr(module, "unresolved", lambda _: "" if meaning else "it means nothing")
+    monkeypatch.setattr(uplink, "_LOOK_UP_EVERY", 0.05)
+    c = Coordinator(small(), "tcp://127.0.0.1:*", folder)
+    endpoint = c.endpoint.replace("127.0.0.1", "localhost")
+    agents = [Agent(endpoint, keys=keys.for_agent(folder, rank)) for rank in range(2)]
+    assert said.text.count("it means nothing; trying for 20 s") == 2
+    assert [agent.process.status().connected for agent in agents] == [False, False]
+    meaning.append("now")
+    assert c.ended().status == "identified"
+    assert [agent.ended() for agent in agents] == [0, 0]
+
+
+def test_who_came_leaves_with_the_runs_exit_code_when_others_do_not_come(
+    said: pytest.LogCaptureFixture,
+) -> None:
+    c = Coordinator(spec("central", 2, engine={"joining": 2.0}), "tcp://127.0.0.1:*")
+    agent = Agent(c.endpoint)
+    c.ended()
+    assert str(c.error) == "nobody joined for 2 s; waiting for agent 1 to join"
+    assert agent.ended() == 3
+    assert "the coordinator gave up (exit code 3) and let this agent go" in said.text
 
 
 def test_a_strangers_key_is_refused_on_both_sides(
@@ -204,7 +267,7 @@ def test_an_agent_lets_in_only_the_keys_that_the_coordinator_named(
     agents = [Agent(c.endpoint, keys=keys.for_agent(folder, rank)) for rank in range(2)]
     c.ended()
     assert "nothing was heard for 3 s; waiting for agents 0, 1 to" in str(c.error)
-    assert [agent.ended() for agent in agents] == [0, 0]
+    assert [agent.ended() for agent in agents] == [3, 3]
     assert f"at the inbox: its key {pairs.agents[1]} is no neighbour's" in said.text
     for refusing in (0, 1):  # neither has the key that the other was to find there
         assert re.search(rf"agent {refusing} at tcp://127.0.0.1:\d+ does not let this", said.text)

@@ -330,9 +330,18 @@ def test_goodbye_is_said_and_obeyed() -> None:
     script = Script()
     script.is_linked()
     assert script.told(control.Goodbye()) == [
-        Log(logging.INFO, "the coordinator is done, or gave up, and let this agent go"),
+        Log(logging.INFO, "the coordinator is done and let this agent go"),
         Leave(),
     ]
+
+
+def test_an_agent_leaves_with_the_exit_code_of_its_runs() -> None:
+    script = Script()
+    script.is_linked()
+    log, leave = script.told(control.Goodbye(3))
+    assert leave == Leave(3)
+    assert isinstance(log, Log)
+    assert (log.level, log.text[:36]) == (logging.WARNING, "the coordinator gave up (exit code 3")
 
 
 @pytest.mark.parametrize(

@@ -185,7 +185,7 @@ def test_who_does_not_join_is_named_at_the_deadline() -> None:
     assert script.lobby.timer == 115.0
     assert script.lobby.fire(114.9) == []
     said = failed(script.lobby.fire(115.0))
-    assert said == "nothing was heard for 10 s; waiting for agents 0, 2 to join"
+    assert said == "nobody joined for 10 s; waiting for agents 0, 2 to join"
 
 
 def test_of_many_who_do_not_join_ten_are_named() -> None:

@@ -117,6 +117,11 @@ BAD_INBOXES = {
     "tcp://192.0.2.1:70000": "is not tcp://ADDRESS:PORT",
     "tcp://198.51.100.7:7000": "is not on its own host 192.0.2.1",
     "tcp://192.0.2.9:1": "is agent 0's",
+    "tcp://[2001:db8::7]:7000": "add 2001:db8::7/128 to engine.inboxes",
+    "tcp://2001:db8::7:7000": "is not tcp://ADDRESS:PORT with an IPv4 address, or an IPv6",
+    "tcp://[192.0.2.1]:7000": "is not tcp://ADDRESS:PORT",
+    "tcp://[fe80::1%eth0]:7000": "is not tcp://ADDRESS:PORT",
+    "tcp://[name]:7000": "is not tcp://ADDRESS:PORT",
     "tcp://192.0.2.1:7\x1b[2J": r"7\x1b[2J is not tcp://ADDRESS:PORT",
 }
 
@@ -132,7 +137,7 @@ def test_nobody_is_sent_to_an_inbox_that_is_not_the_agents_own(inbox: str) -> No
     assert isinstance(answer, Reply)
     assert isinstance(answer.message, control.Refused)
     assert BAD_INBOXES[inbox] in answer.message.reason
-    assert log == Log(logging.WARNING, f"refused agent 1: {answer.message.reason}")
+    assert log == Log(logging.WARNING, f"refused agent 1 at 192.0.2.1: {answer.message.reason}")
     assert script.lobby.refused == {"bad-inbox": 1}
     assert script.lobby.missing() == [1]
     assert script.lobby.roster.inboxes == {0: "tcp://192.0.2.9:1"}

@@ -11,6 +11,7 @@ from posse.engines.snapshot import Snapshot
 def test_ages_are_those_of_the_moment_at_which_it_is_read() -> None:
     snapshot = Snapshot(
         agents=3,
+        at=11.75,
         arrived=2,
         running=True,
         waiting_for=(1,),
@@ -30,6 +31,8 @@ def test_ages_are_those_of_the_moment_at_which_it_is_read() -> None:
         "heard": {0: "Due", 1: "Ready"},
         "frames": 12,
         "refused": {"replayed": 2},
+        "turned_seconds_ago": 0.25,
+        "ended": None,
     }
     assert snapshot.status(13.0).heard_seconds_ago == {0: 3.0, 1: 5.5}
 

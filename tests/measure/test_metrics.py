@@ -1,100 +1,124 @@
-"""Metrics for Prometheus."""
+"""Metrics for Prometheus, and the dashboard that shows them."""
 
 import json
+import re
 import shutil
 import subprocess
+import urllib.parse
 import urllib.request
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from posse.engines.snapshot import Snapshot
-from posse.errors import PosseError
-from posse.measure.metrics import publish
+from posse.measure import health
+from posse.measure.status import AgentStatus
+from posse.web import Web
 from tests.support.operator import one_joined, waiting_coordinator
-from tests.support.remote import Coordinator, free_port, until
+from tests.support.remote import Agent, free_port, until
+
+pytest.importorskip("prometheus_client", reason="prometheus-client is not installed")
 
 
-@pytest.fixture
-def waiting(tmp_path: Path) -> Coordinator:
-    return waiting_coordinator(tmp_path / "keys")
+@contextmanager
+def served(routes: health.Routes) -> Iterator[Web]:
+    web = Web("--http", ":0", routes)
+    try:
+        yield web
+    finally:
+        web.close()
 
 
-def test_metrics_say_what_status_says(waiting: Coordinator, tmp_path: Path) -> None:
-    pytest.importorskip("prometheus_client", reason="prometheus-client is not installed")
-    port = free_port()
-    server = publish(waiting.engine.hub.status, f"127.0.0.1:{port}", field=False)
-    one_joined(waiting, tmp_path / "keys")
-    url = f"http://127.0.0.1:{port}/metrics"
-    text = urllib.request.urlopen(url, timeout=5).read().decode()
+def text_of(routes: health.Routes) -> str:
+    with served(routes) as web:
+        return urllib.request.urlopen(f"{web.url}/metrics", timeout=20).read().decode()
+
+
+def test_metrics_say_what_status_says() -> None:
+    snapshot = Snapshot(
+        agents=2,
+        arrived=1,
+        heard=((1, 1.0, "Vote"),),
+        frames=1_234,
+        refused=(("replayed", 2),),
+        ended=3,
+    )
+    text = text_of(health.of_coordinator(lambda: snapshot.status(2.5), field=False))
     assert "posse_agents 2.0" in text
     assert "posse_agents_arrived 1.0" in text
-    assert 'posse_agent_heard_seconds{agent="1"}' in text
-    with pytest.raises(PosseError, match="cannot be bound"):
-        publish(waiting.engine.hub.status, f"127.0.0.1:{port}", field=False)
-    with pytest.raises(PosseError, match=r"must be \[HOST\]:PORT"):
-        publish(waiting.engine.hub.status, "nonsense", field=False)
-    with pytest.raises(PosseError, match="with a number up to 65535"):
-        publish(waiting.engine.hub.status, ":65536", field=False)
-    server.shutdown()
-    server.server_close()
-    waiting.stop()
+    assert "posse_frames_total 1234.0" in text
+    assert 'posse_refused_total{reason="replayed"} 2.0' in text
+    assert 'posse_agent_heard_seconds{agent="1"} 1.5' in text
+    assert "posse_exit_code 3.0" in text
 
 
 def test_in_the_field_metrics_do_not_say_who_spoke_when() -> None:
-    pytest.importorskip("prometheus_client", reason="prometheus-client is not installed")
-    status = Snapshot(agents=2, arrived=2, heard=((0, 1.0, "Vote"),), frames=1_234).status(2.0)
-    port = free_port()
-    server = publish(lambda: status, f":{port}", field=True)
-    try:
-        assert server.server_address == ("127.0.0.1", port)
-        url = f"http://127.0.0.1:{port}/metrics"
-        text = urllib.request.urlopen(url, timeout=5).read().decode()
-    finally:
-        server.shutdown()
-        server.server_close()
+    snapshot = Snapshot(agents=2, arrived=2, heard=((0, 1.0, "Vote"),), frames=1_234)
+    text = text_of(health.of_coordinator(lambda: snapshot.status(2.0), field=True))
     assert "posse_frames_total 1000.0" in text
     assert "heard" not in text
 
 
+def test_an_agents_metrics_say_nothing_of_its_rewards() -> None:
+    status = AgentStatus(connected=True, running=True, links_down=1)
+    text = text_of(health.of_agent(lambda: status))
+    ours = {line.split()[0] for line in text.splitlines() if line.startswith("posse_")}
+    assert ours == {"posse_agent_connected", "posse_agent_run_going_on", "posse_agent_links_down"}
+
+
+DASHBOARD = Path(__file__).parents[2] / "deploy/grafana.json"
+
+
+def queries() -> list[str]:
+    panels = json.loads(DASHBOARD.read_text())["panels"]
+    return [target["expr"] for panel in panels for target in panel.get("targets", ())]
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("prometheus") is None, reason="there is no prometheus here")
-def test_a_real_prometheus_scrapes_the_metrics(waiting: Coordinator, tmp_path: Path) -> None:
-    pytest.importorskip("prometheus_client", reason="prometheus-client is not installed")
-    port, web = free_port(), free_port()
-    server = publish(waiting.engine.hub.status, f"127.0.0.1:{port}", field=False)
-    one_joined(waiting, tmp_path / "keys")
-    config = tmp_path / "prometheus.yml"
-    config.write_text(
-        "global: {scrape_interval: 200ms}\nscrape_configs:\n- job_name: posse\n"
-        f"  static_configs: [{{targets: ['127.0.0.1:{port}']}}]\n"
-    )
-    process = subprocess.Popen(
-        [
-            "prometheus",
-            f"--config.file={config}",
-            f"--storage.tsdb.path={tmp_path / 'data'}",
-            f"--web.listen-address=127.0.0.1:{web}",
-        ],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        query = f"http://127.0.0.1:{web}/api/v1/query?query=posse_agents_arrived"
-        found: list[Any] = []
-
-        def scraped() -> bool:
-            with suppress(OSError):
-                found[:] = json.load(urllib.request.urlopen(query, timeout=2))["data"]["result"]
-            return bool(found)
-
-        until(scraped, "prometheus's first look")
-        assert found[0]["value"][1] == "1"
-    finally:
-        process.terminate()
-        process.wait()
-        server.shutdown()
-        server.server_close()
+def test_a_real_prometheus_answers_every_query_of_the_dashboard(tmp_path: Path) -> None:
+    waiting = waiting_coordinator(tmp_path / "keys")
+    hub, port = waiting.engine.hub, free_port()
+    agent = one_joined(waiting, tmp_path / "keys")
+    with (
+        served(health.of_coordinator(hub.status, field=False)) as coordinators,
+        served(health.of_agent(agent.process.status)) as agents,
+    ):
+        stranger = Agent(waiting.endpoint, wait=0.5)  # without keys: something is refused
+        stranger.ended()
+        targets = [f"127.0.0.1:{web.port}" for web in (coordinators, agents)]
+        config = tmp_path / "prometheus.yml"
+        config.write_text(
+            "global: {scrape_interval: 200ms}\nscrape_configs:\n- job_name: posse\n"
+            f"  static_configs: [{{targets: {targets}}}]\n"
+        )
+        process = subprocess.Popen(
+            [
+                "prometheus",
+                f"--config.file={config}",
+                f"--storage.tsdb.path={tmp_path / 'data'}",
+                f"--web.listen-address=127.0.0.1:{port}",
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            for query in queries():
+                asked = re.sub(r"\$__rate_interval|\$__range", "5s", query).replace("$job", "posse")
+                until(lambda asked=asked: answers(port, asked), f"an answer to {asked}")
+            assert answers(port, "posse_agents_arrived")[0]["value"][1] == "1"
+        finally:
+            process.terminate()
+            process.wait()
     waiting.stop()
+
+
+def answers(port: int, query: str) -> list[Any]:
+    """What Prometheus finds; [] while it has not looked yet."""
+    url = f"http://127.0.0.1:{port}/api/v1/query?query={urllib.parse.quote(query)}"
+    with suppress(urllib.error.URLError, ConnectionError):
+        return json.load(urllib.request.urlopen(url, timeout=2))["data"]["result"]
+    return []

@@ -26,6 +26,8 @@ def test_a_name_that_begins_like_loopback_is_not_local(
         for host in ("127.0.0.1", "127.9.9.9", "localhost", "127.example.org", "0.0.0.0", "*", "h")
     ] == [True, True, True, False, False, False, False]
     assert address.is_local("ipc:///tmp/x")
+    assert address.is_local("tcp://[::1]:7000")
+    assert not any(address.is_local(f"tcp://[{host}]:7000") for host in ("::", "2001:db8::1"))
     for command in ("status", "agent"):
         assert main([command, "--join", "tcp://127.example.org:7000"]) == 2
         assert "there are no keys; make them by posse keys" in capsys.readouterr().err
@@ -33,7 +35,10 @@ def test_a_name_that_begins_like_loopback_is_not_local(
 
 @pytest.mark.parametrize(
     "wrong",
-    ["", "nonsense", "tcp://h", "tcp://:7000", "tcp://h:70000", "tcp://[::1]:7", "tls://h:1"],
+    [
+        *("", "nonsense", "tcp://h", "tcp://:7000", "tcp://h:70000", "tls://h:1"),
+        *("tcp://::1:7", "tcp://[h]:7", "tcp://[::1:7", "tcp://[192.0.2.1]:7"),
+    ],
 )
 def test_what_is_no_address_is_said_before_anything_starts(
     wrong: str, capsys: pytest.CaptureFixture[str]
@@ -48,3 +53,24 @@ def test_any_port_may_be_bound_and_none_joined() -> None:
     address.check("--inbox", "tcp://h:*", bind=True)
     with pytest.raises(PosseError, match=r"--join tcp://h:\*: must be"):
         address.check("--join", "tcp://h:*")
+
+
+@pytest.mark.parametrize(
+    ("whole", "host", "port"),
+    [
+        ("tcp://192.0.2.1:7000", "192.0.2.1", "7000"),
+        ("tcp://[2001:db8::1]:*", "2001:db8::1", "*"),
+        ("tcp://name:7", "name", "7"),
+    ],
+)
+def test_host_and_port_are_taken_apart_and_put_together(whole: str, host: str, port: str) -> None:
+    address.check("--bind", whole, bind=True)
+    assert address.split(whole) == (host, port)
+    assert address.join(host, port) == whole
+
+
+def test_an_ipv4_address_that_came_as_ipv6_is_one_again() -> None:
+    assert address.plain("::ffff:192.0.2.1") == "192.0.2.1"
+    assert address.plain("2001:DB8:0::1") == "2001:db8::1"
+    for same in ("192.0.2.1", "", "a name"):
+        assert address.plain(same) == same

@@ -1,0 +1,61 @@
+"""`--http`: is it well, is it ready, its metrics; while a command runs and for a while after."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from posse.cli import streams
+
+if TYPE_CHECKING:
+    from wsgiref.types import WSGIApplication
+
+    from posse.web import Web
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Where it is answered, and for how long."""
+    parser.add_argument(
+        "--http",
+        metavar="[HOST]:PORT",
+        help="answer /healthz, /readyz and /metrics (for Prometheus) there; without HOST to this "
+        "machine alone",
+    )
+    parser.add_argument(
+        "--linger",
+        type=float,
+        default=30.0,
+        metavar="SECONDS",
+        help="how long that goes on after the end, or until Ctrl-C or SIGTERM (default: 30)",
+    )
+
+
+def check(options: argparse.Namespace) -> None:
+    """Raise before anything starts if there is no such address."""
+    from posse.web import place
+
+    if options.http:
+        place("--http", options.http)
+
+
+def serve(
+    options: argparse.Namespace, option: str, address: str, routes: Mapping[str, WSGIApplication]
+) -> Web:
+    """Answer at `address`, which `option` gave, until the command has lingered after its end."""
+    from posse.web import Web
+
+    made = Web(option, address, routes)
+    options.until_end.enter_context(_lingering(made, options))
+    return made
+
+
+@contextmanager
+def _lingering(made: Web, options: argparse.Namespace) -> Iterator[None]:
+    try:
+        yield
+        seconds, options.linger = options.linger, 0.0  # all that are there linger together
+        streams.pause(seconds)
+    finally:
+        made.close()

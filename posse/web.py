@@ -1,0 +1,133 @@
+"""The small HTTP endpoint of a coordinator or an agent. A WSGI application answers each path.
+
+A generator of bytes is a stream: each piece goes out at once, and it is closed when its reader
+leaves. There is no key, so without a host it is this machine alone that may ask.
+"""
+
+import io
+import re
+import socket
+import socketserver
+import threading
+from collections.abc import Iterable, Mapping
+from http import HTTPStatus
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+
+from posse.errors import InputError, PosseError
+from posse.log import LOG
+
+_PLACE = re.compile(r"(?P<host>[^\s/:\[\]]*|\[[^\s/\[\]]+\]):(?P<port>\d{1,5})")
+_AT_ONCE = 32
+"""Requests and streams that are answered at one time; who comes then is told nothing."""
+_PATIENCE = 10.0
+"""Seconds for a request to come, and for a reader to take a piece."""
+
+
+def place(option: str, address: str) -> tuple[str, int]:
+    """Host and port of `[HOST]:PORT`, this machine's own host where none is named."""
+    found = _PLACE.fullmatch(address)
+    if found is None or int(found["port"]) > 0xFFFF:
+        raise InputError(
+            f"{option} {address}: must be [HOST]:PORT, as in :9100 or [::1]:9100, with a number up "
+            "to 65535"
+        )
+    return found["host"].strip("[]") or "127.0.0.1", int(found["port"])
+
+
+def answer(
+    start: StartResponse,
+    text: str | bytes,
+    status: int = 200,
+    kind: str = "text/plain",
+    **headers: str,
+) -> list[bytes]:
+    """A whole answer; `headers` with _ for -."""
+    body = text.encode() if isinstance(text, str) else text
+    named = [(name.replace("_", "-"), value) for name, value in headers.items()]
+    charset = "; charset=utf-8" if kind.startswith("text/") else ""
+    start(
+        f"{status} {HTTPStatus(status).phrase}",
+        [("Content-Type", kind + charset), ("Content-Length", str(len(body))), *named],
+    )
+    return [body]
+
+
+class Web:
+    """Answers at `address` until `close`; `routes` are by path, and may become more.
+
+    Raises `PosseError` where the port is taken; `option` is what gave the address.
+    """
+
+    def __init__(self, option: str, address: str, routes: Mapping[str, WSGIApplication]) -> None:
+        self.routes = dict(routes)
+        host, port = place(option, address)
+        try:
+            self._server = _Server(host, port)
+        except OSError as error:
+            raise PosseError(
+                f"{option} {address} cannot be bound: {error.strerror}; choose another"
+            ) from None
+        self._server.set_app(self._answer)
+        self.port = self._server.server_port
+        self.url = f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+        threading.Thread(target=self._server.serve_forever, name="web", daemon=True).start()
+
+    def _answer(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+        if environ["REQUEST_METHOD"] != "GET":
+            return answer(start, "only GET\n", 405)
+        application = self.routes.get(environ["PATH_INFO"])
+        if application is None:
+            return answer(start, "".join(f"{path}\n" for path in sorted(self.routes)), 404)
+        try:
+            return application(environ, start)
+        except Exception as error:
+            LOG.warning("%s cannot be answered: %r", environ["PATH_INFO"], error)
+            return answer(start, "see the log\n", 500)
+
+    def close(self) -> None:
+        """Answer no more."""
+        self._server.shutdown()
+        self._server.server_close()
+
+
+class _Server(socketserver.ThreadingMixIn, WSGIServer):
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self, host: str, port: int) -> None:
+        self._free = threading.BoundedSemaphore(_AT_ONCE)
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        super().__init__((host, port), _Request)
+
+    def server_bind(self) -> None:
+        """Without asking anybody for the name of this host."""
+        socketserver.TCPServer.server_bind(self)
+        self.server_name, self.server_port = self.server_address[:2]
+        self.setup_environ()
+
+    def process_request(self, request: socket.socket, client_address: object) -> None:
+        if self._free.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: socket.socket, client_address: object) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Who breaks off has said nothing that is worth a line."""
+
+
+class _Request(WSGIRequestHandler):
+    timeout = _PATIENCE
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nobody reads who asked."""
+
+    def get_stderr(self) -> io.StringIO:
+        """Where wsgiref would put the traceback of a reader that left."""
+        return io.StringIO()

@@ -1,0 +1,60 @@
+"""--http: while a command runs, and for a while after."""
+
+import json
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from tests.support.remote import PATIENCE, free_port, until
+
+POSSE = (sys.executable, "-P", "-m", "posse")
+TWO = """
+system = "central"
+agents.count = 2
+arms = { kind = "bernoulli", means = [0.9, 0.1] }
+"""
+
+
+def get(port: int, path: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=20) as response:
+            return response.status, response.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+    except urllib.error.URLError:
+        return 0, ""
+
+
+@pytest.mark.slow
+def test_it_is_there_before_the_run_and_after_until_a_signal_ends_it(run_file: Path) -> None:
+    run_file.write_text(TWO)
+    hub, ports = f"ipc://{run_file.parent}/hub", [free_port(), free_port()]
+    http = [("--http", f":{port}", "--linger", "600") for port in ports]
+    join = (*POSSE, "agent", "--join", hub)
+    coordinator = subprocess.Popen(
+        [*POSSE, "coordinator", str(run_file), "--bind", hub, "--json", *http[0]],
+        stdout=subprocess.PIPE,
+    )
+    first = subprocess.Popen([*join, *http[1]])
+    try:
+        until(lambda: get(ports[0], "/readyz") == (503, "1 of 2 agents are here\n"), "agent 0")
+        assert get(ports[0], "/healthz") == (200, "it is up\n")
+        assert get(ports[1], "/readyz") == (200, "it has its coordinator\n")
+        assert subprocess.run(join, check=False, timeout=PATIENCE).returncode == 0
+        over = (200, "it has ended, with exit code 0\n")
+        until(lambda: [get(port, "/healthz") for port in ports] == [over] * 2, "the end")
+        assert "posse_runs_completed_total 1.0" in get(ports[0], "/metrics")[1]
+        assert coordinator.stdout is not None
+        assert json.loads(coordinator.stdout.readline())["runs"][0]["best_arm"] == 0
+        for process in (coordinator, first):
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(PATIENCE) == 0
+    finally:
+        for process in (coordinator, first):
+            process.kill()
+            process.communicate()

@@ -1,0 +1,133 @@
+"""The small HTTP endpoint."""
+
+import http.client
+import socket
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+
+import pytest
+
+from posse import web
+from posse.errors import InputError, PosseError
+from posse.web import Web, answer, place
+
+
+def said(environ, start):
+    return answer(start, f"asked {environ['QUERY_STRING']}\n", 200, X_Kind="test")
+
+
+def raises(environ, start):
+    raise ZeroDivisionError("of the test")
+
+
+@pytest.fixture
+def up() -> Iterator[Web]:
+    served = Web("--http", ":0", {"/said": said, "/raises": raises})
+    yield served
+    served.close()
+
+
+def get(served: Web, path: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(served.url + path, timeout=20) as response:
+            return response.status, response.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def test_an_application_answers_its_own_path_alone(up: Web) -> None:
+    assert get(up, "/said?a=1") == (200, "asked a=1\n")
+    assert get(up, "/said/more") == (404, "/raises\n/said\n")
+    up.routes["/later"] = said
+    assert get(up, "/later")[0] == 200
+
+
+def test_nothing_is_changed_by_who_asks(up: Web) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", up.port, timeout=20)
+    connection.request("POST", "/said", "x")
+    assert connection.getresponse().status == 405
+
+
+def test_what_raises_is_an_answer_and_a_line_of_the_log(up: Web, caplog) -> None:
+    assert get(up, "/raises") == (500, "see the log\n")
+    assert "/raises cannot be answered: ZeroDivisionError" in caplog.text
+
+
+def test_a_stream_goes_out_piece_by_piece_and_is_closed_when_its_reader_leaves(up: Web) -> None:
+    more, closed = threading.Event(), threading.Event()
+
+    def stream(environ, start):
+        start("200 OK", [("Content-Type", "text/event-stream")])
+        try:
+            yield b"data: 1\n\n"
+            more.wait(20)
+            while True:
+                yield b"data: 2\n\n"
+        finally:
+            closed.set()
+
+    up.routes["/stream"] = stream
+    response = urllib.request.urlopen(up.url + "/stream", timeout=20)
+    assert response.readline() == b"data: 1\n"  # the second piece is not there yet
+    response.close()
+    more.set()
+    assert closed.wait(20)
+
+
+def test_more_than_it_bears_are_turned_away_and_it_answers_again(
+    up: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent = [socket.create_connection(("127.0.0.1", up.port)) for _ in range(web._AT_ONCE)]
+    deadline = time.monotonic() + 20
+    while up._server._free.acquire(blocking=False):  # until all of them are being listened to
+        up._server._free.release()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    with pytest.raises((ConnectionError, http.client.HTTPException, urllib.error.URLError)):
+        urllib.request.urlopen(up.url + "/said", timeout=20)
+    for connection in silent:
+        connection.close()
+    while True:
+        try:
+            assert get(up, "/said")[0] == 200
+            break
+        except OSError:
+            assert time.monotonic() < deadline
+
+
+def test_who_says_nothing_is_not_listened_to_for_ever(
+    up: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(web._Request, "timeout", 0.05)
+    with socket.create_connection(("127.0.0.1", up.port)) as silent:
+        silent.settimeout(20)
+        assert silent.recv(1) == b""
+
+
+def test_a_place_is_this_machine_alone_unless_a_host_is_named() -> None:
+    assert place("--http", ":9100") == ("127.0.0.1", 9100)
+    assert place("--http", "0.0.0.0:9100") == ("0.0.0.0", 9100)
+    assert place("--http", "[::1]:9100") == ("::1", 9100)
+    for wrong in ("nonsense", "9100", ":65536", "::1:9100", "http://host:1"):
+        with pytest.raises(InputError, match=r"--watch .*: must be \[HOST\]:PORT"):
+            place("--watch", wrong)
+
+
+def test_it_is_reached_by_ipv6() -> None:
+    try:
+        served = Web("--http", "[::1]:0", {"/said": said})
+    except PosseError:
+        pytest.skip("this machine has no IPv6")
+    try:
+        assert served.url == f"http://[::1]:{served.port}"
+        assert get(served, "/said")[0] == 200
+    finally:
+        served.close()
+
+
+def test_a_port_that_is_taken_is_said_so(up: Web) -> None:
+    with pytest.raises(PosseError, match=r"--http :\d+ cannot be bound: Address already in use"):
+        Web("--http", f":{up.port}", {})
