@@ -38,7 +38,7 @@ def test_status_shows_who_is_up_and_who_is_waited_for(
     assert zero == ["agent", "0", "not", "here", "waited", "for", "(to", "join)"]
     assert [*one[:4], *one[5:]] == ["agent", "1", "said", "Arrived", "s", "ago"]
     waiting.stop()
-    assert agent.ended() == 0
+    assert agent.ended() == 3
 
 
 def test_an_agents_key_may_not_ask(waiting: Coordinator, tmp_path: Path) -> None:
