@@ -107,7 +107,7 @@ class ProcessEngine:
                 capture,
                 spec.engine.restarts,
                 journal,
-                None if self._spawn else spec.engine.joining,
+                None if here else spec.engine.joining,
             )
         except BaseException:
             self._remove_scratch()
