@@ -11,6 +11,7 @@ import socketserver
 import threading
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
+from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
@@ -103,16 +104,16 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
     def server_bind(self) -> None:
         """Without asking anybody for the name of this host."""
         socketserver.TCPServer.server_bind(self)
-        self.server_name, self.server_port = self.server_address[:2]
+        self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
         self.setup_environ()
 
-    def process_request(self, request: socket.socket, client_address: object) -> None:
+    def process_request(self, request: Any, client_address: Any) -> None:
         if self._free.acquire(blocking=False):
             super().process_request(request, client_address)
         else:
             self.shutdown_request(request)
 
-    def process_request_thread(self, request: socket.socket, client_address: object) -> None:
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
         try:
             super().process_request_thread(request, client_address)
         finally:
