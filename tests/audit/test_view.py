@@ -94,22 +94,3 @@ def test_packed_bytes_are_numbers_or_words():
     assert numbers_in(struct.pack("<Q", 15 << 60)) == [15 / 16]
     assert numbers_in(b"123") == []
     assert [ordinal(n) for n in (1, 2, 9, 10)] == ["first", "second", "ninth", "10th"]
-
-
-def test_the_coordinator_sees_the_sums_that_masks_allow():
-    users = {
-        "system": "anonymous",
-        "agents": {"count": 6},
-        "arms": {"kind": "bernoulli", "means": [1.0, 1.0]},
-        "parameters": {"horizon": 100, "group_size": 2, "decomposition": "greedy"},
-        "engine": {"kind": "memory"},
-    }
-    found = seen(users, "coordinator")
-    sums = {name: value for name, value in found.items() if " over agents " in name}
-    # every reward is 1, so that a sum counts whom it covers
-    assert sums
-    for name, value in sums.items():
-        members = name.partition("[")[2].rstrip("]").split(", ")
-        assert value % len(members) == 0
-        assert value >= len(members) > 1
-    assert not [name for name in seen(users, "messages") if " over agents " in name]

@@ -1,0 +1,45 @@
+"""The sums that a coordinator can form of masked reports."""
+
+import numpy as np
+
+from posse.audit.sums import Sums
+from protocol.keystream import keystream
+from protocol.masking import pack_words
+from tests.audit.test_view import seen
+
+
+def test_sums_are_those_of_whom_all_revealed_their_masks():
+    seeds = [bytes([rank]) * 32 for rank in range(3)]
+    pair = np.array([7, 9], dtype=np.uint64)  # added by agent 0, taken off by agent 1
+    rewards = np.array([[1, 4], [2, 5], [3, 6]], dtype=np.uint64) << np.uint64(4)
+    sums = Sums(3, precision=4)
+    for rank, (seed, own) in enumerate(zip(seeds, rewards, strict=True)):
+        sign = [pair, -pair, pair * np.uint64(0)][rank]
+        words = own + keystream(seed, 1, 2) + sign
+        sums.hear(rank, -1, "Masked", [1, pack_words(words)])
+        assert dict(sums.found()) == {}
+        sums.hear(rank, -1, "Unmasked", [1, seed])
+    found = dict(sums.found())
+    assert found == {
+        "word 0 of sum 1 over agents [0, 1, 2]": 6.0,
+        "word 1 of sum 1 over agents [0, 1, 2]": 15.0,
+    }
+
+
+def test_the_coordinator_sees_the_sums_that_masks_allow():
+    users = {
+        "system": "anonymous",
+        "agents": {"count": 6},
+        "arms": {"kind": "bernoulli", "means": [1.0, 1.0]},
+        "parameters": {"horizon": 100, "group_size": 2, "decomposition": "greedy"},
+        "engine": {"kind": "memory"},
+    }
+    found = seen(users, "coordinator")
+    sums = {name: value for name, value in found.items() if " over agents " in name}
+    # every reward is 1, so that a sum counts whom it covers
+    assert sums
+    for name, value in sums.items():
+        members = name.partition("[")[2].rstrip("]").split(", ")
+        assert value % len(members) == 0
+        assert value >= len(members) > 1
+    assert not [name for name in seen(users, "messages") if " over agents " in name]
