@@ -70,9 +70,8 @@ class ProcessEngine:
         here = self._spawn if starter is None else 0
         room.require(spec.agents.count, here)
         self._start_by = starter or ForkServer
-        self._spec = spec if starter is not None else None
-        self._system = spec.system
-        self._system_folders = folders_of(spec.base, spec.path)
+        self._spec = spec
+        self._elsewhere = starter is not None
         self._configured: object = None
         self._serial = 0
         self._closed = False
@@ -274,7 +273,7 @@ class ProcessEngine:
     def _start(self, ranks: Sequence[int]) -> None:
         assert self._starter is not None
         inbox = ""
-        if self._mesh and self._spec is None:
+        if self._mesh and not self._elsewhere:
             inbox = f"ipc://{self._folder}/agent-{{rank}}" if self._ipc else "tcp://127.0.0.1:*"
         ways = [self._way(rank, COORDINATOR, self.hub.endpoint) for rank in ranks]
         self._starter.start(
@@ -282,14 +281,14 @@ class ProcessEngine:
                 endpoints=ways,
                 token=self._token,
                 ranks=list(ranks),
-                system=self._system,
-                folders=self._system_folders,
+                system=self._spec.system,
+                folders=folders_of(self._spec.base, self._spec.path),
                 inbox=inbox,
                 pairs=[self._pairs[rank] for rank in ranks if self._pairs],
                 coordinator=self._keys.own.public if self._pairs and self._keys else "",
                 signers=self._keys.signers if self._pairs and self._keys else {},
                 capture=str(self._capture.path) if self._capture is not None else "",
                 journals=self._folder if self._durable else "",
-                spec=self._spec,
+                spec=self._spec if self._elsewhere else None,
             )
         )
