@@ -53,7 +53,7 @@ from protocol.machine import (
 from protocol.privacy import Release
 from protocol.wire import pack_floats
 
-EXCHANGES = 10_000
+EXCHANGES = 1 << 20
 """After each loss means travel anew: the exchange of round r after v losses has the number
 v EXCHANGES + r."""
 

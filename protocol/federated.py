@@ -26,7 +26,10 @@ CdpNoise = Literal["printed", "per_agent", "shared"]
 Exchange = Literal["gis", "flooding", "gossip"]
 Delay = Literal["diameter-1", "diameter"]
 
-Round = Annotated[int, Meta(ge=1, le=1_000_000)]
+MOST_ROUNDS = 1_000_000
+Round = Annotated[int, Meta(ge=1, le=MOST_ROUNDS)]
+Number = Annotated[int, Meta(ge=1, le=1 << 40)]
+"""Of an exchange: its round, and how many agents were lost before it."""
 Slot = Annotated[int, Meta(ge=1, le=1_000_000)]
 Agents = Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Meta(min_length=1, max_length=100_000)]
 Arms = Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Meta(min_length=1, max_length=100_000)]
@@ -59,7 +62,7 @@ class Active(Message, frozen=True):
 class Adv(Message, frozen=True):
     """GIS, first stage, to every neighbour: I have new means of these agents."""
 
-    round: Round
+    round: Number
     slot: Slot
     origins: Agents
 
@@ -67,7 +70,7 @@ class Adv(Message, frozen=True):
 class Req(Message, frozen=True):
     """GIS, second stage, to one who advertised: send me the means of these agents."""
 
-    round: Round
+    round: Number
     slot: Slot
     origins: Agents
 
@@ -78,7 +81,7 @@ class Data(Message, frozen=True):
     `means` has one row of |I| numbers per agent.
     """
 
-    round: Round
+    round: Number
     slot: Slot
     origins: Agents
     means: bytes
@@ -87,7 +90,7 @@ class Data(Message, frozen=True):
 class Hop(Message, frozen=True):
     """SAC: means on their way to the sink, one hop per slot; `means` as in `Data`."""
 
-    round: Round
+    round: Number
     slot: Slot
     origins: Agents
     means: bytes
@@ -102,7 +105,7 @@ class Quiet(Message, frozen=True):
 
     plane: ClassVar[Plane] = Plane.CONTROL
 
-    round: Round
+    round: Number
     slot: Slot
     stage: Literal["adv", "req", "push"]
     full: bytes = b""
@@ -123,7 +126,9 @@ class FederatedParameters(SingleParameters, frozen=True, kw_only=True):
     """
 
     noise: CdpNoise = "printed"
-    max_rounds: Annotated[int, Meta(ge=1, description="R, the rounds allowed")] | None = None
+    max_rounds: (
+        Annotated[int, Meta(ge=1, le=MOST_ROUNDS, description="R, the rounds allowed")] | None
+    ) = None
     gap: Annotated[float, Meta(gt=0, lt=1, description="Δ, the smallest gap")] | None = None
 
 

@@ -27,7 +27,7 @@ from posse.errors import PosseError
 
 T = TypeVar("T")
 
-FORMAT = 1
+FORMAT = 2
 """Of what stands in the file."""
 
 _SCHEMA = """
@@ -84,6 +84,11 @@ class Journal:
         self._write("DELETE FROM batches")
         self._write("INSERT OR REPLACE INTO about VALUES ('beginning', ?)", beginning)
         self._write("COMMIT")
+
+    def shorten(self, beginning: bytes) -> None:
+        """All that was written down so far, and is not yet, has led to `beginning`."""
+        self._answers.clear()
+        self.begin(beginning)
 
     def name(self, rank: int) -> None:
         """Put the agent's rank into the file's name, where that was not known before."""

@@ -42,6 +42,20 @@ class Ledger(Spending):
         self._rows: list[Rows] | None = None
         """By arm, the rows that this run may use, in order; None where posse knows no rows."""
 
+    def __getstate__(self) -> tuple[str, str, int, list[Rows] | None, NDArray[np.int64]]:
+        data = "" if self._data is None else str(self._data)
+        return str(self._path), data, self._run, self._rows, self._noted
+
+    def __setstate__(
+        self, state: tuple[str, str, int, list[Rows] | None, NDArray[np.int64]]
+    ) -> None:
+        path, data, run, rows, self._noted = state
+        self._path, self._data = Path(path), Path(data) if data else None
+        if run:
+            self.go_on(run, rows)
+        else:
+            self._run, self._rows = run, rows
+
     def begin(self, task: Task, arms: Arms) -> None:
         self._open()
         try:

@@ -1,5 +1,6 @@
 """The sources of a host, whose answers are kept in a journal and given again from it."""
 
+import functools
 from dataclasses import replace
 
 import numpy as np
@@ -23,8 +24,9 @@ def recorded(journal: Journal, sources: Sources, *, field: bool) -> Sources:
     """
 
     def arms(spec: ArmsSpec, context: ArmsContext) -> Arms:
-        real = sources.arms(spec, context)
-        return RecordedArms(journal, real) if isinstance(spec, PythonArms) else real
+        if isinstance(spec, PythonArms):
+            return RecordedArms(journal, spec, context)
+        return sources.arms(spec, context)
 
     def spending(spec: ArmsSpec, base: str, rank: int) -> Spending:
         real = sources.spending(spec, base, rank)
@@ -36,6 +38,7 @@ def recorded(journal: Journal, sources: Sources, *, field: bool) -> Sources:
         stamp=journal.asked(sources.stamp),
         arms=arms,
         spending=spending,
+        signer=functools.cache(sources.signer),
     )
     if not field:
         return clocks
@@ -51,10 +54,14 @@ class RecordedNoise:
     """A noisy value is written down before it is handed over, and is the same ever after."""
 
     def __init__(self, journal: Journal, noise: Noise) -> None:
+        self._made_of = journal, noise
         self._noisy = journal.asked(noise.noisy)
         self._laplace = journal.asked(noise.laplace)
         self._discrete_gaussian = journal.asked(noise.discrete_gaussian)
         self._bernoulli = journal.asked(noise.bernoulli)
+
+    def __reduce__(self) -> tuple[type["RecordedNoise"], tuple[Journal, Noise]]:
+        return RecordedNoise, self._made_of
 
     def noisy(self, values: FloatArray, sensitivity: float, scale: float) -> FloatArray:
         """See `Noise`."""
@@ -76,11 +83,18 @@ class RecordedNoise:
 class RecordedArms:
     """The user's own arms: what they gave they are not asked for again."""
 
-    def __init__(self, journal: Journal, arms: Arms) -> None:
+    def __init__(self, journal: Journal, spec: PythonArms, context: ArmsContext) -> None:
+        self._made_of = journal, spec, context
+        arms = spec.build(context)
         self.simulated = arms.simulated
         self.remaining = arms.remaining
         self._draw = journal.asked(arms.draw)
         self._totals = journal.asked(arms.totals)
+
+    def __reduce__(
+        self,
+    ) -> tuple[type["RecordedArms"], tuple[Journal, PythonArms, ArmsContext]]:
+        return RecordedArms, self._made_of
 
     def draw(self, arm: int, count: int) -> FloatArray:
         """See `Arms`."""

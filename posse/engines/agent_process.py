@@ -8,6 +8,7 @@ from typing import assert_never
 import zmq
 
 from posse import defect
+from posse.durable.checkpoint import read
 from posse.durable.journal import Journal
 from posse.durable.recording import recorded
 from posse.durable.session import Session
@@ -39,10 +40,13 @@ from posse.engines.place import Place
 from posse.engines.recovery import (
     LINKED,
     Beginning,
+    Checkpoints,
     CommittedWire,
+    Kept,
     KeptHost,
     again,
     beginning_of,
+    outside,
 )
 from posse.engines.resources import ProcessResources
 from posse.engines.restraint import Restraint
@@ -54,6 +58,7 @@ from posse.errors import InputError, PosseError, RunFailed
 from posse.hosts.agent import ONE_RUN, AgentHost
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.endpoint import NEIGHBOURS
+from posse.hosts.sources import Sources
 from posse.log import LOG
 from posse.measure.status import AgentStatus
 from posse.systems import get_system
@@ -100,6 +105,7 @@ class AgentProcess:
         self._via = via
         self._tap = tap
         self._journal = journal
+        self._checkpoints = Checkpoints(journal) if journal is not None else None
         self._stamp = time.monotonic_ns
         if tap is not None or journal is not None:
             uplink.through(self._heard)
@@ -172,6 +178,8 @@ class AgentProcess:
             self._happened(Connected(time.time()))
         while self._left is None:
             host = self.host
+            if self._checkpoints is not None and self._checkpoints.due:
+                self._shorten(self._checkpoints)
             if host is not None and host.busy and not self._restraint.held:
                 self._step(host)
                 self._selector.wait(0)
@@ -401,20 +409,26 @@ class AgentProcess:
         return self._mesh.not_listening()
 
     def _start(self, setup: AgentSetup) -> None:
-        resources = ProcessResources(self._sessions)
-        clock = ahead_by(self.joining.offset)
-        sources = of_this_machine(clock, resources, self._place.signer)
-        self._stamp = (sources.coarse() if setup.mode == "field" else sources).stamp
         journal, rank = self._journal, self.joining.rank
-        field = setup.mode == "field"
-        if journal is None or not (field or setup.durable):
-            self.host = AgentHost(setup, rank, sources)
+        if journal is None or not (setup.mode == "field" or setup.durable):
+            self.host = AgentHost(setup, rank, self._sources(setup))
         else:
             if not journal.beginning:
                 journal.name(rank)
                 journal.begin(self._beginning(setup).encoded())
-            self.host = KeptHost(journal, setup, rank, recorded(journal, sources, field=field))
+            self.host = KeptHost(journal, setup, rank, self._recorded(journal, setup))
         self._flush(self.host)
+
+    def _sources(self, setup: AgentSetup) -> Sources:
+        """What the host is handed of this machine."""
+        resources = ProcessResources(self._sessions)
+        clock = ahead_by(self.joining.offset)
+        sources = of_this_machine(clock, resources, self._place.signer)
+        self._stamp = (sources.coarse() if setup.mode == "field" else sources).stamp
+        return sources
+
+    def _recorded(self, journal: Journal, setup: AgentSetup) -> Sources:
+        return recorded(journal, self._sources(setup), field=setup.mode == "field")
 
     # --- being killed ----------------------------------------------------------------------------
 
@@ -439,13 +453,34 @@ class AgentProcess:
         self._link_up(setup)
         self._uplink.session.restore(before.uplink)
         with journal.replay() as inputs:
-            self._start(setup)
+            if before.state:
+                self._restore(journal, before)
+            else:
+                self._start(setup)
             assert self.host is not None
             for one in inputs:
                 again(one, self.host, self._session_with, self._take_unread)
                 self._flush(self.host)
         if self._mesh is not None:
             self._mesh.recovered()
+
+    def _shorten(self, checkpoints: Checkpoints) -> None:
+        """Write down what this agent has come to, if it has nothing more to send."""
+        host, mesh = self.host, self._mesh
+        if isinstance(host, KeptHost) and not host.outbox:
+            kept = Kept(host, self._uplink.session, mesh.state if mesh is not None else None)
+            checkpoints.make(self._beginning(host.setup), kept)
+
+    def _restore(self, journal: Journal, before: Beginning) -> None:
+        """Be what was written down last; what came since is to be done again."""
+        sources = self._recorded(journal, before.setup)
+        if before.setup.mode == "field":
+            sources = sources.coarse()
+        kept: Kept = read(before.state, outside(journal, sources, before.setup))
+        self.host, self._uplink.session = kept.host, kept.uplink
+        if self._mesh is not None:
+            self._mesh.restore(kept.mesh)
+        sources.resources.begin()
 
     def _session_with(self, end: int) -> Session:
         if end == COORDINATOR or self._mesh is None:

@@ -105,7 +105,8 @@ class Hub:
         self._completed = 0
         self.frames = 0
         self._publish_at = 0.0
-        self._probe_at = math.inf if bind.startswith("ipc:") else 0.0
+        self._loses_frames = not bind.startswith("ipc:")
+        self._probe_at = 0.0
         self._deaths: list[Died] = []
         self._bury_at = math.inf
         self._host: CoordinatorHost | None = None
@@ -332,7 +333,8 @@ class Hub:
     def _probe(self, now: float) -> None:
         self._probe_at = now + PROBE_EVERY
         for member in self.lobby.roster.members.values():
-            if member.connection >= 0 and member.session.unconfirmed:
+            away = self._loses_frames or member.incarnation
+            if away and member.connection >= 0 and member.session.unconfirmed:
                 member.session.probe()
                 self._ways[member.rank].answer()
 

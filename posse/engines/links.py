@@ -19,7 +19,7 @@ could ask for what is meant for another.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import zmq
 
@@ -168,6 +168,21 @@ class Links(ABC):
         """The connection to this neighbour was lost, or there is a new one; where that is known."""
         if (tie := self.ties.get(name_of(neighbour))) is not None:
             tie.changed(up=up)
+
+    @property
+    def state(self) -> Any:
+        """The sessions with those who are not lost, for `restore`."""
+        return {
+            t.neighbour: t.session for t in self.ties.values() if t.neighbour in self._addresses
+        }
+
+    def restore(self, state: Any) -> None:
+        """Go on with these sessions."""
+        for tie in self.ties.values():
+            if tie.neighbour in state:
+                tie.session = state[tie.neighbour]
+            else:
+                self.lose(tie.neighbour)
 
     def recovered(self) -> None:
         """This agent was started again. Who watches its connections hears of the new ones."""

@@ -1,6 +1,7 @@
 """An agent among its neighbours: the inbox that they connect to, and the ways to theirs."""
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import zmq
 
@@ -11,7 +12,7 @@ from posse.engines.guard import Guard
 from posse.engines.joining import LINK_DEADLINE
 from posse.engines.links import SIGNED, Heard, Link, Links, Via, alone
 from posse.engines.one_to_all import OneToAll, listen
-from posse.engines.sockets import PROBE_EVERY, configure, know_family
+from posse.engines.sockets import PROBE_EVERY, configure, know_family, unbound
 from posse.hosts.agent_setup import AgentSetup
 from posse.security.zap import key_of
 from protocol.wire import name_of, sent_at
@@ -55,9 +56,9 @@ class Mesh:
         know_family(self.inbox, bind)
         try:
             self.inbox.bind(bind)
-        except zmq.ZMQError:
+        except zmq.ZMQError as error:
             self.inbox.close()
-            raise
+            raise unbound(bind, error) from None
         self.address = self.inbox.getsockopt_string(zmq.LAST_ENDPOINT)
         self._probe_at = 0.0
         self._journal = journal
@@ -89,6 +90,15 @@ class Mesh:
     def session_with(self, neighbour: int) -> Session:
         """The session with one neighbour."""
         return self._links.ties[name_of(neighbour)].session
+
+    @property
+    def state(self) -> Any:
+        """The sessions with the neighbours, for `restore`."""
+        return self._links.state
+
+    def restore(self, state: Any) -> None:
+        """Go on with these sessions."""
+        self._links.restore(state)
 
     def recovered(self) -> None:
         """This agent is where it was before it was killed: neighbours are to send what it lacks."""

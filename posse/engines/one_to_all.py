@@ -74,7 +74,17 @@ class OneToAll(Links):
             for n, session in zip(self._addresses, line.sessions, strict=True)
         }
         wire = self._heard(NEIGHBOURS, self.socket)
-        return {NEIGHBOURS: self._via(NEIGHBOURS, _All(wire, line, self.ties.values()))}
+        self._all = _All(wire, line, self.ties.values())
+        return {NEIGHBOURS: self._via(NEIGHBOURS, self._all)}
+
+    @property
+    def state(self) -> Any:
+        return self._line, super().state
+
+    def restore(self, state: Any) -> None:
+        self._line, sessions = state
+        self._all.line = self._line
+        super().restore(sessions)
 
     def _let_go(self, neighbour: int, tie: Tie) -> None:
         if self._line is not None:
@@ -120,13 +130,13 @@ class _All:
 
     def __init__(self, wire: Wire, line: Broadcast, ties: Collection[Tie]) -> None:
         self._wire = wire
-        self._line = line
+        self.line = line
         self._ties = ties
 
     def send(self, data: bytes, /) -> None:
         """See `Link`."""
         try:
-            self._wire.send(self._line.wrap(data))
+            self._wire.send(self.line.wrap(data))
         except (zmq.Again, SessionFull):
             behind = min(self._ties, key=lambda tie: tie.session.confirmed)
             raise RunFailed(f"agent {behind.neighbour} does not take what it is sent") from None

@@ -1,15 +1,20 @@
 """An agent that was killed and is started again: what it was, and how it comes to be that again."""
 
+import time
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import msgspec
 
+from posse.durable.checkpoint import Interval, NotPlain, written
 from posse.durable.journal import FRAME, STEPS, Input, Journal
 from posse.durable.session import Session, SessionState
 from posse.engines.links import Wire
 from posse.hosts.agent import AgentHost
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.sources import Sources
+from posse.log import LOG
+from posse.systems import get_system
 from protocol import control
 
 LINKED = "linked"
@@ -20,7 +25,7 @@ class Beginning(msgspec.Struct, frozen=True):
     """What an agent was when its host was made.
 
     `offset` and `incarnation` as `posse.engines.joining` has them, `inbox` is where it was bound,
-    and `uplink` the session with the coordinator.
+    and `uplink` the session with the coordinator. Later `state` is what it has come to, see `Kept`.
     """
 
     rank: int
@@ -29,6 +34,7 @@ class Beginning(msgspec.Struct, frozen=True):
     incarnation: bytes
     inbox: str
     uplink: SessionState
+    state: bytes = b""
 
     def encoded(self) -> bytes:
         """As bytes, for a journal."""
@@ -49,12 +55,59 @@ class KeptHost(AgentHost):
         self._journal = journal
         super().__init__(setup, rank, sources)
 
+    def outside(self) -> dict[str, Any]:
+        """What of this host belongs to its process, by name."""
+        return outside(self._journal, self._sources, self.setup)
+
     def step(self) -> None:
         self._journal.stepped()
         super().step()
 
     def receive(self, sender: int | None, frame: bytes, arrived: int = 0) -> None:
         super().receive(sender, frame, self._journal.asked(lambda: arrived)())
+
+
+class Kept(NamedTuple):
+    """What an agent has come to: its host, and its sessions with coordinator and neighbours."""
+
+    host: KeptHost
+    uplink: Session
+    mesh: Any
+
+
+def outside(journal: Journal, sources: Sources, setup: AgentSetup) -> dict[str, Any]:
+    """What of an agent's host belongs to its process, by name; see `posse.durable.checkpoint`."""
+    system = get_system(setup.system)
+    named = {"journal": journal, "system": system, "codec": system.agents_codec}
+    if setup.mode == "field" and system.agent.signs:
+        named["signs"] = sources.signer(setup.agents, setup.name)
+    own = {name: one for name, one in vars(sources).items() if one is not None}
+    return {**named, "sources": sources, **own}
+
+
+class Checkpoints:
+    """From time to time what an agent has come to takes the place of all that led there."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._interval = Interval()
+        self._possible = True
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time."""
+        return self._possible and self._interval.over
+
+    def make(self, before: Beginning, kept: Kept) -> None:
+        """One, of an agent that has nothing more to send."""
+        since = time.process_time()
+        try:
+            state = written(kept, kept.host.outside())
+            self._journal.shorten(msgspec.structs.replace(before, state=state).encoded())
+        except NotPlain as error:
+            self._possible = False
+            LOG.debug("all that reaches this agent is kept: %s", error)
+        self._interval.begin(since)
 
 
 class CommittedWire:

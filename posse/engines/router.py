@@ -1,6 +1,5 @@
 """The coordinator's socket: a ROUTER, and what its monitor tells, put into the lobby's words."""
 
-import errno
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -18,9 +17,9 @@ from posse.engines.sockets import (
     heartbeat,
     know_family,
     sender,
+    unbound,
     why_failed,
 )
-from posse.errors import PosseError
 from posse.security.address import split
 from posse.security.keys import CoordinatorKeys
 from posse.security.zap import Authenticator, Verdict, host_of, key_of, serve_with
@@ -66,7 +65,7 @@ class Router:
         except zmq.ZMQError as error:
             self._socket.close()
             self._context.term()
-            raise PosseError(f"{bind} cannot be bound: {_why_unbound(error)}") from None
+            raise unbound(bind, error) from None
         self.endpoint = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
         self._monitor = self._socket.get_monitor_socket(WATCHED)
         self.door = Door(self._monitor, agents, members, guarded=not bind.startswith("ipc:"))
@@ -164,11 +163,3 @@ class Router:
         self._monitor.close()
         self._socket.close(linger=500)
         self._context.term()
-
-
-def _why_unbound(error: zmq.ZMQError) -> str:
-    if error.errno == errno.EADDRINUSE:
-        return "the port is in use; stop who uses it, or choose another"
-    if error.errno in (errno.ENODEV, errno.EADDRNOTAVAIL):
-        return "this machine has no such address; tcp://0.0.0.0:PORT or tcp://[::]:PORT is all"
-    return f"{error.strerror}"

@@ -1,5 +1,6 @@
 """Decisions about ZeroMQ sockets, in one place."""
 
+import errno
 import struct
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -7,6 +8,7 @@ from typing import NamedTuple
 import zmq
 
 from posse.engines.lookup import is_ipv6
+from posse.errors import PosseError
 from protocol.wire import MAX_FRAME
 
 HIGH_WATER = 100_000
@@ -58,6 +60,16 @@ def know_family(socket: zmq.Socket[bytes], endpoint: str) -> None:
 def sender(socket: zmq.Socket[bytes]) -> Callable[..., object]:
     """How to hand a frame to a socket, without what `Socket.send` asks itself for each."""
     return super(zmq.Socket, socket).send
+
+
+def unbound(address: str, error: zmq.ZMQError) -> PosseError:
+    """The sentence for an address at which a socket cannot listen."""
+    why = error.strerror
+    if error.errno == errno.EADDRINUSE:
+        why = "the port is in use; stop who uses it, or choose another"
+    elif error.errno in (errno.ENODEV, errno.EADDRNOTAVAIL):
+        why = "this machine has no such address; tcp://0.0.0.0:PORT or tcp://[::]:PORT is all"
+    return PosseError(f"{address} cannot be bound: {why}")
 
 
 def heartbeat(socket: zmq.Socket[bytes]) -> None:

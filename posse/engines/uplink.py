@@ -45,9 +45,10 @@ _WATCHED = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | HANDSHAKE_FA
 class Uplink:
     """See the module's text. As a `Link` it takes the frames of the session.
 
-    `guarded`: the coordinator is on another machine, over tcp, and not to fill this one's memory.
+    `guarded`: somebody else started the coordinator, who may start it again; over tcp it is not to
+    fill this machine's memory.
 
-    Over ipc it needs no monitor: no connection is lost there while both processes live.
+    Over ipc to the process that started this one it needs no monitor: both end together.
     """
 
     def __init__(
@@ -71,10 +72,11 @@ class Uplink:
         self._up = False
         """Whether frames of the session may go, and come, over the connection that there is."""
         self._probe_at = 0.0
-        if not endpoint.startswith("ipc:"):
+        fills = guarded and not endpoint.startswith("ipc:")
+        if guarded or not endpoint.startswith("ipc:"):
             self.socket.setsockopt(zmq.RCVTIMEO, _LOOK_MS)
             heartbeat(self.socket)
-            if guarded:
+            if fills:
                 self.socket.setsockopt(zmq.RCVHWM, 0)
             reconnect(self.socket)
             self.monitor = self.socket.get_monitor_socket(_WATCHED)
@@ -83,7 +85,7 @@ class Uplink:
         self._look_up_at = 0.0
         """When the coordinator's name is looked up again; infinite once it meant something."""
         self._connect(0.0)
-        if guarded and self.monitor is not None:
+        if fills:
             self.door = UplinkDoor(endpoint)
 
     def _connect(self, now: float) -> None:

@@ -1,6 +1,6 @@
 """Counting what crosses the wire, where it is sent; and how long it took, where it arrives."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable
 
 import msgspec
@@ -19,12 +19,19 @@ _PER_OCTAVE = 8
 _SORT_EVERY = 1_024
 
 
+class _Counted(dict[_Row, list[int]]):
+    """Messages and frame bytes by row; none at first."""
+
+    def __missing__(self, row: _Row) -> list[int]:
+        self[row] = none = [0, 0]
+        return none
+
+
 class Meter:
     """Messages, payload bytes and frame bytes per link, plane and kind, counted by the sender."""
 
     def __init__(self) -> None:
-        # messages and frame bytes
-        self._counted: defaultdict[_Row, list[int]] = defaultdict(lambda: [0, 0])
+        self._counted = _Counted()
         self._told: list[LinkCount] = []
 
     def count(

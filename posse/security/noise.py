@@ -38,6 +38,9 @@ class FieldNoise:
         self._mechanism = LaplaceMechanism
         self._uniform = secrets.SystemRandom().random
 
+    def __reduce__(self) -> tuple[type["FieldNoise"], tuple[()]]:
+        return FieldNoise, ()  # nothing of it is kept
+
     def noisy(self, values: FloatArray, sensitivity: float, scale: float) -> FloatArray:
         """See `agent.noise.Noise.noisy`."""
         mechanism = self._mechanism(sensitivity / scale, sensitivity)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass
 from typing import Any
 
 from agent.hybrid import HybridNodes, HybridSums
+from agent.noise import Noise
 from agent.players import (
     Counter,
     Index,
@@ -37,6 +38,7 @@ from protocol.players import (
     PlayerParameters,
     PrivateTdfsParameters,
     TdfsParameters,
+    Variant,
     deviation_factor,
     one_sample,
     privacy_factor,
@@ -121,31 +123,50 @@ def _ucb(context: AgentContext) -> AgentMachine:
 
 def _private_bound(context: AgentContext) -> AgentMachine:
     p: PrivateTdfsParameters = context.parameters
-
-    def factor(counter: Counter) -> float:
-        if p.counter == "hybrid":
-            return privacy_factor(counter.t, context.variant)
-        return deviation_factor(counter.deviation, p.epsilon, counter.t)
-
-    index = UcbPrivateBound(context.arms, p.epsilon, partial(_counter, context), factor)
-    return _tdfs(context, index)
+    factor = _Factor(p, context.variant)
+    return _tdfs(context, UcbPrivateBound(context.arms, p.epsilon, _counters(context), factor))
 
 
 def _private(context: AgentContext) -> AgentMachine:
-    return _tdfs(context, UcbPrivate(context.arms, partial(_counter, context)))
+    return _tdfs(context, UcbPrivate(context.arms, _counters(context)))
 
 
-def _counter(context: AgentContext, streams: int) -> Counter:
-    """Private sums of so many streams of rewards."""
-    p: PrivateTdfsParameters = context.parameters
-    match p.counter:
-        case "hybrid":
-            hybrid = HybridNodes if context.field else HybridSums
-            return hybrid(streams, p.epsilon, p.split, context.noise)
-        case "tree":
-            return TreeSums(streams, p.epsilon, p.horizon, context.noise)
-        case "honaker":
-            return HonakerSums(streams, p.epsilon, p.horizon, context.noise)
+def _counters(context: AgentContext) -> _Counters:
+    return _Counters(context.parameters, context.noise, context.field)
+
+
+@dataclass(frozen=True)
+class _Counters:
+    """Makes private sums of so many streams of rewards."""
+
+    parameters: PrivateTdfsParameters
+    noise: Noise
+    field: bool
+
+    def __call__(self, streams: int) -> Counter:
+        p = self.parameters
+        match p.counter:
+            case "hybrid":
+                hybrid = HybridNodes if self.field else HybridSums
+                return hybrid(streams, p.epsilon, p.split, self.noise)
+            case "tree":
+                return TreeSums(streams, p.epsilon, p.horizon, self.noise)
+            case "honaker":
+                return HonakerSums(streams, p.epsilon, p.horizon, self.noise)
+
+
+@dataclass(frozen=True)
+class _Factor:
+    """How far private sums may be off, see `UcbPrivateBound`."""
+
+    parameters: PrivateTdfsParameters
+    variant: Variant
+
+    def __call__(self, counter: Counter) -> float:
+        p = self.parameters
+        if p.counter == "hybrid":
+            return privacy_factor(counter.t, self.variant)
+        return deviation_factor(counter.deviation, p.epsilon, counter.t)
 
 
 def _random(context: AgentContext) -> AgentMachine:

@@ -255,6 +255,20 @@ def mesh(deadline: float) -> Plan:
     )
 
 
+def test_an_inbox_in_use_is_said(said: pytest.LogCaptureFixture) -> None:
+    c = Coordinator(mesh(deadline=60.0), "tcp://127.0.0.1:*")
+    try:
+        with socket.socket() as holder:
+            holder.bind(("127.0.0.1", 0))
+            holder.listen()
+            inbox = f"tcp://127.0.0.1:{holder.getsockname()[1]}"
+            assert Agent(c.endpoint, 0, inbox=inbox).ended() == 1
+        assert f"{inbox} cannot be bound: the port is in use; stop who uses it" in said.text
+        assert "defect" not in said.text
+    finally:
+        c.stop()
+
+
 def test_an_agent_lets_in_only_the_keys_that_the_coordinator_named(
     folder: Path, said: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

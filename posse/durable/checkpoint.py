@@ -1,0 +1,138 @@
+"""A host as bytes, so that what brought it there need not be done again.
+
+Machines and their hosts are plain data, which `pickle` writes down. What belongs to a process alone
+(clocks, keys, its journal, what a system does) stands there by a name, and whoever brings the host
+back says what the names mean.
+
+To read a pickle is to call what it names: here these are classes of posse's and of plain data, and
+nothing else.
+"""
+
+import io
+import pickle
+import time
+from collections import Counter, deque
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+
+EVERY = 0.5
+"""Seconds of its processor after which a process writes down what it is. So much, and what else
+was written down meanwhile, is done again at most when it is started again."""
+
+_SHARE = 20
+"""It takes no more than one part in so many of the processor's time."""
+
+_ROOMS = frozenset({"agent", "coordinator", "posse", "protocol", "topologies"})
+_LIBRARIES = frozenset({"builtins", "collections", "msgspec", "numpy"})
+
+
+class _Named(msgspec.Struct, kw_only=True):
+    n: int
+
+
+_GENERATOR = np.random.default_rng(0)
+_SAMPLES = (
+    np.zeros(2),
+    np.zeros((2, 2))[:, 0],
+    np.float64(0.0),
+    _GENERATOR,
+    _GENERATOR.bit_generator,
+    _GENERATOR.bit_generator.seed_seq,
+    _Named(n=0),
+)
+_PLAIN = frozenset(
+    [Counter, deque, np.ndarray, np.dtype, np.random.PCG64, np.random.SeedSequence]
+    + [sample.__reduce_ex__(pickle.HIGHEST_PROTOCOL)[0] for sample in _SAMPLES]
+)
+"""What plain data of libraries is made by."""
+
+
+class NotPlain(Exception):
+    """A host that is not all plain data, or bytes that are not a host's."""
+
+
+def written(state: Any, outside: Mapping[str, Any]) -> bytes:
+    """The state as bytes, or `NotPlain`. `outside` has what stands there by its name."""
+    file = io.BytesIO()
+    writer = _Writer(file, {id(thing): name for name, thing in outside.items()})
+    try:
+        writer.dump(state)
+    except (pickle.PicklingError, TypeError, AttributeError, RecursionError) as error:
+        raise NotPlain(str(error)) from None
+    return file.getvalue()
+
+
+def read(data: bytes, outside: Mapping[str, Any]) -> Any:
+    """The state that was written, with what `outside` has now; or `NotPlain`."""
+    try:
+        return _Reader(io.BytesIO(data), outside).load()
+    except (pickle.UnpicklingError, AttributeError, ImportError, EOFError, KeyError) as error:
+        raise NotPlain(str(error)) from None
+
+
+class Interval:
+    """When the next checkpoint is due, by the processor's time."""
+
+    def __init__(self) -> None:
+        self._at = time.process_time() + EVERY
+
+    @property
+    def over(self) -> bool:
+        """Whether one is due."""
+        return time.process_time() >= self._at
+
+    def begin(self, since: float) -> None:
+        """One was made; it was begun when `time.process_time` showed `since`."""
+        now = time.process_time()
+        self._at = now + max(EVERY, _SHARE * (now - since))
+
+
+class _Writer(pickle.Pickler):
+    def __init__(self, file: io.BytesIO, names: dict[int, str]) -> None:
+        super().__init__(file, pickle.HIGHEST_PROTOCOL)
+        self._names = names
+
+    def persistent_id(self, thing: Any) -> str | None:
+        return self._names.get(id(thing))
+
+    def reducer_override(self, thing: Any) -> Any:
+        # what could not be read must not be written: what it stands for is forgotten then
+        if hasattr(thing, "__qualname__") and not _is_plain(thing):
+            raise pickle.PicklingError(f"{thing} is no plain data")
+        if isinstance(thing, np.ndarray) and isinstance(thing.base, np.ndarray):
+            return _view(thing, thing.base)
+        return NotImplemented
+
+
+def _view(thing: np.ndarray, base: np.ndarray) -> Any:
+    """How to make an array that is a part of another one, and stays so."""
+    if not base.flags.c_contiguous:
+        raise pickle.PicklingError("a part of an array that does not lie in order")
+    offset = thing.__array_interface__["data"][0] - base.__array_interface__["data"][0]
+    return np.ndarray, (thing.shape, thing.dtype, base, offset, thing.strides)
+
+
+class _Reader(pickle.Unpickler):
+    def __init__(self, file: io.BytesIO, outside: Mapping[str, Any]) -> None:
+        super().__init__(file)
+        self._outside = outside
+
+    def persistent_load(self, name: str) -> Any:
+        return self._outside[name]
+
+    def find_class(self, module: str, name: str) -> Any:
+        if module.partition(".")[0] in _ROOMS | _LIBRARIES:
+            found = super().find_class(module, name)
+            if _is_plain(found) and (found in _PLAIN or found.__module__ == module):
+                return found
+        raise pickle.UnpicklingError(f"{module}.{name} is no plain data")
+
+
+def _is_plain(made_by: Any) -> bool:
+    """Whether this makes plain data."""
+    if isinstance(made_by, type) and made_by.__module__.partition(".")[0] in _ROOMS:
+        return True
+    return isinstance(made_by, Hashable) and made_by in _PLAIN

@@ -1,0 +1,135 @@
+"""Hosts as bytes: brought back now and then they end as if nothing had been."""
+
+import os
+import pickle
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from posse.durable.checkpoint import NotPlain, read, written
+from posse.durable.journal import Journal
+from posse.durable.recording import RecordedSpending, recorded
+from posse.engines import memory
+from posse.engines.recovery import KeptHost, outside
+from posse.hosts.agent_setup import AgentSetup
+from posse.hosts.sources import Sources
+from tests.runs.test_golden import CASES
+from tests.support.golden import taken, without_clock_and_chance, write_logs
+
+EVERY = 7
+"""Inputs of a host after which it is brought back."""
+
+NOT_TWICE = ("mase, field", "central, field", "cooperative-ucb, field")
+"""Others of the field hear more, or wait less often for the disk."""
+
+QUICK = ("dp-mase", "private-ucb", "tdfs-private", "anonymous", "hdp-mab", "cdp-mab, shared")
+
+
+class BroughtBack:
+    """An agent's host whose place another takes now and then, made of the bytes of the last."""
+
+    times = 0
+
+    def __init__(self, setup: AgentSetup, rank: int, sources: Sources) -> None:
+        field = setup.mode == "field"
+        self._journal = Journal(Path("none"), "")
+        sources = recorded(self._journal, replace(sources, cohort=None), field=field)
+        self._host = KeptHost(self._journal, setup, rank, sources)
+        self._setup = setup
+        self._sources = sources.coarse() if field else sources
+        self._inputs = rank
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("receive", "hear", "step"):
+            self._inputs += 1
+            if self._inputs % (2 * EVERY if self._host.field else EVERY) == 0:
+                self._again()
+        return getattr(self._host, name)
+
+    def _again(self) -> None:
+        state = written(self._host, self._host.outside())
+        spending: Any = self._host._run and self._host._run._spending
+        if isinstance(spending, RecordedSpending):  # a ledger is held by one alone
+            ledger: Any = spending._spending
+            ledger._close()
+        self._host = read(state, outside(self._journal, self._sources, self._setup))
+        BroughtBack.times += 1
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name in QUICK else pytest.param(name, marks=pytest.mark.slow)
+        for name in CASES
+        if name not in NOT_TWICE
+    ],
+)
+def test_an_agent_that_was_brought_back_goes_on_as_it_was(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if CASES[name]["run"]["arms"]["kind"] == "python":
+        pytest.skip("a user's arms are made anew, as whoever wrote them has it")
+    write_logs(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    without_clock_and_chance(monkeypatch)
+    expected = taken(CASES[name]["run"])
+    for file in tmp_path.glob("*.ledger*"):
+        file.unlink()
+    monkeypatch.setattr(memory, "AgentHost", BroughtBack)
+    monkeypatch.setattr(BroughtBack, "times", 0)
+    assert taken(CASES[name]["run"]) == expected
+    assert BroughtBack.times > 0
+
+
+class Harmful:
+    def __init__(self, call: Any, *given: Any) -> None:
+        self._made_by = call, given
+
+    def __reduce__(self) -> Any:
+        return self._made_by
+
+
+@pytest.mark.parametrize(
+    "thing",
+    [
+        Harmful(os.system, "true"),
+        Harmful(subprocess.Popen, ["true"]),
+        Harmful(getattr, "text", "upper"),
+        Harmful(eval, "1"),
+        Harmful(recorded, None),
+    ],
+)
+def test_nothing_but_plain_data_is_written_or_read(thing: Any) -> None:
+    with pytest.raises(NotPlain):
+        written(thing, {})
+    with pytest.raises(NotPlain):
+        read(pickle.dumps(thing), {})
+
+
+def test_what_a_module_of_ours_imported_is_not_ours() -> None:
+    with pytest.raises(NotPlain, match=r"posse.durable.journal.sqlite3.connect is no plain data"):
+        read(b"\x80\x04cposse.durable.journal\nsqlite3.connect\n.", {})
+
+
+@pytest.mark.parametrize("cut", [0, 1, 10])
+def test_half_of_it_is_named(cut: int) -> None:
+    with pytest.raises(NotPlain):
+        read(written([1, "two"], {})[:cut], {})
+
+
+def test_what_is_a_part_of_an_array_stays_one() -> None:
+    whole = np.zeros(4, dtype=[("n", "i8"), ("x", "f8", (2,))])
+    again, part, row = read(written((whole, whole["x"], whole["x"][2]), {}), {})
+    part[2, 1] = 5.0
+    row[0] = 3.0
+    assert again["x"].tolist() == [[0, 0], [0, 0], [3, 5], [0, 0]]
+
+
+def test_what_belongs_to_the_process_stands_there_by_its_name() -> None:
+    here, there = object(), object()
+    again = read(written({"clock": here, "n": 3}, {"a clock": here}), {"a clock": there})
+    assert again == {"clock": there, "n": 3}
