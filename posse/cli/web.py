@@ -44,18 +44,24 @@ def serve(
     options: argparse.Namespace, option: str, address: str, routes: Mapping[str, WSGIApplication]
 ) -> Web:
     """Answer at `address`, which `option` gave, until the command has lingered after its end."""
+    from posse.log import LOG
     from posse.web import Web
 
     made = Web(option, address, routes)
+    LOG.info("%s is answered at %s", option, made.url)
     options.until_end.enter_context(_lingering(made, options))
     return made
 
 
 @contextmanager
 def _lingering(made: Web, options: argparse.Namespace) -> Iterator[None]:
+    from posse.log import LOG
+
     try:
         yield
         seconds, options.linger = options.linger, 0.0  # all that are there linger together
-        streams.pause(seconds)
+        if seconds:
+            LOG.info("it is over; %s is answered for %g s more, or until Ctrl-C", made.url, seconds)
+            streams.pause(seconds)
     finally:
         made.close()

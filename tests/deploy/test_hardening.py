@@ -35,7 +35,24 @@ def test_a_service_writes_only_its_volumes_and_gains_no_right(name: str) -> None
 
 
 def test_the_coordinator_says_whether_it_is_well() -> None:
-    assert SERVICES["coordinator"]["healthcheck"]["test"][1:3] == ["posse", "status"]
+    port = "9100"
+    assert f"--http :{port} " in SERVICES["coordinator"]["command"]
+    assert f":{port}/healthz" in SERVICES["coordinator"]["healthcheck"]["test"][-1]
+    coordinator = next(job for job in JOBS if job["metadata"]["name"] == "posse-coordinator")
+    (container,) = coordinator["spec"]["template"]["spec"]["containers"]
+    assert container["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": "http"}
+    assert {"name": "http", "containerPort": int(port)} in container["ports"]
+    assert f"--http=0.0.0.0:{port}" in container["args"]
+
+
+def test_what_came_of_it_outlives_the_coordinator() -> None:
+    assert "runs:/runs" in SERVICES["coordinator"]["volumes"]
+    coordinator = next(job for job in JOBS if job["metadata"]["name"] == "posse-coordinator")
+    pod = coordinator["spec"]["template"]["spec"]
+    assert {"name": "runs", "mountPath": "/runs"} in pod["containers"][0]["volumeMounts"]
+    claims = [m["metadata"]["name"] for m in manifests() if m["kind"] == "PersistentVolumeClaim"]
+    volumes = {volume["name"]: volume for volume in pod["volumes"]}
+    assert volumes["runs"]["persistentVolumeClaim"]["claimName"] in claims
 
 
 @pytest.mark.parametrize("job", JOBS, ids=lambda job: job["metadata"]["name"])

@@ -169,13 +169,13 @@ def test_an_inbox_of_its_own_choice_keeps_an_agent_out_and_harms_no_neighbour(
     inbox: str, tmp_path: Path
 ) -> None:
     graph = {"topology": RING, "parameters": {"horizon": 50}}
-    plan = spec("cooperative-ucb", 3, **graph, engine={"deadline": 2.0})
+    plan = spec("cooperative-ucb", 3, **graph, engine={"joining": 2.0})
     with site(plan, tmp_path) as here:
         here.peer.join(inbox)
         assert "is not tcp://ADDRESS:PORT" in here.peer.until("Refused")[1]
         here.coordinator.ended()
         assert str(here.coordinator.error).endswith("waiting for agent 0 to join")
-        assert [agent.ended() for agent in here.agents] == [0, 0]
+        assert [agent.ended() for agent in here.agents] == [3, 3]
 
 
 def test_other_users_of_this_machine_do_not_get_into_a_posse_over_loopback() -> None:
