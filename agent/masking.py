@@ -118,9 +118,8 @@ class SumMasker:
             raise RemoteProtocolError("wrong-group", f"agent {self.rank} is not in {group}")
         if missing := [user for user in group if user not in self.keys]:
             raise RemoteProtocolError("no-key", f"agent {missing[0]} has no public key")
-        for peer in group:
-            if peer != self.rank:
-                self._agree(peer)
+        if strangers := [user for user in group if user not in self.seeds and user != self.rank]:
+            self._agree(strangers)
 
     def begin(self, number: int, group: tuple[int, ...]) -> None:
         """Take part in round `number`; see `check`."""
@@ -163,17 +162,16 @@ class SumMasker:
         streams = keystreams([self.seeds[peer][:32] for peer in peers], number, width)
         return streams, np.array(peers) < self.rank
 
-    def _agree(self, peer: int) -> None:
-        """Agree with `peer` on seeds, when they first meet."""
-        if peer in self.seeds:
-            return
+    def _agree(self, peers: list[int]) -> None:
+        """Agree on seeds with those that this agent meets for the first time."""
         private = X25519PrivateKey.from_private_bytes(self.private)
-        try:
-            secret = private.exchange(X25519PublicKey.from_public_bytes(self.keys[peer]))
-        except ValueError:
-            raise RemoteProtocolError("bad-key", f"agent {peer}'s public key") from None
-        pair = struct.pack("<II", *sorted((self.rank, peer)))
-        self.seeds[peer] = _derive(secret, b"posse pair" + pair)
+        for peer in peers:
+            try:
+                secret = private.exchange(X25519PublicKey.from_public_bytes(self.keys[peer]))
+            except ValueError:
+                raise RemoteProtocolError("bad-key", f"agent {peer}'s public key") from None
+            pair = struct.pack("<II", *sorted((self.rank, peer)))
+            self.seeds[peer] = _derive(secret, b"posse pair" + pair)
 
 
 @dataclass(slots=True)

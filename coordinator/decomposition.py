@@ -23,7 +23,7 @@ BoolArray = NDArray[np.bool_]
 
 _INT64_ROOM = 1 << 40
 _DRAWS_AT_ONCE = 64
-_GREEDY_DRAWS = 64
+_GREEDY_DRAWS = 8
 _RANDOM_DRAWS = 1024
 
 
@@ -69,7 +69,7 @@ def greedy(
 ) -> Decomposition:
     """For each arm j: D times M_j, all users with j in A_i on j, the others on a random arm.
 
-    Where there are others, their arms are drawn anew up to 64 times in the D: what they learn by
+    Where there are others, their arms are drawn anew up to 8 times in the D: what they learn by
     the way needs no more, and each draw costs every user a report.
     """
     out = Decomposition(ratio=alive.shape[1], unserved=unserved(alive, group_size))

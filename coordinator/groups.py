@@ -6,7 +6,7 @@ import numpy as np
 
 from coordinator.decomposition import Assignment
 from coordinator.flow import IntArray
-from protocol.anonymous import from_words, group_counts, roster, schedule_length
+from protocol.anonymous import from_words, group_counts, removed_in, schedule_length
 from protocol.keystream import keystream
 from protocol.machine import FloatArray
 from protocol.masking import Words
@@ -51,9 +51,10 @@ class Group:
         if self.sums is None:
             return None
         one = copies << precision
-        sizes = [len(roster(step, self.members)) for step in range(len(self.sums))]
-        if any(int(total) > one * size for total, size in zip(self.sums, sizes, strict=True)):
-            return None
+        group = self.members
+        for step, total in enumerate(self.sums.tolist()):
+            if total > one * (len(group) - (removed_in(step, group) is not None)):
+                return None
         return from_words(self.sums, precision) / copies
 
 

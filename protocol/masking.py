@@ -4,6 +4,7 @@ See agent/masking.py for what they do. The anonymous family sends them for each 
 with shared noise in each round.
 """
 
+from functools import lru_cache
 from typing import Annotated
 
 import numpy as np
@@ -77,11 +78,19 @@ def check_key(rank: int, word: bytes, signer: Signer | None) -> bytes:
         signer.check(rank, b"masking key", key, signature)
     elif signature:
         raise RemoteProtocolError("bad-key", f"agent {rank} signed, and nobody does here")
+    if not _agrees(key):
+        raise RemoteProtocolError("bad-key", f"agent {rank}'s public key")
+    return key
+
+
+@lru_cache(maxsize=4096)
+def _agrees(key: bytes) -> bool:
+    """Whether something can be agreed on by this key; in memory all agents ask it of the same."""
     try:
         _ANY_KEY.exchange(X25519PublicKey.from_public_bytes(key))
     except ValueError:
-        raise RemoteProtocolError("bad-key", f"agent {rank}'s public key") from None
-    return key
+        return False
+    return True
 
 
 def pack_words(words: Words) -> bytes:

@@ -42,6 +42,8 @@ class RewardBuffer:
 
     def take(self, arms: tuple[int, ...], times: int) -> FloatArray:
         """Use the next `times` rewards of each arm, shape (len(arms), times)."""
+        if len(arms) == 1 and not self.held(arms[0]):
+            return self._arms.draw(arms[0], times)[None]
         rewards = self.peek(arms, times)
         for k in arms:
             self._next[k] += rewards.shape[1]

@@ -77,6 +77,7 @@ class _Run:
         self._coordinator, self._agents, self._tap = coordinator, agents, tap
         self._gone = coordinator.dismissed
         self._wire: deque[tuple[int, int, bytes]] = deque()
+        self._broadcasts = plan.system.broadcasts
         self._heard: list[list[tuple[Received, float]]] = [[] for _ in agents]
         self._awaited = [1] * len(agents)
 
@@ -167,13 +168,16 @@ class _Run:
             raise
         except Exception as error:
             raise RunFailed.told(agent.defect(error)) from error
-        awaited = self._awaited[rank] = agent.awaited
         if agent.outbox:
             self._collect(rank, agent)
-        if self._heard[rank] and len(self._heard[rank]) >= awaited:
-            self._hear(rank)  # of some others it need not hear
+        if self._broadcasts:
+            awaited = self._awaited[rank] = agent.awaited
+            if self._heard[rank] and len(self._heard[rank]) >= awaited:
+                self._hear(rank)  # of some others it need not hear
 
     def _collect(self, source: int, host: AgentHost | CoordinatorHost) -> None:
         """What a host has to send."""
-        self._wire.extend((source, target, frame) for target, frame in host.outbox)
+        wire = self._wire
+        for target, frame in host.outbox:
+            wire.append((source, target, frame))
         host.outbox.clear()
