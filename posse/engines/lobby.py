@@ -436,6 +436,9 @@ class Lobby:
                 )
             )
             return effects
+        if self._run is not None and not self._run.goes_without(member.rank):
+            said = f"agent {member.rank} begins anew; the run goes on without it"
+            effects.append(Log(logging.WARNING, said, f"agent {member.rank}"))
         self._lose(member.rank)
         return effects
 

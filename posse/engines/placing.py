@@ -128,8 +128,8 @@ class OnWorkers:
         """The actor on each worker that has agents."""
         self._held: list[Any] = []
         """What Dask lets go of, and the actors with it, when nobody holds it."""
-        self._gone: set[str] = set()
-        """Workers that died, as long as Dask does not know."""
+        self._gone: dict[str, float] = {}
+        """When workers died."""
         self._died: deque[Died] = deque()
         self._look, self._told = os.pipe()
         self._asked: SimpleQueue[Crew | str | None] = SimpleQueue()
@@ -200,26 +200,28 @@ class OnWorkers:
     def _places(self, ranks: list[int]) -> dict[str, list[int]]:
         """These agents by worker."""
         found: dict[str, list[int]] = {}
+        here = self._workers()
         for rank in ranks:
-            if (worker := self._home(rank)) is None:
+            before = self._homes[rank]
+            if (worker := before if before in here else self._home(rank, before)) is None:
                 self._say(Died(rank, f"no Dask worker is left for agent {rank} and its rewards"))
             else:
                 self._homes[rank] = worker
                 found.setdefault(worker, []).append(rank)
         return found
 
-    def _home(self, rank: int) -> str | None:
-        """The worker where an agent was; if that is gone one on the same host; else any."""
-        before = self._homes[rank]
-        until = time.monotonic() + _COMES_BACK
-        while before not in (workers := self._workers()) and not self._closing:
+    def _home(self, rank: int, before: str) -> str | None:
+        """A worker on the host where an agent was `before`; if none comes there, any that fits."""
+        until = self._gone.get(before, 0.0) + _COMES_BACK
+        while not self._closing:
+            workers = self._workers()
             near = [worker for worker in workers if host_of(worker) == host_of(before)]
             if near or time.monotonic() > until:
                 able, load = self._survey(near or list(workers)), Counter(self._homes.values())
                 fit = (worker for worker in able if rank in able[worker])
                 return min(fit, key=lambda worker: load[worker] / workers[worker], default=None)
             time.sleep(_LOOK)
-        return before
+        return None
 
     def _start(self, worker: str, crew: Crew) -> None:
         """Start agents on a worker."""
@@ -248,7 +250,7 @@ class OnWorkers:
     def _lost(self, worker: str) -> None:
         """A worker is gone, and all its agents."""
         self._there.pop(worker, None)
-        self._gone.add(worker)
+        self._gone[worker] = time.monotonic()
         for rank, home in self._homes.items():
             if home == worker:
                 why = f"agent {rank} was on Dask worker {worker}, which is gone"
@@ -264,7 +266,6 @@ class OnWorkers:
     def _workers(self) -> dict[str, int]:
         """Every worker and its threads."""
         known: dict[str, int] = dict(self._client.nthreads())
-        self._gone.intersection_update(known)
         return {worker: threads for worker, threads in known.items() if worker not in self._gone}
 
     def _survey(self, workers: list[str] | None = None) -> dict[str, set[int]]:

@@ -163,7 +163,13 @@ def remote_agent(
         Elsewhere(guard, endpoint, inbox, wait, keys),
         via,
         tap,
-        None if journal is None else Journal(journal, _owner(endpoint, rank, configuration)),
+        None
+        if journal is None
+        else Journal(
+            journal,
+            _owner(endpoint, rank, configuration),
+            synchronous=plan is None or plan.field,  # else a loss of power costs a run of the lab
+        ),
     )
 
 

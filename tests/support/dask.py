@@ -48,6 +48,10 @@ class DaskCluster:
             *("--no-dashboard", "--local-directory", str(self._folder)),
         )
 
+    def wait_for_workers(self, count: int) -> None:
+        """Wait until so many are known to the scheduler."""
+        self._until(lambda: self.said.count("Registered to:") >= count, f"no {count} workers")
+
     def close(self) -> None:
         self._processes.close()
 
