@@ -29,6 +29,7 @@ from posse.spec.runfile import RunSpec, read
 if TYPE_CHECKING:
     from distributed import Client
 
+    from posse.engines.board import Board
     from posse.engines.hub import Hub
     from posse.engines.processes import ProcessEngine
     from posse.security.keys import CoordinatorKeys
@@ -125,23 +126,37 @@ def runs(
     jobs: int = 1,
     capture: str | Path | None = None,
     on: Placement | None = None,
+    board: "Board | None" = None,
+    on_hub: Callable[["Hub"], None] = lambda hub: None,
 ) -> Made:
-    """The runs of these numbers; see `run`."""
+    """The runs of these numbers; see `run`.
+
+    Agents show on a `board` how they stand, and `on_hub` is given the hub of processes, for those
+    who watch. Runs of engine `memory` are then made here, one after the other.
+    """
     with writing(capture) as tap:
+        options: dict[str, Any] = {"on_join": on_join, "capture": tap, "board": board}
         if on is not None:
-            yield from _on_cluster(plan, numbers, on, observe, on_join=on_join, capture=tap)
+            yield from _on_cluster(plan, numbers, on, observe, on_hub, **options)
         elif plan.spec.engine.kind == "processes":
-            with processes(plan, on_join=on_join, capture=tap) as up:
+            engine = processes(plan, **options)
+            on_hub(engine.hub)
+            with engine as up:
                 yield from on_engine(up, plan, numbers, observe)
-        elif jobs > 1 and len(numbers) > 1 and tap is None:
+        elif jobs > 1 and len(numbers) > 1 and tap is None and board is None:
             yield from on_all_cores(one, [task(plan, number) for number in numbers], jobs)
         else:
             for place, number in enumerate(numbers):
-                yield place, memory.run(plan, number, observe, tap)
+                yield place, memory.run(plan, number, observe, tap, board=board)
 
 
 def _on_cluster(
-    plan: Plan, numbers: Sequence[int], on: Placement, observe: Observer, **options: Any
+    plan: Plan,
+    numbers: Sequence[int],
+    on: Placement,
+    observe: Observer,
+    on_hub: Callable[["Hub"], None],
+    **options: Any,
 ) -> Made:
     """As `runs`, by the workers of a cluster."""
     tasks = [task(plan, number) for number in numbers]
@@ -155,6 +170,7 @@ def _on_cluster(
                     yield place, next(on_dask.on_workers(client, work, [asked]))[1]
         else:
             with placed(plan, client, on, **options) as up:
+                on_hub(up.hub)
                 yield from on_engine(up, plan, numbers, observe)
 
 
@@ -231,6 +247,7 @@ def serve(
     capture: str | Path | None = None,
     journal: Path | None = None,
     on_hub: Callable[["Hub"], None] = lambda hub: None,
+    board: "Board | None" = None,
     observe: Observer = silent,
     on_join: Callable[[int], None] = lambda joined: None,
 ) -> Iterator[Runs]:
@@ -256,6 +273,7 @@ def serve(
             on_join=on_join,
             capture=tap,
             journal=kept,
+            board=board,
         )
         try:
             on_hub(engine.hub)

@@ -58,8 +58,8 @@ ELSEWHERE = [
     (
         "parts of a page, which is read as a whole",
         "tests/report/test_report.py",
-        "posse/report: delay differ drawing found network page privacy regret run_page",
-        "posse/report: several theory traffic",
+        "posse/report: delay differ drawing found network page palette privacy regret",
+        "posse/report: run_page several theory traffic",
         "posse/results: notebook",
     ),
     (

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from posse.cli import paths, security, streams, volume, web
+from posse.cli import paths, security, streams, volume, watch, web
 from posse.cli.options import Commands, add_capture, add_result, add_run_file, plan
 from posse.errors import InputError
 
 if TYPE_CHECKING:
     from posse import api
+    from posse.engines.hub import Hub
     from posse.plan import Plan
 
 
@@ -37,6 +38,7 @@ def add(commands: Commands) -> None:
         "--make-keys", action="store_true", help="make the keys that the folder lacks"
     )
     web.add(parser)
+    watch.add_option(parser)
     volume.add_log(parser)
     security.add(parser)
     parser.set_defaults(command=run)
@@ -74,21 +76,24 @@ def run(options: argparse.Namespace) -> int:
 
     kept = checked.field or checked.spec.engine.durable or checked.spec.engine.restarts > 0
 
-    def publish(hub: Any) -> None:
+    def publish(hub: Hub, also: Callable[[Hub], None]) -> None:
+        also(hub)
         if options.http:
             routes = health.of_coordinator(hub.status, field=checked.field)
             web.serve(options, "--http", options.http, routes)
 
     @contextmanager
-    def serve(source: Plan, **watched: Any) -> Iterator[api.Runs]:
+    def serve(
+        source: Plan, *, on_hub: Callable[[Hub], None] = lambda hub: None, **given: Any
+    ) -> Iterator[api.Runs]:
         served = api.serve(
             source,
             bind=options.bind,
             keys=pairs,
             capture=options.capture,
             journal=options.folder / JOURNAL if kept else None,
-            on_hub=publish,
-            **watched,
+            on_hub=lambda hub: publish(hub, on_hub),
+            **given,
         )
         with served as runs:
             yield runs

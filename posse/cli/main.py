@@ -34,6 +34,7 @@ from posse.cli import (
     sweep,
     topology,
     volume,
+    watch,
 )
 from posse.errors import INTERRUPTED, PosseError, RunFailed
 from posse.own_code import require_rooms
@@ -47,6 +48,7 @@ VERBS = (
     coordinator,
     keys,
     status,
+    watch,
     agent,
     ledger,
     sweep,

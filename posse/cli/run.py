@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from posse.cli import watch
 from posse.cli.options import (
     Commands,
     add_changes,
@@ -35,6 +36,7 @@ def add(commands: Commands) -> None:
     )
     add_placement(parser)
     add_result(parser)
+    watch.add_option(parser)
     parser.set_defaults(command=run)
 
 
@@ -48,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
     checked.require(None if on is None else 0)
     jobs = options.jobs or os.cpu_count() or 1
 
-    def opened(source: Plan, **watched: Any) -> AbstractContextManager[api.Runs]:
-        return nullcontext(partial(api.runs, source, jobs=jobs, on=on, **watched))
+    def opened(source: Plan, **given: Any) -> AbstractContextManager[api.Runs]:
+        return nullcontext(partial(api.runs, source, jobs=jobs, on=on, **given))
 
     return series.run(checked, options, opened, api.links_of(checked, on))

@@ -15,6 +15,7 @@ from rich.table import Table
 from posse import api
 from posse.cli import paths, volume
 from posse.cli.progress import screen
+from posse.cli.watch import watching
 from posse.durable import batch, lock, whole
 from posse.durable.directory import RunDirectory, fresh
 from posse.errors import PosseError, RunFailed
@@ -44,11 +45,11 @@ def run(
     with lock.held(directory.path), ExitStack() as running:
         whole.require_room(directory.path)
         directory.open()
-        with RunProgress(plan, screen(options)) as progress:
+        with RunProgress(plan, screen(options)) as progress, watching(plan, options) as watch:
 
             def work(numbers: Sequence[int]) -> api.Made:
-                watched = {"observe": progress.observe, "on_join": progress.joined}
-                runs = running.enter_context(opened(plan, **watched))
+                given = watch.given(progress.observe)
+                runs = running.enter_context(opened(plan, on_join=progress.joined, **given))
                 return running.enter_context(contextlib.closing(runs(numbers)))
 
             try:
@@ -65,8 +66,9 @@ def run(
             except (PosseError, KeyboardInterrupt) as error:
                 _ended_early(directory, str(error) or "interrupted", found, plan.spec.repeat)
                 raise
-        records = [found[number] for number in sorted(found)]
-        return _close(directory, plan.result(records, links), options, kept)
+            result = plan.result([found[number] for number in sorted(found)], links)
+            watch.said = words.rows(result.runs, result.warnings)
+        return _close(directory, result, options, kept)
 
 
 def _ended_early(

@@ -99,13 +99,13 @@ def _print(facts: GraphFacts) -> None:
 def _picture(topology: Graph, path: Path) -> None:
     """Draw a graph as PNG or SVG, as the report draws it: sinks are marked."""
     try:
-        from posse.report import drawing, graph
+        from posse.report import drawing, graph, palette
     except ImportError:
         raise PosseError("drawing needs matplotlib: pip install 'posse[draw]'") from None
     from topologies.sinks import find_sinks
 
     png = path.suffix.lower() == ".png"
-    colours = drawing.PALETTE["light"] if png else drawing.COLOUR
+    colours = palette.PALETTE["light"] if png else drawing.COLOUR
     links = dict.fromkeys(topology.edges(), 1.0)
     sinks = set(find_sinks(topology).sink)
     with drawing.canvas(*graph.size(topology.agents)) as (figure, axes):

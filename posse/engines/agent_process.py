@@ -13,6 +13,7 @@ from posse.durable.journal import Journal
 from posse.durable.recording import recorded
 from posse.durable.session import Session
 from posse.engines.base import Tap
+from posse.engines.board import Showing
 from posse.engines.events import (
     AskToResume,
     BeginSession,
@@ -106,6 +107,8 @@ class AgentProcess:
         self._tap = tap
         self._journal = journal
         self._checkpoints = Checkpoints(journal) if journal is not None else None
+        self.showing: Showing | None = None
+        """By what it shows how it stands, if it is watched."""
         self._stamp = time.monotonic_ns
         if tap is not None or journal is not None:
             uplink.through(self._heard)
@@ -498,6 +501,8 @@ class AgentProcess:
     # --- what goes -------------------------------------------------------------------------------
 
     def _flush(self, host: AgentHost) -> None:
+        if self.showing is not None:
+            self.showing.look((host,), last=host.done)
         if host.outbox:
             ways = self._ways
             for target, frame in host.outbox:

@@ -5,6 +5,7 @@ from typing import Protocol
 
 import msgspec
 
+from posse.engines.board import BoardPlace
 from posse.engines.events import Died
 from posse.security.keys import Pair
 from posse.spec.runfile import RunSpec
@@ -18,7 +19,8 @@ class Crew(msgspec.Struct, frozen=True):
     and `coordinator` its public one, none where links need none; `signers` as in `AgentKeys`.
     `capture` is the file that frames are written into, `journals` the folder of the agents'
     journals, "" for none. With a `spec` the agents are on another machine than their coordinator,
-    and hold it to that run file.
+    and hold it to that run file. Those of a coordinator that is watched show on the `board` how
+    they stand.
     """
 
     endpoints: list[str]
@@ -33,6 +35,7 @@ class Crew(msgspec.Struct, frozen=True):
     capture: str = ""
     journals: str = ""
     spec: RunSpec | None = None
+    board: BoardPlace | None = None
 
     def of(self, ranks: list[int]) -> "Crew":
         """These of them alone."""

@@ -29,6 +29,7 @@ from posse.durable.capture import Capture
 from posse.durable.journal import Journal
 from posse.engines import memory
 from posse.engines.agent_process import AgentProcess
+from posse.engines.board import Board, Showing
 from posse.engines.crew import Crew, journal_of
 from posse.engines.events import Died
 from posse.engines.local_agent import local_agent
@@ -51,13 +52,14 @@ _REHEARSAL = {
 class ForkServer:
     """The fork server, seen from the process that runs the posse."""
 
-    def __init__(self) -> None:
+    def __init__(self, board: Board | None = None) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "posse.engines.forkserver"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             bufsize=0,  # of deaths at once a buffer would keep all but one, and none would poll it
             env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+            pass_fds=() if board is None else (board.place.fd,),
             process_group=0,  # a new session would also be another group to the scheduler
         )
         assert self._process.stdin is not None
@@ -155,6 +157,7 @@ def _fork(crew: Crew) -> dict[int, int]:
     # an agent makes many small objects and few cycles: looking for these at every 700th costs more
     # than it frees
     gc.set_threshold(50_000, 20, 20)
+    board = None if crew.board is None else Board(crew.board)
     pairs: list[Pair | None] = [*crew.pairs] or [None] * len(crew.ranks)
     for rank, endpoint, own in zip(crew.ranks, crew.endpoints, pairs, strict=True):
         pid = os.fork()
@@ -170,6 +173,8 @@ def _fork(crew: Crew) -> dict[int, int]:
                     agent = _beside_its_coordinator(crew, endpoint, rank, keys)
                 else:
                     agent = _elsewhere(crew, endpoint, rank, keys, plan)
+                if board is not None:
+                    agent.showing = Showing(board, crowd=board.place.agents / (os.cpu_count() or 1))
                 code = agent.serve()
             finally:
                 sys.stderr.flush()

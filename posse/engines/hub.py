@@ -392,6 +392,9 @@ class Hub:
             heard=tuple((m.rank, m.heard, kind_of(m.last)) for m in here),
             frames=self.frames,
             refused=tuple(refused.items()),
+            away=tuple(m.rank for m in roster.members.values() if m.connection < 0),
+            restarts=tuple(lobby.restarts.items()),
+            resent=sum(m.session.resent for m in roster.members.values()),
         )
 
     # --- what is sent ----------------------------------------------------------------------------

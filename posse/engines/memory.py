@@ -11,6 +11,7 @@ import msgspec
 
 from agent.cohort import Cohort
 from posse.engines.base import Observer, Tap, agent_setups, silent
+from posse.engines.board import Board, Showing
 from posse.engines.sources import of_this_machine
 from posse.errors import PosseError, RunFailed
 from posse.hosts.agent import AgentHost
@@ -37,17 +38,23 @@ def run(
     tap: Tap | None = None,
     serial: int | None = None,
     sources: Sources | None = None,
+    board: Board | None = None,
 ) -> RunRecord:
     """Run number `number` of the plan's series; `tap` hears every frame, which say run `serial`.
 
-    `sources`: time, chance and rewards, this machine's by default.
+    `sources`: time, chance and rewards, this machine's by default. Agents show on a `board` how
+    they stand.
     """
     network = plan.network(number)
     stamp = monotonic_ns if plan.clock == "wall" else _no_clock
     cohort = Cohort(plan.spec.agents.count)
     sources = replace(sources or of_this_machine(stamp), cohort=cohort)
-    coordinator = CoordinatorHost(plan, network, number, sources, observe, serial)
-    agents = []
+    agents: list[AgentHost] = []
+    if board is not None:
+        observe = Showing(board, crowd=1.0).before(observe, agents)
+    coordinator = CoordinatorHost(
+        plan, network, number, sources, observe, serial, counts=board is not None
+    )
     for rank, setup in enumerate(agent_setups(plan, network)):
         carried = msgspec.msgpack.decode(msgspec.msgpack.encode(setup), type=AgentSetup)
         agents.append(AgentHost(carried, rank, sources))

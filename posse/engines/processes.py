@@ -5,8 +5,9 @@ import secrets
 import signal
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from time import monotonic_ns
-from typing import Self
+from typing import Any, Self
 
 from posse.durable import journal
 from posse.durable.capture import Capture
@@ -15,6 +16,7 @@ from posse.durable.recording import recorded
 from posse.durable.scratch import Scratch
 from posse.engines import room
 from posse.engines.base import Observer, Way, agent_setups, silent, straight
+from posse.engines.board import Board
 from posse.engines.crew import Crew, Starter, journal_of
 from posse.engines.forkserver import ForkServer
 from posse.engines.hub import Hub
@@ -48,7 +50,10 @@ class ProcessEngine:
     started here, links have keys that live as long as the engine. Frames are written into
     `capture`, if there is one. `way` may put something between the two ends of each link. With
     a `journal` the run goes on that it has. A `starter` starts all agents on other machines, with
-    keys that live as long as the engine.
+    keys that live as long as the engine; agents that are started here show on a `board` how they
+    stand.
+
+    Above 20 attributes: what its agents are started with, and what ends with it.
     """
 
     def __init__(
@@ -64,12 +69,13 @@ class ProcessEngine:
         way: Way = straight,
         journal: Journal | None = None,
         starter: Callable[[], Starter] | None = None,
+        board: Board | None = None,
     ) -> None:
         spec = plan.spec
         self._spawn = spec.agents.count if spawn is None else spawn
         here = self._spawn if starter is None else 0
         room.require(spec.agents.count, here)
-        self._start_by = starter or ForkServer
+        self._start_by = starter or partial(ForkServer, board)
         self._spec = spec
         self._elsewhere = starter is not None
         self._configured: object = None
@@ -85,6 +91,7 @@ class ProcessEngine:
         self._capture = capture
         self._way = way
         self._journal = journal
+        self._board = board
         self._mesh = plan.system.wiring is not None
         self._durable = bool(here and (spec.engine.durable or spec.engine.restarts))
         self._ipc = spec.engine.transport == "ipc" and bind is None
@@ -193,12 +200,11 @@ class ProcessEngine:
         """The host of a run."""
         resources = ProcessResources(self.hub.sessions)
         sources = of_this_machine(monotonic_ns, resources, self._checks)
+        options: dict[str, Any] = {"serial": self._serial, "counts": self._board is not None}
         if self._journal is None:
-            return CoordinatorHost(plan, network, number, sources, observe, serial=self._serial)
+            return CoordinatorHost(plan, network, number, sources, observe, **options)
         kept = recorded(self._journal, sources, field=plan.field)
-        return KeptCoordinatorHost(
-            self._journal, plan, network, number, kept, observe, serial=self._serial
-        )
+        return KeptCoordinatorHost(self._journal, plan, network, number, kept, observe, **options)
 
     def _go_on(
         self, plan: Plan, before: RunBeginning, kept: Journal, observe: Observer
@@ -290,5 +296,6 @@ class ProcessEngine:
                 capture=str(self._capture.path) if self._capture is not None else "",
                 journals=self._folder if self._durable else "",
                 spec=self._spec if self._elsewhere else None,
+                board=None if self._board is None or self._elsewhere else self._board.place,
             )
         )

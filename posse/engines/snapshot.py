@@ -12,6 +12,8 @@ class Snapshot:
     `at` is when it was made, in seconds of the loop's clock.
     `heard`: for each agent that is here its rank, when it was last heard (seconds of the loop's
     clock) and what kind of message it was. `frames` were taken from agents in all runs so far.
+    `away` are those whose connection was lost, `restarts` says how often each was started again
+    since the last run, `resent` how many frames went to agents a second time.
     """
 
     agents: int = 0
@@ -25,6 +27,9 @@ class Snapshot:
     frames: int = 0
     refused: tuple[tuple[str, int], ...] = ()
     ended: int | None = None
+    away: tuple[int, ...] = ()
+    restarts: tuple[tuple[int, int], ...] = ()
+    resent: int = 0
 
     def status(self, now: float) -> CoordinatorStatus:
         """As it is told; ages are those at `now`, in seconds of the loop's clock."""

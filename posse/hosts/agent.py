@@ -123,6 +123,11 @@ class AgentHost:
         """How long what this agent was sent in this run was under way."""
         return self._endpoint.delays
 
+    @property
+    def run(self) -> AgentRun | None:
+        """The run that this agent is in, or was in last."""
+        return self._run
+
     def take_gone(self) -> list[int]:
         """The peers that were lost since this was last called."""
         if self._run is None or not self._run.gone:

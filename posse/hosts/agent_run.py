@@ -86,7 +86,7 @@ class AgentRun:
         self._system = system
         self._agents_hear = system.agent.hears
         self._server_hears = system.server.hears if system.server is not None else ()
-        self._endpoint = endpoint
+        self.endpoint = endpoint
         self._stamp = chance.sources.stamp
         self._resources = chance.sources.resources
         self._resources.begin()
@@ -116,7 +116,7 @@ class AgentRun:
             message, control.Control
         ):  # a system may count some of its own as control
             if not self.over:
-                self._endpoint.arrived(header, arrived)
+                self.endpoint.arrived(header, arrived)
                 self.pace.message(Received(header.source, message), header.now)
         elif header.source != COORDINATOR:
             raise RemoteProtocolError("control-from-agent", str(header.source))
@@ -163,7 +163,7 @@ class AgentRun:
 
     def refuse(self, reason: str, blamed: int | None, count: int = 1) -> None:
         """Count what a peer did wrong; name a neighbour to the coordinator, some times."""
-        self._endpoint.refused[reason] += count
+        self.endpoint.refused[reason] += count
         named = blamed if blamed in self._setup.neighbours else None
         if named is not None and not self.over and self._complaints < _MOST_COMPLAINTS:
             self._complaints += 1
@@ -171,7 +171,7 @@ class AgentRun:
 
     def say(self, message: Message) -> None:
         """Send the coordinator a message of the host's or of the clock's."""
-        self._endpoint.send(COORDINATOR, message, self.pace.now)
+        self.endpoint.send(COORDINATOR, message, self.pace.now)
 
     def tell(  # noqa: PLR0912
         self, event: AgentEvent, now: float
@@ -191,11 +191,11 @@ class AgentRun:
                     hears = self._server_hears if to == COORDINATOR else self._agents_hear
                     if type(message) not in hears:
                         raise unheard(message, to, hears)
-                    self._endpoint.send(to, message, self.pace.now)
+                    self.endpoint.send(to, message, self.pace.now)
                 case Broadcast(message):
                     if type(message) not in self._agents_hear:
                         raise unheard(message, NEIGHBOURS, self._agents_hear)
-                    self._endpoint.send_to_all(self._setup.neighbours, message, self.pace.now)
+                    self.endpoint.send_to_all(self._setup.neighbours, message, self.pace.now)
                 case Pull() | Explore() | Ready():
                     order = effect
                 case Disclose(release):
@@ -278,9 +278,9 @@ class AgentRun:
             slots=account.slots,
             regret={name: r.total for name, r in account.regret.items()},
             curve={name: r.curve().tobytes() for name, r in account.regret.items()},
-            links=self._endpoint.meter.links() + self._resources.links(self.rank),
-            delays=dict(self._endpoint.delays.histogram()),
-            refused=dict(self._endpoint.refused),
+            links=self.endpoint.meter.links() + self._resources.links(self.rank),
+            delays=dict(self.endpoint.delays.histogram()),
+            refused=dict(self.endpoint.refused),
             releases=account.releases,
             log=account.log,
             seconds=self._seconds,

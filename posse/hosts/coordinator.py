@@ -7,7 +7,7 @@ and no randomness but what it is handed; see `posse.hosts.sources`.
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from posse.clocks.conductor import Conductor
 from posse.clocks.run_clock import RunClock, SharedClock, SlotClock, WallClock
@@ -21,6 +21,7 @@ from posse.hosts.report import BadReport, ReportForm
 from posse.hosts.rewards import references_of
 from posse.hosts.server import Server
 from posse.hosts.sources import Chance, Sources
+from posse.measure.traffic import Meter
 from posse.plan import Plan
 from posse.printable import blamed, printable
 from posse.results import field, lab
@@ -56,6 +57,8 @@ class CoordinatorHost:
     whether it is up), `left` who ended its own part, as (rank, why); whoever carries frames takes
     both out, and calls `lose` or ends the run.
 
+    `counts`: what agents of the lab send is counted here too, while it comes, for `traffic`.
+
     Above 300 lines: it is all that an engine may ask of a run, and every message of control.
     """
 
@@ -67,6 +70,8 @@ class CoordinatorHost:
         sources: Sources,
         observe: Callable[["CoordinatorHost"], None] = lambda host: None,
         serial: int | None = None,
+        *,
+        counts: bool = False,
     ) -> None:
         self.plan = plan
         self.run = run
@@ -94,6 +99,7 @@ class CoordinatorHost:
             outbox=self.outbox,
             per_link=True,
         )
+        self._heard = Meter() if counts and not self._field else None
         self._attendance = Attendance(spec.agents.activity.rates(agents))
         self._ending = Ending(self._attendance, _report_form(plan, chance), sources.clock)
         self._agreement = Agreement(agents)
@@ -166,6 +172,37 @@ class CoordinatorHost:
             finished=len(self._attendance.finished),
             log=self.log,
         )
+
+    @property
+    def serial(self) -> int:
+        """The number of this run in the headers of its frames."""
+        return self._endpoint.run
+
+    @property
+    def network(self) -> Network:
+        """Who hears whom in this run."""
+        return self._network
+
+    @property
+    def shared_regret(self) -> float | None:
+        """The group's regret so far, where all share one set of arms whose means are known."""
+        arms = self._server.arms if self._server is not None else None
+        return arms.regret.total if arms is not None and arms.regret is not None else None
+
+    @property
+    def finished(self) -> Collection[int]:
+        """The agents that do not act any more."""
+        return self._attendance.finished
+
+    def traffic(self) -> Iterator[tuple[int, int, type[Message], int]]:
+        """Source, target, kind and messages so far: what was sent from here, one target each.
+
+        What came too, in the field and where it `counts`.
+        """
+        for meter in (self._endpoint.meter, self._heard):
+            for source, target, kind, messages in meter.counted() if meter is not None else ():
+                assert isinstance(target, int)
+                yield source, target, kind, messages
 
     def waiting_for(self) -> list[int]:
         """The agents without whose message the run cannot go on, as far as that is known."""
@@ -302,6 +339,8 @@ class CoordinatorHost:
             if self._field:
                 # nobody reports what it sent
                 endpoint.count(rank, message, frame)
+            elif self._heard is not None:
+                self._heard.count(rank, COORDINATOR, type(message), frame)
             if header.plane == _CONTROL:
                 moved = self._control(rank, message, header, frame)
             else:

@@ -18,6 +18,9 @@ class Account:
     At the end `answer` is the agent's own arm, or `exhausted` says which arm has no rewards left;
     `lifetime` says what all runs over these rewards cost, in the field.
 
+    `exposed` is the ε that all releases cost the most exposed reward together; where the claim has
+    a δ they compose to less, see `protocol.privacy.spent`.
+
     `references` names the means that regret is measured against ("regret", and for heterogeneous
     arms also "regret_local"); empty where means are unknown.
     """
@@ -31,7 +34,9 @@ class Account:
     exhausted: str = ""
     lifetime: str = ""
     regret: dict[str, Regret] = field(init=False)
+    exposed: float = 0.0
     _releases: Counter[Release] = field(default_factory=Counter)
+    _costs: dict[str, float] = field(default_factory=dict)
     log: dict[str, list[list[float]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -41,6 +46,8 @@ class Account:
     def disclosed(self, release: Release) -> None:
         """Enter a release; equal ones take one row, so that a long run's report stays small."""
         self._releases[release] += 1
+        cost = self._costs[release.block] = self._costs.get(release.block, 0.0) + release.epsilon
+        self.exposed = max(self.exposed, cost)
 
     @property
     def releases(self) -> list[Release]:

@@ -1,7 +1,7 @@
 """Counting what crosses the wire, where it is sent; and how long it took, where it arrives."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import msgspec
 import numpy as np
@@ -45,6 +45,11 @@ class Meter:
     def add(self, links: Iterable[LinkCount]) -> None:
         """Add another's counts."""
         self._told += links
+
+    def counted(self) -> Iterator[tuple[int, int | tuple[int, ...], type[Message], int]]:
+        """Source, target or targets, kind and messages of what was counted here so far."""
+        for (source, target, kind), (messages, _) in self._counted.items():
+            yield source, target, kind, messages
 
     def links(self) -> list[LinkCount]:
         """The counts so far, sorted."""

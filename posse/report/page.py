@@ -14,7 +14,8 @@ from posse import __version__
 from posse.durable import whole
 from posse.measure.confidence import mean_ci
 from posse.measure.numbers import number, with_ci
-from posse.report.drawing import Chart, variables
+from posse.report.drawing import Chart
+from posse.report.palette import variables
 
 MOST_ROWS = 200
 """Rows of a table on the page; the rest is in the CSV file, which is named."""

@@ -1,0 +1,154 @@
+"""`--watch` and `posse watch`: a run as it goes on, as a page and as text."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from posse.cli import volume
+from posse.cli.options import Commands
+from posse.errors import InputError, PosseError
+
+if TYPE_CHECKING:
+    from posse.engines.base import Observer
+    from posse.engines.hub import Hub
+    from posse.hosts.coordinator import CoordinatorHost
+    from posse.plan import Plan
+    from posse.watch.feed import Feed
+
+_EVERY = 5.0
+"""Seconds between two states where nothing can be written over."""
+
+_OF_THIS_MACHINE = ("127.0.0.1", "::1", "localhost")
+_IN_CLEAR = "who is on it reads the page and its token; better watch over ssh -L"
+
+
+def add(commands: Commands) -> None:
+    """The verb and its options."""
+    parser = commands.add_parser("watch", help="see a run that was started with --watch")
+    parser.add_argument("url", metavar="URL", help="the address that --watch printed")
+    parser.add_argument(
+        "--text", action="store_true", help="as text, in this terminal; else in the browser"
+    )
+    parser.set_defaults(command=run)
+
+
+def add_option(parser: argparse.ArgumentParser) -> None:
+    """Whether a run can be watched, and where."""
+    parser.add_argument(
+        "--watch",
+        nargs="?",
+        const=":0",
+        type=_place,
+        metavar="[HOST]:PORT",
+        help="serve a page that shows the run as it goes on, and print its address; on this "
+        "machine alone, and on a free port, if nothing else is said",
+    )
+
+
+def _place(text: str) -> str:
+    """An address; not the run file, which `--watch` before it would take for its own."""
+    from posse.web import place
+
+    try:
+        place("--watch", text)
+    except InputError as error:
+        raise argparse.ArgumentTypeError(f"{error}; without one it stands behind FILE") from None
+    return text
+
+
+def run(options: argparse.Namespace) -> None:
+    """Show it."""
+    from posse.watch import text
+
+    text.parted(options.url)
+    if not options.text:
+        import webbrowser
+
+        if not webbrowser.open(options.url):
+            raise PosseError(f"there is no browser here; posse watch --text {options.url}")
+        return
+    from time import monotonic
+
+    from rich.live import Live
+    from rich.text import Text
+
+    console = volume.closing(options)
+    graph: dict[str, Any] = {}
+    at = 0.0
+    with Live(console=console, auto_refresh=False) as live:
+        for name, data in text.events(options.url):
+            if name == "graph":
+                graph = data
+            elif name == "state":
+                shown = "\n".join(text.lines(graph, data))
+                if console.is_terminal:
+                    live.update(Text(shown, no_wrap=True, overflow="ellipsis"), refresh=True)
+                elif monotonic() >= at or data.get("status"):
+                    at = monotonic() + _EVERY
+                    console.print(Text(shown), soft_wrap=True)
+            elif data["failed"]:
+                raise PosseError(f"it failed: {data['failed']}")
+
+
+class Watch:
+    """A command's runs, for whoever looks; of one that nobody asked to be watched, nothing."""
+
+    def __init__(self, plan: Plan, address: str | None) -> None:
+        self._feed: Feed | None = None
+        self.said: list[tuple[str, str]] = []
+        """What was found, for those who still look."""
+        if address is None:
+            return
+        from posse.engines.board import Board
+        from posse.watch.feed import Feed
+        from posse.watch.page import routes
+        from posse.watch.view import Watcher
+        from posse.web import Web, place
+
+        self._board = None if plan.field else Board.of(plan)
+        self._watcher = Watcher(plan)
+        self._feed = Feed(plan, self._watcher, self._board)
+        path, answers = routes(self._feed)
+        self._web = Web("--watch", address, answers)
+        print(f"watch it at {self._web.url}{path}", file=sys.stderr)
+        if place("--watch", address)[0] not in _OF_THIS_MACHINE:
+            print(f"{address} is no secret way: {_IN_CLEAR}", file=sys.stderr)
+
+    def given(self, observe: Observer) -> dict[str, Any]:
+        """What the engine is given, beside an observer of one's own."""
+        if self._feed is None:
+            return {"observe": observe}
+        look, feed = self._watcher.observe, self._feed
+
+        def both(host: CoordinatorHost) -> None:
+            observe(host)
+            look(host)
+
+        def on_hub(hub: Hub) -> None:
+            feed.snapshot = lambda: hub.snapshot
+
+        return {"observe": both, "board": self._board, "on_hub": on_hub}
+
+    def close(self, failed: str = "") -> None:
+        """Tell those who look that all is over."""
+        if self._feed is not None:
+            self._feed.close(self.said, failed)
+            self._web.close()
+            if self._board is not None:
+                self._board.close()
+
+
+@contextmanager
+def watching(plan: Plan, options: argparse.Namespace) -> Iterator[Watch]:
+    """Serve the page while the runs go on, if it was asked for."""
+    watch = Watch(plan, options.watch)
+    try:
+        yield watch
+    except BaseException as error:
+        watch.close(str(error) or "interrupted")
+        raise
+    watch.close()

@@ -1,0 +1,245 @@
+"""What a page is told of a run: its graph once, and how it stands, twice a second, as JSON.
+
+Each event is the whole state, so that a page may come late, miss some or come again. What a peer
+wrote is made printable here.
+"""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Generator
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from posse.engines.board import ACTIVATIONS, EPSILON, NOW, REGRET, SHOWN, Board, kinds
+from posse.engines.snapshot import Snapshot
+from posse.plan import Plan
+from posse.printable import printable
+from posse.watch.view import View, Watcher, pairs
+from protocol.machine import COORDINATOR
+
+EVERY = 0.5
+"""Seconds between two events."""
+
+MOST_LINKS = 4_000
+"""Links that a page is told of. Of more, as evenly spread as their order is."""
+
+_MOST_POINTS = 240
+_BEGINNING = (0.0, 0.0, 0.0)
+_MOST_ARMS = 200
+_FAREWELL = 2.0
+"""Seconds for readers to hear that all is over."""
+
+
+class Feed:
+    """Events of one command's runs, for any number of readers, each in a thread of its own.
+
+    `state` and `graph` are what events hold. One thread looks at a run as often as readers are
+    told; where nobody reads it notes how regret grows, and that is all.
+    """
+
+    def __init__(self, plan: Plan, watcher: Watcher, board: Board | None) -> None:
+        agents = plan.spec.agents.count
+        here = Snapshot(agents)
+        if plan.spec.engine.kind == "memory":
+            here = Snapshot(agents, arrived=agents, running=True)
+        self.snapshot: Callable[[], Snapshot] = lambda: here
+        """Who is up."""
+        self._plan, self._watcher, self._board = plan, watcher, board
+        self._began = time.monotonic()
+        self._points: list[tuple[float, float, float | None]] = [_BEGINNING]
+        self._seen: tuple[int, View] | None = None
+        self._network = plan.network(0)
+        hears = plan.system.server.hears if plan.system.server is not None else ()
+        self.kinds = list(dict.fromkeys(kinds((*plan.system.agent.hears, *hears))))
+        self._links = self._graph_of(None)
+        self._readers = 0
+        self._event = b""
+        self._told = threading.Condition()
+        self._over = threading.Event()
+        self._end: dict[str, Any] | None = None
+        self._looker = threading.Thread(target=self._look, name="watch", daemon=True)
+        self._looker.start()
+
+    # --- for the command -------------------------------------------------------------------------
+
+    def close(self, said: list[tuple[str, str]], failed: str = "") -> None:
+        """All is over: readers are told what was found, or why it failed, and let go."""
+        self._over.set()
+        self._looker.join()
+        self._note()
+        with self._told:
+            self._event = _event("state", self.state())
+            self._end = {"said": said, "failed": printable(failed, 2_000)}
+            self._told.notify_all()
+            self._told.wait_for(lambda: self._readers == 0, _FAREWELL)
+
+    # --- for readers -----------------------------------------------------------------------------
+
+    def events(self) -> Generator[bytes, None, None]:
+        """Server-sent events until all is over."""
+        with self._told:
+            self._readers += 1
+        try:
+            graph: object = None
+            while True:
+                if graph is not self._links:
+                    graph = self._links
+                    yield _event("graph", self.graph())
+                yield self._event or _event("state", self.state())
+                if self._end is not None:
+                    yield _event("end", self._end)
+                    return
+                with self._told:
+                    if self._end is None:
+                        self._told.wait(10 * EVERY)
+        finally:
+            with self._told:
+                self._readers -= 1
+                self._told.notify_all()
+
+    def _look(self) -> None:
+        while not self._over.wait(EVERY):
+            self._note()
+            with self._told:
+                self._event = _event("state", self.state()) if self._readers else b""
+                self._told.notify_all()
+
+    def _note(self) -> None:
+        """Note how far regret and ε are."""
+        view = self._watcher.view
+        if view is None:
+            return
+        if self._seen is None or self._seen[0] != view.run:
+            self._points = [_BEGINNING]
+            self._network = view.network
+            self._links = self._graph_of(view)
+        self._seen = view.run, view
+        at, regret, epsilon = self._grown(view)
+        if regret is not None and at > self._points[-1][0]:
+            self._points.append((at, regret, epsilon))
+        if len(self._points) > _MOST_POINTS:
+            del self._points[1:-1:2]
+
+    def _grown(self, view: View) -> tuple[float, float | None, float | None]:
+        """The time, and by then the group's regret and what the most exposed reward cost."""
+        at = view.rounds if self._plan.clock == "virtual" else view.now
+        shown = None if self._board is None else self._shown(view, self._board)
+        if shown is None or not len(shown):
+            return at, view.regret, view.epsilon
+        if self._plan.clock == "virtual":
+            at = float(shown[:, ACTIVATIONS].sum())
+        elif self._plan.system.server is None:
+            at = float(shown[:, NOW].mean())
+        if view.status:
+            return at, view.regret, view.epsilon
+        regret = float(shown[:, REGRET].sum())
+        return at, view.regret if np.isnan(regret) else regret, float(shown[:, EPSILON].max())
+
+    @staticmethod
+    def _shown(view: View, board: Board) -> Any:
+        """The rows of agents that showed themselves in this run, shape (agents, columns)."""
+        return board.rows[board.rows[:, SHOWN] == view.serial + 1]
+
+    # --- what events hold ------------------------------------------------------------------------
+
+    def _graph_of(self, view: View | None) -> list[tuple[int, int]]:
+        network = self._network if view is None else view.network
+        served = self._plan.system.server is not None
+        linked = pairs(network, self._plan.spec.agents.count, served)
+        step = -(-len(linked) // MOST_LINKS)
+        self._omitted = len(linked) - len(linked[:: step or 1])
+        return linked[:: step or 1]
+
+    def graph(self) -> dict[str, Any]:
+        """What does not change in a run. The coordinator is -1."""
+        plan, facts = self._plan, self._network.facts
+        return {
+            "system": plan.spec.system,
+            "title": plan.system.title,
+            "variant": plan.spec.variant,
+            "mode": plan.spec.mode,
+            "engine": plan.spec.engine.kind,
+            "unit": {"virtual": "rounds", "slots": "slots", "wall": "seconds"}[plan.clock],
+            "agents": plan.spec.agents.count,
+            "arms": plan.spec.arms.arm_count(),
+            "runs": plan.spec.repeat,
+            "claimed": plan.claim.epsilon,
+            "kinds": self.kinds,
+            "links": self._links,
+            "omitted": self._omitted,
+            "sinks": facts.sinks or [],
+            "byzantine": facts.byzantine or [],
+        }
+
+    def state(self) -> dict[str, Any]:
+        """How all stands now."""
+        snapshot, view = self.snapshot(), self._watcher.view
+        status = snapshot.status(time.monotonic())
+        digits = 0 if self._plan.field else 1
+        state: dict[str, Any] = {
+            "at": round(time.monotonic() - self._began, 1),
+            "arrived": status.arrived,
+            "running": status.running,
+            "done": status.runs_completed,
+            "waiting": [status.waiting, status.waiting_for] if status.waiting_for else None,
+            "away": snapshot.away,
+            "heard": {n: round(s, digits) for n, s in status.heard_seconds_ago.items()},
+            "last": {n: printable(kind, 64) for n, kind in status.heard.items()},
+            "refused": {printable(reason): n for reason, n in status.refused.items()},
+            "resent": snapshot.resent,
+            "restarts": snapshot.restarts,
+        }
+        if view is not None:
+            at, regret, epsilon = self._grown(view)
+            state |= {
+                "run": view.run,
+                "said": view.said,
+                "share": round(view.share, 4),
+                "finished": sorted(view.finished),
+                "lost": view.lost,
+                "votes": view.votes[:_MOST_ARMS],
+                "out": view.out,
+                "status": view.status,
+                "control": view.control,
+                "flow": self._flow(view),
+                "now": [at, regret, epsilon],
+                "grown": list(self._points),
+            }
+        return state
+
+    def _flow(self, view: View) -> dict[str, Any]:
+        """Messages by kind: of all links together, and of each that was told, there and back.
+
+        What agents of the field, or those on other machines, sent each other is not known.
+        """
+        total = Counter[str]()
+        for (_, _, kind), messages in view.links.items():
+            total[kind] += messages
+        links: dict[str, list[list[int]]] = {}
+        told = np.array(self._links, dtype=np.intp).reshape(-1, 2)
+        board = self._board
+        between = told[:, 1] != COORDINATOR
+        here = board.rows[:, SHOWN] == view.serial + 1 if board is not None else None
+        for kind in self.kinds:
+            there, back = np.zeros((2, len(told)), dtype=np.int64)
+            if board is not None and here is not None and kind in board.place.kinds:
+                sent = board.sent[board.place.kinds.index(kind)]
+                total[kind] += int(sent[here].sum())
+                one, other = told[between].T
+                there[between] = np.where(here[one], sent[one, other], 0)
+                back[between] = np.where(here[other], sent[other, one], 0)
+            for at in np.flatnonzero(~between):
+                one = int(told[at, 0])
+                there[at] = view.links.get((one, COORDINATOR, kind), 0)
+                back[at] = view.links.get((COORDINATOR, one, kind), 0)
+            if there.any() or back.any():
+                links[kind] = [there.tolist(), back.tolist()]
+        return {"total": {kind: n for kind, n in total.items() if n}, "links": links}
+
+
+def _event(name: str, data: dict[str, Any]) -> bytes:
+    """As `EventSource` reads it; keys of JSON are strings."""
+    return b"event: %s\ndata: %s\n\n" % (name.encode(), msgspec.json.encode(data))

@@ -1,0 +1,78 @@
+"""The page and its events, each behind the token that is in its address."""
+
+import hmac
+import secrets
+from base64 import b64encode
+from collections.abc import Iterable
+from hashlib import sha256
+from importlib import resources
+from string import Template
+from urllib.parse import parse_qs
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+
+from posse.report.palette import variables
+from posse.watch.feed import Feed
+from posse.web import answer
+
+_HEADERS = [
+    ("Cache-Control", "no-store"),
+    ("Referrer-Policy", "no-referrer"),
+    ("X-Content-Type-Options", "nosniff"),
+]
+
+
+def routes(feed: Feed) -> tuple[str, dict[str, WSGIApplication]]:
+    """The page's address behind host and port, and what answers there; the token is new."""
+    token = secrets.token_urlsafe(24)
+
+    def page(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+        if not _shown(environ, token):
+            return _refuse(start)
+        text, policy = _page()
+        start(
+            "200 OK",
+            [
+                *_HEADERS,
+                ("Content-Type", "text/html; charset=utf-8"),
+                ("Content-Security-Policy", policy),
+            ],
+        )
+        return [text.encode()]
+
+    def events(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+        if not _shown(environ, token):
+            return _refuse(start)
+        start("200 OK", [*_HEADERS, ("Content-Type", "text/event-stream")])
+        return feed.events()
+
+    return f"/?token={token}", {"/": page, "/events": events}
+
+
+def _shown(environ: WSGIEnvironment, token: str) -> bool:
+    """Whether a request shows the token."""
+    given = parse_qs(environ.get("QUERY_STRING", "")).get("token", [""])[0]
+    return hmac.compare_digest(given.encode(errors="replace"), token.encode())
+
+
+def _refuse(start: StartResponse) -> Iterable[bytes]:
+    return answer(start, "the whole address is needed, with its token, as posse printed it\n", 403)
+
+
+def _page() -> tuple[str, str]:
+    """The page, and by what policy a browser is to run its own script alone."""
+    files = resources.files("posse.watch") / "templates"
+    script = (files / "page.js").read_text()
+    style = Template((files / "style.css").read_text()).substitute(
+        light=variables("light"), dark=variables("dark")
+    )
+    text = Template((files / "page.html").read_text()).substitute(script=script, style=style)
+    allowed = (
+        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}",
+        "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'",
+        "frame-ancestors 'none'",
+    )
+    return text, "; ".join(allowed)
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"

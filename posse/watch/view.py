@@ -1,0 +1,110 @@
+"""How a run stands, made by the loop that carries it and read by anybody: `Watcher` and its `View`.
+
+The loop makes a new view now and then; no other thread looks into its tables.
+"""
+
+import time
+from collections import Counter
+from dataclasses import dataclass
+
+from posse.hosts.coordinator import CoordinatorHost
+from posse.plan import Plan
+from posse.printable import printable
+from posse.systems.network import Network
+from protocol.machine import COORDINATOR
+from protocol.mase import EliminationRow, VoteRow
+from protocol.wire import Plane
+
+_EVERY = 0.25
+_SHARE = 0.005
+"""Of the loop's time, at most, for making views."""
+
+
+@dataclass(frozen=True)
+class View:
+    """How run `run` stands. It never changes.
+
+    `now` and `rounds` as in `Standing`, `said` is what the family says of it. `links` counts the
+    coordinator's messages of the planes `data` and `world`, by (from, to, kind), `control` all that
+    are of the plane `control`. `votes` are those against each arm, `out` the arms that left.
+    `regret` is the group's where it shares its arms. When the run is over its `status` is there,
+    its regret, and the ε that it cost the most exposed reward.
+    """
+
+    run: int
+    serial: int
+    network: Network
+    now: float
+    rounds: float
+    share: float
+    said: tuple[str, ...]
+    finished: frozenset[int]
+    lost: dict[int, str]
+    links: dict[tuple[int, int, str], int]
+    control: int
+    votes: tuple[int, ...]
+    out: tuple[int, ...]
+    regret: float | None
+    epsilon: float | None
+    status: str
+
+
+class Watcher:
+    """Observes runs; `view` is how the one that goes on stands, or how the last one ended."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.view: View | None = None
+        self._says = plan.system.results.progress
+        self._host: CoordinatorHost | None = None
+        self._at = 0.0
+        self._votes: Counter[int] = Counter()
+        self._counted = 0
+
+    def observe(self, host: CoordinatorHost) -> None:
+        """A message arrived."""
+        if (now := time.monotonic()) < self._at and host.record is None:
+            return
+        began = time.thread_time()
+        if host is not self._host:
+            self._host, self._counted = host, 0
+            self._votes.clear()
+        self.view = self._look(host)
+        self._at = now + max(_EVERY, (time.thread_time() - began) / _SHARE)
+
+    def _look(self, host: CoordinatorHost) -> View:
+        standing, record = host.standing(), host.record
+        spent = record.privacy.spent_per_agent if record is not None and record.privacy else None
+        rows = standing.log.get(VoteRow.table, [])
+        self._votes.update(int(arm) for _, _, arm in rows[self._counted :])
+        self._counted = len(rows)
+        links: Counter[tuple[int, int, str]] = Counter()
+        control = 0
+        for source, target, kind, messages in host.traffic():
+            if kind.plane == Plane.CONTROL:
+                control += messages
+            else:
+                links[source, target, kind.__name__] += messages
+        return View(
+            run=host.run,
+            serial=host.serial,
+            network=host.network,
+            now=standing.now,
+            rounds=standing.rounds,
+            share=standing.share,
+            said=tuple(self._says(standing)),
+            finished=frozenset(host.finished),
+            lost={rank: printable(why) for rank, why in host.dismissed.items()},
+            links=links,
+            control=control,
+            votes=tuple(self._votes[arm] for arm in range(standing.arms)) if self._votes else (),
+            out=tuple(int(arm) for _, arm in standing.log.get(EliminationRow.table, [])),
+            regret=host.shared_regret if record is None else record.regret,
+            epsilon=max(spent) if spent else None,
+            status="" if record is None else record.status,
+        )
+
+
+def pairs(network: Network, agents: int, served: bool) -> list[tuple[int, int]]:
+    """The links of a network: agents with their neighbours, and the coordinator if it serves."""
+    linked = [(a, b) for a, near in enumerate(network.neighbours) for b in near if a < b]
+    return linked + [(rank, COORDINATOR) for rank in range(agents) if served]
