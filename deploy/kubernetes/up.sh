@@ -2,7 +2,7 @@
 # A coordinator and N agents (default 8, as in run.toml), each with a Secret and a claim of its own:
 #   posse keys deploy/kubernetes/keys --agents 8 && deploy/kubernetes/up.sh
 # The coordinator's Secret has its own key and no agent's. Where nobody may see all secrets, each makes
-# its own Secret of what `posse keys DIR --rank RANK` made: docs/field.md.
+# its own Secret of what `posse keys DIR --rank RANK` made: docs/keys.md.
 set -eu
 cd "$(dirname "$0")"
 count=${1:-8}
