@@ -41,7 +41,8 @@ fuzz: $(VENV)/dev
 
 chaos: $(VENV)/dev
 	$(BIN)/python -m pytest tests/engines/test_faults.py tests/runs/test_restarts.py \
-		tests/engines/test_resumption.py tests/field/test_kills.py --chaos --timeout 900
+		tests/runs/test_killed_command.py tests/engines/test_resumption.py tests/field/test_kills.py \
+		tests/field/test_churn.py tests/field/test_wire.py --chaos --timeout 900
 
 format: $(VENV)/dev
 	$(BIN)/ruff format .
