@@ -55,6 +55,8 @@ def greets(endpoint: str, patience: float = 2.0) -> bool:
 
     ZeroMQ says who it is as soon as it is connected to (ZMTP 3.1); the first byte is 255.
     """
+    if not endpoint.startswith("tcp://"):
+        return False
     host, port = split(endpoint)
     try:
         with socket.create_connection((host, int(port)), patience) as connection:

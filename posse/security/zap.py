@@ -126,6 +126,8 @@ def key_of(frame: zmq.Frame) -> str:
 def host_of(frame: zmq.Frame) -> str:
     """The address that this frame came from, "" where the transport has none."""
     try:
-        return plain(str(frame.get("Peer-Address")))
+        said = str(frame.get("Peer-Address"))
     except zmq.ZMQError:
         return ""
+    # over ipc: localhost:USER:GROUP:PROCESS
+    return "127.0.0.1" if said.startswith("localhost:") else plain(said)

@@ -61,10 +61,10 @@ def wire(faults: Faults, prefix: str = "10.83.7") -> Iterator[dict[str, tuple[st
             hosts[name] = (space, address)
             ends = ("name", name, "type", "veth", "peer", "name", "eth0", "netns", space)
             _call("ip", "-n", switch, "link", "add", *ends)
-            _call("ip", "-n", switch, "link", "set", name, "up")
+            _call("ip", "-n", switch, "link", "set", "dev", name, "up")
             _call("ip", "-n", space, "addr", "add", f"{address}/24", "dev", "eth0")
             for device in ("lo", "eth0"):
-                _call("ip", "-n", space, "link", "set", device, "up")
+                _call("ip", "-n", space, "link", "set", "dev", device, "up")
             # what the relay carries must be whole packets with whole checksums
             off = ("tx", "off", "tso", "off", "gso", "off", "gro", "off")
             _call("ip", "netns", "exec", space, "ethtool", "-K", "eth0", *off)
