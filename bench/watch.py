@@ -16,7 +16,7 @@ from typing import Any
 from posse.watch import text
 
 SYSTEMS: dict[str, dict[str, Any]] = {
-    "dp-mase": {"parameters": {"epsilon": 0.02}},
+    "dp-mase": {"parameters": {"epsilon": 0.005}},
     "private-ucb": {
         "parameters": {"epsilon": 1.0, "horizon": 300},
         "topology": {"kind": "regular", "degree": 6},

@@ -502,7 +502,7 @@ class AgentProcess:
 
     def _flush(self, host: AgentHost) -> None:
         if self.showing is not None:
-            self.showing.look((host,), last=host.done)
+            self.showing.look((host,))
         if host.outbox:
             ways = self._ways
             for target, frame in host.outbox:

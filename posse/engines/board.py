@@ -116,10 +116,10 @@ class Showing:
         self._crowd = crowd
         self._at = self._composed_at = 0.0
 
-    def look(self, hosts: Sequence[AgentHost], *, last: bool = False) -> None:
-        """Show them if it is time, or if this is the `last` time in a run."""
+    def look(self, hosts: Sequence[AgentHost]) -> None:
+        """Show them if it is time."""
         now = time.monotonic()
-        if now < self._at and not last:
+        if now < self._at:
             return
         began, composed = time.thread_time(), now >= self._composed_at
         for host in hosts:
@@ -134,7 +134,7 @@ class Showing:
         """An observer that shows these agents, who live in this process, and then observes."""
 
         def look(run: CoordinatorHost) -> None:
-            self.look(hosts, last=run.record is not None)
+            self.look(hosts)
             observe(run)
 
         return look

@@ -126,22 +126,18 @@ class Feed:
     def _grown(self, view: View) -> tuple[float, float | None, float | None]:
         """The time, and by then the group's regret and what the most exposed reward cost."""
         at = view.rounds if self._plan.clock == "virtual" else view.now
-        shown = None if self._board is None else self._shown(view, self._board)
-        if shown is None or not len(shown):
+        board = self._board
+        if board is None or view.status:
             return at, view.regret, view.epsilon
+        shown = board.rows[board.rows[:, SHOWN] == view.serial + 1]
+        if not len(shown):
+            return at, view.regret, None
         if self._plan.clock == "virtual":
             at = float(shown[:, ACTIVATIONS].sum())
         elif self._plan.system.server is None:
             at = float(shown[:, NOW].mean())
-        if view.status:
-            return at, view.regret, view.epsilon
         regret = float(shown[:, REGRET].sum())
         return at, view.regret if np.isnan(regret) else regret, float(shown[:, EPSILON].max())
-
-    @staticmethod
-    def _shown(view: View, board: Board) -> Any:
-        """The rows of agents that showed themselves in this run, shape (agents, columns)."""
-        return board.rows[board.rows[:, SHOWN] == view.serial + 1]
 
     # --- what events hold ------------------------------------------------------------------------
 
@@ -215,26 +211,26 @@ class Feed:
 
         What agents of the field, or those on other machines, sent each other is not known.
         """
+        told = np.array(self._links, dtype=np.intp).reshape(-1, 2)
+        between = told[:, 1] != COORDINATOR
+        shown = None if self._board is None or view.status else self._board
         total = Counter[str]()
         for (_, _, kind), messages in view.links.items():
             total[kind] += messages
+        known = frozenset(total)
         links: dict[str, list[list[int]]] = {}
-        told = np.array(self._links, dtype=np.intp).reshape(-1, 2)
-        board = self._board
-        between = told[:, 1] != COORDINATOR
-        here = board.rows[:, SHOWN] == view.serial + 1 if board is not None else None
         for kind in self.kinds:
             there, back = np.zeros((2, len(told)), dtype=np.int64)
-            if board is not None and here is not None and kind in board.place.kinds:
-                sent = board.sent[board.place.kinds.index(kind)]
+            if kind in known:
+                there[:] = [view.links.get((a, b, kind), 0) for a, b in self._links]
+                back[:] = [view.links.get((b, a, kind), 0) for a, b in self._links]
+            if shown is not None and kind in shown.place.kinds:
+                here = shown.rows[:, SHOWN] == view.serial + 1
+                sent = shown.sent[shown.place.kinds.index(kind)]
                 total[kind] += int(sent[here].sum())
                 one, other = told[between].T
                 there[between] = np.where(here[one], sent[one, other], 0)
                 back[between] = np.where(here[other], sent[other, one], 0)
-            for at in np.flatnonzero(~between):
-                one = int(told[at, 0])
-                there[at] = view.links.get((one, COORDINATOR, kind), 0)
-                back[at] = view.links.get((COORDINATOR, one, kind), 0)
             if there.any() or back.any():
                 links[kind] = [there.tolist(), back.tolist()]
         return {"total": {kind: n for kind, n in total.items() if n}, "links": links}

@@ -5,6 +5,7 @@ The loop makes a new view now and then; no other thread looks into its tables.
 
 import time
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from posse.hosts.coordinator import CoordinatorHost
@@ -25,8 +26,9 @@ class View:
     """How run `run` stands. It never changes.
 
     `now` and `rounds` as in `Standing`, `said` is what the family says of it. `links` counts the
-    coordinator's messages of the planes `data` and `world`, by (from, to, kind), `control` all that
-    are of the plane `control`. `votes` are those against each arm, `out` the arms that left.
+    coordinator's messages of the planes `data` and `world`, by (from, to, kind), `control` those
+    of the plane `control`; when the run is over, all that are known. `votes` are those against
+    each arm, `out` the arms that left.
     `regret` is the group's where it shares its arms. When the run is over its `status` is there,
     its regret, and the ε that it cost the most exposed reward.
     """
@@ -79,17 +81,17 @@ class Watcher:
         self._counted = len(rows)
         links: Counter[tuple[int, int, str]] = Counter()
         control = 0
-        for source, target, kind, messages in host.traffic():
-            if kind.plane == Plane.CONTROL:
+        for source, target, plane, kind, messages in _traffic(host):
+            if plane == Plane.CONTROL:
                 control += messages
             else:
-                links[source, target, kind.__name__] += messages
+                links[source, target, kind] += messages
         return View(
             run=host.run,
             serial=host.serial,
             network=host.network,
-            now=standing.now,
-            rounds=standing.rounds,
+            now=standing.now if record is None else record.slots or standing.now,
+            rounds=standing.rounds if record is None else record.rounds or standing.rounds,
             share=standing.share,
             said=tuple(self._says(standing)),
             finished=frozenset(host.finished),
@@ -102,6 +104,16 @@ class Watcher:
             epsilon=max(spent) if spent else None,
             status="" if record is None else record.status,
         )
+
+
+def _traffic(host: CoordinatorHost) -> Iterator[tuple[int, int, int, str, int]]:
+    """Source, target, plane, kind and messages: the coordinator's; of a run that is over, all."""
+    if host.record is not None:
+        for row in host.record.links:
+            yield row.source, row.target, row.plane, row.kind, row.messages
+    else:
+        for source, target, kind, messages in host.traffic():
+            yield source, target, kind.plane, kind.__name__, messages
 
 
 def pairs(network: Network, agents: int, served: bool) -> list[tuple[int, int]]:

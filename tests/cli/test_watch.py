@@ -1,5 +1,6 @@
 """posse run --watch, and posse watch --text as its client."""
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +9,12 @@ import pytest
 
 from posse.cli import main as cli
 from posse.cli import watch
+from posse.measure.numbers import number
 from posse.watch import text
+from posse.watch.feed import Feed
+from posse.watch.page import routes
+from posse.web import Web
+from tests.watch.test_feed import plan_of, watched
 
 RUN = """
 system = "dp-mase"
@@ -19,42 +25,65 @@ parameters.epsilon = 0.5
 POSSE = [sys.executable, "-P", "-m", "posse"]
 
 
-def started(folder: Path, *more: str) -> tuple[subprocess.Popen[str], str]:
-    """A command that is watched, and where."""
-    (folder / "run.toml").write_text(RUN)
-    command = [*POSSE, "run", "run.toml", "--out", "out", "--quiet", *more, "--watch"]
-    run = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True)
-    assert run.stderr is not None
-    return run, run.stderr.readline().removeprefix("watch it at ").strip()
-
-
 @pytest.mark.parametrize("engine", ["memory", pytest.param("processes", marks=pytest.mark.slow)])
-def test_a_run_is_watched_to_its_end(tmp_path: Path, engine: str) -> None:
-    run, url = started(tmp_path, "--engine", engine, "--repeat", "3")
-    names, last = [], {}
-    for name, data in text.events(url):
-        names.append(name)
-        last[name] = data
-    _, rest = run.communicate(timeout=60)
-    assert run.returncode == 0, rest
-    assert rest == ""
+def test_a_run_is_watched_until_it_is_interrupted(tmp_path: Path, engine: str) -> None:
+    (tmp_path / "run.toml").write_text(RUN)
+    command = [*POSSE, "run", "run.toml", "--quiet", "--engine", engine, "--repeat", "2000"]
+    run = subprocess.Popen(
+        [*command, "--out", "out", "--watch"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert run.stderr is not None
+        url = run.stderr.readline().removeprefix("watch it at ").strip()
+        names, last = [], {}
+        for name, data in text.events(url):
+            names.append(name)
+            last[name] = data
+            if name == "state" and data.get("run", 0) > 0 and run.poll() is None:
+                run.send_signal(signal.SIGINT)
+        _, rest = run.communicate(timeout=60)
+    finally:
+        run.kill()
+        run.communicate()
+    assert run.returncode == 130, rest
     assert names[0] == "graph"
     assert names[-2:] == ["state", "end"]
-    assert last["state"]["run"] == 2
-    assert last["state"]["status"] == "identified"
-    assert dict(last["end"]["said"])["found"].startswith("arm 0 in 3 of 3")
+    assert last["state"]["arrived"] == 6
+    assert sum(last["state"]["votes"]) > 0
+    assert last["end"] == {"said": [], "failed": "interrupted"}
 
 
-def test_the_text_of_a_run_in_another_terminal(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_at_the_end_readers_are_told_what_was_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run, url = started(tmp_path, "--engine", "memory", "--repeat", "5")
-    assert cli.main(["watch", "--text", url]) == 0
-    run.communicate(timeout=60)
+    told: list[tuple[list[tuple[str, str]], str]] = []
+    close = Feed.close
+
+    def heard(feed: Feed, said: list[tuple[str, str]], failed: str = "") -> None:
+        told.append((said, failed))
+        close(feed, said, failed)
+
+    monkeypatch.setattr(Feed, "close", heard)
+    (tmp_path / "run.toml").write_text(RUN)
+    run = ["run", str(tmp_path / "run.toml"), "--engine", "memory", "--out", str(tmp_path / "out")]
+    assert cli.main([*run, "--repeat", "3", "--watch"]) == 0
+    [(said, failed)] = told
+    assert dict(said)["found"].startswith("arm 0 in 3 of 3")
+    assert failed == ""
+
+
+def test_the_text_of_a_run_in_another_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    feed, record = watched(plan_of("dp-mase"))
+    path, answers = routes(feed)
+    web = Web("--watch", ":0", answers)
+    try:
+        assert cli.main(["watch", "--text", web.url + path]) == 0
+    finally:
+        web.close()
     seen = capsys.readouterr().out
-    assert "dp-mase (corrected) · lab · run 5 of 5: identified" in seen
-    assert "6 of 6 agents here · " in seen
-    assert "regret " in seen
+    assert "dp-mase (corrected) · lab · run 1 of 1: identified" in seen
+    assert "4 of 4 agents here · " in seen
+    assert f"regret {number(record.regret)} · " in seen
     assert " Vote" in seen
 
 

@@ -3,13 +3,22 @@
 import math
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from posse.engines import board as boards
 from posse.engines import memory
-from posse.engines.board import EPSILON, NOW, REGRET, SHOWN, Board, Showing
+from posse.engines.board import ACTIVATIONS, EPSILON, REGRET, SHOWN, Board, Showing
 from posse.engines.processes import ProcessEngine
-from tests.support.runs import assert_same_run, spec
+from tests.support.runs import assert_same_run, data_links, spec
+from tests.watch.test_feed import plan_of
+
+
+@pytest.fixture
+def always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In this process agents are shown whenever they can be."""
+    monkeypatch.setattr(boards, "_EVERY", 0.0)
+    monkeypatch.setattr(boards, "_SHARE", math.inf)
 
 
 def test_a_watched_run_is_the_same_run() -> None:
@@ -21,12 +30,38 @@ def test_a_watched_run_is_the_same_run() -> None:
     for number, record in enumerate(records):
         assert_same_run(memory.run(plan, number), record)
         assert_same_run(memory.run(plan, number, board=Board.of(plan)), record)
+    assert set(board.rows[:, SHOWN]) <= {0.0, 1.0, 2.0}
+    assert 0 <= board.rows[:, REGRET].sum() <= max(record.regret for record in records)
+
+
+@pytest.mark.usefixtures("always")
+def test_what_is_shown_last_is_what_an_agent_reports() -> None:
+    plan = spec("dp-mase", agents=6)
+    board = Board.of(plan)
+    record = memory.run(plan, 1, board=board)
     assert board.rows[:, SHOWN].tolist() == [2.0] * 6
-    assert board.rows[:, REGRET].sum() == pytest.approx(records[1].regret)
-    assert board.rows[:, EPSILON].tolist() == pytest.approx(records[1].privacy.spent_per_agent)
-    assert (board.rows[:, NOW] > 0).all()
+    assert board.rows[:, REGRET].tolist() == record.regret_per_agent
+    assert board.rows[:, ACTIVATIONS].tolist() == record.activations_per_agent
+    assert board.rows[:, EPSILON].tolist() == pytest.approx(record.privacy.spent_per_agent)
 
 
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize("system", ["ddp-mab", "private-ucb"])
+def test_what_agents_send_each_other_is_counted_by_link_and_kind(system: str) -> None:
+    plan = plan_of(system)
+    board = Board.of(plan)
+    record = memory.run(plan, 0, board=board)
+    shown = {
+        (one, other, kind): int(board.sent[place, one, other])
+        for place, kind in enumerate(board.place.kinds)
+        for one, other in np.argwhere(board.sent[place])
+    }
+    assert shown == {
+        (link.source, link.target, link.kind): link.messages for link in data_links(record)
+    }
+
+
+@pytest.mark.usefixtures("always")
 def test_what_the_last_run_sent_is_not_counted_in_the_next() -> None:
     plan = spec(
         "ddp-mab", agents=3, parameters={"epsilon": 1.0, "horizon": 2000}, topology={"kind": "ring"}
@@ -78,7 +113,3 @@ def test_agents_that_share_a_core_take_a_hundredth_of_it_to_be_shown(
         showing.look([None])
     assert crowd * (used[0] - first) <= 0.011 * seconds
     assert sum(shown) >= min(seconds / 2, 0.004 * seconds / (crowd * plain or 1e-9)) / 2
-    before = sum(shown)
-    for _ in range(3):
-        showing.look([None], last=True)
-    assert sum(shown) == before + 3

@@ -121,7 +121,7 @@ def test_the_events_of_a_small_run() -> None:
     del state["at"], state["grown"], state["control"]
     said = state["said"][2]
     assert said.endswith(" rounds")
-    assert state.pop("now") == [float(record.rounds), pytest.approx(record.regret), 0.0]
+    assert state.pop("now") == [record.rounds, pytest.approx(record.regret), 0.0]
     assert state == {
         "arrived": 2,
         "running": True,
