@@ -1,9 +1,11 @@
-"""One docker-compose.yml on a real engine: by compose, and as a stack on a swarm of one node.
+"""docker-compose.yml and deploy/swarm on a real engine; the swarm has one node.
 
 Each test says what is missing where it skips. `.ci/run` brings the engine up and builds the image.
 """
 
 import json
+import os
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -13,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from posse.security import keys
 from tests.support.machine import answers
 
 ROOT = Path(__file__).parents[2]
@@ -137,10 +140,19 @@ def tasks(stack: str, service: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
-def test_the_same_file_as_a_stack_finds_the_best_arm_and_stays_ended(
-    stack: str,
+def test_a_stack_with_a_secret_for_each_finds_the_best_arm_and_stays_ended(
+    stack: str, tmp_path: Path
 ) -> None:
-    docker("stack", "deploy", "-c", "docker-compose.yml", stack)
+    for folder in ("deploy/swarm", "examples"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    keys.create(tmp_path / "deploy/swarm/keys", 8)
+    subprocess.run(
+        [tmp_path / "deploy/swarm/up.sh"],
+        env={**os.environ, "POSSE_STACK": stack},
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
 
     def services() -> list[list[dict[str, Any]]]:
         return [tasks(stack, service) for service in NAMES]

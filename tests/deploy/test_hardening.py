@@ -31,7 +31,30 @@ def test_a_service_writes_only_its_volumes_and_gains_no_right(name: str) -> None
     assert service["read_only"] is True
     assert service["cap_drop"] == ["ALL"]
     assert service["security_opt"] == ["no-new-privileges:true"]
+    assert "restart" not in service
+
+
+SWARM = {
+    name: yaml.safe_load((ROOT / f"deploy/swarm/{name}.yml").read_text())
+    for name in ("stack", "agent")
+}
+
+
+@pytest.mark.parametrize("name", SWARM)
+def test_on_a_swarm_each_party_has_its_own_secret_and_volume_and_ends_once(name: str) -> None:
+    stack = SWARM[name]
+    (service,) = stack["services"].values()
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
     assert service["deploy"]["restart_policy"] == {"condition": "none"}
+    (secret,) = service["secrets"]
+    assert secret["mode"] == 0o400
+    (file,) = stack["secrets"].values()
+    party = "coordinator" if name == "stack" else "agent-RANK"
+    assert file == {"file": f"keys/{party}/{party}.key_secret"}
+    assert secret["target"] == f"/keys/{party}.key_secret"
+    (volume,) = stack["volumes"]
+    assert [kept.partition(":")[0] for kept in service["volumes"]] == [volume]
 
 
 def test_the_coordinator_says_whether_it_is_well() -> None:
