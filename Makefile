@@ -9,6 +9,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile
 
 QUICK := --numprocesses 2 --dist worksteal -m "not slow"
+SLOW := --numprocesses 2 --dist loadgroup -m slow
 
 # tests start hundreds of processes: what each imports is compiled once
 export PYTHONDONTWRITEBYTECODE :=
@@ -28,7 +29,7 @@ test: $(VENV)/dev
 
 # what is slow may need the whole machine: hosts, containers, a cluster, 1,024 processes
 test-all: $(VENV)/dev
-	$(BIN)/python -m pytest $(QUICK); quick=$$?; $(BIN)/python -m pytest -m slow && exit $$quick
+	$(BIN)/python -m pytest $(QUICK); quick=$$?; $(BIN)/python -m pytest $(SLOW) && exit $$quick
 
 check: $(VENV)/dev
 	$(BIN)/ruff format --check .

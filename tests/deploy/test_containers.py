@@ -18,6 +18,9 @@ import pytest
 from posse.security import keys
 from tests.support.machine import answers
 
+pytestmark = pytest.mark.xdist_group("machine")
+"""Who needs its hosts, containers or cluster takes turns."""
+
 ROOT = Path(__file__).parents[2]
 STACK = "posse-test"
 KINDS = ("container", "network", "volume")

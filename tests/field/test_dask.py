@@ -21,6 +21,9 @@ from tests.support.dask import dask_cluster
 from tests.support.machine import answers
 from tests.support.remote import PATIENCE
 
+pytestmark = pytest.mark.xdist_group("machine")
+"""Who needs its hosts, containers or cluster takes turns."""
+
 SIXTY_FOUR = ["agents.count=64", "engine.restarts=1"]
 
 KILLING = """

@@ -25,6 +25,9 @@ from posse.spec.runfile import read
 from tests.support.machine import answers
 from tests.support.remote import PATIENCE, free_port
 
+pytestmark = pytest.mark.xdist_group("machine")
+"""Who needs its hosts, containers or cluster takes turns."""
+
 ROOT = Path(__file__).parents[2]
 DELAY = 0.020
 """Laid out on every packet that leaves a host. A message takes so long at least, and on a busy
