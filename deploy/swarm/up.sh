@@ -16,4 +16,4 @@ while [ "$rank" -lt "$count" ]; do
     set -- "$@" -c "$made/agent-$rank.yml"
     rank=$((rank + 1))
 done
-docker stack deploy "$@" "${POSSE_STACK:-posse}"
+docker stack deploy --resolve-image never "$@" "${POSSE_STACK:-posse}"
