@@ -100,3 +100,11 @@ def begin(who: str, insecure: bool, level: int = logging.INFO, form: str = "text
     LOG.handlers = [handler]
     LOG.setLevel(level)
     LOG.propagate = False
+
+
+def complain(text: str) -> None:
+    """Say on standard error what went wrong with a command: as the log is, where that is JSON."""
+    if any(isinstance(handler.formatter, Json) for handler in LOG.handlers):
+        LOG.error("%s", text)
+    else:
+        print(f"posse: {text}", file=sys.stderr)

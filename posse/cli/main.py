@@ -37,6 +37,7 @@ from posse.cli import (
     watch,
 )
 from posse.errors import INTERRUPTED, PosseError, RunFailed
+from posse.log import complain
 from posse.own_code import require_rooms
 from posse.printable import printable
 
@@ -74,7 +75,7 @@ def main(arguments: list[str] | None = None) -> int:
             return _carry_out(options)
     except KeyboardInterrupt:
         streams.ignore_signals()
-        print("posse: interrupted; every agent was told to go", file=sys.stderr)
+        complain("interrupted; every agent was told to go")
         return INTERRUPTED
 
 
@@ -101,7 +102,7 @@ def _said(error: PosseError, notes: list[str], verbose: bool) -> int:
     """Print a sentence, and what more there is if that is wanted; its exit code."""
     more = "; --verbose shows the traceback" if notes and not verbose else ""
     said = "\n".join(printable(line, _LONGEST) for line in str(error).split("\n"))
-    print(f"posse: {said}{more}", file=sys.stderr)
+    complain(said + more)
     if verbose:
         print(*notes, sep="\n", file=sys.stderr)
     return error.exit_code

@@ -19,6 +19,7 @@ from posse.cli.watch import watching
 from posse.durable import batch, lock, whole
 from posse.durable.directory import RunDirectory, fresh
 from posse.errors import PosseError, RunFailed
+from posse.log import complain
 from posse.plan import Plan
 from posse.progress import RunProgress
 from posse.results import words
@@ -93,10 +94,8 @@ def _close(directory: RunDirectory, result: Result, options: argparse.Namespace,
         options.written = directory.path
     except OSError as error:
         failed = error.strerror or str(error)
-        print(
-            f"posse: the result cannot be written to {directory.path} ({failed}); it is printed "
-            "instead",
-            file=sys.stderr,
+        complain(
+            f"the result cannot be written to {directory.path} ({failed}); it is printed instead"
         )
     if options.json or failed:
         json.dump(result.document(), sys.stdout)
@@ -107,7 +106,7 @@ def _close(directory: RunDirectory, result: Result, options: argparse.Namespace,
         return 1
     without = [run for run in result.runs if not run.answered]
     for run in without:
-        print(f"posse: run {run.run} ended without an answer: {_why(run)}", file=sys.stderr)
+        complain(f"run {run.run} ended without an answer: {_why(run)}")
     return RunFailed.exit_code if without else 0
 
 

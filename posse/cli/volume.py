@@ -41,7 +41,8 @@ def progress(options: argparse.Namespace) -> Console:
     """Where is said how far it is: standard error."""
     from rich.console import Console
 
-    return Console(stderr=True, quiet=options.quiet, highlight=False, markup=False, emoji=False)
+    quiet = options.quiet or getattr(options, "log", "") == "json"  # where all lines are objects
+    return Console(stderr=True, quiet=quiet, highlight=False, markup=False, emoji=False)
 
 
 def closing(options: argparse.Namespace) -> Console:

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import logging
 from pathlib import Path
 
 import pytest
@@ -92,3 +93,17 @@ def test_what_a_peer_or_a_path_says_is_no_markup(capsys):
     shown = capsys.readouterr().out
     assert "1 [/nope], 2 [link=http://evil.example]posse[/link]" in shown
     assert "runs/[/x]" in shown
+
+
+def test_a_log_of_json_has_nothing_else_not_even_at_a_bad_end(tmp_path, capsys, monkeypatch):
+    logger = logging.getLogger("posse")
+    for name in ("handlers", "level", "propagate"):
+        monkeypatch.setattr(logger, name, getattr(logger, name))
+    options = ["--set", "engine.joining=0.3", "--log", "json", "--http", ":0", "--linger", "0.1"]
+    assert main(["coordinator", "ride.toml", "--bind", f"ipc://{tmp_path}/hub", *options]) == 3
+    out, lines = capsys.readouterr()
+    said = [json.loads(line) for line in lines.splitlines()]
+    assert out == ""
+    ends = [line["message"] for line in said if line["level"] == "error"]
+    assert ends == ["nobody joined for 0.3 s; waiting for agents 0, 1, 2, 3, 4, 5, 6, 7 to join"]
+    assert "is answered for 0.1 s more, or until Ctrl-C" in said[-1]["message"]
