@@ -1,4 +1,4 @@
-"""`--watch` and `posse watch`: a run as it goes on, as a page and as text."""
+"""`posse watch`: a run as it goes on, as text or in the browser; and `--watch`, which serves it."""
 
 from __future__ import annotations
 
