@@ -1,6 +1,8 @@
-"""A system for benchmarks only: every agent sends a frame, waits for its answer, sends the next."""
+"""Systems for benchmarks only: every agent sends a frame, waits for its answer, sends the next; or
+all are told the same, and answer.
+"""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from posse.claims.base import unprotected
 from posse.systems.base import System
@@ -11,6 +13,7 @@ from protocol.machine import (
     COORDINATOR,
     AgentEffects,
     AgentEvent,
+    Broadcast,
     Finish,
     Parameters,
     PeerFinished,
@@ -98,4 +101,62 @@ ECHO = System(
     clocks=("wall",),
     shape=Star(AgentRole(_agent, (EchoReply,)), ServerRole(_server, (EchoRequest,))),
     claim=unprotected(""),
+)
+
+
+class GatherParameters(Parameters, frozen=True, kw_only=True):
+    """`rounds` of `told` bytes to each agent and `answer` bytes from each."""
+
+    rounds: int
+    told: int
+    answer: int
+
+
+@dataclass(slots=True)
+class GatherAgent:
+    """Answers."""
+
+    size: int
+
+    def handle(self, event: AgentEvent, now: float) -> AgentEffects:
+        """See `protocol.machine.AgentMachine`."""
+        told = isinstance(event, Received)
+        return [Send(COORDINATOR, EchoRequest(bytes(self.size)))] if told else []
+
+
+@dataclass(slots=True)
+class GatherServer:
+    """Tells all, and again when all have answered."""
+
+    agents: int
+    data: bytes
+    left: int
+    waiting: set[int] = field(default_factory=set)
+
+    def handle(self, event: ServerEvent, now: float) -> ServerEffects:
+        """See `protocol.machine.ServerMachine`."""
+        if isinstance(event, Received):
+            self.waiting.remove(event.sender)
+            self.left -= not self.waiting
+        if self.waiting or not isinstance(event, Started | Received):
+            return []
+        self.waiting = set(range(self.agents))
+        return [Broadcast(EchoReply(self.data)) if self.left else Finish("done")]
+
+
+def _answers(context: AgentContext) -> GatherAgent:
+    return GatherAgent(context.parameters.answer)
+
+
+def _tells(context: CoordinatorContext) -> GatherServer:
+    p: GatherParameters = context.parameters
+    return GatherServer(context.agents, bytes(p.told), p.rounds)
+
+
+GATHER = replace(
+    ECHO,
+    name="bench-gather",
+    title="broadcast and gather, for benchmarks",
+    parameters=GatherParameters,
+    shape=Star(AgentRole(_answers, (EchoReply,)), ServerRole(_tells, (EchoRequest,))),
 )
