@@ -9,14 +9,18 @@ nothing else.
 """
 
 import io
+import math
 import pickle
 import time
-from collections import Counter, deque
-from collections.abc import Hashable, Mapping
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 import msgspec
 import numpy as np
+
+from posse.durable.journal import Journal
+from posse.log import LOG
 
 EVERY = 0.5
 """Seconds of its processor after which a process writes down what it is. So much, and what else
@@ -44,8 +48,9 @@ _SAMPLES = (
     _Named(n=0),
 )
 _PLAIN = frozenset(
-    [Counter, deque, np.ndarray, np.dtype, np.random.PCG64, np.random.SeedSequence]
-    + [sample.__reduce_ex__(pickle.HIGHEST_PROTOCOL)[0] for sample in _SAMPLES]
+    {Counter, deque, defaultdict, list, range, np.ndarray, np.dtype, np.random.PCG64}
+    | {np.random.SeedSequence}
+    | {sample.__reduce_ex__(pickle.HIGHEST_PROTOCOL)[0] for sample in _SAMPLES}
 )
 """What plain data of libraries is made by."""
 
@@ -73,21 +78,36 @@ def read(data: bytes, outside: Mapping[str, Any]) -> Any:
         raise NotPlain(str(error)) from None
 
 
-class Interval:
-    """When the next checkpoint is due, by the processor's time."""
+def of_sources(sources: Any) -> dict[str, Any]:
+    """What a host is handed of its machine (`posse.hosts.sources`), by name."""
+    own = {name: one for name, one in vars(sources).items() if one is not None}
+    return {"sources": sources, **own}
 
-    def __init__(self) -> None:
+
+class Checkpoints:
+    """From time to time what a process has come to takes the place of all that led there."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
         self._at = time.process_time() + EVERY
 
     @property
-    def over(self) -> bool:
-        """Whether one is due."""
+    def due(self) -> bool:
+        """Whether it is time, by what the process used of its processor."""
         return time.process_time() >= self._at
 
-    def begin(self, since: float) -> None:
-        """One was made; it was begun when `time.process_time` showed `since`."""
-        now = time.process_time()
-        self._at = now + max(EVERY, _SHARE * (now - since))
+    def make(
+        self, state: Any, outside: Mapping[str, Any], beginning: Callable[[bytes], bytes]
+    ) -> None:
+        """One, of a process that has nothing more to send; `beginning` of the state's bytes."""
+        since = time.process_time()
+        try:
+            self._journal.shorten(beginning(written(state, outside)))
+            now = time.process_time()
+            self._at = now + max(EVERY, _SHARE * (now - since))
+        except NotPlain as error:
+            self._at = math.inf
+            LOG.debug("all that reaches this process is kept: %s", error)
 
 
 class _Writer(pickle.Pickler):

@@ -116,6 +116,7 @@ class Ledger(Spending):
         except sqlite3.Error as error:
             raise self._unwritable(error) from None
         finally:
+            self._run = 0
             self._close()
 
     def _note(self, arm: int, rows: Rows) -> None:

@@ -5,10 +5,11 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import assert_never
 
+import msgspec
 import zmq
 
 from posse import defect
-from posse.durable.checkpoint import read
+from posse.durable.checkpoint import Checkpoints, read
 from posse.durable.journal import Journal
 from posse.durable.recording import recorded
 from posse.durable.session import Session
@@ -41,7 +42,6 @@ from posse.engines.place import Place
 from posse.engines.recovery import (
     LINKED,
     Beginning,
-    Checkpoints,
     CommittedWire,
     Kept,
     KeptHost,
@@ -472,7 +472,12 @@ class AgentProcess:
         host, mesh = self.host, self._mesh
         if isinstance(host, KeptHost) and not host.outbox:
             kept = Kept(host, self._uplink.session, mesh.state if mesh is not None else None)
-            checkpoints.make(self._beginning(host.setup), kept)
+            before = self._beginning(host.setup)
+            checkpoints.make(
+                kept,
+                host.outside(),
+                lambda state: msgspec.structs.replace(before, state=state).encoded(),
+            )
 
     def _restore(self, journal: Journal, before: Beginning) -> None:
         """Be what was written down last; what came since is to be done again."""

@@ -98,6 +98,8 @@ class Hub:
         roster = Roster(agents, token, keys, configuration, inboxes)
         self.lobby = Lobby(roster, deadline, absence, system, restarts, joining)
         self.on_join: Callable[[int], None] = lambda joined: None
+        self.on_look: Callable[[], None] = lambda: None
+        """Called now and then, when nothing waits to be sent."""
         self.on_restart: Callable[[int], None] = lambda rank: None
         self.snapshot = Snapshot(agents)
         self.exit_code = 0
@@ -162,16 +164,20 @@ class Hub:
         self._do(self.lobby.configure(setups, time.monotonic()))
         self._until(lambda: self.lobby.complete or self.lobby.changed)
 
-    def carry(self, host: CoordinatorHost, inputs: Iterable[Input] = ()) -> RunRecord:
+    def carry(
+        self, host: CoordinatorHost, inputs: Iterable[Input] = (), *, begun: bool = False
+    ) -> RunRecord:
         """Carry the host's frames until its run is complete.
 
-        `inputs` are those of a run that goes on: they are done again first.
+        `inputs` are those of a run that goes on: they are done again first; `begun`: since the host
+        was written down.
         """
         self._router.door.begin()
         self._host = host
         self.lobby.carry(host, time.monotonic())
         try:
-            host.begin()
+            if not begun:
+                host.begin()
             self._flush()
             for one in inputs:
                 again(one, host, self.lobby.roster.members)
@@ -244,6 +250,7 @@ class Hub:
             if now < look:
                 continue
             look = now + _LOOK
+            self.on_look()
             self._selector.wait(0)
             self._connections()
             if now >= lobby.timer:

@@ -25,13 +25,16 @@ from posse.engines.resumption import (
     KeptCoordinatorHost,
     RunBeginning,
     beginning_of,
+    brought_back,
     members_of,
     restore,
+    shortening,
 )
 from posse.engines.sources import of_this_machine
 from posse.errors import RunFailed, exit_code
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
+from posse.hosts.sources import Sources
 from posse.own_code import folders_of
 from posse.plan import Plan
 from posse.results.record import RunRecord
@@ -173,23 +176,24 @@ class ProcessEngine:
             self.hub.configure(setups)
             self._configured = setups
             self.hub.gather()
-        if self._journal is not None:
-            begun = RunBeginning(
-                number,
-                self._serial,
-                self._name,
-                self._journal.starts,
-                members_of(self.hub.lobby.roster),
-            )
+        if self._journal is not None and isinstance(host, KeptCoordinatorHost):
+            members = members_of(self.hub.lobby.roster)
+            begun = RunBeginning(number, self._serial, self._name, self._journal.starts, members)
             self._journal.begin(begun.encoded())
+            self.hub.on_look = shortening(self._journal, begun, host, self.hub.lobby.roster)
         self._serial += 1
         record = self._carried(host)
         if record.dismissed:  # the others have closed their ways to them
             self._configured = None
         return record
 
-    def _carried(self, host: CoordinatorHost, inputs: Iterable[Input] = ()) -> RunRecord:
-        record = self.hub.carry(host, inputs)
+    def _carried(
+        self, host: CoordinatorHost, inputs: Iterable[Input] = (), *, begun: bool = False
+    ) -> RunRecord:
+        try:
+            record = self.hub.carry(host, inputs, begun=begun)
+        finally:
+            self.hub.on_look = lambda: None
         if not record.answered:
             self.hub.exit_code = RunFailed.exit_code
         return record
@@ -198,13 +202,15 @@ class ProcessEngine:
         self, plan: Plan, network: Network, number: int, observe: Observer
     ) -> CoordinatorHost:
         """The host of a run."""
-        resources = ProcessResources(self.hub.sessions)
-        sources = of_this_machine(monotonic_ns, resources, self._checks)
+        sources = self._sources()
         options: dict[str, Any] = {"serial": self._serial, "counts": self._board is not None}
         if self._journal is None:
             return CoordinatorHost(plan, network, number, sources, observe, **options)
         kept = recorded(self._journal, sources, field=plan.field)
         return KeptCoordinatorHost(self._journal, plan, network, number, kept, observe, **options)
+
+    def _sources(self) -> Sources:
+        return of_this_machine(monotonic_ns, ProcessResources(self.hub.sessions), self._checks)
 
     def _go_on(
         self, plan: Plan, before: RunBeginning, kept: Journal, observe: Observer
@@ -213,9 +219,16 @@ class ProcessEngine:
         self._serial, self._name = before.serial, before.name
         restore(self.hub.lobby.roster, before.members)
         with kept.replay() as inputs:
-            host = self._host(plan, plan.network(before.run), before.run, observe)
+            host: CoordinatorHost
+            if before.state:
+                sources = recorded(kept, self._sources(), field=plan.field)
+                host = brought_back(kept, plan, sources, observe, before.state)
+            else:
+                host = self._host(plan, plan.network(before.run), before.run, observe)
             self._serial += 1
-            record = self._carried(host, inputs)
+            if isinstance(host, KeptCoordinatorHost):
+                self.hub.on_look = shortening(kept, before, host, self.hub.lobby.roster)
+            record = self._carried(host, inputs, begun=bool(before.state))
         record.restarts[COORDINATOR] = kept.starts - before.starts
         return record
 

@@ -1,19 +1,17 @@
 """An agent that was killed and is started again: what it was, and how it comes to be that again."""
 
-import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import msgspec
 
-from posse.durable.checkpoint import Interval, NotPlain, written
+from posse.durable.checkpoint import of_sources
 from posse.durable.journal import FRAME, STEPS, Input, Journal
 from posse.durable.session import Session, SessionState
 from posse.engines.links import Wire
 from posse.hosts.agent import AgentHost
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.sources import Sources
-from posse.log import LOG
 from posse.systems import get_system
 from protocol import control
 
@@ -81,33 +79,7 @@ def outside(journal: Journal, sources: Sources, setup: AgentSetup) -> dict[str, 
     named = {"journal": journal, "system": system, "codec": system.agents_codec}
     if setup.mode == "field" and system.agent.signs:
         named["signs"] = sources.signer(setup.agents, setup.name)
-    own = {name: one for name, one in vars(sources).items() if one is not None}
-    return {**named, "sources": sources, **own}
-
-
-class Checkpoints:
-    """From time to time what an agent has come to takes the place of all that led there."""
-
-    def __init__(self, journal: Journal) -> None:
-        self._journal = journal
-        self._interval = Interval()
-        self._possible = True
-
-    @property
-    def due(self) -> bool:
-        """Whether it is time."""
-        return self._possible and self._interval.over
-
-    def make(self, before: Beginning, kept: Kept) -> None:
-        """One, of an agent that has nothing more to send."""
-        since = time.process_time()
-        try:
-            state = written(kept, kept.host.outside())
-            self._journal.shorten(msgspec.structs.replace(before, state=state).encoded())
-        except NotPlain as error:
-            self._possible = False
-            LOG.debug("all that reaches this agent is kept: %s", error)
-        self._interval.begin(since)
+    return named | of_sources(sources)
 
 
 class CommittedWire:

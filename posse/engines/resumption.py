@@ -1,16 +1,19 @@
 """A coordinator that was killed and is started again: its run, its agents, and how it goes on."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import msgspec
 
+from posse.durable.checkpoint import Checkpoints, of_sources, read
 from posse.durable.journal import FRAME, Input, Journal
 from posse.durable.session import Session, SessionState
-from posse.engines.base import Tap
+from posse.engines.base import Observer, Tap
 from posse.engines.roster import Member, Roster
-from posse.hosts.coordinator import CoordinatorHost
+from posse.hosts.coordinator import CoordinatorHost, codec_of
+from posse.hosts.sources import Sources
+from posse.plan import Plan
 
 _FIRED, _LOST, _SILENT = "fired", "lost", "silent"
 """Inputs of a run's host besides frames."""
@@ -31,7 +34,8 @@ class MemberState(msgspec.Struct, frozen=True):
 class RunBeginning(msgspec.Struct, frozen=True):
     """A run when it began: its number in the series and on the wire, its name, and its agents.
 
-    `starts`: how often its coordinator had been started by then.
+    `starts`: how often its coordinator had been started by then. Later `state` is what its host has
+    come to, and `members` are the agents at that time.
     """
 
     run: int
@@ -39,6 +43,7 @@ class RunBeginning(msgspec.Struct, frozen=True):
     name: bytes
     starts: int
     members: list[MemberState]
+    state: bytes = b""
 
     def encoded(self) -> bytes:
         """As bytes, for a journal."""
@@ -100,6 +105,11 @@ class KeptCoordinatorHost(CoordinatorHost):
         self._within = False
         super().__init__(*arguments, **options)
 
+    def outside(self) -> dict[str, Any]:
+        """What of this host belongs to its process, by name; see `posse.durable.checkpoint`."""
+        named = outside(self._journal, self.plan, self._sources, self._observe)
+        return {**named, "codec": self._endpoint.codec}
+
     def receive(self, rank: int, frame: bytes) -> bool:
         """See `CoordinatorHost`."""
         self._within = True
@@ -134,6 +144,48 @@ class KeptCoordinatorHost(CoordinatorHost):
             yield
         finally:
             self._within = within
+
+
+def outside(journal: Journal, plan: Plan, sources: Sources, observe: Observer) -> dict[str, Any]:
+    """What of a coordinator's host belongs to its process, by name."""
+    system = plan.system
+    named = {"journal": journal, "plan": plan, "system": system, "observe": observe}
+    named["codec"] = codec_of(plan)
+    if system.wiring is not None and system.wiring.regroup is not None:
+        named["regroup"] = system.wiring.regroup
+    if plan.field and (signs := sources.signer(plan.spec.agents.count, b"")) is not None:
+        named["signs"] = signs
+    return named | of_sources(sources)
+
+
+def brought_back(
+    journal: Journal, plan: Plan, sources: Sources, observe: Observer, state: bytes
+) -> KeptCoordinatorHost:
+    """The host that was written down; what came since is to be done again."""
+    sources = sources.coarse() if plan.field else sources
+    host: KeptCoordinatorHost = read(state, outside(journal, plan, sources, observe))
+    sources.resources.begin()
+    return host
+
+
+def shortening(
+    journal: Journal, begun: RunBeginning, host: KeptCoordinatorHost, roster: Roster
+) -> Callable[[], None]:
+    """To be called now and then in a run, when nothing waits to be sent."""
+    checkpoints = Checkpoints(journal)
+    starts = {member.rank: member.starts for member in begun.members}
+
+    def beginning(state: bytes) -> bytes:
+        members = [
+            msgspec.structs.replace(m, starts=starts.get(m.rank, 0)) for m in members_of(roster)
+        ]
+        return msgspec.structs.replace(begun, members=members, state=state).encoded()
+
+    def look() -> None:
+        if checkpoints.due and not (host.outbox or journal.replaying):
+            checkpoints.make(host, host.outside(), beginning)
+
+    return look
 
 
 def again(one: Input, host: CoordinatorHost, members: dict[int, Member]) -> None:

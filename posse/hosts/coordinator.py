@@ -86,6 +86,7 @@ class CoordinatorHost:
         self._observe = observe
         self._field = plan.field
         sources = sources.coarse() if self._field else sources
+        self._sources = sources
         self._resources = sources.resources
         self._resources.begin()
         chance = Chance(sources, self._field, spec.seed, run, COORDINATOR)
@@ -94,7 +95,7 @@ class CoordinatorHost:
             name=COORDINATOR,
             run=run if serial is None else serial,
             peers=range(agents),
-            codec=_codec(plan),
+            codec=codec_of(plan),
             stamp=sources.stamp,
             outbox=self.outbox,
             per_link=True,
@@ -515,7 +516,7 @@ def _effect(plan: Plan, verdict: Finish, network: Network, lost: Collection[int]
     return plan.system.loss.effect + apart * (parts > len(network.parts()))
 
 
-def _codec(plan: Plan) -> Codec:
+def codec_of(plan: Plan) -> Codec:
     """For what agents may send."""
     server = plan.system.server
     hears = server.hears if server is not None else ()

@@ -59,7 +59,7 @@ class Endpoint:
         self.refused: Counter[str] = Counter()
         self.name = name
         self._peers = peers
-        self._codec = codec
+        self.codec = codec
         self._stamp = stamp
         self._outbox = outbox
         self._per_link = per_link
@@ -79,7 +79,7 @@ class Endpoint:
             raise RemoteProtocolError("stranger", str(source))
         if header.run != self.run:
             return header, None
-        message = self._codec.decode(header, frame)
+        message = self.codec.decode(header, frame)
         if sequence <= self._last.get(source, -1):
             raise RemoteProtocolError("replayed", f"sequence {sequence}")
         self._last[source] = sequence

@@ -15,8 +15,11 @@ from posse.durable.journal import Journal
 from posse.durable.recording import RecordedSpending, recorded
 from posse.engines import memory
 from posse.engines.recovery import KeptHost, outside
+from posse.engines.resumption import KeptCoordinatorHost, brought_back
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.sources import Sources
+from posse.plan import Plan
+from posse.systems.network import Network
 from tests.runs.test_golden import CASES
 from tests.support.golden import taken, without_clock_and_chance, write_logs
 
@@ -60,6 +63,38 @@ class BroughtBack:
         BroughtBack.times += 1
 
 
+class CoordinatorBroughtBack:
+    """The same for a coordinator's host."""
+
+    def __init__(
+        self, plan: Plan, network: Network, run: int, sources: Sources, *given: Any, **named: Any
+    ) -> None:
+        self._journal = Journal(Path("none"), "")
+        self._sources = recorded(self._journal, replace(sources, cohort=None), field=plan.field)
+        self._host = KeptCoordinatorHost(
+            self._journal, plan, network, run, self._sources, *given, **named
+        )
+        self._inputs = 0
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("receive", "fire"):
+            self._inputs += 1
+            if self._inputs % EVERY == 0 and not self._host.outbox:
+                self._again()
+        return getattr(self._host, name)
+
+    def _again(self) -> None:
+        host = self._host
+        state = written(host, host.outside())
+        server: Any = host._server
+        if server is not None and isinstance(server._spending, RecordedSpending):
+            ledger: Any = server._spending._spending
+            ledger._close()
+        self._host = brought_back(self._journal, host.plan, self._sources, host._observe, state)
+        BroughtBack.times += 1
+
+
+@pytest.mark.parametrize("kind", ["AgentHost", "CoordinatorHost"])
 @pytest.mark.parametrize(
     "name",
     [
@@ -68,8 +103,8 @@ class BroughtBack:
         if name not in NOT_TWICE
     ],
 )
-def test_an_agent_that_was_brought_back_goes_on_as_it_was(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_who_was_brought_back_goes_on_as_it_was(
+    name: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if CASES[name]["run"]["arms"]["kind"] == "python":
         pytest.skip("a user's arms are made anew, as whoever wrote them has it")
@@ -79,7 +114,9 @@ def test_an_agent_that_was_brought_back_goes_on_as_it_was(
     expected = taken(CASES[name]["run"])
     for file in tmp_path.glob("*.ledger*"):
         file.unlink()
-    monkeypatch.setattr(memory, "AgentHost", BroughtBack)
+    monkeypatch.setattr(
+        memory, kind, BroughtBack if kind == "AgentHost" else CoordinatorBroughtBack
+    )
     monkeypatch.setattr(BroughtBack, "times", 0)
     assert taken(CASES[name]["run"]) == expected
     assert BroughtBack.times > 0

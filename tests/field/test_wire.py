@@ -37,7 +37,7 @@ FAULTS = {
     "5 % lost and 0.1 s each way": Faults(loss=0.05, delay=0.1),
 }
 RUNS: dict[str, Callable[[], Plan]] = {
-    "mase": lambda: spec("mase", 3, engine={"deadline": 120.0}),
+    "mase": lambda: spec("mase", 6, engine={"deadline": 120.0}),
     "ddp-mab": lambda: spec(
         "ddp-mab",
         3,
