@@ -15,6 +15,7 @@ from posse.durable.capture import writing
 from posse.durable.journal import Journal
 from posse.engines import memory, on_dask
 from posse.engines.base import Observer, silent
+from posse.engines.lookup import own_address, reached
 from posse.engines.on_dask import Placement
 from posse.engines.platform import require_processes
 from posse.engines.pool import on_all_cores
@@ -23,6 +24,7 @@ from posse.plan import Plan, Source, changed, prepare
 from posse.progress import RunProgress, of_notebook
 from posse.results.record import RunRecord
 from posse.results.result import Links, Result
+from posse.security import address
 from posse.spec.fingerprint import PATIENCE, fingerprint
 from posse.spec.runfile import RunSpec, read
 
@@ -207,13 +209,13 @@ def placed(plan: Plan, client: "Client", on: Placement, **options: Any) -> "Proc
     require_processes()
     from posse.engines.placing import OnWorkers  # noqa: PLC0415
 
-    here = on_dask.reached_from(client, on, plan)
+    worker = on_dask.a_worker(client, on, plan)
     return processes(
         plan,
-        bind=on.bind or f"tcp://{here}:*",
+        bind=on.bind or address.join(own_address(worker), "*"),
         token="",
         starter=partial(OnWorkers, client, plan, on.per_worker),
-        way=lambda who, whom, address: address.replace("//0.0.0.0:", f"//{here}:"),
+        way=lambda who, whom, at: reached(at, worker),
         **options,
     )
 

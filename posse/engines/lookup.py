@@ -4,9 +4,10 @@ import contextlib
 import socket
 from pathlib import Path
 
-from posse.security.address import plain, split
+from posse.security.address import join, plain, split
 
 _TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+_ANY = ("0.0.0.0", "::")
 _CLOSED_BY_US = ("04", "05", "06")
 """FIN_WAIT1, FIN_WAIT2 and TIME_WAIT (include/net/tcp_states.h)."""
 
@@ -48,6 +49,12 @@ def own_address(endpoint: str) -> str:
     with socket.socket(kind, socket.SOCK_DGRAM) as probe:
         probe.connect(address)  # sends nothing: a datagram socket only picks a route
         return str(probe.getsockname()[0])
+
+
+def reached(at: str, endpoint: str) -> str:
+    """What is bound `at` an address here, by that at which it is reached on the way to another."""
+    host, port = split(at)
+    return join(own_address(endpoint), port) if host in _ANY else at
 
 
 def greets(endpoint: str, patience: float = 2.0) -> bool:

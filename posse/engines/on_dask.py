@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 from urllib.parse import urlsplit
 
-from posse.engines.lookup import own_address
 from posse.engines.pool import outcome
 from posse.errors import InputError, PosseError, RunFailed
 from posse.plan import Plan
@@ -138,10 +137,10 @@ def on_workers(
             yield places[future.key], RunFailed(f"a run ended with its Dask worker: {error}")
 
 
-def reached_from(client: Client, placement: Placement, plan: Plan) -> str:
-    """The address of this machine that the workers reach; waits until there are enough of these."""
+def a_worker(client: Client, placement: Placement, plan: Plan) -> str:
+    """The address of a worker; waits until there are enough of them."""
     needed = math.ceil(plan.spec.agents.count / placement.per_worker) if placement.per_worker else 1
-    patience = plan.spec.engine.deadline
+    patience = plan.spec.engine.joining
     try:
         client.wait_for_workers(needed, timeout=patience)
     except TimeoutError:
@@ -149,4 +148,4 @@ def reached_from(client: Client, placement: Placement, plan: Plan) -> str:
             f"--on {placement.on}: has {len(client.nthreads())} workers, and {needed} are needed; "
             f"waited for {patience:g} s"
         ) from None
-    return own_address(next(iter(client.nthreads())).replace("tls://", "tcp://"))
+    return next(iter(client.nthreads())).replace("tls://", "tcp://")

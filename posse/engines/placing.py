@@ -236,7 +236,7 @@ class OnWorkers:
                     pure=False,
                 )
                 self._held.append(held)
-                self._there[worker] = held.result(timeout=self._plan.spec.engine.deadline)
+                self._there[worker] = held.result(timeout=self._plan.spec.engine.joining)
                 self._beside(self._watch, worker)
             self._there[worker].start(msgspec.msgpack.encode(crew)).result()
         except PosseError as error:

@@ -18,7 +18,7 @@ from posse.engines.base import Tap
 from posse.engines.guard import Guard, RemoteGuard
 from posse.engines.joining import Joining, Orders
 from posse.engines.links import Via, directly
-from posse.engines.lookup import own_address, unresolved
+from posse.engines.lookup import own_address, reached, unresolved
 from posse.engines.own_run import OwnData, OwnRun, TheirRun
 from posse.engines.place import Place
 from posse.engines.selector import Selector
@@ -35,8 +35,6 @@ from posse.systems import get_system
 from protocol import control
 from protocol.privacy import Claim, amount, spent
 from protocol.signing import Signer
-
-_ANY = ("0.0.0.0", "::")
 
 
 class Elsewhere(Place):
@@ -58,8 +56,7 @@ class Elsewhere(Place):
 
     def reached_at(self, at: str) -> str:
         """See `Place`."""
-        host, port = address.split(at)
-        return address.join(own_address(self._endpoint), port) if host in _ANY else at
+        return reached(at, self._endpoint)
 
     def why_alone(self) -> str:
         """See `Place`."""
