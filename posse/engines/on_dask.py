@@ -148,4 +148,5 @@ def a_worker(client: Client, placement: Placement, plan: Plan) -> str:
             f"--on {placement.on}: has {len(client.nthreads())} workers, and {needed} are needed; "
             f"waited for {patience:g} s"
         ) from None
-    return next(iter(client.nthreads())).replace("tls://", "tcp://")
+    worker: str = next(iter(client.nthreads()))
+    return worker.replace("tls://", "tcp://")

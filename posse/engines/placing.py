@@ -63,26 +63,43 @@ class AgentsHere:
         self._folder = Path(tempfile.gettempdir()) / name
         self._folder.mkdir(mode=0o700, exist_ok=True)
         self._server = ForkServer()
+        self._up: set[int | None] = set()
+        self._closing = False
         self._end = weakref.finalize(self, _leave, self._server, self._folder)
 
     def start(self, crew: bytes) -> None:
         """Start these agents; `PosseError` if there is no room for them."""
         asked = msgspec.msgpack.decode(crew, type=Crew)
         room.require(0, len(asked.ranks))
+        self._up.update(asked.ranks)
         self._server.start(msgspec.structs.replace(asked, journals=str(self._folder)))
 
     async def deaths(self) -> list[Died]:
         """Who died; waits for somebody, but not for long."""
         until = time.monotonic() + _LISTENS
-        while self._end.alive and time.monotonic() < until:
-            if select.select([self._server.deaths], [], [], 0)[0]:
-                return [self._server.next_death()]
+        while not self._closing and time.monotonic() < until:
+            if died := self._dead():
+                return died
             await asyncio.sleep(_LOOK)
         return []
 
-    def close(self) -> None:
-        """Let the agents go."""
-        self._end()
+    def _dead(self) -> list[Died]:
+        died = []
+        while select.select([self._server.deaths], [], [], 0)[0]:
+            died.append(self._server.next_death())
+            if died[-1].rank is None:
+                break
+        self._up.difference_update(one.rank for one in died)
+        return died
+
+    async def close(self) -> None:
+        """Let the agents go: who was told to has the time to do so by itself."""
+        self._closing = True
+        until = time.monotonic() + _LISTENS
+        while self._up and time.monotonic() < until:
+            self._dead()
+            await asyncio.sleep(_LOOK)
+        await asyncio.to_thread(self._end)
 
 
 def _leave(server: ForkServer, folder: Path) -> None:

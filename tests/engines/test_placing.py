@@ -1,21 +1,27 @@
 """Agents on the workers of a Dask cluster."""
 
+import asyncio
 import signal
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from posse import api
 from posse.engines import memory
+from posse.engines.crew import Crew
+from posse.engines.events import Died
 from posse.engines.on_dask import Placement
-from posse.engines.placing import spread
+from posse.engines.placing import AgentsHere, spread
+from posse.engines.processes import ProcessEngine
 from posse.errors import PosseError
 from posse.plan import prepare
 from posse.results.record import RunRecord
 from tests.runs.test_restarts import OF_KILLS, undisturbed_part
-from tests.support.dask import dask_cluster
-from tests.support.runs import after, assert_same_run
+from tests.support.dask import dask_cluster, kill_with_children
+from tests.support.runs import after, agent_processes, assert_same_run
 
 ALL = set(range(8))
 
@@ -40,6 +46,27 @@ def test_a_worker_takes_no_more_than_it_is_to() -> None:
         spread({"a": 1, "b": 30}, {"a": ALL, "b": ALL}, 8, 3)
 
 
+class Here:
+    """Starts agents as a worker does, without a cluster."""
+
+    def __init__(self) -> None:
+        self._worker = AgentsHere("posse-test")
+
+    @property
+    def deaths(self) -> int:
+        return self._worker._server.deaths
+
+    def start(self, crew: Crew) -> None:
+        self._worker.start(msgspec.msgpack.encode(crew))
+
+    def next_death(self) -> Died:
+        (died,) = asyncio.run(self._worker.deaths())
+        return died
+
+    def close(self) -> None:
+        asyncio.run(self._worker.close())
+
+
 DDP_MAB: dict[str, Any] = {
     "system": "ddp-mab",
     "seed": 7,
@@ -48,8 +75,54 @@ DDP_MAB: dict[str, Any] = {
     "arms": {"kind": "bernoulli", "means": [0.9, 0.5, 0.3, 0.1]},
     "topology": {"kind": "ring"},
     "parameters": {"horizon": 20_000, "epsilon": 1.0},
-    "engine": {"restarts": 2, "deadline": 30.0},
+    "engine": {"restarts": 1, "deadline": 30.0},
 }
+
+
+def require_the_labs(found: RunRecord, lab: RunRecord) -> None:
+    found.refused = {why: n for why, n in found.refused.items() if why not in OF_KILLS}
+    assert_same_run(lab, found)
+    assert undisturbed_part(found) == undisturbed_part(lab)
+
+
+def test_an_agent_that_is_killed_elsewhere_goes_on_and_the_run_is_the_labs() -> None:
+    plan = prepare(DDP_MAB)
+    bind = "tcp://127.0.0.1:*"
+    with ProcessEngine(plan, bind=bind, token="", starter=Here) as engine:
+        found = engine.run(plan, 0, after(20, agent_processes()[3].kill))
+        again = engine.run(plan, 1)
+    assert found.restarts == {3: 1}
+    require_the_labs(found, memory.run(plan, 0))
+    require_the_labs(again, memory.run(plan, 1))
+
+
+def test_one_that_is_killed_too_often_is_missing_and_there_for_the_next_run() -> None:
+    plan = prepare(DDP_MAB | {"engine": {"deadline": 30.0}})
+    bind = "tcp://127.0.0.1:*"
+    with ProcessEngine(plan, bind=bind, token="", starter=Here) as engine:
+        found = engine.run(plan, 0, after(8, agent_processes()[3].kill))
+        again = engine.run(plan, 1)
+    assert found.dismissed == {3: "lost"}
+    require_the_labs(again, memory.run(plan, 1))
+
+
+def test_agents_of_the_field_leave_no_journal(tmp_path: Path) -> None:
+    pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
+    for rank in range(6):
+        rows = [f"{arm},{reward}" for arm in (0, 1) for reward in (1 - arm,) * 200]
+        (tmp_path / f"{rank}.csv").write_text("\n".join(["arm,reward", *rows]))
+    plan = prepare(
+        {
+            "system": "mase",
+            "mode": "field",
+            "agents": {"count": 6},
+            "arms": {"kind": "csv", "path": "{rank}.csv", "count": 2},
+            "base": str(tmp_path),
+        }
+    )
+    with ProcessEngine(plan, bind="tcp://127.0.0.1:*", token="", starter=Here) as engine:
+        assert engine.run(plan, 0).best_arm == 0
+    assert not list(tmp_path.glob("*.journal*"))
 
 
 @pytest.mark.slow
@@ -57,12 +130,12 @@ def test_a_run_on_workers_of_which_one_is_killed_is_the_labs() -> None:
     plan = prepare(DDP_MAB)
     expected = [memory.run(plan, number) for number in range(2)]
     with dask_cluster() as cluster:
-        kill = after(20, cluster.workers[0].kill)
-        made = api.runs(plan, [0, 1], on=Placement(cluster.on), observe=kill)
-        found = [record for _, record in made if isinstance(record, RunRecord)]
+        kill = after(12, lambda: kill_with_children(cluster.workers[0].pid))
+        found = [*api.runs(plan, [0, 1], on=Placement(cluster.on), observe=kill)]
         assert cluster.workers[0].wait() == -signal.SIGKILL
-    assert sorted(found[0].restarts.values()) == [1] * 4
-    for record, lab in zip(found, expected, strict=True):
-        record.refused = {why: n for why, n in record.refused.items() if why not in OF_KILLS}
-        assert_same_run(lab, record)
-        assert undisturbed_part(record) == undisturbed_part(lab)
+        there = Placement(cluster.on, per_worker=8, coordinator="worker")
+        found += api.runs(plan, [0], on=there)
+    records = [record for _, record in found if isinstance(record, RunRecord)]
+    assert sorted(records[0].restarts.values()) == [1] * 4
+    for record, lab in zip(records, [*expected, expected[0]], strict=True):
+        require_the_labs(record, lab)

@@ -24,14 +24,18 @@ from tests.support.remote import PATIENCE
 pytestmark = pytest.mark.xdist_group("machine")
 """Who needs its hosts, containers or cluster takes turns."""
 
+pytestmark = pytest.mark.xdist_group("machine")
+"""They share hosts and a cluster."""
+
 SIXTY_FOUR = ["agents.count=64", "engine.restarts=1"]
 
 KILLING = """
-import json, os, signal, sys
+import json, sys
 from posse import api
 from posse.engines.on_dask import Placement
 from posse.plan import prepare
 from posse.spec.runfile import read
+from tests.support.dask import kill_with_children
 
 run_file, on, pid, *overrides = sys.argv[1:]
 heard = 0
@@ -39,8 +43,8 @@ heard = 0
 def observe(host):
     global heard
     heard += 1
-    if heard == 200 and int(pid):
-        os.kill(int(pid), signal.SIGKILL)
+    if heard == 100 and int(pid):
+        kill_with_children(int(pid))
 
 plan = prepare(read(run_file, overrides))
 for _, record in api.runs(plan, [0], on=Placement(on), observe=observe):
@@ -126,6 +130,7 @@ def same_as_in_the_lab(
         text=True,
         timeout=100,
         check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     assert done.returncode == 0, done.stderr
     there: dict[str, Any] = json.loads(done.stdout)
@@ -143,7 +148,6 @@ def test_three_hosts_on_one_of_which_a_worker_is_killed(run_file: Path) -> None:
         pytest.skip("there are no three network namespaces *-h1 to *-h3 (ip netns)")
     one, two, three = ((a, ("ip", "netns", "exec", name)) for name, a in laid_out.items())
     with dask_cluster([one, two, two, three]) as cluster:
-        cluster.wait_for_workers(4)
         killed = cluster.workers[1].pid
         there = same_as_in_the_lab(run_file, cluster.on, kill=killed, before=one[1])
     assert sorted(there["restarts"].values()) == [1] * 16
