@@ -100,7 +100,7 @@ class Browser:
         return message
 
     def open(self, path, *, width=1280, height=900, dark=False):
-        """Open a file and wait until it is laid out and painted."""
+        """Open a file, or an address, and wait until it is laid out and painted."""
         self.call(
             "Emulation.setDeviceMetricsOverride",
             width=width,
@@ -110,7 +110,8 @@ class Browser:
         )
         scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         self.call("Emulation.setEmulatedMedia", features=scheme)
-        self.call("Page.navigate", url=Path(path).resolve().as_uri())
+        is_address = str(path).startswith("http:")
+        self.call("Page.navigate", url=path if is_address else Path(path).resolve().as_uri())
         while self.evaluate("document.readyState") != "complete":
             time.sleep(0.01)
         self.evaluate("new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))")

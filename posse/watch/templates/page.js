@@ -83,22 +83,37 @@ function looks() {
   Object.keys(state.lost || {}).forEach((n) => { found[n] = "gone"; });
   return found;
 }
-function draw() {
-  fit();
-  const pen = $("base").getContext("2d"), used = new Float64Array(graph.links.length);
-  pen.clearRect(0, 0, view.side, view.side);
+const web = document.createElement("canvas");
+let webPlace = "", webUse = "", webAt = 0;
+function drawLinks() {  // thousands take a frame's time: anew when all moves, else now and then
+  const used = new Float64Array(graph.links.length);
   for (const [there, back] of Object.values(state.flow?.links || {})) for (let i = 0; i < used.length; i++) used[i] += there[i] + back[i];
   const most = used.reduce((a, b) => Math.max(a, b), 0), classes = [[], [], [], [], []];
   used.forEach((w, i) => classes[most ? Math.min(4, Math.floor(5 * Math.sqrt(w / most))) : 0].push(i));
+  const place = [view.side, view.scale, view.left, view.top, settle, colour("s7"), $("base").width].join();
+  const use = classes.map((members) => members.length).join(), now = performance.now();
+  if (place === webPlace && (use === webUse || now < webAt + 3000)) return;
+  webPlace = place; webUse = use; webAt = now;
+  web.width = web.height = $("base").width;
+  const pen = web.getContext("2d");
+  pen.setTransform($("base").getContext("2d").getTransform());
   pen.strokeStyle = colour("s7");
+  // up to a pixel of the screen a line costs a tenth
+  const [thin, thick] = used.length > 300 ? [.4, .6] : [.5, Math.min(4, 20 / Math.sqrt(used.length + 1))];
+  const pixel = used.length > 300 ? 1 / (devicePixelRatio || 1) : 1;
   classes.forEach((members, c) => {
     pen.globalAlpha = Math.min(.75, Math.max(.1, 9 / Math.sqrt(used.length + 1))) * (most && !c ? .6 : 1);
-    pen.lineWidth = .5 + Math.min(4, Math.max(.8, 20 / Math.sqrt(used.length + 1))) * ((c + (most ? 1 : 0)) / 5) ** 2;
+    pen.lineWidth = pixel * (thin + thick * ((c + (most ? 1 : 0)) / 5) ** 2);
     pen.beginPath();
     for (const i of members) { const [a, b] = graph.links[i]; pen.moveTo(...at(a)); pen.lineTo(...at(b)); }
     pen.stroke();
   });
-  pen.globalAlpha = 1;
+}
+function draw() {
+  fit(); drawLinks();
+  const pen = $("base").getContext("2d");
+  pen.clearRect(0, 0, view.side, view.side);
+  if (web.width) pen.drawImage(web, 0, 0, view.side, view.side);
   const size = Math.max(2.2, Math.min(9, view.side / 5 / Math.sqrt(graph.agents))), found = looks();
   for (const [look, [name, full]] of Object.entries(LOOKS)) {
     pen.fillStyle = full ? colour(name) : colour("paper"); pen.strokeStyle = colour(name); pen.lineWidth = Math.min(2, size / 2);
@@ -241,7 +256,7 @@ function legend() {
 let ended = null;
 const source = new EventSource(`events${location.search}`);
 source.addEventListener("graph", (event) => {
-  graph = JSON.parse(event.data); before = null; dots = []; layOut(); stale = true;
+  graph = JSON.parse(event.data); before = null; dots = []; webPlace = ""; layOut(); stale = true;
   $("omitted").hidden = !graph.omitted;
   $("omitted").textContent = `${number(graph.omitted)} more links are not drawn.`;
   $("foot").textContent = graph.mode === "lab" ? "The lab: regret and ε are as the agents of this machine measure them, each now and then."
