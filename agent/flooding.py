@@ -172,13 +172,9 @@ class Known:
         of its bundle are not. What was sent to several is looked at once, and what follows from
         the envelopes alone is kept for as long as they are those of the slot before.
         """
-        slot = floods[0].slot
-        parts: list[bytes] = []
-        for flood in floods:
-            parts += map(flood.bundles.__getitem__, flood.neighbours)
-        distinct = dict(zip(map(id, parts), parts, strict=True))
-        records = np.frombuffer(b"".join(distinct.values()), dtype=self.record)
-        before, ways = self.ways, self._ways_of(floods, parts, distinct)
+        slot, (senders, parts) = floods[0].slot, _parts(floods)
+        records = np.frombuffer(b"".join(parts), dtype=self.record)
+        before, ways = self.ways, self._ways_of(floods, senders, parts)
         steady = ways.steady
         if steady is not None and steady.goes_on(slot, records):
             new = steady.new
@@ -262,13 +258,9 @@ class Known:
         slots = np.bincount(at, age + 1, minlength=self.delays.size)
         self.delays += slots.astype(np.int64).reshape(self.delays.shape)
 
-    def _ways_of(
-        self, floods: Sequence[Flood], parts: list[bytes], distinct: dict[int, bytes]
-    ) -> Ways:
+    def _ways_of(self, floods: Sequence[Flood], senders: list[int], parts: list[bytes]) -> Ways:
         """Who sent each record to whom; often as in the slot before."""
-        place = dict(zip(distinct, range(len(distinct)), strict=True))
-        heard = list(map(place.__getitem__, map(id, parts)))
-        layout = [flood.row for flood in floods], heard, list(map(len, distinct.values()))
+        layout = [flood.row for flood in floods], senders, list(map(len, parts))
         if self.ways is None or self.ways.layout != layout:
             neighbours = [flood.neighbours for flood in self.floods]
             self.ways = Ways(neighbours, self.agents, self.rows, self.record.itemsize, layout)
@@ -337,3 +329,16 @@ class Known:
             yield "expired", age >= self.gamma
             yield "wrong-life", wrong
             yield "forged-origin", forged
+
+
+def _parts(floods: Sequence[Flood]) -> tuple[list[int], list[bytes]]:
+    """The senders in order, and what each sent to all of these; or no sender, and what came over
+    each link, where one of them did not send all the same.
+    """
+    said: dict[int, bytes] = {}
+    for flood in floods:
+        said.update(flood.bundles)
+    if all(flood.bundles.items() <= said.items() for flood in floods):
+        senders = sorted(said)
+        return senders, [said[sender] for sender in senders]
+    return [], [flood.bundles[rank] for flood in floods for rank in flood.neighbours]

@@ -100,8 +100,9 @@ def first_of(key: IntArray) -> Mask:
 
 
 class Ways:
-    """Who sent what to whom in a slot: the rows that listen, which part came over each link, and
-    how many bytes each part has (`layout`). `neighbours` has those of each row.
+    """Who sent what to whom in a slot: the rows that listen, the senders of the parts (none, where
+    there is a part for each link), and how many bytes each part has (`layout`). `neighbours` has
+    those of each row.
 
     Of each record that was sent its `sender` and its `origin`. Of each that came its place `pick`
     among those sent, the `row` it came to, its `way` (link and origin) and where what the row knows
@@ -117,7 +118,7 @@ class Ways:
         itemsize: int,
         layout: tuple[list[int], list[int], list[int]],
     ) -> None:
-        self.layout = listening, heard, lengths = layout
+        self.layout = listening, senders, lengths = layout
         self.state: State | None = None
         self.steady: Steady | None = None
         self._agents, self._rows = agents, rows
@@ -125,7 +126,8 @@ class Ways:
         ends = [(row, rank) for row in listening for rank in neighbours[row]]
         row, sender = np.array(ends, dtype=np.int64).reshape(-1, 2).T
         link = np.concatenate([np.arange(first[r], first[r + 1]) for r in listening])
-        of, size = np.array(heard, dtype=np.int64), np.array(lengths, dtype=np.int64) // itemsize
+        size = np.array(lengths, dtype=np.int64) // itemsize
+        of = np.searchsorted(senders, sender) if senders else np.arange(len(sender))
         by_part = np.zeros(len(lengths), dtype=np.int64)
         by_part[of] = sender
         self.sender = np.repeat(by_part, size)
