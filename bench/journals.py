@@ -8,6 +8,7 @@ beginning to its end. Each commit waits for the disk. Runs with and without alte
 
 import argparse
 import os
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -75,10 +76,15 @@ def seconds(plan: Plan, folder: Path, port: int, *, journals: bool) -> float:
             os._exit(remote_agent(endpoint, rank, plan=plan, journal=own).serve())
         agents.append(pid)
     kept = Journal(folder / "coordinator.journal", "a bench") if journals else None
-    with ProcessEngine(plan, bind=endpoint, token="", spawn=0, journal=kept) as engine:
-        record = engine.run(plan, 0)
-    for pid in agents:
-        assert os.waitpid(pid, 0)[1] == 0
+    try:
+        with ProcessEngine(plan, bind=endpoint, token="", spawn=0, journal=kept) as engine:
+            record = engine.run(plan, 0)
+        while agents:
+            assert os.waitpid(agents[-1], 0)[1] == 0
+            agents.pop()
+    finally:
+        for pid in agents:
+            os.kill(pid, signal.SIGKILL)
     if kept is not None:
         kept.remove()
     return record.elapsed_seconds
