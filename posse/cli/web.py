@@ -8,11 +8,15 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from posse.cli import streams
+from posse.errors import InputError
 
 if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication
 
     from posse.web import Web
+
+
+_LONGEST = 7 * 86_400
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -33,11 +37,13 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def check(options: argparse.Namespace) -> None:
-    """Raise before anything starts if there is no such address."""
+    """Raise before anything starts if there is no such address, or nobody lingers so long."""
     from posse.web import place
 
     if options.http:
         place("--http", options.http)
+    if not 0 <= options.linger <= _LONGEST:
+        raise InputError(f"--linger {options.linger:g}: must be from 0 to {_LONGEST} seconds")
 
 
 def serve(
