@@ -16,7 +16,7 @@ import threading
 import time
 import weakref
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
@@ -145,14 +145,17 @@ class OnWorkers:
         """The actor on each worker that has agents."""
         self._held: list[Any] = []
         """What Dask lets go of, and the actors with it, when nobody holds it."""
-        self._gone: dict[str, float] = {}
+        self._gone: set[str] = set()
+        """Workers that died, as long as Dask does not know."""
+        self._since: dict[str, float] = {}
         """When workers died."""
         self._died: deque[Died] = deque()
         self._look, self._told = os.pipe()
         self._asked: SimpleQueue[Crew | str | None] = SimpleQueue()
         """What is to be started, which worker is gone, and the end."""
         self._closing = False
-        self._homes = spread(self._workers(), self._survey(), plan.spec.agents.count, per_worker)
+        ranks = range(plan.spec.agents.count)
+        self._homes = spread(self._workers(), self._survey(), ranks, per_worker)
         self._threads: list[threading.Thread] = []
         self._beside(self._carry_out)
 
@@ -197,10 +200,25 @@ class OnWorkers:
                 if isinstance(asked, str):
                     self._lost(asked)
                     continue
+                asked = self._with_those_behind(asked)
                 for worker, ranks in self._places(asked.ranks).items():
                     self._start(worker, asked.of(ranks))
             except Exception as error:  # whatever Dask raises
                 self._say(Died(None, f"agents cannot be placed on the Dask cluster: {error}"))
+
+    def _with_those_behind(self, crew: Crew) -> Crew:
+        """A crew and those that are asked for next: of a worker that died each agent is one."""
+        behind: list[Crew | str | None] = []
+        time.sleep(_LOOK)
+        while not self._asked.empty():
+            asked = self._asked.get()
+            if isinstance(asked, Crew):
+                crew = crew.and_those_of(asked)
+            else:
+                behind.append(asked)
+        for other in behind:
+            self._asked.put(other)
+        return crew
 
     def _watch(self, worker: str) -> None:
         """Pass on who died on a worker, until that itself does."""
@@ -217,28 +235,33 @@ class OnWorkers:
     def _places(self, ranks: list[int]) -> dict[str, list[int]]:
         """These agents by worker."""
         found: dict[str, list[int]] = {}
-        here = self._workers()
-        for rank in ranks:
-            before = self._homes[rank]
-            if (worker := before if before in here else self._home(rank, before)) is None:
-                self._say(Died(rank, f"no Dask worker is left for agent {rank} and its rewards"))
-            else:
-                self._homes[rank] = worker
-                found.setdefault(worker, []).append(rank)
+        for before in {self._homes[rank] for rank in ranks}:
+            group = [rank for rank in ranks if self._homes[rank] == before]
+            workers = self._near(before)
+            if before not in workers:
+                able = self._survey(list(workers))
+                for rank in set(group).difference(*able.values()):
+                    group.remove(rank)
+                    self._say(
+                        Died(rank, f"no Dask worker is left with the rewards of agent {rank}")
+                    )
+                self._homes |= spread(workers, able, group)
+            for rank in group:
+                found.setdefault(self._homes[rank], []).append(rank)
         return found
 
-    def _home(self, rank: int, before: str) -> str | None:
-        """A worker on the host where an agent was `before`; if none comes there, any that fits."""
-        until = self._gone.get(before, 0.0) + _COMES_BACK
-        while not self._closing:
+    def _near(self, worker: str) -> dict[str, int]:
+        """This worker, or those of its host; if none comes there, all."""
+        until = self._since.get(worker, 0.0) + _COMES_BACK
+        while True:
             workers = self._workers()
-            near = [worker for worker in workers if host_of(worker) == host_of(before)]
-            if near or time.monotonic() > until:
-                able, load = self._survey(near or list(workers)), Counter(self._homes.values())
-                fit = (worker for worker in able if rank in able[worker])
-                return min(fit, key=lambda worker: load[worker] / workers[worker], default=None)
+            if worker in workers:
+                return {worker: workers[worker]}
+            host = host_of(worker)
+            near = {other: threads for other, threads in workers.items() if host_of(other) == host}
+            if near or self._closing or time.monotonic() > until:
+                return near or workers
             time.sleep(_LOOK)
-        return None
 
     def _start(self, worker: str, crew: Crew) -> None:
         """Start agents on a worker."""
@@ -267,7 +290,8 @@ class OnWorkers:
     def _lost(self, worker: str) -> None:
         """A worker is gone, and all its agents."""
         self._there.pop(worker, None)
-        self._gone[worker] = time.monotonic()
+        self._gone.add(worker)
+        self._since[worker] = time.monotonic()
         for rank, home in self._homes.items():
             if home == worker:
                 why = f"agent {rank} was on Dask worker {worker}, which is gone"
@@ -283,6 +307,7 @@ class OnWorkers:
     def _workers(self) -> dict[str, int]:
         """Every worker and its threads."""
         known: dict[str, int] = dict(self._client.nthreads())
+        self._gone.intersection_update(known)
         return {worker: threads for worker, threads in known.items() if worker not in self._gone}
 
     def _survey(self, workers: list[str] | None = None) -> dict[str, set[int]]:
@@ -298,19 +323,22 @@ class OnWorkers:
 
 
 def spread(
-    threads: Mapping[str, int], able: Mapping[str, set[int]], agents: int, most: int | None
+    threads: Mapping[str, int],
+    able: Mapping[str, set[int]],
+    ranks: Sequence[int],
+    most: int | None = None,
 ) -> dict[int, str]:
-    """The worker of each agent: each takes its share by its threads, `most` at most.
+    """The worker of each of these agents: each takes its share by its threads, `most` at most.
 
     `able`: the agents whose rewards are there. Whoever can be on few workers chooses first.
     """
     load: Counter[str] = Counter()
     homes: dict[int, str] = {}
-    choices = {rank: [w for w in threads if rank in able.get(w, ())] for rank in range(agents)}
+    choices = {rank: [w for w in threads if rank in able.get(w, ())] for rank in ranks}
     for rank in sorted(choices, key=lambda rank: len(choices[rank])):
         if not choices[rank]:
             raise PosseError(f"no Dask worker has the rewards of agent {rank}")
-        free = [w for w in choices[rank] if load[w] < (most or agents)]
+        free = [w for w in choices[rank] if load[w] < (most or len(ranks))]
         if not free:
             raise PosseError(f"no Dask worker has room for agent {rank} with {most} on each")
         homes[rank] = min(free, key=lambda w: (load[w] + 1) / threads[w])

@@ -27,23 +27,23 @@ ALL = set(range(8))
 
 
 def test_each_worker_takes_its_share_by_its_threads() -> None:
-    homes = spread({"a": 1, "b": 3}, {"a": ALL, "b": ALL}, 8, None)
+    homes = spread({"a": 1, "b": 3}, {"a": ALL, "b": ALL}, range(8))
     assert Counter(homes.values()) == {"a": 2, "b": 6}
 
 
 def test_an_agent_is_placed_where_its_rewards_are() -> None:
-    homes = spread({"a": 4, "b": 1}, {"a": ALL - {5, 6}, "b": ALL}, 8, None)
+    homes = spread({"a": 4, "b": 1}, {"a": ALL - {5, 6}, "b": ALL}, range(8))
     assert homes[5] == homes[6] == "b"
     assert Counter(homes.values()) == {"a": 6, "b": 2}
     with pytest.raises(PosseError, match="no Dask worker has the rewards of agent 7"):
-        spread({"a": 4}, {"a": ALL - {7}}, 8, None)
+        spread({"a": 4}, {"a": ALL - {7}}, range(8))
 
 
 def test_a_worker_takes_no_more_than_it_is_to() -> None:
-    homes = spread({"a": 1, "b": 30}, {"a": ALL, "b": ALL}, 8, 4)
+    homes = spread({"a": 1, "b": 30}, {"a": ALL, "b": ALL}, range(8), 4)
     assert Counter(homes.values()) == {"a": 4, "b": 4}
     with pytest.raises(PosseError, match="no Dask worker has room for agent 6 with 3 on each"):
-        spread({"a": 1, "b": 30}, {"a": ALL, "b": ALL}, 8, 3)
+        spread({"a": 1, "b": 30}, {"a": ALL, "b": ALL}, range(8), 3)
 
 
 class Here:
