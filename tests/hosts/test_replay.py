@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,9 @@ INPUTS = ("begin", "receive", "hear", "step", "fire")
 class Witness:
     """A host that an engine uses, whose inputs, answers and frames are written down."""
 
-    def __init__(self, kind: type, first: tuple[Any, ...], real: Sources, *rest: Any) -> None:
+    def __init__(
+        self, kind: Callable[..., Any], first: tuple[Any, ...], real: Sources, *rest: Any
+    ) -> None:
         self.kind, self.first, self.rest = kind, first, rest
         self.answers: Log = []
         self.inputs: list[tuple[str, tuple[Any, ...]]] = []
@@ -151,8 +154,8 @@ def check(run: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def witness(kind: type, at: int) -> type:
         class Made(Witness):
-            def __init__(self, *given: Any) -> None:
-                super().__init__(kind, given[:at], given[at], *given[at + 1 :])
+            def __init__(self, *given: Any, **named: Any) -> None:
+                super().__init__(partial(kind, **named), given[:at], given[at], *given[at + 1 :])
                 witnesses.append(self)
 
         return Made
