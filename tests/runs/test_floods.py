@@ -456,5 +456,5 @@ def test_frames_without_end_of_an_agent(tmp_path: Path) -> None:
             )
         grown = here.mib("VmHWM") - before
         here.process.terminate()
-        assert {agent.ended() for agent in others} <= {0, 1}
+        assert {agent.ended() for agent in others} <= {1, 130}
     assert_peak(grown, "test_frames_without_end_of_an_agent")
