@@ -5,6 +5,7 @@ Each test says what is missing where it skips. `.ci/run` brings the engine up an
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -44,7 +45,7 @@ def of(label: str, kind: str) -> list[str]:
     return docker(kind, "ls", *every, "-q", "--filter", f"label={label}={STACK}").split()
 
 
-def wait_until(done: Callable[[], bool], what: Callable[[], str], within: float) -> None:
+def wait_until(done: Callable[[], object], what: Callable[[], str], within: float) -> None:
     deadline = time.monotonic() + within
     while not done():
         assert time.monotonic() < deadline, f"not within {within:g} s: {what()}"
@@ -110,6 +111,9 @@ def swarm(image: str) -> Iterator[None]:
     had_gateway = answers("docker", "network", "inspect", GATEWAY)
     docker("swarm", "init", "--advertise-addr", "127.0.0.1", "--listen-addr", "127.0.0.1")
     try:
+        # an engine answers before it knows its own name
+        nodes = partial(docker, "node", "ls", "--format", "{{.Hostname}} {{.Status}}")
+        wait_until(lambda: re.fullmatch(r"\S+ Ready", nodes()), lambda: f"a node: {nodes()}", 30)
         yield
     finally:
         docker("swarm", "leave", "--force")
@@ -132,7 +136,8 @@ def stack(swarm: None) -> Iterator[str]:
         docker("stack", "rm", STACK)
         # an engine takes containers and networks away after it has answered, and keeps volumes
         wait_until(lambda: left()[:2] == [[], []], lambda: f"left: {left()}", 30)
-        docker("volume", "rm", *of("com.docker.stack.namespace", "volume"))
+        if volumes := of("com.docker.stack.namespace", "volume"):
+            docker("volume", "rm", *volumes)
     assert left() == [[], [], []]
 
 
@@ -149,13 +154,15 @@ def test_a_stack_with_a_secret_for_each_finds_the_best_arm_and_stays_ended(
     for folder in ("deploy/swarm", "examples"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
     keys.create(tmp_path / "deploy/swarm/keys", 8)
-    subprocess.run(
+    up = subprocess.run(
         [tmp_path / "deploy/swarm/up.sh"],
         env={**os.environ, "POSSE_STACK": stack},
         capture_output=True,
+        text=True,
         timeout=60,
-        check=True,
+        check=False,
     )
+    assert up.returncode == 0, up.stdout + up.stderr
 
     def services() -> list[list[dict[str, Any]]]:
         return [tasks(stack, service) for service in NAMES]
