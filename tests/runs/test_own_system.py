@@ -93,6 +93,7 @@ def test_an_agent_takes_no_system_from_the_network(own: Path) -> None:
     )
     coordinator = subprocess.Popen(
         [*POSSE, "coordinator", str(own / "run.toml"), "--bind", address, "--json"],
+        cwd=own.parent,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
