@@ -9,7 +9,8 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile
 
 QUICK := --numprocesses 2 --dist worksteal -m "not slow"
-SLOW := --numprocesses 2 --dist loadgroup -m slow
+SLOW := --numprocesses 2 --dist worksteal -m "slow and not machine"
+MACHINE := -m "slow and machine"
 
 # tests start hundreds of processes: what each imports is compiled once
 export PYTHONDONTWRITEBYTECODE :=
@@ -29,7 +30,9 @@ test: $(VENV)/dev
 
 # what is slow may need the whole machine: hosts, containers, a cluster, 1,024 processes
 test-all: $(VENV)/dev
-	$(BIN)/python -m pytest $(QUICK); quick=$$?; $(BIN)/python -m pytest $(SLOW) && exit $$quick
+	$(BIN)/python -m pytest $(QUICK); quick=$$?; \
+	$(BIN)/python -m pytest $(SLOW); slow=$$?; \
+	$(BIN)/python -m pytest $(MACHINE) && exit $$((quick + slow))
 
 check: $(VENV)/dev
 	$(BIN)/ruff format --check .

@@ -19,8 +19,7 @@ import pytest
 from posse.security import keys
 from tests.support.machine import answers
 
-pytestmark = pytest.mark.xdist_group("machine")
-"""Who needs its hosts, containers or cluster takes turns."""
+pytestmark = pytest.mark.machine
 
 ROOT = Path(__file__).parents[2]
 STACK = "posse-test"
@@ -70,6 +69,7 @@ def compose(image: str) -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(400)
 def test_compose_finds_the_best_arm_with_keys(compose: list[str]) -> None:
     try:
         up = subprocess.run(
@@ -80,7 +80,7 @@ def test_compose_finds_the_best_arm_with_keys(compose: list[str]) -> None:
             cwd=ROOT,
             capture_output=True,
             text=True,
-            timeout=110,
+            timeout=300,
             check=False,
         )
         assert up.returncode == 0, up.stdout + up.stderr
@@ -148,6 +148,7 @@ def tasks(stack: str, service: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(400)
 def test_a_stack_with_a_secret_for_each_finds_the_best_arm_and_stays_ended(
     stack: str, tmp_path: Path
 ) -> None:
@@ -159,7 +160,7 @@ def test_a_stack_with_a_secret_for_each_finds_the_best_arm_and_stays_ended(
         env={**os.environ, "POSSE_STACK": stack},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     assert up.returncode == 0, up.stdout + up.stderr
@@ -176,7 +177,7 @@ def test_a_stack_with_a_secret_for_each_finds_the_best_arm_and_stays_ended(
         logs = [docker("service", "logs", f"{stack}_{name}") for name in NAMES]
         return "\n".join([docker("stack", "ps", "--no-trunc", stack), *logs])
 
-    wait_until(ended, what_happens, 80)
+    wait_until(ended, what_happens, 240)
     time.sleep(2)  # a swarm that starts a task again says so at once, and waits 5 s before it does
     found = services()
     assert [len(tasks_) for tasks_ in found] == [1] * len(NAMES), what_happens()

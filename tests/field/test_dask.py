@@ -21,11 +21,7 @@ from tests.support.dask import dask_cluster
 from tests.support.machine import answers
 from tests.support.remote import PATIENCE
 
-pytestmark = pytest.mark.xdist_group("machine")
-"""Who needs its hosts, containers or cluster takes turns."""
-
-pytestmark = pytest.mark.xdist_group("machine")
-"""They share hosts and a cluster."""
+pytestmark = pytest.mark.machine
 
 SIXTY_FOUR = ["agents.count=64", "engine.restarts=1"]
 

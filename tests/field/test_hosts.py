@@ -25,8 +25,7 @@ from posse.spec.runfile import read
 from tests.support.machine import answers
 from tests.support.remote import PATIENCE, free_port
 
-pytestmark = pytest.mark.xdist_group("machine")
-"""Who needs its hosts, containers or cluster takes turns."""
+pytestmark = pytest.mark.machine
 
 ROOT = Path(__file__).parents[2]
 DELAY = 0.020

@@ -22,8 +22,7 @@ from tests.support import wire
 from tests.support.runs import assert_same_run, spec
 from tests.support.wire import HOSTS, Faults
 
-pytestmark = pytest.mark.xdist_group("machine")
-"""Who needs its hosts, containers or cluster takes turns."""
+pytestmark = pytest.mark.machine
 
 PORT = 7411
 PATIENCE = 300.0
