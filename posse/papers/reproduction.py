@@ -20,7 +20,7 @@ of our own, which no paper makes, then the numbers of every experiment.
 
 The quick form has fewer repetitions and, for long experiments, smaller networks and shorter
 horizons; *paper size* has the paper's, as far as they are known, and is empty where that has not
-been run (a table below says what it would cost).
+been run (a table below says what it would cost). *In numbers* is of paper size where there is one.
 
 A claim is judged by the *printed* form of an algorithm where the corrected one is another
 algorithm, by the *corrected* form where only that can be run or the paper's own runs were so, else
@@ -90,7 +90,9 @@ def _rows(outcome: Told, large: Told | None, is_claim: bool) -> str:
         if bool(statement.place) != is_claim:
             continue
         same = large.statements[i] if large and i < len(large.statements) else None
-        judged = statement.judging
+        if same and same.text != statement.text:
+            same = None
+        judged = (same or statement).judging
         said = list(dict.fromkeys(finding.said for finding in judged.values()))
         each = "; ".join(f"*{variant}* {finding.said}" for variant, finding in judged.items())
         cells = [
@@ -98,7 +100,7 @@ def _rows(outcome: Told, large: Told | None, is_claim: bool) -> str:
             *([statement.place] if is_claim else []),
             f"[`{outcome.name}`](#{outcome.name})",
             _word(statement),
-            _word(same) if same and same.text == statement.text else "",
+            _word(same) if same else "",
             said[0] if len(said) == 1 else each,
         ]
         rows += _row(cells)

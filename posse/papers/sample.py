@@ -16,9 +16,8 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     """One repetition, without what no figure needs: a thousand agents' links are large.
 
     `cost` and `communications` are what the run counted of links and of rounds, `messages` what
-    agents sent to the coordinator, `spent` the largest ε of an agent's ledger, composed up to the
-    claim's δ. `numbers` is what a computation gave, by name; `log` is there only if the experiment
-    keeps it.
+    agents sent to the coordinator. `numbers` is what a computation gave, by name; `log` is there
+    only if the experiment keeps it.
     """
 
     status: str
@@ -31,16 +30,13 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     cost: float | None = None
     communications: int | None = None
     messages: int | None = None
-    spent: float | None = None
     numbers: dict[str, Any] = {}
     log: dict[str, list[list[float]]] = {}
 
 
 def of_run(record: RunRecord, keep_log: bool) -> Sample:
     """The sample of a run."""
-    told, privacy, spent = record.communication, record.privacy, None
-    if privacy is not None and privacy.spent_per_agent:
-        spent = max(privacy.spent_per_agent)
+    told = record.communication
     return Sample(
         status=record.status,
         best_arm=record.best_arm,
@@ -52,7 +48,6 @@ def of_run(record: RunRecord, keep_log: bool) -> Sample:
         cost=told.cost,
         communications=told.rounds,
         messages=told.links.agent_coordinator,
-        spent=spent,
         log=record.log if keep_log else {},
     )
 

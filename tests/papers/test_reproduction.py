@@ -101,7 +101,7 @@ def test_the_paper_size_stands_beside_the_quick_form():
         numbers={"corrected": [PointMean("a", 7.0, 1.0, 0.0)]},
     )
     text = document(quick, full)
-    assert "| **undecided** | **borne out** | few |" in text
+    assert "| **undecided** | **borne out** | many |" in text
     assert "Claims of the papers: 1 undecided." in text
     assert "Claims of the papers, paper size: 1 borne out." in text
     assert "| `small` | 1.5 | run |" in text

@@ -1,4 +1,4 @@
-"""Tossou and Dimitrakakis 2015: parts and times by hand; Algorithm 1 as a plain loop."""
+"""Tossou and Dimitrakakis 2015: times and choices by hand; Algorithm 1 as a plain loop."""
 
 import math
 import random
@@ -18,11 +18,6 @@ from protocol.machine import COORDINATOR, Received, Started
 from protocol.players import Outcome, privacy_factor
 from tests.support.claims import plan
 from tests.support.papers import GENERATOR, alike_on_average
-
-
-def test_parts_of_a_hybrid_sum_by_hand():
-    # T0 = 4: nodes {1}, {1, 2}, {3}: item 1 is in two of them, and in the next doubling
-    assert sums.nodes("corrected", None, 4) == 3
 
 
 def test_the_random_players_pace_by_hand():

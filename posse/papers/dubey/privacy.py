@@ -1,18 +1,14 @@
-"""Lemmas 3.2 and 3.5 of Dubey and Pentland 2020, audited; the ledger of DP-UCB-INT."""
+"""Lemmas 3.2 and 3.5 of Dubey and Pentland 2020, audited."""
 
 from typing import Any
 
 import numpy as np
 
 from agent.cooperative import PrivateMeans
-from posse.measure.numbers import number
 from posse.papers.audit import ASSUMED, audit, audits, own_noise, releases, seed, spends
 from posse.papers.dubey.setting import V
-from posse.papers.sample import Sample, value_or
-from posse.papers.statements import Finding, Measured, claim, ours, verdict
-from protocol.cooperative import privacy_bound, release_counts
-
-_DELTA = float(np.exp(-10))
+from posse.papers.statements import claim, ours
+from protocol.cooperative import release_counts
 
 
 def laplace(
@@ -56,46 +52,20 @@ def message(
     return audit(trials, release, 1.0)
 
 
-_BOUND = privacy_bound(0.1, V, 2000, _DELTA)
-_ALONE = {
-    "system": "dp-ucb-int",
-    "agents": {"count": 4},
-    "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
-    "parameters": {"horizon": 2000, "epsilon": 0.1},
-}
-_AUDITED = releases({
-    "Laplace noise of scale 1/2": (laplace, 0.5),
-    "one message": (message, 1.0),
-})  # fmt: skip
-
-
-def ledger(measured: Measured) -> Finding:
-    """What DP-UCB-INT's releases cost, composed, is at most Lemma 3.6's ε'."""
-    spent = measured.runs["DP-UCB-INT", 0.0][0].spent
-    assert spent is not None
-    said = f"the agent that spent most: ε' = {number(spent)}, by the lemma {number(_BOUND)}"
-    return verdict(spent <= _BOUND, said)
-
-
-def _share(sample: Sample) -> float | None:
-    return None if sample.spent is None else sample.spent / _BOUND
-
-
 EXPERIMENTS = (
     audits(
         "dubey-audit", "Lemmas 3.2 and 3.5",
-        "How much privacy cooperation and its baseline spend",
+        "How much privacy noise and a message spend",
         claim("Laplace noise of scale β gives β/s(f)-differential privacy, β = 1/2", "Lemma 3.2",
               spends("Laplace noise of scale 1/2")),
         claim("a message is n^(−v/2)-differentially private", "Lemma 3.5",
               spends("one message"), "printed"),
         ours("a message is n^(−v/2)-private if the agent decides by what it released",
              spends("one message"), "corrected"),
-        ours("DP-UCB-INT, whose noise the print draws again in every slot, spends no more than "
-             "Lemma 3.6 says", ledger),
-        lines=lambda quick: {**_AUDITED(quick), "DP-UCB-INT": _ALONE},
-        metric=value_or(_share),
-        assumed=f"{ASSUMED} A message: three slots at ε = 1, K = 2, first rewards (x, 1/2). "
-        "DP-UCB-INT: 2,000 slots at ε = .1, by its ledger, δ' = e⁻¹⁰.",
+        lines=releases({
+            "Laplace noise of scale 1/2": (laplace, 0.5),
+            "one message": (message, 1.0),
+        }),
+        assumed=f"{ASSUMED} A message: three slots at ε = 1, K = 2, first rewards (x, 1/2).",
     ),
 )  # fmt: skip

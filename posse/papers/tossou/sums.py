@@ -12,7 +12,7 @@ from agent.tree import HonakerSums, TreeSums
 from posse.papers.audit import ASSUMED, audit, audits, own_noise, releases, spends
 from posse.papers.checks import falling
 from posse.papers.experiment import Axes, Computation, computed
-from posse.papers.limits import at_most, rate
+from posse.papers.limits import rate
 from posse.papers.statements import claim, ours
 
 _DELTA, _MANY = 0.05, 2000
@@ -29,17 +29,6 @@ def missed(
     bound = constant * math.log(length) ** 1.5 * math.log(1 / _DELTA)
     hits = int((np.abs(error) > bound).sum())
     return {"value": hits / _MANY, "hits": hits, "of": _MANY}
-
-
-def nodes(variant: Any, generator: Any, size: int) -> float:
-    """The most nodes of a binary mechanism of horizon T0 that one item enters, plus the doubling.
-
-    Node at τ: the items τ - 2^i + 1 to τ, i the lowest set bit of τ; τ = T0 is the next doubling.
-    """
-    entered = np.zeros(size + 1, dtype=int)
-    for tau in range(1, size):
-        entered[tau - (tau & -tau) + 1 : tau + 1] += 1
-    return float(entered.max() + 1)
 
 
 _T, _STREAMS = 20_000, 40
@@ -104,14 +93,6 @@ EXPERIMENTS = (
         limit=_DELTA,
         assumed="Hybrid mechanism, ε = 1 split in half, δ = .05. Equations 9 and 10, after Chan, "
         "Shi and Song's Corollary 4.8, are an O(.); Algorithm 1 takes the constant 1.",
-    ),
-    computed(
-        "tossou-parts", "", "Noisy parts that one reward is in (Chan, Shi and Song 2011)",
-        ours("a reward is in at most log2(T0) + 1 noisy parts",
-             at_most("parts of an item", lambda line, t: math.log2(t) + 1)),
-        lines={"parts of an item": {t: Computation(nodes, t) for t in (4, 64, 1024)}},
-        axes=Axes("horizon of the tree T0", "parts", "x"),
-        assumed="Counted by the definition of the binary mechanism.",
     ),
     computed(
         "tossou-counters", "", "The error of a noisy sum, by what keeps it",
