@@ -1,20 +1,18 @@
 """Cooperation on a graph: the mesh against bare sockets, and the trimmed estimator's cost.
 
 The mesh: `cooperative-ucb`, γ = 1, every agent a process, against the same number of frames of the
-same size between bare blocking PUSH and PULL sockets on the same graph. Rounds alternate.
+same size between bare blocking PUSH and PULL sockets on the same graph.
 The estimator: one decision of Algorithm 3 with 10³ and with 10⁶ samples of each arm.
 """
 
 import time
 from collections.abc import Callable
-from statistics import median
 
 import numpy as np
 
 from agent.trimmed import TrimmedMeans
-from bench.bare_mesh import bare_mesh
-from bench.tables import hold, show, spread
-from posse.engines.processes import ProcessEngine
+from bench import bare
+from bench.tables import run_file, show
 from posse.plan import prepare
 from protocol.machine import FloatArray
 
@@ -26,46 +24,18 @@ ARMS = 5
 
 
 def mesh(agents: int, p: float, slots: int, rounds: int, bar: float) -> None:
-    plan = prepare(
-        {
-            "system": "cooperative-ucb",
-            "seed": 1,
-            "agents": {"count": agents},
-            "arms": {"kind": "bernoulli", "means": [0.9, 0.7, 0.5, 0.3, 0.1]},
-            "topology": {"kind": "erdos-renyi", "p": p},
-            "parameters": {"horizon": slots, "gamma": 1},
-        }
+    topology = {"kind": "erdos-renyi", "p": p}
+    parameters = {"horizon": slots, "gamma": 1}
+    raw = run_file("cooperative-ucb", agents, parameters=parameters, topology=topology)
+    plan = prepare(raw)
+    graph = plan.spec.graph(0)
+    bare.compare(
+        f"cooperative, {agents} agents, p = {p}, {slots} slots",
+        plan,
+        lambda size: bare.mesh(graph, slots, size),
+        rounds,
+        bar,
     )
-    ours: list[float] = []
-    bare: list[float] = []
-    cpus: list[tuple[float, float]] = []
-    size = 0
-    with ProcessEngine(plan) as engine:
-        engine.run(plan, 0)  # warm
-        for _ in range(rounds):
-            record = engine.run(plan, 0)
-            assert record.elapsed_seconds is not None
-            assert record.resources is not None
-            data = record.communication.data
-            size = data.frame_bytes // data.messages
-            ours.append(data.messages / record.elapsed_seconds)
-            cpu = sum(record.resources.cpu_seconds_per_agent) / data.messages
-            frames, seconds, used = bare_mesh(plan.spec.graph(0), slots, size)
-            assert frames == data.messages
-            bare.append(frames / seconds)
-            cpus.append((1e6 * cpu, 1e6 * used / frames))
-    show(
-        f"mesh: {agents} processes, p = {p}, {slots} slots, frames of {size} bytes, {rounds} "
-        "rounds: median (least-greatest)",
-        ["", "frames/s", "CPU us/frame"],
-        [
-            ["posse", spread(ours, "{:,.0f}"), spread([a for a, _ in cpus], "{:.1f}")],
-            ["bare pyzmq", spread(bare, "{:,.0f}"), spread([b for _, b in cpus], "{:.1f}")],
-        ],
-    )
-    ratios = [a / b for a, b in zip(ours, bare, strict=True)]
-    print(f"  ratio of frames/s   {spread(ratios)}")
-    hold(f"cooperative, {agents} agents, of bare pyzmq's frames/s", median(ratios), bar)
 
 
 def _decision_us(samples: int, rewards: np.ndarray) -> float:

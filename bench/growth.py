@@ -8,22 +8,16 @@ import math
 from typing import Any
 
 from bench.memory import seconds
-from bench.tables import show
+from bench.tables import run_file, show
 
 FACTOR = 4
 ROUNDS = 3
 
 
 def _raw(system: str, N: int, K: int, T: int | None, **parameters: Any) -> dict[str, Any]:
-    raw: dict[str, Any] = {
-        "system": system,
-        "seed": 1,
-        "agents": {"count": N},
-        "arms": {"kind": "bernoulli", "means": [0.9] + [0.3] * (K - 1)},
-        "parameters": parameters if T is None else {"horizon": T, **parameters},
-        "engine": {"kind": "memory"},
-    }
-    return raw
+    given = parameters if T is None else {"horizon": T, **parameters}
+    means = [0.9] + [0.3] * (K - 1)
+    return run_file(system, N, means, parameters=given, engine={"kind": "memory"})
 
 
 def _mesh(system: str, N: int, K: int, T: int, degree: int, **parameters: Any) -> dict[str, Any]:

@@ -7,18 +7,15 @@ medium, its arms and the players' machines; the bare one hands bytes to pyzmq an
 Rounds of both alternate, so that whatever else the machine does meets both.
 """
 
-import os
-import sys
-import tempfile
 import time
 from statistics import median
 
 import numpy as np
-import zmq
 
 from agent.hybrid import HybridSums
 from agent.noise import SeededNoise
-from bench.tables import hold
+from bench import bare
+from bench.tables import hold, run_file
 from posse.engines import memory
 from posse.engines.processes import ProcessEngine
 from posse.plan import Plan, prepare
@@ -35,64 +32,29 @@ INSERTIONS = 1_000_000
 BAR_INSERTION = 3.0
 
 
-def _spec(system: str, slots: int, **parameters: float) -> Plan:
-    return prepare(
-        {
-            "system": system,
-            "agents": {"count": PLAYERS},
-            "arms": {"kind": "bernoulli", "means": MEANS},
-            "parameters": {"horizon": slots, **parameters},
-        }
-    )
+SYSTEMS: dict[str, dict[str, float]] = {
+    "random-player": {},
+    "tdfs-ucb": {},
+    "tdfs-private-bound": {"epsilon": 1.0},
+    "tdfs-private": {"epsilon": 1.0},
+}
+
+
+def _plan(system: str) -> Plan:
+    parameters = {"horizon": SLOTS, **SYSTEMS[system]}
+    return prepare(run_file(system, PLAYERS, MEANS, parameters=parameters))
 
 
 def _frame(message: Message, source: int) -> bytes:
     return encode(message, run=0, source=source, sequence=0, now=0.0, sent=0)
 
 
-def _bare_player(address: str, slots: int) -> None:
-    context = zmq.Context()
-    socket = context.socket(zmq.DEALER)
-    socket.connect(address)
-    frame = _frame(Choice(SLOTS, 5), 0)
-    for _ in range(slots):
-        socket.send(frame)
-        socket.recv()
-    socket.close()
-    context.term()
-
-
-def bare_slot(slots: int) -> float:
+def bare_slot() -> float:
     """Seconds per slot over bare sockets."""
-    with tempfile.TemporaryDirectory(prefix="posse-bench-") as folder:
-        address = f"ipc://{folder}/bare"
-        sys.stdout.flush()
-        pids = []
-        for _ in range(PLAYERS):
-            pid = os.fork()
-            if pid == 0:
-                try:
-                    _bare_player(address, slots)
-                finally:
-                    os._exit(0)
-            pids.append(pid)
-        context = zmq.Context()
-        socket = context.socket(zmq.ROUTER)
-        socket.bind(address)
-        answer = _frame(Outcome(SLOTS, 1.0, 1.0, False), COORDINATOR)
-        began = 0.0
-        for slot in range(slots):
-            players = [socket.recv_multipart()[0] for _ in range(PLAYERS)]
-            if slot == 0:  # by now everybody is connected
-                began = time.perf_counter()
-            for player in players:
-                socket.send_multipart((player, answer))
-        spent = time.perf_counter() - began
-        for pid in pids:
-            os.waitpid(pid, 0)
-        socket.close()
-        context.term()
-    return spent / (slots - 1)
+    choice, outcome = Choice(SLOTS, 5), Outcome(SLOTS, 1.0, 1.0, False)
+    answer = _frame(outcome, COORDINATOR)
+    figure = bare.star(PLAYERS, SLOTS, _frame(choice, 0), answer, together=True)
+    return figure.seconds / SLOTS
 
 
 def our_slot(engine: ProcessEngine, spec: Plan, number: int) -> float:
@@ -103,46 +65,35 @@ def our_slot(engine: ProcessEngine, spec: Plan, number: int) -> float:
     return (time.perf_counter() - began) / record.slots
 
 
-def slot_latency() -> None:
+def slot_latency(system: str) -> None:
     """Latency of a slot, ours and bare, in alternating rounds."""
-    for system, parameters in (
-        ("random-player", {}),
-        ("tdfs-ucb", {}),
-        ("tdfs-private", {"epsilon": 1.0}),
-    ):
-        spec = _spec(system, SLOTS, **parameters)
-        ours, bare = [], []
-        with ProcessEngine(spec) as engine:
-            for number in range(ROUNDS):
-                ours.append(1e6 * our_slot(engine, spec, number))
-                bare.append(1e6 * bare_slot(SLOTS))
-        ratio = median(ours) / median(bare)
-        print(
-            f"slot of {PLAYERS} players, {system}: {median(ours):.0f} us "
-            f"(least {min(ours):.0f}); bare blocking sockets {median(bare):.0f} us "
-            f"(least {min(bare):.0f}); ratio {ratio:.2f} (of the least "
-            f"{min(ours) / min(bare):.2f})"
-        )
-        hold(f"slot of {PLAYERS} players, {system}, of bare sockets' time", ratio, BAR, most=True)
+    plan = _plan(system)
+    ours, theirs = [], []
+    with ProcessEngine(plan) as engine:
+        for number in range(ROUNDS):
+            ours.append(1e6 * our_slot(engine, plan, number))
+            theirs.append(1e6 * bare_slot())
+    ratio = median(ours) / median(theirs)
+    print(
+        f"slot of {PLAYERS} players, {system}: {median(ours):.0f} us (least {min(ours):.0f}); bare "
+        f"blocking sockets {median(theirs):.0f} us (least {min(theirs):.0f}); ratio {ratio:.2f} "
+        f"(of the least {min(ours) / min(theirs):.2f})"
+    )
+    hold(f"slot of {PLAYERS} players, {system}, of bare sockets' time", ratio, BAR, most=True)
 
 
-def memory_slot() -> None:
+def memory_slot(system: str) -> None:
     """A slot in the engine `memory`."""
-    for system, parameters in (
-        ("tdfs-ucb", {}),
-        ("tdfs-private-bound", {"epsilon": 1.0}),
-        ("tdfs-private", {"epsilon": 1.0}),
-    ):
-        spec = _spec(system, SLOTS, **parameters)
-        spent = []
-        for number in range(3):
-            began = time.perf_counter()
-            memory.run(spec, number)
-            spent.append(1e6 * (time.perf_counter() - began) / SLOTS)
-        print(
-            f"slot of {PLAYERS} players in memory, {system}: {min(spent):.0f} us; "
-            f"100 runs of T = 20,000 in {min(spent) * 2:.0f} s"
-        )
+    plan = _plan(system)
+    spent = []
+    for number in range(3):
+        began = time.perf_counter()
+        memory.run(plan, number)
+        spent.append(1e6 * (time.perf_counter() - began) / SLOTS)
+    print(
+        f"slot of {PLAYERS} players in memory, {system}: {min(spent):.0f} us; "
+        f"100 runs of T = 20,000 in {min(spent) * 2:.0f} s"
+    )
 
 
 def insertions() -> None:
@@ -163,8 +114,10 @@ def insertions() -> None:
 
 def main() -> None:
     insertions()
-    memory_slot()
-    slot_latency()
+    for system in ("tdfs-ucb", "tdfs-private-bound", "tdfs-private"):
+        memory_slot(system)
+    for system in ("random-player", "tdfs-ucb", "tdfs-private"):
+        slot_latency(system)
 
 
 if __name__ == "__main__":

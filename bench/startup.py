@@ -7,26 +7,20 @@ one of the same agents. Memory is proportional (Linux's Pss: shared pages count 
 
 import time
 
-from bench.tables import hold, show
+from bench.tables import hold, run_file, show
 from posse.engines.processes import ProcessEngine
 from posse.plan import prepare
 
 COUNTS = (64, 256, 1_024)
 BAR_SECONDS = 6.0
 BAR_MB = 3.0
+PROBLEM_1 = [0.7, 0.5, 0.3, *[0.1] * 7]
 
 
 def measure(agents: int) -> tuple[list[str], float, float]:
     """A row of the table, seconds to the answer, and bytes of all agents together."""
-    spec = prepare(
-        {
-            "system": "dp-mase",
-            "seed": 1,
-            "agents": {"count": agents},
-            "arms": {"kind": "bernoulli", "means": [0.7, 0.5, 0.3, *[0.1] * 7]},
-            "parameters": {"epsilon": 0.1},
-        }
-    )
+    raw = run_file("dp-mase", agents, PROBLEM_1, parameters={"epsilon": 0.1})
+    spec = prepare(raw)
     began = time.perf_counter()
     with ProcessEngine(spec) as engine:
         up = time.perf_counter()

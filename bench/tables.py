@@ -1,9 +1,20 @@
-"""Plain tables, and the bars that figures are held against."""
+"""What benchmarks share: run files, plain tables, and the bars that figures are held against."""
 
 from collections.abc import Sequence
+from typing import Any
+
+FIVE = (0.9, 0.7, 0.5, 0.3, 0.1)
 
 _HELD: list[list[str]] = []
 """Work, figure, bar, and whether it is met."""
+
+
+def run_file(
+    system: str, agents: int, means: Sequence[float] = FIVE, **more: Any
+) -> dict[str, Any]:
+    """A run file's content, on Bernoulli arms."""
+    arms = {"kind": "bernoulli", "means": list(means)}
+    return {"system": system, "seed": 1, "agents": {"count": agents}, "arms": arms, **more}
 
 
 def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:

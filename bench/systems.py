@@ -1,0 +1,210 @@
+"""Systems for benchmarks only.
+
+ECHO: every agent sends a frame, waits for its answer, sends the next. GATHER: all are told the
+same, and answer. MESH: in every slot each agent sends a frame to all its neighbours.
+"""
+
+from dataclasses import dataclass, field, replace
+
+from posse.extend import (
+    COORDINATOR,
+    AgentContext,
+    AgentEffects,
+    AgentEvent,
+    AgentRole,
+    Broadcast,
+    CoordinatorContext,
+    Finish,
+    Mesh,
+    Message,
+    Network,
+    Parameters,
+    PeerFinished,
+    Received,
+    RunSpec,
+    Send,
+    ServerEffects,
+    ServerEvent,
+    ServerRole,
+    Star,
+    Started,
+    System,
+    Wiring,
+    along,
+    unprotected,
+)
+
+
+class Request(Message, frozen=True):
+    """Agent to coordinator."""
+
+    data: bytes
+
+
+class Reply(Message, frozen=True):
+    """Coordinator to agent."""
+
+    data: bytes
+
+
+class EchoParameters(Parameters, frozen=True, kw_only=True):
+    """`messages` requests per agent of `size` bytes of data each."""
+
+    messages: int
+    size: int
+
+
+@dataclass(slots=True)
+class EchoAgent:
+    size: int
+    left: int
+
+    def handle(self, event: AgentEvent, now: float) -> AgentEffects:
+        if isinstance(event, Received):
+            self.left -= 1
+        if self.left == 0:
+            return [Finish("done")]
+        return [Send(COORDINATOR, Request(bytes(self.size)))]
+
+
+@dataclass(slots=True)
+class EchoServer:
+    agents: int
+    done: int = 0
+
+    def handle(self, event: ServerEvent, now: float) -> ServerEffects:
+        match event:
+            case Received(sender, Request(data)):
+                return [Send(sender, Reply(data))]
+            case PeerFinished():
+                self.done += 1
+                return [Finish("finished")] if self.done == self.agents else []
+            case _:
+                return []
+
+
+def _echo_agent(context: AgentContext) -> EchoAgent:
+    return EchoAgent(context.parameters.size, context.parameters.messages)
+
+
+def _echo_server(context: CoordinatorContext) -> EchoServer:
+    return EchoServer(context.agents)
+
+
+ECHO = System(
+    name="bench-echo",
+    title="request and reply, for benchmarks",
+    paper="none",
+    parameters=EchoParameters,
+    clocks=("wall",),
+    shape=Star(AgentRole(_echo_agent, (Reply,)), ServerRole(_echo_server, (Request,))),
+    claim=unprotected(""),
+)
+
+
+class GatherParameters(Parameters, frozen=True, kw_only=True):
+    """`rounds` of `told` bytes to each agent and `answer` bytes from each."""
+
+    rounds: int
+    told: int
+    answer: int
+
+
+@dataclass(slots=True)
+class GatherAgent:
+    size: int
+
+    def handle(self, event: AgentEvent, now: float) -> AgentEffects:
+        told = isinstance(event, Received)
+        return [Send(COORDINATOR, Request(bytes(self.size)))] if told else []
+
+
+@dataclass(slots=True)
+class GatherServer:
+    agents: int
+    data: bytes
+    left: int
+    waiting: set[int] = field(default_factory=set)
+
+    def handle(self, event: ServerEvent, now: float) -> ServerEffects:
+        if isinstance(event, Received):
+            self.waiting.remove(event.sender)
+            self.left -= not self.waiting
+        if self.waiting or not isinstance(event, Started | Received):
+            return []
+        self.waiting = set(range(self.agents))
+        return [Broadcast(Reply(self.data)) if self.left else Finish("done")]
+
+
+def _gather_agent(context: AgentContext) -> GatherAgent:
+    return GatherAgent(context.parameters.answer)
+
+
+def _gather_server(context: CoordinatorContext) -> GatherServer:
+    p: GatherParameters = context.parameters
+    return GatherServer(context.agents, bytes(p.told), p.rounds)
+
+
+GATHER = replace(
+    ECHO,
+    name="bench-gather",
+    title="broadcast and gather, for benchmarks",
+    parameters=GatherParameters,
+    shape=Star(AgentRole(_gather_agent, (Reply,)), ServerRole(_gather_server, (Request,))),
+)
+
+
+class MeshFrame(Message, frozen=True):
+    """Neighbour to neighbour."""
+
+    slot: int
+    data: bytes
+
+
+class MeshParameters(Parameters, frozen=True, kw_only=True):
+    """`slots` of `size` bytes of data per link and direction."""
+
+    slots: int
+    size: int
+
+
+@dataclass(slots=True)
+class MeshAgent:
+    neighbours: tuple[int, ...]
+    data: bytes
+    slots: int
+    slot: int = 0
+    heard: dict[int, int] = field(default_factory=dict)
+
+    def handle(self, event: AgentEvent, now: float) -> AgentEffects:
+        if isinstance(event, Received) and isinstance(event.message, MeshFrame):
+            slot = event.message.slot
+            self.heard[slot] = self.heard.get(slot, 0) + 1
+            if self.heard.get(self.slot, 0) < len(self.neighbours):
+                return []
+            del self.heard[self.slot]
+            self.slot += 1
+        if self.slot == self.slots:
+            return [Finish("done")]
+        frame = MeshFrame(self.slot, self.data)
+        return [Send(n, frame) for n in self.neighbours]
+
+
+def _network(spec: RunSpec, parameters: MeshParameters, run: int) -> Network:
+    return along(spec.graph(run))
+
+
+def _mesh_agent(context: AgentContext) -> MeshAgent:
+    p: MeshParameters = context.parameters
+    return MeshAgent(context.neighbours, bytes(p.size), p.slots)
+
+
+MESH = System(
+    name="bench-mesh",
+    title="a frame per link and slot, for benchmarks",
+    paper="none",
+    parameters=MeshParameters,
+    clocks=("slots",),
+    shape=Mesh(AgentRole(_mesh_agent, (MeshFrame,)), Wiring(_network)),
+    claim=unprotected(""),
+)
