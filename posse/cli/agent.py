@@ -4,14 +4,21 @@ import argparse
 import os
 from pathlib import Path
 
+from posse.arms.csv import CsvArms
 from posse.cli import security, volume, web
-from posse.cli.options import Commands, add_capture
+from posse.cli.options import add_capture
+from posse.durable.capture import writing
+from posse.engines.platform import require_processes
 from posse.errors import InputError
+from posse.measure import health
+from posse.plan import prepare
+from posse.security import keys
+from posse.spec.privacy import MOST
+from posse.spec.runfile import read
 
 
-def add(commands: Commands) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """The verb and its options."""
-    parser = commands.add_parser("agent", help="join a coordinator as one agent")
     parser.add_argument("--join", required=True, metavar="ADDRESS", help="tcp://HOST:PORT")
     parser.add_argument(
         "--rank",
@@ -59,8 +66,6 @@ def add(commands: Commands) -> None:
 
 def _epsilon(text: str) -> float:
     """A budget."""
-    from posse.spec.privacy import MOST
-
     epsilon = float(text)
     if not 0 < epsilon <= MOST:
         raise argparse.ArgumentTypeError(f"is {text}; it must be above 0 and at most {MOST:g}")
@@ -69,16 +74,8 @@ def _epsilon(text: str) -> float:
 
 def run(options: argparse.Namespace) -> int:
     """Join, take part in every run, leave."""
-    from posse.engines.platform import require_processes
-
     require_processes()
-    from posse.arms.csv import CsvArms
-    from posse.durable.capture import writing
     from posse.engines.remote_agent import journal_of, remote_agent
-    from posse.measure import health
-    from posse.plan import prepare
-    from posse.security import keys
-    from posse.spec.runfile import read
 
     security.check("--join", options.join, options)
     web.check(options)

@@ -1,28 +1,32 @@
 """`posse audit`: how much what crosses the wire tells of one reward, at least."""
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import msgspec
+
+from posse.audit.bounds import ERROR
+from posse.audit.captured import checks
+from posse.audit.whole import RUNS, Audit
 from posse.cli import paths, volume
-from posse.cli.options import Commands, add_result, count, number, plan
+from posse.cli.options import add_result, count, number, plan
+from posse.cli.progress import screen
+from posse.cli.series import table
+from posse.durable import lock, whole
+from posse.durable.directory import fresh
 from posse.errors import InputError, SpecError
-
-if TYPE_CHECKING:
-    from posse.audit.whole import Audit
-    from protocol.privacy import Neighbours
+from posse.progress import Progress
+from posse.testing import frames
+from protocol.privacy import Neighbours
 
 _AUDIT = "audit.json"
 _KEPT = "audited"
 
 
-def add(commands: Commands) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """The verb and its options."""
-    parser = commands.add_parser("audit", help="what messages tell of one reward, at least")
     parser.add_argument("file", type=Path, nargs="?", metavar="FILE", help="the run file (TOML)")
     parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE",
                         help="override a key of the run file")  # fmt: skip
@@ -54,17 +58,10 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Audit a run file, or look at a capture."""
-    import msgspec
-
     if options.captured is not None:
         return _captured(options)
     if options.file is None:
         raise InputError("posse audit needs a run file, or --captured FRAMES")
-    from posse.cli.progress import screen
-    from posse.durable import lock, whole
-    from posse.durable.directory import fresh
-    from posse.progress import Progress
-
     audit = _asked(options)
     paths.folder(options.out or paths.RUNS)
     folder = options.out or fresh(f"audit-{options.file.stem}")
@@ -87,16 +84,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _show(rows: list[tuple[str, str]], options: argparse.Namespace) -> None:
-    from posse.cli.series import table
-
     volume.closing(options).print(table(rows))
 
 
 def _asked(options: argparse.Namespace) -> Audit:
     """The audit that the options ask for."""
-    from posse.audit.bounds import ERROR
-    from posse.audit.whole import RUNS, Audit
-
     error = ERROR if options.error is None else options.error
     if not 0 < error < 0.5:
         raise SpecError("--error", f"is {error}; it must lie between 0 and .5")
@@ -113,8 +105,6 @@ def _asked(options: argparse.Namespace) -> Audit:
 
 def _cases(options: argparse.Namespace) -> list[Neighbours]:
     """The data sets that are named; none if they are to be proposed."""
-    from protocol.privacy import Neighbours
-
     if options.rest is None:
         if options.values is not None or options.agent or options.arm or options.place:
             raise SpecError("--rest", "is needed where the reward that differs is named")
@@ -136,11 +126,6 @@ def _numbers(option: str, text: str) -> tuple[float, ...]:
 
 def _captured(options: argparse.Namespace) -> int:
     """What can be said of a capture without the truth."""
-    import msgspec
-
-    from posse.audit.captured import checks
-    from posse.testing import frames
-
     checked = plan(options) if options.file is not None else None
     found = checks(frames.read(options.captured), checked)
     if options.json:

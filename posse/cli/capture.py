@@ -3,13 +3,15 @@
 import argparse
 from pathlib import Path
 
+from posse import api
 from posse.cli import paths, volume
-from posse.cli.options import Commands, add_changes, add_run_file, changes, plan
+from posse.cli.options import add_changes, add_run_file, changes, plan
+from posse.cli.progress import screen
+from posse.progress import RunProgress
 
 
-def add(commands: Commands) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """The verb and its options."""
-    parser = commands.add_parser("capture", help="run, and write down every frame of its links")
     add_run_file(parser)
     add_changes(parser)
     parser.add_argument(
@@ -20,10 +22,6 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Run it, and say where the frames are."""
-    from posse import api
-    from posse.cli.progress import screen
-    from posse.progress import RunProgress
-
     checked = plan(options, *changes(options))
     checked.require()
     file = paths.file(options.out)

@@ -2,22 +2,20 @@
 
 import argparse
 
-from posse.cli.options import Commands, add_run_file, plan
+import msgspec
+
+from posse.claims.base import ILLUSTRATES, records
+from posse.cli.options import add_run_file, plan
 
 
-def add(commands: Commands) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """The verb and its options."""
-    parser = commands.add_parser("check", help="check a run file and start nothing")
     add_run_file(parser)
     parser.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> None:
     """Print what a checked run file means."""
-    import msgspec
-
-    from posse.claims.base import ILLUSTRATES, records
-
     checked = plan(options)
     spec, system = checked.spec, checked.system
     print(f"{options.file}: {system.name}, {system.title} ({system.paper})")

@@ -6,13 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from posse.cli import extra, paths
-from posse.cli.options import Commands
 from posse.errors import InputError
 
 
-def add(commands: Commands) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """The verb and its options."""
-    parser = commands.add_parser("compare", help="one page for several runs on the same arms")
     parser.add_argument("directories", type=Path, nargs="+", metavar="DIR")
     parser.add_argument("--out", type=Path, default=Path("compare.html"), metavar="FILE")
     parser.set_defaults(command=run)

@@ -3,24 +3,22 @@
 import argparse
 from pathlib import Path
 
-from posse.cli.options import Commands
+import shtab
+
+from posse.cli import listing
+from posse.cli.main import parser
+from posse.papers import experiments
 
 
-def add(commands: Commands) -> None:
+def add(own: argparse.ArgumentParser) -> None:
     """The verb and its options."""
-    parser = commands.add_parser("completion", help="what a shell needs to complete commands")
-    parser.add_argument("shell", choices=("bash", "zsh", "fish", "tcsh", "powershell"))
-    parser.set_defaults(command=run)
+    own.add_argument("shell", choices=("bash", "zsh", "fish", "tcsh", "powershell"))
+    own.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> None:
     """Print the script: files, folders, systems and experiments where they are asked for."""
-    import shtab
-
-    from posse.cli import listing
-    from posse.papers import experiments
-
-    whole: argparse.ArgumentParser = options.whole
+    whole = parser()
     commands = next(a for a in whole._actions if isinstance(a, argparse._SubParsersAction))
     for name, command in commands.choices.items():
         for action in command._actions:

@@ -1,29 +1,25 @@
 """`posse coordinator`: wait for agents that join from elsewhere, then run."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from posse.cli import paths, security, streams, volume, watch, web
-from posse.cli.options import Commands, add_capture, add_result, add_run_file, plan
+from posse import api
+from posse.cli import paths, security, series, streams, volume, watch, web
+from posse.cli.options import add_capture, add_result, add_run_file, plan
+from posse.engines.hub import Hub
 from posse.errors import InputError
-
-if TYPE_CHECKING:
-    from posse import api
-    from posse.engines.hub import Hub
-    from posse.plan import Plan
-
+from posse.measure import health
+from posse.plan import Plan
+from posse.security import keys
 
 JOURNAL = "coordinator.journal"
 
 
-def add(commands: Commands) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """The verb and its options."""
-    parser = commands.add_parser("coordinator", help="wait for agents elsewhere, then run")
     add_run_file(parser)
     parser.add_argument("--bind", required=True, metavar="ADDRESS", help="tcp://HOST:PORT")
     add_result(parser)
@@ -46,11 +42,6 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Wait for all agents, run, write the result, let them go."""
-    from posse import api
-    from posse.cli import series
-    from posse.measure import health
-    from posse.security import keys
-
     if options.resume is not None:
         if not (options.resume / JOURNAL).exists():
             raise InputError(

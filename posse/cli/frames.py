@@ -1,16 +1,16 @@
 """`posse frames`: what a capture has, a line per frame."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 
-from posse.cli.options import Commands, number
+import msgspec
+
+from posse.cli.options import number
+from posse.testing import frames
 
 
-def add(commands: Commands) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """The verb and its options."""
-    parser = commands.add_parser("frames", help="show the frames of a capture, a line each")
     parser.add_argument("file", type=Path, metavar="FRAMES", help="what posse capture wrote")
     parser.add_argument("--kind", metavar="KIND", help="of this kind alone, as in Vote")
     parser.add_argument("--plane", choices=("data", "control", "world", "session"))
@@ -31,10 +31,6 @@ def _end(text: str) -> int:
 
 def run(options: argparse.Namespace) -> None:
     """Read the file, and print what is asked for."""
-    import msgspec
-
-    from posse.testing import frames
-
     link = (vars(options)["from"], options.to)
     for frame in frames.select(
         frames.read(options.file),

@@ -3,16 +3,16 @@
 import argparse
 from pathlib import Path
 
-from posse.cli.options import Commands, count, number
+from posse.cli.options import count, number
+from posse.security import keys
 
 COORDINATOR = "coordinator"
 
 
-def add(commands: Commands) -> None:
-    """The verbs and their options."""
-    keys = commands.add_parser("keys", help="make key pairs for a coordinator and its agents")
-    keys.add_argument("folder", type=Path, metavar="DIR", help="where to; adds what is missing")
-    whose = keys.add_mutually_exclusive_group(required=True)
+def add(parser: argparse.ArgumentParser) -> None:
+    """The options of `posse keys`."""
+    parser.add_argument("folder", type=Path, metavar="DIR", help="where to; adds what is missing")
+    whose = parser.add_mutually_exclusive_group(required=True)
     whose.add_argument(
         "--rank", type=number, metavar="RANK", help="of the agent that runs on this machine"
     )
@@ -22,20 +22,22 @@ def add(commands: Commands) -> None:
     whose.add_argument(
         "--agents", type=count, metavar="N", help="of a coordinator and N agents, in a folder each"
     )
-    keys.set_defaults(command=run)
-    allow = commands.add_parser("allow", help="write down another's public key in a key folder")
-    _add_whom(allow)
-    allow.add_argument("public", metavar="PUBLIC", help="what posse keys printed there")
-    allow.set_defaults(command=allow_one)
-    revoke = commands.add_parser("revoke", help="take an agent's key out of a key folder")
-    revoke.add_argument("folder", type=Path, metavar="DIR", help="the key folder")
-    revoke.add_argument("rank", type=number, metavar="RANK", help="the agent's")
-    revoke.set_defaults(command=revoke_one)
+    parser.set_defaults(command=run)
 
 
-def _add_whom(parser: argparse.ArgumentParser) -> None:
+def add_allow(parser: argparse.ArgumentParser) -> None:
+    """The options of `posse allow`."""
     parser.add_argument("folder", type=Path, metavar="DIR", help="this machine's key folder")
     parser.add_argument("who", type=_party, metavar="WHO", help="a rank, or coordinator")
+    parser.add_argument("public", metavar="PUBLIC", help="what posse keys printed there")
+    parser.set_defaults(command=allow_one)
+
+
+def add_revoke(parser: argparse.ArgumentParser) -> None:
+    """The options of `posse revoke`."""
+    parser.add_argument("folder", type=Path, metavar="DIR", help="the key folder")
+    parser.add_argument("rank", type=number, metavar="RANK", help="the agent's")
+    parser.set_defaults(command=revoke_one)
 
 
 def _party(text: str) -> str:
@@ -45,8 +47,6 @@ def _party(text: str) -> str:
 
 def run(options: argparse.Namespace) -> None:
     """Make what is missing, and say who needs which."""
-    from posse.security import keys
-
     if options.agents:
         made = keys.create(options.folder, options.agents)
         print(
@@ -67,16 +67,12 @@ def run(options: argparse.Namespace) -> None:
 
 def allow_one(options: argparse.Namespace) -> None:
     """Believe a key from the next start on."""
-    from posse.security import keys
-
     keys.allow(options.folder, options.who, keys.Public.parse(options.public))
     print(f"{options.folder}: {_named(options.who)} is known by this key from the next start on")
 
 
 def revoke_one(options: argparse.Namespace) -> None:
     """Believe a key no longer."""
-    from posse.security import keys
-
     keys.revoke(options.folder, options.rank)
     print(f"{options.folder}: agent {options.rank} is a stranger from the next start on")
 

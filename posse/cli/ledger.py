@@ -1,21 +1,20 @@
 """`posse ledger`: what an agent's rewards were used for, and what that cost."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from posse.cli.options import Commands, add_json
+import msgspec
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
-if TYPE_CHECKING:
-    from posse.durable.lifetime import Lifetime
+from posse.cli.options import add_json
+from posse.durable.lifetime import Lifetime, read
 
 
-def add(commands: Commands) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """The verb and its options."""
-    parser = commands.add_parser("ledger", help="what an agent's rewards were used for and cost")
     parser.add_argument(
         "file", type=Path, metavar="FILE", help="a reward log, or the .ledger beside it"
     )
@@ -25,10 +24,6 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Print every run and what all of them cost."""
-    import msgspec
-
-    from posse.durable.lifetime import read
-
     book = read(options.file)
     if options.json:
         print(json.dumps(msgspec.to_builtins(book)))
@@ -37,10 +32,6 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _show(book: Lifetime) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
     table = Table(box=None, pad_edge=False)
     for name in ("run", "began (UTC)", "agent", "rewards", "ε of each", "ended", "task"):
         table.add_column(name)

@@ -1,17 +1,23 @@
 """`posse list`: the systems, arms and topologies that there are, with their keys."""
 
 import argparse
-import difflib
 
-from posse.cli.options import Commands
+from msgspec import inspect
+
+from posse import arms, systems
+from posse.cli import claims, fields
 from posse.errors import SpecError
+from posse.spec import topology
+from posse.spec.activity import ActivitySpec
+from posse.spec.explain import nearest
+from posse.systems import get_system
+from posse.systems.base import LabOnly
 
 _SECTIONS = ("all", "systems", "arms", "topologies", "claims")
 
 
-def add(commands: Commands) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """The verb and its options."""
-    parser = commands.add_parser("list", help="systems, arms and topologies, with their parameters")
     parser.add_argument(
         "what",
         nargs="?",
@@ -23,8 +29,6 @@ def add(commands: Commands) -> None:
 
 def names() -> list[str]:
     """What may be asked for."""
-    from posse import systems
-
     return [*_SECTIONS, *systems.names()]
 
 
@@ -32,14 +36,10 @@ def run(options: argparse.Namespace) -> None:
     """Print systems, arms and topologies, or one system."""
     what = options.what
     if what not in names():
-        close = difflib.get_close_matches(what, names(), n=1)
-        hint = f"did you mean '{close[0]}'? " if close else ""
-        raise SpecError(f"posse list {what}", f"not known; {hint}known: {', '.join(names())}")
+        raise SpecError(f"posse list {what}", f"not known; {nearest(what, names())}")
     if what not in _SECTIONS:
         _system(what)
     if what == "claims":
-        from posse.cli import claims
-
         print(claims.text(), end="")
     if what in {"all", "systems"}:
         _systems()
@@ -48,50 +48,33 @@ def run(options: argparse.Namespace) -> None:
     if what in {"all", "topologies"}:
         _topologies()
     if what == "all":
-        from posse.cli import fields
-        from posse.spec.activity import ActivitySpec
-
         print("\nACTIVITY  ([agents] activity = { … })\n")
         fields.show(ActivitySpec)
 
 
 def _systems() -> None:
-    from posse import systems
-
     print("SYSTEMS  (system = …; [parameters])")
     for name in systems.names():
         _system(name)
 
 
 def _arms() -> None:
-    from posse.arms import KINDS
-    from posse.cli import fields
-
     print("\nARMS  ([arms] kind = …)")
-    for name, kind in KINDS.items():
+    for name, kind in arms.KINDS.items():
         print(f"\n  {name}")
         fields.show(kind)
 
 
 def _topologies() -> None:
-    from msgspec import inspect
-
-    from posse.cli import fields
-    from posse.spec.topology import KINDS
-
     print("\nTOPOLOGIES  ([topology] kind = …)")
-    for topology in KINDS:
-        info = inspect.type_info(topology)
+    for kind in topology.KINDS:
+        info = inspect.type_info(kind)
         assert isinstance(info, inspect.StructType)
-        print(f"\n  {info.tag}: {(topology.__doc__ or '').splitlines()[0]}")
-        fields.show(topology)
+        print(f"\n  {info.tag}: {(kind.__doc__ or '').splitlines()[0]}")
+        fields.show(kind)
 
 
 def _system(name: str) -> None:
-    from posse.cli import fields
-    from posse.systems import get_system
-    from posse.systems.base import LabOnly
-
     system = get_system(name)
     print(f"\n  {name}: {system.title}")
     print(f"    {system.paper}; clock: {', '.join(system.clocks)}")

@@ -1,7 +1,7 @@
-"""The command line, put together of a file per verb. Heavy imports wait until a verb needs them.
+"""The command line, put together of a file per verb, which is loaded when its verb is asked for.
 
-Each of these files has `add`, which adds the verb with its options, and `run`, which does it and
-gives its exit code: 0 the command did what it says (a run that ended without consensus is a
+Each of these files has `add`, which adds the verb's options, and `run`, which does it and gives its
+exit code: 0 the command did what it says (a run that ended without consensus is a
 result); 2 the input was wrong and nothing was started; 3 a run failed; 1 this machine cannot do it
 (an extra is missing, a port is taken, nobody answers); 130 interrupted.
 """
@@ -9,59 +9,41 @@ result); 2 the input was wrong and nothing was started; 3 a run failed; 1 this m
 import argparse
 import sys
 import traceback
+from collections.abc import Iterable
 from contextlib import ExitStack
+from pkgutil import resolve_name
 
 from posse import __version__, defect
-from posse.cli import (
-    agent,
-    audit,
-    capture,
-    check,
-    compare,
-    completion,
-    coordinator,
-    environment,
-    frames,
-    keys,
-    ledger,
-    listing,
-    new,
-    paper,
-    report,
-    run,
-    status,
-    streams,
-    sweep,
-    topology,
-    volume,
-    watch,
-)
+from posse.cli import environment, streams, volume
 from posse.errors import INTERRUPTED, PosseError, RunFailed
 from posse.log import complain
 from posse.own_code import require_rooms
 from posse.printable import printable
 
-VERBS = (
-    run,
-    listing,
-    check,
-    topology,
-    coordinator,
-    keys,
-    status,
-    watch,
-    agent,
-    ledger,
-    sweep,
-    report,
-    compare,
-    paper,
-    audit,
-    capture,
-    frames,
-    new,
-    completion,
-)
+VERBS = {
+    "run": ("run:add", "run a run file: every agent, all repeats, one result"),
+    "list": ("listing:add", "systems, arms and topologies, with their parameters"),
+    "check": ("check:add", "check a run file and start nothing"),
+    "topology": ("topology:add", "describe and draw a run file's graph"),
+    "coordinator": ("coordinator:add", "wait for agents elsewhere, then run"),
+    "keys": ("keys:add", "make key pairs for a coordinator and its agents"),
+    "allow": ("keys:add_allow", "write down another's public key in a key folder"),
+    "revoke": ("keys:add_revoke", "take an agent's key out of a key folder"),
+    "status": ("status:add", "who is up, what was heard, what is waited for"),
+    "watch": ("watch:add", "see a run that was started with --watch"),
+    "agent": ("agent:add", "join a coordinator as one agent"),
+    "ledger": ("ledger:add", "what an agent's rewards were used for and cost"),
+    "sweep": ("sweep:add", "a run file over all values of some keys"),
+    "report": ("report:add", "one page for a run's directory, or for a sweep's"),
+    "compare": ("compare:add", "one page for several runs on the same arms"),
+    "paper": ("paper:add", "list the papers' experiments, or run them by name"),
+    "audit": ("audit:add", "what messages tell of one reward, at least"),
+    "capture": ("capture:add", "run, and write down every frame of its links"),
+    "frames": ("frames:add", "show the frames of a capture, a line each"),
+    "new": ("new:add", "write a system of your own to begin with"),
+    "completion": ("completion:add", "what a shell needs to complete commands"),
+}
+"""By name what adds a verb's options, and what it does."""
 _LONGEST = 10_000
 
 
@@ -69,7 +51,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     streams.prepare()
     streams.watch_signals()
-    options = parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    options = parser([word for word in words if word in VERBS][:1]).parse_args(words)
     try:
         with ExitStack() as options.until_end:
             return _carry_out(options)
@@ -108,8 +91,8 @@ def _said(error: PosseError, notes: list[str], verbose: bool) -> int:
     return error.exit_code
 
 
-def parser() -> argparse.ArgumentParser:
-    """Every verb with its options."""
+def parser(asked: Iterable[str] = VERBS) -> argparse.ArgumentParser:
+    """All verbs; those that are `asked` for with their options."""
     whole = argparse.ArgumentParser(
         prog="posse",
         description="Private multi-agent bandits, run for real: agents are processes, messages "
@@ -119,16 +102,16 @@ def parser() -> argparse.ArgumentParser:
     )
     whole.add_argument("--version", action="version", version=f"posse {__version__}")
     volume.add(whole, default=False)
-    whole.set_defaults(command=lambda options: whole.print_help(), whole=whole)
+    whole.set_defaults(command=lambda options: whole.print_help())
     commands = whole.add_subparsers(
         title="commands", metavar="COMMAND", parser_class=environment.Parser
     )
-    for verb in VERBS:
-        verb.add(commands)
-    for command in commands.choices.values():
-        volume.add(command)
-    for name in ("coordinator", "agent", "status"):
-        environment.add(commands.choices[name])
+    verbs = {name: commands.add_parser(name, help=does) for name, (_, does) in VERBS.items()}
+    for name in asked:
+        resolve_name(f"posse.cli.{VERBS[name][0]}")(verbs[name])
+        volume.add(verbs[name])
+        if name in ("coordinator", "agent", "status"):
+            environment.add(verbs[name])
     return whole
 
 

@@ -5,15 +5,13 @@ import keyword
 from importlib.resources import files
 from pathlib import Path
 
-from posse.cli.options import Commands
 from posse.errors import InputError
 
 _FILES = {"system.py": "{name}.py", "run.toml": "run.toml", "test.py": "test_{name}.py"}
 
 
-def add(commands: Commands) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """The verb and its options."""
-    parser = commands.add_parser("new", help="write a system of your own to begin with")
     parser.add_argument("name", metavar="NAME", help="its name, and its module's")
     parser.add_argument("--out", type=Path, metavar="DIR", help="the folder (default: ./NAME)")
     parser.set_defaults(command=run)

@@ -6,7 +6,7 @@ import argparse
 import sys
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from posse.errors import InputError
 
@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from posse.engines.on_dask import Placement
     from posse.plan import Plan
     from posse.spec.runfile import Override
-
-Commands = Any
-"""What `add_subparsers` gives; argparse has no public name for it."""
 
 
 def number(text: str) -> int:

@@ -1,27 +1,28 @@
 """`posse paper`: the papers' experiments, listed or run by name."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import msgspec
+
+from posse import papers
 from posse.cli import extra, paths
-from posse.cli.options import Commands, count
+from posse.cli.options import count
+from posse.cli.progress import screen
+from posse.durable import lock, whole
 from posse.errors import InputError, PosseError
-
-if TYPE_CHECKING:
-    from posse.papers.outcome import Told
+from posse.papers import conduct
+from posse.papers.outcome import Told
 
 _OUTCOME, _COST = "outcome.json", "cost.json"
 _KEPT = "repetitions"
 
 
-def add(commands: Commands) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """The verb and its options."""
-    parser = commands.add_parser("paper", help="list the papers' experiments, or run them by name")
     parser.add_argument("names", nargs="*", metavar="NAME", help="as posse paper lists them")
     parser.add_argument("--all", action="store_true", help="run every experiment")
     parser.add_argument("--quick", action="store_true", help="a small form, about a minute each")
@@ -50,8 +51,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _show() -> None:
-    from posse import papers
-
     paper = ""
     for experiment in papers.experiments().values():
         if experiment.paper != paper:
@@ -63,15 +62,11 @@ def _show() -> None:
 
 def _chosen(names: list[str]) -> list[Any]:
     """The experiments of these names, or all."""
-    from posse import papers
-
     return [papers.named(name) for name in names] or list(papers.experiments().values())
 
 
 def _how(options: argparse.Namespace) -> dict[str, Any]:
     """How repetitions are made, kept and shown."""
-    from posse.cli.progress import screen
-
     return {
         "quick": options.quick,
         "engine": options.engine,
@@ -84,8 +79,6 @@ def _how(options: argparse.Namespace) -> dict[str, Any]:
 def _run(options: argparse.Namespace) -> int:
     """Run experiments; write each page, and the document from them all."""
     extra.require()
-    from posse import papers
-    from posse.durable import lock, whole
     from posse.papers import conduct, outcome, page, reproduction
 
     out, document = options.out, options.document
@@ -137,17 +130,11 @@ def _form(options: argparse.Namespace) -> str:
 
 
 def _write(path: Path, what: Any) -> None:
-    import msgspec
-
-    from posse.durable import whole
-
     whole.write(path, json.dumps(msgspec.to_builtins(what), indent=1))
 
 
 def _kept(names: list[str], out: Path, file: str, kind: Any) -> dict[str, Any]:
     """What lies in a file of each experiment's folder, where there is one."""
-    import msgspec
-
     found = {}
     for name in names:
         path = out / name / file
@@ -164,9 +151,6 @@ def _kept(names: list[str], out: Path, file: str, kind: Any) -> dict[str, Any]:
 
 def _estimate(options: argparse.Namespace) -> int:
     """Say what experiments cost, by the first repetition of each of their points."""
-    from posse.durable import lock
-    from posse.papers import conduct
-
     chosen = _chosen(options.names)
     paths.folder(options.out)
     minutes = 0.0

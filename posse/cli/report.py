@@ -4,12 +4,10 @@ import argparse
 from pathlib import Path
 
 from posse.cli import extra, paths
-from posse.cli.options import Commands
 
 
-def add(commands: Commands) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """The verb and its options."""
-    parser = commands.add_parser("report", help="one page for a run's directory, or for a sweep's")
     parser.add_argument("directory", type=Path, metavar="DIR", help="what posse run wrote")
     parser.add_argument("--out", type=Path, metavar="FILE", help="the page (DIR/report.html)")
     parser.set_defaults(command=run)

@@ -1,16 +1,14 @@
 """`posse run`: a run file, every agent, all repeats, one result."""
 
-from __future__ import annotations
-
 import argparse
 import os
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from posse.cli import watch
+from posse import api
+from posse.cli import series, watch
 from posse.cli.options import (
-    Commands,
     add_changes,
     add_placement,
     add_result,
@@ -20,15 +18,11 @@ from posse.cli.options import (
     placement,
     plan,
 )
-
-if TYPE_CHECKING:
-    from posse import api
-    from posse.plan import Plan
+from posse.plan import Plan
 
 
-def add(commands: Commands) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """The verb and its options."""
-    parser = commands.add_parser("run", help="run a run file: every agent, all repeats, one result")
     add_run_file(parser)
     add_changes(parser)
     parser.add_argument(
@@ -42,9 +36,6 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run it."""
-    from posse import api
-    from posse.cli import series
-
     checked = plan(options, *changes(options))
     on = placement(options)
     checked.require(None if on is None else 0)

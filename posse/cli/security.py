@@ -4,6 +4,8 @@ import argparse
 from pathlib import Path
 
 from posse.errors import InputError
+from posse.log import LOG
+from posse.security import address as addresses
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -27,8 +29,6 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def check(option: str, address: str, options: argparse.Namespace) -> None:
     """Raise `InputError` for an address that is none, or is open to others without keys."""
-    from posse.security import address as addresses
-
     addresses.check(option, address, bind=option != "--join")
     if options.keys and options.insecure:
         raise InputError("--keys and --insecure contradict each other; choose one")
@@ -42,7 +42,5 @@ def check(option: str, address: str, options: argparse.Namespace) -> None:
 
 def warn(options: argparse.Namespace) -> None:
     """Say in the log that there are no keys."""
-    from posse.log import LOG
-
     if options.keys is None:
         LOG.warning("there are no keys: whoever reaches this address may join and read everything")

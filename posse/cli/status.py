@@ -1,22 +1,22 @@
 """`posse status`: who is up, what was heard, what is waited for."""
 
-from __future__ import annotations
-
 import argparse
 import json
-from typing import TYPE_CHECKING
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
 
 from posse.cli import security
-from posse.cli.options import Commands, add_json
+from posse.cli.options import add_json
+from posse.engines.inquiry import ask
+from posse.measure.status import CoordinatorStatus
 from posse.printable import printable
-
-if TYPE_CHECKING:
-    from posse.measure.status import CoordinatorStatus
+from posse.security import keys
 
 
-def add(commands: Commands) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """The verb and its options."""
-    parser = commands.add_parser("status", help="who is up, what was heard, what is waited for")
     parser.add_argument("--join", required=True, metavar="ADDRESS", help="the coordinator's")
     add_json(parser)
     parser.add_argument(
@@ -28,11 +28,6 @@ def add(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Ask, and print what is answered."""
-    import msgspec
-
-    from posse.engines.inquiry import ask
-    from posse.security import keys
-
     security.check("--join", options.join, options)
     pair = keys.for_operator(options.keys) if options.keys else None
     status = ask(options.join, pair, options.wait)
@@ -43,9 +38,6 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _show(status: CoordinatorStatus) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
     table = Table(box=None, pad_edge=False, show_header=False)
     for rank in range(status.agents):
         heard = status.heard_seconds_ago.get(rank)

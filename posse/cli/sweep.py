@@ -1,7 +1,5 @@
 """`posse sweep`: one run file over all values of some keys, on all cores or on a Dask cluster."""
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import json
@@ -9,11 +7,14 @@ import sys
 from collections import Counter
 from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import msgspec
+from rich.table import Table
+
+from posse import api
 from posse.cli import paths, volume
 from posse.cli.options import (
-    Commands,
     add_changes,
     add_placement,
     add_result,
@@ -23,20 +24,23 @@ from posse.cli.options import (
     placement,
     plan,
 )
+from posse.cli.progress import screen
+from posse.durable import batch, lock, whole
+from posse.durable.directory import fresh
+from posse.durable.sweep import At, SweepDirectory, Task
+from posse.engines import on_dask
+from posse.engines.pool import on_all_cores
 from posse.errors import PosseError, SpecError
-
-if TYPE_CHECKING:
-    from posse import api
-    from posse.durable.sweep import At, SweepDirectory, Task
-    from posse.progress import Progress
-    from posse.results.point import PointResult
+from posse.progress import Progress
+from posse.results import words
+from posse.results.point import PointResult
+from posse.spec.runfile import parsed
 
 FAILED = 3
 
 
-def add(commands: Commands) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """The verb and its options."""
-    parser = commands.add_parser("sweep", help="a run file over all values of some keys")
     add_run_file(parser)
     parser.add_argument(
         "--over",
@@ -65,20 +69,12 @@ def points(over: list[str]) -> list[At]:
 
 def _values(text: str) -> list[Any]:
     """Values as TOML has them, and words."""
-    from posse.spec.runfile import parsed
-
     together = parsed(f"[{text}]")
     return together if isinstance(together, list) else [parsed(one) for one in text.split(",")]
 
 
 def run(options: argparse.Namespace) -> int:
     """Check every point first, run what is missing, write and print what came of each."""
-    from posse.cli.progress import screen
-    from posse.durable import lock, whole
-    from posse.durable.directory import fresh
-    from posse.durable.sweep import SweepDirectory
-    from posse.progress import Progress
-
     plans = [(at, plan(options, *changes(options), *at.items())) for at in points(options.over)]
     there = placement(options) is not None
     for _, checked in plans:
@@ -93,8 +89,6 @@ def run(options: argparse.Namespace) -> int:
         found = _carry_out(sweep, options, progress)
     options.written = folder
     if not (written := _write(sweep, found)) or options.json:
-        import msgspec
-
         print(json.dumps(msgspec.to_builtins(found)))
     else:
         _show(found, sweep, options)
@@ -128,8 +122,6 @@ def _carry_out(
     sweep: SweepDirectory, options: argparse.Namespace, progress: Progress
 ) -> list[PointResult]:
     """What came of each point, which is written as soon as its last run ends."""
-    from posse.durable import batch
-
     pieces = sweep.pieces()
     found: dict[int, PointResult] = {}
     try:
@@ -155,10 +147,6 @@ def _carry_out(
 
 def _work(sweep: SweepDirectory, options: argparse.Namespace, tasks: list[Task]) -> api.Made:
     """Runs in memory, all of them side by side; as processes, point after point."""
-    from posse import api
-    from posse.engines import on_dask
-    from posse.engines.pool import on_all_cores
-
     on = placement(options)
     if options.engine == "memory":
         carried = [api.task(sweep.points[place].plan, number) for place, number in tasks]
@@ -180,10 +168,6 @@ def _work(sweep: SweepDirectory, options: argparse.Namespace, tasks: list[Task])
 
 
 def _show(found: list[PointResult], sweep: SweepDirectory, options: argparse.Namespace) -> None:
-    from rich.table import Table
-
-    from posse.results import words
-
     measures = ("rounds", "slots", "regret", "data_messages")
     shown = [m for m in measures if any(m in one.summary for one in found)]
     axes = [key.rpartition(".")[2] for key in found[0].at]

@@ -1,27 +1,27 @@
 """`posse topology`: what a `[topology]` is, in numbers and as a picture."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import msgspec
 
 from posse.cli import paths
-from posse.cli.options import Commands, add_json, add_run_file, number
+from posse.cli.options import add_json, add_run_file, number
 from posse.errors import InputError, PosseError, SpecError
-
-if TYPE_CHECKING:
-    from posse.measure.graph import GraphFacts
-    from topologies.graphs import Graph
+from posse.measure.graph import GraphFacts, measure
+from posse.spec.explain import convert
+from posse.spec.runfile import read
+from posse.spec.topology import TopologySpec, lay_out
+from topologies.graphs import Graph, GraphError
+from topologies.sinks import find_sinks
 
 _PICTURES = (".png", ".svg")
 _LISTED = 12
 
 
-def add(commands: Commands) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """The verb and its options."""
-    parser = commands.add_parser("topology", help="describe and draw a run file's graph")
     add_run_file(parser)
     parser.add_argument("--run", type=number, default=0, metavar="N", help="the graph of run N")
     parser.add_argument("--draw", type=Path, metavar="OUT", help="draw to OUT.png or OUT.svg")
@@ -34,10 +34,6 @@ def run(options: argparse.Namespace) -> None:
 
     The file needs no more than `[topology]` and, where that does not say how many, `agents.count`.
     """
-    import msgspec
-
-    from posse.measure.graph import measure
-
     draw = options.draw
     if draw is not None and draw.suffix.lower() not in _PICTURES:
         raise InputError(f"--draw {draw}: the name must end in {' or '.join(_PICTURES)}")
@@ -57,11 +53,6 @@ def run(options: argparse.Namespace) -> None:
 
 def _load(path: Path, overrides: list[str], run: int) -> Graph:
     """The graph of one run of a run file, of which only the topology is checked."""
-    from posse.spec.explain import convert
-    from posse.spec.runfile import read
-    from posse.spec.topology import TopologySpec, lay_out
-    from topologies.graphs import GraphError
-
     raw = read(path, overrides)
     if "topology" not in raw:
         raise SpecError("topology", 'is missing; add the table, e.g. kind = "ring"')
@@ -102,8 +93,6 @@ def _picture(topology: Graph, path: Path) -> None:
         from posse.report import drawing, graph, palette
     except ImportError:
         raise PosseError("drawing needs matplotlib: pip install 'posse[draw]'") from None
-    from topologies.sinks import find_sinks
-
     png = path.suffix.lower() == ".png"
     colours = palette.PALETTE["light"] if png else drawing.COLOUR
     links = dict.fromkeys(topology.edges(), 1.0)

@@ -1,23 +1,28 @@
 """`posse watch`: a run as it goes on, as text or in the browser; and `--watch`, which serves it."""
 
-from __future__ import annotations
-
 import argparse
 import sys
+import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from time import monotonic
+from typing import Any
+
+from rich.live import Live
+from rich.text import Text
 
 from posse.cli import volume
-from posse.cli.options import Commands
+from posse.engines.base import Observer
+from posse.engines.board import Board
+from posse.engines.hub import Hub
 from posse.errors import InputError, PosseError
-
-if TYPE_CHECKING:
-    from posse.engines.base import Observer
-    from posse.engines.hub import Hub
-    from posse.hosts.coordinator import CoordinatorHost
-    from posse.plan import Plan
-    from posse.watch.feed import Feed
+from posse.hosts.coordinator import CoordinatorHost
+from posse.plan import Plan
+from posse.watch import text
+from posse.watch.feed import Feed
+from posse.watch.page import routes
+from posse.watch.view import Watcher
+from posse.web import Web, place
 
 _EVERY = 5.0
 """Seconds between two states where nothing can be written over."""
@@ -26,9 +31,8 @@ _OF_THIS_MACHINE = ("127.0.0.1", "::1", "localhost")
 _IN_CLEAR = "who is on it reads the page and its token; better watch over ssh -L"
 
 
-def add(commands: Commands) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
     """The verb and its options."""
-    parser = commands.add_parser("watch", help="see a run that was started with --watch")
     parser.add_argument("url", metavar="URL", help="the address that --watch printed")
     parser.add_argument(
         "--text", action="store_true", help="as text, in this terminal; else in the browser"
@@ -49,33 +53,22 @@ def add_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _place(text: str) -> str:
+def _place(address: str) -> str:
     """An address; not the run file, which `--watch` before it would take for its own."""
-    from posse.web import place
-
     try:
-        place("--watch", text)
+        place("--watch", address)
     except InputError as error:
         raise argparse.ArgumentTypeError(f"{error}; without one it stands behind FILE") from None
-    return text
+    return address
 
 
 def run(options: argparse.Namespace) -> None:
     """Show it."""
-    from posse.watch import text
-
     text.parted(options.url)
     if not options.text:
-        import webbrowser
-
         if not webbrowser.open(options.url):
             raise PosseError(f"there is no browser here; posse watch --text {options.url}")
         return
-    from time import monotonic
-
-    from rich.live import Live
-    from rich.text import Text
-
     console = volume.closing(options)
     graph: dict[str, Any] = {}
     at = 0.0
@@ -103,12 +96,6 @@ class Watch:
         """What was found, for those who still look."""
         if address is None:
             return
-        from posse.engines.board import Board
-        from posse.watch.feed import Feed
-        from posse.watch.page import routes
-        from posse.watch.view import Watcher
-        from posse.web import Web, place
-
         self._board = None if plan.field else Board.of(plan)
         self._watcher = Watcher(plan)
         self._feed = Feed(plan, self._watcher, self._board)

@@ -1,20 +1,14 @@
 """`--http`: is it well, is it ready, its metrics; while a command runs and for a while after."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from wsgiref.types import WSGIApplication
 
 from posse.cli import streams
 from posse.errors import InputError
-
-if TYPE_CHECKING:
-    from wsgiref.types import WSGIApplication
-
-    from posse.web import Web
-
+from posse.log import LOG
+from posse.web import Web, place
 
 _LONGEST = 7 * 86_400
 
@@ -38,8 +32,6 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def check(options: argparse.Namespace) -> None:
     """Raise before anything starts if there is no such address, or nobody lingers so long."""
-    from posse.web import place
-
     if options.http:
         place("--http", options.http)
     if not 0 <= options.linger <= _LONGEST:
@@ -50,9 +42,6 @@ def serve(
     options: argparse.Namespace, option: str, address: str, routes: Mapping[str, WSGIApplication]
 ) -> Web:
     """Answer at `address`, which `option` gave, until the command has lingered after its end."""
-    from posse.log import LOG
-    from posse.web import Web
-
     made = Web(option, address, routes)
     LOG.info("%s is answered at %s", option, made.url)
     options.until_end.enter_context(_lingering(made, options))
@@ -61,8 +50,6 @@ def serve(
 
 @contextmanager
 def _lingering(made: Web, options: argparse.Namespace) -> Iterator[None]:
-    from posse.log import LOG
-
     try:
         yield
         seconds, options.linger = options.linger, 0.0  # all that are there linger together

@@ -55,7 +55,7 @@ def nearest(name: str, known: list[str]) -> str:
     """A hint after an unknown name: the nearest one, and all there are."""
     close = difflib.get_close_matches(name, known, n=1)
     hint = f"did you mean '{close[0]}'? " if close else ""
-    return f"{hint}known: {', '.join(sorted(known))}"
+    return f"{hint}known: {', '.join(known)}"
 
 
 def _explain(message: str, raw: Any, kind: Any, prefix: str) -> SpecError:
@@ -73,7 +73,7 @@ def _explain(message: str, raw: Any, kind: Any, prefix: str) -> SpecError:
             value = None
     if match := re.match(r"Object contains unknown field `(.*)`", text):
         key = match[1]
-        known = _field_names(allowed, value)
+        known = sorted(_field_names(allowed, value))
         return SpecError(f"{path}.{key}" if path else key, f"unknown key; {nearest(key, known)}")
     if match := re.match(r"Object missing required field `(.*)`", text):
         return SpecError(f"{path}.{match[1]}" if path else match[1], "is required and missing")
@@ -133,4 +133,4 @@ def _choices(kind: Any) -> list[str]:
             out += [str(v) for v in part.values]
         elif isinstance(part, mi.StructType) and part.tag is not None:
             out.append(str(part.tag))
-    return out
+    return sorted(out)

@@ -1,12 +1,12 @@
 """The systems by name. One file per family; adding one is described in docs/architecture.md."""
 
-import difflib
 import importlib
 from collections.abc import Sequence
 from typing import Any
 
 from posse import defect, own_code
 from posse.errors import SpecError
+from posse.spec.explain import nearest
 from posse.systems.base import System
 from posse.systems.context import AgentContext, CoordinatorContext
 
@@ -71,9 +71,7 @@ def get_system(name: str) -> System:
         )
     if (entry := own_code.installed(_GROUP).get(name)) is not None:
         return _known(name, entry.load())
-    close = difflib.get_close_matches(name, names(), n=1)
-    hint = f"did you mean '{close[0]}'? " if close else ""
-    raise SpecError("system", f"'{name}' is not known; {hint}known: {', '.join(names())}")
+    raise SpecError("system", f"'{name}' is not known; {nearest(name, names())}")
 
 
 def _known(name: str, found: Any) -> System:
