@@ -7,14 +7,15 @@ the system has, none longer than what it says, and none more often.
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 import numpy as np
 
 from posse.audit.sums import MASKING
 from posse.audit.view import numbers_in
+from posse.durable.frames import Frame
 from posse.errors import InputError
 from posse.plan import Plan
 from protocol import control
@@ -46,29 +47,6 @@ _ALLOWED = {
     )
     for kind in kinds
 }
-
-
-class Frame(Protocol):
-    """What is read of a frame; `posse.testing.Frame` has it."""
-
-    @property
-    def source(self) -> int | None: ...
-    @property
-    def target(self) -> int | None: ...
-    @property
-    def size(self) -> int: ...
-    @property
-    def plane(self) -> str: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def fields(self) -> Sequence[Any]: ...
-    @property
-    def run(self) -> int | None: ...
-    @property
-    def number(self) -> int | None: ...
-    @property
-    def resent(self) -> bool: ...
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,11 +14,10 @@ from posse.cli import paths, volume
 from posse.cli.options import add_result, count, number, plan
 from posse.cli.progress import screen
 from posse.cli.series import table
-from posse.durable import lock, whole
+from posse.durable import frames, lock, whole
 from posse.durable.directory import fresh
 from posse.errors import InputError, SpecError
 from posse.progress import Progress
-from posse.testing import frames
 from protocol.privacy import Neighbours
 
 _AUDIT = "audit.json"

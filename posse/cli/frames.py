@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from posse.cli.options import number
-from posse.testing import frames
+from posse.durable import frames
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -10,12 +10,16 @@ asynchronous tests need pytest-asyncio. Extra: `testing`.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from posse.durable.frames import COORDINATOR, Frame
     from posse.testing.cluster import Cluster
-    from posse.testing.frames import COORDINATOR, Frame
 
 __all__ = ["COORDINATOR", "Cluster", "Frame"]
 
-_HOMES = {"COORDINATOR": "frames", "Cluster": "cluster", "Frame": "frames"}
+_HOMES = {
+    "COORDINATOR": "posse.durable.frames",
+    "Cluster": "posse.testing.cluster",
+    "Frame": "posse.durable.frames",
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -24,4 +28,4 @@ def __getattr__(name: str) -> Any:
 
     if name not in _HOMES:
         raise AttributeError(f"module 'posse.testing' has no attribute '{name}'")
-    return getattr(importlib.import_module(f"posse.testing.{_HOMES[name]}"), name)
+    return getattr(importlib.import_module(_HOMES[name]), name)

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from posse import api, cluster
 from posse.durable.capture import Capture
+from posse.durable.frames import COORDINATOR, Frame, Reader, select
 from posse.errors import InputError, PosseError
 from posse.plan import Plan, Source, prepare
 from posse.results.record import RunRecord
-from posse.testing.frames import COORDINATOR, Frame, Reader, select
 from posse.testing.relay import Relays
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from posse.audit.captured import checks
+from posse.durable.frames import Frame
 from posse.errors import InputError
 from posse.plan import prepare
-from posse.testing.frames import Frame
 from protocol.cooperative import means_record
 from protocol.federated import Means
 from protocol.wire import pack_floats

@@ -8,9 +8,9 @@ import pytest
 
 from posse import api
 from posse.cli.main import main
+from posse.durable.frames import COORDINATOR, read
 from posse.plan import prepare
 from posse.results.record import RunRecord
-from posse.testing.frames import COORDINATOR, read
 from tests.support.remote import free_port
 
 

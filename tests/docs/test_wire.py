@@ -3,7 +3,7 @@
 import re
 import struct
 
-from posse.testing import frames
+from posse.durable import frames
 from protocol import wire
 from tests.support.kinds import PAGE, written
 

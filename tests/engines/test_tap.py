@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import posse
-from posse.testing.frames import Frame, read, select
+from posse.durable.frames import Frame, read, select
 
 RUNS: dict[str, dict[str, Any]] = {
     "a star": {"system": "mase", "agents": {"count": 6}},

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from posse.durable.capture import Capture
-from posse.testing.frames import COORDINATOR, read, select
+from posse.durable.frames import COORDINATOR, read, select
 from tests.support.remote import PATIENCE, Agent, Coordinator
 from tests.support.runs import spec
 

@@ -6,9 +6,9 @@ import pytest
 
 from posse.audit.captured import Check, checks
 from posse.durable.capture import writing
+from posse.durable.frames import read
 from posse.engines.processes import ProcessEngine
 from posse.plan import Plan, prepare
-from posse.testing.frames import read
 from tests.support.field import MEANS, field, logs
 
 pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from posse.durable.capture import Capture
+from posse.durable.frames import Frame, Reader, read
 from posse.durable.lifetime import read as ledger
 from posse.engines.processes import ProcessEngine
 from posse.plan import Plan, prepare
 from posse.security.keys import create, for_agent
 from posse.spec.runfile import read as read_run
-from posse.testing.frames import Frame, Reader, read
 from tests.engines.test_resumption import disturbed
 from tests.support.field import MEANS, field, logs
 from tests.support.remote import PATIENCE, Agent, Coordinator, until

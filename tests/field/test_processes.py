@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from posse.durable.capture import Capture
+from posse.durable.frames import BARE, COORDINATOR, read
 from posse.security import keys
-from posse.testing.frames import BARE, COORDINATOR, read
 from tests.support.field import MEANS, Tap, allowed, documented, field, kinds, logs
 from tests.support.remote import PATIENCE, Agent, Coordinator, free_port, until
 

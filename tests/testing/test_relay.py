@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 import zmq
 
+from posse.durable.frames import COORDINATOR
 from posse.durable.session import Session
-from posse.testing.frames import COORDINATOR
 from posse.testing.relay import Relays
 
 PATIENCE_MS = 30_000

@@ -7,9 +7,9 @@ import pytest
 
 import posse
 from posse.durable.capture import writing
+from posse.durable.frames import Frame, read, select
 from posse.durable.session import Session
 from posse.errors import InputError
-from posse.testing.frames import Frame, read, select
 from protocol import control
 from protocol.machine import COORDINATOR
 from protocol.mase import Vote
