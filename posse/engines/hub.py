@@ -51,6 +51,8 @@ from posse.log import LOG
 from posse.measure.status import CoordinatorStatus
 from posse.results.record import RunRecord
 from posse.security.keys import CoordinatorKeys
+from posse.spec.fingerprint import fingerprint
+from posse.spec.runfile import RunSpec
 from protocol import control
 from protocol.wire import Message, kind_of
 
@@ -74,29 +76,26 @@ class Hub:
     """Who agents talk to: `gather` them, `configure` them, `carry` a run, as often as wanted.
 
     What is to be done is decided by the lobby and the run's host, which have no socket and no
-    clock. `snapshot` is how all this is, for other threads.
+    clock. `snapshot` is how all this is, for other threads. `joining` as `Patience` has it.
 
     Above 300 lines: it is the one loop that carries frames, and carries out each of their effects.
     """
 
     def __init__(
         self,
+        spec: RunSpec,
         bind: str,
-        agents: int,
         token: str,
-        deadline: float,
-        absence: float,
         keys: CoordinatorKeys | None = None,
-        configuration: dict[str, str] | None = None,
-        system: str = "",
-        inboxes: Sequence[str] = (),
         tap: Tap | None = None,
-        restarts: int = 0,
         journal: Journal | None = None,
         joining: float | None = None,
     ) -> None:
-        roster = Roster(agents, token, keys, configuration, inboxes)
-        self.lobby = Lobby(roster, deadline, absence, system, restarts, joining)
+        agents, engine = spec.agents.count, spec.engine
+        roster = Roster(agents, token, keys, fingerprint(spec), engine.inboxes)
+        self.lobby = Lobby(
+            roster, engine.deadline, engine.absence, spec.system, engine.restarts, joining
+        )
         self.on_join: Callable[[int], None] = lambda joined: None
         self.on_look: Callable[[], None] = lambda: None
         """Called now and then, when nothing waits to be sent."""
@@ -116,7 +115,7 @@ class Hub:
         if journal is not None:
             tap = committing(journal, tap)
         self._around = AROUND if keys is None else AROUND_WITH_KEYS
-        router = (bind, deadline, _LOOK, keys, agents, roster.taken)
+        router = (bind, engine.deadline, _LOOK, keys, agents, roster.taken)
         rank_of = roster.rank_of
         self._router = Router(*router) if tap is None else TappedRouter(tap, rank_of, *router)
         self.endpoint = self._router.endpoint

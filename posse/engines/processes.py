@@ -39,7 +39,6 @@ from posse.own_code import folders_of
 from posse.plan import Plan
 from posse.results.record import RunRecord
 from posse.security.keys import CoordinatorKeys, Pair, of_one_posse
-from posse.spec.fingerprint import fingerprint
 from posse.systems.network import Network
 from protocol.machine import COORDINATOR
 from protocol.signing import Signer
@@ -75,22 +74,18 @@ class ProcessEngine:
         board: Board | None = None,
     ) -> None:
         spec = plan.spec
+        self._spec = spec
         self._spawn = spec.agents.count if spawn is None else spawn
-        here = self._spawn if starter is None else 0
+        self._elsewhere = starter is not None
+        here = 0 if self._elsewhere else self._spawn
         room.require(spec.agents.count, here)
         self._start_by = starter or partial(ForkServer, board)
-        self._spec = spec
-        self._elsewhere = starter is not None
+        self._starter: Starter | None = None
         self._configured: object = None
         self._serial = 0
         self._closed = False
-        self._starter: Starter | None = None
-        self._pairs: tuple[Pair, ...] = ()
-        local = bind is None and keys is None and self._spawn == spec.agents.count
-        if starter is not None or (local and spec.engine.transport == "tcp"):
-            keys, self._pairs = of_one_posse(self._spawn)
-        self._keys = keys
-        self._name = secrets.token_bytes(16) if keys is not None and plan.field else b""
+        self._keys, self._pairs = self._keys_of(keys, bind)
+        self._name = secrets.token_bytes(16) if self._keys is not None and plan.field else b""
         self._capture = capture
         self._way = way
         self._journal = journal
@@ -102,27 +97,23 @@ class ProcessEngine:
         if bind is None:
             bind = f"ipc://{self._folder}/hub" if self._ipc else "tcp://127.0.0.1:*"
         self._token = secrets.token_hex(16) if token is None else token
+        joining = None if here else spec.engine.joining
         try:
-            self.hub = Hub(
-                bind,
-                spec.agents.count,
-                self._token,
-                spec.engine.deadline,
-                spec.engine.absence,
-                keys,
-                fingerprint(spec),
-                spec.system,
-                spec.engine.inboxes,
-                capture,
-                spec.engine.restarts,
-                journal,
-                None if here else spec.engine.joining,
-            )
+            self.hub = Hub(spec, bind, self._token, self._keys, capture, journal, joining)
         except BaseException:
             self._remove_scratch()
             raise
         self.hub.on_join = on_join
         self.hub.on_restart = lambda rank: self._start([rank])
+
+    def _keys_of(
+        self, keys: CoordinatorKeys | None, bind: str | None
+    ) -> tuple[CoordinatorKeys | None, tuple[Pair, ...]]:
+        """The coordinator's keys, and those of the agents that this posse starts, if any."""
+        local = bind is None and keys is None and self._spawn == self._spec.agents.count
+        if self._elsewhere or (local and self._spec.engine.transport == "tcp"):
+            return of_one_posse(self._spawn)
+        return keys, ()
 
     @property
     def endpoint(self) -> str:

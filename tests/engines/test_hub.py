@@ -9,6 +9,7 @@ import zmq
 
 from posse.engines.hub import Hub
 from posse.errors import RunFailed
+from posse.plan import prepare
 from protocol import control
 from protocol.wire import Codec, Message, encode, read_header
 from tests.support.remote import PATIENCE, until
@@ -41,7 +42,15 @@ class Gathering:
     """A hub that gathers in a thread, and the peers at it."""
 
     def __init__(self, folder: Path, agents: int) -> None:
-        self.hub = Hub(f"ipc://{folder}/hub", agents, "token", PATIENCE, PATIENCE)
+        spec = prepare(
+            {
+                "system": "mase",
+                "agents": {"count": agents},
+                "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
+                "engine": {"deadline": PATIENCE, "absence": PATIENCE},
+            }
+        ).spec
+        self.hub = Hub(spec, f"ipc://{folder}/hub", "token")
         self.error: Exception | None = None
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._peers: list[Peer] = []
