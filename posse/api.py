@@ -89,29 +89,21 @@ def run(
     )
     placement = Placement(on) if isinstance(on, str) else on
     plan.require(None if placement is None else 0)
-    records: dict[int, RunRecord] = {}
-    numbers = range(plan.spec.repeat)
     screen = of_notebook()
     with RunProgress(plan, screen) as progress:
-        watch = progress.observe if observe is silent and screen.every < math.inf else observe
-        made = runs(
-            plan,
-            numbers,
-            observe=watch,
-            on_join=on_join,
-            jobs=jobs,
-            capture=capture,
-            on=placement,
-        )
-        with closing(made):
+        if observe is silent and screen.every < math.inf:
+            observe = progress.observe
+        given: dict[str, Any] = {"on_join": on_join, "jobs": jobs, "capture": capture}
+        records: dict[int, RunRecord] = {}
+        numbers = range(plan.spec.repeat)
+        with closing(runs(plan, numbers, observe=observe, on=placement, **given)) as made:
             for number, record in made:
                 if isinstance(record, PosseError):
                     raise record
                 records[number] = record
                 progress.done()
                 on_record(record)
-    links = links_of(plan, placement)
-    return plan.result([records[number] for number in sorted(records)], links)
+    return plan.result([records[number] for number in numbers], links_of(plan, placement))
 
 
 def links_of(plan: Plan, on: Placement | None) -> Links:

@@ -47,16 +47,6 @@ class Crew(msgspec.Struct, frozen=True):
             pairs=[self.pairs[place] for place in places if self.pairs],
         )
 
-    def and_those_of(self, other: "Crew") -> "Crew":
-        """These and those, each once."""
-        other = other.of([rank for rank in other.ranks if rank not in self.ranks])
-        return msgspec.structs.replace(
-            self,
-            ranks=self.ranks + other.ranks,
-            endpoints=self.endpoints + other.endpoints,
-            pairs=self.pairs + other.pairs,
-        )
-
 
 class Starter(Protocol):
     """Starts agents as processes, and says who of them died."""

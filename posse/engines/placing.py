@@ -151,8 +151,10 @@ class OnWorkers:
         """When workers died."""
         self._died: deque[Died] = deque()
         self._look, self._told = os.pipe()
-        self._asked: SimpleQueue[Crew | str | None] = SimpleQueue()
-        """What is to be started, which worker is gone, and the end."""
+        self._crew: Crew | None = None
+        """All agents: who is started again is one of them, as it was."""
+        self._asked: SimpleQueue[list[int] | str | None] = SimpleQueue()
+        """Who is to be started, which worker is gone, and the end."""
         self._closing = False
         ranks = range(plan.spec.agents.count)
         self._homes = spread(self._workers(), self._survey(), ranks, per_worker)
@@ -170,8 +172,9 @@ class OnWorkers:
         return self._died.popleft()
 
     def start(self, crew: Crew) -> None:
-        """See `Starter`."""
-        self._asked.put(crew)
+        """See `Starter`; the first time it is all of them."""
+        self._crew = self._crew or crew
+        self._asked.put(crew.ranks)
 
     def close(self) -> None:
         """See `Starter`."""
@@ -200,25 +203,21 @@ class OnWorkers:
                 if isinstance(asked, str):
                     self._lost(asked)
                     continue
-                asked = self._with_those_behind(asked)
-                for worker, ranks in self._places(asked.ranks).items():
-                    self._start(worker, asked.of(ranks))
+                assert self._crew is not None
+                for worker, ranks in self._places(self._with_those_behind(asked)).items():
+                    self._start(worker, self._crew.of(ranks))
             except Exception as error:  # whatever Dask raises
                 self._say(Died(None, f"agents cannot be placed on the Dask cluster: {error}"))
 
-    def _with_those_behind(self, crew: Crew) -> Crew:
-        """A crew and those that are asked for next: of a worker that died each agent is one."""
-        behind: list[Crew | str | None] = []
+    def _with_those_behind(self, ranks: list[int]) -> list[int]:
+        """These and those that are asked for next: the agents of a dead worker come one by one."""
         time.sleep(_LOOK)
-        while not self._asked.empty():
-            asked = self._asked.get()
-            if isinstance(asked, Crew):
-                crew = crew.and_those_of(asked)
-            else:
-                behind.append(asked)
-        for other in behind:
-            self._asked.put(other)
-        return crew
+        behind = [self._asked.get() for _ in range(self._asked.qsize())]
+        for asked in behind:
+            if not isinstance(asked, list):
+                self._asked.put(asked)
+        more = [rank for asked in behind if isinstance(asked, list) for rank in asked]
+        return list(dict.fromkeys([*ranks, *more]))
 
     def _watch(self, worker: str) -> None:
         """Pass on who died on a worker, until that itself does."""

@@ -124,50 +124,41 @@ def remote_agent(
         LOG.info("%s; trying for %g s", trouble, wait)
     if keys is not None and keys.rank is not None:
         rank = keys.rank
-    configuration = fingerprint(plan.spec) if plan is not None else {}
-    join = control.Join(
-        rank,
-        token="",
-        inbox="",
-        pid=0,
-        incarnation=secrets.token_bytes(8),
-        configuration=configuration,
-        version=__version__,
-    )
-    path = str(data.resolve()) if data is not None else ""
-    orders: Orders = TheirRun()
-    if plan is not None:
-        orders = OwnRun(plan, path, lab=lab)
-    elif path:
-        orders = OwnData(path, PrivacySpec(budget=budget), lab=lab)
     own = keys.own if keys is not None else None
-    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context(io_threads=1)
-    selector = Selector()
+    configuration = fingerprint(plan.spec) if plan is not None else {}
     joining = Joining(
-        join,
+        control.Join(
+            rank,
+            token="",
+            inbox="",
+            pid=0,
+            incarnation=secrets.token_bytes(8),
+            configuration=configuration,
+            version=__version__,
+        ),
         time.monotonic(),
         endpoint=endpoint,
         key=own.public if own is not None else "",
-        orders=orders,
+        orders=_orders(plan, data, budget, lab=lab),
         wait=wait,
     )
-    guard = RemoteGuard(context, selector, own)
-    return AgentProcess(
-        context,
-        selector,
-        Uplink(context, endpoint, keys, guarded=True),
-        joining,
-        Elsewhere(guard, endpoint, inbox, wait, keys),
-        via,
-        tap,
-        None
-        if journal is None
-        else Journal(
-            journal,
-            _owner(endpoint, rank, configuration),
-            synchronous=plan is None or plan.field,  # else a loss of power costs a run of the lab
-        ),
-    )
+    kept = None
+    if journal is not None:  # in the lab a loss of power costs a run
+        safe = plan is None or plan.field
+        kept = Journal(journal, _owner(endpoint, rank, configuration), synchronous=safe)
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context(io_threads=1)
+    selector = Selector()
+    place = Elsewhere(RemoteGuard(context, selector, own), endpoint, inbox, wait, keys)
+    uplink = Uplink(context, endpoint, keys, guarded=True)
+    return AgentProcess(context, selector, uplink, joining, place, via, tap, kept)
+
+
+def _orders(plan: Plan | None, data: Path | None, budget: float, *, lab: bool) -> Orders:
+    """What the coordinator's configuration is held against."""
+    path = str(data.resolve()) if data is not None else ""
+    if plan is not None:
+        return OwnRun(plan, path, lab=lab)
+    return OwnData(path, PrivacySpec(budget=budget), lab=lab) if path else TheirRun()
 
 
 def journal_of(
