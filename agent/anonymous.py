@@ -28,7 +28,9 @@ from protocol.machine import (
     AgentEffect,
     AgentEffects,
     AgentEvent,
+    AgentMachine,
     Explore,
+    ExploringMachine,
     Finish,
     FloatArray,
     Note,
@@ -73,7 +75,7 @@ class Earnings:
 
 
 @dataclass(slots=True)
-class AnonymousPlayer:
+class AnonymousPlayer(AgentMachine):
     """A user: plays π(i) in all 2C + 2 rounds of every assignment, and reports into its group.
 
     The report has one word per round of the schedule, 0 for the round in which the user is left
@@ -95,7 +97,6 @@ class AnonymousPlayer:
     reports: dict[int, Words] = field(default_factory=dict)
 
     def handle(self, event: AgentEvent, now: float) -> AgentEffects:
-        """See `protocol.machine.AgentMachine`."""
         match event:
             case Started():
                 return [Send(COORDINATOR, PublicKey(self.masker.public))]
@@ -198,7 +199,7 @@ class AnonymousPlayer:
 
 
 @dataclass(slots=True)
-class ParallelUcb:
+class ParallelUcb(ExploringMachine):
     """UCB1 (Auer et al. 2002): each arm once, then the largest μ̂_k + sqrt(2 log t / n_k).
 
     Ties are broken at random. An arm is ordered until another one overtakes it.
@@ -214,7 +215,6 @@ class ParallelUcb:
     counts: FloatArray = field(default_factory=lambda: np.zeros(0))
 
     def handle(self, event: AgentEvent, now: float) -> AgentEffects:
-        """See `protocol.machine.AgentMachine`."""
         match event:
             case Started():
                 self.sums = np.zeros(self.arms)
@@ -236,7 +236,6 @@ class ParallelUcb:
                 raise RemoteProtocolError("out-of-turn", type(event).__name__)
 
     def silent(self, rewards: FloatArray) -> int:
-        """See `protocol.machine.ExploringMachine`."""
         width = min(rewards.shape[1], self.horizon - self.t)
         more = np.arange(1, width + 1)
         bonus = 2.0 * np.log(self.t + more)

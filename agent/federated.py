@@ -34,6 +34,7 @@ from protocol.machine import (
     AgentEffect,
     AgentEffects,
     AgentEvent,
+    AgentMachine,
     Attest,
     Disclose,
     Finish,
@@ -59,7 +60,7 @@ v EXCHANGES + r."""
 
 
 @dataclass(slots=True)
-class Eliminator:
+class Eliminator(AgentMachine):
     """The rounds of an agent (CDP-MAB, lines 3 to 11; DDP-MAB and HDP-MAB alike).
 
     In round r it pulls every arm of I d = S(r) - S(r-1) times, takes x̂_k, their mean,
@@ -106,7 +107,6 @@ class Eliminator:
     ahead: list[Received] = field(default_factory=list)
 
     def handle(self, event: AgentEvent, now: float) -> AgentEffects:
-        """See `protocol.machine.AgentMachine`."""
         match event:
             case Started():
                 self.active = tuple(range(self.arms))

@@ -56,7 +56,6 @@ class Gis(Exchange):
         self.said = {j: set() for j in self.neighbours}
 
     def regroup(self, neighbours: tuple[int, ...], knowledge: dict[str, Any]) -> None:
-        """See `Exchange.regroup`."""
         Exchange.regroup(self, neighbours, knowledge)
         self.neighbours, self.diameter = neighbours, knowledge["diameter"]
         self.stage = "idle"

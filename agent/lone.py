@@ -25,6 +25,7 @@ from protocol.machine import (
     AgentEffect,
     AgentEffects,
     AgentEvent,
+    AgentMachine,
     Disclose,
     Finish,
     FloatArray,
@@ -35,7 +36,7 @@ from protocol.machine import (
 
 
 @dataclass(slots=True)
-class LoneUcb:
+class LoneUcb(AgentMachine):
     """UCB1: each arm once, then argmax_k s_k/n_k + sqrt(2 log t / n_k)."""
 
     arms: int
@@ -50,7 +51,6 @@ class LoneUcb:
         self.sums = np.zeros(self.arms)
 
     def handle(self, event: AgentEvent, now: float) -> AgentEffects:
-        """See `protocol.machine.AgentMachine`."""
         match event:
             case Pulled(arms, times, sums):
                 self.t += times

@@ -16,8 +16,10 @@ from protocol.machine import (
     AgentEffect,
     AgentEffects,
     AgentEvent,
+    AgentMachine,
     Disclose,
     Explore,
+    ExploringMachine,
     Finish,
     FloatArray,
     Observed,
@@ -51,7 +53,7 @@ def _eliminated(event: Received, arms: int) -> frozenset[int]:
 
 
 @dataclass(slots=True)
-class MaseVoter:
+class MaseVoter(ExploringMachine):
     """MASE (Algorithm 1) with successive elimination as the local test.
 
     At each activation the agent pulls every arm of L_n once and votes against
@@ -78,7 +80,6 @@ class MaseVoter:
     sums: FloatArray = field(default_factory=lambda: np.zeros(0))
 
     def handle(self, event: AgentEvent, now: float) -> AgentEffects:
-        """See `protocol.machine.AgentMachine`."""
         match event:
             case Started():
                 self.local = tuple(range(self.arms))
@@ -95,7 +96,6 @@ class MaseVoter:
                 raise RemoteProtocolError("out-of-turn", type(event).__name__)
 
     def silent(self, rewards: FloatArray) -> int:
-        """See `protocol.machine.ExploringMachine`."""
         if not self.eager and self._due:
             return 0
         t = self.t + np.arange(1, rewards.shape[1] + 1)
@@ -146,7 +146,7 @@ class MaseVoter:
 
 
 @dataclass(slots=True)
-class DpMaseVoter:
+class DpMaseVoter(AgentMachine):
     """DP-MASE (Algorithm 2): per epoch one mean per arm, noised once, then votes.
 
     In epoch e the agent pulls every arm of L_n R(e, |L_n|) times; μ̃_k = μ̂_k + Lap(1/(εR)); it votes
@@ -165,7 +165,6 @@ class DpMaseVoter:
     dead: frozenset[int] = frozenset()
 
     def handle(self, event: AgentEvent, now: float) -> AgentEffects:
-        """See `protocol.machine.AgentMachine`."""
         match event:
             case Started():
                 self.local = tuple(range(self.arms))
@@ -209,14 +208,13 @@ class DpMaseVoter:
 
 
 @dataclass(slots=True)
-class RawSender:
+class RawSender(AgentMachine):
     """`central`: one raw reward of every arm of G goes to the coordinator at each activation."""
 
     arms: int
     local: tuple[int, ...] = ()
 
     def handle(self, event: AgentEvent, now: float) -> AgentEffects:
-        """See `protocol.machine.AgentMachine`."""
         match event:
             case Started():
                 self.local = tuple(range(self.arms))

@@ -40,18 +40,16 @@ class Noise(Protocol):
         ...
 
 
-class SeededNoise:
+class SeededNoise(Noise):
     """Noise from a numpy generator: repeatable, for the lab."""
 
     def __init__(self, generator: np.random.Generator) -> None:
         self._generator = generator
 
     def noisy(self, values: FloatArray, sensitivity: float, scale: float) -> FloatArray:
-        """See `Noise.noisy`."""
         return values + self.laplace(scale, len(values))
 
     def laplace(self, scale: float, size: int) -> FloatArray:
-        """See `Noise.laplace`."""
         return self._generator.laplace(0.0, scale, size)
 
     def discrete_gaussian(self, values: Integers, deviation: float) -> Integers:
@@ -72,5 +70,4 @@ class SeededNoise:
         return values + noise[: len(values)]
 
     def bernoulli(self, probability: float, size: int) -> list[bool]:
-        """See `Noise.bernoulli`."""
         return [bool(u < probability) for u in self._generator.random(size)]

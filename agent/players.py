@@ -21,6 +21,7 @@ from protocol.machine import (
     AgentEffect,
     AgentEffects,
     AgentEvent,
+    AgentMachine,
     Disclose,
     FloatArray,
     Note,
@@ -73,7 +74,7 @@ class Index(Protocol):
 
 
 @dataclass(slots=True)
-class Ucb:
+class Ucb(Index):
     """s_a / n_a + sqrt(2 log t / n_a), the index of TDFS-UCB.
 
     `mean` and `width` = 1/sqrt(n_a) change for one arm per slot and are kept between slots; in
@@ -93,7 +94,6 @@ class Ucb:
         self.width = [math.inf] * self.arms
 
     def observe(self, arm: int, sample: float) -> list[Release]:
-        """See `Index`."""
         n = self.n[arm] + 1
         s = self.s[arm] + sample
         self.n[arm], self.s[arm] = n, s
@@ -101,13 +101,12 @@ class Ucb:
         return _NOTHING
 
     def value(self, slot: int) -> list[float]:
-        """See `Index`."""
         weight = math.sqrt(2 * math.log(slot))
         return [m + weight * w for m, w in zip(self.mean, self.width, strict=True)]
 
 
 @dataclass(slots=True)
-class UcbPrivateBound:
+class UcbPrivateBound(Index):
     """UCB-Private-Bound: s_a from a counter on n_a, and a term for its error.
 
     s_a / n_a + sqrt(2 log t / n_a) + (4 log t / ε) f(n_a)
@@ -130,7 +129,6 @@ class UcbPrivateBound:
         self.factors = [0.0] * self.arms
 
     def observe(self, arm: int, sample: float) -> list[Release]:
-        """See `Index`."""
         counter = self.sums[arm]
         total = float(counter.insert(0, sample)[0])
         n = counter.t
@@ -143,13 +141,12 @@ class UcbPrivateBound:
         ]
 
     def value(self, slot: int) -> list[float]:
-        """See `Index`."""
         weight = privacy_weight(slot, self.epsilon)
         return [u + weight * f for u, f in zip(self.ucb.value(slot), self.factors, strict=True)]
 
 
 @dataclass(slots=True)
-class UcbPrivate:
+class UcbPrivate(Index):
     """UCB-Private: in each slot the sample enters its arm's counter and 0 all others.
 
     The counters' clock is t, n_a counts real pulls only, and the index has no privacy term:
@@ -172,14 +169,12 @@ class UcbPrivate:
         self.sums = self.counter(self.arms)
 
     def observe(self, arm: int, sample: float) -> list[Release]:
-        """See `Index`."""
         self.s = self.sums.insert(arm, sample).tolist()
         n = self.n[arm] + 1
         self.n[arm], self.share[arm], self.width[arm] = n, 1 / n, 1 / math.sqrt(n)
         return self.sums.begun()
 
     def value(self, slot: int) -> list[float]:
-        """See `Index`."""
         weight = math.sqrt(2 * math.log(slot))
         known = zip(self.s, self.share, self.width, strict=True)
         return [s * share + weight * width for s, share, width in known]
@@ -200,7 +195,7 @@ def _outcome(event: AgentEvent, slot: int) -> Outcome:
 
 
 @dataclass(slots=True)
-class TdfsPlayer:
+class TdfsPlayer(AgentMachine):
     """Time-division fair sharing: in slot t pull the arm ranked j-th, j = target_rank(t, o, M).
 
     In the slots t <= N the player sweeps all arms, starting by its offset, so that players of
@@ -223,7 +218,6 @@ class TdfsPlayer:
     collided: bool = False
 
     def handle(self, event: AgentEvent, now: float) -> AgentEffects:
-        """See `protocol.machine.AgentMachine`."""
         if isinstance(event, Started):
             effects: list[AgentEffect] = [] if self.offset else [self._draw_offset()]
             return [*effects, self._choose()]
@@ -260,7 +254,7 @@ class TdfsPlayer:
 
 
 @dataclass(slots=True)
-class RandomPlayer:
+class RandomPlayer(AgentMachine):
     """A uniform arm in each slot; nothing is learned."""
 
     arms: int
@@ -270,7 +264,6 @@ class RandomPlayer:
     ahead: list[int] = field(default_factory=list)
 
     def handle(self, event: AgentEvent, now: float) -> AgentEffects:
-        """See `protocol.machine.AgentMachine`."""
         if not isinstance(event, Started):
             _outcome(event, self.slot)
             self.slot += 1

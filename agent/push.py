@@ -43,7 +43,6 @@ class Flooding(Exchange):
         self.fresh = (self.rank,)
 
     def regroup(self, neighbours: tuple[int, ...], knowledge: dict[str, Any]) -> None:
-        """See `Exchange.regroup`."""
         Exchange.regroup(self, neighbours, knowledge)
         self.neighbours, self.diameter = neighbours, knowledge["diameter"]
         self.early, self.sent = [], set()

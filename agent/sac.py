@@ -41,7 +41,6 @@ class Relay(Exchange):
         self.carried = [self.rank]
 
     def regroup(self, neighbours: tuple[int, ...], knowledge: dict[str, Any]) -> None:
-        """See `Exchange.regroup`."""
         Exchange.regroup(self, neighbours, knowledge)
         self.towards, self.total = knowledge["towards"], knowledge["slots"]
         self.children = {int(child): slots for child, slots in knowledge["children"]}

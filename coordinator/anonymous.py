@@ -36,6 +36,7 @@ from protocol.errors import RemoteProtocolError
 from protocol.machine import (
     Dismiss,
     Finish,
+    GatheringMachine,
     Note,
     PeerFinished,
     PeerLost,
@@ -52,7 +53,7 @@ from protocol.wire import Message
 
 
 @dataclass(slots=True)
-class AnonymousServer:
+class AnonymousServer(GatheringMachine):
     """Hands out assignments one by one, until the learner commits or T is used up.
 
     An assignment is over when every active user has answered it and each group has its sums. A
@@ -86,7 +87,6 @@ class AnonymousServer:
     used: int = 0
 
     def handle(self, event: ServerEvent, now: float) -> ServerEffects:
-        """See `protocol.machine.ServerMachine`."""
         match event:
             case Started():
                 self.left = self.horizon
@@ -116,7 +116,6 @@ class AnonymousServer:
         return self._begin()
 
     def missing(self) -> list[int]:
-        """See `protocol.machine.GatheringMachine`."""
         if self.committed:
             return [n for n in range(self.agents) if n not in self.finished]
         current = self.current

@@ -33,13 +33,14 @@ from protocol.machine import (
     ServerEffect,
     ServerEffects,
     ServerEvent,
+    ServerMachine,
     Started,
 )
 from protocol.wire import unpack_floats
 
 
 @dataclass(slots=True)
-class _Server:
+class _Server(ServerMachine):
     """Collects one message per round from each of `asked`, then decides.
 
     When all agents have reached the horizon the answer is the best of the last average.
@@ -63,7 +64,6 @@ class _Server:
     lost: set[int] = field(default_factory=set)
 
     def handle(self, event: ServerEvent, now: float) -> ServerEffects:
-        """See `protocol.machine.ServerMachine`."""
         match event:
             case Started():
                 self.active = tuple(range(self.arms))
@@ -219,7 +219,6 @@ class HdpServer(_Server):
         return {sink: size / self._averaged() for sink, size in self.sinks}
 
     def handle(self, event: ServerEvent, now: float) -> ServerEffects:
-        """See `protocol.machine.ServerMachine`."""
         if isinstance(event, Regrouped):
             self.sinks = tuple((int(sink), int(size)) for sink, size in event.knowledge["sinks"])
             self.asked = tuple(sorted(self.weights))

@@ -78,7 +78,7 @@ class Tally:
 
 
 @dataclass(slots=True)
-class BatchedElimination:
+class BatchedElimination(Learner):
     """Batches b = 1 … B - 1: meet demand D_b = t_b - t_{b-1}, then drop arms user by user.
 
     User i drops arm j when max_l μ̂_il - μ̂_ij >= sqrt(c (4C+1) log(HKN) / τ), τ the smaller number
@@ -115,7 +115,6 @@ class BatchedElimination:
         self.room = np.full((self.users, self.arms), np.inf)
 
     def plan(self, active: BoolArray) -> tuple[list[Assignment], list[Note]] | None:
-        """See `Learner`."""
         if self.batch:
             self.eliminate()
         self.batch += 1
@@ -150,7 +149,6 @@ class BatchedElimination:
         return whole, notes
 
     def learn(self, users: IntArray, arm: int, means: FloatArray, copies: int) -> int:
-        """See `Learner`."""
         used = np.minimum(self.room[users, arm], copies)
         self.room[users, arm] -= used
         self.tally.sums[users, arm] += used * means
@@ -174,7 +172,6 @@ class BatchedElimination:
         self.alive &= ~drop
 
     def best(self) -> IntArray:
-        """See `Learner`."""
         return self.tally.best(self.alive)
 
     def _decompose(self, alive: BoolArray, demand: int) -> Decomposition:
@@ -188,7 +185,7 @@ class BatchedElimination:
 
 
 @dataclass(slots=True)
-class ExploreThenCommit:
+class ExploreThenCommit(Learner):
     """m sweeps of K assignments, then every user's best mean.
 
     A sweep forms g = min(K, ⌊N / (C+1)⌋ ) random groups; in its step s group q plays arm
@@ -210,7 +207,6 @@ class ExploreThenCommit:
         self.tally = Tally(self.users, self.arms, self.ties)
 
     def plan(self, active: BoolArray) -> tuple[list[Assignment], list[Note]] | None:
-        """See `Learner`."""
         if self.sweep >= self.sweeps:
             return None
         self.sweep += 1
@@ -223,13 +219,11 @@ class ExploreThenCommit:
         return [Assignment(row, 1) for row in arms], []
 
     def learn(self, users: IntArray, arm: int, means: FloatArray, copies: int) -> int:
-        """See `Learner`."""
         self.tally.sums[users, arm] += copies * means
         self.tally.counts[users, arm] += copies
         return len(users) * copies
 
     def best(self) -> IntArray:
-        """See `Learner`."""
         return self.tally.best(self.alive)
 
 

@@ -20,6 +20,7 @@ from protocol.machine import (
     ServerEffect,
     ServerEffects,
     ServerEvent,
+    ServerMachine,
     Started,
 )
 from protocol.mase import (
@@ -35,7 +36,7 @@ from protocol.wire import unpack_floats
 
 
 @dataclass(slots=True)
-class MaseTally:
+class MaseTally(ServerMachine):
     """The coordinator of MASE (Algorithm 1, lines 10 and 12 to 14).
 
     λ_k counts the votes against arm k; k leaves G when `needed` agents have voted against it. The
@@ -59,7 +60,6 @@ class MaseTally:
     lost: set[int] = field(default_factory=set)
 
     def handle(self, event: ServerEvent, now: float) -> ServerEffects:
-        """See `protocol.machine.ServerMachine`."""
         match event:
             case Started():
                 self.alive = tuple(range(self.arms))
@@ -121,7 +121,7 @@ class MaseTally:
 
 
 @dataclass(slots=True)
-class CentralEliminator:
+class CentralEliminator(ServerMachine):
     """`central`: successive elimination with failure probability δ on one shared stream.
 
     A sample that was under way when an arm was eliminated still counts for the other arms, as do
@@ -137,7 +137,6 @@ class CentralEliminator:
     done: set[int] = field(default_factory=set)
 
     def handle(self, event: ServerEvent, now: float) -> ServerEffects:
-        """See `protocol.machine.ServerMachine`."""
         match event:
             case Started():
                 self.alive = tuple(range(self.arms))

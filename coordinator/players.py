@@ -21,6 +21,7 @@ from protocol.machine import (
     ServerEffect,
     ServerEffects,
     ServerEvent,
+    ServerMachine,
     Started,
     Timer,
     TimerFired,
@@ -31,7 +32,7 @@ CURVE_POINTS = 200
 
 
 @dataclass(slots=True)
-class Medium:
+class Medium(ServerMachine):
     """Resolves one slot after the other.
 
     When every player has chosen, the medium pulls the chosen arms and tells each player its sample,
@@ -73,7 +74,6 @@ class Medium:
         self.timer = Timer(self.deadline)
 
     def handle(self, event: ServerEvent, now: float) -> ServerEffects:
-        """See `protocol.machine.ServerMachine`."""
         match event:
             case Received(sender, Choice(slot, arm)):
                 return self._choice(sender, slot, arm)

@@ -27,20 +27,17 @@ class _Levels:
         self._levels = levels
 
     def draw(self, arm: int, count: int) -> FloatArray:
-        """See `Arms.draw`."""
         return np.full(count, self._levels[min(arm, len(self._levels) - 1)])
 
     def totals(self, arms: tuple[int, ...], times: int) -> FloatArray:
-        """See `Arms.totals`."""
         return np.array([self._levels[min(k, len(self._levels) - 1)] * times for k in arms])
 
     def remaining(self, arm: int) -> int | None:
-        """See `Arms.remaining`."""
         return None
 
 
 @dataclass
-class Audited:
+class _Audited:
     """Arms of which one reward is another; `pulls` has what was drawn, arm and times, in order."""
 
     inner: Arms
@@ -51,12 +48,10 @@ class Audited:
     used: int = 0
 
     def draw(self, arm: int, count: int) -> FloatArray:
-        """See `Arms.draw`."""
         self.pulls.append((arm, count))
         return self._draw(arm, count)
 
     def totals(self, arms: tuple[int, ...], times: int) -> FloatArray:
-        """See `Arms.totals`."""
         self.pulls += [(arm, times) for arm in arms]
         case = self.case
         if self.value is None or case.arm not in arms or self.used > case.place:
@@ -64,7 +59,6 @@ class Audited:
         return np.array([self._draw(arm, times).sum() for arm in arms])
 
     def remaining(self, arm: int) -> int | None:
-        """See `Arms.remaining`."""
         return self.inner.remaining(arm)
 
     def _draw(self, arm: int, count: int) -> FloatArray:
@@ -118,7 +112,7 @@ class World:
         elif context.rank == case.exchanged:
             value = case.values[1 - self.side]
         pulls = self.pulls.setdefault(context.rank, [])
-        return Audited(inner, case, value, inner.simulated and not self.watched, pulls)
+        return _Audited(inner, case, value, inner.simulated and not self.watched, pulls)
 
 
 def proposed(plan: Plan) -> list[Neighbours]:

@@ -50,7 +50,7 @@ def recorded(journal: Journal, sources: Sources, *, field: bool) -> Sources:
     )
 
 
-class RecordedNoise:
+class RecordedNoise(Noise):
     """A noisy value is written down before it is handed over, and is the same ever after."""
 
     def __init__(self, journal: Journal, noise: Noise) -> None:
@@ -64,23 +64,19 @@ class RecordedNoise:
         return RecordedNoise, self._made_of
 
     def noisy(self, values: FloatArray, sensitivity: float, scale: float) -> FloatArray:
-        """See `Noise`."""
         return self._noisy(values, sensitivity, scale)
 
     def laplace(self, scale: float, size: int) -> FloatArray:
-        """See `Noise`."""
         return self._laplace(scale, size)
 
     def discrete_gaussian(self, values: Integers, deviation: float) -> Integers:
-        """See `Noise`."""
         return self._discrete_gaussian(values, deviation)
 
     def bernoulli(self, probability: float, size: int) -> list[bool]:
-        """See `Noise`."""
         return self._bernoulli(probability, size)
 
 
-class RecordedArms:
+class RecordedArms(Arms):
     """The user's own arms: what they gave they are not asked for again."""
 
     def __init__(self, journal: Journal, spec: PythonArms, context: ArmsContext) -> None:
@@ -97,11 +93,9 @@ class RecordedArms:
         return RecordedArms, self._made_of
 
     def draw(self, arm: int, count: int) -> FloatArray:
-        """See `Arms`."""
         return self._draw(arm, count)
 
     def totals(self, arms: tuple[int, ...], times: int) -> FloatArray:
-        """See `Arms`."""
         return self._totals(arms, times)
 
 

@@ -75,7 +75,6 @@ class _Way(Tie):
         self._wire = wire
 
     def send(self, data: bytes, /) -> None:
-        """See `Link`."""
         try:
             numbered = self.session.wrap(data)
             if self.up:
@@ -91,6 +90,5 @@ class _Each:
         self._links = links
 
     def send(self, data: bytes, /) -> None:
-        """See `Link`."""
         for link in self._links:
             link.send(data)

@@ -30,7 +30,7 @@ from posse.durable.journal import Journal
 from posse.engines import memory
 from posse.engines.agent_process import AgentProcess
 from posse.engines.board import Board, Showing
-from posse.engines.crew import Crew, journal_of
+from posse.engines.crew import Crew, Starter, journal_of
 from posse.engines.events import Died
 from posse.engines.local_agent import local_agent
 from posse.plan import Plan, prepare
@@ -49,7 +49,7 @@ _REHEARSAL = {
 }
 
 
-class ForkServer:
+class ForkServer(Starter):
     """The fork server, seen from the process that runs the posse."""
 
     def __init__(self, board: Board | None = None) -> None:

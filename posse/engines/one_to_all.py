@@ -134,7 +134,6 @@ class _All:
         self._ties = ties
 
     def send(self, data: bytes, /) -> None:
-        """See `Link`."""
         try:
             self._wire.send(self.line.wrap(data))
         except (zmq.Again, SessionFull):

@@ -27,7 +27,7 @@ import msgspec
 
 import posse
 from posse.engines import room
-from posse.engines.crew import Crew
+from posse.engines.crew import Crew, Starter
 from posse.engines.events import Died
 from posse.engines.forkserver import ForkServer
 from posse.errors import PosseError, RunFailed
@@ -126,7 +126,7 @@ def _survey(version: str, document: bytes) -> list[int] | str:
 # --- where the command runs -----------------------------------------------------------------------
 
 
-class OnWorkers:
+class OnWorkers(Starter):
     """Starts agents on a cluster's workers, and says who of them died; see `Starter`.
 
     An agent that is to be started again comes to the host where it was, for its journal and its
@@ -163,11 +163,9 @@ class OnWorkers:
 
     @property
     def deaths(self) -> int:
-        """See `Starter`."""
         return self._look
 
     def next_death(self) -> Died:
-        """See `Starter`."""
         os.read(self._look, 1)
         return self._died.popleft()
 
@@ -177,7 +175,6 @@ class OnWorkers:
         self._asked.put(crew.ranks)
 
     def close(self) -> None:
-        """See `Starter`."""
         self._closing = True
         self._asked.put(None)
         for ended in [actor.close() for actor in self._there.values()]:

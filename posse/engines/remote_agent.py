@@ -49,17 +49,14 @@ class Elsewhere(Place):
         self._wait = wait
 
     def bind(self, system: str, rank: int) -> str:
-        """See `Place`."""
         if get_system(system).wiring is None:
             return ""
         return self._inbox or address.join(own_address(self._endpoint), "*")
 
     def reached_at(self, at: str) -> str:
-        """See `Place`."""
         return reached(at, self._endpoint)
 
     def why_alone(self) -> str:
-        """See `Place`."""
         trouble = unresolved(self._endpoint)
         return (
             f"no coordinator answered at {self._endpoint} for {self._wait:g} s"
@@ -68,11 +65,9 @@ class Elsewhere(Place):
         )
 
     def signer(self, agents: int, name: bytes) -> Signer | None:
-        """See `Place`."""
         return self._keys.signer(agents, name) if self._keys is not None else None
 
     def say_failure(self, reason: str, *, field: bool) -> None:
-        """See `Place`."""
         LOG.error("%s", reason)
 
     def run_ended(self, claim: Claim, ledger: Account, delays: Delays) -> None:

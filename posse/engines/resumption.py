@@ -111,7 +111,6 @@ class KeptCoordinatorHost(CoordinatorHost):
         return {**named, "codec": self._endpoint.codec}
 
     def receive(self, rank: int, frame: bytes) -> bool:
-        """See `CoordinatorHost`."""
         self._within = True
         try:
             return super().receive(rank, frame)
@@ -119,17 +118,14 @@ class KeptCoordinatorHost(CoordinatorHost):
             self._within = False
 
     def fire(self) -> None:
-        """See `CoordinatorHost`."""
         with self._outermost(_FIRED):
             super().fire()
 
     def lose(self, rank: int, why: str = "lost") -> None:
-        """See `CoordinatorHost`."""
         with self._outermost(_LOST, rank, why.encode()):
             super().lose(rank, why)
 
     def fall_silent(self, dumb: Collection[int] = ()) -> bool:
-        """See `CoordinatorHost`."""
         with self._outermost(_SILENT, 0, msgspec.msgpack.encode(list(dumb))):
             return super().fall_silent(dumb)
 

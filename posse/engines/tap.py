@@ -13,7 +13,7 @@ from posse.security.keys import CoordinatorKeys
 from protocol.machine import COORDINATOR
 
 
-class TappedWire:
+class TappedWire(Wire):
     """A wire that is listened to. `ends` says whose frames these are, and for whom."""
 
     def __init__(
@@ -24,7 +24,6 @@ class TappedWire:
         self._ends = ends
 
     def send(self, data: bytes, flags: int = 0, /) -> object:
-        """See `Wire`."""
         source, targets = self._ends()
         for target in targets:
             self._tap(source, target, data)

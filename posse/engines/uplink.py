@@ -14,7 +14,7 @@ from posse.durable.journal import FRAME, Journal
 from posse.durable.session import Session, SessionBroken, SessionFull, is_numbered
 from posse.engines.door import AROUND, AROUND_WITH_KEYS
 from posse.engines.events import Closure, Connected, Disconnected, NotLetIn
-from posse.engines.links import Heard
+from posse.engines.links import Heard, Link
 from posse.engines.lookup import greets, unresolved
 from posse.engines.sockets import (
     HANDSHAKE_FAILURES,
@@ -42,7 +42,7 @@ _LOOK_UP_EVERY = 1.0
 _WATCHED = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | HANDSHAKE_FAILURES
 
 
-class Uplink:
+class Uplink(Link):
     """See the module's text. As a `Link` it takes the frames of the session.
 
     `guarded`: somebody else started the coordinator, who may start it again; over tcp it is not to
@@ -128,7 +128,6 @@ class Uplink:
         self._answer()
 
     def send(self, data: bytes, /) -> None:
-        """See `Link`."""
         try:
             numbered = self.session.wrap(data)
         except SessionFull:

@@ -19,7 +19,7 @@ from posse.hosts.endpoint import Endpoint
 from posse.hosts.regrouping import Regrouping
 from posse.hosts.report import BadReport, ReportForm
 from posse.hosts.rewards import references_of
-from posse.hosts.server import Server
+from posse.hosts.server import Server, Serving
 from posse.hosts.sources import Chance, Sources
 from posse.measure.traffic import Meter
 from posse.plan import Plan
@@ -48,7 +48,7 @@ from protocol.wire import MAX_DATA, Codec, Header, Message, Plane
 _CONTROL = int(Plane.CONTROL)  # an enum's member costs a call to look up, once or more per frame
 
 
-class CoordinatorHost:
+class CoordinatorHost(Serving):
     """Runs one run: decodes what agents send, and has the server's machine decide what follows.
 
     `outbox` holds frames to be carried, as (rank, frame), oldest first. `log` has what the machine
@@ -442,23 +442,19 @@ class CoordinatorHost:
     # --- what the server's machine asks for, see `posse.hosts.server` -----------------------------
 
     def send(self, to: int, message: Message) -> None:
-        """See `Serving`."""
         self._endpoint.send(to, message, self._clock.now)
         if self._conductor is not None and message.plane != _CONTROL:
             self._conductor.owes(to)
 
     def send_to_all(self, message: Message) -> None:
-        """See `Serving`."""
         for rank in self._attendance.present():
             self.send(rank, message)
 
     def dismiss(self, agent: int, reason: str) -> None:
-        """See `Serving`."""
         self._attendance.dismiss(agent, reason, self.now)
         self._endpoint.refused[reason] += 1
 
     def end(self, verdict: Finish, exhausted: str = "") -> None:
-        """See `Serving`."""
         if exhausted:
             self._attendance.exhausted[COORDINATOR] = exhausted
         if self._ending.verdict is None:

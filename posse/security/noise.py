@@ -14,7 +14,7 @@ import secrets
 
 import numpy as np
 
-from agent.noise import Integers
+from agent.noise import Integers, Noise
 from posse.errors import PosseError
 from protocol.errors import LocalProtocolError
 from protocol.machine import FloatArray
@@ -27,7 +27,7 @@ def is_here() -> bool:
     return importlib.util.find_spec("pydp") is not None
 
 
-class FieldNoise:
+class FieldNoise(Noise):
     """Noise for real rewards: not repeatable, not predictable."""
 
     def __init__(self) -> None:
@@ -42,7 +42,6 @@ class FieldNoise:
         return FieldNoise, ()  # nothing of it is kept
 
     def noisy(self, values: FloatArray, sensitivity: float, scale: float) -> FloatArray:
-        """See `agent.noise.Noise.noisy`."""
         mechanism = self._mechanism(sensitivity / scale, sensitivity)
         return np.array([mechanism.add_noise(float(value)) for value in values])
 
@@ -51,7 +50,6 @@ class FieldNoise:
         raise LocalProtocolError("in the field noise is added by `noisy`, never drawn by itself")
 
     def discrete_gaussian(self, values: Integers, deviation: float) -> Integers:
-        """See `agent.noise.Noise.discrete_gaussian`."""
         try:
             import opendp.prelude as dp  # noqa: PLC0415
         except ImportError:
@@ -64,5 +62,4 @@ class FieldNoise:
         return np.array(mechanism(values.tolist()), dtype=np.int64)
 
     def bernoulli(self, probability: float, size: int) -> list[bool]:
-        """See `agent.noise.Noise.bernoulli`."""
         return [self._uniform() < probability for _ in range(size)]
