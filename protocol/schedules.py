@@ -1,7 +1,5 @@
 """The schedule of rounds that parameters make, for every form of federated elimination."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from protocol.federated import (

@@ -4,8 +4,6 @@ Every generator returns a `Graph`, plain data without input or output. Random on
 generator and are drawn again until they are connected; `resamples` says how often.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property

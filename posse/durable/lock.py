@@ -1,7 +1,5 @@
 """One process at a time writes into a folder."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What runs of anonymous bandits, and of their yardstick, turned out to be."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, ClassVar

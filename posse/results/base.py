@@ -1,7 +1,5 @@
 """How the results of a system are put together and said; one value per system."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

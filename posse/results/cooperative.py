@@ -1,7 +1,5 @@
 """What runs of cooperation on a graph, and of its baselines, turned out to be."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

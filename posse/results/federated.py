@@ -5,8 +5,6 @@ agents. `cost` is counted from what was sent; `closed_form` is computed from the
 number of rounds alone (`posse.theory.federated`).
 """
 
-from __future__ import annotations
-
 import statistics
 from collections import Counter
 from collections.abc import Sequence

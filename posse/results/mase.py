@@ -1,7 +1,5 @@
 """What runs of best-arm identification turned out to be."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`[topology]`: what the run file may say about who is linked to whom, and the graph it means."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Anonymous bandits (Esfandiari, Mirrokni and Schneider 2022) and its yardstick."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Private and byzantine-proof cooperation on a graph (Dubey and Pentland 2020), and baselines."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Federated elimination with differential privacy (Li and Song 2022) and its baseline."""
 
-from __future__ import annotations
-
 import importlib.util
 from collections.abc import Collection
 from functools import partial

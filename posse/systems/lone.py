@@ -1,7 +1,5 @@
 """Agents that learn alone (Auer et al. 2002; Tossou and Dimitrakakis 2016; Azize and Basu 2022)."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from agent.lone import AdapUcb, LoneUcb, PrivateLoneUcb

@@ -1,7 +1,5 @@
 """Best-arm identification with private communications (Rio et al. 2023) and its baselines."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Players that share arms and collide (Tossou and Dimitrakakis 2015)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """What is known of the regret of anonymous bandits (Esfandiari et al. 2022)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from posse.spec.runfile import RunSpec

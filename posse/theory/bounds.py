@@ -5,8 +5,6 @@ best, Δ the smallest that is not 0, K arms, M agents (N with Rio et al.), T the
 probability of failure.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

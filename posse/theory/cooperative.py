@@ -1,7 +1,5 @@
 """The regret of cooperation on a graph (Dubey and Pentland 2020)."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

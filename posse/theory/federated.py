@@ -1,7 +1,5 @@
 """The links that a round of federated elimination uses, and its regret (Li and Song 2022)."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The regret of agents that learn alone."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from posse.spec.runfile import RunSpec

@@ -1,7 +1,5 @@
 """When runs of best-arm identification have ended (Rio et al. 2023)."""
 
-from __future__ import annotations
-
 import math
 
 from posse.spec.runfile import RunSpec

@@ -4,8 +4,6 @@ Symbols: M players, σ(p) the p-th best arm, Δ_{a,σ(p)} = μ_σ(p) - μ_a, τ^
 a by player p in the dominant mini-sequence of the first subsequence.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
