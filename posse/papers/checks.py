@@ -5,6 +5,8 @@ contain what the instance does to both (Student's t). An order, or a trend, is b
 comparison holds by more than its interval, and not borne out if one is clearly the other way.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable
 from functools import wraps
 from itertools import pairwise

@@ -1,5 +1,7 @@
 """An experiment of a paper as data: what the paper says, what is run, how it is drawn."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import KW_ONLY, dataclass

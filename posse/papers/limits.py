@@ -1,5 +1,7 @@
 """Checks of measured lines against numbers: a claimed limit, a probability, a theorem's bound."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from math import inf
 from typing import Any

@@ -1,5 +1,7 @@
 """What is said of an experiment, and what was measured to decide it."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal
