@@ -129,10 +129,6 @@ def _private(context: AgentContext) -> AgentMachine:
     return _tdfs(context, UcbPrivate(context.arms, _counters(context)))
 
 
-def _counters(context: AgentContext) -> _Counters:
-    return _Counters(context.parameters, context.noise, context.field)
-
-
 @dataclass(frozen=True)
 class _Counters:
     """Makes private sums of so many streams of rewards."""
@@ -151,6 +147,10 @@ class _Counters:
                 return TreeSums(streams, p.epsilon, p.horizon, self.noise)
             case "honaker":
                 return HonakerSums(streams, p.epsilon, p.horizon, self.noise)
+
+
+def _counters(context: AgentContext) -> _Counters:
+    return _Counters(context.parameters, context.noise, context.field)
 
 
 @dataclass(frozen=True)
