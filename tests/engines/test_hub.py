@@ -44,7 +44,7 @@ class Gathering:
     def __init__(self, folder: Path, agents: int) -> None:
         spec = prepare(
             {
-                "system": "mase",
+                "system": "central",
                 "agents": {"count": agents},
                 "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
                 "engine": {"deadline": PATIENCE, "absence": PATIENCE},
