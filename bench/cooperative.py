@@ -7,6 +7,7 @@ The estimator: one decision of Algorithm 3 with 10³ and with 10⁶ samples of e
 
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -32,7 +33,7 @@ def mesh(agents: int, p: float, slots: int, rounds: int, bar: float) -> None:
     bare.compare(
         f"cooperative, {agents} agents, p = {p}, {slots} slots",
         plan,
-        lambda size: bare.mesh(graph, slots, size),
+        partial(bare.mesh, graph, slots),
         rounds,
         bar,
     )

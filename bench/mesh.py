@@ -5,6 +5,7 @@ from each, and only then begins the next slot. Ours goes through the hosts, the 
 and the machines; the bare one looks at nothing but a slot's number.
 """
 
+from functools import partial
 from typing import Any
 
 from bench import bare
@@ -34,7 +35,7 @@ def main() -> None:
         bare.compare(
             f"mesh, {name} of {agents}, {slots} slots of {2 * graph.size} frames",
             plan,
-            lambda size, graph=graph, slots=slots: bare.mesh(graph, slots, size),
+            partial(bare.mesh, graph, slots),
             ROUNDS,
             BAR,
         )

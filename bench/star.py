@@ -4,6 +4,8 @@ Each of N processes sends a request of the same number of bytes, waits for the r
 next. Ours goes through the hosts, the codec, the meters and the machines.
 """
 
+from functools import partial
+
 from bench import bare
 from bench.tables import run_file
 from posse.plan import prepare
@@ -16,6 +18,10 @@ BARS = {8: 0.75, 64: 0.7}
 """By the number of agents."""
 
 
+def _bare(agents: int, each: int, size: int) -> bare.Figure:
+    return bare.star(agents, each, bytes(size))
+
+
 def main() -> None:
     for agents, bar in BARS.items():
         each = MESSAGES // agents
@@ -23,7 +29,7 @@ def main() -> None:
         bare.compare(
             f"star, {agents} agents",
             prepare(run_file("bench.systems:ECHO", agents, parameters=parameters)),
-            lambda size, agents=agents, each=each: bare.star(agents, each, bytes(size)),
+            partial(_bare, agents, each),
             ROUNDS,
             bar,
         )

@@ -83,7 +83,7 @@ class RecordedArms(Arms):
         self._made_of = journal, spec, context
         arms = spec.build(context)
         self.simulated = arms.simulated
-        self.remaining = arms.remaining
+        self._remaining = arms.remaining
         self._draw = journal.asked(arms.draw)
         self._totals = journal.asked(arms.totals)
 
@@ -97,6 +97,9 @@ class RecordedArms(Arms):
 
     def totals(self, arms: tuple[int, ...], times: int) -> FloatArray:
         return self._totals(arms, times)
+
+    def remaining(self, arm: int) -> int | None:
+        return self._remaining(arm)
 
 
 class RecordedSpending(Spending):
