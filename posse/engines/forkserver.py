@@ -39,6 +39,11 @@ from posse.systems import find_system
 
 _LENGTH = struct.Struct("<I")
 _GRACE = 3.0
+_MANY = 8
+"""Agents per core."""
+_BEHIND = 5
+"""By how much agents are nicer than their coordinator, which gets three times as much as one."""
+
 LEASH = 0
 
 _REHEARSAL = {
@@ -126,11 +131,15 @@ def _share_cores(rank: int, agents: int) -> None:
     """Keep an agent on one core where there are more agents than cores, if the system can.
 
     None has a core to itself then. An agent and ZeroMQ's thread in it wake each other for every
-    frame: from core to core that takes an interrupt, and what both touch moves along.
+    frame: from core to core that takes an interrupt, and what both touch moves along. Where
+    they are many they also give way to their coordinator: if that got its turn as seldom as each
+    of them, connections would end while they are made, and each that ends makes another.
     """
     if hasattr(os, "sched_setaffinity"):
         cores = sorted(os.sched_getaffinity(0))
         if agents > len(cores):
+            if agents > _MANY * len(cores):
+                os.nice(_BEHIND)
             with contextlib.suppress(OSError):
                 os.sched_setaffinity(0, {cores[rank % len(cores)]})
 

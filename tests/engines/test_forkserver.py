@@ -6,17 +6,18 @@ import psutil
 import pytest
 
 from posse.engines.processes import ProcessEngine
-from posse.plan import prepare
+from posse.plan import Plan, prepare
 
 MODULE = "posse.engines.forkserver"
 
 
-@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="only Linux lets one choose")
-@pytest.mark.parametrize("more", [0, 1])
-def test_agents_stay_on_a_core_where_there_are_more_of_them_than_cores(more: int) -> None:
-    cores = sorted(os.sched_getaffinity(0))
-    agents = len(cores) + more
-    spec = prepare(
+ONLY_LINUX = pytest.mark.skipif(
+    not hasattr(os, "sched_setaffinity"), reason="only Linux lets one choose"
+)
+
+
+def alone(agents: int) -> Plan:
+    return prepare(
         {
             "system": "single-mab",
             "agents": {"count": agents},
@@ -24,10 +25,33 @@ def test_agents_stay_on_a_core_where_there_are_more_of_them_than_cores(more: int
             "parameters": {"horizon": 2_000, "epsilon": 1.0},
         }
     )
-    with ProcessEngine(spec) as engine:
+
+
+@ONLY_LINUX
+@pytest.mark.parametrize("more", [0, 1])
+def test_agents_stay_on_a_core_where_there_are_more_of_them_than_cores(more: int) -> None:
+    cores = sorted(os.sched_getaffinity(0))
+    agents = len(cores) + more
+    plan = alone(agents)
+    with ProcessEngine(plan) as engine:
         (server,) = (c for c in psutil.Process().children() if MODULE in c.cmdline())
         assert len(server.children()) == agents
         where = [os.sched_getaffinity(pid) for pid in engine.pids().values()]
         wanted = [{cores[rank % len(cores)]} for rank in range(agents)]
         assert where == (wanted if more else [set(cores)] * agents)
-        assert engine.run(spec, 0).slots == 2_000
+        assert engine.run(plan, 0).slots == 2_000
+
+
+@ONLY_LINUX
+@pytest.mark.parametrize(("agents", "behind"), [(8, 0), (9, 5)])
+def test_agents_give_way_to_their_coordinator_where_a_core_has_many(
+    agents: int, behind: int
+) -> None:
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})
+    try:
+        with ProcessEngine(alone(agents)) as engine:
+            nice = {psutil.Process(pid).nice() for pid in engine.pids().values()}
+    finally:
+        os.sched_setaffinity(0, before)
+    assert nice == {psutil.Process().nice() + behind}
