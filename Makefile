@@ -3,6 +3,8 @@
 #   make test    the test suite
 # Each makes its own environment in .venv when it is missing.
 PYTHON ?= python3
+# at how many moments `make chaos` kills each system
+MOMENTS ?= 1000
 VENV   := .venv
 BIN    := $(VENV)/bin
 # modules are compiled when they are first imported: half of a fresh environment's time
@@ -46,7 +48,7 @@ fuzz: $(VENV)/dev
 chaos: $(VENV)/dev
 	$(BIN)/python -m pytest tests/engines/test_faults.py tests/runs/test_restarts.py \
 		tests/runs/test_killed_command.py tests/engines/test_resumption.py tests/field/test_kills.py \
-		tests/field/test_churn.py tests/field/test_wire.py --chaos --timeout 900
+		tests/field/test_churn.py tests/field/test_wire.py --chaos $(MOMENTS) --timeout 3600
 
 format: $(VENV)/dev
 	$(BIN)/ruff format .

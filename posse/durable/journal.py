@@ -175,9 +175,14 @@ class Journal:
         owner = self._owner
         try:
             # SQLite gives its other files the same mode
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600))
+            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            found = os.fstat(descriptor)
+            os.close(descriptor)
         except OSError as error:
             raise self._unusable(f"cannot be written: {error.strerror}") from None
+        if found.st_uid != os.geteuid() or found.st_mode & 0o077:
+            # what is read back makes objects of posse's own classes
+            raise self._unusable("is not its owner's alone (chmod 600), or somebody else's")
         db = self._db = sqlite3.connect(
             self.path, isolation_level=None, check_same_thread=False, timeout=0.0
         )

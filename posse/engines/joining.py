@@ -64,9 +64,9 @@ _CODEC = Codec(control.TO_JOINING)
 _SETUP = msgspec.msgpack.Decoder(AgentSetup)
 _LONGEST_REASON = 1_000
 _ROUND_TRIPS = 8
-_CLOSED_IN_A_ROW = 3
+_CLOSED_IN_A_ROW = 6
 """Handshakes that the other side closed without a word, and none that it did not, before we take
-it for a wrong key."""
+it for a wrong key: they take some 4 s. A network that resets connections does the same for less."""
 
 _ASK_AGAIN = 5.0
 """Seconds after which `Resume` is said again over the same connection: the answer may be lost."""
@@ -76,7 +76,11 @@ _STARTS = 32
 start is later than all before."""
 
 LINK_DEADLINE = 60.0
-"""Seconds in which neighbours must begin to listen, and in which a link must take a frame."""
+"""Seconds in which a link must take a frame."""
+
+NOTICED = 5.0
+"""Seconds after which the coordinator is told of links that do not come up: it waits for them, by
+the time that it has for links that are down, and says which they are."""
 
 
 class State(Enum):
@@ -107,8 +111,8 @@ class Joining:
     """See the module's text.
 
     `join` is what this agent says of itself. `endpoint` and `key`, its public key ("" without), are
-    for sentences; `system` is known beforehand only beside the coordinator. `wait` and
-    `link_deadline` are seconds: without a coordinator, and for neighbours to listen.
+    for sentences; `system` is known beforehand only beside the coordinator. `wait`: seconds without
+    a coordinator.
     """
 
     def __init__(
@@ -121,7 +125,6 @@ class Joining:
         system: str = "",
         orders: Orders | None = None,
         wait: float = math.inf,
-        link_deadline: float = LINK_DEADLINE,
     ) -> None:
         self.rank = join.rank
         self.state = State.CONNECTING
@@ -134,7 +137,6 @@ class Joining:
         self._system = system
         self._orders = orders or Orders()
         self._wait = wait
-        self._link_deadline = link_deadline
         self._closed_in_a_row = 0
         self._wall = 0.0
         self._connections = 0
@@ -146,6 +148,8 @@ class Joining:
         self._trips: list[tuple[int, int]] = []
         self._setup: AgentSetup | None = None
         self._not_listening: tuple[int, ...] = ()
+        self._said_down: set[int] = set()
+        """Neighbours of whom the coordinator was told that they do not listen yet."""
 
     @property
     def remote(self) -> bool:
@@ -191,16 +195,11 @@ class Joining:
         if self.state is State.RESUMING and now < self._until:
             self.timer = min(self._until, now + _ASK_AGAIN)
             return [AskToResume()] if self._online else []
+        if self.state is State.LINKING:
+            self.timer = self._look_at(now)
+            return self._say_down()
         self.timer = math.inf
-        if self.state is not State.LINKING:
-            return [GiveUp()]
-        late = ", ".join(map(str, self._not_listening))
-        return [
-            Fail(
-                f"agent {self.rank} waited {self._link_deadline:g} s for its neighbours {late} to "
-                "listen to it; is the way to their inboxes open?"
-            )
-        ]
+        return [GiveUp()]
 
     def handle(self, event: JoiningEvent, now: float) -> list[JoiningEffect]:
         """Take one event; what is to be done, in order."""
@@ -237,6 +236,7 @@ class Joining:
     def _begin(self, now: float) -> list[JoiningEffect]:
         """Join as if for the first time."""
         self._setup = None
+        self._said_down.clear()
         self.state = State.JOINING
         if not self.remote:
             return [BeginSession(), Forget(), OpenInbox(self._system, self.rank)]
@@ -253,7 +253,7 @@ class Joining:
 
     def _resumed(self, taken: int, now: float) -> list[JoiningEffect]:
         self.state = self._before
-        self.timer = now + self._link_deadline if self.state is State.LINKING else math.inf
+        self.timer = self._look_at(now) if self.state is State.LINKING else math.inf
         said = Log(
             logging.INFO,
             f"connected to the coordinator at {self._endpoint} again",
@@ -271,8 +271,8 @@ class Joining:
                 )
             case Closure.NOT_UNDERSTOOD:
                 reason = f"{at} was not understood: {why}"
-            case Closure.WITHOUT_A_WORD if self._connections:
-                return []  # it let us in before: the network closes connections
+            case Closure.WITHOUT_A_WORD if self._connections or not self._key:
+                return []  # it let us in before, or needs no key: the network closes connections
             case Closure.WITHOUT_A_WORD:
                 self._closed_in_a_row += 1
                 if self._closed_in_a_row < _CLOSED_IN_A_ROW:
@@ -280,8 +280,6 @@ class Joining:
                 reason = (
                     f"{at} does not have the key that this agent's coordinator.key expects; start "
                     "it with --keys, and copy coordinator.key from there"
-                    if self._key
-                    else f"{at} asks for keys and this agent has none; start it with --keys"
                 )
         return [Fail(reason, PosseError)]
 
@@ -370,16 +368,34 @@ class Joining:
                 return [Fail(f"the coordinator says of agent {other} that {trouble}", PosseError)]
         self._setup = self._orders.accept(decoded)
         self.state = State.LINKING
-        self.timer = now + self._link_deadline
+        self.timer = self._look_at(now)
         return [Forget(), *self._orders.remarks(self._setup), LinkUp(self._setup)]
 
     def _heard_by_all_but(self, ranks: tuple[int, ...]) -> list[JoiningEffect]:
         self._not_listening = ranks
-        if ranks or self._setup is None or self.state is not State.LINKING:
+        if self._setup is None or self.state is not State.LINKING:
             return []
-        self.state = State.LINKED
-        self.timer = math.inf
-        return [Start(self._setup)]
+        up = sorted(self._said_down - set(ranks))
+        self._said_down -= set(up)
+        effects: list[JoiningEffect] = [Say(control.Linked(n, up=True)) for n in up]
+        if not ranks:
+            self.state = State.LINKED
+            self.timer = math.inf
+            effects.append(Start(self._setup))
+        return effects
+
+    def _look_at(self, now: float) -> float:
+        """When links that have not come up are to be said; beside its coordinator they are near."""
+        return now + NOTICED if self.remote else math.inf
+
+    def _say_down(self) -> list[JoiningEffect]:
+        """Tell the coordinator of links that have not come up."""
+        down = [n for n in self._not_listening if n not in self._said_down]
+        self._said_down.update(down)
+        late = ", ".join(map(str, down))
+        said = f"neighbours {late} do not listen yet; is the way to their inboxes open?"
+        told = [Say(control.Linked(n, up=False)) for n in down]
+        return [Log(logging.WARNING, said), *told] if down else []
 
 
 def _ask(now: float) -> Say:

@@ -225,11 +225,11 @@ class Lobby:
         why = _to_blame(self._patience, self.roster, self._suspects(), now)
         if run is not None and not run.outlives_agents and why:
             return [Fail(why + run.trouble)]
-        silent = f"nothing was heard for {self._patience.deadline:g} s"
+        silent = f"nothing was heard for {self._patience.within:g} s"
         if self.phase is Phase.GATHERING:
-            silent = f"nobody joined for {self._patience.joining:g} s"
+            silent, why = f"nobody joined for {self._patience.within:g} s", ""
         if run is None:
-            return [Fail(f"{silent}; waiting for {late} {self.phase}")]
+            return [Fail(why or f"{silent}; waiting for {late} {self.phase}")]
         outlives, trouble = run.outlives_agents, run.trouble
         suspects = self._suspects()
         if not run.fall_silent(_dumb(self._patience, self.roster, suspects)):
@@ -456,6 +456,8 @@ class Lobby:
         if self.running:
             self._patience.left(member.rank, now)
             then = f"waiting {self._patience.absence:g} s for it to come back"
+        else:
+            self._patience.rejoin()
         said = f"the connection of agent {member.rank} was lost; {then}"
         return [Log(logging.WARNING, said, f"agent {member.rank}")]
 

@@ -34,7 +34,8 @@ class Patience:
         self._away_since = 0.0
         self._parted = math.inf
         """Since when, in this silence, some link between agents is or was down."""
-        self._within = deadline
+        self.within = deadline
+        """Seconds that the silence of this wait may last."""
         self._called = -math.inf
         """When the roll was last called."""
         self._best = (0, 0)
@@ -43,9 +44,14 @@ class Patience:
     def begin(self, now: float, here: int, *, joining: bool = False) -> None:
         """A wait begins, for agents to join or for something else; so many are here."""
         self.heard = now
-        self._within = self.joining if joining else self.deadline
+        self._called = -math.inf
+        self.within = self.joining if joining else self.deadline
         self._parted = now if self.outages else math.inf
         self._best = (0, here)
+
+    def rejoin(self) -> None:
+        """Before a run an agent lost its connection: it has the time for joining to come back."""
+        self.within = max(self.within, self.joining)
 
     def carry(self, now: float, away: list[int]) -> None:
         """A run begins, and these agents have no connection."""
@@ -115,7 +121,7 @@ class Patience:
     @property
     def end(self) -> float:
         """When a silence has lasted too long."""
-        end = self.heard + self._within
+        end = self.heard + self.within
         return end if self._parted == math.inf else max(end, self._parted + self.absence)
 
     @property

@@ -139,6 +139,23 @@ def test_it_is_its_owners_alone_and_follows_no_link(path: Path) -> None:
         opened(path)
 
 
+def test_one_that_others_may_have_written_is_refused(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = opened(path)
+    one.begin(b"x")
+    one.close()
+    path.chmod(0o620)
+    with pytest.raises(PosseError, match="is not its owner's alone"):
+        opened(path)
+    path.chmod(0o600)
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    with pytest.raises(PosseError, match="or somebody else's"):
+        opened(path)
+    monkeypatch.undo()
+    assert opened(path).starts == 1
+
+
 def test_another_runs_is_refused_in_a_sentence(path: Path) -> None:
     one = opened(path)
     assert list(path.parent.iterdir()) == []
@@ -162,6 +179,7 @@ def test_two_processes_do_not_share_one(path: Path) -> None:
 
 def test_a_damaged_one_is_named(path: Path) -> None:
     path.write_bytes(b"no database at all, but long enough to be looked at as one" * 20)
+    path.chmod(0o600)
     with pytest.raises(PosseError, match="is damaged, or no journal of posse's"):
         opened(path)
 

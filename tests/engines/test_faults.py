@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from posse.engines import memory
-from posse.engines.hub import Hub
+from posse.engines.lobby import Phase
 from posse.measure.traffic import RESENT
 from posse.plan import Plan
 from posse.results.record import RunRecord
@@ -24,39 +24,41 @@ from tests.support.runs import assert_same_run, spec
 
 pytestmark = pytest.mark.slow
 
-ENGINE: dict[str, Any] = {"deadline": 60.0}
+DEADLINE = 60.0
 
-RUNS: dict[str, Callable[[], Plan]] = {
-    "mase": lambda: spec("mase", 6, engine=ENGINE),
-    "tdfs-ucb": lambda: players.spec("tdfs-ucb", horizon=50, engine=ENGINE),
-    "explore-then-commit": lambda: anonymous.spec("explore-then-commit", 4, engine=ENGINE),
-    "ddp-mab": lambda: federated.spec("ddp-mab", 3, {"kind": "ring"}, engine=ENGINE),
-    "private-ucb": lambda: spec(
+RUNS: dict[str, Callable[[dict[str, Any]], Plan]] = {
+    "mase": lambda engine: spec("mase", 6, engine=engine),
+    "tdfs-ucb": lambda engine: players.spec("tdfs-ucb", horizon=50, engine=engine),
+    "explore-then-commit": lambda engine: anonymous.spec("explore-then-commit", 4, engine=engine),
+    "ddp-mab": lambda engine: federated.spec("ddp-mab", 3, {"kind": "ring"}, engine=engine),
+    "private-ucb": lambda engine: spec(
         "private-ucb",
         3,
         parameters={"horizon": 20, "epsilon": 0.5},
         topology={"kind": "ring"},
-        engine=ENGINE,
+        engine=engine,
     ),
 }
 MESHES = ("ddp-mab", "private-ucb")
 
 OF_RESETS = {"connection-dropped", "out-of-session", "handshake", "unreachable"}
+OF_RESETS |= {"never-joined", "out-of-turn"}
+"""The last two: what was said over a connection that was lost in joining comes over a new one."""
 
 
 @dataclass
 class Fault:
-    """What each relay is like, and what is done to all of them while a run goes on."""
+    """What each relay is like, and what is done to all of them from a phase of the run on."""
 
     relay: dict[str, Any] = field(default_factory=lambda: {"delay": 0.05})
     during: Callable[[list[Relay], threading.Event], None] = lambda ways, ended: None
-    linked: bool = False
-    """Only when agents are linked: for neighbours to listen they wait no longer than 60 s."""
+    phase: Phase = Phase.CARRYING
+    deadline: float = DEADLINE
 
 
-def cut_for(seconds: float) -> Callable[[list[Relay], threading.Event], None]:
+def cut_for(seconds: float, after: float = 0.2) -> Callable[[list[Relay], threading.Event], None]:
     def during(ways: list[Relay], ended: threading.Event) -> None:
-        ended.wait(0.2)
+        ended.wait(after)
         for way in ways:
             way.interrupt()
         ended.wait(seconds)
@@ -93,10 +95,16 @@ def silent(*directions: str) -> Callable[[list[Relay], threading.Event], None]:
 
 FAULTS = {
     "cut for 1 s": Fault(during=cut_for(1.0)),
-    "cut for 10 s": Fault(during=cut_for(10.0)),
-    "cut for 60 s": Fault(during=cut_for(60.0), linked=True),
+    "cut for 10 s": Fault(during=cut_for(10.0), deadline=8.0),
+    "cut for 10 s in linking": Fault(
+        during=cut_for(10.0, after=0.1), phase=Phase.CONFIGURING, deadline=8.0
+    ),
+    "cut for 60 s": Fault(during=cut_for(60.0)),
+    "cut for 60 s in linking": Fault(during=cut_for(60.0, after=0.1), phase=Phase.CONFIGURING),
+    "cut for 60 s in joining": Fault(during=cut_for(60.0, after=0.5), phase=Phase.GATHERING),
     "flapping": Fault(during=flapping),
     "twelve resets": Fault(during=twelve_resets),
+    "twelve resets in joining": Fault(during=twelve_resets, phase=Phase.GATHERING),
     "silent there": Fault(during=silent("there")),
     "silent back": Fault(during=silent("back")),
     "silent": Fault(during=silent()),
@@ -117,25 +125,25 @@ def disturbed(plan: Plan, fault: Fault, between_agents: bool, told: Told) -> Run
     with ExitStack() as opened:
         with coordinator(plan) as engine:
             ways = []
-            endpoint = engine.endpoint
+            endpoint, hub = engine.endpoint, engine.hub
             if not between_agents:
                 ways.append(opened.enter_context(relay(endpoint, **fault.relay)))
                 endpoint = ways[0].endpoint
-            up = [Agent(endpoint, rank, wait=300.0) for rank in range(agents)]
-            engine.hub.gather()
-            if between_agents:
-                for member in engine.hub.lobby.roster.members.values():
-                    ways.append(opened.enter_context(relay(member.inbox, **fault.relay)))
-                    member.inbox = ways[-1].endpoint
 
-            def disturb(ways: list[Relay] = ways, hub: Hub = engine.hub) -> None:
-                while fault.linked and not hub.lobby.running and not ended.wait(0.01):
+            def disturb() -> None:
+                while not (ways and hub.lobby.phase is fault.phase) and not ended.wait(0.01):
                     pass
                 fault.during(ways, ended)
 
             thread = threading.Thread(target=disturb, daemon=True)
             thread.start()
             try:
+                up = [Agent(endpoint, rank, wait=300.0) for rank in range(agents)]
+                hub.gather()
+                if between_agents:
+                    for member in hub.lobby.roster.members.values():
+                        ways.append(opened.enter_context(relay(member.inbox, **fault.relay)))
+                        member.inbox = ways[-1].endpoint
                 record = engine.run(plan, 0, lambda host: heard.append(time.monotonic()))
             finally:
                 ended.set()
@@ -154,9 +162,11 @@ def disturbed(plan: Plan, fault: Fault, between_agents: bool, told: Told) -> Run
 def pairs(names: Sequence[str], every: bool) -> list[tuple[str, str]]:
     """Who meets which fault: all in turn, or every one every fault (`--chaos`)."""
     met = []
-    for i, fault in enumerate(FAULTS):
-        if fault == "cut for 60 s" and not every:
+    for i, (fault, what) in enumerate(FAULTS.items()):
+        if "60 s" in fault and not every:
             continue
+        if names is MESHES and what.phase is Phase.GATHERING:
+            continue  # links between agents are made when all have joined
         # where each slot or each act is a round trip, a second each way is a matter of minutes
         able = [name for name in names if fault != "a second each way" or name in MESHES]
         met += [(name, fault) for name in (able if every else [able[-1 - i % len(able)]])]
@@ -178,7 +188,7 @@ def assert_as_undisturbed(
     told("fault", fault)
     told("system", name)
     told("where", "between agents" if between_agents else "to the coordinator")
-    plan = RUNS[name]()
+    plan = RUNS[name]({"deadline": FAULTS[fault].deadline})
     assert_same_run(memory.run(plan, 0), disturbed(plan, FAULTS[fault], between_agents, told))
 
 

@@ -212,6 +212,42 @@ def test_all_are_configured_and_who_is_not_ready_is_named() -> None:
     assert script.lobby.complete
 
 
+def test_before_a_run_a_lost_connection_has_the_time_for_joining_however_often_it_is_lost() -> None:
+    script = Script(joining=40.0)
+    script.all_join()
+    script.lobby.configure([setup(0), setup(1)], script.now)
+    assert script.lobby.timer == 110.0
+    script.now = 109.0
+    script.says("peer-0", control.Ready())
+    script.closes("peer-1")
+    assert script.lobby.timer == 149.0
+    script.now = 140.0
+    script.says("again", control.Resume(1, TOKEN, b"peer-1", 2, 0))
+    script.closes("again")
+    assert script.lobby.timer == 149.0
+    said = failed(script.lobby.fire(149.0))
+    assert said == "nothing was heard for 40 s; waiting for agent 1 to be ready"
+
+
+def test_a_link_that_does_not_come_up_is_waited_for_as_one_that_is_down_and_named() -> None:
+    script = Script()
+    script.all_join()
+    script.lobby.configure([setup(0), setup(1)], script.now)
+    script.now = 105.0
+    assert warned(script.says("peer-0", control.Linked(1, up=False))) == [
+        "link 0–1 is down, says agent 0"
+    ]
+    assert script.lobby.timer == 105.0 + ABSENCE
+    said = failed(script.lobby.fire(130.0))
+    assert said == (
+        "nothing was heard for 30 s while link 0–1 was down; is the way between these agents open?"
+    )
+    script.says("peer-0", control.Linked(1, up=True))
+    script.says("peer-0", control.Ready())
+    script.says("peer-1", control.Ready())
+    assert script.lobby.complete
+
+
 def test_an_agent_that_cannot_be_ready_ends_the_wait_with_its_sentence() -> None:
     script = Script()
     script.all_join()

@@ -106,3 +106,8 @@ def test_a_killed_coordinator_goes_on(
     chance = random.Random(1)
     restarts = check(system, transport, tmp_path, [chance.randrange(25_000, 80_000)])
     assert restarts == ((system, transport) in IN_CI) or restarts == 1
+    request.node.user_properties += [
+        ("fault", f"the coordinator killed, {restarts} times within a run"),
+        ("where", transport),
+        ("system", system),
+    ]

@@ -67,9 +67,12 @@ class Run:
 class Script:
     """A lobby and what happens to it; `now` is moved by hand."""
 
-    def __init__(self, agents: int = 2, keys: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, agents: int = 2, keys: tuple[str, ...] = (), joining: float = DEADLINE
+    ) -> None:
         pairs = CoordinatorKeys(Pair("operator", ""), keys) if keys else None
-        self.lobby = Lobby(Roster(agents, TOKEN, pairs, {"repeat": "1"}), DEADLINE, ABSENCE, "mase")
+        roster = Roster(agents, TOKEN, pairs, {"repeat": "1"})
+        self.lobby = Lobby(roster, DEADLINE, ABSENCE, "mase", joining=joining)
         self.now = 100.0
         self.lobby.gather(self.now)
 
