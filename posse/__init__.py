@@ -38,17 +38,12 @@ __all__ = [
 ]
 
 _HOMES = {
-    "run": "posse.api",
-    "Cluster": "posse.cluster",
-    "Result": "posse.results.result",
-    "RunRecord": "posse.results.record",
-    "RunSpec": "posse.spec.runfile",
-    "load": "posse.api",
-    "parse": "posse.api",
-    "PosseError": "posse.errors",
-    "SpecError": "posse.errors",
-    "ArmsError": "posse.errors",
-    "RunFailed": "posse.errors",
+    "posse.api": ("load", "parse", "run"),
+    "posse.cluster": ("Cluster",),
+    "posse.errors": ("ArmsError", "PosseError", "RunFailed", "SpecError"),
+    "posse.results.record": ("RunRecord",),
+    "posse.results.result": ("Result",),
+    "posse.spec.runfile": ("RunSpec",),
 }
 
 
@@ -60,7 +55,8 @@ def __getattr__(name: str) -> Any:
     # lazily: `posse --help` must not load numpy and ZeroMQ
     import importlib  # noqa: PLC0415
 
-    if name not in _HOMES:
-        raise AttributeError(f"module 'posse' has no attribute '{name}'")
-    importlib.import_module("posse.own_code").require_rooms()
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    for home, names in _HOMES.items():
+        if name in names:
+            importlib.import_module("posse.own_code").require_rooms()
+            return getattr(importlib.import_module(home), name)
+    raise AttributeError(f"module 'posse' has no attribute '{name}'")

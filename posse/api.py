@@ -4,7 +4,7 @@ import hashlib
 import math
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,7 +20,7 @@ from posse.engines.on_dask import Placement
 from posse.engines.platform import require_processes
 from posse.engines.pool import on_all_cores
 from posse.errors import PosseError
-from posse.plan import Plan, Source, changed, prepare
+from posse.plan import Plan, Source, changed, prepare, unpacked
 from posse.progress import RunProgress, of_notebook
 from posse.results.record import RunRecord
 from posse.results.result import Links, Result
@@ -188,12 +188,7 @@ def task(plan: Plan, number: int) -> Task:
 def one(task: Task) -> RunRecord:
     """A run in memory, in any process that has posse."""
     document, number = task
-    return memory.run(_plan_of(document), number)
-
-
-@lru_cache(maxsize=8)
-def _plan_of(document: bytes) -> Plan:
-    return prepare(msgspec.msgpack.decode(document, type=RunSpec))
+    return memory.run(unpacked(document), number)
 
 
 def placed(plan: Plan, client: "Client", on: Placement, **options: Any) -> "ProcessEngine":
@@ -215,7 +210,7 @@ def placed(plan: Plan, client: "Client", on: Placement, **options: Any) -> "Proc
 def one_placed(on: Placement, leash: str, task: Task) -> RunRecord:
     """A run whose coordinator is on the worker of a cluster that this is called on."""
     document, number = task
-    plan = _plan_of(document)
+    plan = unpacked(document)
     with (
         on_dask.of_this_worker() as client,
         placed(plan, client, on) as up,

@@ -6,7 +6,7 @@ Everything that runs, measures, shows or writes a run is given a plan.
 import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -159,6 +159,12 @@ def prepare(source: Source) -> Plan:
     )
     _check(plan)
     return plan
+
+
+@lru_cache(maxsize=8)
+def unpacked(document: bytes) -> Plan:
+    """The plan of a specification in msgpack, as another process takes it."""
+    return prepare(msgspec.msgpack.decode(document, type=RunSpec))
 
 
 def no_place_for(raw: dict[str, Any], given: dict[str, Any]) -> list[str]:

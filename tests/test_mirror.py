@@ -20,7 +20,7 @@ ELSEWHERE = [
         "tests/hosts/test_effects.py",
         "protocol: errors control machine",
         "posse: errors",
-        "posse/clocks: pace lockstep wall",
+        "posse/clocks: pace",
         "posse/engines: base crew place",
         "posse/hosts: agent_setup spending",
         "posse/measure: status",
@@ -59,7 +59,7 @@ ELSEWHERE = [
         "parts of a page, which is read as a whole",
         "tests/report/test_report.py",
         "posse/report: delay differ drawing found network page palette privacy regret",
-        "posse/report: run_page several theory traffic",
+        "posse/report: run_page several traffic",
         "posse/results: notebook",
     ),
     (
@@ -78,7 +78,7 @@ ELSEWHERE = [
     (
         "verbs that hand over, options and tables: every verb is called as users call it",
         "tests/cli/test_exit_codes.py",
-        "posse/cli: compare extra fields keys options progress report security",
+        "posse/cli: compare extra keys options progress report security",
     ),
     (
         "a mesh's two kinds of links, held to the same",

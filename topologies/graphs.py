@@ -4,7 +4,7 @@ Every generator returns a `Graph`, plain data without input or output. Random on
 generator and are drawn again until they are connected; `resamples` says how often.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -250,3 +250,16 @@ def regular(agents: int, degree: int, generator: np.random.Generator) -> Graph:
         f"is {degree}: {MOST_RESAMPLES} random graphs of {agents} agents were drawn and none is "
         "connected; take a larger degree",
     )
+
+
+def side_by_side(parts: Sequence[Graph]) -> Graph:
+    """The disjoint union: the agents of each part follow those of the one before it."""
+    if not parts:
+        raise GraphError("components", "is empty; name at least one component")
+    neighbours: list[tuple[int, ...]] = []
+    for index, part in enumerate(parts):
+        if part.agents == 0:
+            raise GraphError("components", f"[{index}] has no agent; delete it or raise its count")
+        first = len(neighbours)
+        neighbours += [tuple(first + j for j in near) for near in part.neighbours]
+    return Graph(tuple(neighbours), sum(part.resamples for part in parts))

@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 
 import msgspec
@@ -20,8 +19,7 @@ from posse.engines import memory
 from posse.engines.pool import on_all_cores
 from posse.engines.sources import of_this_machine
 from posse.errors import PosseError
-from posse.plan import Plan, prepare
-from posse.spec.runfile import RunSpec
+from posse.plan import Plan, unpacked
 from protocol.privacy import Neighbours, View
 
 SIZE = 200
@@ -65,14 +63,9 @@ def _decode(data: bytes) -> Table:
     return Table(kept.names, values, kept.spent)
 
 
-@lru_cache(maxsize=8)
-def _plan_of(document: bytes) -> Plan:
-    return prepare(msgspec.msgpack.decode(document, type=RunSpec))
-
-
 def carried_out(trial: Trial) -> Table:
     """What was seen of each run."""
-    plan = _plan_of(trial.document)
+    plan = unpacked(trial.document)
     rows: list[dict[str, float]] = []
     spent: list[float] = []
     for number in range(trial.first, trial.first + trial.count):

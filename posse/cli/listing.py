@@ -1,11 +1,13 @@
 """`posse list`: the systems, arms and topologies that there are, with their keys."""
 
 import argparse
+from typing import Any
 
-from msgspec import inspect
+import msgspec
+from msgspec import inspect as mi
 
 from posse import arms, systems
-from posse.cli import claims, fields
+from posse.cli import claims
 from posse.errors import SpecError
 from posse.spec import topology
 from posse.spec.activity import ActivitySpec
@@ -49,7 +51,7 @@ def run(options: argparse.Namespace) -> None:
         _topologies()
     if what == "all":
         print("\nACTIVITY  ([agents] activity = { … })\n")
-        fields.show(ActivitySpec)
+        _show(ActivitySpec)
 
 
 def _systems() -> None:
@@ -62,16 +64,16 @@ def _arms() -> None:
     print("\nARMS  ([arms] kind = …)")
     for name, kind in arms.KINDS.items():
         print(f"\n  {name}")
-        fields.show(kind)
+        _show(kind)
 
 
 def _topologies() -> None:
     print("\nTOPOLOGIES  ([topology] kind = …)")
     for kind in topology.KINDS:
-        info = inspect.type_info(kind)
-        assert isinstance(info, inspect.StructType)
+        info = mi.type_info(kind)
+        assert isinstance(info, mi.StructType)
         print(f"\n  {info.tag}: {(kind.__doc__ or '').splitlines()[0]}")
-        fields.show(kind)
+        _show(kind)
 
 
 def _system(name: str) -> None:
@@ -80,4 +82,54 @@ def _system(name: str) -> None:
     print(f"    {system.paper}; clock: {', '.join(system.clocks)}")
     if isinstance(system.field, LabOnly):
         print(f"    not for the field: it {system.field.why}")
-    fields.show(system.parameters)
+    _show(system.parameters)
+
+
+def _show(kind: Any) -> None:
+    """Print a table of a run file: each key with its type, bounds, default and description."""
+    info = mi.type_info(kind)
+    assert isinstance(info, mi.StructType)
+    width = max((len(field.encode_name) for field in info.fields), default=0)
+    for field in info.fields:
+        text, description = _kind_of(field.type)
+        default = "required"
+        if not field.required:
+            made = field.default is msgspec.NODEFAULT
+            value = field.default_factory() if made else field.default
+            default = f"default {'none' if value is None else _plain(value)}"
+        parts = [f"{text}; {default}"] + ([description] if description else [])
+        print(f"      {field.encode_name:<{width}}  {'. '.join(parts)}")
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, msgspec.Struct):
+        return str(msgspec.to_builtins(value))
+    return repr(value)
+
+
+def _kind_of(info: Any) -> tuple[str, str]:
+    """A field's type with its bounds, and its description, for a person."""
+    if isinstance(info, mi.Metadata):
+        text, _ = _kind_of(info.type)
+        return text, str((info.extra_json_schema or {}).get("description", ""))
+    if isinstance(info, mi.UnionType):
+        parts = [_kind_of(part) for part in info.types if not isinstance(part, mi.NoneType)]
+        return " or ".join(text for text, _ in parts), next((d for _, d in parts if d), "")
+    if isinstance(info, mi.LiteralType):
+        return " | ".join(f'"{value}"' for value in info.values), ""
+    if isinstance(info, mi.IntType | mi.FloatType):
+        name = "integer" if isinstance(info, mi.IntType) else "number"
+        signs = (("gt", ">"), ("ge", ">="), ("lt", "<"), ("le", "<="))
+        bounds = [f"{s} {getattr(info, a):g}" for a, s in signs if getattr(info, a) is not None]
+        return " ".join([name, " and ".join(bounds)]).strip(), ""
+    names: dict[Any, str] = {mi.StrType: "string", mi.BoolType: "true or false"}
+    if type(info) in names:
+        return names[type(info)], ""
+    if isinstance(info, mi.ListType):
+        return f"list of {_kind_of(info.item_type)[0]}", ""
+    if isinstance(info, mi.TupleType):
+        return f"[{', '.join(_kind_of(item)[0] for item in info.item_types)}]", ""
+    if isinstance(info, mi.StructType):
+        keys = ", ".join(field.encode_name for field in info.fields)
+        return f"table ({keys})", ""
+    return "any", ""

@@ -1,13 +1,26 @@
-"""Orders that are carried out at once: what the clocks `slots` and `wall` have in common."""
+"""The clocks `slots` and `wall`, in which orders are carried out at once.
 
+`slots`: one pull is one slot, and nobody waits but for messages. `wall`: seconds, for which nobody
+waits.
+"""
+
+import math
 from abc import abstractmethod
+from collections.abc import Callable
 
 from posse.arms.buffer import RewardBuffer
 from posse.clocks.pace import Order, Pace, Paced
+from protocol import control
 from protocol.machine import Explore, Finish, Observed, PeerLost, Pull, Ready, Received, Regrouped
 
 _BLOCK = 64
 """Simulated rewards that are looked at together; real ones are pulled one by one."""
+
+SAY_EVERY = 50
+"""Slots between two signs of life. With a thousand agents on two cores they take some 20 s."""
+
+_SAY_SECONDS = 5.0
+"""Seconds between two signs of life: they follow from nothing but time."""
 
 
 class ImmediatePace(Pace):
@@ -72,3 +85,37 @@ class ImmediatePace(Pace):
     @abstractmethod
     def _tick(self, pulls: int) -> None:
         """So many pulls were made, or none: what time is it now?"""
+
+
+class SlotPace(ImmediatePace):
+    """Time is how often the agent has pulled."""
+
+    def _tick(self, pulls: int) -> None:
+        if not pulls:
+            return
+        before = self.now // SAY_EVERY
+        self.now += pulls
+        if self.now // SAY_EVERY != before:
+            self._run.say(control.SlotReached())
+
+
+class WallPace(ImmediatePace):
+    """Time is seconds since the run began, by `clock` in nanoseconds.
+
+    `says`: whether the agent gives signs of life, as it must where nothing else tells the
+    coordinator that it goes on.
+    """
+
+    def __init__(
+        self, run: Paced, rewards: RewardBuffer, clock: Callable[[], int], says: bool
+    ) -> None:
+        super().__init__(run, rewards)
+        self._clock = clock
+        self._began = clock()
+        self._say_at = _SAY_SECONDS if says else math.inf
+
+    def _tick(self, pulls: int) -> None:
+        self.now = (self._clock() - self._began) * 1e-9
+        if self.now >= self._say_at:
+            self._say_at = self.now + _SAY_SECONDS
+            self._run.say(control.SlotReached())

@@ -31,9 +31,8 @@ from posse.engines.crew import Crew, Starter
 from posse.engines.events import Died
 from posse.engines.forkserver import ForkServer
 from posse.errors import PosseError, RunFailed
-from posse.plan import Plan, prepare
+from posse.plan import Plan, unpacked
 from posse.security import noise
-from posse.spec.runfile import RunSpec
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -112,7 +111,7 @@ def _survey(version: str, document: bytes) -> list[int] | str:
     if version != posse.__version__:
         return f"it has posse {posse.__version__}, and here it is {version}"
     try:
-        plan = prepare(msgspec.msgpack.decode(document, type=RunSpec))
+        plan = unpacked(document)
     except PosseError as error:
         return str(error)
     if plan.field and not noise.is_here():

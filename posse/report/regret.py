@@ -1,14 +1,16 @@
 """Regret over time, of one series or of several, and what theory says of it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 
+from posse.errors import PosseError
 from posse.measure.confidence import student
 from posse.measure.numbers import capital, short
-from posse.report import theory
+from posse.plan import prepare
 from posse.report.drawing import (
     COLOUR,
     DASHES,
@@ -27,6 +29,14 @@ from protocol.machine import FloatArray
 
 POINTS = 200
 """Points per drawn curve."""
+
+
+MOST_RUNS = 20
+"""Runs over whose instances a bound is averaged; the first."""
+
+FAR = 3.0
+"""A bound beyond this many times what was measured is told, not drawn: all figures of regret have
+even axes from 0, so that those of one run and of several are read alike."""
 
 
 def mean_curve(curves: list[list[list[float]]]) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -71,7 +81,7 @@ def regret(all_series: list[Series], names: Sequence[str] = ("measured",)) -> Ch
                 for point in zip(times, mean, half, strict=True)
             ]
         said = ""
-        if len(shown) == 1 and (bound := theory.bound(shown[0][0])) is not None:
+        if len(shown) == 1 and (bound := _bound(shown[0][0])) is not None:
             said, promised = _draw_bound(axes, bound, times, mean)
             rows = promised + rows
         axes.set(xlabel=f"time ({' or '.join(sorted(units))})", ylabel="cumulative regret")
@@ -107,7 +117,7 @@ def _draw_bound(
         limit = bound.regret(times)
         rows = [(bound.label, float(t), float(b), 0.0) for t, b in zip(times, limit, strict=True)]
         ratio = float(limit[-1] / mean[-1]) if mean[-1] > 0 else float("inf")
-        if ratio <= theory.FAR:
+        if ratio <= FAR:
             axes.plot(times, limit, label=bound.label, **style)
             words.append(f"Dashed: {bound.label}, {short(ratio)} times what was measured.")
         else:
@@ -118,7 +128,7 @@ def _draw_bound(
     if bound.rounds is not None:
         rows.append((bound.label, bound.rounds, "", ""))
         ratio = bound.rounds / float(times[-1])
-        if ratio <= theory.FAR:
+        if ratio <= FAR:
             axes.axvline(bound.rounds, label=bound.label, **style)
             words.append(f"Dashed: {bound.label} by round {bound.rounds:,.0f}.")
         else:
@@ -127,3 +137,27 @@ def _draw_bound(
                 "longest run, too far to draw."
             )
     return " ".join([*words, bound.note]), rows
+
+
+def _bound(series: Series) -> Bound | None:
+    """The bound of the series, averaged over its runs where each has its own instance."""
+    try:
+        plan = prepare(series.spec)
+    except PosseError:
+        return None  # a file of arms, or of a graph, that is no longer there
+    runs = [run.run for run in series.runs[:MOST_RUNS]]
+    each = [plan.bound(run) for run in runs]
+    if not each:
+        return None
+    curves = [b.regret for b in each if b.regret is not None]
+    rounds = [b.rounds for b in each if b.rounds is not None]
+
+    def regret(t: FloatArray) -> FloatArray:
+        mean: FloatArray = np.mean([curve(t) for curve in curves], axis=0)
+        return mean
+
+    return replace(
+        each[0],
+        regret=regret if len(curves) == len(each) else None,
+        rounds=float(np.mean(rounds)) if len(rounds) == len(each) else None,
+    )

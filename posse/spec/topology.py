@@ -14,7 +14,7 @@ from posse import defect, own_code
 from posse.errors import SpecError
 from posse.seeds import Purpose, generator
 from protocol.machine import COORDINATOR
-from topologies import components, graphs
+from topologies import graphs
 from topologies.graphs import Graph, GraphError
 
 _GROUP = "posse.topologies"
@@ -147,7 +147,7 @@ class Components(_Topology, frozen=True, kw_only=True, tag="components"):
             if not graph.connected and not isinstance(part, Single):
                 raise GraphError(f"components[{index}]", _apart(graph))
             parts.append(graph)
-        return components.side_by_side(parts)
+        return graphs.side_by_side(parts)
 
     def _count(self, index: int) -> int:
         part = self.components[index]

@@ -4,9 +4,7 @@ from typing import Any
 
 import pytest
 
-from posse.clocks.immediate import ImmediatePace
-from posse.clocks.lockstep import SAY_EVERY, SlotPace
-from posse.clocks.wall import WallPace
+from posse.clocks.immediate import SAY_EVERY, ImmediatePace, SlotPace, WallPace
 from protocol.control import SlotReached
 from protocol.errors import LocalProtocolError, RemoteProtocolError
 from protocol.machine import Explore, Finish, Observed, Pull, Pulled, Ready, Received

@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 import pytest
+from topologies.components import side_by_side
 
 from posse.theory import federated
 from posse.theory.federated import gis_links, gis_links_paper, sac_links
 from protocol.federated import Schedule
 from topologies import graphs
-from topologies.components import side_by_side
 from topologies.graphs import Graph
 
 GAPS = np.array([0.0, 0.5, 0.25])
