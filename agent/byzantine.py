@@ -3,13 +3,14 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 import numpy as np
 
-from agent.cooperative import best
+from agent.cooperative import best, by_turn_or_index
 from agent.flooding import Faults
 from agent.trimmed import TrimmedMeans
-from agent.ways import Mask, News, Records
+from agent.ways import IntArray, Mask, News, Records
 from protocol.cooperative import Variant, reward_record
 from protocol.machine import AgentEffect, FloatArray
 
@@ -26,6 +27,9 @@ class SharedRewards:
 
     The print has sqrt(σ log(1/δ) / |S_k|), whose unit is not that of a reward; `corrected` as above
     (equal for σ = 1/2).
+
+    `samples` are those of all rows together, until they have too many different values for that,
+    and then those of each. `own` are (row, arm, reward), still to be put among them.
     """
 
     arms: int
@@ -38,39 +42,46 @@ class SharedRewards:
     rows: int = 1
     pulls: FloatArray = field(init=False)
     samples: list[TrimmedMeans] = field(init=False)
+    own: list[tuple[int, int, float]] = field(default_factory=list)
     message: Records = field(init=False)
 
     def __post_init__(self) -> None:
         self.pulls = np.zeros((self.rows, self.arms))
-        self.samples = [
-            TrimmedMeans(self.arms, self.variant, self.winsor) for _ in range(self.rows)
-        ]
+        self.samples = [TrimmedMeans(self.arms, self.variant, self.winsor, self.rows)]
         self.message = np.zeros(self.rows, dtype=reward_record())
 
     def choose(self, slots: Sequence[int], rows: Sequence[int] = (0,)) -> list[int]:
         """See `Learner.choose`."""
-        return [
-            t - 1 if t <= self.arms else self.by_index(t, row)
-            for t, row in zip(slots, rows, strict=True)
-        ]
+        self._keep_own()
+        return by_turn_or_index(
+            [t - 1 if t <= self.arms else None for t in slots], slots, rows, self.by_index
+        )
 
-    def by_index(self, t: int, row: int) -> int:
-        """The arm of a slot t > K."""
-        delta = 1 / t**2
-        samples = self.samples[row]
-        known = samples.counts
-        if self.variant == "corrected":
-            deviation = self.sigma * np.sqrt(2 * math.log(1 / delta) / known)
+    def by_index(self, slots: Sequence[int], rows: Sequence[int] = (0,)) -> list[int]:
+        """The arms of slots t > K."""
+        delta = [1 / t**2 for t in slots]
+        log = np.array([[math.log(1 / d)] for d in delta])
+        if len(self.samples) == 1:
+            known = self.samples[0].counts.take(list(rows), axis=0)
+            robust = self.samples[0].estimate(self.contamination, delta, rows)
         else:
-            deviation = np.sqrt(self.sigma * math.log(1 / delta) / known)
-        robust = samples.estimate(self.contamination, delta)
+            known = np.concatenate([self.samples[row].counts for row in rows])
+            each = [
+                self.samples[row].estimate(self.contamination, [d])
+                for row, d in zip(rows, delta, strict=True)
+            ]
+            robust = np.concatenate(each)
+        if self.variant == "corrected":
+            deviation = self.sigma * np.sqrt(2 * log / known)
+        else:
+            deviation = np.sqrt(self.sigma * log / known)
         index = robust + self.sigma * math.sqrt(self.contamination) + deviation
-        return best(index[None], [self.ties[row]])[0]
+        return best(index, [self.ties[row] for row in rows])
 
     def learn(self, arm: int, reward: float, row: int = 0) -> list[AgentEffect]:
         """See `Learner.learn`."""
         self.pulls[row, arm] += 1
-        self.samples[row].add(np.array([arm]), np.array([reward]))
+        self.own.append((row, arm, reward))
         self.message[row] = (0, 0, 0, arm, reward)
         return []
 
@@ -80,9 +91,24 @@ class SharedRewards:
 
     def hear(self, news: News) -> None:
         """See `Learner.hear`."""
+        self._keep_own()
         arms = news.records["arm"].astype(np.int64).take(news.pick)
-        rewards = news.records["reward"].take(news.pick)
-        ends = np.searchsorted(news.row, range(self.rows + 1)).tolist()
+        self._keep(news.row, arms, news.records["reward"].take(news.pick))
+
+    def _keep_own(self) -> None:
+        """The agents' own rewards since this was last called are samples too."""
+        if self.own:
+            row, arm, reward = zip(*sorted(self.own, key=itemgetter(0)), strict=True)
+            self.own.clear()
+            self._keep(np.array(row), np.array(arm), np.array(reward))
+
+    def _keep(self, row: IntArray, arms: IntArray, rewards: FloatArray) -> None:
+        """Samples in the order of their rows, and for each in that of their arrival."""
+        if len(self.samples) == 1:
+            if self.samples[0].add(arms, rewards, row):
+                return
+            self.samples = self.samples[0].apart()
+        ends = np.searchsorted(row, range(self.rows + 1)).tolist()
         for samples, start, end in zip(self.samples, ends, ends[1:], strict=False):
             if start < end:
                 samples.add(arms[start:end], rewards[start:end])

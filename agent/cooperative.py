@@ -13,8 +13,9 @@ The baselines `ucb1`, `dp-ucb-int` and `adap-ucb`, who hear nobody, are in agent
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -22,7 +23,7 @@ import numpy as np
 from agent.corruption import Corruption
 from agent.flooding import Contents, Faults, Flood, Known
 from agent.noise import Noise
-from agent.ways import Mask, News, Records
+from agent.ways import Mask, News, Records, Sources
 from protocol.cooperative import (
     OPTIMISM,
     Bundle,
@@ -99,6 +100,18 @@ def best(index: FloatArray, ties: Sequence[np.random.Generator]) -> list[int]:
     return arms
 
 
+def by_turn_or_index(
+    in_turn: Sequence[int | None],
+    slots: Sequence[int],
+    rows: Sequence[int],
+    by_index: Callable[[Sequence[int], Sequence[int]], list[int]],
+) -> list[int]:
+    """The arm of each agent in its slot: the one whose turn it is, or the best by its index."""
+    late = [i for i, arm in enumerate(in_turn) if arm is None]
+    arms = iter(by_index([slots[i] for i in late], [rows[i] for i in late]) if late else ())
+    return [next(arms) if arm is None else arm for arm in in_turn]
+
+
 @dataclass(slots=True)
 class Cooperation:
     """What the agents of a cohort have in common: `due` are those who have heard all of a slot."""
@@ -147,17 +160,15 @@ class CooperativeAgent:
         """See `protocol.machine.PatientMachine`."""
         return len(self.flood.neighbours) - len(self.flood.bundles) if self.waiting else 0
 
-    def keep(self, received: Received) -> None:
+    def keep(self, received: Sequence[Received]) -> bool:
         """See `protocol.machine.PatientMachine`."""
-        if not isinstance(received.message, Bundle):
-            raise RemoteProtocolError("out-of-turn", type(received.message).__name__)
-        self.flood.take(received.sender, received.message)
+        return self.flood.take_all(received)
 
     def handle(self, event: AgentEvent, now: float) -> AgentEffects:
         """See `protocol.machine.AgentMachine`."""
         match event:
-            case Received():
-                self.keep(event)
+            case Received(sender, Bundle() as bundle):
+                self.flood.take(sender, bundle)
                 return self._go_on() if self.waiting and self.flood.complete else ()
             case Turn():
                 return self._act()
@@ -169,7 +180,8 @@ class CooperativeAgent:
             case Started():
                 return self._go_on()
             case _:
-                raise RemoteProtocolError("out-of-turn", type(event).__name__)
+                told = event.message if isinstance(event, Received) else event
+                raise RemoteProtocolError("out-of-turn", type(told).__name__)
 
     def _learn(self, arm: int, reward: float) -> AgentEffects:
         flood = self.flood
@@ -197,10 +209,9 @@ class CooperativeAgent:
         arm, self.arm = self.arm, None
         if arm is None:
             raise LocalProtocolError("a turn that was not asked for")
-        refused = self.flood.refused
-        effects: list[AgentEffect] = [Refuse(reason, count=n) for reason, n in refused.items()]
-        refused.clear()
-        return [*effects, Pull((arm,), 1)]
+        refused = [Refuse(reason, count=n) for reason, n in self.flood.refused.items()]
+        self.flood.refused.clear()
+        return [*refused, Pull((arm,), 1)]
 
     def _closing(self) -> list[AgentEffect]:
         """For the lab: duplicates, and messages by distance with the sum of their delays."""
@@ -226,6 +237,9 @@ class SharedMeans:
     Counts and sums are kept side by side, n_k and s_k (or n'_k v'_k), as 2K numbers: an agent's own
     in `mine`, and in `heard[m]`, shape (rows, 2K), what the agents of the cohort heard of agent m,
     0 where there is no mean. `pulls`, `sums`, `counts` and `weighted` are the halves of the two.
+
+    While messages go the same ways in each slot they are not put into their places, of which each
+    has hundreds: `told` has what they say, and `latest` and `sources` who uses which of it.
     """
 
     arms: int
@@ -236,9 +250,10 @@ class SharedMeans:
     mine: FloatArray = field(init=False)
     pulls: FloatArray = field(init=False)
     sums: FloatArray = field(init=False)
-    heard: FloatArray = field(init=False)
-    counts: FloatArray = field(init=False)
-    weighted: FloatArray = field(init=False)
+    kept: FloatArray = field(init=False)
+    told: FloatArray | None = None
+    latest: News | None = None
+    sources: Sources | None = None
     message: Records = field(init=False)
     said_means: FloatArray = field(init=False)
     said_counts: FloatArray = field(init=False)
@@ -249,8 +264,25 @@ class SharedMeans:
         self.message = np.zeros(self.rows, dtype=means_record(self.arms))
         self.said_means, self.said_counts = self.message["means"], self.message["counts"]
         self.said_means[:] = np.nan
-        self.heard = np.zeros((self.agents, self.rows, 2 * self.arms))
-        self.counts, self.weighted = self.halves(self.heard)
+        self.kept = np.zeros((self.agents, self.rows, 2 * self.arms))
+
+    @property
+    def heard(self) -> FloatArray:
+        """What these agents heard of each, shape (agents, rows, 2K)."""
+        if self.told is not None and self.latest is not None:
+            places = self.kept.reshape(-1, 2 * self.arms)
+            places[self.latest.at] = self.told.take(self.latest.pick, axis=0)
+        return self.kept
+
+    @property
+    def counts(self) -> FloatArray:
+        """n'_k, shape (agents, rows, K)."""
+        return self.halves(self.heard)[0]
+
+    @property
+    def weighted(self) -> FloatArray:
+        """n'_k v'_k, shape (agents, rows, K)."""
+        return self.halves(self.heard)[1]
 
     def halves(self, numbers: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Counts and sums, K each, of arrays that have both, 2K."""
@@ -258,13 +290,8 @@ class SharedMeans:
 
     def choose(self, slots: Sequence[int], rows: Sequence[int] = (0,)) -> list[int]:
         """See `Learner.choose`: arms in turn at first, then the index."""
-        chosen = [self.in_turn(t) for t in slots]
-        by_index = [i for i, arm in enumerate(chosen) if arm is None]
-        if by_index:
-            arms = self.by_index([slots[i] for i in by_index], [rows[i] for i in by_index])
-            for i, arm in zip(by_index, arms, strict=True):
-                chosen[i] = arm
-        return [arm for arm in chosen if arm is not None]
+        in_turn = {t: self.in_turn(t) for t in set(slots)}
+        return by_turn_or_index([in_turn[t] for t in slots], slots, rows, self.by_index)
 
     def in_turn(self, t: int) -> int | None:
         """The arm of the slots t <= K."""
@@ -293,6 +320,8 @@ class SharedMeans:
 
     def others(self) -> FloatArray:
         """Σ n' and Σ n' v' of all others as each agent uses them, shape (rows, 2K)."""
+        if self.sources is not None and self.told is not None:
+            return self.sources.sums(self.told)
         total: FloatArray = np.add.reduce(self.heard, axis=0)
         return total
 
@@ -318,7 +347,16 @@ class SharedMeans:
         none = np.isnan(weighted)
         if np.count_nonzero(none):
             counts[none] = weighted[none] = 0.0
-        self.heard.reshape(-1, 2 * self.arms)[news.at] = told.take(news.pick, axis=0)
+        if not self.goes_on(news):
+            self.sources = None
+            self.kept = self.heard
+        elif self.sources is None:
+            self.sources = Sources(self.heard, news)
+        self.told, self.latest = told, news
+
+    def goes_on(self, news: News) -> bool:
+        """Whether these came as those before did, each at the same place."""
+        return self.latest is not None and news.at is self.latest.at
 
     def faults(self, records: Records) -> Faults:
         """See `agent.flooding.Contents`."""
@@ -337,6 +375,9 @@ class SharedMeans:
     def contradictions(self, news: News) -> Mask | None:
         """See `agent.flooding.Contents`: counts of means do not go down."""
         counts = news.records["counts"].astype(float)
+        if self.told is not None and self.goes_on(news):
+            less = counts < self.halves(self.told)[0]
+            return _any_arm(less).take(news.pick) if np.count_nonzero(less) else None
         before, _ = self.halves(self.heard.reshape(-1, 2 * self.arms).take(news.at, axis=0))
         fewer = counts.take(news.pick, axis=0) < before
         return _any_arm(fewer) if np.count_nonzero(fewer) else None
@@ -403,10 +444,11 @@ class PrivateMeans(SharedMeans):
 
     def release(self, arm: int, n: int, row: int) -> list[AgentEffect]:
         """The arm's mean after n = W_i pulls goes into the message, once."""
-        scale = noise_scale(n, self.v)
-        mean = float(self.noise[row].noisy(self.sums[row, arm : arm + 1] / n, 1 / n, scale)[0])
-        self.say(row, arm, mean, n)
-        return [Disclose(mean_release(arm, n, self.v))]
+        release = mean_release(arm, n, self.v)
+        mean = self.sums[row, arm : arm + 1] / n
+        noisy = self.noise[row].noisy(mean, release.sensitivity, release.scale)
+        self.say(row, arm, float(noisy[0]), n)
+        return [Disclose(release)]
 
     def say(self, row: int, arm: int, mean: float, n: int) -> None:
         """The released mean of n rewards is what the agent uses and sends."""
@@ -459,6 +501,7 @@ def batch_release(arm: int, last: int, size: int, epsilon: float) -> Release:
     return Release("laplace", 1 / size, 1 / (epsilon * size), epsilon, block)
 
 
+@lru_cache(maxsize=1 << 13)
 def mean_release(arm: int, pulls: int, v: float) -> Release:
     """The ledger's entry for a mean of `pulls` rewards: sensitivity 1/n, cost n^(-v/2).
 

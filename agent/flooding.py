@@ -21,6 +21,7 @@ import numpy as np
 from agent.ways import IntArray, Mask, News, Records, State, Steady, Ways, first_of
 from protocol.cooperative import Bundle
 from protocol.errors import RemoteProtocolError
+from protocol.machine import Received
 from protocol.signing import SIGNATURE_BYTES, Signer
 
 Faults = Iterable[tuple[str, Mask]]
@@ -122,6 +123,26 @@ class Flood:
         if sender in store:
             raise RemoteProtocolError("replayed", f"a second bundle of slot {slot}")
         store[sender] = items
+        self.known.lengths.add(len(items))
+
+    def take_all(self, received: Sequence[Received]) -> bool:
+        """Bundles of this slot; False, and nothing is taken, where one is not for `take` or here.
+
+        One look at all of them does what as many calls of `take` do.
+        """
+        slot = self.slot
+        items = {
+            one.sender: one.message.items
+            for one in received
+            if isinstance(one.message, Bundle) and one.message.slot == slot
+        }
+        new = items.keys()
+        if len(new) < len(received) or new & self.bundles.keys() or not new <= self.expected:
+            return False
+        if not set(map(len, items.values())) <= self.known.lengths:
+            return False
+        self.bundles |= items
+        return True
 
 
 @dataclass(slots=True)
@@ -133,6 +154,7 @@ class Known:
     message of m once, in the order in which they were created. `arrivals[row, d]` counts the new
     messages that came over d hops, and `delays[row, d]` adds up the slots that they were under way.
     Both of the first are kept flat; the others, and `duplicates[row]`, are parts of `tallies`.
+    `lengths` are those that bundles which were taken had.
     """
 
     agents: int
@@ -141,6 +163,7 @@ class Known:
     rows: int = 1
     signed: bool = False
     floods: list[Flood] = field(default_factory=list)
+    lengths: set[int] = field(default_factory=set)
     tallies: IntArray = field(init=False)
     duplicates: IntArray = field(init=False)
     arrivals: IntArray = field(init=False)

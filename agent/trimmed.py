@@ -16,11 +16,12 @@ that many; sums stay exact, and an end of Z is off by less than a cell.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from agent.ways import IntArray
 from protocol.cooperative import Variant
 from protocol.machine import FloatArray
 
@@ -31,10 +32,11 @@ _FAR = np.finfo(float).max
 
 @dataclass(slots=True)
 class TrimmedMeans:
-    """The samples of K arms, and their robust means.
+    """The samples of K arms and their robust means, for each of some agents (`rows`).
 
-    `cells`, shape (D,), are values (or the lower ends of cells) in order, shared by all arms;
-    `x`, `y`, shape (K, D), how many samples of each half lie in each; `x_sums` what they sum to.
+    `cells`, shape (D,), are values (or the lower ends of cells) in order, shared by all;
+    `x`, `y`, shape (D, rows, K), how many samples of each half lie in each; `x_sums` what they sum
+    to. Sums go along D, the slow axis, so that a cell which only others have changes no bit.
 
     `corrected`: below the sample size at which the interval means something (⌈N q⌉ < 0.75 N), or
     when no point of X is in it, the plain mean of all samples; of intervals of equal length the one
@@ -45,100 +47,130 @@ class TrimmedMeans:
     arms: int
     variant: Variant = "corrected"
     winsor: bool = False
+    rows: int = 1
     cells: FloatArray = field(init=False)
     width: float = 0.0
     x: FloatArray = field(init=False)
     y: FloatArray = field(init=False)
     x_sums: FloatArray = field(init=False)
     totals: FloatArray = field(init=False)
-    counts: NDArray[np.int64] = field(init=False)
+    counts: IntArray = field(init=False)
 
     def __post_init__(self) -> None:
+        each = self.rows, self.arms
         self.cells = np.zeros(0)
-        self.x = np.zeros((self.arms, 0))
-        self.y = np.zeros((self.arms, 0))
-        self.x_sums = np.zeros((self.arms, 0))
-        self.totals = np.zeros(self.arms)
-        self.counts = np.zeros(self.arms, dtype=np.int64)
+        self.x, self.y, self.x_sums = (np.zeros((0, *each)) for _ in range(3))
+        self.totals = np.zeros(each)
+        self.counts = np.zeros(each, dtype=np.int64)
 
-    def add(self, arms: NDArray[np.int64], rewards: FloatArray) -> None:
-        """Samples in the order in which they arrived: `rewards[i]` of arm `arms[i]`."""
+    def add(self, arms: IntArray, rewards: FloatArray, row: IntArray | int = 0) -> bool:
+        """Samples in the order in which they arrived: `rewards[i]` of arm `arms[i]` for `row[i]`.
+
+        Where they have too many values for all rows together nothing is added: see `apart`.
+        """
         place = self._places(rewards)
-        D = len(self.cells)
+        if place is None:
+            return False
+        each, size = self.counts.shape, self.counts.size
+        of = (row * self.arms + arms).astype(np.min_scalar_type(size))  # sorts in no time
         # the i-th sample of an arm goes to X if i is even: X keeps the odd one
-        order = np.argsort(arms, kind="stable")
-        per_arm = np.bincount(arms, minlength=self.arms)
-        rank = np.empty(len(arms), dtype=np.int64)
-        rank[order] = np.arange(len(arms)) - np.repeat(np.cumsum(per_arm) - per_arm, per_arm)
-        in_y = (self.counts[arms] + rank) % 2 == 1
-        flat = arms * D + place
-        size = self.arms * D
+        order = np.argsort(of, kind="stable")
+        new = np.bincount(of, minlength=size)
+        rank = np.empty(len(of), dtype=np.int64)
+        rank[order] = np.arange(len(of)) - np.repeat(np.cumsum(new) - new, new)
+        in_y = (self.counts.ravel()[of] + rank) % 2 == 1
         in_x = ~in_y
-        self.y += np.bincount(flat[in_y], minlength=size).reshape(self.arms, D)
-        self.x += np.bincount(flat[in_x], minlength=size).reshape(self.arms, D)
-        self.x_sums += np.bincount(flat[in_x], rewards[in_x], size).reshape(self.arms, D)
-        self.totals += np.bincount(arms, rewards, self.arms)
-        self.counts += per_arm
+        at, shape = place * size + of, self.x.shape
+        self.y += np.bincount(at[in_y], minlength=self.y.size).reshape(shape)
+        self.x += np.bincount(at[in_x], minlength=self.x.size).reshape(shape)
+        self.x_sums += np.bincount(at[in_x], rewards[in_x], self.x.size).reshape(shape)
+        self.totals += np.bincount(of, rewards, size).reshape(each)
+        self.counts += new.reshape(each)
+        return True
 
-    def estimate(self, epsilon: float, delta: float) -> FloatArray:
-        """μ_R(S_k, δ) of every arm, shape (K,); every arm must have a sample."""
-        plain = self.totals / self.counts
-        N = self.counts // 2
+    def apart(self) -> list["TrimmedMeans"]:
+        """The same, each row by itself with the values that it has."""
+        out = []
+        for r in range(self.rows):
+            one = TrimmedMeans(self.arms, self.variant, self.winsor)
+            seen = (self.x[:, r] + self.y[:, r]).any(axis=1)
+            one.cells = self.cells[seen]
+            for name in ("x", "y", "x_sums"):
+                setattr(one, name, getattr(self, name)[seen, r : r + 1])
+            one.totals, one.counts = self.totals[r : r + 1].copy(), self.counts[r : r + 1].copy()
+            out.append(one)
+        return out
+
+    def estimate(
+        self, epsilon: float, delta: Sequence[float], rows: Sequence[int] = (0,)
+    ) -> FloatArray:
+        """μ_R(S_k, δ) of every arm, shape (len(rows), K), each row with its δ.
+
+        Every arm must have a sample.
+        """
+        of = list(rows)
+        x, y, x_sums = (kept.take(of, axis=1) for kept in (self.x, self.y, self.x_sums))
+        counts = self.counts[of]
+        plain = self.totals[of] / counts
+        N = counts // 2
         safe = np.maximum(N, 1)
-        alpha = np.maximum(epsilon, math.log(1 / delta) / safe)
+        log_1, log_4 = (np.array([[math.log(c / d)] for d in delta]) for c in (1, 4))
+        alpha = np.maximum(epsilon, log_1 / safe)
         if self.winsor:
-            clipped = self._winsorised(N, np.minimum(alpha, 0.5))
+            clipped = self._winsorised(x, y, x_sums, N, np.minimum(alpha, 0.5))
             return np.where((N > 0) & (alpha < 0.5), clipped, plain)
-        spread = math.log(4 / delta) / safe
+        spread = log_4 / safe
         q = 1 - 2 * alpha - np.sqrt(2 * alpha * spread) - spread
         need = np.ceil(N * q - 1e-9)
         least = 0.75 * N if self.variant == "corrected" else 1.0
         usable = (N > 0) & (need >= np.maximum(least, 1.0))
         if not usable.any():
             return plain
-        low, high = self._shortest(np.where(usable, need, 1.0))
-        index = np.arange(len(self.cells))
-        inside = (index >= low[:, None]) & (index <= high[:, None])
-        points = (self.x * inside).sum(axis=1)
-        trimmed = (self.x_sums * inside).sum(axis=1) / np.maximum(points, 1.0)
+        low, high = self._shortest(y, np.where(usable, need, 1.0))
+        index = np.arange(len(self.cells))[:, None, None]
+        inside = (index >= low) & (index <= high)
+        points = (x * inside).sum(axis=0)
+        trimmed = (x_sums * inside).sum(axis=0) / np.maximum(points, 1.0)
         return np.where(usable & (points > 0), trimmed, plain)
 
-    def _shortest(self, need: FloatArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _shortest(self, y: FloatArray, need: FloatArray) -> tuple[IntArray, IntArray]:
         """First and last cell of Z for every arm: the shortest interval with `need` points of Y."""
-        D = len(self.cells)
-        upto = np.cumsum(self.y, axis=1)
-        # row k is lifted by k (N + 1), so that one search serves all rows
-        lift = np.arange(self.arms)[:, None] * (upto[:, -1].max() + 1.0)
-        target = upto - self.y + need[:, None]
-        last = np.searchsorted((upto + lift).ravel(), (target + lift).ravel() - 0.5)
-        last = last.reshape(self.arms, D) - np.arange(self.arms)[:, None] * D
-        reachable = target <= upto[:, -1:]
+        D, each = len(self.cells), need.shape
+        upto = np.cumsum(y, axis=0)
+        # those of an arm are lifted above those of the one before, so that one search serves all
+        arm = np.arange(need.size).reshape(each)
+        lift = arm * (upto[-1].max() + 1.0)
+        target = upto - y + need
+        sorted_ = (upto + lift).reshape(D, -1).T.ravel()
+        last = np.searchsorted(sorted_, target + (lift - 0.5)) - arm * D
+        reachable = target <= upto[-1]
         last = np.where(reachable, last, D - 1)
-        length = np.where(reachable & (self.y > 0), self.cells[last] - self.cells, _FAR)
+        length = np.where(reachable & (y > 0), self.cells[last] - self.cells[:, None, None], _FAR)
         if self.variant == "printed":
-            first = length.argmin(axis=1)
+            first = length.argmin(axis=0)
         else:
-            held = np.take_along_axis(upto, last, axis=1) - upto + self.y
-            shortest = length.min(axis=1, keepdims=True)
-            first = np.where(length == shortest, held, -1.0).argmax(axis=1)
-        return first, np.take_along_axis(last, first[:, None], axis=1)[:, 0]
+            held = np.take_along_axis(upto, last, axis=0) - upto + y
+            first = np.where(length == length.min(axis=0), held, -1.0).argmax(axis=0)
+        return first, np.take_along_axis(last, first[None], axis=0)[0]
 
-    def _winsorised(self, N: NDArray[np.int64], alpha: FloatArray) -> FloatArray:
+    def _winsorised(
+        self, x: FloatArray, y: FloatArray, x_sums: FloatArray, N: IntArray, alpha: FloatArray
+    ) -> FloatArray:
         """The mean of X clipped to the α and 1 - α quantiles of Y (Lugosi and Mendelson 2021)."""
-        upto = np.cumsum(self.y, axis=1)
-        low = (upto < np.maximum(np.ceil(alpha * N - 1e-9), 1)[:, None]).sum(axis=1)
-        high = (upto < np.maximum(np.ceil((1 - alpha) * N - 1e-9), 1)[:, None]).sum(axis=1)
+        upto = np.cumsum(y, axis=0)
+        low = (upto < np.maximum(np.ceil(alpha * N - 1e-9), 1)).sum(axis=0)
+        high = (upto < np.maximum(np.ceil((1 - alpha) * N - 1e-9), 1)).sum(axis=0)
         low, high = np.minimum(low, len(self.cells) - 1), np.minimum(high, len(self.cells) - 1)
-        index = np.arange(len(self.cells))
-        below, above = index < low[:, None], index > high[:, None]
-        kept = (self.x_sums * ~(below | above)).sum(axis=1)
-        clipped = (self.x * below).sum(axis=1) * self.cells[low]
-        clipped += (self.x * above).sum(axis=1) * self.cells[high]
-        mean: FloatArray = (kept + clipped) / np.maximum(self.x.sum(axis=1), 1.0)
+        index = np.arange(len(self.cells))[:, None, None]
+        below, above = index < low, index > high
+        kept = (x_sums * ~(below | above)).sum(axis=0)
+        clipped = (x * below).sum(axis=0) * self.cells[low]
+        clipped += (x * above).sum(axis=0) * self.cells[high]
+        mean: FloatArray = (kept + clipped) / np.maximum(x.sum(axis=0), 1.0)
         return mean
 
-    def _places(self, rewards: FloatArray) -> NDArray[np.int64]:
-        """The cell of each reward, made where it is missing."""
+    def _places(self, rewards: FloatArray) -> IntArray | None:
+        """The cell of each reward, made where it is missing; None if all rows have no room."""
         values = self._cell_of(rewards)
         place = np.searchsorted(self.cells, values)
         D = len(self.cells)
@@ -147,7 +179,10 @@ class TrimmedMeans:
         known[inner] = self.cells[place[inner]] == values[inner]
         if known.all():
             return place
-        self._spread_over(np.union1d(self.cells, values[~known]))
+        cells = np.union1d(self.cells, values[~known])
+        if self.rows > 1 and len(cells) > MOST_CELLS:
+            return None
+        self._spread_over(cells)
         while len(self.cells) > MOST_CELLS:
             self._merge()
         return np.searchsorted(self.cells, self._cell_of(rewards))
@@ -170,8 +205,7 @@ class TrimmedMeans:
         """Carry the counts over to these cells."""
         to = np.searchsorted(cells, self._cell_of(self.cells))
         for name in ("x", "y", "x_sums"):
-            old = getattr(self, name)
-            new = np.zeros((len(cells), self.arms))
-            np.add.at(new, to, old.T)
-            setattr(self, name, np.ascontiguousarray(new.T))
+            new = np.zeros((len(cells), *self.counts.shape))
+            np.add.at(new, to, getattr(self, name))
+            setattr(self, name, new)
         self.cells = cells

@@ -47,7 +47,7 @@ def _decision_us(samples: int, rewards: np.ndarray) -> float:
     for _ in range(5):
         began = time.perf_counter()
         for _ in range(repeats):
-            kept.estimate(0.001, 1e-6)
+            kept.estimate(0.001, [1e-6])
         best = min(best, (time.perf_counter() - began) / repeats)
     return 1e6 * best
 

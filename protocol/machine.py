@@ -326,8 +326,11 @@ class PatientMachine(AgentMachine, Protocol):
         """How many messages it must receive at least before it acts; 0 if it waits for none."""
         ...
 
-    def keep(self, received: Received) -> None:
-        """Take a message that is not the last of those awaited: nothing follows from it yet."""
+    def keep(self, received: Sequence[Received]) -> bool:
+        """Take messages before the last of those awaited: nothing follows from them yet.
+
+        False, and nothing is taken, where one of them is to be refused.
+        """
         ...
 
 

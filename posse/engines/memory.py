@@ -67,8 +67,8 @@ def run(
 class _Run:
     """Carries the frames of one run, each in the order in which it was sent.
 
-    What an agent says to all its neighbours is opened once for all of them. Who awaits several such
-    messages before it acts is handed them together.
+    What an agent says to all its neighbours is opened once for all of them, and handed to each of
+    them together with what others say at the time; to who awaits several, when all are here.
     """
 
     def __init__(
@@ -84,9 +84,9 @@ class _Run:
         self._coordinator, self._agents, self._tap = coordinator, agents, tap
         self._gone = coordinator.dismissed
         self._wire: deque[tuple[int, int, bytes]] = deque()
-        self._broadcasts = plan.system.broadcasts
-        self._heard: list[list[tuple[Received, float]]] = [[] for _ in agents]
-        self._awaited = [1] * len(agents)
+        self._said: dict[int, Received] = {}
+        self._heard: list[list[Received]] = [[] for _ in agents]
+        self._now = 0.0
 
     def carry_on(self) -> None:
         """To the end."""
@@ -114,7 +114,10 @@ class _Run:
     def _deliver(self) -> None:
         """What is under way, and what follows from it."""
         wire, tap, coordinator, gone = self._wire, self._tap, self._coordinator, self._gone
-        while wire:
+        while wire or self._said:
+            if self._said and not self._waits(wire):
+                self._hand_over()
+                continue
             source, target, frame = wire.popleft()
             if gone and (source in gone or target in gone):
                 continue
@@ -134,39 +137,55 @@ class _Run:
 
     def _spread(self, source: int, frame: bytes) -> None:
         """A frame for all neighbours."""
-        neighbours = self._neighbours[source]
-        if self._gone:
-            neighbours = tuple(rank for rank in neighbours if rank not in self._gone)
+        neighbours = [rank for rank in self._neighbours[source] if rank not in self._gone]
         if self._tap is not None:
             for rank in neighbours:
                 self._tap(source, rank, frame)
-        heard = self._opened(source, frame)
-        if heard is None:
-            for rank in neighbours:
-                self._let(rank, self._agents[rank].receive, source, frame)
-            return
-        kept, awaited = self._heard, self._awaited
+        try:
+            header = read_header(frame)
+            if not header.sent:
+                self._said[source] = Received(source, self._codec.decode(header, frame))
+                self._now = header.now
+                return
+        except RemoteProtocolError:
+            pass  # each receiver refuses it
+        self._hand_over()
         for rank in neighbours:
-            together = kept[rank]
-            together.append(heard)
-            if len(together) >= awaited[rank]:
+            self._let(rank, self._agents[rank].receive, source, frame)
+
+    def _waits(self, wire: deque[tuple[int, int, bytes]]) -> bool:
+        """Whether more may be said before it is handed over: agents are sent nothing else yet."""
+        if not wire:
+            return False
+        source, target, _ = wire[0]
+        return target == COORDINATOR or (target == NEIGHBOURS and source not in self._said)
+
+    def _hand_over(self) -> None:
+        """What was said to neighbours since this was last called."""
+        said, self._said = self._said, {}
+        for rank, neighbours in enumerate(self._neighbours):
+            heard = [said[source] for source in neighbours if source in said]
+            if heard and rank not in self._gone:
+                self._heard[rank] += heard
                 self._hear(rank)
 
     def _hear(self, rank: int) -> None:
-        """Hand an agent all that is kept for it."""
-        together, self._heard[rank] = self._heard[rank], []
-        self._let(rank, self._agents[rank].hear, together)
-
-    def _opened(self, source: int, frame: bytes) -> tuple[Received, float] | None:
-        """None where each receiver must look at the frame: it is bad, or its way is timed."""
-        try:
-            header = read_header(frame)
-            message = self._codec.decode(header, frame)
-        except RemoteProtocolError:
-            return None
-        return None if header.sent else (Received(source, message), header.now)
+        """Hand an agent what is kept for it, as soon as that is all that it awaits."""
+        agent = self._agents[rank]
+        while kept := self._heard[rank]:
+            awaited = agent.awaited or len(kept)
+            if len(kept) < awaited:
+                break
+            self._heard[rank] = kept[awaited:]
+            self._try(rank, agent.hear, kept[:awaited], self._now)
 
     def _let(self, rank: int, act: Callable[..., object], *given: Any) -> None:
+        """Let an agent act, and then hear what waited for that."""
+        self._try(rank, act, *given)
+        if self._heard[rank]:
+            self._hear(rank)
+
+    def _try(self, rank: int, act: Callable[..., object], *given: Any) -> None:
         """Let an agent act; a defect ends the run by the sentence that it has in its process."""
         agent = self._agents[rank]
         try:
@@ -177,10 +196,6 @@ class _Run:
             raise RunFailed.told(agent.defect(error)) from error
         if agent.outbox:
             self._collect(rank, agent)
-        if self._broadcasts:
-            awaited = self._awaited[rank] = agent.awaited
-            if self._heard[rank] and len(self._heard[rank]) >= awaited:
-                self._hear(rank)  # of some others it need not hear
 
     def _collect(self, source: int, host: AgentHost | CoordinatorHost) -> None:
         """What a host has to send."""

@@ -168,13 +168,13 @@ class AgentHost:
             else:
                 run.refuse(error.reason, to_blame(sender, frame))
 
-    def hear(self, heard: Sequence[tuple[Received, float]]) -> None:
+    def hear(self, heard: Sequence[Received], now: float) -> None:
         """Take what neighbours sent to all of theirs and their process opened already once for all.
 
-        Each comes with the time at which it was sent; there are at most as many as are `awaited`.
+        The last was sent at `now`; where some are `awaited` there are at most as many.
         """
         if self._run is not None:
-            self._run.hear(heard)
+            self._run.hear(heard, now)
 
     def take_ledger(self) -> Account | None:
         """In the field: what this agent did in a run that has ended since this was last called.

@@ -134,24 +134,19 @@ class AgentRun:
         else:
             raise RemoteProtocolError("out-of-turn", type(message).__name__)
 
-    def hear(self, heard: Sequence[tuple[Received, float]]) -> None:
-        """Take what neighbours sent to all of theirs, each with the time at which it was sent.
+    def hear(self, heard: Sequence[Received], now: float) -> None:
+        """Take what neighbours sent to all of theirs, the last of it at `now`.
 
         These are no more than the machine awaits, so that nothing follows from any but the last.
         """
-        if self.over:
-            return
-        if self._patient is not None:
-            for received, _ in heard[:-1]:
+        if self._patient is not None and self._patient.keep(heard[:-1]):
+            heard = heard[-1:]
+        for received in heard:
+            if not self.over:
                 try:
-                    self._patient.keep(received)
+                    self.pace.message(received, now)
                 except RemoteProtocolError as error:
                     self.refuse(error.reason, received.sender)
-        received, now = heard[-1]
-        try:
-            self.pace.message(received, now)
-        except RemoteProtocolError as error:
-            self.refuse(error.reason, received.sender)
 
     def _tell_of_others(self, event: PeerLost | Regrouped, now: float) -> None:
         """Something of the others, who may still need to hear of an agent that is done."""

@@ -1,6 +1,5 @@
 """What one agent did in one run, for the closing report of the lab."""
 
-from collections import Counter
 from dataclasses import dataclass, field
 
 import msgspec
@@ -18,9 +17,6 @@ class Account:
     At the end `answer` is the agent's own arm, or `exhausted` says which arm has no rewards left;
     `lifetime` says what all runs over these rewards cost, in the field.
 
-    `exposed` is the ε that all releases cost the most exposed reward together; where the claim has
-    a δ they compose to less, see `protocol.privacy.spent`.
-
     `references` names the means that regret is measured against ("regret", and for heterogeneous
     arms also "regret_local"); empty where means are unknown.
     """
@@ -34,8 +30,7 @@ class Account:
     exhausted: str = ""
     lifetime: str = ""
     regret: dict[str, Regret] = field(init=False)
-    exposed: float = 0.0
-    _releases: Counter[Release] = field(default_factory=Counter)
+    _releases: dict[Release, int] = field(default_factory=dict)
     _costs: dict[str, float] = field(default_factory=dict)
     log: dict[str, list[list[float]]] = field(default_factory=dict)
 
@@ -45,9 +40,16 @@ class Account:
 
     def disclosed(self, release: Release) -> None:
         """Enter a release; equal ones take one row, so that a long run's report stays small."""
-        self._releases[release] += 1
-        cost = self._costs[release.block] = self._costs.get(release.block, 0.0) + release.epsilon
-        self.exposed = max(self.exposed, cost)
+        self._releases[release] = self._releases.get(release, 0) + 1
+        self._costs[release.block] = self._costs.get(release.block, 0.0) + release.epsilon
+
+    @property
+    def exposed(self) -> float:
+        """The ε that all releases cost the most exposed reward together.
+
+        Where the claim has a δ they compose to less, see `protocol.privacy.spent`.
+        """
+        return max(self._costs.values(), default=0.0)
 
     @property
     def releases(self) -> list[Release]:

@@ -12,6 +12,7 @@ from agent.cooperative import SharedMeans
 from agent.flooding import Flood, Known
 from protocol.cooperative import Bundle, means_record
 from protocol.errors import RemoteProtocolError
+from protocol.machine import Received
 from tests.support.mesh import Mesh, agents_with, means_agents
 from topologies.graphs import Graph, erdos_renyi, from_edges, grid, path, ring, star
 
@@ -242,6 +243,14 @@ def test_a_bundle_that_is_refused_whole(sender, bundle, reason) -> None:
     assert error.value.reason == reason
     assert not flood.bundles
     assert not flood.ahead
+    good = Received(2, Bundle(1, b""))
+    flood.known.lengths.add(0)
+    for heard in ([Received(sender, bundle), good], [good, Received(2, bundle)], [good, good]):
+        assert not flood.take_all(heard)
+        assert not flood.bundles
+    assert flood.take_all([good])
+    assert not flood.take_all([good])
+    assert flood.bundles == {2: b""}
 
 
 class SlowFlood:

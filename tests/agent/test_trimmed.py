@@ -47,7 +47,7 @@ def test_against_sorting_everything(samples, epsilon, t, variant) -> None:
     kept = TrimmedMeans(2, variant)
     kept.add(np.zeros(len(samples), dtype=np.int64), np.array(samples))
     kept.add(np.array([1]), np.array([0.5]))
-    estimate = kept.estimate(epsilon, delta)
+    estimate = kept.estimate(epsilon, [delta])[0]
     assert estimate[0] == pytest.approx(slow(samples, epsilon, delta, variant))
     assert estimate[1] == 0.5
 
@@ -61,7 +61,7 @@ def test_batches_and_single_samples_are_the_same() -> None:
         parts.add(np.array([arm]), np.array([reward]))
     assert (whole.x == parts.x).all()
     assert (whole.y == parts.y).all()
-    assert whole.x.sum(axis=1).tolist() == [-(-int((arms == k).sum()) // 2) for k in range(3)]
+    assert whole.x.sum(axis=0).tolist() == [[-(-int((arms == k).sum()) // 2) for k in range(3)]]
 
 
 @pytest.mark.parametrize(("t", "last"), [(10, 22), (100, 42), (1000, 63)])
@@ -81,7 +81,7 @@ def _bernoulli(mu, N, variant):
     halves = [1.0] * ones + [0.0] * (N - ones)
     kept = TrimmedMeans(1, variant)
     kept.add(np.zeros(2 * N, dtype=np.int64), np.repeat(halves, 2))
-    return kept.estimate(0.001, 1e-6)[0]
+    return kept.estimate(0.001, [1e-6])[0, 0]
 
 
 def test_small_samples_as_printed_are_one_atom_and_corrected_are_not() -> None:
@@ -99,7 +99,7 @@ def test_outliers_do_not_move_it() -> None:
     for winsor in (False, True):
         kept = TrimmedMeans(1, winsor=winsor)
         kept.add(np.zeros(4000, dtype=np.int64), rewards)
-        assert kept.estimate(0.02, 1e-4)[0] == pytest.approx(0.5, abs=0.02)
+        assert kept.estimate(0.02, [1e-4])[0, 0] == pytest.approx(0.5, abs=0.02)
     assert rewards.mean() > 1_000
 
 
@@ -111,7 +111,7 @@ def test_winsorised_against_sorting() -> None:
     X, Y, N = rewards[0::2], np.sort(rewards[1::2]), 200
     alpha = max(0.05, math.log(100) / N)
     low, high = Y[math.ceil(alpha * N) - 1], Y[math.ceil((1 - alpha) * N) - 1]
-    assert kept.estimate(0.05, 0.01)[0] == pytest.approx(np.clip(X, low, high).mean())
+    assert kept.estimate(0.05, [0.01])[0, 0] == pytest.approx(np.clip(X, low, high).mean())
 
 
 def test_cells_stay_few_and_the_estimate_near() -> None:
@@ -123,8 +123,8 @@ def test_cells_stay_few_and_the_estimate_near() -> None:
         assert len(kept.cells) <= MOST_CELLS
     assert kept.x.sum() + kept.y.sum() == 20_000
     assert kept.width <= 1 / 256
-    assert kept.totals[0] == pytest.approx(rewards.sum())
-    assert kept.estimate(0.01, 1e-4)[0] == pytest.approx(0.5, abs=0.03)
+    assert kept.totals[0, 0] == pytest.approx(rewards.sum())
+    assert kept.estimate(0.01, [1e-4])[0, 0] == pytest.approx(0.5, abs=0.03)
 
 
 def test_far_outliers_do_not_make_all_others_one_cell() -> None:
@@ -134,3 +134,32 @@ def test_far_outliers_do_not_make_all_others_one_cell() -> None:
     kept.add(np.zeros(len(rewards), dtype=np.int64), rewards)
     assert 200 < len(kept.cells) <= MOST_CELLS
     assert kept.width < 0.02
+
+
+@pytest.mark.parametrize("values", [3, 200, 5_000])
+@pytest.mark.parametrize(("variant", "winsor"), [("corrected", 0), ("printed", 0), ("printed", 1)])
+def test_rows_kept_together_are_as_each_by_itself(values, variant, winsor) -> None:
+    """To the bit, also where a row lacks what others have seen, and until all have too much."""
+    random = np.random.default_rng(7)
+    together, each = TrimmedMeans(3, variant, winsor, 4), []
+    for _ in range(4):
+        each.append(TrimmedMeans(3, variant, winsor))
+    parts, seen = [together], random.normal(size=values)
+    for _ in range(70):
+        row = np.repeat(range(4), random.integers(3, 12, size=4))
+        arms = np.concatenate([np.arange(n) % 3 for n in np.bincount(row)])
+        rewards = random.choice(seen, len(row))
+        if len(parts) > 1 or not together.add(arms, rewards, row):
+            parts = together.apart() if len(parts) == 1 else parts
+            for r in range(4):
+                parts[r].add(arms[row == r], rewards[row == r])
+        alone = []
+        for r in range(4):
+            each[r].add(arms[row == r], rewards[row == r])
+            alone.append(each[r].estimate(0.01, [0.2]).tolist()[0])
+        if len(parts) == 1:
+            assert together.estimate(0.01, [0.2] * 4, range(4)).tolist() == alone
+            assert together.estimate(0.01, [0.2] * 2, (1, 3)).tolist() == alone[1::2]
+        else:
+            assert [part.estimate(0.01, [0.2]).tolist()[0] for part in parts] == alone
+    assert (len(parts) == 1) == (values < MOST_CELLS)

@@ -274,11 +274,11 @@ def test_what_is_heard_together_is_taken_as_if_it_came_one_by_one() -> None:
         host.step()
         host.outbox.clear()
     assert one.awaited == 2
-    one.hear([(Received(1, opened[1]), 1.0), (Received(1, opened[1]), 1.0)])
+    one.hear([Received(1, opened[1]), Received(1, opened[1])], 1.0)
     assert one.refused == {"replayed": 1}
     assert (one.awaited, one.busy) == (1, False)
-    one.hear([(Received(2, opened[2]), 1.0)])
-    other.hear([(Received(rank, opened[rank]), 1.0) for rank in (1, 2)])
+    one.hear([Received(2, opened[2])], 1.0)
+    other.hear([Received(rank, opened[rank]) for rank in (1, 2)], 1.0)
     assert one.busy
     assert other.busy
     one.outbox.clear()

@@ -31,7 +31,7 @@ def missed(variant: Any, generator: np.random.Generator, mean: float, samples: i
     estimator.add(np.repeat(np.arange(_ARMS), samples), rewards)
     sigma = sqrt(mean * (1 - mean))
     allowed = sigma * sqrt(_RATE) + sqrt(sigma * log(1 / _DELTA) / (samples // 2))
-    error = np.abs(estimator.estimate(_RATE, _DELTA) - mean)
+    error = np.abs(estimator.estimate(_RATE, [_DELTA])[0] - mean)
     hits = int((error > allowed).sum())
     return {"value": hits / _ARMS, "hits": hits, "of": _ARMS}
 
