@@ -2,13 +2,12 @@
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from topologies.components import side_by_side
 
 from agent.sac import Relay
 from posse.theory.federated import sac_links
 from tests.support.federated import connected, deliver, spec
 from topologies import graphs
-from topologies.graphs import Graph
+from topologies.graphs import Graph, side_by_side
 from topologies.sinks import find_sinks
 
 
