@@ -18,7 +18,6 @@ from posse.spec.runfile import read
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """The verb and its options."""
     parser.add_argument("--join", required=True, metavar="ADDRESS", help="tcp://HOST:PORT")
     parser.add_argument(
         "--rank",

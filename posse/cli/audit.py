@@ -25,7 +25,6 @@ _KEPT = "audited"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """The verb and its options."""
     parser.add_argument("file", type=Path, nargs="?", metavar="FILE", help="the run file (TOML)")
     parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE",
                         help="override a key of the run file")  # fmt: skip

@@ -11,7 +11,6 @@ from posse.progress import RunProgress
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """The verb and its options."""
     add_run_file(parser)
     add_changes(parser)
     parser.add_argument(

@@ -9,7 +9,6 @@ from posse.cli.options import add_run_file, plan
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """The verb and its options."""
     add_run_file(parser)
     parser.set_defaults(command=run)
 

@@ -10,14 +10,12 @@ from posse.errors import InputError
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """The verb and its options."""
     parser.add_argument("directories", type=Path, nargs="+", metavar="DIR")
     parser.add_argument("--out", type=Path, default=Path("compare.html"), metavar="FILE")
     parser.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Write the page."""
     extra.require()
     from posse.report import differ, read, several
 

@@ -11,13 +11,11 @@ from posse.papers import experiments
 
 
 def add(own: argparse.ArgumentParser) -> None:
-    """The verb and its options."""
     own.add_argument("shell", choices=("bash", "zsh", "fish", "tcsh", "powershell"))
     own.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Print the script: files, folders, systems and experiments where they are asked for."""
     whole = parser()
     commands = next(a for a in whole._actions if isinstance(a, argparse._SubParsersAction))
     for name, command in commands.choices.items():

@@ -19,7 +19,6 @@ JOURNAL = "coordinator.journal"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """The verb and its options."""
     add_run_file(parser)
     parser.add_argument("--bind", required=True, metavar="ADDRESS", help="tcp://HOST:PORT")
     add_result(parser)

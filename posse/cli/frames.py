@@ -10,7 +10,6 @@ from posse.durable import frames
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """The verb and its options."""
     parser.add_argument("file", type=Path, metavar="FRAMES", help="what posse capture wrote")
     parser.add_argument("--kind", metavar="KIND", help="of this kind alone, as in Vote")
     parser.add_argument("--plane", choices=("data", "control", "world", "session"))

@@ -14,7 +14,6 @@ from posse.durable.lifetime import Lifetime, read
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """The verb and its options."""
     parser.add_argument(
         "file", type=Path, metavar="FILE", help="a reward log, or the .ledger beside it"
     )

@@ -19,7 +19,6 @@ _SECTIONS = ("all", "systems", "arms", "topologies", "claims")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """The verb and its options."""
     parser.add_argument(
         "what",
         nargs="?",

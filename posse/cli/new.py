@@ -11,7 +11,6 @@ _FILES = {"system.py": "{name}.py", "run.toml": "run.toml", "test.py": "test_{na
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """The verb and its options."""
     parser.add_argument("name", metavar="NAME", help="its name, and its module's")
     parser.add_argument("--out", type=Path, metavar="DIR", help="the folder (default: ./NAME)")
     parser.set_defaults(command=run)

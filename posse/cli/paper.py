@@ -22,7 +22,6 @@ _KEPT = "repetitions"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """The verb and its options."""
     parser.add_argument("names", nargs="*", metavar="NAME", help="as posse paper lists them")
     parser.add_argument("--all", action="store_true", help="run every experiment")
     parser.add_argument("--quick", action="store_true", help="a small form, about a minute each")

@@ -7,14 +7,12 @@ from posse.cli import extra, paths
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """The verb and its options."""
     parser.add_argument("directory", type=Path, metavar="DIR", help="what posse run wrote")
     parser.add_argument("--out", type=Path, metavar="FILE", help="the page (DIR/report.html)")
     parser.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Write the page."""
     extra.require()
     from posse.report import audit, read, run_page, several
 

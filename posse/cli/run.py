@@ -22,7 +22,6 @@ from posse.plan import Plan
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """The verb and its options."""
     add_run_file(parser)
     add_changes(parser)
     parser.add_argument(
@@ -35,7 +34,6 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run it."""
     checked = plan(options, *changes(options))
     on = placement(options)
     checked.require(None if on is None else 0)

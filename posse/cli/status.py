@@ -16,7 +16,6 @@ from posse.security import keys
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """The verb and its options."""
     parser.add_argument("--join", required=True, metavar="ADDRESS", help="the coordinator's")
     add_json(parser)
     parser.add_argument(

@@ -40,7 +40,6 @@ FAILED = 3
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """The verb and its options."""
     add_run_file(parser)
     parser.add_argument(
         "--over",

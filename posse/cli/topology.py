@@ -21,7 +21,6 @@ _LISTED = 12
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """The verb and its options."""
     add_run_file(parser)
     parser.add_argument("--run", type=number, default=0, metavar="N", help="the graph of run N")
     parser.add_argument("--draw", type=Path, metavar="OUT", help="draw to OUT.png or OUT.svg")

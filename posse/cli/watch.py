@@ -32,7 +32,6 @@ _IN_CLEAR = "who is on it reads the page and its token; better watch over ssh -L
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """The verb and its options."""
     parser.add_argument("url", metavar="URL", help="the address that --watch printed")
     parser.add_argument(
         "--text", action="store_true", help="as text, in this terminal; else in the browser"
@@ -63,7 +62,6 @@ def _place(address: str) -> str:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Show it."""
     text.parted(options.url)
     if not options.text:
         if not webbrowser.open(options.url):

@@ -21,7 +21,7 @@ from posse.plan import prepare
 from posse.results.record import RunRecord
 from tests.runs.test_restarts import OF_KILLS, undisturbed_part
 from tests.support.dask import dask_cluster, kill_with_children
-from tests.support.runs import after, agent_processes, assert_same_run
+from tests.support.runs import after, agent_processes, assert_same_run, certain_logs
 
 ALL = set(range(8))
 
@@ -108,9 +108,7 @@ def test_one_that_is_killed_too_often_is_missing_and_there_for_the_next_run() ->
 
 def test_agents_of_the_field_leave_no_journal(tmp_path: Path) -> None:
     pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
-    for rank in range(6):
-        rows = [f"{arm},{reward}" for arm in (0, 1) for reward in (1 - arm,) * 200]
-        (tmp_path / f"{rank}.csv").write_text("\n".join(["arm,reward", *rows]))
+    certain_logs(tmp_path, agents=6, arms=2, rows=200)
     plan = prepare(
         {
             "system": "mase",

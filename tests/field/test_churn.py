@@ -17,6 +17,7 @@ from posse.engines.processes import ProcessEngine
 from posse.plan import Plan
 from posse.results.record import RunRecord
 from tests.support.field import MEANS, field, logs
+from tests.support.runs import beside
 
 pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
 
@@ -60,9 +61,9 @@ QUICK = ("dp-mase", "private-ucb")
 
 def disturbed(plan: Plan, chance: random.Random) -> tuple[RunRecord, int]:
     """A run, and how many of its agents were killed."""
-    over, kills = threading.Event(), 0
+    kills = 0
 
-    def disturb() -> None:
+    def disturb(over: threading.Event) -> None:
         nonlocal kills
         while not over.wait(EVERY):
             up = engine.pids()
@@ -71,14 +72,8 @@ def disturbed(plan: Plan, chance: random.Random) -> tuple[RunRecord, int]:
                     os.kill(up[chance.choice(list(up))], signal.SIGKILL)
                     kills += 1
 
-    with ProcessEngine(plan) as engine:
-        thread = threading.Thread(target=disturb)
-        thread.start()
-        try:
-            record = engine.run(plan, 0)
-        finally:
-            over.set()
-            thread.join()
+    with ProcessEngine(plan) as engine, beside(disturb):
+        record = engine.run(plan, 0)
     return record, kills
 
 

@@ -23,6 +23,7 @@ from posse.spec.runfile import read as read_run
 from tests.engines.test_resumption import disturbed
 from tests.support.field import MEANS, field, logs
 from tests.support.remote import PATIENCE, Agent, Coordinator, until
+from tests.support.runs import beside
 
 pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
 
@@ -47,10 +48,10 @@ def said_twice(frames: list[Frame]) -> list[tuple[int | None, int | None, str]]:
 
 def killed_within(plan: Plan, folder: Path, seed: int, kills: int) -> int:
     """A run in which agents are killed now and then; how many were started again."""
-    path, chance, over = folder / f"frames-{seed}", random.Random(seed), threading.Event()
+    path, chance = folder / f"frames-{seed}", random.Random(seed)
     capture = Capture(path, new=True)
 
-    def disturb(engine: ProcessEngine) -> None:
+    def disturb(over: threading.Event) -> None:
         """Kill who has just said something, before anybody can have confirmed it."""
         said = Reader(path)
         for _ in range(kills):
@@ -65,14 +66,8 @@ def killed_within(plan: Plan, folder: Path, seed: int, kills: int) -> int:
                 os.kill(engine.pids()[rank], signal.SIGKILL)
 
     try:
-        with ProcessEngine(plan, capture=capture) as engine:
-            thread = threading.Thread(target=disturb, args=(engine,))
-            thread.start()
-            try:
-                record = engine.run(plan, 0)
-            finally:
-                over.set()
-                thread.join()
+        with ProcessEngine(plan, capture=capture) as engine, beside(disturb):
+            record = engine.run(plan, 0)
     finally:
         capture.close()
     frames = list(read(path))

@@ -20,7 +20,7 @@ from protocol.mase import Eliminated, Vote
 from protocol.wire import HEADER, Codec, kind_of, read_header
 from tests.support.hosts import begin, frame, sources
 from tests.support.noise import NoNoise
-from tests.support.runs import spec, with_machines
+from tests.support.runs import certain_logs, spec, with_machines
 
 
 def voter(system: str = "mase", given: Sources | None = None, **changes: Any) -> AgentHost:
@@ -222,9 +222,7 @@ def test_a_machine_that_asks_for_what_cannot_be_is_told_so(
 
 def test_all_that_does_not_follow_from_frames_is_handed_in(tmp_path: Path) -> None:
     """The same frames and the same answers of the sources give the same frames, to the byte."""
-    for rank in range(8):
-        rows = [f"{arm},{int(arm == 0)}" for _ in range(2_000) for arm in range(3)]
-        (tmp_path / f"{rank}.csv").write_text("\n".join(["arm,reward", *rows]))
+    certain_logs(tmp_path, agents=8, arms=3, rows=2_000)
     run = prepare(
         {
             "system": "dp-mase",

@@ -1,7 +1,10 @@
 """Specifications for tests, and what two runs must agree in."""
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -35,6 +38,26 @@ def spec(system: str, agents: int = 16, **changes: Any) -> Plan:
     }
     raw.update(changes)
     return prepare(raw)
+
+
+def certain_logs(folder: Path, agents: int, arms: int, rows: int) -> None:
+    """RANK.csv for each agent: arm 0 gives 1 in each of its rows, the others 0."""
+    lines = [f"{arm},{int(arm == 0)}" for _ in range(rows) for arm in range(arms)]
+    for rank in range(agents):
+        (folder / f"{rank}.csv").write_text("\n".join(["arm,reward", *lines]))
+
+
+@contextmanager
+def beside(work: Callable[[threading.Event], None]) -> Iterator[None]:
+    """`work` goes on in a thread until the block ends, and its event is set."""
+    over = threading.Event()
+    thread = threading.Thread(target=work, args=(over,))
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 def agent_processes() -> list[psutil.Process]:
