@@ -127,21 +127,25 @@ def _read(count: int) -> bytes:
     return data
 
 
-def _share_cores(rank: int, agents: int) -> None:
+def _share_cores(rank: int, agents: int) -> bool:
     """Keep an agent on one core where there are more agents than cores, if the system can.
 
     None has a core to itself then. An agent and ZeroMQ's thread in it wake each other for every
     frame: from core to core that takes an interrupt, and what both touch moves along. Where
-    they are many they also give way to their coordinator: if that got its turn as seldom as each
-    of them, connections would end while they are made, and each that ends makes another.
+    they are many, which is returned, they also give way to their coordinator: if that got its turn
+    as seldom as each of them, connections would end while they are made, and each that ends makes
+    another.
     """
-    if hasattr(os, "sched_setaffinity"):
-        cores = sorted(os.sched_getaffinity(0))
-        if agents > len(cores):
-            if agents > _MANY * len(cores):
-                os.nice(_BEHIND)
-            with contextlib.suppress(OSError):
-                os.sched_setaffinity(0, {cores[rank % len(cores)]})
+    if not hasattr(os, "sched_setaffinity"):
+        return False
+    cores = sorted(os.sched_getaffinity(0))
+    many = agents > _MANY * len(cores)
+    if agents > len(cores):
+        if many:
+            os.nice(_BEHIND)
+        with contextlib.suppress(OSError):
+            os.sched_setaffinity(0, {cores[rank % len(cores)]})
+    return many
 
 
 def _rehearse() -> None:
@@ -175,11 +179,11 @@ def _fork(crew: Crew) -> dict[int, int]:
             try:
                 signal.set_wakeup_fd(-1)
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                _share_cores(rank, len(crew.ranks))
+                many = _share_cores(rank, len(crew.ranks))
                 threading.Thread(target=_heed, daemon=True).start()
                 keys = AgentKeys(rank, own, crew.coordinator, crew.signers) if own else None
                 if plan is None:
-                    agent = _beside_its_coordinator(crew, endpoint, rank, keys)
+                    agent = _beside_its_coordinator(crew, endpoint, rank, keys, many=many)
                 else:
                     agent = _elsewhere(crew, endpoint, rank, keys, plan)
                 if board is not None:
@@ -201,7 +205,7 @@ def _heed() -> None:
 
 
 def _beside_its_coordinator(
-    crew: Crew, endpoint: str, rank: int, keys: AgentKeys | None
+    crew: Crew, endpoint: str, rank: int, keys: AgentKeys | None, *, many: bool
 ) -> AgentProcess:
     journal = None
     if crew.journals:  # a loss of power ends the coordinator, too
@@ -212,6 +216,7 @@ def _beside_its_coordinator(
         rank,
         crew.token,
         crew.inbox.replace("{rank}", str(rank)),
+        many=many,
         keys=keys,
         system=crew.system,
         tap=Capture(Path(crew.capture)) if crew.capture else None,

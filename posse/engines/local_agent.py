@@ -24,6 +24,7 @@ def local_agent(
     token: str,
     inbox: str = "",
     *,
+    many: bool = False,
     keys: AgentKeys | None = None,
     system: str = "",
     via: Via = directly,
@@ -33,10 +34,14 @@ def local_agent(
     """An agent of the coordinator that listens at `endpoint`.
 
     `inbox`: where neighbours reach this agent ("" if the system has no links between agents), a
-    ZeroMQ address that may end in `:*`; it needs `system`. `keys`: for links over tcp. `via`,
-    `tap`, `journal`: see `AgentProcess`.
+    ZeroMQ address that may end in `:*`; it needs `system`. `many`: this agent shares its core with
+    many. `keys`: for links over tcp. `via`, `tap`, `journal`: see `AgentProcess`.
     """
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context(io_threads=1)
+    if many:
+        # ZeroMQ's thread does not interrupt the agent's for each frame that is handed to it, and
+        # sends all that a slot says in one turn; where others are few that would cost waiting
+        context.set(zmq.THREAD_SCHED_POLICY, os.SCHED_BATCH)
     selector = Selector()
     guard = Guard() if keys is None else RemoteGuard(context, selector, keys.own)
     return AgentProcess(
