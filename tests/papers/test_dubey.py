@@ -34,7 +34,7 @@ def test_the_ratio_of_the_bounds_is_at_least_16_by_pinsker():
         assert numbers.over_the_lower_bound("", None, gap) >= 16
 
 
-MEANS, EPSILON, V, T, GAMMA = [0.8, 0.4], 0.5, 1.1, 60, 2
+MEANS, EPSILON, V, T, GAMMA = [0.9, 0.1], 0.5, 1.1, 40, 2
 PATH = {0: [1], 1: [0, 2], 2: [1, 3], 3: [2]}
 
 
@@ -119,11 +119,11 @@ def private_multi_agent_ucb(variant: str, draw: random.Random) -> float:
 @pytest.mark.parametrize("variant", ["corrected", "printed"])
 def test_private_cooperation_is_the_plain_loop_of_its_pseudo_code(variant):
     draw = random.Random(6)
-    slow = [private_multi_agent_ucb(variant, draw) for _ in range(400)]
+    slow = [private_multi_agent_ucb(variant, draw) for _ in range(800)]
     plan = prepare({
         "system": "private-ucb", "variant": variant, "seed": 6,
         "agents": {"count": len(PATH)}, "arms": {"kind": "bernoulli", "means": MEANS},
         "topology": {"kind": "path"},
         "parameters": {"horizon": T, "epsilon": EPSILON, "v": V, "gamma": GAMMA},
     })  # fmt: skip
-    alike_on_average(slow, [memory.run(plan, number).regret for number in range(400)])
+    alike_on_average(slow, [memory.run(plan, number).regret for number in range(800)])

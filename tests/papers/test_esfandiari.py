@@ -47,8 +47,9 @@ def test_a_batch_of_one_user_is_below_the_proofs_constant():
     assert 0 < found < 2 * math.sqrt(12)
 
 
-MEANS = [[0.9, 0.5, 0.2], [0.2, 0.9, 0.4], [0.3, 0.1, 0.9]]
-N, K, C, T, RATE = 9, 3, 2, 1500, 0.05
+MEANS = [[0.9, 0.5, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+"""Arm 2 is soon alive for two users alone, where the printed form aborts."""
+N, K, C, T, RATE = 8, 3, 2, 3000, 0.05
 
 
 def split(users: list[int]) -> list[list[int]]:
@@ -136,11 +137,11 @@ def algorithm_1(variant: str, draw: random.Random) -> float:
 @pytest.mark.parametrize("variant", ["corrected", "printed"])
 def test_algorithm_1_is_the_plain_loop_of_its_pseudo_code(variant):
     draw = random.Random(8)
-    slow = [algorithm_1(variant, draw) for _ in range(120)]
+    slow = [algorithm_1(variant, draw) for _ in range(150)]
     plan = prepare({
         "system": "anonymous", "variant": variant, "seed": 8, "agents": {"count": N},
         "arms": {"kind": "bernoulli", "means": [MEANS[i % 3] for i in range(N)]},
         "parameters": {"horizon": T, "group_size": C, "decomposition": "greedy",
                        "feedback": "demand", "learning_rate": RATE},
     })  # fmt: skip
-    alike_on_average(slow, [memory.run(plan, number).regret for number in range(120)])
+    alike_on_average(slow, [memory.run(plan, number).regret for number in range(150)])

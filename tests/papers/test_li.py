@@ -56,7 +56,7 @@ def test_the_proofs_sum_falls_with_rounds_and_grows_with_fewer_agents():
     assert theorems.equation_26("p=0.6", 3) > at[1]
 
 
-MEANS, M, T, EPSILON = [0.8, 0.55, 0.3], 4, 3000, 0.5
+MEANS, M, T, EPSILON = [0.8, 0.55, 0.3], 4, 3000, 0.1
 DELAY = 1
 """d_G - 1 on a ring of four."""
 
