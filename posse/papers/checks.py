@@ -90,10 +90,13 @@ def between(low: float, high: float) -> str:
 
 
 def _above_zero(difference: float, half: float, said: str) -> Row:
-    """A difference in units of its interval: above 1 is clear, below -1 reversed."""
-    units = difference / half if half else difference * inf if difference else 0.0
-    answer: Answer = "undecided" if abs(units) <= 1 else "borne out"
-    return units, said, "not borne out" if units < -1 else answer
+    """A difference in units of its interval: above 1 is clear, below -1 reversed.
+
+    What is the same in every run lies above nothing.
+    """
+    units = difference / half if half else inf if difference > 0 else -inf
+    answer: Answer = "borne out" if units > 1 else "not borne out" if units < -1 else "undecided"
+    return units, said, answer
 
 
 def _short(line: str) -> str:

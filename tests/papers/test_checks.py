@@ -19,6 +19,8 @@ from tests.support.papers import measured
         # what all runs share does not hide the difference
         ([100, 500, 900], [99, 498.9, 899.1], "borne out"),
         ([10], [1], "undecided"),
+        # no more runs will decide what is the same in all of them
+        ([3, 5], [3, 5], "not borne out"),
     ],
 )
 def test_an_order_is_decided_run_by_run(high, low, answer):
