@@ -225,6 +225,8 @@ def ratio(
     top, bottom = measured.values(*over, metric), measured.values(*under, metric)
     found = sum(top) / len(top) / (sum(bottom) / len(bottom))
     pairs = list(zip(top, bottom, strict=False))
-    ends = [[a - low * b for a, b in pairs], [high * b - a for a, b in pairs]]
+    ends = [[a - low * b for a, b in pairs]]
+    if high < inf:
+        ends.append([high * b - a for a, b in pairs])
     answers = [_above_zero(*bounded(end), "")[2] for end in ends]
     return Finding(together(answers), f"ratio {number(found)}; {between(low, high)}")

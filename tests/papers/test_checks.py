@@ -93,6 +93,8 @@ def test_alike_within_a_share(other, answer):
         (5.5, 6, "not borne out"),
         (0, 4, "not borne out"),
         (4.9, 6, "undecided"),
+        (4.5, math.inf, "borne out"),
+        (5.5, math.inf, "not borne out"),
     ],
 )
 def test_a_ratio(low, high, answer):
