@@ -1,4 +1,4 @@
-"""What coordinator and agents on several machines say of themselves, on standard error."""
+"""What commands say of what goes on, on standard error."""
 
 import json
 import logging
@@ -91,15 +91,24 @@ class Lines(logging.StreamHandler[TextIO]):
                 super().emit(logging.LogRecord(LOG.name, logging.WARNING, "", 0, text, None, None))
 
 
+def plain() -> None:
+    """From now on lines are as they are: what one command says of all that it started itself."""
+    _by(Text("%(message)s"))
+
+
 def begin(who: str, insecure: bool, level: int = logging.INFO, form: str = "text") -> None:
     """From now on every line says who speaks, and that there are no keys if there are none."""
-    handler = Lines(sys.stderr)
     keys = " [no keys]" if insecure else ""
     text = Text(f"%(asctime)s {who}{keys}: %(message)s")
-    handler.setFormatter(Json(who, insecure=insecure) if form == "json" else text)
-    LOG.handlers = [handler]
+    _by(Json(who, insecure=insecure) if form == "json" else text)
     LOG.setLevel(level)
     LOG.propagate = False
+
+
+def _by(formatter: logging.Formatter) -> None:
+    handler = Lines(sys.stderr)
+    handler.setFormatter(formatter)
+    LOG.handlers = [handler]
 
 
 def complain(text: str) -> None:

@@ -9,7 +9,8 @@ from datetime import datetime
 
 import pytest
 
-from posse.log import MOST, WINDOW, Lines, Text, begin
+from posse.cli.main import main
+from posse.log import LOG, MOST, WINDOW, Lines, Text, begin
 
 
 class Said:
@@ -44,6 +45,15 @@ def test_of_many_lines_about_one_thing_a_few_are_said_and_the_others_counted() -
         "coordinator: 990 more lines about refused agents were left out",
         "coordinator: refused again",
     ]
+
+
+def test_a_command_on_one_machine_says_a_few_of_them_too(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["list"]) == 0
+    for number in range(MOST + 2):
+        LOG.warning("handshake %d", number, extra={"about": "handshake"})
+    assert capsys.readouterr().err.splitlines() == [f"handshake {n}" for n in range(MOST)]
 
 
 def test_what_was_left_out_is_said_at_the_end() -> None:

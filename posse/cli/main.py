@@ -13,10 +13,9 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from pkgutil import resolve_name
 
-from posse import __version__, defect
+from posse import __version__, defect, log
 from posse.cli import environment, streams, volume
 from posse.errors import INTERRUPTED, PosseError, RunFailed
-from posse.log import complain
 from posse.own_code import require_rooms
 from posse.printable import printable
 
@@ -51,6 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     streams.prepare()
     streams.watch_signals()
+    log.plain()
     words = sys.argv[1:] if arguments is None else arguments
     options = parser([word for word in words if word in VERBS][:1]).parse_args(words)
     try:
@@ -58,7 +58,7 @@ def main(arguments: list[str] | None = None) -> int:
             return _carry_out(options)
     except KeyboardInterrupt:
         streams.ignore_signals()
-        complain("interrupted; every agent was told to go")
+        log.complain("interrupted; every agent was told to go")
         return INTERRUPTED
 
 
@@ -85,7 +85,7 @@ def _said(error: PosseError, notes: list[str], verbose: bool) -> int:
     """Print a sentence, and what more there is if that is wanted; its exit code."""
     more = "; --verbose shows the traceback" if notes and not verbose else ""
     said = "\n".join(printable(line, _LONGEST) for line in str(error).split("\n"))
-    complain(said + more)
+    log.complain(said + more)
     if verbose:
         print(*notes, sep="\n", file=sys.stderr)
     return error.exit_code
