@@ -60,7 +60,6 @@ ELSEWHERE = [
         "tests/report/test_report.py",
         "posse/report: delay differ drawing found network page palette privacy regret",
         "posse/report: run_page several traffic",
-        "posse/results: notebook",
     ),
     (
         "shells around sockets and processes: what they decide is in lobby, joining and links",

@@ -10,6 +10,7 @@ from posse.cli import paths
 from posse.cli.options import add_json, add_run_file, number
 from posse.errors import InputError, PosseError, SpecError
 from posse.measure.graph import GraphFacts, measure
+from posse.measure.numbers import listed
 from posse.spec.explain import convert
 from posse.spec.runfile import read
 from posse.spec.topology import TopologySpec, lay_out
@@ -17,7 +18,6 @@ from topologies.graphs import Graph, GraphError
 from topologies.sinks import find_sinks
 
 _PICTURES = (".png", ".svg")
-_LISTED = 12
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -74,10 +74,10 @@ def _print(facts: GraphFacts) -> None:
         "agents": f"{facts.agents}",
         "edges": f"{facts.edges}",
         "degrees": f"{degrees.least} to {degrees.greatest}, mean {degrees.mean:.2f}",
-        "components": f"{len(parts)}" + (f" of sizes {_some(parts)}" if len(parts) > 1 else ""),
+        "components": f"{len(parts)}" + (f" of sizes {listed(parts)}" if len(parts) > 1 else ""),
         "diameter": f"{facts.diameter}",
-        "centre": _some(facts.centre),
-        "sinks": _some(facts.sinks),
+        "centre": listed(facts.centre),
+        "sinks": listed(facts.sinks),
         "algebraic connectivity": f"{facts.algebraic_connectivity:.4g}",
         "second eigenvalue": f"{facts.second_eigenvalue:.4g} (normalised adjacency)",
         "drawn again": f"{facts.resamples} times until connected",
@@ -105,8 +105,3 @@ def _picture(topology: Graph, path: Path) -> None:
         else:
             svg = drawing.to_svg(figure, "topology", f"Graph of {topology.agents} agents")
             path.write_text(drawing.standalone(svg))
-
-
-def _some(values: list[int]) -> str:
-    more = f" and {len(values) - _LISTED} more" if len(values) > _LISTED else ""
-    return ", ".join(map(str, values[:_LISTED])) + more

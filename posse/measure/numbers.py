@@ -1,6 +1,7 @@
 """How a number is written for a person."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from posse.measure.confidence import mean_ci
@@ -33,6 +34,12 @@ def with_ci(values: list[float]) -> str:
         return "–"
     mean, half = mean_ci(values)
     return number(mean) + (f" ± {number(half)}" if half else "")
+
+
+def listed(values: Sequence[int], most: int = 12) -> str:
+    """The first of them, and how many more there are."""
+    more = f" and {len(values) - most} more" if len(values) > most else ""
+    return ", ".join(map(str, values[:most])) + more
 
 
 def capital(text: str) -> str:

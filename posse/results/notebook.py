@@ -1,15 +1,34 @@
-"""What a notebook shows of a result: the closing table, and the curve of the regret."""
+"""What a notebook has of a result: its tables, the closing one, and the curve of the regret."""
 
 import importlib.util
 import io
 from collections.abc import Sequence
 from html import escape
+from typing import Any
 
 import numpy as np
 
 from posse.results.record import RunRecord
+from posse.results.tables import tables
 
 _POINTS = 200
+
+
+def frame(records: list[RunRecord], name: str) -> Any:
+    """The table `name` ("runs", "agents", "links", "regret") of these runs.
+
+    A `pandas.DataFrame`, or without pandas a dict from column to list, which `polars.DataFrame`
+    takes as it is.
+    """
+    table = next(table for table in tables(records, ()) if table.name == name)
+    rows = list(table.rows)
+    columns = {column: [row[n] for row in rows] for n, column in enumerate(table.header)}
+    if importlib.util.find_spec("pandas") is None:
+        return columns
+    import pandas as pd  # noqa: PLC0415
+
+    # a number that one run lacks must not make the column of the others floats
+    return pd.DataFrame(columns).convert_dtypes()
 
 
 def html(head: str, rows: Sequence[tuple[str, str]], runs: Sequence[RunRecord]) -> str:

@@ -6,9 +6,8 @@ import msgspec
 
 from posse.results import words
 from posse.results.facts import NetworkFacts
-from posse.results.frames import frame
 from posse.results.means import Mean, means
-from posse.results.notebook import html
+from posse.results.notebook import frame, html
 from posse.results.record import RunRecord
 
 Links = Literal["local", "keys", "insecure"]

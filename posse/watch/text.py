@@ -10,7 +10,7 @@ from urllib.parse import SplitResult, urlsplit, urlunsplit
 import msgspec
 
 from posse.errors import InputError, PosseError
-from posse.measure.numbers import number
+from posse.measure.numbers import listed, number
 from posse.printable import printable
 
 _PATIENCE = 30.0
@@ -101,9 +101,9 @@ def _who(rank: int) -> str:
 def _trouble(state: dict[str, Any]) -> Iterator[str]:
     why, waited_for = state["waiting"] or ("", [])
     if late := [rank for rank in waited_for if state["heard"].get(str(rank), LATE) >= LATE]:
-        yield f"waiting for agent {_some(late)} {why}"
+        yield f"waiting for agent {listed(late)} {why}"
     if state["away"]:
-        yield f"connection lost: agent {_some(state['away'])}"
+        yield f"connection lost: agent {listed(state['away'])}"
     for rank, why in state.get("lost", {}).items():
         yield f"agent {rank} is gone: {why}"
     if state["restarts"]:
@@ -112,8 +112,3 @@ def _trouble(state: dict[str, Any]) -> Iterator[str]:
         yield f"{state['resent']} frames were sent again"
     if state["refused"]:
         yield "refused: " + ", ".join(f"{n} {reason}" for reason, n in state["refused"].items())
-
-
-def _some(ranks: list[int]) -> str:
-    more = f" and {len(ranks) - _MOST} more" if len(ranks) > _MOST else ""
-    return ", ".join(map(str, ranks[:_MOST])) + more
