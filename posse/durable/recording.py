@@ -42,7 +42,9 @@ def recorded(journal: Journal, sources: Sources, *, field: bool) -> Sources:
     )
     if not field:
         return clocks
-    seeds = journal.asked(lambda bits: sources.randbits(bits).to_bytes(-(-bits // 8), "little"))
+    seeds = journal.asked(
+        lambda bits: sources.randbits(bits).to_bytes(-(-bits // 8), "little"), last=True
+    )
     return replace(
         clocks,
         randbits=lambda bits: int.from_bytes(seeds(bits), "little"),
@@ -55,10 +57,10 @@ class RecordedNoise(Noise):
 
     def __init__(self, journal: Journal, noise: Noise) -> None:
         self._made_of = journal, noise
-        self._noisy = journal.asked(noise.noisy)
-        self._laplace = journal.asked(noise.laplace)
-        self._discrete_gaussian = journal.asked(noise.discrete_gaussian)
-        self._bernoulli = journal.asked(noise.bernoulli)
+        self._noisy = journal.asked(noise.noisy, last=True)
+        self._laplace = journal.asked(noise.laplace, last=True)
+        self._discrete_gaussian = journal.asked(noise.discrete_gaussian, last=True)
+        self._bernoulli = journal.asked(noise.bernoulli, last=True)
 
     def __reduce__(self) -> tuple[type["RecordedNoise"], tuple[Journal, Noise]]:
         return RecordedNoise, self._made_of
@@ -119,7 +121,7 @@ class RecordedSpending(Spending):
             self._spending.begin(task, arms)
             return self._spending.mark()
 
-        run, rows = self._journal.asked(begin)()
+        run, rows = self._journal.asked(begin, last=True)()
         if not begun:
             self._spending.go_on(run, rows)
             if rows is not None and isinstance(arms, Csv):

@@ -5,12 +5,15 @@ import sqlite3
 import stat
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from agent.noise import SeededNoise
+from posse.durable import journal
 from posse.durable.journal import FRAME, STEPS, Journal, is_held
 from posse.durable.recording import recorded
 from posse.engines.sources import of_this_machine
@@ -161,9 +164,50 @@ def test_another_runs_is_refused_in_a_sentence(path: Path) -> None:
     assert list(path.parent.iterdir()) == []
     one.begin(b"x")
     one.close()
-    with pytest.raises(PosseError, match=r"is the journal of another run or version \(agent 3 of"):
+    with pytest.raises(PosseError, match=r"another run or version, .* \(agent 3 of"):
         opened(path, "agent 4 of a run")
     assert opened(path).starts == 1
+
+
+def test_after_the_machine_was_started_again_it_is_refused(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its clocks begin anew, and a row that nothing had to wait for may be lost."""
+    one = opened(path)
+    one.begin(b"x")
+    one.close()
+    boot = tmp_path / "boot"
+    boot.write_text("another-start-of-it\n")
+    monkeypatch.setattr(journal, "_BOOT", boot)
+    with pytest.raises(PosseError, match="of before this machine was started again"):
+        opened(path)
+
+
+def test_what_must_last_waits_for_the_disk_and_what_is_only_received_does_not(path: Path) -> None:
+    """By what SQLite says of its commits: 2 waits for the disk, 1 does not."""
+    generator = np.random.default_rng(1)
+    one = Journal(path, "agent 3 of a run")
+    one.begin(b"x")
+    seeded = replace(of_this_machine(lambda: 0), noise=lambda: SeededNoise(generator))
+    sources = recorded(one, seeded, field=True)
+    noise, waits = sources.noise(), []
+    acts = (
+        lambda: noise.noisy(np.zeros(2), 1.0, 1.0),
+        sources.stamp,
+        lambda: noise.bernoulli(0.5, 1),
+        lambda: one.add(FRAME, 2, b"said"),
+        lambda: sources.randbits(128),
+    )
+    for act in acts:
+        act()
+        one.add(FRAME, 1, b"said")
+        one.commit()
+        assert one._db is not None
+        waits.append(one._db.execute("PRAGMA synchronous").fetchone()[0])
+    one.begin(b"y")
+    waits.append(one._db.execute("PRAGMA synchronous").fetchone()[0])
+    assert waits == [2, 1, 2, 1, 2, 2]
+    one.remove()
 
 
 def test_two_processes_do_not_share_one(path: Path) -> None:

@@ -35,12 +35,18 @@ def started(file: Path, endpoint: str, *more: str) -> subprocess.Popen[str]:
     )
 
 
+def logged(journal: Path) -> int:
+    """How far the write-ahead log of a journal was ever written; behind that it is empty."""
+    log = journal.with_name(f"{journal.name}-wal")
+    return len(log.read_bytes().rstrip(b"\0")) if log.exists() else 0
+
+
 def kill_within(process: subprocess.Popen[str], journal: Path, size: int) -> bool:
     """Kill the coordinator when its journal has so many bytes; False if it ended before."""
-    log, deadline = journal.with_name(f"{journal.name}-wal"), time.monotonic() + PATIENCE
+    deadline = time.monotonic() + PATIENCE
     while process.poll() is None:
         assert time.monotonic() < deadline, "the coordinator wrote no journal"
-        if log.exists() and log.stat().st_size >= size:
+        if logged(journal) >= size:
             process.kill()
             process.communicate()
             return True

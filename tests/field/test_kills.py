@@ -20,7 +20,7 @@ from posse.engines.processes import ProcessEngine
 from posse.plan import Plan, prepare
 from posse.security.keys import create, for_agent
 from posse.spec.runfile import read as read_run
-from tests.engines.test_resumption import disturbed
+from tests.engines.test_resumption import disturbed, logged
 from tests.support.field import MEANS, field, logs
 from tests.support.remote import PATIENCE, Agent, Coordinator, until
 from tests.support.runs import beside
@@ -162,8 +162,7 @@ def test_posse_agent_finds_its_journal_and_goes_on(tmp_path: Path) -> None:
     journal = data / "rewards-1.csv.journal"
     try:
         until(journal.exists, "a journal")
-        grown = journal.with_name(f"{journal.name}-wal")
-        until(lambda: grown.exists() and grown.stat().st_size > 200_000, "a journal of some frames")
+        until(lambda: logged(journal) > 200_000, "a journal of some frames")
         agents[1].kill()
         agents[1].wait()
         assert journal.exists()

@@ -209,6 +209,15 @@ def test_whether_a_graph_fell_apart_is_said(lost: tuple[int, ...], apart: bool) 
     assert record.answers.count(None) == len(lost)
 
 
+def test_with_shared_noise_no_sum_is_read_without_an_agent_and_there_is_no_answer() -> None:
+    run = plan("cdp-mab", parameters={"epsilon": 1.0, "horizon": 20_000, "noise": "shared"})
+    with ProcessEngine(run) as engine:
+        record = engine.run(run, 0, after(AFTER, agent_processes()[VICTIM].kill))
+        code = engine.hub.exit_code
+    assert (record.status, record.best_arm, record.answered) == ("missing", None, False)
+    assert (record.loss, code) == ("The run ended there.", RunFailed.exit_code)
+
+
 def test_the_next_run_has_all_its_agents_again() -> None:
     run = plan("mase")
     with ProcessEngine(run) as engine:
