@@ -270,8 +270,7 @@ class AgentProcess:
         while listened < _LISTEN_EVERY:
             frames = mesh.listen(host.awaited, host.slot, self._stamp)
             listened += len(frames) or _LISTEN_EVERY
-            for sender, frame, arrived in frames:
-                host.receive(sender, frame, arrived)
+            host.receive_all(frames)
             if host.busy and not self._restraint.held:
                 host.step()
             self._flush(host)

@@ -1,6 +1,6 @@
 """An agent that was killed and is started again: what it was, and how it comes to be that again."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -63,6 +63,10 @@ class KeptHost(AgentHost):
 
     def receive(self, sender: int | None, frame: bytes, arrived: int = 0) -> None:
         super().receive(sender, frame, self._journal.asked(lambda: arrived)())
+
+    def receive_all(self, frames: Sequence[tuple[int | None, bytes, int]]) -> None:
+        for sender, frame, arrived in frames:
+            self.receive(sender, frame, arrived)
 
 
 class Kept(NamedTuple):

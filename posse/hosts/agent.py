@@ -168,6 +168,30 @@ class AgentHost:
             else:
                 run.refuse(error.reason, to_blame(sender, frame))
 
+    def receive_all(self, frames: Sequence[tuple[int | None, bytes, int]]) -> None:
+        """As `receive` of each, of which none but the last was all that was `awaited`."""
+        endpoint, run = self._endpoint, self._run
+        if run is None or len(frames) < 2:
+            for sender, frame, arrived in frames:
+                self.receive(sender, frame, arrived)
+            return
+        heard: list[Received] = []
+        now = 0.0
+        for sender, frame, arrived in frames:
+            try:
+                header, message = endpoint.open(sender, frame)
+                if message is None:
+                    self._of_another_run(header, sender, frame)
+                elif isinstance(message, control.Control):
+                    run.receive(header, message, arrived)
+                else:
+                    endpoint.arrived(header, arrived)
+                    heard.append(Received(header.source, message))
+                    now = header.now
+            except RemoteProtocolError as error:
+                run.refuse(error.reason, to_blame(sender, frame))
+        run.hear(heard, now)
+
     def hear(self, heard: Sequence[Received], now: float) -> None:
         """Take what neighbours sent to all of theirs and their process opened already once for all.
 

@@ -1,5 +1,6 @@
 """An agent's process against a scripted coordinator: what it says, and how it ends."""
 
+import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -168,3 +169,17 @@ def test_what_stands_before_a_link_sees_every_frame_of_the_host(coordinator: Coo
     coordinator.says(control.Goodbye())
     assert agent.ended() == 0
     assert seen == ["Ready"]
+
+
+def test_among_many_zeromqs_thread_does_not_interrupt_the_agents(coordinator: Coordinator) -> None:
+    def batched() -> int:
+        threads = map(int, os.listdir("/proc/self/task"))
+        return sum(os.sched_getscheduler(thread) == os.SCHED_BATCH for thread in threads)
+
+    before = batched()
+    agent = Serving(coordinator, many=True)
+    coordinator.heard()
+    assert batched() > before
+    assert os.sched_getscheduler(0) != os.SCHED_BATCH
+    coordinator.says(control.Goodbye())
+    assert agent.ended() == 0

@@ -286,3 +286,28 @@ def test_what_is_heard_together_is_taken_as_if_it_came_one_by_one() -> None:
     assert [data[HEADER.size :] for _, data in one.outbox] == [
         data[HEADER.size :] for _, data in other.outbox
     ]
+
+
+@pytest.mark.parametrize("which", ["12", "121", "21x", "c12", "1o2", "x", "1"])
+def test_frames_that_are_taken_together_are_taken_as_one_after_the_other(which: str) -> None:
+    frames = {
+        "1": bundle(1),
+        "2": bundle(2),
+        "x": b"no frame of ours",
+        "c": frame(control.Stop(), 1, 0),
+        "o": frame(control.Stop(), 2, 0, run=7),
+    }
+    one, other = neighbour(), neighbour()
+    for host in (one, other):
+        host.receive(COORDINATOR, begin())
+        host.step()
+        host.outbox.clear()
+    for name in which:
+        one.receive(None, frames[name])
+    other.receive_all([(None, frames[name], 0) for name in which])
+    assert (one.awaited, one.busy, one.refused) == (other.awaited, other.busy, other.refused)
+    assert one.delays.histogram().total() == other.delays.histogram().total()
+    for host in (one, other):
+        host.step()
+    said = [[data[HEADER.size :] for _, data in host.outbox] for host in (one, other)]
+    assert said[0] == said[1]
