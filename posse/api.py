@@ -209,10 +209,12 @@ def placed(plan: Plan, client: "Client", on: Placement, **options: Any) -> "Proc
 
 def one_placed(on: Placement, leash: str, task: Task) -> RunRecord:
     """A run whose coordinator is on the worker of a cluster that this is called on."""
+    from distributed import worker_client  # noqa: PLC0415
+
     document, number = task
     plan = unpacked(document)
     with (
-        on_dask.of_this_worker() as client,
+        worker_client() as client,
         placed(plan, client, on) as up,
         on_dask.heeding(client, leash, up.hub.interrupt),
     ):

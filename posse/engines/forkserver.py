@@ -74,7 +74,6 @@ class ForkServer(Starter):
 
     @property
     def deaths(self) -> int:
-        """A file descriptor that is readable when somebody died, see `next_death`."""
         return self._deaths.fileno()
 
     def start(self, crew: Crew) -> None:
@@ -85,7 +84,6 @@ class ForkServer(Starter):
             request = request[self._asked.write(request) :]
 
     def next_death(self) -> Died:
-        """Who died, and why, in a sentence."""
         line = self._deaths.readline().split()
         if not line:
             return Died(None, "the process that starts the agents is gone")

@@ -81,15 +81,6 @@ def connect(placement: Placement) -> Iterator[Client]:
 
 
 @contextmanager
-def of_this_worker() -> Iterator[Client]:
-    """The connection of the worker that this is called on, which may take other work meanwhile."""
-    from distributed import worker_client  # noqa: PLC0415
-
-    with worker_client() as client:
-        yield client
-
-
-@contextmanager
 def leash(client: Client) -> Iterator[str]:
     """The name of what is pulled when the context is left, for work on workers to `heed`."""
     from distributed import Event  # noqa: PLC0415
