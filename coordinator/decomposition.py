@@ -24,7 +24,8 @@ BoolArray = NDArray[np.bool_]
 _INT64_ROOM = 1 << 40
 _DRAWS_AT_ONCE = 64
 _GREEDY_DRAWS = 8
-_RANDOM_DRAWS = 1024
+_RANDOM_DRAWS = 40
+_TURNS = 1024
 
 
 @dataclass(frozen=True)
@@ -89,31 +90,49 @@ def greedy(
 def at_random(
     alive: BoolArray, demand: int, group_size: int, generator: np.random.Generator
 ) -> Decomposition:
-    """Uniform arms until every pair has its count, at most 2D assignments.
+    """Uniform arms for as many turns as it takes until every pair has its count, at most 2D.
 
-    Each draw is played ⌈D / 1024⌉ times, so that time is bounded whatever D is; a thousand draws
-    leave each pair's share within a few percent of 1 / |A_i|.
+    Turns are drawn to find out how many it takes; what is played are some 40 of their kind, each as
+    often as the others, since each different one costs every user a report. There every user plays
+    its arms in turn, in an order of its own, so that each arm is played as often as it is to be
+    expected of as many turns.
     """
-    copies = -(-demand // _RANDOM_DRAWS)
-    left = 2 * demand
-    out = Decomposition(ratio=1, unserved=unserved(alive, group_size))
-    need = np.where(alive, -(-demand // alive.sum(axis=1, keepdims=True)), 0)
-    need[:, list(out.unserved)] = 0
-    rows, columns = np.arange(len(alive)), alive.shape[1]
-    for arms in _endless(alive, generator):
-        if not left or not (need > 0).any():
-            return out
-        times = min(copies, left)
-        left -= times
-        informative = np.bincount(arms, minlength=columns) > group_size
-        need[rows, arms] -= times * informative[arms]
-        out.assignments.append(Assignment(arms, times))
-    raise AssertionError("unreachable")
+
+    def until_served(draws: Iterator[IntArray], copies: int, least: int = 0) -> Decomposition:
+        """These draws, until every pair has its count and there were as many turns."""
+        out = Decomposition(ratio=1, unserved=unserved(alive, group_size))
+        need = np.where(alive, -(-demand // alive.sum(axis=1, keepdims=True)), 0)
+        need[:, list(out.unserved)] = 0
+        users, left = np.arange(len(alive)), 2 * demand
+        while left and (2 * demand - left < least or (need > 0).any()):
+            arms, times = next(draws), min(copies, left)
+            left -= times
+            informative = np.bincount(arms, minlength=alive.shape[1]) > group_size
+            need[users, arms] -= times * informative[arms]
+            out.assignments.append(Assignment(arms, times))
+        return out
+
+    # a thousand draws leave each pair's share within a few percent of 1 / |A_i|, whatever D is
+    turns = until_served(_anew(alive, generator), -(-demand // _TURNS)).length
+    return until_served(_in_turn(alive, generator), -(-turns // _RANDOM_DRAWS), turns)
 
 
-def _endless(alive: BoolArray, generator: np.random.Generator) -> Iterator[IntArray]:
+def _anew(alive: BoolArray, generator: np.random.Generator) -> Iterator[IntArray]:
+    """A random arm of A_i for every user, again and again."""
     while True:
         yield from random_arms(alive, _DRAWS_AT_ONCE, generator)
+
+
+def _in_turn(alive: BoolArray, generator: np.random.Generator) -> Iterator[IntArray]:
+    """The same, but that each user plays all of A_i, in a random order, before it begins again."""
+    users, sizes = np.arange(len(alive)), alive.sum(axis=1)
+    place, order = sizes.copy(), np.zeros(alive.shape, dtype=np.int64)
+    while True:
+        again = place == sizes
+        lots = np.where(alive[again], generator.random((again.sum(), alive.shape[1])), 2.0)
+        order[again], place[again] = lots.argsort(axis=1), 0
+        yield order[users, place]
+        place += 1
 
 
 def by_flow(

@@ -63,18 +63,43 @@ def test_greedy_costs_k_times_the_demand(demand: int) -> None:
         assert sum(a.copies for a in together) >= demand
 
 
-def test_random_stops_when_every_pair_has_its_count() -> None:
-    alive = np.ones((40, 3), dtype=bool)
-    found = at_random(alive, 300, 5, np.random.default_rng(1))
-    counts = informative(found, (40, 3), 5)
-    assert counts.min() == 100
-    assert 300 < found.length < 600
+def test_random_lasts_as_long_as_turns_drawn_one_by_one_until_every_pair_has_its_count() -> None:
+    alive = random_alive(30, 3, 4, 0.8)
+    need = np.where(alive, np.ceil(300 / alive.sum(axis=1, keepdims=True)), 0)
+    generator, lengths = np.random.default_rng(1), []
+    choices = [np.flatnonzero(row).tolist() for row in alive]
+    for seed in range(40):
+        left, turns = need.copy(), 0
+        while (left > 0).any():
+            lots = generator.random(30).tolist()
+            arms = [mine[int(len(mine) * u)] for mine, u in zip(choices, lots, strict=True)]
+            turns += 1
+            for user, arm in enumerate(arms):
+                left[user, arm] -= arms.count(arm) > 5
+        found = at_random(alive, 300, 5, np.random.default_rng(seed))
+        lengths.append((turns, found.length))
+        assert len(found.assignments) < 40 + 5
+        assert (informative(found, (30, 3), 5) >= need).all()
+    slow, ours = np.array(lengths).T
+    # 4 standard deviations of a difference of means: a false alarm in 16,000, the seeds are fixed
+    deviation = np.sqrt((slow.var() + ours.var()) / 40)
+    assert abs(slow.mean() - ours.mean()) < 4 * deviation < 0.05 * slow.mean()
 
 
-def test_random_draws_some_thousand_times_whatever_the_demand() -> None:
-    alive = np.ones((40, 3), dtype=bool)
-    found = at_random(alive, 30_000, 5, np.random.default_rng(1))
-    assert 1_000 < len(found.assignments) < 2_048
+def test_random_plays_all_arms_of_a_user_before_it_plays_one_again() -> None:
+    alive = random_alive(12, 4, 3)
+    arms = np.array(
+        [a.arms for a in at_random(alive, 500, 2, np.random.default_rng(1)).assignments]
+    )
+    for user, mine in enumerate(alive):
+        size = mine.sum()
+        for start in range(0, len(arms) - size, size):
+            assert sorted(arms[start : start + size, user]) == np.flatnonzero(mine).tolist()
+
+
+def test_random_is_as_many_assignments_whatever_the_demand() -> None:
+    found = at_random(np.ones((40, 3), dtype=bool), 30_000, 5, np.random.default_rng(1))
+    assert 36 < len(found.assignments) <= 40
     assert informative(found, (40, 3), 5).min() >= 10_000
 
 
