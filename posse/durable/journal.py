@@ -39,7 +39,6 @@ CREATE TABLE about (name TEXT PRIMARY KEY, value BLOB);
 CREATE TABLE batches (number INTEGER PRIMARY KEY, content BLOB);
 """
 
-_PAGE = 4096
 _ROOM = 512 << 10
 """Bytes of the write-ahead log that waits for the disk, written before they are used and used again
 and again: to sync a file that grows costs a tenth more of a run in which every slot does."""
@@ -217,8 +216,6 @@ class Journal:
             db.execute("PRAGMA locking_mode = EXCLUSIVE")
             db.execute("PRAGMA journal_mode = WAL")
             db.execute(f"PRAGMA synchronous = {'FULL' if self._synchronous else 'OFF'}")
-            db.execute(f"PRAGMA page_size = {_PAGE}")
-            db.execute(f"PRAGMA wal_autocheckpoint = {_ROOM // _PAGE}")
             db.execute("BEGIN IMMEDIATE")
             if not db.execute("SELECT 1 FROM sqlite_master").fetchone():
                 for statement in _SCHEMA.split(";"):
@@ -227,8 +224,8 @@ class Journal:
             about = dict(db.execute("SELECT name, value FROM about"))
             if (whose := about["owner"].decode()) != owner:
                 raise PosseError(
-                    f"{self.path} is the journal of another run or version, or of before this "
-                    f"machine was started again ({whose}, and this is {owner}); end that run "
+                    f"{self.path} is the journal of another run, version or machine, or of before "
+                    f"this one was started again ({whose}, and this is {owner}); end that run "
                     "first, or remove the file: that run cannot go on then"
                 )
             self.beginning = about.get("beginning", b"")
@@ -238,7 +235,7 @@ class Journal:
             )
             db.execute("COMMIT")
             if self._synchronous:
-                self._make_room()
+                self._make_room(db)
         except PosseError:
             db.close()
             raise
@@ -253,7 +250,8 @@ class Journal:
             db.close()
             raise self._unusable("is damaged, or no journal of posse's") from None
 
-    def _make_room(self) -> None:
+    def _make_room(self, db: sqlite3.Connection) -> None:
+        db.execute(f"PRAGMA wal_autocheckpoint = {_ROOM >> 12}")  # in pages, of 4 KiB
         with open(f"{self.path}-wal", "r+b", buffering=0) as log:
             log.write(bytes(max(0, _ROOM - log.seek(0, os.SEEK_END))))
             os.fsync(log.fileno())

@@ -6,9 +6,8 @@ from typing import Any, ClassVar
 import zmq
 
 from posse.durable.session import Session, SessionFull
-from posse.engines.joining import LINK_DEADLINE
 from posse.engines.links import Link, Links, Tie, Wire, signature
-from posse.engines.sockets import configure, know_family
+from posse.engines.sockets import LINK_DEADLINE, configure, know_family
 from posse.errors import RunFailed
 from posse.hosts.endpoint import NEIGHBOURS
 from protocol.wire import name_of

@@ -75,9 +75,6 @@ _STARTS = 32
 """Bits of a connection's number below how often this agent was started again: so the first of each
 start is later than all before."""
 
-LINK_DEADLINE = 60.0
-"""Seconds in which a link must take a frame."""
-
 NOTICED = 5.0
 """Seconds after which the coordinator is told of links that do not come up: it waits for them, by
 the time that it has for links that are down, and says which they are."""

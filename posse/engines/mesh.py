@@ -9,10 +9,9 @@ from posse.durable.journal import FRAME, Journal
 from posse.durable.session import Session, content
 from posse.engines.each_link import EachLink
 from posse.engines.guard import Guard
-from posse.engines.joining import LINK_DEADLINE
 from posse.engines.links import SIGNED, Heard, Link, Links, Via, alone
 from posse.engines.one_to_all import OneToAll, listen
-from posse.engines.sockets import PROBE_EVERY, configure, know_family, unbound
+from posse.engines.sockets import LINK_DEADLINE, PROBE_EVERY, configure, know_family, unbound
 from posse.hosts.agent_setup import AgentSetup
 from posse.security.zap import key_of
 from protocol.wire import name_of, sent_at

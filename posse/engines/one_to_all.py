@@ -8,9 +8,8 @@ import zmq
 
 from posse.durable.broadcast import Broadcast
 from posse.durable.session import MAGIC, SessionFull
-from posse.engines.joining import LINK_DEADLINE
 from posse.engines.links import TO_ONE, Link, Links, Tie, Wire, signature
-from posse.engines.sockets import configure, know_family
+from posse.engines.sockets import LINK_DEADLINE, configure, know_family
 from posse.errors import RunFailed
 from posse.hosts.endpoint import NEIGHBOURS
 from protocol.wire import name_of

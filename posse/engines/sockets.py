@@ -29,6 +29,9 @@ HANDSHAKE_MS = 10_000
 takes one. An agent that was not told yet of a neighbour is silent, and answers as soon as it is
 (`posse.security.zap`); ZeroMQ's own patience is half a minute."""
 
+LINK_DEADLINE = 60.0
+"""Seconds in which a link must take a frame."""
+
 CONNECT_BACKLOG = 4_096
 
 _MONITORED = struct.Struct("=hi")

@@ -18,6 +18,7 @@ from posse.engines.links import Heard, Link
 from posse.engines.lookup import greets, unresolved
 from posse.engines.sockets import (
     HANDSHAKE_FAILURES,
+    LINK_DEADLINE,
     PROBE_EVERY,
     configure,
     happened,
@@ -33,7 +34,6 @@ from posse.security.keys import AgentKeys
 from posse.security.zap import connect_with
 from protocol.machine import COORDINATOR
 
-_SEND_DEADLINE = 60.0
 _LOOK_MS = 200
 """How long a loop that listens to the coordinator alone does not look at the monitor."""
 
@@ -64,7 +64,7 @@ class Uplink(Link):
         self.monitor: zmq.Socket[bytes] | None = None
         self.socket: zmq.Socket[bytes] = context.socket(zmq.DEALER)
         self._send, self._receive = sender(self.socket), self.socket.recv
-        configure(self.socket, _SEND_DEADLINE)
+        configure(self.socket, LINK_DEADLINE)
         self._endpoint = endpoint
         self.session = Session()
         self.journal: Journal | None = None

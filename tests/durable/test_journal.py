@@ -164,7 +164,7 @@ def test_another_runs_is_refused_in_a_sentence(path: Path) -> None:
     assert list(path.parent.iterdir()) == []
     one.begin(b"x")
     one.close()
-    with pytest.raises(PosseError, match=r"another run or version, .* \(agent 3 of"):
+    with pytest.raises(PosseError, match=r"another run, version or machine, .* \(agent 3 of"):
         opened(path, "agent 4 of a run")
     assert opened(path).starts == 1
 
@@ -179,7 +179,7 @@ def test_after_the_machine_was_started_again_it_is_refused(
     boot = tmp_path / "boot"
     boot.write_text("another-start-of-it\n")
     monkeypatch.setattr(journal, "_BOOT", boot)
-    with pytest.raises(PosseError, match="of before this machine was started again"):
+    with pytest.raises(PosseError, match="of before this one was started again"):
         opened(path)
 
 
