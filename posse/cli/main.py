@@ -52,6 +52,10 @@ def main(arguments: list[str] | None = None) -> int:
     streams.watch_signals()
     log.plain()
     words = sys.argv[1:] if arguments is None else arguments
+    try:
+        require_rooms()  # before a verb's file imports any of them
+    except PosseError as error:
+        return _said(error, [], verbose=False)
     options = parser([word for word in words if word in VERBS][:1]).parse_args(words)
     try:
         with ExitStack() as options.until_end:
@@ -65,7 +69,6 @@ def main(arguments: list[str] | None = None) -> int:
 def _carry_out(options: argparse.Namespace) -> int:
     """The command; what went wrong is said in a sentence."""
     try:
-        require_rooms()
         code: int | None = options.command(options)
         sys.stdout.flush()
         return code or 0

@@ -86,8 +86,8 @@ def _relations(letter: str, epsilon: float) -> Experiment:
     return _figure(
         f"tossou-2{letter}", f"Figure 2 ({letter})", f"Regret of 3 players, ε = {epsilon:g}",
         *(
-            claim(f"{model}: the relationships between the algorithms remain the same (here: as in "
-                  "our Figure 2 (a), UCB, then UCB-Private, then UCB-Private-Bound)", "4",
+            claim(f"{model}: the relationships between the algorithms remain the same (here: UCB, "
+                  "then UCB-Private, then UCB-Private-Bound, as in our 2a)", "4",
                   falling(f"{model}: {_BOUND}", f"{model}: {_PRIVATE}", f"{model}: {_UCB}"))
             for model in models
         ),
