@@ -23,7 +23,7 @@ import numpy as np
 from agent.corruption import Corruption
 from agent.flooding import Contents, Faults, Flood, Known
 from agent.noise import Noise
-from agent.ways import Mask, News, Records, Sources
+from agent.ways import Mask, News, Records
 from protocol.cooperative import (
     OPTIMISM,
     Bundle,
@@ -237,9 +237,6 @@ class SharedMeans:
     Counts and sums are kept side by side, n_k and s_k (or n'_k v'_k), as 2K numbers: an agent's own
     in `mine`, and in `heard[m]`, shape (rows, 2K), what the agents of the cohort heard of agent m,
     0 where there is no mean. `pulls`, `sums`, `counts` and `weighted` are the halves of the two.
-
-    While messages go the same ways in each slot they are not put into their places, of which each
-    has hundreds: `told` has what they say, and `latest` and `sources` who uses which of it.
     """
 
     arms: int
@@ -250,10 +247,9 @@ class SharedMeans:
     mine: FloatArray = field(init=False)
     pulls: FloatArray = field(init=False)
     sums: FloatArray = field(init=False)
-    kept: FloatArray = field(init=False)
-    told: FloatArray | None = None
-    latest: News | None = None
-    sources: Sources | None = None
+    heard: FloatArray = field(init=False)
+    counts: FloatArray = field(init=False)
+    weighted: FloatArray = field(init=False)
     message: Records = field(init=False)
     said_means: FloatArray = field(init=False)
     said_counts: FloatArray = field(init=False)
@@ -264,25 +260,8 @@ class SharedMeans:
         self.message = np.zeros(self.rows, dtype=means_record(self.arms))
         self.said_means, self.said_counts = self.message["means"], self.message["counts"]
         self.said_means[:] = np.nan
-        self.kept = np.zeros((self.agents, self.rows, 2 * self.arms))
-
-    @property
-    def heard(self) -> FloatArray:
-        """What these agents heard of each, shape (agents, rows, 2K)."""
-        if self.told is not None and self.latest is not None:
-            places = self.kept.reshape(-1, 2 * self.arms)
-            places[self.latest.at] = self.told.take(self.latest.pick, axis=0)
-        return self.kept
-
-    @property
-    def counts(self) -> FloatArray:
-        """n'_k, shape (agents, rows, K)."""
-        return self.halves(self.heard)[0]
-
-    @property
-    def weighted(self) -> FloatArray:
-        """n'_k v'_k, shape (agents, rows, K)."""
-        return self.halves(self.heard)[1]
+        self.heard = np.zeros((self.agents, self.rows, 2 * self.arms))
+        self.counts, self.weighted = self.halves(self.heard)
 
     def halves(self, numbers: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Counts and sums, K each, of arrays that have both, 2K."""
@@ -320,8 +299,6 @@ class SharedMeans:
 
     def others(self) -> FloatArray:
         """Σ n' and Σ n' v' of all others as each agent uses them, shape (rows, 2K)."""
-        if self.sources is not None and self.told is not None:
-            return self.sources.sums(self.told)
         total: FloatArray = np.add.reduce(self.heard, axis=0)
         return total
 
@@ -347,16 +324,7 @@ class SharedMeans:
         none = np.isnan(weighted)
         if np.count_nonzero(none):
             counts[none] = weighted[none] = 0.0
-        if not self.goes_on(news):
-            self.sources = None
-            self.kept = self.heard
-        elif self.sources is None:
-            self.sources = Sources(self.heard, news)
-        self.told, self.latest = told, news
-
-    def goes_on(self, news: News) -> bool:
-        """Whether these came as those before did, each at the same place."""
-        return self.latest is not None and news.at is self.latest.at
+        self.heard.reshape(-1, 2 * self.arms)[news.at] = told.take(news.pick, axis=0)
 
     def faults(self, records: Records) -> Faults:
         """See `agent.flooding.Contents`."""
@@ -375,9 +343,6 @@ class SharedMeans:
     def contradictions(self, news: News) -> Mask | None:
         """See `agent.flooding.Contents`: counts of means do not go down."""
         counts = news.records["counts"].astype(float)
-        if self.told is not None and self.goes_on(news):
-            less = counts < self.halves(self.told)[0]
-            return _any_arm(less).take(news.pick) if np.count_nonzero(less) else None
         before, _ = self.halves(self.heard.reshape(-1, 2 * self.arms).take(news.at, axis=0))
         fewer = counts.take(news.pick, axis=0) < before
         return _any_arm(fewer) if np.count_nonzero(fewer) else None

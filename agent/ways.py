@@ -6,14 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from protocol.machine import FloatArray
-
 Records = NDArray[np.void]
 Mask = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
-
-_CACHED = 1 << 15
-"""Numbers that are looked at once."""
 
 _ENVELOPE = np.dtype([("origin", "<u4"), ("created", "<u4"), ("life", "<u2")])
 
@@ -32,46 +27,6 @@ class News:
     def only(self, which: IntArray | Mask) -> "News":
         """Some of them."""
         return News(self.records, self.pick[which], self.row[which], self.at[which])
-
-
-class Sources:
-    """Where each row finds what it knows of the others, while `news` come as these do.
-
-    Nothing changes but what is said: so sums over all that a row knows, in the order of origins,
-    take from `said`, shape (records, numbers), what each row uses of it, and the rest, which stays
-    as it is in `known`, shape (agents, rows, numbers).
-    """
-
-    def __init__(self, known: FloatArray, news: News) -> None:
-        agents, self._rows, width = known.shape
-        places, records = known.reshape(-1, width), len(news.records)
-        stays: Mask = np.logical_or.reduce(places, axis=1)
-        stays[news.at] = False
-        self._still = places[stays]
-        found = np.full(len(places), -1)
-        found[news.at] = news.pick
-        found[stays] = records + np.arange(len(self._still))
-        source = found.reshape(agents, self._rows)
-        last = (source >= 0).sum(axis=0).max()
-        source = np.take_along_axis(source, (source < 0).argsort(axis=0, kind="stable"), axis=0)
-        nothing = records + len(self._still)
-        source = np.where(source < 0, nothing, source)[:last]
-        # as many at a time as fit into a cache; the first is the sum up to there
-        at_once = max(1, _CACHED // (self._rows * width))
-        so_far = nothing + 1 + np.arange(self._rows)
-        self._parts = [
-            np.vstack([so_far, source[start : start + at_once]])
-            for start in range(0, last, at_once)
-        ]
-
-    def sums(self, said: FloatArray) -> FloatArray:
-        """Of all that each row knows, shape (rows, numbers)."""
-        empty = np.zeros((1 + self._rows, said.shape[1]))
-        table = np.concatenate([said, self._still, empty])
-        total: FloatArray = table[-self._rows :]
-        for part in self._parts:
-            np.add.reduce(table.take(part, axis=0), axis=0, out=total)
-        return total
 
 
 @dataclass(slots=True)
