@@ -1,15 +1,23 @@
 """Files that are there whole or not at all, whatever happens while they are written."""
 
+import errno
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeVar
 
 from posse.errors import InputError
 
 _ROOM = 1 << 20
 """Bytes that must fit onto the disk before anything starts."""
+
+_PATIENCE = 10.0
+"""Seconds that are waited for a descriptor: who floods a process may hold all of them for a while,
+until its door closes them (`posse.engines.door`)."""
+
+T = TypeVar("T")
 
 
 @contextmanager
@@ -20,7 +28,7 @@ def opened(path: Path) -> Iterator[IO[str]]:
     """
     half = path.with_name(f"{path.name}.half")
     try:
-        with half.open("w", encoding="utf-8", newline="") as file:
+        with _patiently(lambda: half.open("w", encoding="utf-8", newline="")) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -53,8 +61,20 @@ def require_room(folder: Path) -> None:
 def _sync(folder: Path) -> None:
     """Have the new name on disk too, where folders can be opened."""
     if hasattr(os, "O_DIRECTORY"):
-        opened_folder = os.open(folder, os.O_RDONLY)
+        opened_folder = _patiently(lambda: os.open(folder, os.O_RDONLY))
         try:
             os.fsync(opened_folder)
         finally:
             os.close(opened_folder)
+
+
+def _patiently(open_: Callable[[], T]) -> T:
+    """What is opened, as soon as a descriptor is free."""
+    until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return open_()
+        except OSError as error:
+            if error.errno != errno.EMFILE or time.monotonic() > until:
+                raise
+        time.sleep(0.01)

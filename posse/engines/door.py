@@ -17,7 +17,7 @@ aborts the process (`zmq_assert (!_io_error)` in `out_event`).
 
 A thread of its own looks, because the loop may be busy with a run or with writing its result while
 a stranger is not. `look` decides; it is the same for one connection as for a thousand, and looks at
-each as seldom as its number allows, or when the process has grown.
+each as seldom as its number allows, or when the process has grown or many have come.
 """
 
 import contextlib
@@ -136,6 +136,7 @@ class Door:
         self._gone = (0, 0)
         self._before = (0, 0)
         self._look_at = 0.0
+        self._fresh = 0
         self._calm = resident()
         self._over = threading.Event()
         if guarded:
@@ -145,8 +146,13 @@ class Door:
         while not self._over.wait(EVERY):
             now = self._clock()
             self.drain()
-            if now >= self._look_at or resident() > self._calm + GROWN:
+            if self.due(now):
                 self.look(now)
+
+    def due(self, now: float) -> bool:
+        """Whether it is time to look: each connection has two descriptors until one is closed."""
+        many = self._fresh > self._agents + SPARE
+        return many or now >= self._look_at or resident() > self._calm + GROWN
 
     # --- what the monitor tells ------------------------------------------------------------------
 
@@ -176,6 +182,7 @@ class Door:
     def _accepted(self, fd: int) -> None:
         self._disconnected(fd)  # its number is used again, and nobody said yet that it was free
         self._connections[fd] = self._copy(fd)
+        self._fresh += 1
 
     def _copy(self, fd: int) -> Connection:
         connection = Connection(None, "", self._clock())
@@ -205,6 +212,7 @@ class Door:
                 if said:
                     self._refuse(reason, f"closed a connection from {connection.host}: {said}")
             self._look_at = now + _PER_CONNECTION * len(self._connections)
+            self._fresh = 0
             self._calm = resident()
 
     def _refuse(self, reason: str, said: str) -> None:

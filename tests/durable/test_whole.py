@@ -1,8 +1,13 @@
 """Files are there whole or not at all."""
 
+import os
+import resource
 import signal
 import subprocess
 import sys
+import threading
+from collections import deque
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -58,3 +63,21 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.M
 
 def _full(descriptor: int) -> None:
     raise OSError(28, "No space left on device")
+
+
+def test_no_free_descriptor_is_waited_for(tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    highest = max(int(name) for name in os.listdir("/proc/self/fd"))
+    taken: list[int] = []
+    resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 8, hard))
+    try:
+        with suppress(OSError):
+            for _ in range(100):
+                taken.append(os.open(os.devnull, os.O_RDONLY))
+        freeing = threading.Timer(0.1, lambda: deque(map(os.close, taken)))
+        freeing.start()
+        whole.write(tmp_path / "result.json", "there")
+        freeing.join()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert (tmp_path / "result.json").read_text() == "there"

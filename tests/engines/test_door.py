@@ -8,7 +8,15 @@ import pytest
 import zmq
 
 from posse.engines import door
-from posse.engines.door import AROUND, AROUND_WITH_KEYS, JOIN_WITHIN, SPARE_PER_HOST, WATCHED, Door
+from posse.engines.door import (
+    AROUND,
+    AROUND_WITH_KEYS,
+    JOIN_WITHIN,
+    SPARE,
+    SPARE_PER_HOST,
+    WATCHED,
+    Door,
+)
 from tests.support.door import Watched
 from tests.support.remote import until
 
@@ -139,6 +147,18 @@ def test_of_too_many_from_one_address_the_oldest_go(place: Place) -> None:
     until(lambda: all(map(is_closed, connections[:5])), "the end of the oldest")
     assert not any(map(is_closed, connections[5:]))
     assert place.look() == []
+
+
+def test_it_looks_at_once_when_many_have_come(place: Place) -> None:
+    place.connect()
+    place.look()
+    assert not place.door.due(place.now)
+    place.connect(1 + SPARE)
+    assert not place.door.due(place.now)
+    place.connect()
+    assert place.door.due(place.now)
+    place.look()
+    assert not place.door.due(place.now)
 
 
 def test_what_a_stranger_sends_is_bounded_however_many_parts_it_has(place: Place) -> None:
