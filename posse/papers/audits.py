@@ -17,7 +17,7 @@ from posse.audit.guess import Guess
 from posse.audit.judge import judge
 from posse.audit.whole import Audit
 from posse.papers.audit import audits, numbers_of, own_noise, seed, spends
-from posse.papers.experiment import Computation, Lines
+from posse.papers.experiment import Computation, Lines, run_file
 from posse.papers.statements import claim, ours
 from posse.plan import prepare
 from protocol.cooperative import exploration_slots
@@ -42,16 +42,11 @@ def _ask(
     system: str, agents: int, parameters: dict[str, Any], runs: int, *, variant: str = "corrected",
     arms: dict[str, Any] = _TWO, linked: bool = False, **more: Any,
 ) -> _Asked:  # fmt: skip
-    run = {
-        "system": system,
-        "variant": variant,
-        "seed": 1,
-        "agents": {"count": agents},
-        "arms": arms,
-        "parameters": parameters,
-        "engine": {"kind": "memory"},
-    }
-    return _Asked(run | ({"topology": {"kind": "path"}} if linked else {}), runs, more)
+    tables: dict[str, Any] = {"engine": {"kind": "memory"}, "variant": variant, "seed": 1}
+    if linked:
+        tables["topology"] = {"kind": "path"}
+    run = run_file(system, agents, arms, parameters, **tables)
+    return _Asked(run, runs, more)
 
 
 _FEW = {"epsilon": 0.5, "horizon": 5}
@@ -80,7 +75,7 @@ ASKED = {
 """By line; the full form makes ten times as many runs."""
 
 
-def audited(variant: Any, generator: Any, line: str, times: int) -> dict[str, Any]:
+def audited(line: str, times: int) -> dict[str, Any]:
     """The verdict on the claim of a run file."""
     asked = ASKED[line]
     audit = Audit(plan=prepare(asked.run), runs=asked.runs * times, jobs=1, **asked.more)
@@ -90,7 +85,7 @@ def audited(variant: Any, generator: Any, line: str, times: int) -> dict[str, An
     return numbers_of(found.found, found.claimed or 0.0, found.refuted, found.says, found.words)
 
 
-def hybrid(variant: Any, generator: np.random.Generator, trials: int, split: Any) -> dict[str, Any]:
+def hybrid(trials: int, split: Any, *, generator: np.random.Generator) -> dict[str, Any]:
     """The hybrid mechanism's sums of 0, 0, x, 0 for x = 1 and x = 0, and their differences; ε = 1.
 
     x is in one node of the first tree and in the doubling at t = 4.
@@ -110,9 +105,7 @@ def hybrid(variant: Any, generator: np.random.Generator, trials: int, split: Any
     return numbers_of(found.found, 1.0, found.refuted, found.says, found.words)
 
 
-def noisy_means(
-    variant: Any, generator: np.random.Generator, trials: int, form: Any
-) -> dict[str, Any]:
+def noisy_means(trials: int, form: Any, *, generator: np.random.Generator) -> dict[str, Any]:
     """Noisy means of arm 0 in DP-UCB-INT, whose pulls are functions of such means, averaged.
 
     Its first reward is 1 or 0, all others are 0, and arm 1 gives 1, so that arm 0 rests after the

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
@@ -21,11 +22,12 @@ VARIANTS: tuple[Variant, ...] = ("corrected", "printed")
 
 
 class Computation:
-    """A point that is no run of a system: `of(variant, generator, *arguments)` gives its numbers.
+    """A point that is no run of a system: `of(*arguments)` gives its numbers.
 
-    `of` is a function of a module, so that other processes can call it; what it returns are the
-    sample's `numbers`, or the one that is called "value". Repetition n of every computation has the
-    n-th generator of the seed.
+    `of` is a function of a module, so that other processes can call it; if it has a keyword
+    `variant` or `generator` it is given these too. What it returns are the sample's `numbers`, or
+    the one that is called "value". Repetition n of every computation has the n-th generator of the
+    seed.
     """
 
     def __init__(self, of: Callable[..., Any], *arguments: Any) -> None:
@@ -44,7 +46,10 @@ class Computation:
     def __call__(self, variant: str, number: int) -> dict[str, Any]:
         """The numbers of one repetition."""
         sequence = np.random.SeedSequence(SEED, spawn_key=(number,))
-        found = self.of(variant, np.random.default_rng(sequence), *self.arguments)
+        there = {"variant": variant, "generator": np.random.default_rng(sequence)}
+        asked = inspect.signature(self.of).parameters
+        more = {name: value for name, value in there.items() if name in asked}
+        found = self.of(*self.arguments, **more)
         return found if isinstance(found, dict) else {"value": found}
 
 
@@ -67,6 +72,14 @@ class Point(Runs):
 
     line: str
     x: float = 0.0
+
+
+def run_file(
+    system: str, agents: int, arms: Mapping[str, Any], parameters: Mapping[str, Any], **more: Any
+) -> dict[str, Any]:
+    """The tables of a run file that say what is run; `more` are further ones."""
+    tables = {"system": system, "agents": {"count": agents}, "arms": arms}
+    return {**tables, "parameters": parameters, **more}
 
 
 Lines = Mapping[str, Any]

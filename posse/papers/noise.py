@@ -35,16 +35,12 @@ def numpy_adds(value: float, released: float, scale: float) -> bool:
     return False
 
 
-def numpy_noise(
-    variant: Any, generator: np.random.Generator, trials: int, epsilon: float
-) -> dict[str, Any]:
+def numpy_noise(trials: int, epsilon: float, *, generator: np.random.Generator) -> dict[str, Any]:
     """Numpy's Laplace noise on 1 and on 0. S: no draw of numpy's makes the release from 0."""
     return _looked_at(own_noise(generator), trials, epsilon)
 
 
-def field_noise(
-    variant: Any, generator: np.random.Generator, trials: int, epsilon: float
-) -> dict[str, Any]:
+def field_noise(trials: int, epsilon: float) -> dict[str, Any]:
     """The field's noise, looked at in the same way."""
     from posse.security.noise import FieldNoise  # noqa: PLC0415
 

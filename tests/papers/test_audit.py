@@ -19,22 +19,22 @@ def test_numpys_draws_are_recognised():
 
 
 @pytest.mark.parametrize(
-    ("of", "arguments", "variant", "over"),
+    ("of", "arguments", "more", "over"),
     [
-        (rio.votes, (1.0, "moved"), "corrected", True),
-        (dubey.laplace, (0.5,), "corrected", True),
-        (dubey.laplace, (2.0,), "corrected", False),
-        (dubey.message, (1.0,), "corrected", False),
-        (dubey.message, (1.0,), "printed", True),
-        (tossou.tree, (1.0, "tree"), "corrected", False),
-        (tossou.tree, (1.0, "honaker"), "corrected", False),
-        (li.first_message, (4, 0.5, "per_agent", 0.5), "corrected", False),
-        (li.shared_sum, (4, 0.5, 1e-6), "corrected", False),
-        (bits.numpy_noise, (1.0,), "corrected", True),
+        (rio.votes, (1.0, "moved"), {"variant": "corrected"}, True),
+        (dubey.laplace, (0.5,), {}, True),
+        (dubey.laplace, (2.0,), {}, False),
+        (dubey.message, (1.0,), {"variant": "corrected"}, False),
+        (dubey.message, (1.0,), {"variant": "printed"}, True),
+        (tossou.tree, (1.0, "tree"), {}, False),
+        (tossou.tree, (1.0, "honaker"), {}, False),
+        (li.first_message, (4, 0.5, "per_agent", 0.5), {}, False),
+        (li.shared_sum, (4, 0.5, 1e-6), {}, False),
+        (bits.numpy_noise, (1.0,), {}, True),
     ],
 )
-def test_mechanisms_that_must_pass_and_that_must_fail(of, arguments, variant, over):
-    found = of(variant, GENERATOR(3), 3000, *arguments)
+def test_mechanisms_that_must_pass_and_that_must_fail(of, arguments, more, over):
+    found = of(3000, *arguments, generator=GENERATOR(3), **more)
     assert (found["found"] > found["claimed"]) is over
     if not over:
         # and not for want of power: something is found
@@ -42,10 +42,15 @@ def test_mechanisms_that_must_pass_and_that_must_fail(of, arguments, variant, ov
 
 
 def test_the_tree_spends_all_of_its_epsilon() -> None:
-    assert tossou.tree("corrected", GENERATOR(4), 20_000, 1.0, "tree")["found"] > 0.8
+    assert tossou.tree(20_000, 1.0, "tree", generator=GENERATOR(4))["found"] > 0.8
 
 
 def test_a_row_that_is_taken_out_costs_more_than_epsilon() -> None:
     """The claim "one per record" of 66a882c held for the value of a row alone."""
-    assert rio.votes("corrected", GENERATOR(5), 20_000, 1.0, "taken out")["found"] > 1.0
-    assert 0.05 < rio.votes("corrected", GENERATOR(5), 20_000, 1.0, "value")["found"] < 1.0
+
+    def found(change: rio.Change) -> float:
+        given = {"variant": "corrected", "generator": GENERATOR(5)}
+        return rio.votes(20_000, 1.0, change, **given)["found"]
+
+    assert found("taken out") > 1.0
+    assert 0.05 < found("value") < 1.0

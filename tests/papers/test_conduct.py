@@ -200,7 +200,7 @@ def test_a_system_of_one_form_is_run_once_for_both_variants(tmp_path):
     assert one == other
 
 
-def number(variant, generator, shift):
+def number(shift, *, variant, generator):
     return shift + generator.random() + (variant == "printed")
 
 

@@ -23,7 +23,7 @@ def test_variance_of_an_estimate_by_hand():
     [("greedy", 6, 4), ("lp", 12, 2), ("lp", 24, 1), ("random", 24, 1)],
 )
 def test_a_decomposition_serves_its_demand(name, cluster, ratio):
-    found = estimates.decompose("corrected", GENERATOR(1), name, cluster)
+    found = estimates.decompose(name, cluster, generator=GENERATOR(1))
     assert found["ratio"] <= ratio
     assert found["informed"] >= 1
     # the random one by chance, so that it takes more than D assignments

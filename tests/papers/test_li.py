@@ -15,20 +15,20 @@ from tests.support.papers import GENERATOR, alike_on_average
 
 def test_the_solution_loses_nothing_and_the_prints_do():
     for p in (0.2, 1.0):
-        solved = numbers.loss("corrected", None, "2 log T / log(M p^1.5)", p)
+        solved = numbers.loss("2 log T / log(M p^1.5)", p)
         assert solved == pytest.approx(1.0)
-    assert numbers.loss("corrected", None, "log T / log pM", 1.0) == pytest.approx(50)
+    assert numbers.loss("log T / log pM", 1.0) == pytest.approx(50)
 
 
 def test_the_deviation_of_noise_in_a_late_round():
-    found = [noise.deviation("corrected", GENERATOR(n), 3) for n in (1, 2)]
+    found = [noise.deviation(3, generator=GENERATOR(n)) for n in (1, 2)]
     assert found == pytest.approx([1, 1], abs=0.25)
 
 
 def test_the_cost_of_a_round_by_edges():
     # five complete graphs of 20: 5 · 190 edges and five links of cost 50
-    assert structures.by_edges("", None, "case 1: five complete") == 950 + 250
-    assert structures.by_edges("", None, "case 6: alone") == 5000
+    assert structures.by_edges("case 1: five complete") == 950 + 250
+    assert structures.by_edges("case 6: alone") == 5000
 
 
 def test_a_star_waits_one_slot():

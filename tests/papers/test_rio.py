@@ -23,13 +23,13 @@ def test_the_adversary_by_hand():
 
 def test_some_m_of_n_by_hand():
     # M = 2 of N = 3 at β = 1/2: 4 of 8
-    assert failure.majority("corrected", None, 3, 0.5, 2) == pytest.approx(0.5)
+    assert failure.majority(3, 0.5, 2) == pytest.approx(0.5)
 
 
 def test_all_of_n_agents_are_given_agents():
     votes = rounds.AGENTS
-    found = rounds.exact("corrected", None, votes)
-    assert found == pytest.approx(rounds.formula("corrected", None, votes), rel=1e-9)
+    found = rounds.exact(votes)
+    assert found == pytest.approx(rounds.formula(votes), rel=1e-9)
 
 
 def test_the_fifth_of_equally_active_agents():

@@ -56,11 +56,11 @@ def test_when_learning_begins():
 def test_starving_by_hand():
     # e^(-(.9 + 4) / 2) / 2 of t with log t = 8
     t = math.exp(8)
-    assert theory.starving("", None, t, 1.0) == pytest.approx(t * math.exp(-2.45) / 2)
+    assert theory.starving(t, 1.0) == pytest.approx(t * math.exp(-2.45) / 2)
 
 
 def test_lemma_5_counts_both_sides():
-    found = theory.wrong_targets("corrected", GENERATOR(1), 300)
+    found = theory.wrong_targets(300, variant="corrected", generator=GENERATOR(1))
     assert found["value"] == found["left"] - found["right"]
     assert found["left"] > 0
 
@@ -161,17 +161,18 @@ def test_the_computed_choices_are_those_of_real_players(offset: int, sample: flo
     """Wrong once in ten thousand."""
     trials, noise = 4000, SeededNoise(GENERATOR(11))
     hits = sum(pulls_arm_0_twice(offset, sample, noise) for _ in range(trials))
-    chance = shared.pulls_twice("corrected", GENERATOR(12), offset)[int(sample)]
+    chance = shared.pulls_twice(offset, variant="corrected", generator=GENERATOR(12))[int(sample)]
     assert abs(hits - trials * chance) < 3.9 * math.sqrt(trials * chance * (1 - chance))
 
 
 def test_a_sample_that_all_saw_tells_all_choices_more_than_epsilon() -> None:
     """66a882c claimed ε against whoever sees all choices, with one sample for all that collide."""
-    alone = [
-        shared.log_ratio("corrected", GENERATOR(13), (offset,))["value"] for offset in (1, 2, 3, 4)
-    ]
-    assert max(alone) <= shared.EPSILON
-    together = shared.log_ratio("corrected", GENERATOR(13), (1, 2, 3, 4))["value"]
+
+    def ratio(*offsets: int) -> float:
+        return shared.log_ratio(offsets, variant="corrected", generator=GENERATOR(13))["value"]
+
+    assert max(map(ratio, (1, 2, 3, 4))) <= shared.EPSILON
+    together = ratio(1, 2, 3, 4)
     assert 1.5 * shared.EPSILON < together <= shared.PLAYERS * shared.EPSILON
     claim = plan("tdfs-private-bound", parameters={"horizon": 100, "epsilon": 4.0}).claim
     assert together <= claim.epsilon == 16.0
@@ -186,5 +187,5 @@ def test_the_error_of_a_counter_is_that_of_its_noise(counter: str) -> None:
         made.insert(0, 0.0)
         variances.append(made.deviation**2)
     wanted = math.sqrt(sum(variances[32:]) / 32)
-    found = [sums.error("corrected", GENERATOR(s), counter, 64) for s in range(40)]
+    found = [sums.error(counter, 64, generator=GENERATOR(s)) for s in range(40)]
     assert math.sqrt(sum(x * x for x in found) / 40) == pytest.approx(wanted, rel=0.1)

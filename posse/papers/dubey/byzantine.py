@@ -20,7 +20,7 @@ _SAMPLES = (150, 300, 550, 1000)
 _RATE, _DELTA, _ARMS = 1e-3, 1e-6, 200
 
 
-def missed(variant: Any, generator: np.random.Generator, mean: float, samples: int) -> Any:
+def missed(mean: float, samples: int, *, variant: Any, generator: np.random.Generator) -> Any:
     """How often |μ_R - μ| > σ sqrt(ε) + sqrt(σ log(1/δ) / N), N half of the samples, of 200 arms.
 
     Each reward is replaced by 1 with probability ε.

@@ -11,7 +11,7 @@ from posse.papers.statements import claim
 from protocol.cooperative import release_counts, zeta
 
 
-def over_the_lower_bound(variant: Any, generator: Any, gap: float) -> float:
+def over_the_lower_bound(gap: float) -> float:
     """8/Δ of Theorem 3.7 (χ̄ = 1) over Δ/D of Theorem 2.1, Bernoulli means 1/2 ± Δ/2."""
     best, other = 0.5 + gap / 2, 0.5 - gap / 2
     divergence = best * log(best / other) + (1 - best) * log((1 - best) / (1 - other))
@@ -34,18 +34,18 @@ def releases(variant: str, epsilon: float, last: int) -> list[int]:
     return found
 
 
-def steps(variant: Any, generator: Any, epsilon: float, pulls: int) -> float:
+def steps(epsilon: float, pulls: int, *, variant: Any) -> float:
     """The mean interval between releases up to `pulls` pulls, times ε."""
     return epsilon * pulls / len(releases(variant, epsilon, pulls))
 
 
-def spent(variant: Any, generator: Any, epsilon: float, pulls: int) -> float:
+def spent(epsilon: float, pulls: int, *, variant: Any) -> float:
     """The releases' cost Σ x^(-v/2) over Lemma 3.6's ε t^(1-v/2) / (1-v/2)."""
     total = sum(x ** (-V / 2) for x in releases(variant, epsilon, pulls))
     return float(total * (1 - V / 2) / (epsilon * pulls ** (1 - V / 2)))
 
 
-def squares(variant: Any, generator: Any, epsilon: float, pulls: int) -> float:
+def squares(epsilon: float, pulls: int, *, variant: Any) -> float:
     """The releases' squared costs Σ x^-v over ε ζ(v)."""
     total = sum(x**-V for x in releases(variant, epsilon, pulls))
     return float(total / (epsilon * zeta(V)))

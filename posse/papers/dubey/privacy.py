@@ -11,9 +11,7 @@ from posse.papers.statements import claim, ours
 from protocol.cooperative import release_counts
 
 
-def laplace(
-    variant: Any, generator: np.random.Generator, trials: int, scale: float
-) -> dict[str, Any]:
+def laplace(trials: int, scale: float, *, generator: np.random.Generator) -> dict[str, Any]:
     """Laplace noise of scale β on 1 and on 0. S: the release exceeds 1.
 
     Lemma 3.2 prints β/s(f), s(f) = 1 here; the mechanism gives s(f)/β.
@@ -27,7 +25,7 @@ def laplace(
 
 
 def message(
-    variant: Any, generator: np.random.Generator, trials: int, epsilon: float
+    trials: int, epsilon: float, *, variant: Any, generator: np.random.Generator
 ) -> dict[str, Any]:
     """Private Multi-Agent UCB, two arms, first rewards x and 1/2. S: the arm of x is chosen third.
 

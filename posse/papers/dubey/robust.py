@@ -5,7 +5,7 @@ from typing import Any
 
 from posse.papers.checks import above
 from posse.papers.dubey.setting import REGRET
-from posse.papers.experiment import Axes, Experiment, Lines, Runs, bars
+from posse.papers.experiment import Axes, Experiment, Lines, Runs, bars, run_file
 from posse.papers.sample import regret
 from posse.papers.statements import ours
 
@@ -43,20 +43,17 @@ def _run(
     """One setting; `estimator` is "robust", "mean", or "byzantine", which is not private."""
     liars = round(share * _M)
     lies = {"agents": liars, "rate": 1.0, **_LAWS[law]} if liars else {"agents": 0, "rate": 0.0}
-    parameters = {"horizon": 2000 if quick else 20_000, "contamination": lies}
-    found = {"agents": {"count": _M}, "arms": _ARMS, "topology": _GRAPHS[graph]}
+    system = "robust-private-ucb"
+    more: dict[str, Any] = {"epsilon": epsilon, "estimator": estimator}
     if estimator == "byzantine":
-        more: dict[str, Any] = {"assumed_contamination": share}
-        return {"system": "byzantine-ucb", **found, "parameters": parameters | more}
-    more = {"epsilon": epsilon, "estimator": estimator}
-    return {"system": "robust-private-ucb", **found, "parameters": parameters | more}
+        system, more = "byzantine-ucb", {"assumed_contamination": share}
+    given = {"horizon": 2000 if quick else 20_000, "contamination": lies, **more}
+    return run_file(system, _M, _ARMS, given, topology=_GRAPHS[graph])
 
 
 def _alone(quick: bool, epsilon: float = 1.0) -> dict[str, Any]:
-    parameters = {"horizon": 2000 if quick else 20_000, "epsilon": epsilon}
-    return {
-        "system": "adap-ucb", "agents": {"count": _M}, "arms": _ARMS, "parameters": parameters,
-    }  # fmt: skip
+    given = {"horizon": 2000 if quick else 20_000, "epsilon": epsilon}
+    return run_file("adap-ucb", _M, _ARMS, given)
 
 
 def _often(quick: bool, estimator: str, share: float, **more: Any) -> Runs:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from posse.papers.experiment import run_file
+
 ARMS: dict[str, Any] = {"kind": "bernoulli", "means": {"random": "uniform", "count": 5}}
 MIDDLE: dict[str, Any] = {
     "kind": "bernoulli",
@@ -25,15 +27,8 @@ def sizes(quick: bool) -> tuple[int, float, int]:
 def run(system: str, quick: bool, arms: dict[str, Any] = ARMS, **parameters: Any) -> dict[str, Any]:
     """A system on Erdős and Rényi's graph, or M agents alone."""
     agents, p, horizon = sizes(quick)
-    found = {
-        "system": system,
-        "agents": {"count": agents},
-        "arms": arms,
-        "parameters": {"horizon": horizon, **parameters},
-    }
-    if system not in _ALONE:
-        found["topology"] = {"kind": "erdos-renyi", "p": p}
-    return found
+    linked = {} if system in _ALONE else {"topology": {"kind": "erdos-renyi", "p": p}}
+    return run_file(system, agents, arms, {"horizon": horizon, **parameters}, **linked)
 
 
 def private(quick: bool, epsilon: float, **more: Any) -> dict[str, Any]:
@@ -52,6 +47,4 @@ def byzantine(quick: bool, rate: float, gamma: Any = "diameter/2", **more: Any) 
 def central(quick: bool, arms: dict[str, Any]) -> dict[str, Any]:
     """The optimum that figures compare with: one UCB1 that makes all M T pulls itself."""
     agents, _, horizon = sizes(quick)
-    found = run("ucb1", quick, arms)
-    parameters = {"horizon": agents * horizon}
-    return {**found, "agents": {"count": 1}, "parameters": parameters}
+    return run_file("ucb1", 1, arms, {"horizon": agents * horizon})

@@ -19,7 +19,7 @@ _PROVED = 12
 """γ of appendix A, with which the best arm is lost with probability 2/(HK)² at most."""
 
 
-def batch(variant: Any, generator: np.random.Generator, arms: int, horizon: int) -> float:
+def batch(arms: int, horizon: int, *, generator: np.random.Generator) -> float:
     """max_b D_b max_{j in A_b} Δ_j over sqrt(K H log(HK)) of BaSE, unit Gaussian noise.
 
     One user, means U[0, 1]; after batch b an arm leaves when its mean of τ_b samples is
@@ -70,7 +70,7 @@ def _two_users_alike(horizon: int) -> list[list[float]]:
     return [[0.5 + gap, 0.5 - gap, 0.0], [0.5 - gap, 0.5 + gap, 0.0], [0.0, 0.0, 1.0]]
 
 
-def two_users(variant: Any, generator: Any) -> dict[str, Any]:
+def two_users() -> dict[str, Any]:
     """Theorem 5's family, N = C = 2, by trying every assignment.
 
     "informative": assignments whose sum differs between the two instances; "value": the least

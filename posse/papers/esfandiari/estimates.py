@@ -18,7 +18,7 @@ def _members(size: int) -> np.ndarray[Any, np.dtype[np.float64]]:
     return np.linspace(0.1, 0.9, size)
 
 
-def estimate(variant: Any, generator: np.random.Generator, size: int, what: str) -> float:
+def estimate(size: int, what: str, *, generator: np.random.Generator) -> float:
     """The estimate R_G - R_G^s of a group's first member: its mean error, or its variance."""
     trials, group, means = 4000, tuple(range(size)), _members(size)
     sums = np.array([
@@ -51,9 +51,7 @@ def _decomposed(name: str, alive: Any, cluster: int | None, generator: Any) -> D
             return by_flow(alive, _D, C, cluster, generator)
 
 
-def decompose(
-    variant: Any, generator: np.random.Generator, name: str, cluster: int
-) -> dict[str, Any]:
+def decompose(name: str, cluster: int, *, generator: np.random.Generator) -> dict[str, Any]:
     """A random instance in which each of four arms is the best of `cluster` users.
 
     "value": assignments over α D + N K + 1 with the paper's α; "rounds": assignments over D;

@@ -97,9 +97,7 @@ def _order(panel: str, uniform: bool) -> tuple[Statement, ...]:
     )  # fmt: skip
 
 
-def clusters(
-    variant: Any, generator: np.random.Generator, name: str, trials: int
-) -> dict[str, Any]:
+def clusters(name: str, trials: int, *, generator: np.random.Generator) -> dict[str, Any]:
     """How often every arm is the best of at least C + 1 of 100 users."""
     drawn = RandomMeans(**_CLASSES[name])
     hits = 0

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from posse.papers.experiment import run_file
+
 UNIFORM: dict[str, Any] = {"random": "uniform", "count": 5, "per_agent": True}
 COSINE: dict[str, Any] = {"random": "cosine", "count": 5, "dimensions": 10}
 C = 5
@@ -27,12 +29,8 @@ SWEEPS = {"uniform": 0.1, "linear": 0.4}
 
 def run(system: str, agents: int, means: Any, horizon: int, **parameters: Any) -> dict[str, Any]:
     """N users with Bernoulli rewards."""
-    return {
-        "system": system,
-        "agents": {"count": agents},
-        "arms": {"kind": "bernoulli", "means": means},
-        "parameters": {"horizon": horizon, **parameters},
-    }
+    arms = {"kind": "bernoulli", "means": means}
+    return run_file(system, agents, arms, {"horizon": horizon, **parameters})
 
 
 _SUMS = {"aggregation": "sink"}

@@ -61,14 +61,14 @@ def averages(
     return means.mean(axis=0), observed, schedule
 
 
-def deviation(variant: Any, generator: np.random.Generator, r: int) -> float:
+def deviation(r: int, *, generator: np.random.Generator) -> float:
     """The deviation of the averages of the noise alone, over sqrt(2r) / (M^1.5 ε S(r))."""
     average, observed, _ = averages(generator, r, 0.0)
     told = math.sqrt(2 * r) / (_FEW**1.5 * _EPSILON * observed)
     return float(np.sqrt((average**2).mean()) / told)
 
 
-def event(variant: Any, generator: np.random.Generator, r: int) -> dict[str, Any]:
+def event(r: int, *, generator: np.random.Generator) -> dict[str, Any]:
     """How many averages of Bernoulli(1/2) rewards lie farther than C(r) from 1/2."""
     average, observed, schedule = averages(generator, r, 0.5)
     far = int((np.abs(average - 0.5) > schedule.radius(r, _ARMS, observed)).sum())
@@ -81,9 +81,14 @@ def square(sample: Sample) -> float:
 
 
 def first_message(
-    variant: Any, generator: np.random.Generator, trials: int, agents: int, epsilon: float,
-    reading: Any, claimed: float,
-) -> dict[str, Any]:  # fmt: skip
+    trials: int,
+    agents: int,
+    epsilon: float,
+    reading: Any,
+    claimed: float,
+    *,
+    generator: np.random.Generator,
+) -> dict[str, Any]:
     """The first means that an agent of CDP-MAB sends. S: the mean exceeds the larger true one."""
     noise = own_noise(generator)
     schedule = Schedule(arms=2, senders=agents, horizon=10_000, epsilon=epsilon, noise=reading)
@@ -98,9 +103,8 @@ def first_message(
 
 
 def shared_sum(
-    variant: Any, generator: np.random.Generator, trials: int, agents: int, epsilon: float,
-    delta: float,
-) -> dict[str, Any]:  # fmt: skip
+    trials: int, agents: int, epsilon: float, delta: float, *, generator: np.random.Generator
+) -> dict[str, Any]:
     """What the server reads of an arm and a round with shared noise, if half the agents are honest.
 
     The others add nothing and tell it their sums, so that the sum of the honest agents' noisy sums

@@ -23,13 +23,13 @@ _LINKS: dict[str, Any] = {
 _DELAYS = {(kind, m): delay for kind, delay in (("star", 1.0), ("complete", 0.0)) for m in _SIZES}
 
 
-def links(variant: Any, generator: Any, kind: str, agents: int) -> dict[str, Any]:
+def links(kind: str, agents: int) -> dict[str, Any]:
     """d_G |E|, and the delay d_G - 1."""
     graph = _KINDS[kind](agents)
     return {"value": float(graph.diameter * graph.size), "delay": float(graph.diameter - 1)}
 
 
-def distance(variant: Any, generator: np.random.Generator, agents: int, which: str) -> float:
+def distance(agents: int, which: str, *, generator: np.random.Generator) -> float:
     """The diameter of a random 4-regular graph over log M / log(1/λ2), by either reading of λ2."""
     graph = graphs.regular(agents, 4, generator)
     made = nx.empty_graph(agents)
@@ -39,7 +39,7 @@ def distance(variant: Any, generator: np.random.Generator, agents: int, which: s
     return graph.diameter / (math.log(agents) / math.log(1 / second))
 
 
-def waiting(variant: Any, generator: np.random.Generator, kind: str, agents: int) -> dict[str, Any]:
+def waiting(kind: str, agents: int, *, generator: np.random.Generator) -> dict[str, Any]:
     """The regret of the delay slots over 2M (d_G - 1), K = 100, ε = 1, T = 10^5, in plain numbers.
 
     In a slot of the delay of round r every agent pulls the arm of its own largest ȳ; then all
@@ -81,7 +81,7 @@ _FORMS: dict[str, Any] = {
 _AGENTS = 50
 
 
-def loss(variant: Any, generator: Any, form: str, p: float) -> float:
+def loss(form: str, p: float) -> float:
     """T^(2/R) / p^1.5 over M at the R that a form of the condition asks for, T = 10^6, M = 50.
 
     At most 1: R rounds lose no more than no communication would, M times.

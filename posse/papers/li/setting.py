@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from posse.papers.experiment import run_file
+
 ARMS: dict[str, Any] = {"kind": "bernoulli", "means": {"random": "uniform", "count": 100}}
 T = 100_000
 LONG = 1_000_000
@@ -17,12 +19,7 @@ SILENT = 1e9
 
 def cdp(agents: int = M, arms: dict[str, Any] = ARMS, **parameters: Any) -> dict[str, Any]:
     """CDP-MAB; ε = 1 if nothing else is said."""
-    return {
-        "system": "cdp-mab",
-        "agents": {"count": agents},
-        "arms": arms,
-        "parameters": {"horizon": T, "epsilon": 1.0, **parameters},
-    }
+    return run_file("cdp-mab", agents, arms, {"horizon": T, "epsilon": 1.0, **parameters})
 
 
 def ddp(topology: dict[str, Any], **more: Any) -> dict[str, Any]:

@@ -17,7 +17,7 @@ def _figure_10(quick: bool) -> Lines:
     return {"CDP-MAB": cdp(), **{name: ddp(GRAPHS[name]) for name in names}}
 
 
-def by_edges(variant: Any, generator: Any, case: str) -> float:
+def by_edges(case: str) -> float:
     """c2 |E| + c1 Q, every edge of a component once, with c1 = 50 and c2 = 1."""
     graph = prepare({**hdp(CASES[case]), "seed": 1}).spec.graph(0)
     return float(graph.size + 50 * len(graph.components))

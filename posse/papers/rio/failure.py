@@ -1,7 +1,5 @@
 """Propositions 4.2 and 5.2 of Rio et al. 2023: how likely the best arm is voted out."""
 
-from typing import Any
-
 from posse.papers.experiment import Axes, Computation, Experiment, computed
 from posse.papers.limits import at_most, rate, right
 from posse.papers.rio.setting import DELTA, dp
@@ -13,7 +11,7 @@ _BETAS = {f"β = {beta:g}": beta for beta in (0.3, 0.5, 0.8)}
 _RUN = "DP-MASE, share of agents that err"
 
 
-def majority(variant: Any, generator: Any, agents: int, wrong: float, votes: int) -> float:
+def majority(agents: int, wrong: float, votes: int) -> float:
     """P(Bin(N, p) >= M): some M of N agents vote wrongly, if each does with probability p."""
     from scipy.stats import binom  # noqa: PLC0415
 
@@ -44,7 +42,7 @@ def _local(xi: float) -> tuple[float, int]:
     return eta, threshold(DELTA, eta)
 
 
-def bound(variant: Any, generator: Any, xi: float, a: int) -> float:
+def bound(xi: float, a: int) -> float:
     """(1 - I_ξ(a+1, M)) δ η_ξ^a of Proposition 5.2."""
     from scipy.special import betainc  # noqa: PLC0415
 
@@ -52,15 +50,15 @@ def bound(variant: Any, generator: Any, xi: float, a: int) -> float:
     return float((1 - betainc(a + 1, votes, xi)) * DELTA * eta**a)
 
 
-def in_its_model(variant: Any, generator: Any, xi: float) -> float:
+def in_its_model(xi: float) -> float:
     """Some M of 64 agents err, each with probability η_ξ, and their votes are sent."""
     eta, votes = _local(xi)
-    return majority(variant, generator, 64, eta * (1 - xi), votes)
+    return majority(64, eta * (1 - xi), votes)
 
 
 def minimum(line: str, a: float) -> float:
     """The least of the bounds that are tried, for the ξ that a line names."""
-    return min(bound("", None, float(line.partition("= ")[2]), a) for a in _ALPHAS)
+    return min(bound(float(line.partition("= ")[2]), a) for a in _ALPHAS)
 
 
 EXPERIMENTS = (

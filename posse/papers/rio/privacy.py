@@ -77,7 +77,7 @@ def logs(epsilon: float, change: Change | None) -> list[FloatArray]:
 
 
 def votes(
-    variant: Any, generator: np.random.Generator, trials: int, epsilon: float, change: Change
+    trials: int, epsilon: float, change: Change, *, variant: Any, generator: np.random.Generator
 ) -> dict[str, Any]:
     """The votes of DP-MASE's first two epochs. S: none in the first, one in the second."""
     noise = own_noise(generator)

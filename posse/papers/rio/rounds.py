@@ -1,7 +1,6 @@
 """What section 6 and Propositions 4.3 and 5.3 of Rio et al. 2023 say about the rounds."""
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -34,7 +33,7 @@ _CLIPPED = {"arms": {**PROBLEMS[2], "clip": [10.0, 11.5]}}
 _FORMS = ("product", "to the letter")
 
 
-def growth(variant: Any, generator: Any, form: str, exponent: int) -> float:
+def growth(form: str, exponent: int) -> float:
     """The proof's activations of one agent over the T(β) of one form, at β = 10^-exponent."""
     beta, epsilon, gap, arms = 10.0**-exponent, 0.1, 0.1, 10
     confidence, repeats = math.log(arms / beta), math.log(math.log(1 / gap))
@@ -57,7 +56,7 @@ _VOTES = {0.1: 11, 0.05: 18, 0.0: 29}
 """M by ξ at η = .9, from log η_ξ."""
 
 
-def simulated(variant: Any, generator: np.random.Generator, votes: int) -> float:
+def simulated(votes: int, *, generator: np.random.Generator) -> float:
     """Rounds until any M of N agents have been active T_η times, the median of 400 runs.
 
     An agent's T_η-th activation comes after a Gamma(T_η) time of rate 1/N.
@@ -66,12 +65,12 @@ def simulated(variant: Any, generator: np.random.Generator, votes: int) -> float
     return float(np.median(times)) * AGENTS
 
 
-def formula(variant: Any, generator: Any, votes: int) -> float:
+def formula(votes: int) -> float:
     """Proposition 5.3's rounds, α = 1/2."""
     return rounds_of_votes(SAMPLES, AGENTS, votes, 0.5)
 
 
-def exact(variant: Any, generator: Any, votes: int) -> float:
+def exact(votes: int) -> float:
     """The T by which M of N agents, any, have T_η activations with probability 1/2."""
     from scipy.optimize import brentq  # noqa: PLC0415
     from scipy.special import gammainc  # noqa: PLC0415
@@ -158,7 +157,7 @@ EXPERIMENTS = (
         ours("within 10 % of the algorithm's own rounds",
              alike(_ALGORITHM, "Proposition 5.3", 0.1), "corrected"),
         ours("the exact count, any M of N agents, is what a simulation finds",
-             matches(_MODEL, lambda line, votes: exact("", None, int(votes)), slack=0.001),
+             matches(_MODEL, lambda line, votes: exact(int(votes)), slack=0.001),
              "corrected"),
         # the corrected form takes M from log η_ξ, as the proposition does
         lines={

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from posse.papers.experiment import VARIANTS, Lines, Runs, Variant
+from posse.papers.experiment import VARIANTS, Lines, Runs, Variant, run_file
 
 PROBLEMS: dict[int, dict[str, Any]] = {
     1: {"kind": "bernoulli", "means": [0.7, 0.5, 0.3] + [0.1] * 7},
@@ -31,15 +31,8 @@ def run(
     system: str, count: int, problem: int = 1, activity: Any = None, **parameters: Any
 ) -> dict[str, Any]:
     """One system with N = `count` on a problem."""
-    table: dict[str, Any] = {"count": count}
-    if activity:
-        table["activity"] = activity
-    return {
-        "system": system,
-        "agents": table,
-        "arms": PROBLEMS[problem],
-        "parameters": {"delta": DELTA, **parameters},
-    }
+    found = run_file(system, count, PROBLEMS[problem], {"delta": DELTA, **parameters})
+    return found | {"agents": {"count": count, "activity": activity}} if activity else found
 
 
 def dp(count: int, epsilon: float, beta: float = 0.5, **more: Any) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from posse.papers.experiment import run_file
+
 MEANS = [0.1, 0.1, 0.1, 0.1, 0.2, 0.55, 0.1, 0.1, 0.1, 0.1]
 ARMS: dict[str, Any] = {"kind": "bernoulli", "means": MEANS}
 BEST = 5
@@ -13,9 +15,4 @@ HORIZONS = (1e5, 1e6, 1e7, 1e8, 1e9, 1e10)
 
 def run(system: str, players: int, horizon: int, **parameters: Any) -> dict[str, Any]:
     """M players on the ten arms."""
-    return {
-        "system": system,
-        "agents": {"count": players},
-        "arms": ARMS,
-        "parameters": {"horizon": horizon, **parameters},
-    }
+    return run_file(system, players, ARMS, {"horizon": horizon, **parameters})

@@ -21,7 +21,7 @@ _ALL = {"all four players": tuple(range(1, PLAYERS + 1))}
 
 
 def log_ratio(
-    variant: Any, generator: np.random.Generator, offsets: tuple[int, ...]
+    offsets: tuple[int, ...], *, variant: Any, generator: np.random.Generator
 ) -> dict[str, Any]:
     """The logarithm of P(S | 1) / P(S | 0) for the choices of these players together.
 
@@ -29,14 +29,16 @@ def log_ratio(
     slots N + 1 and N + 2. With agreed offsets a player's choices depend on its own samples and
     noise alone, so that the probabilities multiply.
     """
-    both = [pulls_twice(variant, generator, offset) for offset in offsets]
+    both = [pulls_twice(offset, variant=variant, generator=generator) for offset in offsets]
     return {
         "value": sum(log(one / zero) for zero, one in both),
         "of a player": [list(pair) for pair in both],
     }
 
 
-def pulls_twice(variant: Any, generator: np.random.Generator, offset: int) -> tuple[float, float]:
+def pulls_twice(
+    offset: int, *, variant: Any, generator: np.random.Generator
+) -> tuple[float, float]:
     """How likely UCB-Private-Bound pulls arm 0 in slots N + 1 and N + 2, if N + 1 gives it 0, or 1.
 
     In the sweep arm 0 gave 1 and all others 0. The noise of arm 0's second sum is integrated in

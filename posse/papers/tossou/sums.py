@@ -18,9 +18,7 @@ from posse.papers.statements import claim, ours
 _DELTA, _MANY = 0.05, 2000
 
 
-def missed(
-    variant: Any, generator: np.random.Generator, constant: float, length: int
-) -> dict[str, Any]:
+def missed(constant: float, length: int, *, generator: np.random.Generator) -> dict[str, Any]:
     """How often the sum of n rewards is off by more than c (1/ε) log^1.5(n) log(1/δ); ε = 1."""
     sums = HybridSums(_MANY, 1.0, "half", own_noise(generator))
     error = np.zeros(_MANY)
@@ -46,7 +44,7 @@ def made(counter: str, noise: Noise) -> Counter:
             return HonakerSums(_STREAMS, 1.0, _T, noise)
 
 
-def error(variant: Any, generator: np.random.Generator, counter: str, t: int) -> float:
+def error(counter: str, t: int, *, generator: np.random.Generator) -> float:
     """The root of the mean square error of the releases in (t/2, t], ε = 1, T = 20,000."""
     sums = made(counter, own_noise(generator))
     squares = [np.mean(sums.insert(0, 0.0) ** 2) for _ in range(t)]
@@ -54,11 +52,7 @@ def error(variant: Any, generator: np.random.Generator, counter: str, t: int) ->
 
 
 def tree(
-    variant: Any,
-    generator: np.random.Generator,
-    trials: int,
-    epsilon: float,
-    of: Literal["tree", "honaker"],
+    trials: int, epsilon: float, of: Literal["tree", "honaker"], *, generator: np.random.Generator
 ) -> dict[str, Any]:
     """The sums of x, 0, 0, 0 over a horizon of 4, for x = 1 and x = 0.
 

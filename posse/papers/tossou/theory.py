@@ -29,9 +29,7 @@ def _plays(name: str, epsilon: float, players: int, variant: str) -> Plays:
     return plays_with_bound(epsilon=epsilon, players=players, as_printed=variant == "printed")
 
 
-def over_trivial(
-    variant: str, generator: Any, name: str, t: float, epsilon: float, players: int
-) -> float:
+def over_trivial(name: str, t: float, epsilon: float, players: int, *, variant: str) -> float:
     """Theorem 6 over T Σ_{j <= M} μ_σ(j), more than which nobody can lose."""
     trivial = t * sum(sorted(MEANS, reverse=True)[:players])
     plays = _plays(name, epsilon, players, variant)
@@ -70,7 +68,7 @@ def most_plays(sample: Sample) -> float:
 _TWO = (0.9, 0.6, 0.3, 0.2)
 
 
-def wrong_targets(variant: Any, generator: np.random.Generator, horizon: int) -> dict[str, Any]:
+def wrong_targets(horizon: int, *, variant: Any, generator: np.random.Generator) -> dict[str, Any]:
     """Lemma 5 for two players on four arms, ε = 10: its left side less its right side, and both.
 
     Of the first subsequence, in which player p targets the p-th best arm. Left: the slots in which
@@ -108,7 +106,7 @@ def wrong_targets(variant: Any, generator: np.random.Generator, horizon: int) ->
     return {"value": float(left - right), "left": float(left), "right": float(right)}
 
 
-def starving(variant: Any, generator: Any, t: float, epsilon: float) -> float:
+def starving(t: float, epsilon: float) -> float:
     """A lower bound on the expected plays of suboptimal arms up to t, printed algorithm, M = 1.
 
     After one pull the printed privacy term of the best arm is 0 and its noise Lap(2/ε). It is not
@@ -119,7 +117,7 @@ def starving(variant: Any, generator: Any, t: float, epsilon: float) -> float:
     return chance * t
 
 
-def printed_sum(variant: Any, generator: Any, t: float, epsilon: float) -> float:
+def printed_sum(t: float, epsilon: float) -> float:
     """Σ_a of Lemma 4 as printed, M = 1."""
     gaps = [max(MEANS) - mean for mean in MEANS if mean < max(MEANS)]
     plays = plays_with_bound(epsilon=epsilon, players=1, as_printed=True)
@@ -193,7 +191,7 @@ EXPERIMENTS = (
     Experiment(
         "tossou-lemma-4", "Lemma 4", "What starving alone costs in the long run",
         claim("the expected plays are at most those of Lemma 4, for all t", "Lemma 4",
-              at_most(_STARVING, lambda line, t: printed_sum("", None, t, 1.0)), "printed"),
+              at_most(_STARVING, lambda line, t: printed_sum(t, 1.0)), "printed"),
         lines={line: {t: Computation(of, t, 1.0) for t in HORIZONS}
                for line, of in _COMPUTED.items()},
         axes=Axes("horizon T", "plays of suboptimal arms", "xy"), metric=value,
