@@ -65,7 +65,7 @@ from posse.measure.status import AgentStatus
 from posse.systems import get_system
 from protocol import control
 from protocol.machine import COORDINATOR
-from protocol.wire import Message, encode
+from protocol.wire import Message, encode, name_of
 
 _LISTEN_EVERY = 64
 """Steps, or frames of neighbours, after which an agent looks at its other sockets."""
@@ -219,7 +219,7 @@ class AgentProcess:
 
     def _mind_time(self) -> None:
         if self.joining.state is State.LINKING and self._mesh is not None:
-            self._happened(NotListening(self._mesh.not_listening()))
+            self._happened(NotListening(self._mesh.links.not_listening()))
         now = time.monotonic()
         self._uplink.mind_time(now)
         if self._mesh is not None:
@@ -253,7 +253,7 @@ class AgentProcess:
         LOG.warning("agent %d is gone; going on without it", neighbour)
         self._parted.add(neighbour)  # of whose link nothing more is said
         if self._mesh is not None:
-            self._mesh.lose(neighbour)
+            self._mesh.links.lose(neighbour)
 
     def _connections(self) -> None:
         for event in self._uplink.events():
@@ -287,7 +287,7 @@ class AgentProcess:
     def _link_changed(self, neighbour: int, up: bool) -> None:
         """The connection to a neighbour was lost, or there is a new one."""
         if self._mesh is not None:
-            self._mesh.changed(neighbour, up=up)
+            self._mesh.links.changed(neighbour, up=up)
         if self.host is None or self.host.done or up is not (neighbour in self._parted):
             return  # when all is done one neighbour leaves before the other
         if self._journal is not None:
@@ -378,8 +378,8 @@ class AgentProcess:
                 journal=self._journal,
             )
             self._selector.watch(self._mesh.inbox, self._drain_inbox)
-            if self._mesh.back is not None:
-                self._selector.watch(*self._mesh.back)
+            if self._mesh.links.back is not None:
+                self._selector.watch(*self._mesh.links.back)
         return self._place.reached_at(self._mesh.address)
 
     def _heard(self, target: int, wire: Wire) -> Wire:
@@ -398,8 +398,8 @@ class AgentProcess:
     def _close_mesh(self) -> None:
         if self._mesh is not None:
             self._selector.forget(self._mesh.inbox)
-            if self._mesh.back is not None:
-                self._selector.forget(self._mesh.back[0])
+            if self._mesh.links.back is not None:
+                self._selector.forget(self._mesh.links.back[0])
             self._mesh.close()
             self._mesh = None
 
@@ -408,7 +408,7 @@ class AgentProcess:
         if self._mesh is None:
             return ()
         self._ways = {COORDINATOR: self._ways[COORDINATOR], **self._mesh.connect(setup)}
-        return self._mesh.not_listening()
+        return self._mesh.links.not_listening()
 
     def _start(self, setup: AgentSetup) -> None:
         journal, rank = self._journal, self.joining.rank
@@ -464,13 +464,13 @@ class AgentProcess:
                 again(one, self.host, self._session_with, self._take_unread)
                 self._flush(self.host)
         if self._mesh is not None:
-            self._mesh.recovered()
+            self._mesh.links.recovered()
 
     def _shorten(self, checkpoints: Checkpoints) -> None:
         """Write down what this agent has come to, if it has nothing more to send."""
         host, mesh = self.host, self._mesh
         if isinstance(host, KeptHost) and not host.outbox:
-            kept = Kept(host, self._uplink.session, mesh.state if mesh is not None else None)
+            kept = Kept(host, self._uplink.session, mesh.links.state if mesh is not None else None)
             before = self._beginning(host.setup)
             checkpoints.make(
                 kept,
@@ -486,13 +486,13 @@ class AgentProcess:
         kept: Kept = read(before.state, outside(journal, sources, before.setup))
         self.host, self._uplink.session = kept.host, kept.uplink
         if self._mesh is not None:
-            self._mesh.restore(kept.mesh)
+            self._mesh.links.restore(kept.mesh)
         sources.resources.begin()
 
     def _session_with(self, end: int) -> Session:
         if end == COORDINATOR or self._mesh is None:
             return self._uplink.session
-        return self._mesh.session_with(end)
+        return self._mesh.links.ties[name_of(end)].session
 
     def _take_unread(self, frame: bytes) -> None:
         self._happened(Told(frame))
@@ -500,7 +500,7 @@ class AgentProcess:
     def _sessions(self) -> Iterator[tuple[int, Session]]:
         yield COORDINATOR, self._uplink.session
         if self._mesh is not None:
-            yield from self._mesh.sessions()
+            yield from self._mesh.links.sessions()
 
     # --- what goes -------------------------------------------------------------------------------
 

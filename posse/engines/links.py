@@ -17,7 +17,7 @@ could ask for what is meant for another.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, ClassVar, Protocol
 
@@ -168,6 +168,10 @@ class Links(ABC):
         """The connection to this neighbour was lost, or there is a new one; where that is known."""
         if (tie := self.ties.get(name_of(neighbour))) is not None:
             tie.changed(up=up)
+
+    def sessions(self) -> Iterator[tuple[int, Session]]:
+        """The sessions with the neighbours, by rank."""
+        return ((tie.neighbour, tie.session) for tie in self.ties.values())
 
     @property
     def state(self) -> Any:

@@ -1,12 +1,11 @@
 """An agent among its neighbours: the inbox that they connect to, and the ways to theirs."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 import zmq
 
 from posse.durable.journal import FRAME, Journal
-from posse.durable.session import Session, content
+from posse.durable.session import content
 from posse.engines.each_link import EachLink
 from posse.engines.guard import Guard
 from posse.engines.links import SIGNED, Heard, Link, Links, Via, alone
@@ -26,6 +25,7 @@ Arrival = tuple[int | None, bytes, int]
 
 class Mesh:
     """See the module's text. `rank` -1: not known yet. `patience_ms`: how long `listen` waits.
+    `links` are the ways to the neighbours.
 
     What sessions take is written into `journal` first, if there is one.
     """
@@ -61,52 +61,17 @@ class Mesh:
         self.address = self.inbox.getsockopt_string(zmq.LAST_ENDPOINT)
         self._probe_at = 0.0
         self._journal = journal
-        self._links: Links = kind(context, guard.link, via, watched=guard.watches, heard=heard)
-        self.back = self._links.back
+        self.links: Links = kind(context, guard.link, via, watched=guard.watches, heard=heard)
 
     def rename(self, rank: int) -> None:
         """This agent has another rank now."""
         listen(self.inbox, rank, before=self._rank)
         self._rank = rank
 
-    def changed(self, neighbour: int, *, up: bool) -> None:
-        """The connection to this neighbour was lost, or there is a new one."""
-        self._links.changed(neighbour, up=up)
-
-    def lose(self, neighbour: int) -> None:
-        """This neighbour is gone for the rest of the run."""
-        self._links.lose(neighbour)
-
     def connect(self, setup: AgentSetup) -> Mapping[int, Link]:
         """Connect to the neighbours of this setup; the ways to them, by target."""
         self._guard.know(setup)
-        return self._links.connect(setup.inboxes, self._rank, setup.first)
-
-    def not_listening(self) -> tuple[int, ...]:
-        """The neighbours that would not hear yet what is sent."""
-        return self._links.not_listening()
-
-    def session_with(self, neighbour: int) -> Session:
-        """The session with one neighbour."""
-        return self._links.ties[name_of(neighbour)].session
-
-    @property
-    def state(self) -> Any:
-        """The sessions with the neighbours, for `restore`."""
-        return self._links.state
-
-    def restore(self, state: Any) -> None:
-        """Go on with these sessions."""
-        self._links.restore(state)
-
-    def recovered(self) -> None:
-        """This agent is where it was before it was killed: neighbours are to send what it lacks."""
-        self._links.recovered()
-
-    def sessions(self) -> Iterator[tuple[int, Session]]:
-        """The sessions with the neighbours, by rank."""
-        for tie in self._links.ties.values():
-            yield tie.neighbour, tie.session
+        return self.links.connect(setup.inboxes, self._rank, setup.first)
 
     def drain(self) -> Iterator[tuple[int | None, bytes]]:
         """What is here, and who sent it."""
@@ -137,7 +102,7 @@ class Mesh:
 
     def _receive(self, flags: int) -> tuple[int | None, bytes]:
         """The next frame of a neighbour that is due; `zmq.Again` if there is none."""
-        neighbours, ties = self._guard.neighbours, self._links.ties
+        neighbours, ties = self._guard.neighbours, self.links.ties
         sender, took = None, self._guard.took
         while True:
             if neighbours is None:
@@ -169,9 +134,9 @@ class Mesh:
         """Now and then see to it that what was sent is confirmed."""
         if now >= self._probe_at:
             self._probe_at = now + PROBE_EVERY
-            self._links.probe()
+            self.links.probe()
 
     def close(self) -> None:
         """Close inbox and links."""
         self.inbox.close()
-        self._links.close()
+        self.links.close()
