@@ -4,8 +4,9 @@
 `ExploreThenCommit`   Algorithm 2
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 
@@ -30,54 +31,54 @@ from protocol.anonymous import (
 from protocol.machine import FloatArray, Note
 
 
-class Learner(Protocol):
-    """Plans assignments and learns from their estimates."""
+@dataclass(slots=True, kw_only=True)
+class Learner(ABC):
+    """Plans assignments and learns from their estimates.
 
-    alive: BoolArray
-    """Which arms a user may be assigned, shape (N, K)."""
-
-    def plan(self, active: BoolArray) -> tuple[list[Assignment], list[Note]] | None:
-        """The next assignments for the active users; None when it is time to commit."""
-        ...
-
-    def learn(self, users: IntArray, arm: int, means: FloatArray, copies: int) -> int:
-        """Take estimates of these users' means of `arm`, each over `copies`; how many were used."""
-        ...
-
-    def best(self) -> IntArray:
-        """Every user's arm, shape (N,)."""
-        ...
-
-
-@dataclass(slots=True)
-class Tally:
-    """Sums and numbers of estimates per user and arm, shape (N, K)."""
+    `alive`: which arms a user may be assigned; `sums` and `counts` of its estimates. All of shape
+    (N, K).
+    """
 
     users: int
     arms: int
+    group_size: int
+    generator: np.random.Generator
     ties: np.random.Generator
+    alive: BoolArray = field(init=False)
     sums: FloatArray = field(init=False)
     counts: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
+        self.alive = np.ones((self.users, self.arms), dtype=bool)
         self.sums = np.zeros((self.users, self.arms))
         self.counts = np.zeros((self.users, self.arms))
 
-    def means(self, alive: BoolArray) -> FloatArray:
+    @abstractmethod
+    def plan(self, active: BoolArray) -> tuple[list[Assignment], list[Note]] | None:
+        """The next assignments for the active users; None when it is time to commit."""
+
+    @abstractmethod
+    def learn(self, users: IntArray, arm: int, means: FloatArray, copies: int) -> int:
+        """Take estimates of these users' means of `arm`, each over `copies`; how many were used."""
+
+    def means(self) -> FloatArray:
         """Mean estimates of what is alive; -∞ where there is none."""
-        known = alive & (self.counts > 0)
+        known = self.alive & (self.counts > 0)
         return np.where(known, self.sums / np.maximum(self.counts, 1), -np.inf)
 
-    def best(self, alive: BoolArray) -> IntArray:
-        """The alive arm with the largest mean; ties, and users without feedback, at random."""
-        means = self.means(alive)
-        candidates = alive & (means == means.max(axis=1, keepdims=True))
+    def best(self) -> IntArray:
+        """Every user's alive arm with the largest mean, shape (N,).
+
+        Ties, and users without feedback, at random.
+        """
+        means = self.means()
+        candidates = self.alive & (means == means.max(axis=1, keepdims=True))
         lots = self.ties.random(means.shape)
         chosen: IntArray = np.where(candidates, lots, -1.0).argmax(axis=1)
         return chosen
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class BatchedElimination(Learner):
     """Batches b = 1 … B - 1: meet demand D_b = t_b - t_{b-1}, then drop arms user by user.
 
@@ -91,26 +92,18 @@ class BatchedElimination(Learner):
     fails; `corrected` goes on, and that arm gets no feedback.
     """
 
-    users: int
-    arms: int
-    group_size: int
     horizon: float
     rate: float
     decomposition: DecompositionKind
     cluster_size: int | None
     feedback: Literal["all", "demand"]
     variant: Variant
-    generator: np.random.Generator
-    ties: np.random.Generator
     batch: int = 0
-    alive: BoolArray = field(init=False)
-    tally: Tally = field(init=False)
     ends: list[int] = field(init=False)
     room: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
-        self.alive = np.ones((self.users, self.arms), dtype=bool)
-        self.tally = Tally(self.users, self.arms, self.ties)
+        Learner.__post_init__(self)
         self.ends = [0, *grid(self.horizon)]
         self.room = np.full((self.users, self.arms), np.inf)
 
@@ -151,18 +144,18 @@ class BatchedElimination(Learner):
     def learn(self, users: IntArray, arm: int, means: FloatArray, copies: int) -> int:
         used = np.minimum(self.room[users, arm], copies)
         self.room[users, arm] -= used
-        self.tally.sums[users, arm] += used * means
-        self.tally.counts[users, arm] += used
+        self.sums[users, arm] += used * means
+        self.counts[users, arm] += used
         return int(used.sum())
 
     def eliminate(self) -> None:
         """Drop what is clearly worse than a user's leader."""
-        means = self.tally.means(self.alive)
+        means = self.means()
         leader = means.argmax(axis=1)
         rows = np.arange(self.users)
         best = means[rows, leader][:, None]
         known = np.isfinite(means) & np.isfinite(best)
-        count = np.minimum(self.tally.counts, self.tally.counts[rows, leader][:, None])
+        count = np.minimum(self.counts, self.counts[rows, leader][:, None])
         width = elimination_width(
             np.maximum(count, 1), self.group_size, self.horizon, self.arms, self.users, self.rate
         )
@@ -170,9 +163,6 @@ class BatchedElimination(Learner):
         drop = known & (behind >= width)
         drop[rows, leader] = False
         self.alive &= ~drop
-
-    def best(self) -> IntArray:
-        return self.tally.best(self.alive)
 
     def _decompose(self, alive: BoolArray, demand: int) -> Decomposition:
         match self.decomposition:
@@ -184,7 +174,7 @@ class BatchedElimination(Learner):
                 return by_flow(alive, demand, self.group_size, self.cluster_size, self.generator)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class ExploreThenCommit(Learner):
     """m sweeps of K assignments, then every user's best mean.
 
@@ -192,19 +182,8 @@ class ExploreThenCommit(Learner):
     (q + s) mod K, so that each user and arm gets exactly one estimate per sweep.
     """
 
-    users: int
-    arms: int
-    group_size: int
     sweeps: int
-    generator: np.random.Generator
-    ties: np.random.Generator
     sweep: int = 0
-    alive: BoolArray = field(init=False)
-    tally: Tally = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.alive = np.ones((self.users, self.arms), dtype=bool)
-        self.tally = Tally(self.users, self.arms, self.ties)
 
     def plan(self, active: BoolArray) -> tuple[list[Assignment], list[Note]] | None:
         if self.sweep >= self.sweeps:
@@ -219,12 +198,9 @@ class ExploreThenCommit(Learner):
         return [Assignment(row, 1) for row in arms], []
 
     def learn(self, users: IntArray, arm: int, means: FloatArray, copies: int) -> int:
-        self.tally.sums[users, arm] += copies * means
-        self.tally.counts[users, arm] += copies
+        self.sums[users, arm] += copies * means
+        self.counts[users, arm] += copies
         return len(users) * copies
-
-    def best(self) -> IntArray:
-        return self.tally.best(self.alive)
 
 
 def effective_horizon(horizon: int, ratio: int, group_size: int) -> float:

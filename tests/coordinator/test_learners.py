@@ -63,8 +63,8 @@ def test_demand_caps_what_is_used_per_batch() -> None:
     demand = learner.ends[1]
     room = math.ceil(demand / 3)
     assert learner.learn(np.array([0, 1]), 0, np.array([0.5, 1.0]), room + 7) == 2 * room
-    assert learner.tally.counts[0, 0] == room
-    assert learner.tally.sums[1, 0] == room
+    assert learner.counts[0, 0] == room
+    assert learner.sums[1, 0] == room
     assert learner.learn(np.array([0]), 0, np.array([0.5]), 1) == 0
     every = elimination(feedback="all")
     every.plan(active)
@@ -93,7 +93,14 @@ def test_learning_ends_when_every_user_has_one_arm() -> None:
 
 
 def test_a_sweep_gives_every_pair_exactly_one_estimate() -> None:
-    learner = ExploreThenCommit(17, 4, 3, 5, np.random.default_rng(0), np.random.default_rng(1))
+    learner = ExploreThenCommit(
+        users=17,
+        arms=4,
+        group_size=3,
+        sweeps=5,
+        generator=np.random.default_rng(0),
+        ties=np.random.default_rng(1),
+    )
     planned = learner.plan(np.ones(17, dtype=bool))
     assert planned is not None
     counts = np.zeros((17, 4), dtype=int)
