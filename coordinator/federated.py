@@ -6,6 +6,7 @@
 
 import math
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -30,25 +31,27 @@ from protocol.machine import (
     Received,
     Regrouped,
     Send,
-    ServerEffect,
     ServerEffects,
     ServerEvent,
     ServerMachine,
     Started,
 )
-from protocol.wire import unpack_floats
+from protocol.wire import Message, unpack_floats
 
 
 @dataclass(slots=True)
 class _Server(ServerMachine):
     """Collects one message per round from each of `asked`, then decides.
 
-    When all agents have reached the horizon the answer is the best of the last average.
+    They are of the kind `reads`. When all agents have reached the horizon the answer is the best of
+    the last average.
     `plausible`: rewards lie in [0, 1], so that means far outside are refused.
 
     Of an agent that is `lost` nothing is waited for. An average over n means where C(r) is for M
     (`Schedule.senders`) deviates by sqrt(M/n) as much, and C(r) grows with it.
     """
+
+    reads: ClassVar[type[Means | SinkMeans]]
 
     arms: int
     agents: int
@@ -69,7 +72,7 @@ class _Server(ServerMachine):
                 self.active = tuple(range(self.arms))
                 return self._started()
             case Received(sender, message):
-                return self._take(sender, *self._read(message))
+                return self._take(sender, message)
             case PeerFinished(sender):
                 self.done.add(sender)
                 return self._finish()
@@ -97,9 +100,6 @@ class _Server(ServerMachine):
         return self._finish()
 
     def _started(self) -> ServerEffects:
-        return []
-
-    def _read(self, message: object) -> tuple[int, bytes]:
         raise NotImplementedError
 
     def _average(self) -> FloatArray:
@@ -108,14 +108,16 @@ class _Server(ServerMachine):
     def _announce(self) -> ServerEffects:
         raise NotImplementedError
 
-    def _take(self, sender: int, round_: int, data: bytes) -> ServerEffects:
-        if round_ != self.round or len(self.active) == 1:
-            raise RemoteProtocolError("out-of-turn", f"means of round {round_}")
+    def _take(self, sender: int, message: Message) -> ServerEffects:
+        if not isinstance(message, self.reads):
+            raise RemoteProtocolError("out-of-turn", type(message).__name__)
+        if message.round != self.round or len(self.active) == 1:
+            raise RemoteProtocolError("out-of-turn", f"means of round {message.round}")
         if sender not in self.asked:
             raise RemoteProtocolError("unasked", f"agent {sender} was not asked")
         if sender in self.means:
             raise RemoteProtocolError("duplicate", f"agent {sender} sent its means twice")
-        means = unpack_floats(data, len(self.active))
+        means = unpack_floats(message.means, len(self.active))
         if self.plausible:
             observed = self.schedule.observations(self.round, len(self.active), self.observed)
             check_plausible(means, self.schedule.margin(self.round, self.observed, observed))
@@ -156,6 +158,8 @@ class CdpServer(_Server):
     In the place of one that is lost before its means came another is drawn, if there is one.
     """
 
+    reads = Means
+
     choice: np.random.Generator = field(default_factory=np.random.default_rng)
 
     def _started(self) -> ServerEffects:
@@ -163,11 +167,6 @@ class CdpServer(_Server):
             return self._announce()
         self.asked = tuple(range(self.agents))
         return []
-
-    def _read(self, message: object) -> tuple[int, bytes]:
-        if not isinstance(message, Means):
-            raise RemoteProtocolError("out-of-turn", type(message).__name__)
-        return message.round, message.means
 
     def _average(self) -> FloatArray:
         total: FloatArray = np.stack([self.means[n] for n in self.asked]).mean(axis=0)
@@ -181,10 +180,7 @@ class CdpServer(_Server):
             self.asked = tuple(present)
             return [Broadcast(Active(self.round, self.active))]
         self.asked = self._draw(present, senders)
-        effects: list[ServerEffect] = []
-        for n in present:
-            effects.append(Send(n, Active(self.round, self.active, n in self.asked)))
-        return effects
+        return [Send(n, Active(self.round, self.active, n in self.asked)) for n in present]
 
     def _draw(self, among: list[int], count: int) -> tuple[int, ...]:
         drawn = self.choice.choice(among, min(count, len(among)), replace=False)
@@ -207,6 +203,8 @@ class HdpServer(_Server):
     `sinks` has each with its M_q. After a loss it drops the round's averages and waits until all
     are regrouped about other sinks.
     """
+
+    reads = SinkMeans
 
     sinks: tuple[tuple[int, int], ...] = ()
     variant: Variant = "corrected"
@@ -232,11 +230,6 @@ class HdpServer(_Server):
     def _started(self) -> ServerEffects:
         self.asked = tuple(sorted(self.weights))
         return []
-
-    def _read(self, message: object) -> tuple[int, bytes]:
-        if not isinstance(message, SinkMeans):
-            raise RemoteProtocolError("out-of-turn", type(message).__name__)
-        return message.round, message.means
 
     def _average(self) -> FloatArray:
         total: FloatArray = np.zeros(len(self.active))
