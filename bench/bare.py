@@ -19,7 +19,7 @@ import zmq
 
 from bench.tables import hold, show, spread
 from posse.engines.processes import ProcessEngine
-from posse.plan import Plan
+from posse.plan import Plan, prepare
 from protocol.wire import HEADER
 from topologies.graphs import Graph
 
@@ -193,3 +193,11 @@ def compare(work: str, plan: Plan, bare: Callable[[int], Figure], rounds: int, b
         f"  ratio of CPU/message  {spread([b.cpu_us / a.cpu_us for a, b in pairs])}   (bare/ours)"
     )
     hold(f"{work}, of bare pyzmq's messages/s", median(rates), bar)
+
+
+def compare_on_graph(work: str, raw: dict[str, Any], slots: int, rounds: int, bar: float) -> None:
+    """A run file's mesh in lockstep against bare sockets on the same graph."""
+    plan = prepare(raw)
+    graph = plan.spec.graph(0)
+    frames = f"{slots} slots of {2 * graph.size:,} frames"
+    compare(f"{work}, {frames}", plan, partial(mesh, graph, slots), rounds, bar)

@@ -7,14 +7,12 @@ The estimator: one decision of Algorithm 3 with 10³ and with 10⁶ samples of e
 
 import time
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 
 from agent.trimmed import TrimmedMeans
 from bench import bare
 from bench.tables import run_file, show
-from posse.plan import prepare
 from protocol.machine import FloatArray
 
 MESHES = ((200, 0.1, 60, 3, 0.75), (64, 0.15, 200, 5, 0.65))
@@ -28,15 +26,7 @@ def mesh(agents: int, p: float, slots: int, rounds: int, bar: float) -> None:
     topology = {"kind": "erdos-renyi", "p": p}
     parameters = {"horizon": slots, "gamma": 1}
     raw = run_file("cooperative-ucb", agents, parameters=parameters, topology=topology)
-    plan = prepare(raw)
-    graph = plan.spec.graph(0)
-    bare.compare(
-        f"cooperative, {agents} agents, p = {p}, {slots} slots",
-        plan,
-        partial(bare.mesh, graph, slots),
-        rounds,
-        bar,
-    )
+    bare.compare_on_graph(f"cooperative, {agents} agents, p = {p}", raw, slots, rounds, bar)
 
 
 def _decision_us(samples: int, rewards: np.ndarray) -> float:

@@ -7,7 +7,7 @@ import time
 from statistics import median
 from typing import Any
 
-from bench.tables import hold, show, spread
+from bench.tables import hold, run_file, show, spread
 from posse.engines import memory
 from posse.papers.esfandiari import setting
 from posse.plan import prepare
@@ -18,14 +18,7 @@ ROUNDS = 3
 def _case(
     system: str, agents: int, topology: dict[str, Any] | None, **given: Any
 ) -> dict[str, Any]:
-    raw = {
-        "system": system,
-        "seed": 1,
-        "agents": {"count": agents},
-        "arms": {"kind": "bernoulli", "means": [0.9, 0.7, 0.5, 0.3, 0.1]},
-        "parameters": given,
-        "engine": {"kind": "memory"},
-    }
+    raw = run_file(system, agents, parameters=given, engine={"kind": "memory"})
     return raw if topology is None else raw | {"topology": topology}
 
 

@@ -5,12 +5,10 @@ from each, and only then begins the next slot. Ours goes through the hosts, the 
 and the machines; the bare one looks at nothing but a slot's number.
 """
 
-from functools import partial
 from typing import Any
 
 from bench import bare
 from bench.tables import run_file
-from posse.plan import prepare
 
 GRAPHS: tuple[tuple[str, int, dict[str, Any], int], ...] = (
     ("ring", 50, {"kind": "ring"}, 150),
@@ -30,15 +28,7 @@ def main() -> None:
     for name, agents, topology, slots in GRAPHS:
         parameters = {"slots": slots, "size": SIZE}
         raw = run_file("bench.systems:MESH", agents, parameters=parameters, topology=topology)
-        plan = prepare(raw)
-        graph = plan.spec.graph(0)
-        bare.compare(
-            f"mesh, {name} of {agents}, {slots} slots of {2 * graph.size} frames",
-            plan,
-            partial(bare.mesh, graph, slots),
-            ROUNDS,
-            BAR,
-        )
+        bare.compare_on_graph(f"mesh, {name} of {agents}", raw, slots, ROUNDS, BAR)
 
 
 if __name__ == "__main__":
