@@ -63,3 +63,27 @@ class Exchange(ABC):
     @abstractmethod
     def receive(self, event: Received) -> AgentEffects:
         """A neighbour's message."""
+
+
+@dataclass(slots=True)
+class ToAll(Exchange):
+    """An exchange by which all come to have everybody's means, over d_G slots.
+
+    `fresh` are the agents whose means arrived in the slot before.
+    """
+
+    neighbours: tuple[int, ...]
+    diameter: int
+    fresh: tuple[int, ...] = ()
+
+    @property
+    def slots(self) -> int | None:
+        return self.diameter
+
+    def begin(self, round_: int, row: FloatArray, margin: float = math.inf) -> None:
+        Exchange.begin(self, round_, row, margin)
+        self.fresh = (self.rank,)
+
+    def regroup(self, neighbours: tuple[int, ...], knowledge: dict[str, Any]) -> None:
+        Exchange.regroup(self, neighbours, knowledge)
+        self.neighbours, self.diameter = neighbours, knowledge["diameter"]

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent.exchange import Exchange
+from agent.exchange import ToAll
 from protocol.errors import RemoteProtocolError
 from protocol.federated import Adv, Data, Quiet, Req
 from protocol.machine import AgentEffect, AgentEffects, FloatArray, Received, Send
@@ -27,17 +27,14 @@ def check_origins(origins: Origins, agents: int) -> None:
 
 
 @dataclass(slots=True)
-class Gis(Exchange):
+class Gis(ToAll):
     """One agent's part of GIS.
 
     A neighbour may be ahead by the advertisement of one slot (`early`), never by more: it cannot
-    end a slot without us. `fresh` are the agents whose means arrived in the slot before.
+    end a slot without us.
     """
 
-    neighbours: tuple[int, ...]
-    diameter: int
     stage: str = "idle"
-    fresh: Origins = ()
     heard: dict[int, Origins] = field(default_factory=dict)
     early: dict[int, Origins] = field(default_factory=dict)
     said: dict[int, set[int]] = field(default_factory=dict)
@@ -45,19 +42,12 @@ class Gis(Exchange):
     wanted: dict[int, Origins] = field(default_factory=dict)
     data: dict[int, FloatArray] = field(default_factory=dict)
 
-    @property
-    def slots(self) -> int | None:
-        """See `Exchange.slots`: d_G."""
-        return self.diameter
-
     def begin(self, round_: int, row: FloatArray, margin: float = math.inf) -> None:
-        Exchange.begin(self, round_, row, margin)
-        self.fresh = (self.rank,)
+        ToAll.begin(self, round_, row, margin)
         self.said = {j: set() for j in self.neighbours}
 
     def regroup(self, neighbours: tuple[int, ...], knowledge: dict[str, Any]) -> None:
-        Exchange.regroup(self, neighbours, knowledge)
-        self.neighbours, self.diameter = neighbours, knowledge["diameter"]
+        ToAll.regroup(self, neighbours, knowledge)
         self.stage = "idle"
         self.heard, self.early = {}, {}
 

@@ -10,41 +10,28 @@ from typing import Any
 
 import numpy as np
 
-from agent.exchange import Exchange
-from agent.gis import Origins, check_origins
+from agent.exchange import ToAll
+from agent.gis import check_origins
 from protocol.errors import RemoteProtocolError
 from protocol.federated import Data, Quiet
 from protocol.machine import AgentEffect, AgentEffects, FloatArray, Received, Refuse, Send
 
 
 @dataclass(slots=True)
-class Flooding(Exchange):
+class Flooding(ToAll):
     """One agent's part of flooding: d_G slots, `Data` or `Quiet` to every neighbour in each.
 
     What a neighbour sends before we know the round's active arms waits in `early` and is checked
     when its slot opens.
     """
 
-    neighbours: tuple[int, ...]
-    diameter: int
-    fresh: Origins = ()
     data: dict[int, Data] = field(default_factory=dict)
     ended: dict[int, Quiet | None] = field(default_factory=dict)
     early: list[Received] = field(default_factory=list)
     sent: set[int] = field(default_factory=set)
 
-    @property
-    def slots(self) -> int | None:
-        """See `Exchange.slots`: d_G."""
-        return self.diameter
-
-    def begin(self, round_: int, row: FloatArray, margin: float = math.inf) -> None:
-        Exchange.begin(self, round_, row, margin)
-        self.fresh = (self.rank,)
-
     def regroup(self, neighbours: tuple[int, ...], knowledge: dict[str, Any]) -> None:
-        Exchange.regroup(self, neighbours, knowledge)
-        self.neighbours, self.diameter = neighbours, knowledge["diameter"]
+        ToAll.regroup(self, neighbours, knowledge)
         self.early, self.sent = [], set()
 
     def open(self) -> AgentEffects:

@@ -59,44 +59,43 @@ class Active(Message, frozen=True):
     upload: bool = True
 
 
-class Adv(Message, frozen=True):
+class InSlot(Message, frozen=True):
+    """What neighbours say in one slot of an exchange."""
+
+    round: Number
+    slot: Slot
+
+
+class Adv(InSlot, frozen=True):
     """GIS, first stage, to every neighbour: I have new means of these agents."""
 
-    round: Number
-    slot: Slot
     origins: Agents
 
 
-class Req(Message, frozen=True):
+class Req(InSlot, frozen=True):
     """GIS, second stage, to one who advertised: send me the means of these agents."""
 
-    round: Number
-    slot: Slot
     origins: Agents
 
 
-class Data(Message, frozen=True):
+class Data(InSlot, frozen=True):
     """GIS, third stage, to one who asked (flooding and gossip: unasked): ȳ of these agents.
 
     `means` has one row of |I| numbers per agent.
     """
 
-    round: Number
-    slot: Slot
     origins: Agents
     means: bytes
 
 
-class Hop(Message, frozen=True):
+class Hop(InSlot, frozen=True):
     """SAC: means on their way to the sink, one hop per slot; `means` as in `Data`."""
 
-    round: Number
-    slot: Slot
     origins: Agents
     means: bytes
 
 
-class Quiet(Message, frozen=True):
+class Quiet(InSlot, frozen=True):
     """To a neighbour: nothing from me in this stage of this slot.
 
     The clock's own traffic: by it a neighbour knows silence from slowness. In gossip it ends every
@@ -105,8 +104,6 @@ class Quiet(Message, frozen=True):
 
     plane: ClassVar[Plane] = Plane.CONTROL
 
-    round: Number
-    slot: Slot
     stage: Literal["adv", "req", "push"]
     full: bytes = b""
     since: Annotated[int, Meta(ge=0)] = 0

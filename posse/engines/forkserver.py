@@ -183,7 +183,7 @@ def _fork(crew: Crew) -> dict[int, int]:
                 if plan is None:
                     agent = _beside_its_coordinator(crew, endpoint, rank, keys, many=many)
                 else:
-                    agent = _elsewhere(crew, endpoint, rank, keys, plan)
+                    agent = _elsewhere(crew, endpoint, rank, keys, plan, many=many)
                 if board is not None:
                     agent.showing = Showing(board, crowd=board.place.agents / (os.cpu_count() or 1))
                 code = agent.serve()
@@ -223,7 +223,7 @@ def _beside_its_coordinator(
 
 
 def _elsewhere(
-    crew: Crew, endpoint: str, rank: int, keys: AgentKeys | None, plan: Plan
+    crew: Crew, endpoint: str, rank: int, keys: AgentKeys | None, plan: Plan, *, many: bool
 ) -> AgentProcess:
     """As `posse agent --run`; its log is that of the process that started the fork server."""
     from posse.engines import remote_agent  # noqa: PLC0415  (not for agents of one machine)
@@ -233,7 +233,14 @@ def _elsewhere(
     if plan.field:
         path = remote_agent.journal_of(endpoint, rank, plan)
     return remote_agent.remote_agent(
-        endpoint, rank, keys=keys, plan=plan, lab=True, wait=plan.spec.engine.absence, journal=path
+        endpoint,
+        rank,
+        keys=keys,
+        plan=plan,
+        lab=True,
+        wait=plan.spec.engine.absence,
+        journal=path,
+        many=many,
     )
 
 

@@ -3,8 +3,6 @@
 import os
 import time
 
-import zmq
-
 from posse.durable.journal import Journal
 from posse.engines.agent_process import AgentProcess
 from posse.engines.base import Tap
@@ -13,6 +11,7 @@ from posse.engines.joining import Joining
 from posse.engines.links import Via, directly
 from posse.engines.place import Place
 from posse.engines.selector import Selector
+from posse.engines.sockets import one_context
 from posse.engines.uplink import Uplink
 from posse.security.keys import AgentKeys
 from protocol import control
@@ -37,11 +36,7 @@ def local_agent(
     ZeroMQ address that may end in `:*`; it needs `system`. `many`: this agent shares its core with
     many. `keys`: for links over tcp. `via`, `tap`, `journal`: see `AgentProcess`.
     """
-    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context(io_threads=1)
-    if many:
-        # ZeroMQ's thread does not interrupt the agent's for each frame that is handed to it, and
-        # sends all that a slot says in one turn; where others are few that would cost waiting
-        context.set(zmq.THREAD_SCHED_POLICY, os.SCHED_BATCH)
+    context = one_context(many=many)
     selector = Selector()
     guard = Guard() if keys is None else RemoteGuard(context, selector, keys.own)
     return AgentProcess(

@@ -7,7 +7,6 @@ import time
 from pathlib import Path
 
 import msgspec
-import zmq
 
 from posse import __version__
 from posse.arms.csv import CsvArms
@@ -22,6 +21,7 @@ from posse.engines.lookup import own_address, reached, unresolved
 from posse.engines.own_run import OwnData, OwnRun, TheirRun
 from posse.engines.place import Place
 from posse.engines.selector import Selector
+from posse.engines.sockets import one_context
 from posse.engines.uplink import Uplink
 from posse.log import LOG
 from posse.measure.account import Account
@@ -101,6 +101,7 @@ def remote_agent(
     via: Via = directly,
     tap: Tap | None = None,
     journal: Path | None = None,
+    many: bool = False,
 ) -> AgentProcess:
     """An agent that joins the coordinator at `endpoint` and stays with it until told to leave.
 
@@ -114,6 +115,7 @@ def remote_agent(
     `lab` lets real rewards (arms csv, python) be protected by the lab's noise, which is none
     against whoever knows the seed. `via`, `tap`: see `AgentProcess`. `journal`: where what reaches
     this agent is written down in the field, and in a lab that is durable, to go on from there.
+    `many`: this agent shares its core with many.
     """
     if trouble := unresolved(endpoint):
         LOG.info("%s; trying for %g s", trouble, wait)
@@ -141,7 +143,7 @@ def remote_agent(
     if journal is not None:  # in the lab a loss of power costs a run
         safe = plan is None or plan.field
         kept = Journal(journal, _owner(endpoint, rank, configuration), synchronous=safe)
-    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context(io_threads=1)
+    context = one_context(many=many)
     selector = Selector()
     place = Elsewhere(RemoteGuard(context, selector, own), endpoint, inbox, wait, keys)
     uplink = Uplink(context, endpoint, keys, guarded=True)

@@ -1,6 +1,7 @@
 """Decisions about ZeroMQ sockets, in one place."""
 
 import errno
+import os
 import struct
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -42,6 +43,16 @@ HANDSHAKE_FAILURES = (
     | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
 )
 """What a monitor watches to learn that a connection was not let in."""
+
+
+def one_context(*, many: bool = False) -> zmq.Context[zmq.Socket[bytes]]:
+    """That of a process; `many`: it shares its core with many."""
+    made: zmq.Context[zmq.Socket[bytes]] = zmq.Context(io_threads=1)
+    if many:
+        # ZeroMQ's thread does not interrupt the process for each frame that is handed to it, and
+        # sends all that a slot says in one turn; where others are few that would cost waiting
+        made.set(zmq.THREAD_SCHED_POLICY, os.SCHED_BATCH)
+    return made
 
 
 def configure(socket: zmq.Socket[bytes], deadline: float) -> None:
