@@ -11,7 +11,7 @@ from posse.audit.bounds import ERROR
 from posse.audit.captured import checks
 from posse.audit.whole import RUNS, Audit
 from posse.cli import paths, volume
-from posse.cli.options import add_result, count, number, plan
+from posse.cli.options import add_jobs, add_result, count, number, plan
 from posse.cli.progress import screen
 from posse.cli.series import table
 from posse.durable import frames, lock, whole
@@ -49,7 +49,7 @@ def add(parser: argparse.ArgumentParser) -> None:
                           ("place", "which of its rewards, from 0")):  # fmt: skip
         parser.add_argument(f"--{name}", type=number, default=0, metavar="N", help=meaning)
     parser.add_argument("--captured", type=Path, metavar="FRAMES", help="look at a capture instead")
-    parser.add_argument("--jobs", type=count, metavar="N", help="processes (default: all cores)")
+    add_jobs(parser)
     add_result(parser)
     parser.set_defaults(command=run)
 

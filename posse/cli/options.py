@@ -57,6 +57,20 @@ def changes(options: argparse.Namespace) -> list[str]:
     return [f"{path}={value}" for path, value in given.items() if value is not None]
 
 
+def add_runs(parser: argparse.ArgumentParser, engine: str | None = None) -> None:
+    """What is run, how, where and by how many processes, and where the result goes."""
+    add_run_file(parser)
+    add_changes(parser, engine)
+    add_jobs(parser)
+    add_placement(parser)
+    add_result(parser)
+
+
+def add_jobs(parser: argparse.ArgumentParser) -> None:
+    """How many processes share the work."""
+    parser.add_argument("--jobs", type=count, metavar="N", help="processes (default: all cores)")
+
+
 def add_placement(parser: argparse.ArgumentParser) -> None:
     """On which cluster, and how."""
     parser.add_argument(

@@ -8,27 +8,12 @@ from typing import Any
 
 from posse import api
 from posse.cli import series, watch
-from posse.cli.options import (
-    add_changes,
-    add_placement,
-    add_result,
-    add_run_file,
-    changes,
-    count,
-    placement,
-    plan,
-)
+from posse.cli.options import add_runs, changes, placement, plan
 from posse.plan import Plan
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    add_run_file(parser)
-    add_changes(parser)
-    parser.add_argument(
-        "--jobs", type=count, metavar="N", help="processes for the repeats of engine memory (cores)"
-    )
-    add_placement(parser)
-    add_result(parser)
+    add_runs(parser)
     watch.add_option(parser)
     parser.set_defaults(command=run)
 

@@ -14,16 +14,7 @@ from rich.table import Table
 
 from posse import api
 from posse.cli import paths, volume
-from posse.cli.options import (
-    add_changes,
-    add_placement,
-    add_result,
-    add_run_file,
-    changes,
-    count,
-    placement,
-    plan,
-)
+from posse.cli.options import add_runs, changes, placement, plan
 from posse.cli.progress import screen
 from posse.durable import batch, lock, whole
 from posse.durable.directory import fresh
@@ -40,7 +31,7 @@ FAILED = 3
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    add_run_file(parser)
+    add_runs(parser, engine="memory")
     parser.add_argument(
         "--over",
         action="append",
@@ -48,10 +39,6 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="PATH=A,B,C",
         help="a key and its values; several make all combinations",
     )
-    add_changes(parser, engine="memory")
-    parser.add_argument("--jobs", type=count, metavar="N", help="processes (default: all cores)")
-    add_placement(parser)
-    add_result(parser)
     parser.set_defaults(command=run)
 
 

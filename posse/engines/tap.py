@@ -4,12 +4,12 @@ That is below the sessions: frames of joining, envelopes and what is sent again 
 Where nobody listens none of this is there.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from posse.engines.base import Tap
 from posse.engines.links import Wire
 from posse.engines.router import Router
-from posse.security.keys import CoordinatorKeys
 from protocol.machine import COORDINATOR
 
 
@@ -33,18 +33,8 @@ class TappedWire(Wire):
 class TappedRouter(Router):
     """A coordinator's socket that is listened to; `rank_of` says whose a connection is."""
 
-    def __init__(
-        self,
-        tap: Tap,
-        rank_of: Callable[[bytes], int | None],
-        bind: str,
-        deadline: float,
-        patience: float,
-        keys: CoordinatorKeys | None,
-        agents: int,
-        members: Callable[[], Mapping[int, int]],
-    ) -> None:
-        super().__init__(bind, deadline, patience, keys, agents, members)
+    def __init__(self, tap: Tap, rank_of: Callable[[bytes], int | None], *router: Any) -> None:
+        super().__init__(*router)
         self._tap = tap
         self._rank_of = rank_of
 

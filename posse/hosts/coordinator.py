@@ -469,35 +469,42 @@ class CoordinatorHost(Serving):
         if verdict is None or not self._ending.complete:
             return
         self._endpoint.meter.add(self._resources.links(COORDINATOR))
+        attendance = self._attendance
+        missing = attendance.absences(self.now)
+        record = RunRecord(
+            run=self.run,
+            seed=plan.spec.seed,
+            status=verdict.status,
+            best_arm=verdict.arm,
+            pulls=None,
+            answers=attendance.answers,
+            exhausted=attendance.exhausted,
+            dismissed=attendance.dismissed,
+            missing=missing,
+            loss=_effect(plan, verdict, self._network, attendance.dismissed) if missing else "",
+            log=dict(self.log),
+            network=self._network.facts,
+            elapsed_seconds=self._ending.elapsed,
+        )
         seen = Seen(
+            record=record,
             clock=plan.clock,
             claim=plan.claim,
             linked=plan.system.wiring is not None,
-            verdict=verdict,
-            answers=self._attendance.answers,
-            exhausted=self._attendance.exhausted,
-            dismissed=self._attendance.dismissed,
-            missing=self._attendance.absences(self.now),
-            loss=_effect(plan, verdict, self._network, self._attendance.dismissed),
-            log=dict(self.log),
             refused=self.refused,
             meter=self._endpoint.meter,
             delays=self._endpoint.delays,
-            elapsed=self._ending.elapsed,
-            network=self._network.facts,
             shared=None if self._server is None else self._server.arms,
         )
-        self.record = _record(plan, self.run, seen, self._ending.reports)
+        self.record = _completed(plan, seen, self._ending.reports)
 
 
-def _record(plan: Plan, run: int, seen: Seen, reports: dict[int, control.Report]) -> RunRecord:
+def _completed(plan: Plan, seen: Seen, reports: dict[int, control.Report]) -> RunRecord:
     """What a run turned out to be."""
-    if plan.field:
-        record = field.record(plan.spec, run, seen)
-    else:
-        record = lab.record(plan.spec, run, seen, reports)
+    missing = seen.record.status == "missing"
+    record = field.record(plan.spec, seen) if plan.field else lab.record(plan.spec, seen, reports)
     plan.system.results.complete(plan.spec, plan.parameters, record)
-    if seen.verdict.status == "missing":
+    if missing:
         record.status = "missing"
     record.right = right(plan.spec, record)
     return record

@@ -13,11 +13,8 @@ from numpy.typing import NDArray
 from posse.arms.shared import SharedArms
 from posse.claims.base import records
 from posse.measure.traffic import Delays, Meter, quantile, seconds
-from posse.results.facts import NetworkFacts
-from posse.results.record import Absence, Delay, Privacy, RunRecord
+from posse.results.record import Delay, Privacy, RunRecord
 from posse.spec.runfile import Clock, RunSpec
-from protocol.log import Log
-from protocol.machine import Finish
 from protocol.privacy import Claim
 
 IntArray = NDArray[np.int64]
@@ -29,47 +26,25 @@ QUANTILES = (0.5, 0.9, 0.99, 1.0)
 class Seen:
     """What the coordinator itself knows of a run that has ended.
 
-    `clock` is what the run went by, `claim` what its system claims; `linked`: agents send each
-    other messages. `shared`: the arms, where all agents share them. `elapsed` is in seconds. The
-    rest is as in `RunRecord`.
+    `record` has what nobody needs to report, `clock` is what the run went by, `claim` what its
+    system claims; `linked`: agents send each other messages. `shared`: the arms, where all agents
+    share them.
     """
 
+    record: RunRecord
     clock: Clock
     claim: Claim
     linked: bool
-    verdict: Finish
-    answers: list[int | None]
-    exhausted: dict[int, str]
-    dismissed: dict[int, str]
-    missing: list[Absence]
-    loss: str
-    log: Log
     refused: Counter[str]
     meter: Meter
     delays: Delays
-    elapsed: float
-    network: NetworkFacts
     shared: SharedArms | None
 
 
-def begun(spec: RunSpec, run: int, seen: Seen) -> RunRecord:
-    """The record of run `run`, with what nobody needs to report."""
-    record = RunRecord(
-        run=run,
-        seed=spec.seed,
-        status=seen.verdict.status,
-        best_arm=seen.verdict.arm,
-        pulls=None,
-        answers=seen.answers,
-        exhausted=seen.exhausted,
-        dismissed=seen.dismissed,
-        missing=seen.missing,
-        loss=seen.loss if seen.missing else "",
-        log=seen.log,
-        network=seen.network,
-        refused=dict(seen.refused),
-        elapsed_seconds=seen.elapsed,
-    )
+def begun(seen: Seen) -> RunRecord:
+    """The record, with the pulls of shared arms and what was refused."""
+    record = seen.record
+    record.refused = dict(seen.refused)
     if seen.shared is not None:
         record.slots = seen.shared.slots
         add_pulls(record, seen.shared.pulls, seen.shared.pulls.sum(axis=1).tolist())

@@ -10,9 +10,9 @@ from posse.results.traffic import traffic
 from posse.spec.runfile import RunSpec
 
 
-def record(spec: RunSpec, run: int, seen: Seen) -> RunRecord:
-    """The record of run `run`."""
-    found = begun(spec, run, seen)
+def record(spec: RunSpec, seen: Seen) -> RunRecord:
+    """The record of the run."""
+    found = begun(seen)
     found.links = seen.meter.links()
     found.communication = traffic(found.links, between_agents=not seen.linked)
     found.delay = delay(seen.delays.histogram())

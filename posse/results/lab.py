@@ -13,8 +13,8 @@ from protocol.machine import FloatArray
 from protocol.privacy import spent
 
 
-def record(spec: RunSpec, run: int, seen: Seen, reported: dict[int, control.Report]) -> RunRecord:
-    """The record of run `run`. An agent that was dismissed pulled and sent nothing we know of.
+def record(spec: RunSpec, seen: Seen, reported: dict[int, control.Report]) -> RunRecord:
+    """The record of the run. An agent that was dismissed pulled and sent nothing we know of.
 
     The reports' links and refusals are added to the meter and to `refused` of `seen`.
     """
@@ -25,7 +25,7 @@ def record(spec: RunSpec, run: int, seen: Seen, reported: dict[int, control.Repo
         seen.meter.add(report.links)
         seen.refused.update(report.refused)
         delays.update(report.delays)
-    found = begun(spec, run, seen)
+    found = begun(seen)
     in_slots = seen.clock == "slots"
     if seen.shared is None:
         pulls = np.array([np.frombuffer(report.pulls, dtype="<i8") for report in reports])
