@@ -85,7 +85,6 @@ class RecordedArms(Arms):
         self._made_of = journal, spec, context
         arms = spec.build(context)
         self.simulated = arms.simulated
-        self._remaining = arms.remaining
         self._draw = journal.asked(arms.draw)
         self._totals = journal.asked(arms.totals)
 
@@ -99,9 +98,6 @@ class RecordedArms(Arms):
 
     def totals(self, arms: tuple[int, ...], times: int) -> FloatArray:
         return self._totals(arms, times)
-
-    def remaining(self, arm: int) -> int | None:
-        return self._remaining(arm)
 
 
 class RecordedSpending(Spending):

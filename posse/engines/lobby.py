@@ -235,7 +235,7 @@ class Lobby:
         if not run.fall_silent(_dumb(self._patience, self.roster, suspects)):
             return [Fail(why or f"{silent}; waiting for {late} {self.phase}{trouble}")]
         self._patience.heard = now
-        lost = [rank for rank in suspects if run.goes_without(rank)]
+        lost = [rank for rank in suspects if rank in run.dismissed]
         said = f"{silent}; the run goes on without {_names(lost)}"
         return [Log(logging.WARNING, said)] * bool(outlives and lost)
 
@@ -436,7 +436,7 @@ class Lobby:
                 )
             )
             return effects
-        if self._run is not None and not self._run.goes_without(member.rank):
+        if self._run is not None and member.rank not in self._run.dismissed:
             said = f"agent {member.rank} begins anew; the run goes on without it"
             effects.append(Log(logging.WARNING, said, f"agent {member.rank}"))
         self._lose(member.rank)
@@ -465,7 +465,7 @@ class Lobby:
         if about == by or about >= self.roster.agents:
             self.refused["no-such-agent"] += 1
             return []
-        if self._run is not None and any(map(self._run.goes_without, (by, about))):
+        if self._run is not None and not self._run.dismissed.keys().isdisjoint((by, about)):
             return []
         name = link((by, about))
         if up:

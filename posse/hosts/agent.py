@@ -64,7 +64,8 @@ class AgentHost:
             sources.signer(setup.agents, setup.name)  # a key that lacks is found out before a run
         self._peers = frozenset((COORDINATOR, *setup.neighbours))
         self._endpoint = self._new_endpoint(BETWEEN_RUNS)
-        self._run: AgentRun | None = None
+        self.run: AgentRun | None = None
+        """The run that this agent is in, or was in last."""
         self._shown = False
         self._early: list[tuple[int | None, bytes]] = []
         self._early_bytes = 0
@@ -77,20 +78,20 @@ class AgentHost:
     @property
     def spends(self) -> bool:
         """Whether this agent has begun to use real rewards; then no other run is for it."""
-        return self.field and self._run is not None
+        return self.field and self.run is not None
 
     @property
     def hears_neighbours_only(self) -> bool:
         """Whether nothing is due from the coordinator before a neighbour's message is here."""
-        if self._run is None or self._has_server:
+        if self.run is None or self._has_server:
             return False
-        pace = self._run.pace
+        pace = self.run.pace
         return pace.under_way and pace.order is None
 
     @property
     def awaited(self) -> int:
         """How many more of the neighbours' messages must be here before this agent acts."""
-        return self._run.awaited if self._run is not None else 1
+        return self.run.awaited if self.run is not None else 1
 
     @property
     def slot(self) -> float:
@@ -100,18 +101,18 @@ class AgentHost:
     @property
     def busy(self) -> bool:
         """Whether `step` has something to do without another message."""
-        run = self._run
+        run = self.run
         return run is not None and run.pace.order is not None
 
     @property
     def done(self) -> bool:
         """Whether a run is over, and no other has begun."""
-        return self._run is not None and self._run.over
+        return self.run is not None and self.run.over
 
     @property
     def running(self) -> bool:
         """Whether a run is going on."""
-        return self._run is not None and not self._run.over
+        return self.run is not None and not self.run.over
 
     @property
     def refused(self) -> Counter[str]:
@@ -123,27 +124,22 @@ class AgentHost:
         """How long what this agent was sent in this run was under way."""
         return self._endpoint.delays
 
-    @property
-    def run(self) -> AgentRun | None:
-        """The run that this agent is in, or was in last."""
-        return self._run
-
     def take_gone(self) -> list[int]:
         """The peers that were lost since this was last called."""
-        if self._run is None or not self._run.gone:
+        if self.run is None or not self.run.gone:
             return []
-        gone, self._run.gone = self._run.gone, []
+        gone, self.run.gone = self.run.gone, []
         return gone
 
     def defect(self, error: Exception) -> str:
         """The sentence about an error that this host raised."""
-        machine = self._run.machine if self._run is not None else None
+        machine = self.run.machine if self.run is not None else None
         return defect.of(f"agent {self.rank}", error, machine)
 
     def step(self) -> None:
         """Carry out what the agent does of its own accord (clocks `slots` and `wall`)."""
-        if self._run is not None:
-            self._run.pace.step()
+        if self.run is not None:
+            self.run.pace.step()
 
     def say(self, message: Message) -> None:
         """Send the coordinator a message of the control plane."""
@@ -155,7 +151,7 @@ class AgentHost:
         `sender` is who the transport knows the peer to be, None where it does not know. `arrived`:
         what `stamp` showed when the frame was here, if that was not just now.
         """
-        endpoint, run = self._endpoint, self._run
+        endpoint, run = self._endpoint, self.run
         try:
             header, message = endpoint.open(sender, frame)
             if run is None or message is None:
@@ -170,7 +166,7 @@ class AgentHost:
 
     def receive_all(self, frames: Sequence[tuple[int | None, bytes, int]]) -> None:
         """As `receive` of each, of which none but the last was all that was `awaited`."""
-        endpoint, run = self._endpoint, self._run
+        endpoint, run = self._endpoint, self.run
         if run is None or len(frames) < 2:
             for sender, frame, arrived in frames:
                 self.receive(sender, frame, arrived)
@@ -197,22 +193,22 @@ class AgentHost:
 
         The last was sent at `now`; where some are `awaited` there are at most as many.
         """
-        if self._run is not None:
-            self._run.hear(heard, now)
+        if self.run is not None:
+            self.run.hear(heard, now)
 
     def take_ledger(self) -> Account | None:
         """In the field: what this agent did in a run that has ended since this was last called.
 
         It is shown here and sent nowhere.
         """
-        if not self.field or self._run is None or not self._run.over or self._shown:
+        if not self.field or self.run is None or not self.run.over or self._shown:
             return None
         self._shown = True
-        return self._run.account
+        return self.run.account
 
     @property
     def _now(self) -> float:
-        return self._run.pace.now if self._run is not None else 0.0
+        return self.run.pace.now if self.run is not None else 0.0
 
     def _of_another_run(self, header: Header, sender: int | None, frame: bytes) -> None:
         if header.plane == _CONTROL and header.source == COORDINATOR:
@@ -229,13 +225,13 @@ class AgentHost:
             self._early.append((sender, frame))
 
     def _begin(self, number: int, begin: control.Begin) -> None:
-        if self.field and self._run is not None:
+        if self.field and self.run is not None:
             raise PosseError(ONE_RUN)
-        self._run, self._shown = None, False  # what fails from here on is of the new run
+        self.run, self._shown = None, False  # what fails from here on is of the new run
         self._endpoint = self._new_endpoint(number)
         chance = Chance(self._sources, self.field, begin.seed, begin.run, self.rank)
-        self._run = AgentRun(self.setup, self._system, self._parameters, self._endpoint, chance)
-        self._run.pace.start()
+        self.run = AgentRun(self.setup, self._system, self._parameters, self._endpoint, chance)
+        self.run.pace.start()
         early, self._early, self._early_bytes = self._early, [], 0
         for sender, frame in early:
             self.receive(sender, frame)

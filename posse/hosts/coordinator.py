@@ -55,7 +55,8 @@ class CoordinatorHost(Serving):
     noted; `record` is there when the run is complete. `observe` is called after each frame with
     this host, for progress. `linked` has what agents said of their links, as (rank, neighbour,
     whether it is up), `left` who ended its own part, as (rank, why); whoever carries frames takes
-    both out, and calls `lose` or ends the run.
+    both out, and calls `lose` or ends the run. `attendance` has who takes part, `network` who hears
+    whom.
 
     `counts`: what agents of the lab send is counted here too, while it comes, for `traffic`.
 
@@ -82,7 +83,7 @@ class CoordinatorHost(Serving):
         self.linked: list[tuple[int, int, bool]] = []
         self.complaints: list[str] = []
         """What agents refused of each other, since somebody took it from here."""
-        self._network = network
+        self.network = network
         self._observe = observe
         self._field = plan.field
         sources = sources.coarse() if self._field else sources
@@ -101,8 +102,8 @@ class CoordinatorHost(Serving):
             per_link=True,
         )
         self._heard = Meter() if counts and not self._field else None
-        self._attendance = Attendance(spec.agents.activity.rates(agents))
-        self._ending = Ending(self._attendance, _report_form(plan, chance), sources.clock)
+        self.attendance = Attendance(spec.agents.activity.rates(agents))
+        self._ending = Ending(self.attendance, _report_form(plan, chance), sources.clock)
         self._agreement = Agreement(agents)
         lay_out = plan.system.wiring.regroup if plan.system.wiring is not None else None
         self._regrouping = Regrouping(network.neighbours, lay_out) if lay_out is not None else None
@@ -155,11 +156,7 @@ class CoordinatorHost(Serving):
     @property
     def dismissed(self) -> Mapping[int, str]:
         """The agents that the run goes on without, and why."""
-        return self._attendance.dismissed
-
-    def goes_without(self, rank: int) -> bool:
-        """Whether the run goes on without this agent already."""
-        return rank in self._attendance.dismissed
+        return self.attendance.dismissed
 
     def standing(self) -> Standing:
         """How the run stands, as far as this side knows."""
@@ -169,8 +166,8 @@ class CoordinatorHost(Serving):
             parameters=self.plan.parameters,
             clock=self.plan.clock,
             now=self.now,
-            rounds=self._attendance.expected_rounds(self.now),
-            finished=len(self._attendance.finished),
+            rounds=self.attendance.expected_rounds(self.now),
+            finished=len(self.attendance.finished),
             log=self.log,
         )
 
@@ -180,20 +177,10 @@ class CoordinatorHost(Serving):
         return self._endpoint.run
 
     @property
-    def network(self) -> Network:
-        """Who hears whom in this run."""
-        return self._network
-
-    @property
     def shared_regret(self) -> float | None:
         """The group's regret so far, where all share one set of arms whose means are known."""
         arms = self._server.arms if self._server is not None else None
         return arms.regret.total if arms is not None and arms.regret is not None else None
-
-    @property
-    def finished(self) -> Collection[int]:
-        """The agents that do not act any more."""
-        return self._attendance.finished
 
     def traffic(self) -> Iterator[tuple[int, int, type[Message], int]]:
         """Source, target, kind and messages so far: what was sent from here, one target each.
@@ -214,7 +201,7 @@ class CoordinatorHost(Serving):
         if late := self._not_standing():
             return late
         missing = self._server.missing() if self._server is not None else []
-        return missing or self._attendance.slowest()
+        return missing or self.attendance.slowest()
 
     @property
     def _knows_whom(self) -> bool:
@@ -233,11 +220,11 @@ class CoordinatorHost(Serving):
         """After a loss: who has not said where it stands."""
         if self._regrouping is None:
             return []
-        return self._regrouping.missing(self._attendance.present())
+        return self._regrouping.missing(self.attendance.present())
 
     def suspects(self) -> list[int]:
         """Those of whom one or some may hold up the run: who is waited for, if that is known."""
-        return self.waiting_for() if self._knows_whom else self._attendance.slowest()
+        return self.waiting_for() if self._knows_whom else self.attendance.slowest()
 
     # --- what happens ----------------------------------------------------------------------------
 
@@ -245,7 +232,7 @@ class CoordinatorHost(Serving):
         """Start the run."""
         if self._server is not None:
             self._server.tell(Started())
-        for rank in range(self._attendance.agents):
+        for rank in range(self.attendance.agents):
             self.send(rank, control.Begin(self.plan.spec.seed, self.run))
 
     def fire(self) -> None:
@@ -260,7 +247,7 @@ class CoordinatorHost(Serving):
 
     def lose(self, rank: int, why: str = "lost") -> None:
         """Agent `rank` is gone, or says nothing; only where `outlives_agents`."""
-        attendance = self._attendance
+        attendance = self.attendance
         if rank in attendance.dismissed:
             return
         acts = rank not in attendance.finished
@@ -282,17 +269,17 @@ class CoordinatorHost(Serving):
 
     def _tell_of(self, rank: int) -> None:
         """Tell those who must know that an agent is gone."""
-        must_know: Collection[int] = self._network.neighbours[rank]
+        must_know: Collection[int] = self.network.neighbours[rank]
         if self._regrouping is not None:
             self._regrouping.lost()
-            must_know = range(self._attendance.agents)
+            must_know = range(self.attendance.agents)
         for other in must_know:
-            if other not in self._attendance.dismissed:
+            if other not in self.attendance.dismissed:
                 self.send(other, control.Gone(rank))
 
     def _regroup(self, regrouping: Regrouping) -> None:
         """Let all who are left go on together, once they have said where they stand."""
-        present = self._attendance.present()
+        present = self.attendance.present()
         found = regrouping.go_on(present, together=self._server is not None)
         if found is None or self._ending.verdict is not None:
             return
@@ -310,7 +297,7 @@ class CoordinatorHost(Serving):
         agent's end would tell of its rewards, silence is how a run ends without consensus.
         """
         late, ended = self.suspects(), self._ending.verdict is not None
-        here = len(self._attendance.present())
+        here = len(self.attendance.present())
         if not self._knows_whom or (not ended and len(late) == here):
             late = [rank for rank in late if rank in dumb]
         if self.outlives_agents and late and (ended or len(late) < here):
@@ -319,7 +306,7 @@ class CoordinatorHost(Serving):
             return True
         if not self._field or self.plan.system.end != "nothing" or ended:
             return False
-        for rank in self._attendance.present():
+        for rank in self.attendance.present():
             if self._ending.verdict is None:
                 self._gone(PeerFinished(rank))
         return self._ending.verdict is not None
@@ -335,7 +322,7 @@ class CoordinatorHost(Serving):
             header, message = endpoint.open(rank, frame)
             if message is None:
                 raise RemoteProtocolError("stale-run", f"run {header.run}")
-            if rank in self._attendance.dismissed:
+            if rank in self.attendance.dismissed:
                 raise RemoteProtocolError("dismissed", f"agent {rank}")
             if self._field:
                 # nobody reports what it sent
@@ -374,7 +361,7 @@ class CoordinatorHost(Serving):
         self, rank: int, message: Message, header: Header, frame: bytes
     ) -> bool:
         """Take a message of the control plane; whether it brought the run on."""
-        attendance = self._attendance
+        attendance = self.attendance
         match message:
             case control.Due(due) if self._conductor is not None:
                 if not self._conductor.heard(rank, due):
@@ -413,7 +400,7 @@ class CoordinatorHost(Serving):
         arm, arms = message.arm, self.plan.spec.arms.arm_count()
         if arm is not None and arm >= arms:
             raise RemoteProtocolError("no-such-arm", f"agent {rank} answers {arm} of {arms}")
-        self._attendance.finish(rank, arm, printable(message.exhausted), self.now)
+        self.attendance.finish(rank, arm, printable(message.exhausted), self.now)
         if self._ending.verdict is not None:
             return
         self._gone(PeerFinished(rank), sent_at)
@@ -422,7 +409,7 @@ class CoordinatorHost(Serving):
         """An agent acts no more."""
         if self._server is not None:
             self._server.tell(event, now)
-        elif self._attendance.all_finished:
+        elif self.attendance.all_finished:
             self.end(Finish("finished"))
 
     def _last_word(
@@ -447,16 +434,16 @@ class CoordinatorHost(Serving):
             self._conductor.owes(to)
 
     def send_to_all(self, message: Message) -> None:
-        for rank in self._attendance.present():
+        for rank in self.attendance.present():
             self.send(rank, message)
 
     def dismiss(self, agent: int, reason: str) -> None:
-        self._attendance.dismiss(agent, reason, self.now)
+        self.attendance.dismiss(agent, reason, self.now)
         self._endpoint.refused[reason] += 1
 
     def end(self, verdict: Finish, exhausted: str = "") -> None:
         if exhausted:
-            self._attendance.exhausted[COORDINATOR] = exhausted
+            self.attendance.exhausted[COORDINATOR] = exhausted
         if self._ending.verdict is None:
             self._ending.decide(verdict)
             if self._server is not None:
@@ -469,7 +456,7 @@ class CoordinatorHost(Serving):
         if verdict is None or not self._ending.complete:
             return
         self._endpoint.meter.add(self._resources.links(COORDINATOR))
-        attendance = self._attendance
+        attendance = self.attendance
         missing = attendance.absences(self.now)
         record = RunRecord(
             run=self.run,
@@ -481,9 +468,9 @@ class CoordinatorHost(Serving):
             exhausted=attendance.exhausted,
             dismissed=attendance.dismissed,
             missing=missing,
-            loss=_effect(plan, verdict, self._network, attendance.dismissed) if missing else "",
+            loss=_effect(plan, verdict, self.network, attendance.dismissed) if missing else "",
             log=dict(self.log),
-            network=self._network.facts,
+            network=self.network.facts,
             elapsed_seconds=self._ending.elapsed,
         )
         seen = Seen(

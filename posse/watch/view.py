@@ -94,7 +94,7 @@ class Watcher:
             rounds=standing.rounds if record is None else record.rounds or standing.rounds,
             share=standing.share,
             said=tuple(self._says(standing)),
-            finished=frozenset(host.finished),
+            finished=frozenset(host.attendance.finished),
             lost={rank: printable(why) for rank, why in host.dismissed.items()},
             links=links,
             control=control,

@@ -55,7 +55,7 @@ class BroughtBack:
 
     def _again(self) -> None:
         state = written(self._host, self._host.outside())
-        spending: Any = self._host._run and self._host._run._spending
+        spending: Any = self._host.run and self._host.run._spending
         if isinstance(spending, RecordedSpending):  # a ledger is held by one alone
             ledger: Any = spending._spending
             ledger._close()

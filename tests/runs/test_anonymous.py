@@ -176,7 +176,7 @@ def test_hostile_orders_are_refused_and_the_run_goes_on(monkeypatch: pytest.Monk
 
     def receive(self: AgentHost, sender: int | None, frame: bytes) -> None:
         honest(self, sender, frame)
-        run, seen = self._run, self._endpoint._last
+        run, seen = self.run, self._endpoint._last
         if self.rank == 0 and run is not None and run.machine.playing:  # type: ignore[attr-defined]
             last = seen[COORDINATOR]
             for message in hostile:

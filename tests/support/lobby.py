@@ -44,8 +44,10 @@ class Run:
     def waiting_for(self) -> list[int]:
         return self.late
 
-    def goes_without(self, rank: int) -> bool:
-        return rank in self.lost
+
+    @property
+    def dismissed(self) -> dict[int, str]:
+        return dict.fromkeys(self.lost, "lost")
 
     def lose(self, rank: int) -> None:
         self.lost.append(rank)
