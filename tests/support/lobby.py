@@ -44,7 +44,6 @@ class Run:
     def waiting_for(self) -> list[int]:
         return self.late
 
-
     @property
     def dismissed(self) -> dict[int, str]:
         return dict.fromkeys(self.lost, "lost")
