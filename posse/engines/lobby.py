@@ -451,7 +451,7 @@ class Lobby:
         if member is None:
             return []
         then = "waiting for it to join again"
-        if self._run is not None and self._run.goes_without(member.rank):
+        if self._run is not None and member.rank in self._run.dismissed:
             return []
         if self.running:
             self._patience.left(member.rank, now)

@@ -39,11 +39,11 @@ def test_the_experiments_sums_are_those_of_masks(of):
 
 
 def test_two_users_in_one_group_tell_nothing():
-    assert bounds.two_users("", None) == {"value": 1.0, "informative": 0.0}
+    assert bounds.two_users() == {"value": 1.0, "informative": 0.0}
 
 
 def test_a_batch_of_one_user_is_below_the_proofs_constant():
-    found = bounds.batch("", GENERATOR(2), 5, 10_000)
+    found = bounds.batch(5, 10_000, generator=GENERATOR(2))
     assert 0 < found < 2 * math.sqrt(12)
 
 

@@ -32,7 +32,7 @@ def test_the_cost_of_a_round_by_edges():
 
 
 def test_a_star_waits_one_slot():
-    found = numbers.waiting("", GENERATOR(3), "star", 10)
+    found = numbers.waiting("star", 10, generator=GENERATOR(3))
     assert found["value"] == pytest.approx(found["regret"] / 20)
     assert found["value"] < 1
 
