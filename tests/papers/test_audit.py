@@ -49,8 +49,8 @@ def test_a_row_that_is_taken_out_costs_more_than_epsilon() -> None:
     """The claim "one per record" of 66a882c held for the value of a row alone."""
 
     def found(change: rio.Change) -> float:
-        given = {"variant": "corrected", "generator": GENERATOR(5)}
-        return rio.votes(20_000, 1.0, change, **given)["found"]
+        of = rio.votes(20_000, 1.0, change, variant="corrected", generator=GENERATOR(5))
+        return of["found"]
 
     assert found("taken out") > 1.0
     assert 0.05 < found("value") < 1.0

@@ -10,6 +10,7 @@ from agent.anonymous import AnonymousPlayer, Earnings
 from agent.masking import Masker, private_key
 from coordinator.anonymous import AnonymousServer
 from coordinator.decomposition import Assignment
+from coordinator.learners import Learner
 from posse.audit.anonymity import Heard, Verdict, check
 from posse.engines import memory
 from posse.plan import Plan, prepare
@@ -225,7 +226,7 @@ class Link:
         return [tuple(note.row.cells()) for note in self.notes if note.row.table == name]
 
 
-class Script:
+class Script(Learner):
     """A learner that plans what it is told and keeps what it learns."""
 
     def __init__(self, plan: list[Assignment], users: int) -> None:

@@ -1,6 +1,7 @@
 """What section 6 and Propositions 4.3 and 5.3 of Rio et al. 2023 say about the rounds."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -83,7 +84,11 @@ def exact(votes: int) -> float:
 
 
 _MODEL, _ALGORITHM = "its model, simulated", "Corrupted Elimination"
-_COMPUTED = {"Proposition 5.3": formula, "any M of N": exact, _MODEL: simulated}
+_COMPUTED: dict[str, Callable[..., float]] = {
+    "Proposition 5.3": formula,
+    "any M of N": exact,
+    _MODEL: simulated,
+}
 
 
 EXPERIMENTS = (
