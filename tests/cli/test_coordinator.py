@@ -9,6 +9,7 @@ import pytest
 
 from tests.support import halting
 from tests.support.remote import PATIENCE, free_port
+from tests.support.runs import printed
 
 THREE = """
 system = "central"
@@ -24,15 +25,8 @@ def test_a_coordinator_and_agents_started_by_hand(run_file: Path) -> None:
     address = f"ipc://{run_file.parent}/hub"
     # agents first: they wait for their coordinator
     agents = [subprocess.Popen([*posse, "agent", "--join", address]) for _ in range(3)]
-    coordinator = subprocess.run(
-        [*posse, "coordinator", str(run_file), "--bind", address, "--json"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert coordinator.returncode == 0, coordinator.stderr
-    assert [run["best_arm"] for run in json.loads(coordinator.stdout)["runs"]] == [0, 0]
+    said = printed([*posse, "coordinator", str(run_file), "--bind", address, "--json"], timeout=60)
+    assert [run["best_arm"] for run in json.loads(said)["runs"]] == [0, 0]
     assert [agent.wait(timeout=30) for agent in agents] == [0] * 3
 
 

@@ -1,7 +1,6 @@
 """An agent's process against a scripted coordinator: what it says, and how it ends."""
 
 import os
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from posse.plan import Plan
 from protocol import control
 from protocol.machine import COORDINATOR
 from protocol.wire import Codec, Message, encode, read_header
-from tests.support.remote import PATIENCE
+from tests.support.remote import PATIENCE, Serving
 from tests.support.runs import spec
 
 CODEC = Codec((*control.TO_LOBBY, *control.TO_COORDINATOR))
@@ -55,22 +54,8 @@ class Coordinator:
         self._context.term()
 
 
-class Serving:
-    """An agent that serves in a thread."""
-
-    def __init__(self, coordinator: Coordinator, **options: Any) -> None:
-        self.process = local_agent(coordinator.endpoint, 3, "token", **options)
-        self.code: int | None = None
-        self._thread = threading.Thread(target=self._serve, daemon=True)
-        self._thread.start()
-
-    def _serve(self) -> None:
-        self.code = self.process.serve()
-
-    def ended(self) -> int | None:
-        self._thread.join(PATIENCE)
-        assert not self._thread.is_alive(), "the agent did not end in time"
-        return self.code
+def serving(coordinator: Coordinator, **options: Any) -> Serving:
+    return Serving(local_agent(coordinator.endpoint, 3, "token", **options))
 
 
 @pytest.fixture
@@ -86,7 +71,7 @@ def configure(run: Plan, rank: int = 3) -> control.Configure:
 
 
 def test_it_joins_is_configured_and_leaves(coordinator: Coordinator) -> None:
-    agent = Serving(coordinator)
+    agent = serving(coordinator)
     join = coordinator.heard()
     assert isinstance(join, control.Join)
     assert (join.rank, join.token, join.inbox, join.incarnation) == (3, "token", "", b"")
@@ -98,7 +83,7 @@ def test_it_joins_is_configured_and_leaves(coordinator: Coordinator) -> None:
 
 
 def test_who_is_refused_says_so_and_ends_with_1(coordinator: Coordinator) -> None:
-    agent = Serving(coordinator)
+    agent = serving(coordinator)
     coordinator.heard()
     coordinator.says(control.Refused("rank 3 is taken"))
     said = coordinator.heard()
@@ -110,7 +95,7 @@ def test_who_is_refused_says_so_and_ends_with_1(coordinator: Coordinator) -> Non
 def test_a_defect_is_told_and_ends_with_70(
     coordinator: Coordinator, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    agent = Serving(coordinator)
+    agent = serving(coordinator)
     coordinator.heard()
 
     def broken(*arguments: Any) -> Any:
@@ -137,7 +122,7 @@ def test_in_the_field_a_failure_is_said_here_and_not_there(
     (tmp_path / "rewards-3.csv").write_text("arm,reward\n0,0.123456\n0,nonsense\n")
     csv = {"kind": "csv", "path": "rewards-{rank}.csv", "count": 2}
     run = spec("central", 8, mode=mode, seed=0, arms=csv, base=str(tmp_path))
-    agent = Serving(coordinator)
+    agent = serving(coordinator)
     coordinator.heard()
     coordinator.says(configure(run))
     assert isinstance(coordinator.heard(), control.Ready)
@@ -162,7 +147,7 @@ def test_what_stands_before_a_link_sees_every_frame_of_the_host(coordinator: Coo
             seen.append(type(CODEC.decode(read_header(data), data)).__name__)
             self._link.send(data)
 
-    agent = Serving(coordinator, via=lambda target, link: Watched(link))
+    agent = serving(coordinator, via=lambda target, link: Watched(link))
     coordinator.heard()
     coordinator.says(configure(spec("central", 8)))
     assert isinstance(coordinator.heard(), control.Ready)
@@ -177,7 +162,7 @@ def test_among_many_zeromqs_thread_does_not_interrupt_the_agents(coordinator: Co
         return sum(os.sched_getscheduler(thread) == os.SCHED_BATCH for thread in threads)
 
     before = batched()
-    agent = Serving(coordinator, many=True)
+    agent = serving(coordinator, many=True)
     coordinator.heard()
     assert batched() > before
     assert os.sched_getscheduler(0) != os.SCHED_BATCH

@@ -1,13 +1,14 @@
 """The example that chooses a classifier on private records."""
 
 import importlib
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+
+from tests.support.runs import printed
 
 FOLDER = Path(__file__).parents[2] / "examples" / "model_selection"
 pytest.importorskip("sklearn")
@@ -38,13 +39,6 @@ def test_an_arm_goes_round_its_shard(digits: Any) -> None:
 
 @pytest.mark.slow
 def test_the_command_finds_the_best_model() -> None:
-    done = subprocess.run(
-        [sys.executable, str(FOLDER / "run.py")],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=110,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "identified, arm 0: support vectors" in done.stdout
-    assert "differentially private per record" in done.stdout
+    said = printed([sys.executable, str(FOLDER / "run.py")], timeout=110)
+    assert "identified, arm 0: support vectors" in said
+    assert "differentially private per record" in said

@@ -20,6 +20,7 @@ from tests.field.test_hosts import DDP_MAB, ROOT, hosts
 from tests.support.dask import dask_cluster
 from tests.support.machine import answers
 from tests.support.remote import PATIENCE
+from tests.support.runs import printed
 
 pytestmark = pytest.mark.machine
 
@@ -120,16 +121,10 @@ def same_as_in_the_lab(
     run_file: Path, on: str, *, kill: int = 0, before: Sequence[str] = ()
 ) -> dict[str, Any]:
     """A run of 64 agents on a cluster, in which a process is killed; it is the lab's."""
-    done = subprocess.run(
-        [*before, sys.executable, "-P", "-c", KILLING, str(run_file), on, str(kill), *SIXTY_FOUR],
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
-    assert done.returncode == 0, done.stderr
-    there: dict[str, Any] = json.loads(done.stdout)
+    command = [*before, sys.executable, "-P", "-c", KILLING, str(run_file), on, str(kill)]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    said = printed([*command, *SIXTY_FOUR], timeout=100, env=env)
+    there: dict[str, Any] = json.loads(said)
     here = json.loads(json.dumps(memory.run(prepare(read(run_file, SIXTY_FOUR)), 0).document()))
     for name in ("status", "best_arm", "regret_curve", "pulls", "privacy", "answers"):
         assert there[name] == here[name], name

@@ -3,13 +3,13 @@
 import ast
 import os
 import re
-import subprocess
 import sys
 import tomllib
 from importlib import metadata
 from pathlib import Path
 
 from posse.systems import names
+from tests.support.runs import printed
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -90,16 +90,9 @@ for system in names():
 
 def test_every_system_runs_by_its_defaults_on_the_default_dependencies() -> None:
     allowed = ",".join(DEFAULT | set(ROOMS))
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", RUN_ALL, allowed],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert [line.split()[0] for line in done.stdout.splitlines()] == names()
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    said = printed([sys.executable, "-P", "-c", RUN_ALL, allowed], env=env, timeout=100)
+    assert [line.split()[0] for line in said.splitlines()] == names()
 
 
 def test_what_is_imported_is_a_dependency_or_an_extra_that_is_loaded_when_asked_for() -> None:

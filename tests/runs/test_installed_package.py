@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.packages import offer
+from tests.support.runs import printed
 
 OTHERS = """
 from dataclasses import dataclass
@@ -110,17 +110,8 @@ def package(tmp_path: Path) -> Path:
 
 def posse(package: Path, *arguments: str) -> str:
     root = str(Path(__file__).parents[2])
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "posse", *arguments],
-        cwd=package,
-        env=os.environ | {"PYTHONPATH": f"{root}{os.pathsep}{package / 'lib'}"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    env = os.environ | {"PYTHONPATH": f"{root}{os.pathsep}{package / 'lib'}"}
+    return printed([sys.executable, "-P", "-m", "posse", *arguments], cwd=package, env=env)
 
 
 def ran(package: Path, *more: str) -> Any:

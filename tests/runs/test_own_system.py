@@ -13,6 +13,7 @@ import pytest
 import posse
 from posse.cli.main import main
 from tests.support.dask import HERE, dask_cluster
+from tests.support.runs import printed
 
 POSSE = [sys.executable, "-P", "-m", "posse"]
 COUNT = 3
@@ -42,16 +43,7 @@ def expected(own: Path) -> posse.Result:
 
 def command(own: Path, *arguments: str) -> str:
     """What posse prints, started where the user's system is not."""
-    done = subprocess.run(
-        [*POSSE, *arguments],
-        cwd=own.parent,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return printed([*POSSE, *arguments], cwd=own.parent)
 
 
 def outcomes(runs: list[Any]) -> list[tuple[Any, ...]]:

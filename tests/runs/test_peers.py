@@ -3,7 +3,7 @@
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from tests.support import anonymous
 from tests.support.hostile import HostilePeer
 from tests.support.hosts import frame
 from tests.support.remote import Agent, Coordinator, until
-from tests.support.runs import spec
+from tests.support.runs import beside, spec
 
 RING = {"kind": "ring"}
 QUIET = {"deadline": 2.0, "clock": "wall"}
@@ -104,23 +104,15 @@ SILENT: dict[str, Callable[[HostilePeer], object]] = {
 }
 
 
-@contextmanager
-def speaking(act: Callable[[], object]) -> Iterator[None]:
+def speaking(act: Callable[[], object]) -> AbstractContextManager[None]:
     """`act` five times a second, until the block ends."""
-    over = threading.Event()
 
-    def speak() -> None:
+    def speak(over: threading.Event) -> None:
         while not over.wait(0.2):
             with suppress(zmq.Again):
                 act()
 
-    thread = threading.Thread(target=speak, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
+    return beside(speak)
 
 
 @pytest.mark.slow

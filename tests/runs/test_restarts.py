@@ -5,8 +5,7 @@ import os
 import random
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from posse.plan import Plan, prepare
 from posse.results.record import RunRecord
 from posse.systems import names
 from tests.support.golden import FILE, write_logs
-from tests.support.runs import assert_same_run, spec
+from tests.support.runs import assert_same_run, beside, spec
 
 CASES: dict[str, Any] = {
     name: case["run"] for name, case in json.loads(FILE.read_text())["cases"].items()
@@ -58,25 +57,17 @@ def undisturbed_part(record: RunRecord) -> dict[str, Any]:
     return document
 
 
-@contextmanager
-def killer(engine: ProcessEngine, rank: int, path: Path, size: int) -> Iterator[None]:
+def killer(engine: ProcessEngine, rank: int, path: Path, size: int) -> AbstractContextManager[None]:
     """Kills an agent when the capture has so many bytes."""
-    over = threading.Event()
 
-    def watch() -> None:
+    def watch(over: threading.Event) -> None:
         while path.stat().st_size < size:
             if over.wait(0.0005):
                 return
         with suppress(ProcessLookupError, KeyError):
             os.kill(engine.pids()[rank], signal.SIGKILL)
 
-    thread = threading.Thread(target=watch)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
+    return beside(watch)
 
 
 def check(system: str, transport: str, moments: int, seed: int, folder: Path) -> int:

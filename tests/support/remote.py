@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from posse.durable.capture import Capture
+from posse.engines.agent_process import AgentProcess
 from posse.engines.processes import ProcessEngine
 from posse.engines.remote_agent import remote_agent
 from posse.plan import Plan
@@ -44,12 +45,11 @@ def until(done: Callable[[], object], what: str) -> None:
         time.sleep(0.01)
 
 
-class Agent:
-    """A remote agent that serves in a thread; `code` is its exit code when it has ended."""
+class Serving:
+    """An agent that serves in a thread; `code` is its exit code when it has ended."""
 
-    def __init__(self, endpoint: str, rank: int = -1, **options: Any) -> None:
-        options.setdefault("wait", 20.0)
-        self.process = remote_agent(endpoint, rank, **options)
+    def __init__(self, process: AgentProcess) -> None:
+        self.process = process
         self.code: int | None = None
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
@@ -61,6 +61,13 @@ class Agent:
         self._thread.join(PATIENCE)
         assert not self._thread.is_alive(), "the agent did not end in time"
         return self.code
+
+
+class Agent(Serving):
+    """A remote agent."""
+
+    def __init__(self, endpoint: str, rank: int = -1, **options: Any) -> None:
+        super().__init__(remote_agent(endpoint, rank, **{"wait": 20.0, **options}))
 
 
 @contextmanager

@@ -1,7 +1,8 @@
 """Specifications for tests, and what two runs must agree in."""
 
+import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -45,6 +46,15 @@ def certain_logs(folder: Path, agents: int, arms: int, rows: int) -> None:
     lines = [f"{arm},{int(arm == 0)}" for _ in range(rows) for arm in range(arms)]
     for rank in range(agents):
         (folder / f"{rank}.csv").write_text("\n".join(["arm,reward", *lines]))
+
+
+def printed(command: Sequence[str], timeout: float = 120, **options: Any) -> str:
+    """What a command prints, which must succeed."""
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=timeout, check=False, **options
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 @contextmanager
