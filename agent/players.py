@@ -180,6 +180,18 @@ class UcbPrivate(Index):
         return [s * share + weight * width for s, share, width in known]
 
 
+def ranked(index: list[float], j: int) -> int:
+    """The arm of rank j, counted from 1; of arms with the same index the first comes first."""
+    if j == 1:
+        return index.index(max(index))
+    falling = sorted(index, reverse=True)
+    value = falling[j - 1]
+    arm = index.index(value)
+    for _ in range(falling.index(value), j - 1):
+        arm = index.index(value, arm + 1)
+    return arm
+
+
 def _outcome(event: AgentEvent, slot: int) -> Outcome:
     """The medium's answer to the choice of `slot`, checked."""
     if not isinstance(event, Received):
@@ -219,10 +231,11 @@ class TdfsPlayer(AgentMachine):
 
     def handle(self, event: AgentEvent, now: float) -> AgentEffects:
         if isinstance(event, Started):
-            effects: list[AgentEffect] = [] if self.offset else [self._draw_offset()]
-            return [*effects, self._choose()]
+            return [self._choose()] if self.offset else [self._draw_offset(), self._choose()]
         outcome = _outcome(event, self.slot)
-        effects = [Disclose(r) for r in self.index.observe(self.arm, outcome.sample)]
+        effects: list[AgentEffect] = []
+        if releases := self.index.observe(self.arm, outcome.sample):
+            effects += map(Disclose, releases)
         if self.draws is not None:
             self.collided |= outcome.collided
             if self.slot % self.players == 0:
@@ -239,12 +252,8 @@ class TdfsPlayer(AgentMachine):
         if slot <= self.arms:
             self.arm = first_arm(slot, self.offset, self.arms)
         else:
-            index = self.index.value(slot)
             j = target_rank(slot, self.offset, self.players)
-            if j == 1:
-                self.arm = index.index(max(index))
-            else:
-                self.arm = sorted(range(self.arms), key=index.__getitem__, reverse=True)[j - 1]
+            self.arm = ranked(self.index.value(slot), j)
         return Send(COORDINATOR, Choice(slot, self.arm))
 
     def _draw_offset(self) -> Note:

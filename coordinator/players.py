@@ -1,6 +1,7 @@
 """The medium: the one place where the players' choices meet (Tossou and Dimitrakakis 2015)."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -74,9 +75,9 @@ class Medium(ServerMachine):
         self.timer = Timer(self.deadline)
 
     def handle(self, event: ServerEvent, now: float) -> ServerEffects:
+        if isinstance(event, Received) and isinstance(event.message, Choice):
+            return self._choice(event.sender, event.message)
         match event:
-            case Received(sender, Choice(slot, arm)):
-                return self._choice(sender, slot, arm)
             case Pulled():
                 return self._resolve(event)
             case Started():
@@ -92,7 +93,29 @@ class Medium(ServerMachine):
             case _:
                 raise RemoteProtocolError("out-of-turn", type(event).__name__)
 
-    def _choice(self, player: int, slot: int, arm: int) -> ServerEffects:
+    @property
+    def awaited(self) -> int:
+        """See `protocol.machine.PatientMachine`."""
+        return len(self.waiting)
+
+    def keep(self, received: Sequence[Received]) -> bool:
+        """See `protocol.machine.PatientMachine`."""
+        chosen: dict[int, int] = {}
+        for one in received:
+            choice = one.message
+            if not isinstance(choice, Choice) or choice.slot != self.slot:
+                return False
+            if choice.arm < self.arms:
+                chosen[one.sender] = choice.arm
+        if len(chosen) < len(received) or not chosen.keys() < self.waiting:
+            return False
+        for player, arm in chosen.items():
+            self.choices[player] = arm
+        self.waiting -= chosen.keys()
+        return True
+
+    def _choice(self, player: int, choice: Choice) -> ServerEffects:
+        slot, arm = choice.slot, choice.arm
         if slot > self.slot:
             raise RemoteProtocolError("out-of-turn", f"slot {slot} in slot {self.slot}")
         if slot < self.slot or player not in self.waiting:
@@ -118,8 +141,9 @@ class Medium(ServerMachine):
             meeting = self._settle_collisions(payoffs)
         effects: list[ServerEffect] = [Played(tuple(self.choices), tuple(payoffs))]
         for i in self.present:
-            self.rewards[i] += payoffs[i]
-            effects.append(Send(i, Outcome(slot, samples[i], payoffs[i], i in meeting)))
+            payoff = payoffs[i]
+            self.rewards[i] += payoff
+            effects.append(Send(i, Outcome(slot, samples[i], payoff, i in meeting)))
         if slot % self.every == 0 or slot == self.horizon:
             effects.append(Note(CollisionsRow(tuple(self.collisions))))
             effects.append(Note(RewardsRow(tuple(self.rewards))))

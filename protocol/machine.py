@@ -318,8 +318,8 @@ class GatheringMachine(ServerMachine, Protocol):
 
 
 @runtime_checkable
-class PatientMachine(AgentMachine, Protocol):
-    """An agent's machine that goes on when several messages are here, whatever their order."""
+class PatientMachine(Protocol):
+    """A machine that goes on when several messages are here, whatever their order."""
 
     @property
     def awaited(self) -> int:

@@ -17,6 +17,7 @@ type and bounds; there is no way from here to code.
 
 import math
 import struct
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any, ClassVar
 
@@ -24,7 +25,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from protocol.errors import RemoteProtocolError
+from protocol.errors import LocalProtocolError, RemoteProtocolError
 
 MAGIC = b"po"
 VERSION = 1
@@ -81,6 +82,19 @@ _encode = msgspec.msgpack.Encoder().encode
 def encode(message: Message, run: int, source: int, sequence: int, now: float, sent: int) -> bytes:
     """The frame that carries `message`."""
     return _pack(_MARK, message.plane, run, source, sequence, now, sent) + _encode(message)
+
+
+def through_codec(messages: Sequence[Message]) -> int:
+    """The bytes of the payloads of messages of one kind, which come out again as they went in."""
+    encoded = _encode(messages)
+    try:
+        decoded = msgspec.msgpack.decode(encoded, type=list[type(messages[0])])  # type: ignore[misc]
+    except msgspec.ValidationError as error:
+        raise LocalProtocolError(f"{type(messages[0]).__name__}: {error}") from None
+    if decoded != messages:
+        raise LocalProtocolError(f"{type(messages[0]).__name__} is not what the codec makes of it")
+    count = len(messages)
+    return len(encoded) - (len(_encode([None] * count)) - count)
 
 
 def read_header(frame: bytes) -> Header:

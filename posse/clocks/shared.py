@@ -11,7 +11,8 @@ class SharedPace(Pace):
     def message(self, event: Received | PeerLost | Regrouped, now: float) -> None:
         if not self._over:
             self.now = now
-            self._take(self._run.tell(event, now))
+            if (order := self._run.tell(event, now)) is not None:
+                self._take(order)
 
     def _take(self, order: Order | Ready | Finish | None) -> None:
         if isinstance(order, Finish):

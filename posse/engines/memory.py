@@ -1,4 +1,7 @@
-"""Engine `memory`: every machine in this process, every message still through the codec."""
+"""Engine `memory`: every machine in this process, every message still through the codec.
+
+Those of the plane `world` by thousands, after they were handed over: they are not the paper's.
+"""
 
 import math
 from collections import deque
@@ -17,7 +20,7 @@ from posse.errors import PosseError, RunFailed
 from posse.hosts.agent import AgentHost
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
-from posse.hosts.endpoint import NEIGHBOURS
+from posse.hosts.endpoint import NEIGHBOURS, Near
 from posse.hosts.sources import Sources
 from posse.plan import Plan
 from posse.results.record import RunRecord
@@ -48,7 +51,10 @@ def run(
     network = plan.network(number)
     stamp = monotonic_ns if plan.clock == "wall" else _no_clock
     cohort = Cohort(plan.spec.agents.count)
-    sources = replace(sources or of_this_machine(stamp), cohort=cohort)
+    wire: Near = deque()
+    # frames that somebody hears, counts one by one or stamps must be there when they are sent
+    near = None if tap or board or plan.field or plan.clock == "wall" else wire
+    sources = replace(sources or of_this_machine(stamp), cohort=cohort, near=near)
     agents: list[AgentHost] = []
     if board is not None:
         observe = Showing(board, crowd=1.0).before(observe, agents)
@@ -59,7 +65,7 @@ def run(
         carried = msgspec.msgpack.decode(msgspec.msgpack.encode(setup), type=AgentSetup)
         agents.append(AgentHost(carried, rank, sources))
         agents[-1].outbox.clear()  # Ready: there is no joining here
-    _Run(plan, network, coordinator, agents, tap).carry_on()
+    _Run(plan, network, coordinator, agents, tap, wire).carry_on()
     assert coordinator.record is not None
     return coordinator.record
 
@@ -78,12 +84,13 @@ class _Run:
         coordinator: CoordinatorHost,
         agents: list[AgentHost],
         tap: Tap | None,
+        wire: Near,
     ) -> None:
         self._neighbours = network.neighbours
         self._codec = plan.system.agents_codec
         self._coordinator, self._agents, self._tap = coordinator, agents, tap
         self._gone = coordinator.dismissed
-        self._wire: deque[tuple[int, int, bytes]] = deque()
+        self._wire = wire
         self._said: dict[int, Received] = {}
         self._heard: list[list[Received]] = [[] for _ in agents]
         self._now = 0.0
@@ -118,8 +125,14 @@ class _Run:
             if self._said and not self._waits(wire):
                 self._hand_over()
                 continue
-            source, target, frame = wire.popleft()
+            source, target, frame, now = wire.popleft()
             if gone and (source in gone or target in gone):
+                continue
+            if not isinstance(frame, bytes):
+                if target == COORDINATOR:
+                    self._tell(Received(source, frame), now)
+                else:
+                    self._let(target, self._agents[target].hear, (Received(source, frame),), now)
                 continue
             if target == NEIGHBOURS:
                 self._spread(source, frame)
@@ -134,6 +147,20 @@ class _Run:
                     self._collect(target, coordinator)
             else:
                 self._let(target, self._agents[target].receive, source, frame)
+
+    def _tell(self, received: Received, now: float) -> None:
+        """Let the coordinator hear what it is sent without a frame, as far as that is here."""
+        wire, heard = self._wire, [received]
+        while wire:
+            source, target, message, now = wire[0]
+            if target != COORDINATOR or isinstance(message, bytes):
+                break
+            wire.popleft()
+            if source not in self._gone:
+                heard.append(Received(source, message))
+        self._coordinator.hear(heard, now)
+        if self._coordinator.outbox:
+            self._collect(COORDINATOR, self._coordinator)
 
     def _spread(self, source: int, frame: bytes) -> None:
         """A frame for all neighbours."""
@@ -153,11 +180,11 @@ class _Run:
         for rank in neighbours:
             self._let(rank, self._agents[rank].receive, source, frame)
 
-    def _waits(self, wire: deque[tuple[int, int, bytes]]) -> bool:
+    def _waits(self, wire: Near) -> bool:
         """Whether more may be said before it is handed over: agents are sent nothing else yet."""
         if not wire:
             return False
-        source, target, _ = wire[0]
+        source, target, _, _ = wire[0]
         return target == COORDINATOR or (target == NEIGHBOURS and source not in self._said)
 
     def _hand_over(self) -> None:
@@ -201,5 +228,5 @@ class _Run:
         """What a host has to send."""
         wire = self._wire
         for target, frame in host.outbox:
-            wire.append((source, target, frame))
+            wire.append((source, target, frame, 0.0))
         host.outbox.clear()

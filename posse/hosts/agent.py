@@ -189,7 +189,7 @@ class AgentHost:
         run.hear(heard, now)
 
     def hear(self, heard: Sequence[Received], now: float) -> None:
-        """Take what neighbours sent to all of theirs and their process opened already once for all.
+        """Take what others of this process sent, and it opened already once for all.
 
         The last was sent at `now`; where some are `awaited` there are at most as many.
         """
@@ -244,4 +244,5 @@ class AgentHost:
             codec=self._codec,
             stamp=self.stamp,
             outbox=self.outbox,
+            near=self._sources.near,
         )

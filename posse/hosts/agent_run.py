@@ -135,7 +135,7 @@ class AgentRun:
             raise RemoteProtocolError("out-of-turn", type(message).__name__)
 
     def hear(self, heard: Sequence[Received], now: float) -> None:
-        """Take what neighbours sent to all of theirs, the last of it at `now`.
+        """Take what others of this process sent, the last of it at `now`.
 
         These are no more than the machine awaits, so that nothing follows from any but the last.
         """
@@ -167,55 +167,61 @@ class AgentRun:
         """Send the coordinator a message of the host's or of the clock's."""
         self.endpoint.send(COORDINATOR, message, self.pace.now)
 
-    def tell(  # noqa: PLR0912
-        self, event: AgentEvent, now: float
-    ) -> Order | Ready | Finish | None:
+    def tell(self, event: AgentEvent, now: float) -> Order | Ready | Finish | None:
         """Hand an event to the machine and carry out its effects; return its order, if any."""
         order: Order | Ready | Finish | None = None
         effects = self.machine.handle(event, now)
         if self.field and any(isinstance(effect, _TELLING) for effect in effects):
             self._spending.uses(self.account.pulls)
-        for effect in effects:
-            match effect:
-                case Send(to, message):
-                    if to != COORDINATOR and self._system.broadcasts:
-                        raise LocalProtocolError(
-                            f"{self._system.name} says the same to all, not one to {to}"
-                        )
-                    hears = self._server_hears if to == COORDINATOR else self._agents_hear
-                    if type(message) not in hears:
-                        raise unheard(message, to, hears)
-                    self.endpoint.send(to, message, self.pace.now)
-                case Broadcast(message):
-                    if type(message) not in self._agents_hear:
-                        raise unheard(message, NEIGHBOURS, self._agents_hear)
-                    self.endpoint.send_to_all(self._setup.neighbours, message, self.pace.now)
-                case Pull() | Explore() | Ready():
-                    order = effect
-                case Disclose(release):
-                    self.account.disclosed(release)
-                case Note(row):
-                    self._system.results.check(row)
-                    self.account.log.setdefault(row.table, []).append([self.pace.now, *row.cells()])
-                case Stopwatch(name, running):
-                    self._time(name, running)
-                case Attest(step, value):
-                    # what agents hold among themselves is not the coordinator's in the field
-                    if not self.field:
-                        self.say(control.Attested(step, value))
-                case Refuse(reason, sender, count):
-                    self.refuse(reason, sender, count)
-                case Abort(reason):
-                    # reasons name rounds and agents, never a reward
-                    self.say(control.Failed(f"agent {self.rank}: {reason}"))
-                case Stand(round_, begun, slot, arms):
-                    self.say(control.Standing(self._losses, round_, begun, slot, arms))
-                case Finish(_, arm):
-                    order = effect
-                    self._finished(arm)
-                case _:
-                    assert_never_effect(effect, self.machine, f"agent {self.rank}'s", AgentEffect)
+        for effect in effects:  # a class pattern takes .3 µs for what isinstance takes .02
+            if isinstance(effect, Send):
+                to, message = effect.to, effect.message
+                if to != COORDINATOR and self._system.broadcasts:
+                    raise LocalProtocolError(
+                        f"{self._system.name} says the same to all, not one to {to}"
+                    )
+                hears = self._server_hears if to == COORDINATOR else self._agents_hear
+                if type(message) not in hears:
+                    raise unheard(message, to, hears)
+                self.endpoint.send(to, message, self.pace.now)
+            elif isinstance(effect, Broadcast):
+                message = effect.message
+                if type(message) not in self._agents_hear:
+                    raise unheard(message, NEIGHBOURS, self._agents_hear)
+                self.endpoint.send_to_all(self._setup.neighbours, message, self.pace.now)
+            elif isinstance(effect, (Pull, Explore, Ready)):
+                order = effect
+            elif isinstance(effect, Disclose):
+                self.account.disclosed(effect.release)
+            elif isinstance(effect, Note):
+                row = effect.row
+                self._system.results.check(row)
+                self.account.log.setdefault(row.table, []).append([self.pace.now, *row.cells()])
+            elif isinstance(effect, Finish):
+                order = effect
+                self._finished(effect.arm)
+            else:
+                self._carry_out(effect)
         return order
+
+    def _carry_out(self, effect: Stopwatch | Attest | Refuse | Abort | Stand) -> None:
+        """An effect that is rare."""
+        match effect:
+            case Stopwatch(name, running):
+                self._time(name, running)
+            case Attest(step, value):
+                # what agents hold among themselves is not the coordinator's in the field
+                if not self.field:
+                    self.say(control.Attested(step, value))
+            case Refuse(reason, sender, count):
+                self.refuse(reason, sender, count)
+            case Abort(reason):
+                # reasons name rounds and agents, never a reward
+                self.say(control.Failed(f"agent {self.rank}: {reason}"))
+            case Stand(round_, begun, slot, arms):
+                self.say(control.Standing(self._losses, round_, begun, slot, arms))
+            case _:
+                assert_never_effect(effect, self.machine, f"agent {self.rank}'s", AgentEffect)
 
     def silent(self, rewards: FloatArray) -> int:
         """See `protocol.machine.ExploringMachine`."""

@@ -7,7 +7,7 @@ and no randomness but what it is handed; see `posse.hosts.sources`.
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from posse.clocks.conductor import Conductor
 from posse.clocks.run_clock import RunClock, SharedClock, SlotClock, WallClock
@@ -99,6 +99,7 @@ class CoordinatorHost(Serving):
             codec=codec_of(plan),
             stamp=sources.stamp,
             outbox=self.outbox,
+            near=sources.near,
             per_link=True,
         )
         self._heard = Meter() if counts and not self._field else None
@@ -332,14 +333,31 @@ class CoordinatorHost(Serving):
             if header.plane == _CONTROL:
                 moved = self._control(rank, message, header, frame)
             else:
-                self._data(rank, message, header)
+                if self._ending.verdict is None:
+                    endpoint.arrived(header)
+                self._data(Received(rank, message), header.now)
                 moved = True
         except RemoteProtocolError as error:
-            endpoint.refused[error.reason] += 1
-            self._complaints.add("the coordinator", rank, error.reason)
+            self._refuse(rank, error)
         self._next_turn()
         self._observe(self)
         return moved
+
+    def hear(self, heard: Sequence[Received], now: float) -> None:
+        """As `receive` of what agents of this process said in the lab, the last of it at `now`."""
+        if self._server is None or self._ending.verdict is not None:
+            return
+        for received in self._server.kept(heard):
+            try:
+                self._data(received, now)
+            except RemoteProtocolError as error:
+                self._refuse(received.sender, error)
+            self._next_turn()
+            self._observe(self)
+
+    def _refuse(self, rank: int, error: RemoteProtocolError) -> None:
+        self._endpoint.refused[error.reason] += 1
+        self._complaints.add("the coordinator", rank, error.reason)
 
     def _next_turn(self) -> None:
         """By the virtual clock: let who is next act, once nobody's answer is outstanding."""
@@ -348,14 +366,12 @@ class CoordinatorHost(Serving):
             conductor.owes(turn)
             self.send(turn, control.Advance())
 
-    def _data(self, rank: int, message: Message, header: Header) -> None:
+    def _data(self, received: Received, now: float) -> None:
         if self._server is None:
-            raise RemoteProtocolError("out-of-turn", type(message).__name__)
-        if self._ending.verdict is not None:
-            return
-        self._endpoint.arrived(header)
-        self._clock.reached(header.now)
-        self._server.tell(Received(rank, message), self._clock.now)
+            raise RemoteProtocolError("out-of-turn", type(received.message).__name__)
+        if self._ending.verdict is None:
+            self._clock.reached(now)
+            self._server.tell(received, self._clock.now)
 
     def _control(  # noqa: PLR0912  one for each message
         self, rank: int, message: Message, header: Header, frame: bytes

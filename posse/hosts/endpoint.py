@@ -2,7 +2,7 @@
 numbered and counted.
 """
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Collection
 
 from posse.measure.traffic import Delays, Meter
@@ -20,6 +20,11 @@ from protocol.wire import (
     read_header,
 )
 
+Near = deque[tuple[int, int, bytes | Message, float]]
+"""What is under way in one process: source, target, frame or message, and when that was sent."""
+
+_WORLD = int(Plane.WORLD)
+
 NEIGHBOURS = -2
 """As a frame's target: every neighbour."""
 
@@ -35,7 +40,8 @@ class Endpoint:
     `name` is the host's rank, or `COORDINATOR`; `peers` are those it has a link to. `stamp` is the
     clock for delays, in nanoseconds, and 0 where there is none. An agent numbers all its frames in
     one row, so that a broadcast is one frame; `per_link` gives each link its own numbers. `outbox`
-    takes the frames to be carried, as (target, frame), oldest first.
+    takes the frames to be carried, as (target, frame), oldest first. Where all hosts of a run live
+    in one process, `near` takes what is of the plane `world` as it is: see `Meter.hand`.
 
     What a peer did wrong raises `RemoteProtocolError` and changes nothing here. A peer is who the
     transport says it is; only where the transport does not know is a frame's header believed.
@@ -50,6 +56,7 @@ class Endpoint:
         codec: Codec,
         stamp: Callable[[], int],
         outbox: list[tuple[int, bytes]],
+        near: Near | None = None,
         per_link: bool = False,
     ) -> None:
         self.run = run
@@ -62,6 +69,7 @@ class Endpoint:
         self.codec = codec
         self._stamp = stamp
         self._outbox = outbox
+        self._near = near
         self._per_link = per_link
         self._numbers: dict[int, int] = {}
         self._last: dict[int, int] = {}
@@ -94,6 +102,10 @@ class Endpoint:
         """Encode, number and count a message to one peer."""
         if to not in self._peers:
             raise LocalProtocolError(f"{who(self.name)} has no link to {to}")
+        if self._near is not None and message.plane == _WORLD and not self._outbox:
+            self._near.append((self.name, to, message, now))
+            self.meter.hand(self.name, to, message)
+            return
         numbers, row = self._numbers, to if self._per_link else NEIGHBOURS
         numbers[row] = number = numbers.get(row, -1) + 1
         frame = encode(message, self._stated, self.name, number, now, self._stamp())

@@ -2,6 +2,7 @@
 
 import math
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Protocol
 
 from posse import defect
@@ -23,8 +24,10 @@ from protocol.machine import (
     Finish,
     GatheringMachine,
     Note,
+    PatientMachine,
     Played,
     Pull,
+    Received,
     Send,
     ServerEffect,
     ServerEffects,
@@ -86,6 +89,13 @@ class Server:
                 self._spending = chance.sources.spending(spec.arms, spec.base, COORDINATOR)
             self.arms = _shared_arms(plan, chance, self._spending)
         self._machine = _machine(plan, network, chance)
+        self._patient = self._machine if isinstance(self._machine, PatientMachine) else None
+
+    def kept(self, heard: Sequence[Received]) -> Sequence[Received]:
+        """What the machine is still to be told of messages that came together."""
+        if self._patient is not None and self._patient.keep(heard[:-1]):
+            return heard[-1:]
+        return heard
 
     def missing(self) -> list[int]:
         """The agents without whose message the machine does not go on, if it says so."""
@@ -116,31 +126,33 @@ class Server:
 
     def _carry_out(self, effects: ServerEffects) -> None:
         run = self._run
-        for effect in effects:
-            match effect:
-                case Send(to, message):
-                    if type(message) not in self._agents_hear:
-                        raise unheard(message, to, self._agents_hear)
-                    run.send(to, message)
-                case Played(arms, payoffs):
-                    self._arms().played(arms, payoffs)
-                case Pull():
-                    self._pull(effect)
-                case Timer(after):
-                    self.timer = self._wall() / 1e9 + after
-                case Broadcast(message):
-                    if type(message) not in self._agents_hear:
-                        raise unheard(message, NEIGHBOURS, self._agents_hear)
-                    run.send_to_all(message)
-                case Dismiss(agent, reason):
-                    run.dismiss(agent, reason)
-                case Note(row, at):
-                    self._system.results.check(row)
-                    self.log[row.table].append([run.now if at is None else at, *row.cells()])
-                case Finish():
-                    run.end(effect)
-                case _:
-                    assert_never_effect(effect, self._machine, "the coordinator's", ServerEffect)
+        for effect in effects:  # a class pattern takes .3 µs for what isinstance takes .02
+            if isinstance(effect, Send):
+                message = effect.message
+                if type(message) not in self._agents_hear:
+                    raise unheard(message, effect.to, self._agents_hear)
+                run.send(effect.to, message)
+            elif isinstance(effect, Played):
+                self._arms().played(effect.arms, effect.payoffs)
+            elif isinstance(effect, Pull):
+                self._pull(effect)
+            elif isinstance(effect, Timer):
+                self.timer = self._wall() / 1e9 + effect.after
+            elif isinstance(effect, Note):
+                row, at = effect.row, effect.at
+                self._system.results.check(row)
+                self.log[row.table].append([run.now if at is None else at, *row.cells()])
+            elif isinstance(effect, Broadcast):
+                message = effect.message
+                if type(message) not in self._agents_hear:
+                    raise unheard(message, NEIGHBOURS, self._agents_hear)
+                run.send_to_all(message)
+            elif isinstance(effect, Dismiss):
+                run.dismiss(effect.agent, effect.reason)
+            elif isinstance(effect, Finish):
+                run.end(effect)
+            else:
+                assert_never_effect(effect, self._machine, "the coordinator's", ServerEffect)
 
     def _arms(self) -> SharedArms:
         if self.arms is None:

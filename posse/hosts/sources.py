@@ -15,6 +15,7 @@ import numpy as np
 from agent.cohort import Cohort
 from agent.noise import Noise
 from posse.arms import Arms, ArmsContext, ArmsSpec
+from posse.hosts.endpoint import Near
 from posse.hosts.spending import NOT_KEPT, Spending
 from posse.seeds import Purpose, generator
 from protocol.control import LinkCount, Resources
@@ -53,6 +54,7 @@ class Sources:
     `signer`    signs for an agent with keys, given the number of agents and the run's name
     `spending`  keeps what the rewards of an agent in the field cost, given the run file's folder
     `cohort`    the agents of a run that live in this process, None where each has its own
+    `near`      takes what they send each other and the coordinator there, None where frames do
     """
 
     clock: Callable[[], int]
@@ -64,6 +66,7 @@ class Sources:
     signer: Callable[[int, bytes], Signer | None] = lambda agents, name: None
     spending: Callable[[ArmsSpec, str, int], Spending] = lambda arms, base, rank: NOT_KEPT
     cohort: Cohort | None = None
+    near: Near | None = None
 
     def coarse(self) -> "Sources":
         """The same, by clocks in whole milliseconds: no duration of a computation can be read off.

@@ -1,13 +1,13 @@
 """Counting what crosses the wire, where it is sent; and how long it took, where it arrives."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
 import msgspec
 import numpy as np
 
 from protocol.control import LinkCount
-from protocol.wire import HEADER, Message
+from protocol.wire import HEADER, Message, through_codec
 
 RESENT, CONFIRMATION = "Resent", "Confirmation"
 """What sessions send beside each frame's first time, as kinds of the plane `control`."""
@@ -16,7 +16,7 @@ _Row = tuple[int, int | tuple[int, ...], type[Message]]
 """Source, target or targets, and kind."""
 
 _PER_OCTAVE = 8
-_SORT_EVERY = 1_024
+_TOGETHER = 1_024
 
 
 class _Counted(dict[_Row, list[int]]):
@@ -32,6 +32,7 @@ class Meter:
 
     def __init__(self) -> None:
         self._counted = _Counted()
+        self._handed: defaultdict[_Row, list[Message]] = defaultdict(list)
         self._told: list[LinkCount] = []
 
     def count(
@@ -42,12 +43,27 @@ class Meter:
         row[0] += 1
         row[1] += len(frame)
 
+    def hand(self, source: int, target: int, message: Message) -> None:
+        """A message was handed to another host of this process: its frame is made with others'."""
+        handed = self._handed[source, target, type(message)]
+        handed.append(message)
+        if len(handed) == _TOGETHER:
+            self._count_handed()
+
+    def _count_handed(self) -> None:
+        for way, handed in self._handed.items():
+            row = self._counted[way]
+            row[0] += len(handed)
+            row[1] += through_codec(handed) + len(handed) * HEADER.size
+        self._handed.clear()
+
     def add(self, links: Iterable[LinkCount]) -> None:
         """Add another's counts."""
         self._told += links
 
     def counted(self) -> Iterator[tuple[int, int | tuple[int, ...], type[Message], int]]:
         """Source, target or targets, kind and messages of what was counted here so far."""
+        self._count_handed()
         for (source, target, kind), (messages, _) in self._counted.items():
             yield source, target, kind, messages
 
@@ -59,6 +75,7 @@ class Meter:
             row = rows.setdefault((source, target, plane, kind), [0, 0, 0])
             row[:] = map(int.__add__, row, counts)
 
+        self._count_handed()
         for (source, target, kind), (messages, size) in self._counted.items():
             counts = (messages, size - messages * HEADER.size, size)
             for one in target if isinstance(target, tuple) else (target,):
@@ -78,7 +95,7 @@ class Delays:
     def add(self, nanoseconds: int) -> None:
         """One frame arrived so long after it was sent."""
         self._unsorted.append(nanoseconds)
-        if len(self._unsorted) == _SORT_EVERY:
+        if len(self._unsorted) == _TOGETHER:
             self._sort()
 
     def histogram(self) -> Counter[int]:

@@ -230,6 +230,25 @@ class Slots(RuleBasedStateMachine):
         self.chosen[player] = arm
         self.take(self.machine.handle(Received(player, Choice(self.slot, arm)), 0.0))
 
+    @precondition(lambda self: not self.over)
+    @rule(data=st.data(), arms=st.lists(st.integers(0, 4), min_size=4, max_size=4))
+    def choose_together(self, data, arms) -> None:
+        players = data.draw(st.permutations(sorted(self.here - self.chosen.keys())))
+        received = [Received(player, Choice(self.slot, arms[player])) for player in players]
+        before = repr(self.machine)
+        assert self.machine.awaited == len(received)
+        assert not self.machine.keep(received)  # the last makes the medium act
+        assert not self.machine.keep([Received(players[0], Choice(self.slot + 1, 0))])
+        for twice in self.chosen:
+            assert not self.machine.keep([Received(twice, Choice(self.slot, 0))])
+        assert repr(self.machine) == before
+        kept = self.machine.keep(received[:-1])
+        assert kept == all(arms[player] < 4 for player in players[:-1])
+        if kept:
+            self.chosen |= {player: arms[player] for player in players[:-1]}
+        else:
+            assert repr(self.machine) == before
+
     @precondition(lambda self: not self.over and self.chosen)
     @rule(data=st.data())
     def answer_twice(self, data) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from posse.measure.traffic import Delays, Meter, quantile
 from protocol.control import Due
 from protocol.mase import Sample, Vote
-from protocol.players import Choice
+from protocol.players import Choice, Outcome
 from protocol.wire import HEADER, Message, encode
 
 SENT = st.lists(
@@ -64,6 +64,21 @@ def test_what_the_codec_made_is_what_is_counted() -> None:
     meter.count(4, -1, Vote, frame)
     (row,) = meter.links()
     assert (row.payload_bytes, row.frame_bytes) == (9, 41)
+
+
+def test_what_is_handed_over_is_counted_as_its_frames_would_be() -> None:
+    handed, framed = Meter(), Meter()
+    for slot in range(1, 1500):  # numbers of one byte, two and three; more than are kept at once
+        for source, target, message in (
+            (0, -1, Choice(slot, slot % 300)),
+            (-1, 0, Outcome(slot, 0.5, 0.0, slot % 2 == 0)),
+            (-1, 1, Outcome(slot, 0.5, 0.5, False)),
+        ):
+            frame = encode(message, run=0, source=source, sequence=slot, now=0.0, sent=0)
+            handed.hand(source, target, message)
+            framed.count(source, target, type(message), frame)
+    assert list(handed.counted()) == list(framed.counted())
+    assert handed.links() == framed.links()
 
 
 def test_a_frame_for_several_is_counted_on_each_of_their_links() -> None:

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from protocol import control
-from protocol.errors import RemoteProtocolError
+from protocol.errors import LocalProtocolError, RemoteProtocolError
 from protocol.mase import TO_COORDINATOR, Eliminated, Sample, Vote
 from protocol.wire import (
     HEADER,
@@ -24,6 +24,7 @@ from protocol.wire import (
     pack_floats,
     read_header,
     sent_at,
+    through_codec,
     unpack_floats,
 )
 
@@ -214,6 +215,17 @@ def test_hostile_floats_raise_nothing_else(data: bytes, count: int) -> None:
     else:
         assert values.shape == (count,)
         assert np.isfinite(values).all()
+
+
+@given(st.lists(ARMS.map(Vote), min_size=1, max_size=40))
+def test_messages_of_one_kind_take_as_much_together_as_one_by_one(votes: list[Vote]) -> None:
+    assert through_codec(votes) == sum(len(frame_of(vote)) - HEADER.size for vote in votes)
+
+
+@pytest.mark.parametrize("arms", [(-1,), [1, 2], "no arms"])
+def test_what_the_codec_does_not_hand_back_is_a_mistake_of_ours(arms: Any) -> None:
+    with pytest.raises(LocalProtocolError, match="Vote"):
+        through_codec([Vote((1,)), Vote(arms)])
 
 
 def test_strided_arrays_are_packed_in_order() -> None:

@@ -44,6 +44,18 @@ def test_same_seed_same_run(system, changes):
     assert (one.status, one.slots, one.pulls) == ("horizon", 150, 450)
 
 
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_run_whose_frames_somebody_hears_is_the_same(system):
+    """Without frames players and medium hand each other their messages."""
+    run, frames = spec(system, horizon=300), []
+    heard = memory.run(run, 0, tap=lambda *frame: frames.append(frame))
+    alone = memory.run(run, 0)
+    assert_same_run(heard, alone)
+    assert heard.links == alone.links
+    assert heard.detail == alone.detail
+    assert sum(link.messages for link in alone.links) == len(frames)
+
+
 def test_the_world_is_a_plane_of_its_own_and_players_hear_only_the_medium():
     record = memory.run(spec(horizon=100), 0)
     assert record.communication.data.messages == 0
