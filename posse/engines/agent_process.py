@@ -13,28 +13,9 @@ from posse.durable.checkpoint import Checkpoints, read
 from posse.durable.journal import Journal
 from posse.durable.recording import recorded
 from posse.durable.session import Session
+from posse.engines import events
 from posse.engines.base import Tap
 from posse.engines.board import Showing
-from posse.engines.events import (
-    AskToResume,
-    BeginSession,
-    Connected,
-    Fail,
-    Forget,
-    GiveUp,
-    GoOn,
-    InboxOpen,
-    JoiningEffect,
-    JoiningEvent,
-    Leave,
-    LinkUp,
-    Log,
-    NotListening,
-    OpenInbox,
-    Say,
-    Start,
-    Told,
-)
 from posse.engines.joining import Joining, State
 from posse.engines.links import Link, Via, Wire, directly
 from posse.engines.mesh import Mesh
@@ -178,7 +159,7 @@ class AgentProcess:
         if self._journal is not None and (before := beginning_of(self._journal)) is not None:
             self._recover(self._journal, before)
         if watched is None:
-            self._happened(Connected(time.time()))
+            self._happened(events.Connected(time.time()))
         while self._left is None:
             host = self.host
             if self._checkpoints is not None and self._checkpoints.due:
@@ -219,7 +200,7 @@ class AgentProcess:
 
     def _mind_time(self) -> None:
         if self.joining.state is State.LINKING and self._mesh is not None:
-            self._happened(NotListening(self._mesh.links.not_listening()))
+            self._happened(events.NotListening(self._mesh.links.not_listening()))
         now = time.monotonic()
         self._uplink.mind_time(now)
         if self._mesh is not None:
@@ -240,7 +221,7 @@ class AgentProcess:
         """Take one frame of the coordinator's."""
         host = self.host
         if host is None or not host.knows(frame):
-            self._happened(Told(frame))
+            self._happened(events.Told(frame))
             return
         host.receive(COORDINATOR, frame)
         for neighbour in host.take_gone():
@@ -302,33 +283,33 @@ class AgentProcess:
 
     # --- joining ---------------------------------------------------------------------------------
 
-    def _happened(self, event: JoiningEvent) -> None:
+    def _happened(self, event: events.JoiningEvent) -> None:
         self._do(self.joining.handle(event, time.monotonic()))
 
-    def _do(self, effects: Sequence[JoiningEffect]) -> None:
+    def _do(self, effects: Sequence[events.JoiningEffect]) -> None:
         """Carry out what the machine of joining wants."""
         for effect in effects:
             match effect:
-                case Say(message):
+                case events.Say(message):
                     self._say(message)
-                case BeginSession() | AskToResume() | GoOn():
+                case events.BeginSession() | events.AskToResume() | events.GoOn():
                     self._continue(effect)
-                case OpenInbox(system, rank):
-                    self._happened(InboxOpen(self._open_inbox(system, rank)))
-                case LinkUp(setup):
-                    self._happened(NotListening(self._link_up(setup)))
-                case Start(setup):
+                case events.OpenInbox(system, rank):
+                    self._happened(events.InboxOpen(self._open_inbox(system, rank)))
+                case events.LinkUp(setup):
+                    self._happened(events.NotListening(self._link_up(setup)))
+                case events.Start(setup):
                     self._start(setup)
-                case Forget():
+                case events.Forget():
                     self._forget()
-                case GiveUp():
+                case events.GiveUp():
                     raise RunFailed(self._place.why_alone())
-                case Leave(code):
+                case events.Leave(code):
                     self._uplink.confirm()
                     self._left = code
-                case Log(level, text, about):
+                case events.Log(level, text, about):
                     LOG.log(level, "%s", text, extra={"about": about})
-                case Fail(reason, kind):
+                case events.Fail(reason, kind):
                     raise kind(reason)
                 case _:
                     assert_never(effect)
@@ -344,13 +325,13 @@ class AgentProcess:
         if self._journal is not None:
             self._journal.forget()
 
-    def _continue(self, effect: BeginSession | AskToResume | GoOn) -> None:
+    def _continue(self, effect: events.BeginSession | events.AskToResume | events.GoOn) -> None:
         match effect:
-            case BeginSession():
+            case events.BeginSession():
                 self._uplink.begin()
-            case AskToResume():
+            case events.AskToResume():
                 self._say(self.joining.to_resume(self._uplink.taken))
-            case GoOn(taken):
+            case events.GoOn(taken):
                 self._uplink.resume(taken)
 
     def _open_inbox(self, system: str, rank: int, at: str = "") -> str:
@@ -495,7 +476,7 @@ class AgentProcess:
         return self._mesh.links.ties[name_of(end)].session
 
     def _take_unread(self, frame: bytes) -> None:
-        self._happened(Told(frame))
+        self._happened(events.Told(frame))
 
     def _sessions(self) -> Iterator[tuple[int, Session]]:
         yield COORDINATOR, self._uplink.session

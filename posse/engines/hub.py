@@ -14,28 +14,10 @@ import msgspec
 
 from posse.durable.journal import FRAME, Input, Journal
 from posse.durable.session import Session, is_numbered
+from posse.engines import events
 from posse.engines.agent_link import AgentLink, NotReading, outside_runs
 from posse.engines.base import Tap
 from posse.engines.door import AROUND, AROUND_WITH_KEYS
-from posse.engines.events import (
-    CallRoll,
-    Closed,
-    Died,
-    Fail,
-    Joined,
-    LinkChanged,
-    LobbyEffect,
-    LobbyEvent,
-    Log,
-    Quit,
-    Rejected,
-    Reply,
-    Resend,
-    Restart,
-    Said,
-    ShowStatus,
-    Tell,
-)
 from posse.engines.lobby import Lobby
 from posse.engines.resumption import again, committing
 from posse.engines.roster import Peer, Roster
@@ -108,7 +90,7 @@ class Hub:
         self._publish_at = 0.0
         self._loses_frames = not bind.startswith("ipc:")
         self._probe_at = 0.0
-        self._deaths: list[Died] = []
+        self._deaths: list[events.Died] = []
         self._bury_at = math.inf
         self._host: CoordinatorHost | None = None
         self._journal = journal
@@ -126,7 +108,7 @@ class Hub:
         self._selector = Selector()
         self._selector.watch(self._woken, self._interrupted)
 
-    def watch(self, fd: int, describe: Callable[[], Died]) -> None:
+    def watch(self, fd: int, describe: Callable[[], events.Died]) -> None:
         """When `fd` is readable ask `describe` who died."""
         self._selector.watch(fd, lambda: self._deaths.append(describe()))
 
@@ -219,7 +201,7 @@ class Hub:
 
         while waiting() and time.monotonic() < deadline:
             for event in self._router.connections():
-                if isinstance(event, Closed):
+                if isinstance(event, events.Closed):
                     roster.lost(event.connection)
             if (came := self._router.next()) is None:
                 continue
@@ -233,7 +215,7 @@ class Hub:
                 member.ended |= kind_of(frame or b"") == _FAILED
                 member.session.replies.clear()
             elif kind_of(data) == _RESUME:
-                self._happened(Said(self._router.peer(identity, part), data, time.time()))
+                self._happened(events.Said(self._router.peer(identity, part), data, time.time()))
 
     # --- the loop --------------------------------------------------------------------------------
 
@@ -278,7 +260,7 @@ class Hub:
             self._connections()
             if frame is not None and is_numbered(frame):
                 # ZeroMQ kept it over a reset; when its session is resumed it comes again
-                self._happened(Rejected("out-of-session"))
+                self._happened(events.Rejected("out-of-session"))
                 self._reply(identity, control.Whose())
                 return now
         else:
@@ -304,7 +286,9 @@ class Hub:
                 return now
             # during a run: it comes back, for the next one
             peer = Peer(identity, "", member.connection)
-        self._happened(Rejected("malformed") if frame is None else Said(peer, frame, time.time()))
+        self._happened(
+            events.Rejected("malformed") if frame is None else events.Said(peer, frame, time.time())
+        )
         return now
 
     def _take_news(self, host: CoordinatorHost) -> None:
@@ -314,10 +298,10 @@ class Hub:
             LOG.warning("%s", said, extra={"about": "complaints"})
         linked, host.linked = host.linked, []
         for by, about, up in linked:
-            self._happened(LinkChanged(by, about, up))
+            self._happened(events.LinkChanged(by, about, up))
         left, host.left = host.left, []
         for rank, why, mistake in left:
-            self._happened(Quit(rank, why, InputError if mistake else RunFailed))
+            self._happened(events.Quit(rank, why, InputError if mistake else RunFailed))
 
     def _interrupted(self) -> None:
         self.uninterrupt()
@@ -351,31 +335,31 @@ class Hub:
                 members[rank].session.ask()
                 self._ways[rank].answer()
 
-    def _happened(self, event: LobbyEvent) -> None:
+    def _happened(self, event: events.LobbyEvent) -> None:
         self._do(self.lobby.handle(event, time.monotonic()))
 
-    def _do(self, effects: Sequence[LobbyEffect]) -> None:
+    def _do(self, effects: Sequence[events.LobbyEffect]) -> None:
         """Carry out what the lobby wants."""
         for effect in effects:
             match effect:
-                case Reply(peer, message):
+                case events.Reply(peer, message):
                     self._reply(peer, message)
-                case Tell(rank, message):
+                case events.Tell(rank, message):
                     self._ways[rank].send(outside_runs(message))
-                case ShowStatus(peer):
+                case events.ShowStatus(peer):
                     self._publish(time.monotonic())
                     self._reply(peer, control.Status(msgspec.json.encode(self.status())))
-                case Resend(rank, taken):
+                case events.Resend(rank, taken):
                     self._ways[rank].resume(taken)
-                case CallRoll(ranks):
+                case events.CallRoll(ranks):
                     self._call_roll(ranks)
-                case Restart(rank):
+                case events.Restart(rank):
                     self.on_restart(rank)
-                case Joined(arrived):
+                case events.Joined(arrived):
                     self.on_join(arrived)
-                case Log(level, text, about):
+                case events.Log(level, text, about):
                     LOG.log(level, "%s", text, extra={"about": about})
-                case Fail(reason, kind):
+                case events.Fail(reason, kind):
                     raise kind.told(reason)
                 case _:
                     assert_never(effect)
@@ -414,9 +398,9 @@ class Hub:
                 try:
                     ways[rank].send(frame)
                 except NotReading as error:
-                    self._happened(Died(rank, str(error)))
+                    self._happened(events.Died(rank, str(error)))
 
     def _reply(self, peer: bytes, message: Message) -> None:
         """An answer to a peer, who may be gone."""
         if not self._router.reply(peer, outside_runs(message)):
-            self._happened(Rejected("unreachable"))
+            self._happened(events.Rejected("unreachable"))
