@@ -143,11 +143,11 @@ def above(
 
 
 @check
-def trend(measured: Measured, lines: Lines, sign: int = 1, last: float | None = None) -> Finding:
-    """Lines grow (or fall, sign -1) from their first point to their last, or to `last`."""
+def trend(measured: Measured, lines: Lines, sign: int = 1) -> Finding:
+    """Lines grow (or fall, sign -1) from their first point to their last."""
     rows = []
     for line in each(lines):
-        a, b = measured.places(line)[0], measured.places(line)[-1] if last is None else last
+        a, b = (measured.places(line)[end] for end in (0, -1))
         one, other = measured.values(line, a), measured.values(line, b)
         found = bounded([sign * (y - x) for x, y in zip(one, other, strict=False)])
         before, after = number(mean_ci(one)[0]), number(mean_ci(other)[0])

@@ -11,16 +11,14 @@ from posse.papers.statements import Measured
 from posse.progress import duration
 from posse.report.drawing import (
     COLOUR,
-    MARKERS,
-    SERIES,
     Chart,
-    band,
+    bars,
     canvas,
+    curve,
     large_numbers,
     legend,
-    name_rows,
+    points,
     to_svg,
-    whiskers,
 )
 from posse.report.page import Page, Section, Verdict, mean_cell, table
 from posse.report.regret import mean_curve
@@ -188,19 +186,15 @@ def _chart(
     said, how = " and ".join(variants), experiment.axes
     part = "".join(c if c.isalnum() else "-" for c in name.lower())
     file = "-".join(filter(None, (experiment.name, part, variants[0])))
-    bars = how.shape == "bars"
-    with canvas(1.6 + 0.42 * len(series) if bars else 3.6) as (figure, axes):
+    lying = how.shape == "bars"
+    with canvas(1.6 + 0.42 * len(series) if lying else 3.6) as (figure, axes):
         _plot(experiment, axes, series)
-        if bars:
-            axes.set_xlim(scale)
-            axes.set_xlabel(how.y)
-            large_numbers(axes, x=True, y=False)
+        if lying:
+            axes.set(xlim=scale, xlabel=how.y)
             if experiment.limit is not None:
                 axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.2), ncols=1)
         else:
-            axes.set_ylim(scale)
-            axes.set_xlabel(how.x)
-            axes.set_ylabel(how.y)
+            axes.set(ylim=scale, xlabel=how.x, ylabel=how.y)
             large_numbers(axes, x=how.shape == "curves" or "x" in how.log)
             legend(axes)
         svg = to_svg(figure, file, experiment.title)
@@ -221,22 +215,11 @@ def _plot(experiment: Experiment, axes: Axes, series: Series) -> None:
         axes.set_xscale("log", base=2)
     if "y" in how.log:
         axes.set_yscale("log")
-    for index, (line, rows) in enumerate(series):
-        colour = SERIES[index % len(SERIES)]
-        x, mean, half = rows.T
-        match how.shape:
-            case "curves":
-                axes.plot(x, mean, color=colour, label=line)
-                band(axes, x, mean, half, colour)
-            case "bars":
-                axes.barh([index] * len(x), mean, xerr=whiskers(mean, half), color=colour)
-            case "points":
-                axes.errorbar(
-                    x, mean, yerr=whiskers(mean, half), color=colour, label=line,
-                    marker=MARKERS[index % len(MARKERS)], markersize=5, capsize=3,
-                )  # fmt: skip
     if how.shape == "bars":
-        name_rows(axes, [line for line, _ in series])
+        bars(axes, [(line, mean, half) for line, rows in series for _, mean, half in rows])
+    else:
+        for index, (line, rows) in enumerate(series):
+            (points if how.shape == "points" else curve)(axes, index, line, *rows.T)
     if experiment.limit is not None:
         (axes.axvline if how.shape == "bars" else axes.axhline)(
             experiment.limit, color=COLOUR["bad"], linestyle="--", linewidth=1.4, label="claimed"

@@ -183,6 +183,35 @@ def name_rows(axes: Axes, rows: Sequence[str]) -> None:
     axes.grid(visible=False, axis="y")
 
 
+def curve(
+    axes: Axes, index: int, label: str, x: FloatArray, mean: FloatArray, half: FloatArray
+) -> None:
+    """Line number `index` of several, with its interval."""
+    colour = SERIES[index % len(SERIES)]
+    band(axes, x, mean, half, colour)
+    axes.plot(x, mean, color=colour, linestyle=DASHES[index // 8 % 4], label=label)
+
+
+def points(
+    axes: Axes, index: int, label: str, x: FloatArray, mean: FloatArray, half: FloatArray
+) -> None:
+    """Line number `index` of several: a marker and an interval at each place."""
+    axes.errorbar(
+        x, mean, yerr=whiskers(mean, half), color=SERIES[index % len(SERIES)], label=label,
+        marker=MARKERS[index % len(MARKERS)], markersize=5, capsize=3,
+    )  # fmt: skip
+
+
+def bars(axes: Axes, rows: Sequence[tuple[str, float, float]]) -> None:
+    """A bar for each row: its name, its mean, and half of its interval."""
+    for index, (_, mean, half) in enumerate(rows):
+        axes.barh(index, mean, height=0.62, color=SERIES[index % len(SERIES)])
+        reach = np.reshape(whiskers(mean, half), (2, 1))
+        axes.errorbar([mean], [index], xerr=reach, color=COLOUR["ink"], capsize=3)
+    name_rows(axes, [name for name, _, _ in rows])
+    large_numbers(axes, x=True, y=False)
+
+
 def band(axes: Axes, x: FloatArray, mean: FloatArray, half: FloatArray, colour: str) -> None:
     """The interval round a curve."""
     below, above = whiskers(mean, half)

@@ -13,11 +13,9 @@ from posse.measure.numbers import capital, short
 from posse.plan import prepare
 from posse.report.drawing import (
     COLOUR,
-    DASHES,
-    SERIES,
     Chart,
-    band,
     canvas,
+    curve,
     large_numbers,
     legend,
     thin,
@@ -69,13 +67,11 @@ def regret(all_series: list[Series], names: Sequence[str] = ("measured",)) -> Ch
     with canvas() as (figure, axes):
         for index, (_, name, curves) in enumerate(shown):
             times, mean, half = mean_curve(curves)
-            colour = SERIES[index % len(SERIES)]
             if len(shown) == 1:
-                for curve in curves[:10]:
-                    xs, ys = np.array(thin(curve, 80), dtype=float)[:, :2].T
+                for single in curves[:10]:
+                    xs, ys = np.array(thin(single, 80), dtype=float)[:, :2].T
                     axes.plot(xs, ys, color=COLOUR["muted"], linewidth=0.6, alpha=0.35)
-            band(axes, times, mean, half, colour)
-            axes.plot(times, mean, color=colour, linestyle=DASHES[index // 8 % 4], label=name)
+            curve(axes, index, name, times, mean, half)
             rows += [
                 (name, *(round(float(v), 6) for v in point))
                 for point in zip(times, mean, half, strict=True)

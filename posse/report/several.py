@@ -9,18 +9,7 @@ from posse.measure.confidence import mean_ci
 from posse.measure.numbers import capital
 from posse.report import privacy
 from posse.report.differ import CHANCE, brief, keys_of, names, said, varied
-from posse.report.drawing import (
-    COLOUR,
-    MARKERS,
-    SERIES,
-    Chart,
-    canvas,
-    large_numbers,
-    legend,
-    name_rows,
-    to_svg,
-    whiskers,
-)
+from posse.report.drawing import Chart, bars, canvas, large_numbers, legend, points, to_svg
 from posse.report.page import Cell, Page, Section, mean_cell, table
 from posse.report.read import Series
 from posse.report.regret import regret
@@ -166,22 +155,11 @@ def _against(
             lines.setdefault(line, []).append((float(table_[axis]), mean, half or 0.0))
     if not lines:
         return None
-    rows = []
+    rows = [(line, *point) for line, found in lines.items() for point in sorted(found)]
     with canvas() as (figure, axes):
-        for index, (line, points) in enumerate(lines.items()):
-            xs, means, halves = zip(*sorted(points), strict=True)
-            axes.errorbar(
-                xs,
-                means,
-                yerr=whiskers(means, halves),
-                color=SERIES[index % len(SERIES)],
-                marker=MARKERS[index % len(MARKERS)],
-                markersize=5,
-                capsize=3,
-                label=line,
-            )
-            rows += [(line, *point) for point in sorted(points)]
-        places = [x for points in lines.values() for x, _, _ in points]
+        for index, (line, found) in enumerate(lines.items()):
+            points(axes, index, line, *np.array(sorted(found)).T)
+        places = [x for _, x, _, _ in rows]
         if min(places) > 0 and max(places) >= 100 * min(places):
             axes.set_xscale("log")
         axes.set(xlabel=axis.removeprefix("parameters."), ylabel=label)
@@ -210,13 +188,8 @@ def _bars(
     if not measured or not any(mean for _, mean, _ in measured):
         return None
     with canvas(1.2 + 0.42 * len(measured)) as (figure, axes):
-        for row, (_, mean, half) in enumerate(measured):
-            axes.barh(row, mean, height=0.62, color=SERIES[row % len(SERIES)])
-            reach = np.reshape(whiskers(mean, half or 0.0), (2, 1))
-            axes.errorbar([mean], [row], xerr=reach, color=COLOUR["ink"], capsize=3)
-        name_rows(axes, [called for called, _, _ in measured])
+        bars(axes, [(called, mean, half or 0.0) for called, mean, half in measured])
         axes.set(xlabel=label, xlim=(min(0.0, axes.get_xlim()[0]), None))
-        large_numbers(axes, x=True, y=False)
         svg = to_svg(figure, name, label)
     return Chart(
         name=name,

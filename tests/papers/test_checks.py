@@ -40,10 +40,10 @@ def test_nothing_to_compare_bears_nothing_out():
 
 
 def test_growth_and_its_sign():
-    runs = measured(a={1: [1, 2, 3], 2: [5, 6, 7], 3: [0, 1, 2]})
-    assert checks.trend("a", last=2)(runs).answer == "borne out"
-    assert checks.trend("a", -1, last=2)(runs).answer == "not borne out"
-    assert checks.trend("a", -1)(runs).answer == "borne out"
+    runs = measured(a={1: [1, 2, 3], 2: [5, 6, 7]}, b={1: [1, 2, 3], 2: [5, 6, 7], 3: [0, 1, 2]})
+    assert checks.trend("a")(runs).answer == "borne out"
+    assert checks.trend("a", -1)(runs).answer == "not borne out"
+    assert checks.trend("b", -1)(runs).answer == "borne out"
 
 
 @pytest.mark.parametrize(
