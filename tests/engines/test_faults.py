@@ -20,7 +20,7 @@ from posse.results.record import RunRecord
 from tests.support import anonymous, federated, players
 from tests.support.relay import Relay, relay
 from tests.support.remote import Agent, coordinator
-from tests.support.runs import assert_same_run, spec
+from tests.support.runs import assert_same_run, refused, spec
 
 pytestmark = pytest.mark.slow
 
@@ -41,9 +41,8 @@ RUNS: dict[str, Callable[[dict[str, Any]], Plan]] = {
 }
 MESHES = ("ddp-mab", "private-ucb")
 
-OF_RESETS = {"connection-dropped", "out-of-session", "handshake", "unreachable"}
-OF_RESETS |= {"never-joined", "out-of-turn"}
-"""The last two: what was said over a connection that was lost in joining comes over a new one."""
+OF_JOINING = {"never-joined", "out-of-turn"}
+"""What was said over a connection that was lost in joining comes over a new one."""
 
 
 @dataclass
@@ -154,7 +153,7 @@ def disturbed(plan: Plan, fault: Fault, between_agents: bool, told: Told) -> Run
         again = record.communication.control.kinds.get(RESENT)
         told("sent again", again.messages if again is not None else 0)
         assert [agent.ended() for agent in up] == [0] * agents
-    assert set(record.refused) <= OF_RESETS
+    assert set(refused(record)) <= OF_JOINING
     record.refused.clear()
     return record
 

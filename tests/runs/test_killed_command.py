@@ -20,7 +20,7 @@ from posse.engines import memory
 from posse.plan import Plan, prepare
 from posse.results.record import RunRecord
 from posse.systems import names
-from tests.runs.test_restarts import CASES, OF_KILLS, SMALLER, undisturbed_part
+from tests.runs.test_restarts import CASES, SMALLER, undisturbed_part
 from tests.support.golden import write_logs
 from tests.support.halting import command
 from tests.support.remote import PATIENCE
@@ -89,7 +89,6 @@ def test_the_result_is_that_of_a_command_that_nobody_disturbed(
         killed += victim != "nobody"
         (run,) = json.loads((out / "result.json").read_text())["runs"]
         found = RunRecord.read(run, plan.system.results.detail)
-        found.refused = {why: n for why, n in found.refused.items() if why not in OF_KILLS}
         assert undisturbed_part(found) == expected
     assert killed > 0
     request.node.user_properties += [

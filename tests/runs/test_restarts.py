@@ -19,7 +19,7 @@ from posse.plan import Plan, prepare
 from posse.results.record import RunRecord
 from posse.systems import names
 from tests.support.golden import FILE, write_logs
-from tests.support.runs import assert_same_run, beside, spec
+from tests.support.runs import assert_same_run, beside, refused, spec
 
 CASES: dict[str, Any] = {
     name: case["run"] for name, case in json.loads(FILE.read_text())["cases"].items()
@@ -36,8 +36,6 @@ QUICK = [
     ("private-ucb", "ipc"),
     ("tdfs-ucb", "ipc"),
 ]
-OF_KILLS = {"connection-dropped", "out-of-session", "handshake", "unreachable"}
-"""What is refused because a process was killed."""
 
 
 def plan_of(system: str, transport: str, restarts: int = 5) -> Plan:
@@ -49,7 +47,7 @@ def plan_of(system: str, transport: str, restarts: int = 5) -> Plan:
 
 def undisturbed_part(record: RunRecord) -> dict[str, Any]:
     """The document without what a clock measured, and what killing itself causes."""
-    document = record.document()
+    document = record.document() | {"refused": refused(record)}
     for name in ("elapsed_seconds", "resources", "delay", "restarts"):
         document.pop(name, None)
     traffic = document["communication"]
@@ -87,9 +85,6 @@ def check(system: str, transport: str, moments: int, seed: int, folder: Path) ->
                 with killer(engine, rank, path, before + int(size * chance.random())):
                     record = engine.run(plan, 0)
                 within += sum(record.restarts.values())
-                record.refused = {
-                    why: n for why, n in record.refused.items() if why not in OF_KILLS
-                }
                 assert_same_run(expected, record)
                 assert undisturbed_part(record) == undisturbed_part(expected)
     finally:

@@ -105,6 +105,14 @@ def data_links(record: RunRecord) -> list[LinkCount]:
 OF_CONNECTIONS = {"Linked", RESENT, CONFIRMATION}
 """Kinds of what is sent because a connection was lost; undisturbed runs have none of it."""
 
+REFUSED_OF_CONNECTIONS = {"connection-dropped", "out-of-session", "handshake", "unreachable"}
+"""What is refused because a connection was lost or a process killed."""
+
+
+def refused(record: RunRecord) -> dict[str, int]:
+    """What was refused for what it was."""
+    return {why: n for why, n in record.refused.items() if why not in REFUSED_OF_CONNECTIONS}
+
 
 def control_messages(record: RunRecord) -> dict[tuple[int, int, str], int]:
     """Control messages per link and kind, but for those of connections."""
@@ -130,9 +138,9 @@ def assert_same_run(one: RunRecord, other: RunRecord) -> None:
         "log",
         "agent_logs",
         "privacy",
-        "refused",
     ):
         assert getattr(one, name) == getattr(other, name), name
+    assert refused(one) == refused(other)
     assert data_links(one) == data_links(other)
     assert control_messages(one) == control_messages(other)
 

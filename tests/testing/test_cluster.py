@@ -12,7 +12,7 @@ from posse.errors import InputError, PosseError, RunFailed
 from posse.plan import Plan, prepare
 from posse.results.record import RunRecord
 from posse.testing import COORDINATOR, Cluster
-from tests.support.runs import assert_same_run
+from tests.support.runs import assert_same_run, refused
 
 pytestmark = pytest.mark.asyncio
 
@@ -37,7 +37,6 @@ TO_ALL: dict[str, Any] = MESH | {
     "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
     "parameters": {"epsilon": 1.0, "horizon": 80},
 }
-OF_RESETS = {"connection-dropped", "out-of-session", "unreachable"}
 OF_A_RUN_THAT_ENDED = {"unknown-kind"}
 """What agents still said of it is refused by whoever gathers them for the next."""
 
@@ -68,7 +67,7 @@ async def disturbed(source: dict[str, Any], wrong: Act, well: Act) -> tuple[RunR
 
 def undisturbed(record: RunRecord) -> RunRecord:
     """The record without what was counted of connections."""
-    assert set(record.refused) <= OF_RESETS | OF_A_RUN_THAT_ENDED
+    assert set(refused(record)) <= OF_A_RUN_THAT_ENDED
     record.refused.clear()
     return record
 
