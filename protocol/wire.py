@@ -4,7 +4,7 @@
     0       2     magic, b"po"
     2       1     version of this protocol
     3       1     plane: data, control or world
-    4       4     run, counted from 0
+    4       4     run, counted from 0, or `NO_RUN`
     8       4     source: the sender's rank, or -1 for the coordinator (signed)
     12      4     sequence, counted from 0 per sender, so that a broadcast is one frame
     16      8     now, in the unit of the run's clock
@@ -35,6 +35,9 @@ _MARKED = struct.Struct("<3sBIiIdq")  # magic and version as one, which are look
 _pack, _unpack = _MARKED.pack, _MARKED.unpack_from
 
 _SIZE, _INFINITE = HEADER.size, math.inf
+NO_RUN = 0xFFFF_FFFF
+"""The run of what is said outside of runs, so that it never passes for one's."""
+
 SOURCE = slice(8, 12)
 """Where the sender stands in a frame's header."""
 

@@ -29,6 +29,9 @@ _WIDEST = 100
 COORDINATOR = -1
 """The coordinator, as one end of a link."""
 
+NO_RUN = 0xFFFF_FFFF
+"""What a header says outside of runs."""
+
 
 @dataclass(frozen=True)
 class Frame:
@@ -37,7 +40,8 @@ class Frame:
     `source` and `target` are ranks, `COORDINATOR`, or None for who had no rank yet; `time` is in
     seconds since the capture's first frame; `size` in bytes, with envelope and header. `plane` is
     "data" (what the paper sends), "control", "world" (the arms' medium) or "session": an envelope
-    alone. `kind` and `fields` are the message, `run`, `sequence`, `now` and `sent` its header.
+    alone. `kind` and `fields` are the message, `run` (None outside of runs), `sequence`, `now` and
+    `sent` its header.
     `number` and `confirmed` are its envelope's, None where there is none, as in memory. `resent`:
     it was handed over before, byte for byte.
     """
@@ -196,7 +200,7 @@ def _frame(
         PLANES.get(plane, "unknown"),
         kind,
         fields,
-        run,
+        None if run == NO_RUN else run,
         sequence,
         now,
         sent,

@@ -8,7 +8,7 @@ from posse.engines.router import Router
 from posse.errors import RunFailed
 from protocol import control
 from protocol.machine import COORDINATOR
-from protocol.wire import Message, encode
+from protocol.wire import NO_RUN, Message, encode
 
 
 class NotReading(RunFailed):
@@ -56,4 +56,4 @@ class AgentLink:
 
 def outside_runs(message: Message) -> bytes:
     """A frame that belongs to no run."""
-    return encode(message, run=0, source=COORDINATOR, sequence=0, now=0.0, sent=0)
+    return encode(message, run=NO_RUN, source=COORDINATOR, sequence=0, now=0.0, sent=0)

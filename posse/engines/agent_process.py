@@ -46,7 +46,7 @@ from posse.measure.status import AgentStatus
 from posse.systems import get_system
 from protocol import control
 from protocol.machine import COORDINATOR
-from protocol.wire import Message, encode, name_of
+from protocol.wire import NO_RUN, Message, encode, name_of
 
 _LISTEN_EVERY = 64
 """Steps, or frames of neighbours, after which an agent looks at its other sockets."""
@@ -502,5 +502,5 @@ class AgentProcess:
             self._flush(self.host)
             return
         rank = self.joining.rank
-        frame = encode(message, run=0, source=rank, sequence=0, now=0.0, sent=0)
+        frame = encode(message, run=NO_RUN, source=rank, sequence=0, now=0.0, sent=0)
         (self._uplink.say if of_one_connection else self._uplink.send)(frame)

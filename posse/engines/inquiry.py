@@ -12,7 +12,7 @@ from posse.security.keys import AgentKeys
 from posse.security.zap import connect_with
 from protocol import control
 from protocol.errors import RemoteProtocolError
-from protocol.wire import Codec, encode, read_header
+from protocol.wire import NO_RUN, Codec, encode, read_header
 
 _ANSWER = Codec((control.Status, control.Refused))
 
@@ -29,7 +29,7 @@ def ask(endpoint: str, keys: AgentKeys | None, wait: float) -> CoordinatorStatus
     try:
         know_family(socket, endpoint)
         socket.connect(endpoint)
-        socket.send(encode(control.Ask(), run=0, source=-1, sequence=0, now=0.0, sent=0))
+        socket.send(encode(control.Ask(), run=NO_RUN, source=-1, sequence=0, now=0.0, sent=0))
         frame = _answer(socket, monitor, endpoint, keys, wait)
         message = _ANSWER.decode(read_header(frame), frame)
     except (zmq.ZMQError, RemoteProtocolError) as error:

@@ -43,9 +43,10 @@ from protocol.machine import (
     Regrouped,
     Started,
 )
-from protocol.wire import MAX_DATA, Codec, Header, Message, Plane
+from protocol.wire import MAX_DATA, Codec, Header, Message, Plane, kind_of
 
 _CONTROL = int(Plane.CONTROL)  # an enum's member costs a call to look up, once or more per frame
+_LINKED = control.Linked.__name__
 
 
 class CoordinatorHost(Serving):
@@ -322,7 +323,9 @@ class CoordinatorHost(Serving):
         try:
             header, message = endpoint.open(rank, frame)
             if message is None:
-                raise RemoteProtocolError("stale-run", f"run {header.run}")
+                if kind_of(frame) != _LINKED:  # links go up and down between runs, too
+                    raise RemoteProtocolError("stale-run", f"run {header.run}")
+                message = endpoint.codec.decode(header, frame)
             if rank in self.attendance.dismissed:
                 raise RemoteProtocolError("dismissed", f"agent {rank}")
             if self._field:

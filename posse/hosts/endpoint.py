@@ -11,6 +11,7 @@ from protocol.machine import COORDINATOR
 from protocol.wire import (
     HEADER,
     MAX_DATA,
+    NO_RUN,
     SOURCE,
     Codec,
     Header,
@@ -31,7 +32,7 @@ NEIGHBOURS = -2
 _LARGEST = HEADER.size + MAX_DATA
 
 BETWEEN_RUNS = -1
-"""The number of no run; what is sent then says 0."""
+"""The number of no run yet; what is sent then says `NO_RUN`."""
 
 
 class Endpoint:
@@ -60,7 +61,7 @@ class Endpoint:
         per_link: bool = False,
     ) -> None:
         self.run = run
-        self._stated = max(run, 0)
+        self._stated = NO_RUN if run == BETWEEN_RUNS else run
         self.meter = Meter()
         self.delays = Delays()
         self.refused: Counter[str] = Counter()

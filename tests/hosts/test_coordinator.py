@@ -12,7 +12,7 @@ from protocol import control
 from protocol.mase import Eliminated, Vote
 from protocol.masking import PublicKey
 from protocol.players import Choice
-from protocol.wire import Message, kind_of, read_header
+from protocol.wire import NO_RUN, Message, kind_of, read_header
 from tests.support import anonymous
 from tests.support.hosts import frame, sources
 from tests.support.players import spec as players
@@ -134,6 +134,16 @@ def test_frames_of_another_run_or_in_anothers_name_are_refused() -> None:
     host.receive(2, frame(control.Due(1.0), 2, 0))
     assert host.refused == {"wrong-source": 1, "stale-run": 1, "replayed": 1}
     assert host.waiting_for() == [0, 1, 3, 4, 5, 6, 7]
+
+
+def test_a_link_that_changes_before_the_run_is_heard_of_takes_no_later_frames_place() -> None:
+    told = Told(spec("mase", agents=8))
+    told.host.receive(2, frame(control.Linked(3, up=False), 2, 1, run=NO_RUN))
+    told.host.receive(2, frame(control.Linked(3, up=True), 2, 7, run=6))
+    assert told.host.linked == [(2, 3, False), (2, 3, True)]
+    told.host.receive(2, frame(control.Due(1.0), 2, 0))
+    assert told.host.refused == {}
+    assert 2 not in told.host.waiting_for()
 
 
 def test_nothing_more_is_taken_from_whoever_was_dismissed() -> None:

@@ -13,7 +13,7 @@ from protocol.control import LinkCount
 from protocol.errors import LocalProtocolError, RemoteProtocolError
 from protocol.machine import COORDINATOR
 from protocol.mase import Eliminated, Vote
-from protocol.wire import HEADER, VERSION, Codec, Plane, encode, read_header
+from protocol.wire import HEADER, NO_RUN, VERSION, Codec, Plane, encode, read_header
 from tests.support.hosts import frame
 
 CODEC = Codec((Eliminated, control.Advance))
@@ -145,11 +145,11 @@ def test_without_a_link_nothing_is_sent() -> None:
     assert outbox == []
 
 
-def test_between_runs_frames_say_run_0_and_none_is_of_this_run() -> None:
+def test_between_runs_frames_say_so_and_none_is_of_this_run() -> None:
     outbox: list[tuple[int, bytes]] = []
     end = endpoint(run=BETWEEN_RUNS, outbox=outbox)
     end.send(COORDINATOR, control.Ready(), 0.0)
-    assert read_header(outbox[0][1]).run == 0 != end.run
+    assert read_header(outbox[0][1]).run == NO_RUN != end.run
 
 
 def test_delays_are_measured_where_frames_are_stamped() -> None:

@@ -140,7 +140,7 @@ def assert_same_run(one: RunRecord, other: RunRecord) -> None:
         "privacy",
     ):
         assert getattr(one, name) == getattr(other, name), name
-    assert refused(one) == refused(other)
+    assert refused(one) == refused(other), (refused(one), refused(other))
     assert data_links(one) == data_links(other)
     assert control_messages(one) == control_messages(other)
 
