@@ -37,8 +37,8 @@ TO_ALL: dict[str, Any] = MESH | {
     "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
     "parameters": {"epsilon": 1.0, "horizon": 80},
 }
-OF_A_RUN_THAT_ENDED = {"unknown-kind"}
-"""What agents still said of it is refused by whoever gathers them for the next."""
+OF_A_RUN_THAT_ENDED = {"unknown-kind", "stale-run"}
+"""What agents still said of it is refused by whoever gathers them for the next, or carries it."""
 
 Act = Callable[[Cluster], None]
 
