@@ -24,7 +24,9 @@ def said(error: BaseException) -> str:
 def place(error: BaseException) -> str:
     """The innermost line that is neither posse's nor a library's, as `file:line`; "" if none is."""
     lines = traceback.extract_tb(error.__traceback__)
-    theirs = [at for at in lines if not at.filename.startswith((*_ROOMS, *_INSTALLED, "<"))]
+    # a compiled library names its own source, which nobody has
+    ours = (*_ROOMS, *_INSTALLED, "<")
+    theirs = [at for at in lines if not at.filename.startswith(ours) and at.filename[-4:] != ".pyx"]
     return _at(theirs[-1]) if theirs else ""
 
 

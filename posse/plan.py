@@ -70,6 +70,8 @@ class Plan:
                 field=self.field,
             )
         )
+        if not isinstance(claim, Claim):
+            raise SpecError("system", f"'{self.spec.system}' claims {claim!r}; it must be a Claim")
         if not self.system.unit_interval or self.spec.arms.unit_interval:
             return claim
         why = "Not satisfied here: its proof needs rewards in [0, 1], and these have no bound."

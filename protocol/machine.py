@@ -292,6 +292,23 @@ def assert_never_effect(effect: Never, machine: object, whose: str, allowed: Uni
     )
 
 
+def require_arms(order: Pull | Explore, count: int) -> None:
+    """`LocalProtocolError` for an order that no `count` arms can carry out."""
+    arms, times = order.arms, order.times if isinstance(order, Pull) else 1
+    if not arms or min(arms) < 0 or max(arms) >= count or times < 1 or times % 1:
+        raise LocalProtocolError(
+            f"{order} cannot be carried out: arms are 0 to {count - 1}, and each that is named is "
+            "pulled a whole number of times, at least once"
+        )
+
+
+def require_answer(finish: Finish, count: int) -> None:
+    """`LocalProtocolError` for an end whose answer is none of `count` arms."""
+    arm = finish.arm
+    if arm is not None and not (isinstance(arm, int) and 0 <= arm < count):
+        raise LocalProtocolError(f"{finish}: arm must be None or a whole number to {count - 1}")
+
+
 class AgentMachine(Protocol):
     """An agent's part of an algorithm."""
 

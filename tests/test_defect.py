@@ -84,6 +84,36 @@ def test_the_place_is_the_innermost_line_of_the_users_own():
     assert defect.said(ValueError("two\nlines")) == "ValueError: two lines"
 
 
+def test_what_a_compiled_library_calls_its_source_is_no_place():
+    rng = np.random.default_rng(0)
+    assert defect.place(_raised(lambda: rng.normal(0, -1))).startswith("tests/test_defect.py:")
+
+
+PRINTS = """
+print('imported')
+
+
+class Probe:
+    def __init__(self, agent, agents, seed):
+        pass
+
+    def pull(self, arm, count):
+        print('pulled', arm)
+        return [1.0 - arm] * count
+"""
+
+
+@pytest.mark.parametrize("engine", ["processes", "memory"])
+def test_what_the_users_code_prints_ends_no_run(tmp_path, engine):
+    (tmp_path / "run.toml").write_text(RUN)
+    (tmp_path / "probes.py").write_text(PRINTS)
+    done = run(tmp_path, engine)
+    said = done.stdout + done.stderr
+    assert (done.returncode, "Traceback" in said) == (0, False)
+    assert "imported\n" in said
+    assert "pulled 0\n" in said
+
+
 def test_a_defect_that_is_nowhere_in_the_users_code_has_the_innermost_line():
     error = _raised(lambda: json.loads("{"))
     while "json" not in error.__traceback__.tb_frame.f_code.co_filename:

@@ -116,7 +116,7 @@ def _read(path: Path, count: int, who: str, *, finite: bool) -> list[list[float]
     """The rewards of each arm, in the order of the file; all `finite`, if that is asked for."""
     logs: list[list[float]] = [[] for _ in range(count)]
     try:
-        with path.open(newline="", encoding="utf-8") as file:
+        with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.DictReader(file)
             if not {"arm", "reward"} <= set(reader.fieldnames or ()):
                 raise LogError(f"{who}: {path} lacks the columns 'arm,reward'")

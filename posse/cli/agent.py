@@ -6,7 +6,7 @@ from pathlib import Path
 
 from posse.arms.csv import CsvArms
 from posse.cli import security, volume, web
-from posse.cli.options import add_capture
+from posse.cli.options import add_capture, seconds
 from posse.durable.capture import writing
 from posse.engines.platform import require_processes
 from posse.errors import InputError
@@ -38,7 +38,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--budget",
-        type=_epsilon,
+        type=epsilon,
         default=1.0,
         metavar="EPSILON",
         help="with --data alone: what one reward may cost in its whole life (default: 1)",
@@ -48,7 +48,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--wait",
-        type=float,
+        type=seconds,
         default=300.0,
         metavar="SECONDS",
         help="how long to wait for a coordinator (default: 300)",
@@ -63,12 +63,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(command=run)
 
 
-def _epsilon(text: str) -> float:
+def epsilon(text: str) -> float:
     """A budget."""
-    epsilon = float(text)
-    if not 0 < epsilon <= MOST:
+    said = float(text)
+    if not 0 < said <= MOST:
         raise argparse.ArgumentTypeError(f"is {text}; it must be above 0 and at most {MOST:g}")
-    return epsilon
+    return said
 
 
 def run(options: argparse.Namespace) -> int:
@@ -117,7 +117,7 @@ def rank_of(said: str) -> int:
     names = ("JOB_COMPLETION_INDEX", "SLURM_PROCID")
     sources = {"--rank": said} if said != "auto" else {n: os.environ.get(n, "") for n in names}
     for name, value in sources.items():
-        if value and not value.isdigit():
+        if value and not value.isdecimal():
             raise InputError(f"{name} {value}: must be a number from 0, or auto")
         if value:
             return int(value)

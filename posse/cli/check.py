@@ -20,7 +20,7 @@ def run(options: argparse.Namespace) -> None:
     print(f"{options.file}: {system.name}, {system.title} ({system.paper})")
     print(
         f"  variant {spec.variant}; {spec.agents.count} agents; {spec.arms.arm_count()} arms; "
-        f"{spec.repeat} run(s) from seed {spec.seed}"
+        f"{spec.repeat} run(s)" + ("" if checked.field else f" from seed {spec.seed}")
     )
     engine = f"  engine {spec.engine.kind}, clock {checked.clock}"
     print(f"{engine}, {spec.engine.transport}" if spec.engine.kind == "processes" else engine)

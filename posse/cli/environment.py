@@ -23,8 +23,11 @@ class Parser(argparse.ArgumentParser):
         self.variables: dict[str, argparse.Action] = {}
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """As if what the variables say stood before `args`."""
-        return super().parse_known_args([*self._given(), *(args or ())], namespace)
+        """As if what the variables say stood before `args`; all must be known."""
+        found, rest = super().parse_known_args([*self._given(), *(args or ())], namespace)
+        if rest:
+            self.error(f"{rest[0]} is not known; {self.prog} --help says what is")
+        return found, rest
 
     def _given(self) -> Iterator[str]:
         for name, action in self.variables.items():

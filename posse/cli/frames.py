@@ -23,7 +23,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def _end(text: str) -> int:
     if text == "coordinator":
         return -1
-    if not text.isdigit():
+    if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"is {text}; it must be a rank, or coordinator")
     return int(text)
 

@@ -56,7 +56,10 @@ def run(options: argparse.Namespace) -> None:
 def _systems() -> None:
     print("SYSTEMS  (system = …; [parameters])")
     for name in systems.names():
-        _system(name)
+        try:
+            _system(name)
+        except SpecError as error:  # of a package that is installed: the others are not to blame
+            print(f"\n  {name}: {error}")
 
 
 def _arms() -> None:

@@ -2,6 +2,8 @@
 
 import argparse
 import keyword
+import sys
+from importlib.machinery import PathFinder
 from importlib.resources import files
 from pathlib import Path
 
@@ -26,6 +28,8 @@ def run(options: argparse.Namespace) -> None:
     for path in written:
         if path.exists():
             raise InputError(f"{path} is there already; name another folder with --out")
+    if name in sys.stdlib_module_names or PathFinder.find_spec(name):
+        raise InputError(f"posse new {name}: is a module that is installed; take another name")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for source, path in zip(_FILES, written, strict=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from functools import cache
 from pathlib import Path
@@ -15,19 +16,33 @@ if TYPE_CHECKING:
     from posse.plan import Plan
     from posse.spec.runfile import Override
 
+_LONGEST = 2_000_000
+"""Seconds; as milliseconds 31 bits hold them."""
+
 
 def number(text: str) -> int:
     """The number of one of several; they begin at 0."""
-    if not text.isdigit():
+    if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"is {text}; it must be a whole number from 0")
     return int(text)
 
 
 def count(text: str) -> int:
     """A number of something of which there must be one."""
-    if not text.isdigit() or int(text) < 1:
+    if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"is {text}; it must be a whole number from 1")
     return int(text)
+
+
+def seconds(text: str) -> float:
+    """A time that somebody waits."""
+    try:
+        said = float(text)
+    except ValueError:
+        said = math.nan
+    if not 0 <= said <= _LONGEST:
+        raise argparse.ArgumentTypeError(f"is {text}; it must be from 0 to {_LONGEST} seconds")
+    return said
 
 
 def add_run_file(parser: argparse.ArgumentParser) -> None:

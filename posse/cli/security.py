@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from posse.cli.options import seconds
 from posse.errors import InputError
 from posse.log import LOG
 from posse.security import address as addresses
@@ -15,7 +16,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--wait-for-keys",
-        type=float,
+        type=seconds,
         default=0.0,
         metavar="SECONDS",
         help="how long the folder of keys may take to appear (default: 0)",

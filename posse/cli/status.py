@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from posse.cli import security
-from posse.cli.options import add_json
+from posse.cli.options import add_json, seconds
 from posse.engines.inquiry import ask
 from posse.measure.status import CoordinatorStatus
 from posse.printable import printable
@@ -19,7 +19,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--join", required=True, metavar="ADDRESS", help="the coordinator's")
     add_json(parser)
     parser.add_argument(
-        "--wait", type=float, default=5.0, metavar="SECONDS", help="for an answer (default: 5)"
+        "--wait", type=seconds, default=5.0, metavar="SECONDS", help="for an answer (default: 5)"
     )
     security.add(parser)
     parser.set_defaults(command=run)

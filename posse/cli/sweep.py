@@ -44,13 +44,15 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def points(over: list[str]) -> list[At]:
     """Every combination of "path=a,b,c", as path to value."""
-    axes = []
+    axes: dict[str, list[Any]] = {}
     for axis in over:
         path, equals, text = axis.partition("=")
         if not equals or not path or "" in text.split(","):
             raise SpecError("--over", f"'{axis}' is not path=a,b,c")
-        axes.append([(path, value) for value in _values(text)])
-    return [dict(combination) for combination in itertools.product(*axes)]
+        if path in axes:
+            raise SpecError("--over", f"{path} is there twice; give all its values at once")
+        axes[path] = _values(text)
+    return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
 
 
 def _values(text: str) -> list[Any]:

@@ -6,11 +6,9 @@ from contextlib import contextmanager
 from wsgiref.types import WSGIApplication
 
 from posse.cli import streams
-from posse.errors import InputError
+from posse.cli.options import seconds
 from posse.log import LOG
 from posse.web import Web, place
-
-_LONGEST = 7 * 86_400
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -23,7 +21,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--linger",
-        type=float,
+        type=seconds,
         default=30.0,
         metavar="SECONDS",
         help="how long that goes on after the end, or until Ctrl-C or SIGTERM (default: 30)",
@@ -31,11 +29,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def check(options: argparse.Namespace) -> None:
-    """Raise before anything starts if there is no such address, or nobody lingers so long."""
+    """Raise before anything starts if there is no such address."""
     if options.http:
         place("--http", options.http)
-    if not 0 <= options.linger <= _LONGEST:
-        raise InputError(f"--linger {options.linger:g}: must be from 0 to {_LONGEST} seconds")
 
 
 def serve(
@@ -52,9 +48,9 @@ def serve(
 def _lingering(made: Web, options: argparse.Namespace) -> Iterator[None]:
     try:
         yield
-        seconds, options.linger = options.linger, 0.0  # all that are there linger together
-        if seconds:
-            LOG.info("it is over; %s is answered for %g s more, or until Ctrl-C", made.url, seconds)
-            streams.pause(seconds)
+        linger, options.linger = options.linger, 0.0  # all that are there linger together
+        if linger:
+            LOG.info("it is over; %s is answered for %g s more, or until Ctrl-C", made.url, linger)
+            streams.pause(linger)
     finally:
         made.close()

@@ -133,7 +133,7 @@ class AgentProcess:
             host = self.host
             who = f"agent {self.joining.rank}"
             self._fail(defect.of(who, error) if host is None else host.defect(error))
-            return 70
+            return RunFailed.exit_code
         finally:
             self._place.guard.close()
             self._uplink.close()

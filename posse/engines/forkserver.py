@@ -5,7 +5,8 @@ working directory hides a package of ours. It forks what each `Crew` on its stan
 That pipe is also the leash: its only writing end is held by the process that runs the posse, and
 when it closes, by whatever death, the fork server and every agent see that and go.
 
-Every agent's death is reported on standard output, one line "rank code".
+Every agent's death is reported on standard output, one line "rank code"; what the user's own code
+prints goes to standard error.
 """
 
 import contextlib
@@ -244,7 +245,7 @@ def _elsewhere(
     )
 
 
-def _reap(ranks: dict[int, int]) -> None:
+def _reap(ranks: dict[int, int], deaths: int) -> None:
     while ranks:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -255,12 +256,15 @@ def _reap(ranks: dict[int, int]) -> None:
             return
         rank = ranks.pop(pid, None)
         if rank is not None:
-            print(rank, os.waitstatus_to_exitcode(status), flush=True)
+            os.write(deaths, f"{rank} {os.waitstatus_to_exitcode(status)}\n".encode())
 
 
 def main() -> None:
     """Fork, report deaths, and let nobody outlive the leash."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    deaths = os.dup(1)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
     woken, wake = os.pipe()
     os.set_blocking(wake, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -274,7 +278,7 @@ def main() -> None:
             ready = {fd for fd, _ in poller.poll()}
             if woken in ready:
                 os.read(woken, 4096)
-                _reap(ranks)
+                _reap(ranks, deaths)
             if LEASH in ready:
                 if (crew := _next_crew()) is None:
                     return

@@ -49,6 +49,8 @@ from protocol.machine import (
     Stand,
     Stopwatch,
     assert_never_effect,
+    require_answer,
+    require_arms,
 )
 from protocol.privacy import spent
 from protocol.wire import Header, Message
@@ -81,6 +83,7 @@ class AgentRun:
         self.over = False
         self.gone: list[int] = []
         self._losses = 0
+        self._ordered: set[tuple[int, ...]] = set()
         self._setup = setup
         self._system = system
         self._agents_hear = system.agent.hears
@@ -167,7 +170,9 @@ class AgentRun:
         """Send the coordinator a message of the host's or of the clock's."""
         self.endpoint.send(COORDINATOR, message, self.pace.now)
 
-    def tell(self, event: AgentEvent, now: float) -> Order | Ready | Finish | None:
+    def tell(  # noqa: PLR0912
+        self, event: AgentEvent, now: float
+    ) -> Order | Ready | Finish | None:
         """Hand an event to the machine and carry out its effects; return its order, if any."""
         order: Order | Ready | Finish | None = None
         effects = self.machine.handle(event, now)
@@ -190,7 +195,12 @@ class AgentRun:
                     raise unheard(message, NEIGHBOURS, self._agents_hear)
                 self.endpoint.send_to_all(self._setup.neighbours, message, self.pace.now)
             elif isinstance(effect, (Pull, Explore, Ready)):
+                if order is not None:
+                    raise LocalProtocolError(f"{effect} and {order} are ordered at once")
                 order = effect
+                if not isinstance(effect, Ready) and effect.arms not in self._ordered:
+                    require_arms(effect, self._setup.arm_count)
+                    self._ordered.add(effect.arms)
             elif isinstance(effect, Disclose):
                 self.account.disclosed(effect.release)
             elif isinstance(effect, Note):
@@ -198,6 +208,7 @@ class AgentRun:
                 self._system.results.check(row)
                 self.account.log.setdefault(row.table, []).append([self.pace.now, *row.cells()])
             elif isinstance(effect, Finish):
+                require_answer(effect, self._setup.arm_count)
                 order = effect
                 self._finished(effect.arm)
             else:

@@ -36,6 +36,7 @@ from protocol.machine import (
     Timer,
     TimerFired,
     assert_never_effect,
+    require_answer,
 )
 from protocol.wire import Message
 
@@ -83,6 +84,7 @@ class Server:
         self._wall = chance.sources.clock
         self._spending = NOT_KEPT
         self._field = plan.field
+        self._count = plan.spec.arms.arm_count()
         if plan.system.shares_arms:
             if plan.field:
                 spec = plan.spec
@@ -150,6 +152,7 @@ class Server:
             elif isinstance(effect, Dismiss):
                 run.dismiss(effect.agent, effect.reason)
             elif isinstance(effect, Finish):
+                require_answer(effect, self._count)
                 run.end(effect)
             else:
                 assert_never_effect(effect, self._machine, "the coordinator's", ServerEffect)

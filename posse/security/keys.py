@@ -274,9 +274,9 @@ def for_operator(folder: Path) -> AgentKeys:
 
 def _agent(folder: Path, rank: int) -> AgentKeys:
     files.check_folder(folder)
-    path = folder / f"{COORDINATOR}.key"
-    coordinator = Public.parse(files.read(path).strip())
     pair = _pair(folder / f"agent-{rank}.key_secret")
+    path = folder / f"{COORDINATOR}.key"
+    coordinator = _public(path, files.read(path))
     signers = {other: public.signs for other, public in _listed(folder).items()}
     if signers.setdefault(rank, pair.known.signs) != pair.known.signs:
         raise InputError(f"{folder / ALLOWLIST} has other keys of agent {rank} than its own")
@@ -299,6 +299,14 @@ def _pair(path: Path) -> Pair:
     return Pair(public, secret, signing=z85.decode(signing))
 
 
+def _public(where: object, word: str) -> Public:
+    """Another's public keys, from a file."""
+    try:
+        return Public.parse(word.strip())
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+
+
 def _listed(folder: Path) -> dict[int, Public]:
     """Who is in a folder's allowlist, if it has one."""
     path = folder / ALLOWLIST
@@ -307,14 +315,11 @@ def _listed(folder: Path) -> dict[int, Public]:
 
 def _read_allowlist(path: Path) -> dict[int, Public]:
     table = _toml(path, files.read(path), "an allowlist").get("agents", {})
-    if not isinstance(table, dict) or not all(rank.isdigit() for rank in table):
+    if not isinstance(table, dict) or not all(rank.isdecimal() for rank in table):
         raise InputError(f"{path} is not an allowlist; make it by posse keys")
     allowed: dict[int, Public] = {}
     for rank, word in sorted((int(rank), str(word)) for rank, word in table.items()):
-        try:
-            public = Public.parse(word)
-        except InputError as error:
-            raise InputError(f"{path}, agent {rank}: {error}") from None
+        public = _public(f"{path}, agent {rank}", word)
         for other, known in allowed.items():
             if known.connects == public.connects or known.signs == public.signs:
                 raise InputError(f"{path}: agents {other} and {rank} have the same key")

@@ -116,7 +116,7 @@ def read(path: str | Path, overrides: Sequence[Override] = ()) -> dict[str, Any]
             text = file.read(MOST_BYTES + 1)
         if len(text) > MOST_BYTES:
             raise SpecError(str(path), f"is larger than {MOST_BYTES >> 20} MiB")
-        raw = tomllib.loads(text.decode())
+        raw = tomllib.loads(text.decode("utf-8-sig"))
     except OSError as error:
         raise SpecError(str(path), f"cannot be read: {error.strerror}") from None
     except ValueError as error:  # of a number with too many digits too
@@ -126,7 +126,12 @@ def read(path: str | Path, overrides: Sequence[Override] = ()) -> dict[str, Any]
     for override in overrides:
         key, value = _split(override) if isinstance(override, str) else override
         put(raw, key, value)
-    raw.setdefault("base", str(Path(path).resolve().parent))
+    base = str(Path(path).resolve().parent)
+    try:
+        base.encode()
+    except UnicodeEncodeError:  # it stands in documents that are UTF-8
+        raise SpecError(printable(str(path)), "is in a folder whose name is not UTF-8") from None
+    raw.setdefault("base", base)
     return raw
 
 

@@ -1,7 +1,8 @@
 """The systems by name. One file per family; adding one is described in docs/architecture.md."""
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from posse import defect, own_code
@@ -42,12 +43,7 @@ def find_system(name: str, folders: Sequence[str]) -> System:
         return get_system(name)
     if said := own_code.missing(name, folders, _GROUP):
         raise SpecError("system", f"'{name}': {said}; name the folder in path = […]")
-    try:
-        found = own_code.load(name, folders, _GROUP)
-    except Exception as error:
-        why = f"'{name}' cannot be imported: {defect.said(error)}"
-        raise SpecError("system", why) from error
-    return _known(name, found)
+    return _known(name, partial(own_code.load, name, folders, _GROUP))
 
 
 def get_system(name: str) -> System:
@@ -70,11 +66,16 @@ def get_system(name: str) -> System:
             "RUN.toml, a run file of its own machine that names it",
         )
     if (entry := own_code.installed(_GROUP).get(name)) is not None:
-        return _known(name, entry.load())
+        return _known(name, entry.load)
     raise SpecError("system", f"'{name}' is not known; {nearest(name, names())}")
 
 
-def _known(name: str, found: Any) -> System:
+def _known(name: str, load: Callable[[], Any]) -> System:
+    try:
+        found = load()
+    except Exception as error:
+        why = f"'{name}' cannot be imported: {defect.said(error)}"
+        raise SpecError("system", why) from error
     if not isinstance(found, System):
         kind = type(found).__name__
         raise SpecError("system", f"'{name}' is of type {kind}; it must be a posse.extend.System")

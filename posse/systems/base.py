@@ -4,7 +4,7 @@ import dataclasses
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from posse.claims.base import Claiming
 from posse.results.base import PLAIN, Results
@@ -114,6 +114,13 @@ class System:
     advise: Callable[[RunSpec, Any], list[str]] = no_advice
     bound: Theory = NO_THEORY
     results: Results = PLAIN
+
+    def __post_init__(self) -> None:
+        known = get_args(Clock)
+        if not self.clocks or not set(self.clocks) <= set(known):
+            raise ValueError(f"clocks = {self.clocks!r}: must be some of {known}")
+        if not callable(self.claim):
+            raise TypeError(f"claim = {self.claim!r}: must be callable, as `unprotected('…')` is")
 
     @property
     def agent(self) -> AgentRole:

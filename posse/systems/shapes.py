@@ -32,6 +32,9 @@ class AgentRole:
     hears: tuple[type[Message], ...] = ()
     signs: bool = False
 
+    def __post_init__(self) -> None:
+        _require_messages(self.hears)
+
 
 @dataclass(frozen=True)
 class ServerRole:
@@ -39,6 +42,15 @@ class ServerRole:
 
     make: Callable[[CoordinatorContext], ServerMachine]
     hears: tuple[type[Message], ...]
+
+    def __post_init__(self) -> None:
+        _require_messages(self.hears)
+
+
+def _require_messages(hears: object) -> None:
+    kinds = hears if isinstance(hears, tuple) else (hears,)
+    if kinds is not hears or not all(isinstance(k, type) and issubclass(k, Message) for k in kinds):
+        raise TypeError(f"hears = {hears!r}: must be a tuple of classes of messages")
 
 
 @dataclass(frozen=True)

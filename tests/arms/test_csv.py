@@ -78,6 +78,12 @@ def test_what_the_end_of_a_run_tells_is_said() -> None:
     assert "no number in [0, 1], for that ends the run" in without
 
 
+def test_the_mark_that_a_spreadsheet_begins_a_file_with_is_no_mistake(tmp_path: Path) -> None:
+    (tmp_path / "log-0.csv").write_bytes(b"\xef\xbb\xbfarm,reward\r\n1,0.5\r\n")
+    arms = build({"kind": "csv", "path": "log-{rank}.csv", "count": 2}, base=str(tmp_path))
+    assert arms.draw(1, 1).tolist() == [0.5]
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

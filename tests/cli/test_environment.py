@@ -66,7 +66,7 @@ def test_a_switch_is_on_or_off(text: str, said: bool, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("variable", "text", "said"),
     [
-        ("POSSE_WAIT", "soon", "POSSE_WAIT=soon: invalid float value: 'soon'"),
+        ("POSSE_WAIT", "soon", "POSSE_WAIT=soon: is soon; it must be from 0 to"),
         ("POSSE_INSECURE", "perhaps", "POSSE_INSECURE=perhaps: must be one of 1, true, yes"),
         ("POSSE_BUDGET", "-1", "POSSE_BUDGET=-1: is -1; it must be above 0"),
         ("POSSE_LOG", "xml", "POSSE_LOG=xml: invalid choice: 'xml'"),

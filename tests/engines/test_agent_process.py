@@ -92,7 +92,7 @@ def test_who_is_refused_says_so_and_ends_with_1(coordinator: Coordinator) -> Non
     assert agent.ended() == 1
 
 
-def test_a_defect_is_told_and_ends_with_70(
+def test_a_defect_is_told_and_is_a_run_that_failed(
     coordinator: Coordinator, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agent = serving(coordinator)
@@ -108,7 +108,7 @@ def test_a_defect_is_told_and_ends_with_70(
     sentence, _, trace = said.reason.partition("\n")
     assert sentence.startswith("agent 3 has a defect: ZeroDivisionError: by zero (tests/engines/")
     assert trace.startswith("Traceback")
-    assert agent.ended() == 70
+    assert agent.ended() == 3
     assert capfd.readouterr().err == ""
 
 

@@ -89,6 +89,32 @@ def test_a_coordinator_pulls_only_arms_that_all_share(effect: Any) -> None:
         run_with("central", server=lambda context: Answers(effect))
 
 
+@pytest.mark.parametrize(
+    "order", [Pull((-1,), 1), Pull((99,), 1), Pull((), 1), Pull((0,), 0), Pull((0,), 2.5)], ids=repr
+)
+def test_an_order_is_for_arms_that_there_are(order: Any) -> None:
+    with pytest.raises(RunFailed, match=r"agent 0 has a defect: .* cannot be carried out: arms"):
+        run_with("central", agent=lambda context: Answers(order))
+
+
+def test_of_two_orders_none_is_forgotten_in_silence() -> None:
+    class Both(Answers):
+        def handle(self, event: Any, now: float) -> Any:
+            return [Pull((0,), 1), Pull((1,), 1)]
+
+    with pytest.raises(RunFailed, match="are ordered at once"):
+        run_with("central", agent=lambda context: Both(None))
+
+
+@pytest.mark.parametrize("arm", [-1, 99, "x", 0.0], ids=repr)
+def test_the_answer_is_an_arm_that_there_is(arm: Any) -> None:
+    answers = Answers(Finish("done", arm))
+    with pytest.raises(RunFailed, match=r"agent 0 has a defect: .*arm must be None or a whole"):
+        run_with("central", agent=lambda context: answers)
+    with pytest.raises(RunFailed, match=r"the coordinator has a defect: .*arm must be None or a"):
+        run_with("central", server=lambda context: answers)
+
+
 def test_a_kind_is_not_taken_for_an_effect() -> None:
     with pytest.raises(RunFailed, match="asked for the class Finish"):
         run_with("central", agent=lambda context: Answers(Finish))

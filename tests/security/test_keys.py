@@ -108,13 +108,19 @@ def test_a_shared_folder_gives_every_process_a_key_of_its_own(tmp_path: Path) ->
 
 
 def test_what_is_wrong_with_a_folder_is_said(tmp_path: Path) -> None:
-    with pytest.raises(PosseError, match=r"coordinator\.key cannot be read: .*posse keys"):
+    with pytest.raises(PosseError, match=r"agent-0\.key_secret cannot be read: .*posse keys"):
         keys.for_agent(tmp_path, 0)
     keys.create(tmp_path, 2)
     with pytest.raises(PosseError, match="has the keys of 2 agents and the run file asks for 3"):
         keys.for_coordinator(tmp_path, 3)
     with pytest.raises(PosseError, match=r"agent-7\.key_secret cannot be read"):
         keys.for_agent(tmp_path / "agent-0", 7)
+    known = tmp_path / "agent-0" / "coordinator.key"
+    word = known.read_text()
+    known.write_text("junk")
+    with pytest.raises(PosseError, match=r"agent-0/coordinator\.key: 'junk' is no public key"):
+        keys.for_agent(tmp_path, 0)
+    known.write_text(word)
     allowlist = tmp_path / "coordinator" / keys.ALLOWLIST
     good = allowlist.read_text()
     first, second = (str(keys.for_agent(tmp_path, rank).own.known) for rank in range(2))

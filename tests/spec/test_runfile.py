@@ -1,5 +1,6 @@
 """The run file: overrides, files that are none, and what a system asks of it."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,16 @@ def test_files_that_are_no_run_file(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text("system = ")
     with pytest.raises(SpecError, match="is not TOML"):
         prepare(read(tmp_path / "bad.toml"))
+    elsewhere = tmp_path / os.fsdecode(b"\xff")
+    elsewhere.mkdir()
+    (elsewhere / "run.toml").write_text("")
+    with pytest.raises(SpecError, match=r"udcff/run.toml: is in a folder whose name is not"):
+        read(elsewhere / "run.toml")
+
+
+def test_the_mark_that_some_editors_begin_a_file_with_is_no_mistake(tmp_path: Path) -> None:
+    (tmp_path / "run.toml").write_bytes(b'\xef\xbb\xbfsystem = "mase"\r\n')
+    assert read(tmp_path / "run.toml")["system"] == "mase"
 
 
 JUNK = st.recursive(

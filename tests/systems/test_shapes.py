@@ -1,12 +1,28 @@
 """What a system's shape says: who is there, and what each may be sent."""
 
+import dataclasses
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from posse import own_code
+from posse.cli.main import main
+from posse.errors import SpecError
+from posse.plan import prepare
 from posse.systems import get_system, names
-from posse.systems.shapes import Alone, Mesh, MeshWithServer, SharedArms, Star
+from posse.systems.shapes import (
+    AgentRole,
+    Alone,
+    Mesh,
+    MeshWithServer,
+    ServerRole,
+    SharedArms,
+    Star,
+)
+from protocol.mase import Vote
+from tests.support.runs import spec
 
 DOCS = Path(__file__).parents[2] / "docs" / "architecture.md"
 
@@ -33,3 +49,44 @@ def test_whoever_is_there_can_be_spoken_to_and_nobody_else(name: str) -> None:
             assert system.server is not None
             assert system.wiring is not None
     assert system.shares_arms == isinstance(system.shape, SharedArms)
+
+
+@pytest.mark.parametrize("hears", [Vote, [Vote], (Vote, "Vote"), (int,), None], ids=repr)
+def test_what_is_heard_is_a_tuple_of_messages(hears: Any) -> None:
+    for role in (AgentRole, ServerRole):
+        with pytest.raises(TypeError, match="must be a tuple of classes of messages"):
+            role(lambda context: context, hears)
+
+
+@pytest.mark.parametrize("clocks", [(), ("slot",), "slots", ("slots", "slot")], ids=repr)
+def test_clocks_are_those_that_there_are(clocks: Any) -> None:
+    with pytest.raises(ValueError, match=r"clocks = .*: must be some of \('virtual', 'slots'"):
+        dataclasses.replace(get_system("mase"), clocks=clocks)
+
+
+def test_a_claim_is_made_by_a_function_and_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    mase = get_system("mase")
+    with pytest.raises(TypeError, match="claim = 'none': must be callable"):
+        dataclasses.replace(mase, claim="none")
+    claimless = dataclasses.replace(mase, claim=lambda context: None)
+    monkeypatch.setattr("posse.plan.find_system", lambda name, folders: claimless)
+    with pytest.raises(SpecError, match="system: 'mase' claims None; it must be a Claim"):
+        _ = prepare(spec("mase", 8)).claim
+
+
+def test_a_package_that_cannot_be_imported_is_named_and_hides_no_other(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Entry:
+        def load(self) -> None:
+            raise ImportError("no such thing")
+
+    found = own_code.installed
+    broken: Any = {"broken": Entry()}
+    monkeypatch.setattr(own_code, "installed", lambda g: broken if "systems" in g else found(g))
+    with pytest.raises(SpecError, match="'broken' cannot be imported: ImportError: no such thing"):
+        get_system("broken")
+    assert main(["list"]) == 0
+    said = capsys.readouterr().out
+    assert "  broken: system: 'broken' cannot be imported" in said
+    assert "TOPOLOGIES" in said
