@@ -28,6 +28,7 @@ from protocol.machine import (
 from protocol.privacy import Release
 from tests.support.runs import spec, with_machines
 
+HALF: Any = 2.5
 NEITHER = [None, "Finish", Finish, 7]
 SERVER_ONLY = [Played((0,), (1.0,)), Dismiss(0, "silent"), Timer(1.0)]
 AGENT_ONLY = [
@@ -90,7 +91,9 @@ def test_a_coordinator_pulls_only_arms_that_all_share(effect: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "order", [Pull((-1,), 1), Pull((99,), 1), Pull((), 1), Pull((0,), 0), Pull((0,), 2.5)], ids=repr
+    "order",
+    [Pull((-1,), 1), Pull((99,), 1), Pull((), 1), Pull((0,), 0), Pull((0,), HALF)],
+    ids=repr,
 )
 def test_an_order_is_for_arms_that_there_are(order: Any) -> None:
     with pytest.raises(RunFailed, match=r"agent 0 has a defect: .* cannot be carried out: arms"):

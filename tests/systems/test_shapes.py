@@ -53,7 +53,8 @@ def test_whoever_is_there_can_be_spoken_to_and_nobody_else(name: str) -> None:
 
 @pytest.mark.parametrize("hears", [Vote, [Vote], (Vote, "Vote"), (int,), None], ids=repr)
 def test_what_is_heard_is_a_tuple_of_messages(hears: Any) -> None:
-    for role in (AgentRole, ServerRole):
+    roles: tuple[Any, ...] = (AgentRole, ServerRole)
+    for role in roles:
         with pytest.raises(TypeError, match="must be a tuple of classes of messages"):
             role(lambda context: context, hears)
 
@@ -65,7 +66,7 @@ def test_clocks_are_those_that_there_are(clocks: Any) -> None:
 
 
 def test_a_claim_is_made_by_a_function_and_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    mase = get_system("mase")
+    mase: Any = get_system("mase")
     with pytest.raises(TypeError, match="claim = 'none': must be callable"):
         dataclasses.replace(mase, claim="none")
     claimless = dataclasses.replace(mase, claim=lambda context: None)
