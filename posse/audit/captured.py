@@ -37,16 +37,8 @@ _MOST = 20
 """Sentences of one check."""
 
 _LABS = {kind.__name__ for kind in control.TO_LABS_COORDINATOR}
-_ALLOWED = {
-    kind.__name__
-    for kinds in (
-        control.TO_AGENT,
-        control.TO_COORDINATOR,
-        control.TO_JOINING,
-        control.TO_LOBBY,
-    )
-    for kind in kinds
-}
+_OURS = control.TO_AGENT + control.TO_COORDINATOR + control.TO_JOINING + control.TO_LOBBY
+_ALLOWED = {kind.__name__ for kind in _OURS}
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):

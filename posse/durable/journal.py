@@ -99,6 +99,10 @@ class Journal:
         self._write("INSERT OR REPLACE INTO about VALUES ('beginning', ?)", beginning)
         self._write("COMMIT")
 
+    def began_as(self, kind: type[T]) -> T | None:
+        """What the process was when it began to write things down, if it did."""
+        return msgspec.msgpack.decode(self.beginning, type=kind) if self.beginning else None
+
     def shorten(self, beginning: bytes) -> None:
         """All that was written down so far, and is not yet, has led to `beginning`."""
         self._answers.clear()

@@ -27,7 +27,6 @@ from posse.engines.recovery import (
     Kept,
     KeptHost,
     again,
-    beginning_of,
     outside,
 )
 from posse.engines.resources import ProcessResources
@@ -156,8 +155,9 @@ class AgentProcess:
 
     def _loop(self) -> int:
         watched = self._uplink.monitor
-        if self._journal is not None and (before := beginning_of(self._journal)) is not None:
-            self._recover(self._journal, before)
+        journal = self._journal
+        if journal is not None and (before := journal.began_as(Beginning)) is not None:
+            self._recover(journal, before)
         if watched is None:
             self._happened(events.Connected(time.time()))
         while self._left is None:
@@ -398,7 +398,7 @@ class AgentProcess:
         else:
             if not journal.beginning:
                 journal.name(rank)
-                journal.begin(self._beginning(setup).encoded())
+                journal.begin(msgspec.msgpack.encode(self._beginning(setup)))
             self.host = KeptHost(journal, setup, rank, self._recorded(journal, setup))
         self._flush(self.host)
 
@@ -456,7 +456,7 @@ class AgentProcess:
             checkpoints.make(
                 kept,
                 host.outside(),
-                lambda state: msgspec.structs.replace(before, state=state).encoded(),
+                lambda state: msgspec.msgpack.encode(msgspec.structs.replace(before, state=state)),
             )
 
     def _restore(self, journal: Journal, before: Beginning) -> None:

@@ -9,6 +9,8 @@ from functools import partial
 from time import monotonic_ns
 from typing import Any, Self
 
+import msgspec
+
 from posse.durable import journal
 from posse.durable.capture import Capture
 from posse.durable.journal import Input, Journal
@@ -24,7 +26,6 @@ from posse.engines.resources import ProcessResources
 from posse.engines.resumption import (
     KeptCoordinatorHost,
     RunBeginning,
-    beginning_of,
     brought_back,
     members_of,
     restore,
@@ -131,7 +132,7 @@ class ProcessEngine:
                 self._starter = starter = self._start_by()
                 self.hub.watch(starter.deaths, starter.next_death)
                 self._start(range(self._spawn))
-            if beginning_of(self._journal) is None:
+            if self._journal is None or not self._journal.beginning:
                 self.hub.gather()
         except BaseException as error:
             self.__exit__(None, error, None)
@@ -145,7 +146,7 @@ class ProcessEngine:
     def run(self, plan: Plan, number: int, observe: Observer = silent) -> RunRecord:
         """Run number `number` of a series; agents that are up are told only what is new."""
         if self._journal is not None:
-            before = beginning_of(self._journal)
+            before = self._journal.began_as(RunBeginning)
             if before is not None and self._serial == 0:
                 record = self._go_on(plan, before, self._journal, observe)
                 if before.run == number:
@@ -170,7 +171,7 @@ class ProcessEngine:
         if self._journal is not None and isinstance(host, KeptCoordinatorHost):
             members = members_of(self.hub.lobby.roster)
             begun = RunBeginning(number, self._serial, self._name, self._journal.starts, members)
-            self._journal.begin(begun.encoded())
+            self._journal.begin(msgspec.msgpack.encode(begun))
             self.hub.on_look = shortening(self._journal, begun, host, self.hub.lobby.roster)
         self._serial += 1
         record = self._carried(host)

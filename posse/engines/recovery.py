@@ -34,17 +34,6 @@ class Beginning(msgspec.Struct, frozen=True):
     uplink: SessionState
     state: bytes = b""
 
-    def encoded(self) -> bytes:
-        """As bytes, for a journal."""
-        return msgspec.msgpack.encode(self)
-
-
-def beginning_of(journal: Journal | None) -> Beginning | None:
-    """What the agent of this journal was; None if it has none to go on from."""
-    if journal is None or not journal.beginning:
-        return None
-    return msgspec.msgpack.decode(journal.beginning, type=Beginning)
-
 
 class KeptHost(AgentHost):
     """An agent whose inputs are written down, but for the frames: they are where they are taken."""

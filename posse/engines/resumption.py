@@ -45,17 +45,6 @@ class RunBeginning(msgspec.Struct, frozen=True):
     members: list[MemberState]
     state: bytes = b""
 
-    def encoded(self) -> bytes:
-        """As bytes, for a journal."""
-        return msgspec.msgpack.encode(self)
-
-
-def beginning_of(journal: Journal | None) -> RunBeginning | None:
-    """The run that a coordinator was killed in; None if there is none to go on with."""
-    if journal is None or not journal.beginning:
-        return None
-    return msgspec.msgpack.decode(journal.beginning, type=RunBeginning)
-
 
 def members_of(roster: Roster) -> list[MemberState]:
     """The agents, for a journal."""
@@ -175,7 +164,7 @@ def shortening(
         members = [
             msgspec.structs.replace(m, starts=starts.get(m.rank, 0)) for m in members_of(roster)
         ]
-        return msgspec.structs.replace(begun, members=members, state=state).encoded()
+        return msgspec.msgpack.encode(msgspec.structs.replace(begun, members=members, state=state))
 
     def look() -> None:
         if checkpoints.due and not (host.outbox or journal.replaying):

@@ -18,7 +18,7 @@ def record(spec: RunSpec, seen: Seen, reported: dict[int, control.Report]) -> Ru
 
     The reports' links and refusals are added to the meter and to `refused` of `seen`.
     """
-    silence = _no_report(spec.arms.arm_count())
+    silence = no_report(spec.arms.arm_count())
     reports = [reported.get(n, silence) for n in range(spec.agents.count)]
     delays = seen.delays.histogram()
     for report in reports:
@@ -49,7 +49,7 @@ def record(spec: RunSpec, seen: Seen, reported: dict[int, control.Report]) -> Ru
     return found
 
 
-def _no_report(arms: int) -> control.Report:
+def no_report(arms: int) -> control.Report:
     """What stands for the report of an agent that was dismissed."""
     return control.Report(
         pulls=bytes(8 * arms),

@@ -19,8 +19,9 @@ from protocol.errors import LocalProtocolError
 from protocol.machine import COORDINATOR
 from protocol.mase import Vote
 from protocol.wire import encode
-from tests.support.field import Tap, documented, kinds
+from tests.support.field import documented, kinds
 from tests.support.hosts import begin, sources
+from tests.support.relay import relay
 from tests.support.remote import Agent, Coordinator
 
 pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
@@ -166,8 +167,8 @@ def test_what_leaves_a_process_is_what_the_page_lists(
     caplog.set_level(logging.INFO, "posse")
     run = field_spec(rewards)
     c = Coordinator(run, "tcp://127.0.0.1:*")
-    with Tap(c.endpoint) as tap:
-        agents = [Agent(tap.endpoint, plan=run), Agent(tap.endpoint, plan=run)]
+    with relay(c.endpoint) as way:
+        agents = [Agent(way.endpoint, plan=run), Agent(way.endpoint, plan=run)]
         record = c.ended()
         assert c.error is None
         assert [agent.ended() for agent in agents] == [0, 0]
@@ -175,11 +176,11 @@ def test_what_leaves_a_process_is_what_the_page_lists(
     page = documented("In every run")
     votes = documented("Best arm: `mase`, `dp-mase`, `corrupted-elimination`, `central`")
     page = {who: page[who] | votes[who] - {"Sample"} for who in page}
-    assert kinds(tap.to_coordinator) <= page["agent"]
-    assert kinds(tap.to_agent) == page["coordinator"]
+    assert kinds(way.carried["there"]) <= page["agent"]
+    assert kinds(way.carried["back"]) == page["coordinator"]
     # an agent may be stopped before it says Finished, so that one alone may be missing
-    assert page["agent"] - kinds(tap.to_coordinator) <= {"Finished"}
-    assert {"Due", "Report"}.isdisjoint(kinds(tap.to_coordinator))
+    assert page["agent"] - kinds(way.carried["there"]) <= {"Finished"}
+    assert {"Due", "Report"}.isdisjoint(kinds(way.carried["there"]))
     assert record.pulls is None
     assert record.privacy.spent_per_agent is None
     assert record.communication.data.messages >= 3
@@ -199,16 +200,8 @@ def test_the_page_names_what_goes_wrong_too() -> None:
     lab_only = {"Due", "Report", "Advance", "Attested"}
     alone = documented("Systems without a server")
     assert alone == {"agent": {"SlotReached"}, "coordinator": set(), "operator": set()}
-    everything = {
-        kind.__name__
-        for kinds in (
-            control.TO_AGENT,
-            control.TO_COORDINATOR,
-            control.TO_JOINING,
-            control.TO_LOBBY,
-        )
-        for kind in kinds
-    }
+    within = control.TO_AGENT + control.TO_COORDINATOR
+    everything = {kind.__name__ for kind in within + control.TO_JOINING + control.TO_LOBBY}
     known = listed["agent"] | listed["coordinator"] | wrong["agent"] | wrong["coordinator"]
     lost = documented("When an agent is lost")
     assert lost["agent"] | lost["coordinator"] == {"Gone", "Standing", "Regroup"}

@@ -17,7 +17,8 @@ from posse.durable.capture import Capture
 from posse.durable.frames import BARE, COORDINATOR, read
 from posse.errors import InputError
 from posse.security import keys
-from tests.support.field import MEANS, Tap, allowed, documented, field, kinds, logs
+from tests.support.field import MEANS, allowed, documented, field, kinds, logs
+from tests.support.relay import relay
 from tests.support.remote import PATIENCE, Agent, Coordinator, free_port, until
 
 pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
@@ -37,9 +38,9 @@ def test_over_keys_the_same_leaves_and_the_wire_shows_none_of_it(
     keys.create(folder, 4)
     spec = field(system, rewards)
     c = Coordinator(spec, "tcp://127.0.0.1:*", folder, capture)
-    with Tap(c.endpoint) as tap:
+    with relay(c.endpoint) as way:
         agents = [
-            Agent(tap.endpoint, rank, keys=keys.for_agent(folder, rank), plan=spec, tap=capture)
+            Agent(way.endpoint, rank, keys=keys.for_agent(folder, rank), plan=spec, tap=capture)
             for rank in range(4)
         ]
         record = c.ended()
@@ -57,9 +58,9 @@ def test_over_keys_the_same_leaves_and_the_wire_shows_none_of_it(
     every = documented("In every run")
     assert every["agent"] <= said["agent"]
     assert every["coordinator"] <= said["coordinator"]
-    assert len(tap.to_coordinator) == 4
-    assert all(len(stream) > 1000 for stream in tap.to_coordinator)
-    assert kinds(tap.to_coordinator) == kinds(tap.to_agent) == set()
+    assert len(way.carried["there"]) == 4
+    assert all(len(stream) > 1000 for stream in way.carried["there"])
+    assert kinds(way.carried["there"]) == kinds(way.carried["back"]) == set()
 
 
 def test_an_agent_says_what_it_gives_away_before_it_uses_a_reward(

@@ -3,11 +3,13 @@
 import math
 from typing import Any
 
+import msgspec
 import pytest
 
 from posse.errors import RunFailed
 from posse.hosts.coordinator import CoordinatorHost
 from posse.plan import Plan
+from posse.results.lab import no_report
 from protocol import control
 from protocol.mase import Eliminated, Vote
 from protocol.masking import PublicKey
@@ -41,21 +43,8 @@ class Told:
 
 def report(arms: int = 10, **changes: Any) -> control.Report:
     """Of an agent that did nothing."""
-    given: dict[str, Any] = {
-        "pulls": bytes(8 * arms),
-        "activations": 0,
-        "slots": 0,
-        "regret": {"regret": 0.0},
-        "curve": {"regret": bytes(24)},
-        "links": [],
-        "delays": {},
-        "refused": {},
-        "releases": [],
-        "log": {},
-        "seconds": {},
-        "resources": control.Resources(0.0, 0, 0),
-    }
-    return control.Report(**(given | changes))
+    measured = {"regret": {"regret": 0.0}, "curve": {"regret": bytes(24)}}
+    return msgspec.structs.replace(no_report(arms), **(measured | changes))
 
 
 def test_the_earliest_acts_when_all_have_said_when() -> None:

@@ -2,12 +2,14 @@
 
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
 from posse.hosts.attendance import Attendance
 from posse.hosts.ending import Ending
 from posse.hosts.report import BadReport, ReportForm
+from posse.results.lab import no_report
 from protocol import control
 from protocol.errors import RemoteProtocolError
 from protocol.federated import LeftRow
@@ -33,13 +35,8 @@ def report(**changes: Any) -> control.Report:
         "curve": {"regret": curve.tobytes()},
         "links": [control.LinkCount(1, -1, 0, "Vote", 1, 10, 42)],
         "delays": {3: 1},
-        "refused": {},
-        "releases": [],
-        "log": {},
-        "seconds": {},
-        "resources": control.Resources(0.0, 0, 0),
     }
-    return control.Report(**(given | changes))
+    return msgspec.structs.replace(no_report(2), **(given | changes))
 
 
 def ending(attendance: Attendance, form: ReportForm | None = FORM) -> Ending:

@@ -1,8 +1,6 @@
 """Field runs of every system, what they were caught sending, and what the page says of it."""
 
 import re
-import socket
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -149,54 +147,6 @@ def allowed(system: str) -> dict[str, set[str]]:
         headings.append("Systems without a server")
     lists = [documented(heading) for heading in headings]
     return {who: set().union(*(listed[who] for listed in lists)) for who in lists[0]}
-
-
-class Tap:
-    """A TCP relay that keeps what it carried, both ways."""
-
-    def __init__(self, endpoint: str) -> None:
-        host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
-        self._target = (host, int(port))
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.endpoint = f"tcp://127.0.0.1:{self._listener.getsockname()[1]}"
-        self.to_coordinator: list[bytearray] = []
-        self.to_agent: list[bytearray] = []
-        self._sockets: list[socket.socket] = []
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                near, _ = self._listener.accept()
-            except OSError:
-                return
-            far = socket.create_connection(self._target)
-            self._sockets += [near, far]
-            up, down = bytearray(), bytearray()
-            self.to_coordinator.append(up)
-            self.to_agent.append(down)
-            for source, sink, kept in ((near, far, up), (far, near, down)):
-                threading.Thread(target=self._pump, args=(source, sink, kept), daemon=True).start()
-
-    @staticmethod
-    def _pump(source: socket.socket, sink: socket.socket, kept: bytearray) -> None:
-        try:
-            while data := source.recv(1 << 16):
-                kept += data
-                sink.sendall(data)
-        except OSError:
-            pass
-        finally:
-            source.close()
-            sink.close()
-
-    def __enter__(self) -> "Tap":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._listener.close()
-        for end in self._sockets:
-            end.close()
 
 
 KIND = re.compile(rb"po\x01[\x00-\x02].{28}[\x91-\x9f][\xa1-\xbf]([A-Z][A-Za-z]+)", re.DOTALL)

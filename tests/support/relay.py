@@ -46,6 +46,8 @@ class Relay:
         self.mended_at = 0.0
         """When it last was let through after something was done to it; 0 if nothing was."""
         self.turned_away = 0
+        self.carried: dict[str, list[bytearray]] = {"there": [], "back": []}
+        """What came of each connection, by the way it took."""
         self._threads = [threading.Thread(target=self._accept, daemon=True)]
         self._threads[0].start()
 
@@ -110,13 +112,16 @@ class Relay:
                 ("there", (near, far), next(self._lasts, math.inf)),
                 ("back", (far, near), math.inf),
             ):
+                self.carried[name].append(kept := bytearray())
                 thread = threading.Thread(
-                    target=self._pass_on, args=(name, *pair, left), daemon=True
+                    target=self._pass_on, args=(name, *pair, left, kept), daemon=True
                 )
                 self._threads.append(thread)
                 thread.start()
 
-    def _pass_on(self, way: str, source: socket.socket, sink: socket.socket, left: float) -> None:
+    def _pass_on(
+        self, way: str, source: socket.socket, sink: socket.socket, left: float, kept: bytearray
+    ) -> None:
         late: queue.SimpleQueue[tuple[float, bytes]] = queue.SimpleQueue()
 
         def deliver() -> None:
@@ -138,6 +143,7 @@ class Relay:
                 left -= len(data)
                 if left < 0:
                     break
+                kept += data
                 late.put((time.monotonic() + self._delay, data))
         late.put((time.monotonic() + self._delay, b""))
         carrier.join()
