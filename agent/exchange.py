@@ -2,13 +2,28 @@
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
 
 from agent.signed import SignedRows
-from protocol.machine import AgentEffects, FloatArray, Received
+from protocol.errors import RemoteProtocolError
+from protocol.machine import AgentEffect, AgentEffects, FloatArray, Received, Refuse
+
+
+def taken(
+    early: Iterable[Received], take: Callable[[Received], AgentEffects | None]
+) -> list[AgentEffect]:
+    """Take what came before its turn, and refuse what turns out to be wrong."""
+    effects: list[AgentEffect] = []
+    for event in early:
+        try:
+            effects += take(event) or ()
+        except RemoteProtocolError as error:
+            effects.append(Refuse(error.reason, event.sender))
+    return effects
 
 
 @dataclass(slots=True)

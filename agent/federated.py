@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from agent.exchange import Exchange
+from agent.exchange import Exchange, taken
 from agent.noise import Noise
 from protocol.errors import RemoteProtocolError
 from protocol.federated import (
@@ -44,7 +44,6 @@ from protocol.machine import (
     Pull,
     Pulled,
     Received,
-    Refuse,
     Regrouped,
     Send,
     Stand,
@@ -172,11 +171,7 @@ class Eliminator(AgentMachine):
         elif self.stage in ("wait", "delay"):
             effects += self._share()
         ahead, self.ahead = self.ahead, []
-        for early in ahead:
-            try:
-                effects += self._of_this_view(early)
-            except RemoteProtocolError as error:
-                effects.append(Refuse(error.reason, early.sender))
+        effects += taken(ahead, self._of_this_view)
         return effects
 
     def _started(self) -> AgentEffects:

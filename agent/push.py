@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from agent.exchange import ToAll
+from agent.exchange import ToAll, taken
 from agent.gis import check_origins
 from protocol.errors import RemoteProtocolError
 from protocol.federated import Data, Quiet
-from protocol.machine import AgentEffect, AgentEffects, FloatArray, Received, Refuse, Send
+from protocol.machine import AgentEffect, AgentEffects, FloatArray, Received, Send
 
 
 @dataclass(slots=True)
@@ -38,15 +38,11 @@ class Flooding(ToAll):
         self.slot += 1
         self.idle = False
         self.data, self.ended = {}, {}
-        effects = list(self._say())
+        said = self._say()
         early, self.early = self.early, []
-        for event in early:
-            try:
-                self._take(event)
-            except RemoteProtocolError as error:
-                effects.append(Refuse(error.reason, event.sender))
+        refusals = taken(early, self._take)
         self._end_slot()
-        return effects
+        return [*said, *refusals]
 
     def receive(self, event: Received) -> AgentEffects:
         message = event.message

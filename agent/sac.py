@@ -9,11 +9,11 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent.exchange import Exchange
+from agent.exchange import Exchange, taken
 from agent.gis import check_origins
 from protocol.errors import RemoteProtocolError
 from protocol.federated import Hop
-from protocol.machine import AgentEffect, AgentEffects, FloatArray, Received, Refuse, Send
+from protocol.machine import AgentEffect, AgentEffects, FloatArray, Received, Send
 
 
 @dataclass(slots=True)
@@ -57,13 +57,8 @@ class Relay(Exchange):
             # the paper counts one link for every mean and hop, however they are bundled
             self.links += len(self.carried)
             effects.append(Send(self.towards, hop))
-        for child in sorted(self.children):
-            event = self.ahead.pop((self.round, self.slot, child), None)
-            if event is not None:
-                try:
-                    self._take(event)
-                except RemoteProtocolError as error:
-                    effects.append(Refuse(error.reason, event.sender))
+        places = [(self.round, self.slot, child) for child in sorted(self.children)]
+        effects += taken([self.ahead.pop(at) for at in places if at in self.ahead], self._take)
         self._end_slot()
         return effects
 
