@@ -4,10 +4,10 @@ import math
 import struct
 from dataclasses import dataclass, field
 
-from protocol.federated import check_plausible, unpack_rows
+from protocol.federated import check_plausible
 from protocol.machine import FloatArray
 from protocol.signing import SIGNATURE_BYTES, Signer
-from protocol.wire import pack_floats
+from protocol.wire import pack_floats, unpack_floats
 
 _ROUND = struct.Struct("<q")
 
@@ -64,7 +64,7 @@ class SignedRows:
         end = len(data)
         if self.signer is not None:
             end = max(0, end - SIGNATURE_BYTES * len(origins))
-        return unpack_rows(data[:end], len(origins), columns)
+        return unpack_floats(data[:end], len(origins) * columns).reshape(-1, columns)
 
     def _text(self, row: FloatArray) -> bytes:
         return _ROUND.pack(self.round) + pack_floats(row)

@@ -11,7 +11,6 @@ link between agent and server and between two agents.
 import math
 from typing import Annotated, ClassVar, Literal
 
-import numpy as np
 from msgspec import Meta
 
 from protocol.errors import RemoteProtocolError
@@ -294,18 +293,6 @@ def survivors(arms: tuple[int, ...], means: FloatArray, radius: float, last: boo
         return (arms[int(means.argmax())],)
     best = means.max()
     return tuple(k for k, mean in zip(arms, means, strict=True) if best - mean < 2 * radius)
-
-
-def unpack_rows(data: bytes, rows: int, columns: int) -> FloatArray:
-    """A peer's finite numbers, shape (rows, columns), or `RemoteProtocolError`."""
-    if len(data) != 8 * rows * columns:
-        raise RemoteProtocolError(
-            "wrong-length", f"{len(data)} bytes for {rows} rows of {columns} means"
-        )
-    values = np.frombuffer(data, dtype="<f8").reshape(rows, columns)
-    if not np.isfinite(values).all():
-        raise RemoteProtocolError("not-finite", "a mean is NaN or infinite")
-    return values
 
 
 class RoundRow(Row, frozen=True):
