@@ -6,6 +6,7 @@ python -m bench.watch [--agents 64] [--pairs 8] [--system dp-mase]
 import argparse
 import json
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
@@ -13,6 +14,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import tomli_w
+
+from bench.tables import run_file
 from posse.watch import text
 
 SYSTEMS: dict[str, dict[str, Any]] = {
@@ -43,7 +47,7 @@ def cost(folder: Path, *, watched: bool) -> tuple[float, float]:
     said, _ = process.communicate()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    subprocess.run(["rm", "-rf", "watched", "plain"], cwd=folder, check=True)
+    shutil.rmtree(folder / ("watched" if watched else "plain"))
     return used, sum(run["elapsed_seconds"] for run in json.loads(said)["runs"])
 
 
@@ -54,17 +58,11 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=4)
     parser.add_argument("--system", choices=SYSTEMS, default="dp-mase")
     options = parser.parse_args()
-    raw = {
-        "system": options.system,
-        "agents": {"count": options.agents},
-        "arms": {"kind": "bernoulli", "means": MEANS},
-        "repeat": options.repeat,
-        **SYSTEMS[options.system],
-    }
+    more = {"repeat": options.repeat, **SYSTEMS[options.system]}
+    raw = run_file(options.system, options.agents, MEANS, **more)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        lines = [f"{key} = {_toml(value)}" for key, value in raw.items()]
-        (folder / "run.toml").write_text("\n".join(lines))
+        (folder / "run.toml").write_text(tomli_w.dumps(raw))
         found: dict[bool, list[tuple[float, float]]] = {False: [], True: []}
         for pair in range(options.pairs):
             for first in (pair % 2 == 0, pair % 2 == 1):
@@ -74,12 +72,6 @@ def main() -> None:
         ratios = [w[at] / p[at] - 1 for p, w in zip(found[False], found[True], strict=True)]
         middle, spread = statistics.median(ratios), f"{min(ratios):+.1%} to {max(ratios):+.1%}"
         print(f"{what}: {plain:.2f} s, watched {watched:.2f} s; by pair {middle:+.1%} ({spread})")
-
-
-def _toml(value: object) -> str:
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key} = {_toml(one)}" for key, one in value.items()) + " }"
-    return json.dumps(value)
 
 
 if __name__ == "__main__":
