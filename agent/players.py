@@ -129,11 +129,11 @@ class UcbPrivateBound(Index):
         self.factors = [0.0] * self.arms
 
     def observe(self, arm: int, sample: float) -> list[Release]:
-        counter = self.sums[arm]
-        total = float(counter.insert(0, sample)[0])
+        counter, ucb = self.sums[arm], self.ucb
+        total = counter.insert(0, sample).item()
         n = counter.t
-        self.ucb.n[arm], self.ucb.s[arm] = n, total
-        self.ucb.mean[arm], self.ucb.width[arm] = total / n, 1 / math.sqrt(n)
+        ucb.n[arm], ucb.s[arm] = n, total
+        ucb.mean[arm], ucb.width[arm] = total / n, 1 / math.sqrt(n)
         self.factors[arm] = self.factor(counter)
         return [
             Release(r.mechanism, r.sensitivity, r.scale, r.epsilon, f"arm {arm}, {r.block}")

@@ -77,9 +77,9 @@ class Medium(ServerMachine):
     def handle(self, event: ServerEvent, now: float) -> ServerEffects:
         if isinstance(event, Received) and isinstance(event.message, Choice):
             return self._choice(event.sender, event.message)
+        if isinstance(event, Pulled):
+            return self._resolve(event)
         match event:
-            case Pulled():
-                return self._resolve(event)
             case Started():
                 return [self.timer]
             case TimerFired() if self.on_missing == "wait":
@@ -127,7 +127,7 @@ class Medium(ServerMachine):
         return [] if self.waiting else self._pull()
 
     def _pull(self) -> ServerEffects:
-        chosen = [self.choices[i] for i in self.present]
+        chosen = [arm for arm in self.choices if arm >= 0]
         distinct = set(chosen)
         self.met = len(distinct) < len(chosen)
         return [Pull(tuple(sorted(distinct if self.shared_sample else chosen)), 1)]

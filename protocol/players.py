@@ -25,7 +25,7 @@ Counter = Literal["hybrid", "tree", "honaker"]
 Offsets = Literal["agreed", "found"] | tuple[int, ...]
 
 
-class World(Message, frozen=True):
+class World(Message, frozen=True, gc=False):
     """Base of what passes between a player and the arms: not a message of the paper."""
 
     plane: ClassVar[Plane] = Plane.WORLD

@@ -46,11 +46,11 @@ class SharedArms:
 
     def pull(self, order: Pull) -> Pulled:
         """Carry out an order; an arm that it names twice is pulled twice."""
-        one = self._rewards.one
-        for k in order.arms:
+        one, arms = self._rewards.one, order.arms
+        for k in arms:
             self._drawn[k] += order.times
         if order.times == 1 and not order.each:
-            return Pulled(order.arms, 1, np.array([one(k) for k in order.arms]))
+            return Pulled(arms, 1, np.array([one(k) for k in arms]))
         rewards = np.array([[one(k) for _ in range(order.times)] for k in order.arms])
         return Pulled(order.arms, order.times, rewards.sum(axis=1), rewards if order.each else None)
 

@@ -194,29 +194,23 @@ class _Run:
             heard = [said[source] for source in neighbours if source in said]
             if heard and rank not in self._gone:
                 self._heard[rank] += heard
-                self._hear(rank)
+                self._let(rank, None)
 
-    def _hear(self, rank: int) -> None:
-        """Hand an agent what is kept for it, as soon as that is all that it awaits."""
-        agent = self._agents[rank]
-        while kept := self._heard[rank]:
-            awaited = agent.awaited or len(kept)
-            if len(kept) < awaited:
-                break
-            self._heard[rank] = kept[awaited:]
-            self._try(rank, agent.hear, kept[:awaited], self._now)
+    def _let(self, rank: int, act: Callable[..., object] | None, *given: Any) -> None:
+        """Let an agent act, and then hear what is kept for it, as soon as that is all it awaits.
 
-    def _let(self, rank: int, act: Callable[..., object], *given: Any) -> None:
-        """Let an agent act, and then hear what waited for that."""
-        self._try(rank, act, *given)
-        if self._heard[rank]:
-            self._hear(rank)
-
-    def _try(self, rank: int, act: Callable[..., object], *given: Any) -> None:
-        """Let an agent act; a defect ends the run by the sentence that it has in its process."""
+        A defect ends the run by the sentence that it has in its process.
+        """
         agent = self._agents[rank]
         try:
-            act(*given)
+            if act is not None:
+                act(*given)
+            while kept := self._heard[rank]:
+                awaited = agent.awaited or len(kept)
+                if len(kept) < awaited:
+                    break
+                self._heard[rank] = kept[awaited:]
+                agent.hear(kept[:awaited], self._now)
         except PosseError:
             raise
         except Exception as error:
