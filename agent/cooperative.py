@@ -166,22 +166,20 @@ class CooperativeAgent:
 
     def handle(self, event: AgentEvent, now: float) -> AgentEffects:
         """See `protocol.machine.AgentMachine`."""
-        match event:
-            case Received(sender, Bundle() as bundle):
-                self.flood.take(sender, bundle)
-                return self._go_on() if self.waiting and self.flood.complete else ()
-            case Turn():
-                return self._act()
-            case PeerLost(peer):
-                self.flood.lose(peer)
-                return self._go_on() if self.waiting and self.flood.complete else ()
-            case Pulled(arms, _, sums):
-                return self._learn(arms[0], float(sums[0]))
-            case Started():
-                return self._go_on()
-            case _:
-                told = event.message if isinstance(event, Received) else event
-                raise RemoteProtocolError("out-of-turn", type(told).__name__)
+        if isinstance(event, Turn):
+            return self._act()
+        if isinstance(event, Pulled):
+            return self._learn(event.arms[0], float(event.sums[0]))
+        if isinstance(event, Started):
+            return self._go_on()
+        if isinstance(event, PeerLost):
+            self.flood.lose(event.peer)
+        elif isinstance(event, Received) and isinstance(event.message, Bundle):
+            self.flood.take(event.sender, event.message)
+        else:
+            told = event.message if isinstance(event, Received) else event
+            raise RemoteProtocolError("out-of-turn", type(told).__name__)
+        return self._go_on() if self.waiting and self.flood.complete else ()
 
     def _learn(self, arm: int, reward: float) -> AgentEffects:
         flood = self.flood
