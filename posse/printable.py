@@ -25,7 +25,7 @@ def blamed(rank: int, reason: str, trouble: str = "") -> str:
     """
     sentence, *trace = reason.split("\n")
     own = f"agent {rank}"
-    if not sentence.startswith((f"{own} ", f"{own}:")):
+    if not sentence.startswith((f"{own} ", f"{own}:", f"{own},")):
         sentence = f"{own} cannot go on: {sentence}"
     return "\n".join(
         [

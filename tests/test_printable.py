@@ -33,6 +33,7 @@ def test_it_is_one_short_line_whatever_was_said(said: str, longest: int) -> None
 def test_a_reason_names_who_gave_it() -> None:
     assert blamed(3, "no file") == "agent 3 cannot go on: no file"
     assert blamed(3, "agent 3 has a defect") == "agent 3 has a defect"
+    assert blamed(3, "agent 3, arm 0, call 1: it raised") == "agent 3, arm 0, call 1: it raised"
     assert blamed(3, "agent 30 lied") == "agent 3 cannot go on: agent 30 lied"
     assert blamed(3, "agent 3: a\x07\nb\x1b\nc", "; why") == "agent 3: a\\x07; why\nb\\x1b\nc"
     assert len(blamed(0, "x\n" * 4_000).split("\n")) == 61

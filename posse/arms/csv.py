@@ -21,6 +21,7 @@ from posse.arms.base import (
     rescale,
 )
 from posse.errors import LogError
+from posse.printable import printable
 
 
 class CsvArms(
@@ -119,7 +120,8 @@ def _read(path: Path, count: int, who: str, *, finite: bool) -> list[list[float]
         with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.DictReader(file)
             if not {"arm", "reward"} <= set(reader.fieldnames or ()):
-                raise LogError(f"{who}: {path} lacks the columns 'arm,reward'")
+                first = printable(",".join(reader.fieldnames or ()))
+                raise LogError(f"{who}: {path} lacks the columns 'arm,reward'; it has '{first}'")
             for number, row in enumerate(reader, start=2):
                 try:
                     arm, reward = int(row["arm"]), float(row["reward"])

@@ -7,7 +7,7 @@ import msgspec
 
 from posse.claims.base import ILLUSTRATES
 from posse.plan import prepare
-from posse.systems import get_system, names
+from posse.systems import get_system, ours
 from posse.systems.base import Field
 from protocol.privacy import Claim
 
@@ -86,7 +86,7 @@ _FORMS: dict[str, list[Form]] = {
 
 def forms() -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Every system's forms: its name, what the form is called, a run file of it."""
-    for name in names():
+    for name in ours():
         system = get_system(name)
         known = {field.encode_name for field in msgspec.structs.fields(system.parameters)}
         run = {

@@ -7,6 +7,7 @@ result); 2 the input was wrong and nothing was started; 3 a run failed; 1 this m
 """
 
 import argparse
+import os
 import sys
 import traceback
 from collections.abc import Iterable
@@ -62,7 +63,7 @@ def main(arguments: list[str] | None = None) -> int:
             return _carry_out(options)
     except KeyboardInterrupt:
         streams.ignore_signals()
-        log.complain("interrupted; every agent was told to go")
+        log.complain("interrupted")
         return INTERRUPTED
 
 
@@ -79,6 +80,9 @@ def _carry_out(options: argparse.Namespace) -> int:
     except PosseError as error:
         return _said(error, getattr(error, "__notes__", []), options.verbose)
     except Exception as error:
+        if isinstance(error, OSError) and error.filename is not None:
+            said = PosseError(f"{os.fsdecode(error.filename)} cannot be used: {error.strerror}")
+            return _said(said, [traceback.format_exc()], options.verbose)
         if not defect.place(error):
             raise
         return _said(RunFailed(defect.said(error)), [traceback.format_exc()], options.verbose)

@@ -159,14 +159,16 @@ def _show(found: list[PointResult], sweep: SweepDirectory, options: argparse.Nam
     measures = ("rounds", "slots", "regret", "data_messages")
     shown = [m for m in measures if any(m in one.summary for one in found)]
     axes = [key.rpartition(".")[2] for key in found[0].at]
-    table = Table(*axes, "answer", "right", "status", *shown, box=None)
+    heads = (name.removeprefix("data_") for name in shown)
+    table = Table(*axes, "answer", "right", "status", *heads, box=None)
     for one in found:
         means = [one.summary.get(name) for name in shown]
         cells = ["" if mean is None else words.mean_said(mean) for mean in means]
         table.add_row(*map(str, one.at.values()), *_answer(one), *cells)
     console = volume.closing(options)
     console.print(table)
-    console.print(f"written to {sweep.folder}; posse report {sweep.folder} draws it")
+    said = f"written to {sweep.folder}; posse report {sweep.folder} draws it"
+    console.print(said, soft_wrap=True, highlight=False)
 
 
 def _answer(one: PointResult) -> tuple[str, str, str]:

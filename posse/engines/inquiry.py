@@ -6,7 +6,7 @@ import msgspec
 import zmq
 
 from posse.engines.sockets import HANDSHAKE_FAILURES, configure, know_family
-from posse.errors import RunFailed
+from posse.errors import PosseError
 from posse.measure.status import CoordinatorStatus
 from posse.security.keys import AgentKeys
 from posse.security.zap import connect_with
@@ -18,7 +18,7 @@ _ANSWER = Codec((control.Status, control.Refused))
 
 
 def ask(endpoint: str, keys: AgentKeys | None, wait: float) -> CoordinatorStatus:
-    """The coordinator's status, or `RunFailed` if it does not say within `wait` seconds."""
+    """The coordinator's status, or `PosseError` if it does not say within `wait` seconds."""
     context = zmq.Context()
     socket: zmq.Socket[bytes] = context.socket(zmq.DEALER)
     configure(socket, wait)
@@ -33,7 +33,7 @@ def ask(endpoint: str, keys: AgentKeys | None, wait: float) -> CoordinatorStatus
         frame = _answer(socket, monitor, endpoint, keys, wait)
         message = _ANSWER.decode(read_header(frame), frame)
     except (zmq.ZMQError, RemoteProtocolError) as error:
-        raise RunFailed(f"{endpoint} was not understood: {error}") from None
+        raise PosseError(f"{endpoint} was not understood: {error}") from None
     finally:
         socket.disable_monitor()
         monitor.close(0)
@@ -50,7 +50,7 @@ def _answer(
     keys: AgentKeys | None,
     wait: float,
 ) -> bytes:
-    """The frame that comes, or `RunFailed` if we are turned away, or at the deadline."""
+    """The frame that comes, or `PosseError` if we are turned away, or at the deadline."""
     poller = zmq.Poller()
     poller.register(socket, zmq.POLLIN)
     poller.register(monitor, zmq.POLLIN)
@@ -60,8 +60,8 @@ def _answer(
         if socket in ready:
             return socket.recv()
         if monitor in ready:
-            raise RunFailed(f"{endpoint} {_why_refused(keys)}")
-    raise RunFailed(
+            raise PosseError(f"{endpoint} {_why_refused(keys)}")
+    raise PosseError(
         f"{endpoint} did not answer for {wait:g} s: there is no coordinator, or the key is not its "
         "own; check the address, and that the folder of keys has its coordinator.key_secret"
     )

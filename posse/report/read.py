@@ -80,16 +80,19 @@ class Series:
         if not path.exists() or not self.runs:
             return []
         sums: dict[tuple[int, int, int, str], list[int]] = defaultdict(lambda: [0, 0, 0])
-        with path.open(newline="") as file:
-            rows = csv.reader(file)
-            next(rows, None)
-            number = str(self.runs[0].run)
-            for run, source, target, plane, kind, *amounts in rows:
-                if first and run != number:
-                    continue
-                total = sums[int(source), int(target), int(plane), kind]
-                for index, amount in enumerate(amounts):
-                    total[index] += int(amount)
+        number = str(self.runs[0].run)
+        try:
+            with path.open(newline="", encoding="utf-8") as file:
+                rows = csv.reader(file)
+                next(rows, None)
+                for run, source, target, plane, kind, *amounts in rows:
+                    if first and run != number:
+                        continue
+                    total = sums[int(source), int(target), int(plane), kind]
+                    for index, amount in enumerate(amounts):
+                        total[index] += int(amount)
+        except (ValueError, IndexError) as error:
+            raise InputError(f"{path}: is not what posse run wrote ({error})") from None
         runs = 1 if first else len(self.runs)
         return [
             LinkTotal(source, target, Plane(plane), kind, *(count / runs for count in counts))

@@ -27,10 +27,14 @@ _LOADED: dict[str, System] = {}
 """Systems of the user's own that this process, or the one it was forked from, has loaded."""
 
 
+def ours() -> list[str]:
+    """The papers' systems, in their order."""
+    return [name for family in _FAMILIES.values() for name in family]
+
+
 def names() -> list[str]:
-    """All systems, in the order of the papers; then those of installed packages."""
-    ours = [name for family in _FAMILIES.values() for name in family]
-    return ours + sorted(own_code.installed(_GROUP).keys() - set(ours))
+    """All systems: ours, then those of installed packages."""
+    return ours() + sorted(own_code.installed(_GROUP).keys() - set(ours()))
 
 
 def find_system(name: str, folders: Sequence[str]) -> System:
@@ -83,4 +87,12 @@ def _known(name: str, load: Callable[[], Any]) -> System:
     return found
 
 
-__all__ = ["AgentContext", "CoordinatorContext", "System", "find_system", "get_system", "names"]
+__all__ = [
+    "AgentContext",
+    "CoordinatorContext",
+    "System",
+    "find_system",
+    "get_system",
+    "names",
+    "ours",
+]

@@ -87,7 +87,7 @@ def test_the_mark_that_a_spreadsheet_begins_a_file_with_is_no_mistake(tmp_path: 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("arm,value\n0,1\n", "lacks the columns"),
+        ("arm;reward\n0;1\n", "lacks the columns 'arm,reward'; it has 'arm;reward'"),
         ("", "lacks the columns"),
         ("arm,reward\n0,0.5\n2,0.5\n", "line 3: needs an arm from 0 to 1"),
         ("arm,reward\nx,0.5\n", "line 2"),

@@ -38,6 +38,18 @@ def test_mistakes_cost_one_sentence_and_their_exit_code(
     assert not (run_file.parent / "runs").exists()
 
 
+def test_what_the_system_refuses_is_a_sentence_too(
+    run_file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(path: Path) -> None:
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr("posse.report.audit.is_audit", refuse)
+    assert main(["report", "elsewhere"]) == 1
+    said = "posse: elsewhere cannot be used: Permission denied; --verbose shows the traceback\n"
+    assert capsys.readouterr().err == said
+
+
 def test_help_loads_nothing_heavy() -> None:
     code = (
         "import sys\nfrom posse.cli.main import main\n"

@@ -87,3 +87,14 @@ def test_what_posse_did_not_write_is_said(broken: object, tmp_path: Path) -> Non
     (copy / "result.json").write_text(json.dumps(broken))
     with pytest.raises(InputError, match="is not what posse run wrote"):
         read.read(copy)
+
+
+@pytest.mark.parametrize(
+    "broken", ["run\n7\n", "run\n0,0,1,x,Vote,1,1,1\n", "run\n0,0,1,0,Vote,1,1,1,1\n"]
+)
+def test_a_table_that_posse_did_not_write_is_named(broken: str, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(BEFORE, copy)
+    (copy / "links.csv").write_text(broken)
+    with pytest.raises(InputError, match=r"links\.csv: is not what posse run wrote"):
+        _ = read.read(copy).links
