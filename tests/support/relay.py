@@ -155,7 +155,9 @@ class Relay:
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
+        before = self.cuts
         self.cut()
+        self.cuts = before  # the end is no fault
         for thread in self._threads:
             thread.join(10)
 
