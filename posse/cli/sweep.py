@@ -161,6 +161,8 @@ def _show(found: list[PointResult], sweep: SweepDirectory, options: argparse.Nam
     axes = [key.rpartition(".")[2] for key in found[0].at]
     heads = (name.removeprefix("data_") for name in shown)
     table = Table(*axes, "answer", "right", "status", *heads, box=None)
+    for column in table.columns:
+        column.overflow = "fold"
     for one in found:
         means = [one.summary.get(name) for name in shown]
         cells = ["" if mean is None else words.mean_said(mean) for mean in means]

@@ -264,7 +264,8 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     deaths = os.dup(1)
     os.dup2(2, 1)
-    sys.stdout = sys.stderr
+    # lines whole, whoever else writes one
+    sys.stdout = open(1, "w", 1, errors="backslashreplace", closefd=False)  # noqa: SIM115
     woken, wake = os.pipe()
     os.set_blocking(wake, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
