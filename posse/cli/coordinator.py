@@ -64,10 +64,12 @@ def run(options: argparse.Namespace) -> int:
     pairs = keys.for_coordinator(options.keys, agents) if options.keys else None
     security.warn(options)
 
+    hubs: list[Hub] = []
     kept = checked.field or checked.spec.engine.durable or checked.spec.engine.restarts > 0
 
     def publish(hub: Hub, also: Callable[[Hub], None]) -> None:
         also(hub)
+        hubs.append(hub)
         if options.http:
             routes = health.of_coordinator(hub.status, field=checked.field)
             web.serve(options, "--http", options.http, routes)
@@ -88,6 +90,7 @@ def run(options: argparse.Namespace) -> int:
         with served as runs:
             yield runs
             # it is written: who ends everybody when the first agent leaves does not spoil it
-            streams.ignore_signals()
+            streams.ignore_signals(hubs[0].hurry)
+        streams.ignore_signals()
 
     return series.run(checked, options, serve, "keys" if pairs is not None else "insecure")

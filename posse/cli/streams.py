@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
 
@@ -105,11 +106,13 @@ def pause(seconds: float) -> None:
     ignore_signals()
 
 
-def ignore_signals() -> None:
-    """Let nothing of the kind disturb the end: there is nothing left to be saved by it."""
+def ignore_signals(act: Callable[[], None] | None = None) -> None:
+    """Let nothing of the kind disturb the end, but `act`: nothing is left to be saved by it."""
     for name in _ENDS:
         if hasattr(signal, name):
-            signal.signal(getattr(signal, name), signal.SIG_IGN)
+            # what is ignored stays so while Python ends; what is handled does not
+            handler = signal.SIG_IGN if act is None else lambda *_: act()
+            signal.signal(getattr(signal, name), handler)
 
 
 def _leave_terminal() -> None:

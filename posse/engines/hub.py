@@ -43,8 +43,7 @@ _LOOK = 0.02
 double what a frame costs."""
 
 _FAREWELL = 5.0
-"""Seconds for agents far away to confirm that they were let go."""
-
+"""Seconds for another of the agents far away to confirm that it was let go."""
 _LAST_WORDS = 1.0
 """Seconds at most for what the dead said to be read, before their death is known."""
 
@@ -86,6 +85,7 @@ class Hub:
         self.exit_code = 0
         """What the runs so far end with; agents are told when they are let go."""
         self._completed = 0
+        self._hurried = False
         self.frames = 0
         self._publish_at = 0.0
         self._loses_frames = not bind.startswith("ipc:")
@@ -178,6 +178,10 @@ class Hub:
         record.communication.socket_bytes = self._router.door.counted()
         return record
 
+    def hurry(self) -> None:
+        """Do not wait for agents elsewhere to hear that they may go."""
+        self._hurried = True
+
     def close(self) -> None:
         """Say goodbye and free everything."""
         for rank in self.lobby.roster.members:
@@ -185,21 +189,21 @@ class Hub:
                 self._ways[rank].send(outside_runs(control.Goodbye(self.exit_code)))
             except PosseError:
                 continue
-        self._see_off()
+        away = self._see_off()
         self.snapshot = replace(self.snapshot, ended=self.exit_code)
-        self._router.close()
+        self._router.close(flush=not away)
         os.close(self._woken)
         os.close(self._wake)
 
-    def _see_off(self) -> None:
-        """Give agents on other machines the time to hear that they may go."""
-        deadline = time.monotonic() + _FAREWELL
-        roster = self.lobby.roster
-
-        def waiting() -> bool:
-            return any(member.to_see_off for member in roster.members.values())
-
-        while waiting() and time.monotonic() < deadline:
+    def _see_off(self) -> bool:
+        """Give agents elsewhere the time to hear that they may go; whether there are any."""
+        roster, left, deadline = self.lobby.roster, math.inf, math.inf
+        while waiting := sum(member.to_see_off for member in roster.members.values()):
+            now = time.monotonic()
+            if waiting < left:
+                left, deadline = waiting, now + _FAREWELL
+            if now >= deadline or self._hurried:
+                break
             for event in self._router.connections():
                 if isinstance(event, events.Closed):
                     roster.lost(event.connection)
@@ -216,6 +220,7 @@ class Hub:
                 member.session.replies.clear()
             elif kind_of(data) == _RESUME:
                 self._happened(events.Said(self._router.peer(identity, part), data, time.time()))
+        return any(member.incarnation for member in roster.members.values())
 
     # --- the loop --------------------------------------------------------------------------------
 

@@ -28,6 +28,9 @@ _MORE = int(zmq.SNDMORE)
 _LOOK_UP_EVERY = 1.0
 _NAMED = 3
 
+_LINGER = 500
+"""Milliseconds for what is under way at the end."""
+
 
 class Router:
     """Where agents connect. With keys only those of the allowlist get as far as a first frame.
@@ -156,10 +159,12 @@ class Router:
                 "add it and start the coordinator again",
             )
 
-    def close(self) -> None:
-        """Free everything, after what was sent is on its way."""
+    def close(self, *, flush: bool) -> None:
+        """Free everything; `flush`: after what was sent is on its way."""
+        if not flush:
+            self.door.hang_up()
         self.door.close()
         self._socket.disable_monitor()
         self._monitor.close()
-        self._socket.close(linger=500)
+        self._socket.close(linger=_LINGER if flush else 0)
         self._context.term()

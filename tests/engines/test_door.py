@@ -161,6 +161,14 @@ def test_it_looks_at_once_when_many_have_come(place: Place) -> None:
     assert not place.door.due(place.now)
 
 
+def test_it_ends_all_connections_and_waits_until_they_have_ended(place: Place) -> None:
+    connections = place.connect(3)
+    place.members[place.accepted[0]] = 0
+    place.door.hang_up()
+    assert place.door._connections == {}
+    until(lambda: all(map(is_closed, connections)), "the ends of all")
+
+
 def test_what_a_stranger_sends_is_bounded_however_many_parts_it_has(place: Place) -> None:
     dealer = place.dealer()
     for _ in range(40):
