@@ -61,7 +61,7 @@ with HostilePeer(endpoint, 0, keys.for_agent(Path(folder), 0) if folder else Non
     if joins:
         peer.join()
     part = memoryview(bytes(4 << 20))
-    peer.socket.setsockopt(zmq.SNDTIMEO, 20_000)
+    peer.socket.setsockopt(zmq.SNDTIMEO, 60_000)
     for _ in range(parts):
         peer.socket.send(part, zmq.SNDMORE, copy=False)
     peer.socket.send(b"")
@@ -253,7 +253,7 @@ def beside_an_honest_agent(here: Site) -> Iterator[tuple[int, Path, Connect]]:
             def connect(pair: keys.Pair) -> zmq.Socket[bytes]:
                 opened.append(socket_ := context.socket(zmq.PUSH))
                 socket_.setsockopt(zmq.LINGER, 0)
-                socket_.setsockopt(zmq.SNDTIMEO, 20_000)
+                socket_.setsockopt(zmq.SNDTIMEO, 60_000)
                 connect_with(socket_, pair.public, pair.secret, server)
                 socket_.connect(inbox)
                 return socket_
@@ -438,7 +438,7 @@ def test_frames_without_end_of_an_agent(tmp_path: Path) -> None:
         assert here.keys is not None
         with HostilePeer(here.endpoint, 0, keys.for_agent(here.keys, 0)) as peer:
             peer.join()
-            peer.socket.setsockopt(zmq.SNDTIMEO, 5_000)
+            peer.socket.setsockopt(zmq.SNDTIMEO, int(1000 * PATIENCE))
             for _ in range(100_000):
                 peer.socket.send(b"\0" * 40)
             deep = b"po\x01\x01" + bytes(28) + b"\x91" * 1_000_000
