@@ -1,6 +1,8 @@
 """The coordinator's loop and socket against peers that are driven by hand."""
 
+import math
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -130,6 +132,26 @@ def test_status_is_published_without_being_asked_for_and_fresh_for_who_asks(
     status = operator.hears()
     assert isinstance(status, control.Status)
     assert b'"arrived":1' in status.document
+
+
+def test_in_a_hurry_it_does_not_wait_for_agents_elsewhere_to_hear_that_they_may_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("posse.engines.hub._FAREWELL", math.inf)
+    gathering = Gathering(tmp_path, 1)
+    peer = gathering.peer()
+    peer.says(control.Join(0, "token", "", 1, b"elsewhere", time.time()))
+    assert isinstance(peer.hears(), control.Welcome)
+    peer.says(control.Arrived(""))
+    gathering.ended()
+    assert gathering.error is None
+    closing = threading.Thread(target=gathering.close, daemon=True)
+    closing.start()
+    (member,) = gathering.hub.lobby.roster.members.values()
+    until(lambda: member.to_see_off, "a goodbye that nobody confirms")
+    gathering.hub.hurry()
+    closing.join(PATIENCE)
+    assert not closing.is_alive()
 
 
 def test_one_that_goes_before_it_is_answered_does_no_harm(gathering: Gathering) -> None:
