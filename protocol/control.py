@@ -168,7 +168,7 @@ class Complaint(Control, frozen=True):
 
 
 class Linked(Control, frozen=True):
-    """An agent's connection to neighbour `about` was lost, or is `up` again."""
+    """An agent's connection to neighbour `about` was lost, or is `up` again; in any run or none."""
 
     about: Count
     up: bool
