@@ -3,7 +3,7 @@
     python -m bench.journals [--agents 64] [--rounds 3] [SYSTEM ...]
 
 Agents are processes of their own that join over tcp on loopback. What is timed is the run, from its
-beginning to its end. Noise waits for the disk. Runs with and without alternate.
+beginning to its end. Runs with and without alternate.
 """
 
 import argparse

@@ -10,10 +10,11 @@ One SQLite file (write-ahead log) per process, readable by its owner alone, and 
 at a time. What came since the last frame left is one row, and one transaction: it is there whole or
 not at all. After a SIGKILL everything is there that was committed.
 
-Where a journal is `synchronous`, a row that has an answer which must `last`, and is never to be
-drawn anew (noise, keys, seeds), waits for the disk, where all rows before it are then, too. No
-other row waits: what was received is of use as long as the machine is up by whose clocks the run
-goes on. After that the journal is refused, so that nobody goes on from less than was sent.
+Rows do not wait for the disk: the kernel has them, and it outlives each process. A machine that is
+started again has lost what was on its way to the disk, and a journal of before is refused there, so
+that nobody goes on from less than was sent, and draws noise anew. Where a journal is `synchronous`
+that lasts from the beginning: what it is refused by is on the disk before the first row. On a
+machine that does not say when it was started, each of its rows waits.
 """
 
 import os
@@ -38,10 +39,6 @@ _SCHEMA = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value BLOB);
 CREATE TABLE batches (number INTEGER PRIMARY KEY, content BLOB);
 """
-
-_ROOM = 512 << 10
-"""Bytes of the write-ahead log that waits for the disk, written before they are used and used again
-and again: to sync a file that grows costs a tenth more of a run in which every slot does."""
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 """Another one each time that a machine is started (Linux)."""
@@ -78,8 +75,8 @@ class Journal:
         self._row = msgspec.msgpack.Encoder(enc_hook=_encode)
         boot = _BOOT.read_text()[:8] if _BOOT.exists() else ""
         self._owner = f"{owner}; format {FORMAT}; machine's start {boot}"
-        self._synchronous = self._lasting = synchronous
-        self._must_last = False
+        self._waits = ("FULL", "NORMAL" if boot else "FULL") if synchronous else ("OFF", "OFF")
+        """How SQLite waits for the disk: with whose the journal is, and with its rows."""
         self._db: sqlite3.Connection | None = None
         if path.exists() or path.is_symlink():
             self._open()
@@ -93,7 +90,6 @@ class Journal:
             self._open()
         self._inputs.clear()
         self.beginning = beginning
-        self._last(True)
         self._write("BEGIN")
         self._write("DELETE FROM batches")
         self._write("INSERT OR REPLACE INTO about VALUES ('beginning', ?)", beginning)
@@ -137,25 +133,14 @@ class Journal:
         """Write down what is not written yet; to be called before anything leaves."""
         if self.beginning and (self._inputs or self._answers):
             row = self._row.encode((self._inputs, self._answers))
-            self._last(self._must_last)
             self._write("INSERT INTO batches (content) VALUES (?)", row)
             self._inputs.clear()
             self._answers.clear()
-            self._must_last = False
-
-    def _last(self, must: bool) -> None:
-        """Whether what is written next waits for the disk."""
-        if self._synchronous and self._lasting is not must:
-            self._lasting = must
-            self._write(f"PRAGMA synchronous = {'FULL' if must else 'NORMAL'}")
 
     # --- what the sources answer -----------------------------------------------------------------
 
-    def asked(self, call: Callable[..., T], *, last: bool = False) -> Callable[..., T]:
-        """The same call; what it answered before is given again, and what it answers is kept.
-
-        `last`: the answer is on the disk before anything that follows from it leaves.
-        """
+    def asked(self, call: Callable[..., T]) -> Callable[..., T]:
+        """The same call; what it answered before is given again, and what it answers is kept."""
         given, kept = self._given, self._answers
 
         def ask(*arguments: Any) -> T:
@@ -163,7 +148,6 @@ class Journal:
                 answer: T = given.popleft()
                 return answer
             answer = call(*arguments)
-            self._must_last = self._must_last or last
             kept.append(answer.copy() if isinstance(answer, np.ndarray) else answer)
             return answer
 
@@ -219,7 +203,7 @@ class Journal:
         try:
             db.execute("PRAGMA locking_mode = EXCLUSIVE")
             db.execute("PRAGMA journal_mode = WAL")
-            db.execute(f"PRAGMA synchronous = {'FULL' if self._synchronous else 'OFF'}")
+            db.execute(f"PRAGMA synchronous = {self._waits[0]}")
             db.execute("BEGIN IMMEDIATE")
             if not db.execute("SELECT 1 FROM sqlite_master").fetchone():
                 for statement in _SCHEMA.split(";"):
@@ -238,14 +222,10 @@ class Journal:
                 "INSERT OR REPLACE INTO about VALUES ('starts', ?)", (str(self.starts).encode(),)
             )
             db.execute("COMMIT")
-            if self._synchronous:
-                self._make_room(db)
+            db.execute(f"PRAGMA synchronous = {self._waits[1]}")
         except PosseError:
             db.close()
             raise
-        except OSError as error:
-            db.close()
-            raise self._unusable(f"cannot be written: {error.strerror}") from None
         except sqlite3.OperationalError as error:
             db.close()
             held = "is another process's" if "locked" in str(error) else f"cannot be used: {error}"
@@ -253,12 +233,6 @@ class Journal:
         except (sqlite3.Error, KeyError, ValueError):
             db.close()
             raise self._unusable("is damaged, or no journal of posse's") from None
-
-    def _make_room(self, db: sqlite3.Connection) -> None:
-        db.execute(f"PRAGMA wal_autocheckpoint = {_ROOM >> 12}")  # in pages, of 4 KiB
-        with open(f"{self.path}-wal", "r+b", buffering=0) as log:
-            log.write(bytes(max(0, _ROOM - log.seek(0, os.SEEK_END))))
-            os.fsync(log.fileno())
 
     def _write(self, statement: str, *values: object) -> None:
         assert self._db is not None

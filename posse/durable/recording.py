@@ -42,9 +42,7 @@ def recorded(journal: Journal, sources: Sources, *, field: bool) -> Sources:
     )
     if not field:
         return clocks
-    seeds = journal.asked(
-        lambda bits: sources.randbits(bits).to_bytes(-(-bits // 8), "little"), last=True
-    )
+    seeds = journal.asked(lambda bits: sources.randbits(bits).to_bytes(-(-bits // 8), "little"))
     return replace(
         clocks,
         randbits=lambda bits: int.from_bytes(seeds(bits), "little"),
@@ -57,10 +55,10 @@ class RecordedNoise(Noise):
 
     def __init__(self, journal: Journal, noise: Noise) -> None:
         self._made_of = journal, noise
-        self._noisy = journal.asked(noise.noisy, last=True)
-        self._laplace = journal.asked(noise.laplace, last=True)
-        self._discrete_gaussian = journal.asked(noise.discrete_gaussian, last=True)
-        self._bernoulli = journal.asked(noise.bernoulli, last=True)
+        self._noisy = journal.asked(noise.noisy)
+        self._laplace = journal.asked(noise.laplace)
+        self._discrete_gaussian = journal.asked(noise.discrete_gaussian)
+        self._bernoulli = journal.asked(noise.bernoulli)
 
     def __reduce__(self) -> tuple[type["RecordedNoise"], tuple[Journal, Noise]]:
         return RecordedNoise, self._made_of
@@ -117,7 +115,7 @@ class RecordedSpending(Spending):
             self._spending.begin(task, arms)
             return self._spending.mark()
 
-        run, rows = self._journal.asked(begin, last=True)()
+        run, rows = self._journal.asked(begin)()
         if not begun:
             self._spending.go_on(run, rows)
             if rows is not None and isinstance(arms, Csv):

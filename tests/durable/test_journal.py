@@ -1,18 +1,18 @@
 """Journals: what was committed is there again, whole, in order, for its owner alone."""
 
+import functools
 import os
+import shutil
 import sqlite3
 import stat
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
-from agent.noise import SeededNoise
 from posse.durable import journal
 from posse.durable.journal import FRAME, STEPS, Journal, is_held
 from posse.durable.recording import recorded
@@ -183,30 +183,60 @@ def test_after_the_machine_was_started_again_it_is_refused(
         opened(path)
 
 
-def test_what_must_last_waits_for_the_disk_and_what_is_only_received_does_not(path: Path) -> None:
-    """By what SQLite says of its commits: 2 waits for the disk, 1 does not."""
-    generator = np.random.default_rng(1)
+class Disk(sqlite3.Connection):
+    """What a journal wrote, by what SQLite says of each commit: 2 waits for the disk, 1 does not.
+
+    `lasts` is for what is there by the time that the first row may be written.
+    """
+
+    waits: ClassVar[list[int]] = []
+    lasts: ClassVar[Path]
+
+    def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
+        if statement == "BEGIN":
+            (where,) = (file for _, _, file in super().execute("PRAGMA database_list"))
+            for file in (Path(where), Path(f"{where}-wal")):
+                shutil.copy(file, self.lasts)
+        elif statement.startswith(("COMMIT", "INSERT INTO batches")):
+            self.waits.append(super().execute("PRAGMA synchronous").fetchone()[0])
+        return super().execute(statement, *values)
+
+
+@pytest.fixture
+def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> type[Disk]:
+    Disk.waits.clear()
+    Disk.lasts = tmp_path / "disk"
+    Disk.lasts.mkdir()
+    monkeypatch.setattr(sqlite3, "connect", functools.partial(sqlite3.connect, factory=Disk))
+    return Disk
+
+
+def test_whose_it_is_waits_for_the_disk_and_its_rows_do_not(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, disk: type[Disk]
+) -> None:
+    """After a loss of power it is refused, though no row of it may be there."""
+    monkeypatch.setattr(journal, "_BOOT", tmp_path / "boot")
+    journal._BOOT.write_text("one-start-of-it\n")
     one = Journal(path, "agent 3 of a run")
     one.begin(b"x")
-    seeded = replace(of_this_machine(lambda: 0), noise=lambda: SeededNoise(generator))
-    sources = recorded(one, seeded, field=True)
-    noise, waits = sources.noise(), []
-    acts = (
-        lambda: noise.noisy(np.zeros(2), 1.0, 1.0),
-        sources.stamp,
-        lambda: noise.bernoulli(0.5, 1),
-        lambda: one.add(FRAME, 2, b"said"),
-        lambda: sources.randbits(128),
-    )
-    for act in acts:
-        act()
-        one.add(FRAME, 1, b"said")
-        one.commit()
-        assert one._db is not None
-        waits.append(one._db.execute("PRAGMA synchronous").fetchone()[0])
-    one.begin(b"y")
-    waits.append(one._db.execute("PRAGMA synchronous").fetchone()[0])
-    assert waits == [2, 1, 2, 1, 2, 2]
+    one.add(FRAME, 1, b"said")
+    one.commit()
+    assert disk.waits == [2, 1, 1]
+    one.remove()
+    journal._BOOT.write_text("another-start-of-it\n")
+    with pytest.raises(PosseError, match="of before this one was started again"):
+        Journal(disk.lasts / path.name, "agent 3 of a run")
+
+
+def test_where_a_machine_does_not_say_when_it_was_started_each_row_waits(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, disk: type[Disk]
+) -> None:
+    monkeypatch.setattr(journal, "_BOOT", tmp_path / "not there")
+    one = Journal(path, "agent 3 of a run")
+    one.begin(b"x")
+    one.add(FRAME, 1, b"said")
+    one.commit()
+    assert disk.waits == [2, 2, 2]
     one.remove()
 
 
