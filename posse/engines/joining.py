@@ -10,7 +10,8 @@ What an agent goes through:
     joined         until `Configure`
     linking        until every neighbour listens to it
     linked         it has a host, which says `Ready`: runs, perhaps another `Configure`, `Goodbye`
-    resuming       its connection was lost: `Resume` over a new one, then it goes on where it was
+    resuming       its connection was lost after `Welcome`: `Resume` over a new one, then it goes
+                   on where it was
 
 An agent that was started beside its coordinator (its `Join` has no incarnation) is connected from
 the start, has the coordinator's clock, and goes from joining to linking; nobody gives it up but who
@@ -191,7 +192,7 @@ class Joining:
             return []
         if self.state is State.RESUMING and now < self._until:
             self.timer = min(self._until, now + _ASK_AGAIN)
-            return [AskToResume()] if self._online else []
+            return self._ask_to_resume(now) if self._online else []
         if self.state is State.LINKING:
             self.timer = self._look_at(now)
             return self._say_down()
@@ -222,13 +223,14 @@ class Joining:
         self._wall = wall
         if self._may_be_known:
             self._resume(now)
-            return [AskToResume()]
+            return self._ask_to_resume(now)
         return self._begin(now)
 
     @property
     def _may_be_known(self) -> bool:
-        """Whether the coordinator may have frames of this agent's, or for it."""
-        return self.belongs and self.state is not State.CONNECTING
+        """Whether the coordinator may have let this agent in."""
+        first = State.SYNCHRONISING if self.remote else State.JOINING
+        return self.state.value >= first.value
 
     def _begin(self, now: float) -> list[JoiningEffect]:
         """Join as if for the first time."""
@@ -248,9 +250,16 @@ class Joining:
         self._until = now + self._wait
         self.timer = min(self._until, now + _ASK_AGAIN)
 
+    def _ask_to_resume(self, now: float) -> list[JoiningEffect]:
+        """The next `Sync` does not wait for the answer: a connection may last no longer."""
+        asks = [_ask(now)] if self._before is State.SYNCHRONISING else []
+        return [AskToResume(), *asks]
+
     def _resumed(self, taken: int, now: float) -> list[JoiningEffect]:
         self.state = self._before
         self.timer = self._look_at(now) if self.state is State.LINKING else math.inf
+        if self.state is State.SYNCHRONISING:
+            self.timer = now + self._wait
         said = Log(
             logging.INFO,
             f"connected to the coordinator at {self._endpoint} again",
@@ -305,7 +314,7 @@ class Joining:
             case control.Whose() if self.state is not State.RESUMING and self._may_be_known:
                 self._connections += 1
                 self._resume(now)
-                return [AskToResume()]
+                return self._ask_to_resume(now)
             case control.Unknown() if self.state is State.RESUMING:
                 return self._begin(now)
             case control.Welcome(rank, system) if self.state is State.JOINING:

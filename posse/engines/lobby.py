@@ -103,6 +103,8 @@ class Lobby:
         self._patience = Patience(deadline, absence, joining)
         self._system = system
         self._setups: Sequence[AgentSetup] = ()
+        self._came: set[int] = set()
+        """Who was here at some time since the wait for agents to join began, and may be again."""
         self._ready: set[int] = set()
         self._run: CoordinatorHost | None = None
         self._let_go: set[int] = set()
@@ -114,12 +116,15 @@ class Lobby:
 
     def gather(self, now: float) -> None:
         """Begin to wait for every agent to join; see `missing`."""
+        self._came = set(range(self.roster.agents)) - set(self.roster.missing())
         self._wait(Phase.GATHERING, now)
 
     def configure(self, setups: Sequence[AgentSetup], now: float) -> list[LobbyEffect]:
         """Tell every agent what it may know; each is to say that it is ready, see `missing`."""
         self._ready.clear()
         self._wait(Phase.CONFIGURING, now)
+        if self.roster.missing():
+            self._patience.rejoin()
         self._setups = setups
         self._patience.outages.clear()
         self.changed = False
@@ -141,6 +146,10 @@ class Lobby:
         """Between runs: an agent that was started here ends, if it did not; another is started."""
         if self.roster.ended(rank):
             self._let_go.add(rank)
+        self._vacate(rank)
+
+    def _vacate(self, rank: int) -> None:
+        self._came.discard(rank)
         self.roster.vacate(rank)
 
     def release(self) -> None:
@@ -163,7 +172,7 @@ class Lobby:
         if self._run is not None:
             return self._run.waiting_for()
         if self.phase is Phase.GATHERING:
-            return self.roster.missing()
+            return [n for n in range(self.roster.agents) if n not in self._came]
         if self.phase is Phase.CONFIGURING:
             # whose neighbour is away cannot be ready either
             away = [n for n in self.roster.missing() if n not in self._ready]
@@ -173,10 +182,8 @@ class Lobby:
     @property
     def complete(self) -> bool:
         """Whether all that is waited for, before a run, is here."""
-        if self.phase is Phase.CONFIGURING:
-            return len(self._ready) == self.roster.agents
-        # asked for each frame: all are counted only when there are enough
-        return len(self.roster.members) == self.roster.agents == self.roster.arrived()
+        here = self._ready if self.phase is Phase.CONFIGURING else self._came
+        return len(here) == self.roster.agents
 
     def _configuration(self, rank: int) -> LobbyEffect:
         return Tell(rank, control.Configure(rank, msgspec.msgpack.encode(self._setups[rank])))
@@ -308,7 +315,7 @@ class Lobby:
 
     def _started_again(self, rank: int, why: str, now: float) -> list[LobbyEffect]:
         self.restarts[rank] += 1
-        self.roster.vacate(rank)
+        self._vacate(rank)
         if self.running:
             self._patience.left(rank, now)
         said = f"{why}; it is started again"
@@ -369,6 +376,7 @@ class Lobby:
             return _not_let_in(member.rank, trouble, member.identity, member.host)
         member.inbox = inbox
         member.arrived = True
+        self._came.add(member.rank)
         self._moved(now)
         here = self.roster.arrived()
         said = f"agent {member.rank} joined ({here} of {self.roster.agents})"
@@ -392,6 +400,7 @@ class Lobby:
         except NotAdmitted as error:
             self.refused[error.kind] += 1
             return _not_let_in(message.rank, error.reason, peer.identity, peer.host)
+        (self._came.add if member.arrived else self._came.discard)(member.rank)
         if old is None:
             self._patience.heard = now
         self._moved(now)
@@ -410,6 +419,8 @@ class Lobby:
             return [Reply(peer.identity, control.Unknown())]
         if member.identity != peer.identity:
             return []  # it was said over a connection that is gone
+        if member.arrived:
+            self._came.add(member.rank)
         if self._patience.returned(member.rank, now):
             self._go_on(now)
         if member.incarnation and asked.starts > member.starts:

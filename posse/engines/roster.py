@@ -258,6 +258,7 @@ class Roster:
             return member
         member.resumes_until = until
         member.resumed, member.pid = asked.connection, 0 if asked.incarnation else asked.pid
+        member.syncs = 0
         self.by_identity.pop(member.identity, None)
         member.identity, member.connection, member.heard = peer.identity, peer.connection, now
         member.arrived = member.arrived or member.arrives_again
@@ -279,6 +280,7 @@ class Roster:
             if m.incarnation and m.incarnation == join.incarnation
         ]
         free = again or [n for n in range(self.agents) if not self._is_taken(n)]
+        free.sort(key=self.members.__contains__)  # who is away may come back
         if not free:
             raise NotAdmitted(
                 "join",

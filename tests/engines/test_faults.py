@@ -104,6 +104,7 @@ FAULTS = {
     "flapping": Fault(during=flapping),
     "twelve resets": Fault(during=twelve_resets),
     "twelve resets in joining": Fault(during=twelve_resets, phase=Phase.GATHERING),
+    "flapping from the start": Fault({"delay": 0.025}, flapping, phase=Phase.GATHERING),
     "silent there": Fault(during=silent("there")),
     "silent back": Fault(during=silent("back")),
     "silent": Fault(during=silent()),

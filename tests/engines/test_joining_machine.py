@@ -73,7 +73,9 @@ class Script:
 
     def synchronises(self, delays: list[float]) -> list[JoiningEffect]:
         """Answers to `Sync`, each under way so long, with equal ways there and back."""
-        effects = self.told(control.Welcome(4, "mase"))
+        return self.answered(self.told(control.Welcome(4, "mase")), delays)
+
+    def answered(self, effects: list[JoiningEffect], delays: list[float]) -> list[JoiningEffect]:
         for delay in delays:
             (ask,) = effects
             assert isinstance(ask, Say)
@@ -151,6 +153,36 @@ def test_the_quickest_round_trips_tell_the_time() -> None:
         script.now += 0.01 + late
         effects = script.told(control.Synced(ask.message.sent, clock))
     assert abs(script.machine.offset - AHEAD) < 1_000
+
+
+def test_round_trips_over_one_connection_count_on_the_next() -> None:
+    """Each connection here lasts for two of the eight, and one answer is lost with it."""
+    script = Script()
+    script.handle(Connected(WALL))
+    script.synchronises([0.01] * 2)
+    for connection in (2, 3, 4):
+        (said,) = script.handle(Disconnected())
+        assert isinstance(said, Log)
+        asked = script.handle(Connected(WALL))
+        assert asked == [AskToResume(), Say(control.Sync(round(script.now * 1e9)))]
+        assert script.machine.to_resume(0).connection == connection
+        assert script.told(control.Synced(0, 0)) == []  # it was asked over the one before
+        assert script.told(control.Resumed(0))[0] == GoOn(0)
+        assert script.machine.timer == script.now + WAIT
+        effects = script.answered(asked[1:], [0.01] * 2)
+    assert effects == [OpenInbox("mase", 4)]
+    assert script.machine.offset == AHEAD
+
+
+def test_a_coordinator_that_was_started_again_has_another_clock() -> None:
+    script = Script()
+    script.handle(Connected(WALL))
+    script.synchronises([0.01] * 7)
+    script.handle(Disconnected())
+    script.handle(Connected(WALL))
+    joins = [BeginSession(), Forget(), Say(control.Join(4, "token", "", 7, b"start-1", WALL))]
+    assert script.told(control.Unknown()) == joins
+    assert script.synchronises([0.01] * 7) != [OpenInbox("mase", 4)]
 
 
 def test_it_is_ready_when_every_neighbour_listens() -> None:

@@ -344,6 +344,38 @@ def test_who_is_lost_before_a_run_is_waited_for_and_configured_anew() -> None:
     assert script.lobby.changed  # all are told anew before the next run
 
 
+def test_all_need_not_have_a_connection_at_the_same_time() -> None:
+    """Connections that flap, each by itself, would let a gathering wait for ever."""
+    script = Script(joining=600.0)
+    script.joins("a", 0)
+    script.closes("a")
+    assert script.lobby.missing() == [1]
+    script.joins("b", 1)
+    assert script.lobby.complete
+    script.lobby.configure([setup(0), setup(1)], script.now)
+    script.says("b", control.Ready())
+    assert script.lobby.missing() == [0]
+    assert script.lobby.timer == script.now + 600.0
+    assert script.says("c", resuming(0, b"a"))[-1] == Resend(0, 7)
+    script.says("c", control.Ready())
+    assert script.lobby.complete
+    assert not script.lobby.changed
+
+
+def test_who_was_here_before_the_wait_began_or_is_another_now_is_waited_for() -> None:
+    script = Script()
+    script.all_join()
+    script.closes("peer-0")
+    script.lobby.gather(script.now)
+    assert script.lobby.missing() == [0]
+    script.says("z", resuming(0, b"peer-0"))
+    assert script.lobby.complete
+    script.says("y", joining(1, b"peer-1"))  # it knows of no connection before
+    assert script.lobby.missing() == [1]
+    script.says("y", control.Arrived("tcp://192.0.2.7:1"))
+    assert script.lobby.complete
+
+
 def test_an_agent_that_comes_between_two_runs_is_not_configured_before_the_others() -> None:
     script = Script(1, keys=("k",))
     script.joins("a", key="k")

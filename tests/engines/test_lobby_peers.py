@@ -173,3 +173,12 @@ def test_of_those_who_are_not_ready_who_is_away_is_named() -> None:
     script.closes("b")
     assert script.lobby.missing() == [1]
     assert not script.lobby.complete
+
+
+def test_over_each_connection_the_time_may_be_asked_for_again() -> None:
+    script = Script()
+    script.says("a", joining(0))
+    for peer in "bcd":
+        said = [script.says(peer, control.Resume(0, TOKEN, b"a", ord(peer), 0))]
+        said += [script.says(peer, control.Sync(n)) for n in range(20)]
+        assert len([effects for effects in said if effects]) == 1 + 16

@@ -1,6 +1,7 @@
 """Connections between agents and their coordinator that are reset within a run."""
 
 import threading
+from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -213,4 +214,36 @@ def test_processes_of_this_machine_go_on_too() -> None:
         with engine:
             record = engine.run(plan, 0, after(9, way.cut))
     assert way.cuts == 3
+    assert_same_run(memory.run(plan, 0), record)
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+def test_agents_join_over_connections_none_of_which_lasts_for_all_of_it(
+    keyed: bool, tmp_path: Path
+) -> None:
+    """Each is cut after the handshake, one question of who this is, and a few of the time."""
+    patience = {**ENGINE, "joining": 60.0}
+    plan = federated.spec("ddp-mab", 3, {"kind": "ring"}, engine=patience)
+    agents = plan.spec.agents.count
+    joined = threading.Event()
+
+    def bytes_of_each() -> Iterator[float]:
+        while not joined.is_set():
+            yield 900 if keyed else 400
+
+    folder = tmp_path / "keys" if keyed else None
+    if folder:
+        keys.create(folder, agents)
+    pairs = [keys.for_agent(folder, rank) if folder else None for rank in range(agents)]
+    with ExitStack() as opened:
+        with coordinator(plan, folder=folder) as engine:
+            ways = [
+                opened.enter_context(relay(engine.endpoint, lasts=bytes_of_each())) for _ in pairs
+            ]
+            up = [Agent(way.endpoint, keys=pair) for way, pair in zip(ways, pairs, strict=True)]
+            engine.hub.gather()
+            joined.set()
+            record = engine.run(plan, 0)
+        assert [agent.ended() for agent in up] == [0] * agents
+    assert min(way.cuts for way in ways) >= 2
     assert_same_run(memory.run(plan, 0), record)

@@ -84,6 +84,14 @@ def test_without_keys_a_rank_is_free_again_when_its_connection_is_lost() -> None
         door.knock(join(rank=0, incarnation=b"a"))
 
 
+def test_who_is_away_keeps_its_rank_as_long_as_there_is_another() -> None:
+    door = Door(2)
+    door.knock(join(incarnation=b"a"))
+    door.roster.lost(11)
+    assert door.knock(join(incarnation=b"b"))[0].rank == 1
+    assert door.knock(join(incarnation=b"a"))[0].rank == 0
+
+
 def test_the_older_incarnation_does_not_come_back() -> None:
     door = Door(1, "k")
     door.knock(join(incarnation=b"old"), "k")

@@ -27,7 +27,7 @@ class Relay:
         self,
         target: str,
         delay: float = 0.0,
-        lasts: Iterable[int] = (),
+        lasts: Iterable[float] = (),
         rate: float = math.inf,
     ) -> None:
         self._delay = delay
@@ -164,7 +164,7 @@ class Relay:
 
 @contextmanager
 def relay(
-    target: str, delay: float = 0.0, lasts: Iterable[int] = (), rate: float = math.inf
+    target: str, delay: float = 0.0, lasts: Iterable[float] = (), rate: float = math.inf
 ) -> Iterator[Relay]:
     """A relay, closed at the end."""
     way = Relay(target, delay, lasts, rate)
