@@ -172,7 +172,7 @@ class Lobby:
         if self._run is not None:
             return self._run.waiting_for()
         if self.phase is Phase.GATHERING:
-            return [n for n in range(self.roster.agents) if n not in self._came]
+            return self.roster.missing()
         if self.phase is Phase.CONFIGURING:
             # whose neighbour is away cannot be ready either
             away = [n for n in self.roster.missing() if n not in self._ready]
