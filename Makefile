@@ -13,11 +13,15 @@ PIP    := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile
 QUICK := --numprocesses 2 --dist worksteal -m "not slow"
 SLOW := --numprocesses 2 --dist worksteal -m "slow and not machine"
 MACHINE := -m "slow and machine"
+# what is compiled is run by these
+COMPILED := --numprocesses 2 --dist worksteal -m "not slow and not inside" \
+	tests/agent tests/arms tests/clocks tests/coordinator tests/durable tests/engines tests/hosts \
+	tests/measure tests/runs
 
 # tests start hundreds of processes: what each imports is compiled once
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo example test test-all check fuzz chaos format docs bench lock clean
+.PHONY: demo example test test-all check fuzz chaos format docs bench compiled lock clean
 
 demo: $(VENV)/run
 	$(BIN)/posse run examples/first_ride.toml --out runs/demo
@@ -34,7 +38,9 @@ test: $(VENV)/dev
 test-all: $(VENV)/dev
 	$(BIN)/python -m pytest $(QUICK); quick=$$?; \
 	$(BIN)/python -m pytest $(SLOW); slow=$$?; \
-	$(BIN)/python -m pytest $(MACHINE) && exit $$((quick + slow))
+	$(BIN)/python -m pytest $(MACHINE); machine=$$?; \
+	$(MAKE) compiled && cd build/compiled && \
+	$(CURDIR)/$(BIN)/python -m pytest $(COMPILED) && exit $$((quick + slow + machine))
 
 check: $(VENV)/dev
 	$(BIN)/ruff format --check .
@@ -58,8 +64,15 @@ docs: $(VENV)/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open build/site/index.html"
 
-bench: $(VENV)/dev
-	$(BIN)/python -m bench
+bench: compiled
+	cd build/compiled && $(CURDIR)/$(BIN)/python -m bench
+
+# a copy whose hottest modules are compiled, as POSSE_COMPILE=1 pip install has them
+compiled: $(VENV)/dev
+	rm -rf build/compiled
+	mkdir -p build/compiled
+	cp -r $$(ls | grep -v '^build$$\|^runs$$') build/compiled
+	cd build/compiled && POSSE_COMPILE=1 $(CURDIR)/$(BIN)/python setup.py --quiet build_ext --inplace
 
 clean:
 	rm -rf $(VENV) build *.egg-info

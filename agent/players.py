@@ -21,7 +21,6 @@ from protocol.machine import (
     AgentEffect,
     AgentEffects,
     AgentEvent,
-    AgentMachine,
     Disclose,
     FloatArray,
     Note,
@@ -74,7 +73,7 @@ class Index(Protocol):
 
 
 @dataclass(slots=True)
-class Ucb(Index):
+class Ucb:
     """s_a / n_a + sqrt(2 log t / n_a), the index of TDFS-UCB.
 
     `mean` and `width` = 1/sqrt(n_a) change for one arm per slot and are kept between slots; in
@@ -94,6 +93,7 @@ class Ucb(Index):
         self.width = [math.inf] * self.arms
 
     def observe(self, arm: int, sample: float) -> list[Release]:
+        """See `Index`."""
         n = self.n[arm] + 1
         s = self.s[arm] + sample
         self.n[arm], self.s[arm] = n, s
@@ -101,12 +101,13 @@ class Ucb(Index):
         return _NOTHING
 
     def value(self, slot: int) -> list[float]:
+        """See `Index`."""
         weight = math.sqrt(2 * math.log(slot))
         return [m + weight * w for m, w in zip(self.mean, self.width, strict=True)]
 
 
 @dataclass(slots=True)
-class UcbPrivateBound(Index):
+class UcbPrivateBound:
     """UCB-Private-Bound: s_a from a counter on n_a, and a term for its error.
 
     s_a / n_a + sqrt(2 log t / n_a) + (4 log t / ε) f(n_a)
@@ -129,6 +130,7 @@ class UcbPrivateBound(Index):
         self.factors = [0.0] * self.arms
 
     def observe(self, arm: int, sample: float) -> list[Release]:
+        """See `Index`."""
         counter, ucb = self.sums[arm], self.ucb
         total = counter.insert(0, sample).item()
         n = counter.t
@@ -141,12 +143,13 @@ class UcbPrivateBound(Index):
         ]
 
     def value(self, slot: int) -> list[float]:
+        """See `Index`."""
         weight = privacy_weight(slot, self.epsilon)
         return [u + weight * f for u, f in zip(self.ucb.value(slot), self.factors, strict=True)]
 
 
 @dataclass(slots=True)
-class UcbPrivate(Index):
+class UcbPrivate:
     """UCB-Private: in each slot the sample enters its arm's counter and 0 all others.
 
     The counters' clock is t, n_a counts real pulls only, and the index has no privacy term:
@@ -169,12 +172,14 @@ class UcbPrivate(Index):
         self.sums = self.counter(self.arms)
 
     def observe(self, arm: int, sample: float) -> list[Release]:
+        """See `Index`."""
         self.s = self.sums.insert(arm, sample).tolist()
         n = self.n[arm] + 1
         self.n[arm], self.share[arm], self.width[arm] = n, 1 / n, 1 / math.sqrt(n)
         return self.sums.begun()
 
     def value(self, slot: int) -> list[float]:
+        """See `Index`."""
         weight = math.sqrt(2 * math.log(slot))
         known = zip(self.s, self.share, self.width, strict=True)
         return [s * share + weight * width for s, share, width in known]
@@ -207,7 +212,7 @@ def _outcome(event: AgentEvent, slot: int) -> Outcome:
 
 
 @dataclass(slots=True)
-class TdfsPlayer(AgentMachine):
+class TdfsPlayer:
     """Time-division fair sharing: in slot t pull the arm ranked j-th, j = target_rank(t, o, M).
 
     In the slots t <= N the player sweeps all arms, starting by its offset, so that players of
@@ -230,6 +235,7 @@ class TdfsPlayer(AgentMachine):
     collided: bool = False
 
     def handle(self, event: AgentEvent, now: float) -> AgentEffects:
+        """See `protocol.machine.AgentMachine`."""
         if isinstance(event, Started):
             return [self._choose()] if self.offset else [self._draw_offset(), self._choose()]
         outcome = _outcome(event, self.slot)
@@ -263,7 +269,7 @@ class TdfsPlayer(AgentMachine):
 
 
 @dataclass(slots=True)
-class RandomPlayer(AgentMachine):
+class RandomPlayer:
     """A uniform arm in each slot; nothing is learned."""
 
     arms: int
@@ -273,6 +279,7 @@ class RandomPlayer(AgentMachine):
     ahead: list[int] = field(default_factory=list)
 
     def handle(self, event: AgentEvent, now: float) -> AgentEffects:
+        """See `protocol.machine.AgentMachine`."""
         if not isinstance(event, Started):
             _outcome(event, self.slot)
             self.slot += 1

@@ -22,7 +22,6 @@ from protocol.machine import (
     ServerEffect,
     ServerEffects,
     ServerEvent,
-    ServerMachine,
     Started,
     Timer,
     TimerFired,
@@ -33,7 +32,7 @@ CURVE_POINTS = 200
 
 
 @dataclass(slots=True)
-class Medium(ServerMachine):
+class Medium:
     """Resolves one slot after the other.
 
     When every player has chosen, the medium pulls the chosen arms and tells each player its sample,
@@ -75,6 +74,7 @@ class Medium(ServerMachine):
         self.timer = Timer(self.deadline)
 
     def handle(self, event: ServerEvent, now: float) -> ServerEffects:
+        """See `protocol.machine.ServerMachine`."""
         if isinstance(event, Received) and isinstance(event.message, Choice):
             return self._choice(event.sender, event.message)
         if isinstance(event, Pulled):

@@ -1,6 +1,7 @@
 """Rewards that were drawn and not used yet: looked at before they are used."""
 
 import numpy as np
+from mypy_extensions import mypyc_attr
 
 from posse.arms import Arms
 from posse.arms.base import FloatArray
@@ -10,6 +11,7 @@ _EMPTY = np.zeros(0)
 _READ_AHEAD = 256
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class RewardBuffer:
     """A queue of rewards for each arm, in front of the arms themselves.
 

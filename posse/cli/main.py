@@ -12,6 +12,7 @@ import sys
 import traceback
 from collections.abc import Iterable
 from contextlib import ExitStack
+from pathlib import Path
 from pkgutil import resolve_name
 
 from posse import __version__, defect, log
@@ -98,6 +99,11 @@ def _said(error: PosseError, notes: list[str], verbose: bool) -> int:
     return error.exit_code
 
 
+def _build() -> str:
+    compiled = [*Path(__file__).parents[1].glob("hosts/endpoint.*.so")]
+    return " (compiled)" if compiled else ""
+
+
 def parser(asked: Iterable[str] = VERBS) -> argparse.ArgumentParser:
     """All verbs; those that are `asked` for with their options."""
     whole = argparse.ArgumentParser(
@@ -107,7 +113,7 @@ def parser(asked: Iterable[str] = VERBS) -> argparse.ArgumentParser:
         epilog="Exit codes: 0 done, 1 cannot be done, 2 wrong input (nothing started), 3 a run "
         "failed, 130 interrupted.",
     )
-    whole.add_argument("--version", action="version", version=f"posse {__version__}")
+    whole.add_argument("--version", action="version", version=f"posse {__version__}{_build()}")
     volume.add(whole, default=False)
     whole.set_defaults(command=lambda options: whole.print_help())
     commands = whole.add_subparsers(

@@ -39,11 +39,10 @@ class ImmediatePace(Pace):
             self._take(order)
 
     def step(self) -> None:
-        order = self.order
-        if isinstance(order, Ready):
+        if isinstance(self.order, Ready):
             self.order = None
             self._take(self._ask())
-            order = self.order
+        order = self.order
         if isinstance(order, Pull):
             if shortage := self._rewards.shortage(order.arms, order.times):
                 self._exhaust(shortage)

@@ -7,6 +7,8 @@ all agents share the arms. A pace reads no clock of its own.
 from abc import ABC, abstractmethod
 from typing import Protocol
 
+from mypy_extensions import mypyc_attr
+
 from posse.measure.account import Account
 from protocol.errors import LocalProtocolError, RemoteProtocolError
 from protocol.machine import (
@@ -53,6 +55,7 @@ class Paced(Protocol):
         ...
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Pace(ABC):
     """How time passes for one agent in one run; `now` is in the unit of the run's clock."""
 

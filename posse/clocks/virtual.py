@@ -37,6 +37,10 @@ class VirtualPace(Pace):
         self._activity = activity
         self._plan: _Plan | None = None
 
+    @property
+    def _idle(self) -> bool:
+        return self._plan is None
+
     def start(self) -> None:
         super().start()
         self._say_due()
@@ -48,7 +52,7 @@ class VirtualPace(Pace):
         self.now = now
         self._plan = None
         self._take(self._commit(plan, plan.count))
-        if self._plan is None and not self._over:
+        if self._idle and not self._over:
             self._take(plan.order if isinstance(plan.order, Explore) else None)
         self._say_due()
 
@@ -73,7 +77,7 @@ class VirtualPace(Pace):
             done = self._activity.elapsed(plan.start, plan.due, plan.count, now)
             if done:
                 self._take(self._commit(plan, done))
-            if self._plan is None and not self._over:
+            if self._idle and not self._over:
                 self._plan = _Plan(plan.order, now, plan.due, plan.count - done)
         self._take(self._run.tell(event, now))
 

@@ -35,6 +35,8 @@ from collections import deque
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from mypy_extensions import mypyc_attr
+
 _ENVELOPE = struct.Struct("<4sII")
 ENVELOPE_BYTES = _ENVELOPE.size
 _pack = _ENVELOPE.pack
@@ -84,6 +86,7 @@ class SessionBroken(Exception):
     """The other end is not the one that this session was begun with."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Session:
     """See the module's text. Both ends count from `first`; `signature` follows what has no frame.
 

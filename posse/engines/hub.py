@@ -163,11 +163,11 @@ class Hub:
             for one in inputs:
                 again(one, host, self.lobby.roster.members)
                 self._flush()
-            self._until(lambda: host.record is not None)
+            self._until(lambda: host.complete)
         finally:
             self.lobby.release()
             self._host = None
-            self._completed += host.record is not None
+            self._completed += host.complete
             self._publish(time.monotonic())
         record = host.record
         assert record is not None
@@ -201,7 +201,7 @@ class Hub:
         while waiting := sum(member.to_see_off for member in roster.members.values()):
             now = time.monotonic()
             if waiting < left:
-                left, deadline = waiting, now + _FAREWELL
+                left, deadline = float(waiting), now + _FAREWELL
             if now >= deadline or self._hurried:
                 break
             for event in self._router.connections():

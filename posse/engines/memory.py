@@ -100,14 +100,14 @@ class _Run:
         coordinator = self._coordinator
         coordinator.begin()
         self._collect(COORDINATOR, coordinator)
-        while coordinator.record is None:
+        while not coordinator.complete:
             self._deliver()
             moved = False
             for rank, agent in enumerate(self._agents):
                 if agent.busy and rank not in self._gone:
                     self._let(rank, agent.step)
                     moved = True
-            stuck = not moved and not self._wire and coordinator.record is None
+            stuck = not moved and not self._wire and not coordinator.complete
             if stuck and math.isfinite(coordinator.timer):
                 # nothing is under way: whoever has not answered by now never will
                 coordinator.fire()

@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 
 import zmq
+from mypy_extensions import mypyc_attr
 
 from posse.engines.door import WATCHED, Door
 from posse.engines.events import Closed, Rejected
@@ -32,6 +33,7 @@ _LINGER = 500
 """Milliseconds for what is under way at the end."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Router:
     """Where agents connect. With keys only those of the allowlist get as far as a first frame.
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
+from mypy_extensions import mypyc_attr
 
 from posse import defect
 from posse.errors import PosseError
@@ -42,6 +43,7 @@ _KEPT = 128
 """Bytes that keeping a frame costs besides its own."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class AgentHost:
     """An agent from when it was configured on: it begins runs, and hands each its frames.
 

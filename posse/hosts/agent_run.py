@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+from mypy_extensions import mypyc_attr
 
 from agent.cohort import Cohort
 from agent.noise import SeededNoise
@@ -61,6 +62,7 @@ _TELLING = (Send, Broadcast, Disclose, Finish, Abort)
 """Effects by which something leaves the agent that may follow from its rewards."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class AgentRun:
     """Carries out what an agent's machine asks for, from `Begin` to `Stop`.
 

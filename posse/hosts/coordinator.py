@@ -9,6 +9,8 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
+from mypy_extensions import mypyc_attr
+
 from posse.clocks.conductor import Conductor
 from posse.clocks.run_clock import RunClock, SharedClock, SlotClock, WallClock
 from posse.errors import RunFailed
@@ -19,7 +21,7 @@ from posse.hosts.endpoint import Endpoint
 from posse.hosts.regrouping import Regrouping
 from posse.hosts.report import BadReport, ReportForm
 from posse.hosts.rewards import references_of
-from posse.hosts.server import Server, Serving
+from posse.hosts.server import Server
 from posse.hosts.sources import Chance, Sources
 from posse.measure.traffic import Meter
 from posse.plan import Plan
@@ -49,7 +51,8 @@ _CONTROL = int(Plane.CONTROL)  # an enum's member costs a call to look up, once 
 _LINKED = control.Linked.__name__
 
 
-class CoordinatorHost(Serving):
+@mypyc_attr(allow_interpreted_subclasses=True)
+class CoordinatorHost:
     """Runs one run: decodes what agents send, and has the server's machine decide what follows.
 
     `outbox` holds frames to be carried, as (rank, frame), oldest first. `log` has what the machine
@@ -123,6 +126,11 @@ class CoordinatorHost(Serving):
     def now(self) -> float:
         """The time, in the unit of the run's clock."""
         return self._clock.now
+
+    @property
+    def complete(self) -> bool:
+        """Whether the run is over, and its `record` is there."""
+        return self.record is not None
 
     @property
     def timer(self) -> float:
@@ -448,19 +456,23 @@ class CoordinatorHost(Serving):
     # --- what the server's machine asks for, see `posse.hosts.server` -----------------------------
 
     def send(self, to: int, message: Message) -> None:
+        """See `Serving`."""
         self._endpoint.send(to, message, self._clock.now)
         if self._conductor is not None and message.plane != _CONTROL:
             self._conductor.owes(to)
 
     def send_to_all(self, message: Message) -> None:
+        """See `Serving`."""
         for rank in self.attendance.present():
             self.send(rank, message)
 
     def dismiss(self, agent: int, reason: str) -> None:
+        """See `Serving`."""
         self.attendance.dismiss(agent, reason, self.now)
         self._endpoint.refused[reason] += 1
 
     def end(self, verdict: Finish, exhausted: str = "") -> None:
+        """See `Serving`."""
         if exhausted:
             self.attendance.exhausted[COORDINATOR] = exhausted
         if self._ending.verdict is None:

@@ -5,6 +5,8 @@ numbered and counted.
 from collections import Counter, deque
 from collections.abc import Callable, Collection
 
+from mypy_extensions import mypyc_attr
+
 from posse.measure.traffic import Delays, Meter
 from protocol.errors import LocalProtocolError, RemoteProtocolError
 from protocol.machine import COORDINATOR
@@ -35,6 +37,7 @@ BETWEEN_RUNS = -1
 """The number of no run yet; what is sent then says `NO_RUN`."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Endpoint:
     """The ends of all links of one host in one run.
 
@@ -148,7 +151,7 @@ def unheard(message: Message, to: int, hears: Collection[type[Message]]) -> Loca
 def to_blame(sender: int | None, frame: bytes) -> int | None:
     """Who sent a bad frame: who the transport says, else who its header says, if it has one."""
     if sender is None and len(frame) >= SOURCE.stop:
-        return int.from_bytes(frame[SOURCE], "little", signed=True)
+        return int.from_bytes(frame[SOURCE.start : SOURCE.stop], "little", signed=True)
     return sender
 
 

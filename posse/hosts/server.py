@@ -5,6 +5,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Protocol
 
+from mypy_extensions import mypyc_attr
+
 from posse import defect
 from posse.arms.base import Arms
 from posse.arms.shared import SharedArms
@@ -66,6 +68,7 @@ class Serving(Protocol):
         ...
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Server:
     """Carries out what the server's machine asks for.
 

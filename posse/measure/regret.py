@@ -1,6 +1,7 @@
 """Regret over time, in the lab where means are known."""
 
 import numpy as np
+from mypy_extensions import mypyc_attr
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
@@ -8,6 +9,7 @@ FloatArray = NDArray[np.float64]
 _MOST_POINTS = 2_000
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Regret:
     """Cumulated regret: each pull of arm k costs μ* - μ_k, μ* = max μ.
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 import numpy as np
+from mypy_extensions import mypyc_attr
 
 from protocol.control import LinkCount
 from protocol.wire import HEADER, Message, through_codec
@@ -27,6 +28,7 @@ class _Counted(dict[_Row, list[int]]):
         return none
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Meter:
     """Messages, payload bytes and frame bytes per link, plane and kind, counted by the sender."""
 
@@ -85,6 +87,7 @@ class Meter:
         return [LinkCount(*key, *row) for key, row in sorted(rows.items())]
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Delays:
     """The histogram of delays, kept at little cost per frame: sorted into buckets by thousands."""
 

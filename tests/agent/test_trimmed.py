@@ -137,7 +137,9 @@ def test_far_outliers_do_not_make_all_others_one_cell() -> None:
 
 
 @pytest.mark.parametrize("values", [3, 200, 5_000])
-@pytest.mark.parametrize(("variant", "winsor"), [("corrected", 0), ("printed", 0), ("printed", 1)])
+@pytest.mark.parametrize(
+    ("variant", "winsor"), [("corrected", False), ("printed", False), ("printed", True)]
+)
 def test_rows_kept_together_are_as_each_by_itself(values, variant, winsor) -> None:
     """To the bit, also where a row lacks what others have seen, and until all have too much."""
     random = np.random.default_rng(7)

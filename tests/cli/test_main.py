@@ -9,6 +9,7 @@ import pytest
 
 import posse
 from posse.cli.main import VERBS, main
+from posse.hosts import endpoint
 
 
 @pytest.mark.parametrize(
@@ -62,11 +63,14 @@ def test_help_loads_nothing_heavy() -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_version_is_the_packages_and_how_it_is_built(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     with pytest.raises(SystemExit) as left:
         main(["--version"])
     assert left.value.code == 0
-    assert capsys.readouterr().out == f"posse {posse.__version__}\n"
+    how = " (compiled)" if str(endpoint.__file__).endswith(".so") else ""
+    assert capsys.readouterr().out == f"posse {posse.__version__}{how}\n"
 
 
 def test_alone_it_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:

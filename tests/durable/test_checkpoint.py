@@ -94,6 +94,7 @@ class CoordinatorBroughtBack:
         BroughtBack.times += 1
 
 
+@pytest.mark.inside
 @pytest.mark.parametrize("kind", ["AgentHost", "CoordinatorHost"])
 @pytest.mark.parametrize(
     "name",

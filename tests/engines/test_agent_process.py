@@ -92,6 +92,7 @@ def test_who_is_refused_says_so_and_ends_with_1(coordinator: Coordinator) -> Non
     assert agent.ended() == 1
 
 
+@pytest.mark.inside
 def test_a_defect_is_told_and_is_a_run_that_failed(
     coordinator: Coordinator, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -169,6 +169,7 @@ def check(run: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(one.frames) > 2
 
 
+@pytest.mark.inside
 @pytest.mark.parametrize("name", RUNS)
 def test_a_host_of_the_lab_follows_from_its_inputs(
     name: str, monkeypatch: pytest.MonkeyPatch
@@ -177,6 +178,7 @@ def test_a_host_of_the_lab_follows_from_its_inputs(
     check(spec(changes.pop("system"), changes.pop("agents"), **changes), monkeypatch)
 
 
+@pytest.mark.inside
 @pytest.mark.parametrize("system", FIELD)
 def test_a_host_of_the_field_follows_from_its_inputs(
     system: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -1,0 +1,51 @@
+"""Compiles what each frame and each pull goes through, if POSSE_COMPILE is set.
+
+See "Compiled" in docs/performance.md. A checkout that is installed to be edited (`pip install -e`)
+is never compiled: what is edited would not be what runs.
+"""
+
+import os
+import sys
+
+from setuptools import setup
+
+COMPILED = [
+    "agent/byzantine",
+    "agent/cooperative",
+    "agent/destination",
+    "agent/flooding",
+    "agent/players",
+    "agent/robust",
+    "agent/trimmed",
+    "agent/ways",
+    "coordinator/players",
+    "posse/arms/buffer",
+    "posse/clocks/immediate",
+    "posse/clocks/pace",
+    "posse/clocks/shared",
+    "posse/clocks/virtual",
+    "posse/durable/session",
+    "posse/engines/agent_process",
+    "posse/engines/hub",
+    "posse/engines/memory",
+    "posse/engines/router",
+    "posse/engines/uplink",
+    "posse/hosts/agent",
+    "posse/hosts/agent_run",
+    "posse/hosts/coordinator",
+    "posse/hosts/endpoint",
+    "posse/hosts/server",
+    "posse/measure/account",
+    "posse/measure/regret",
+    "posse/measure/traffic",
+]
+"""Modules, by their files."""
+
+wanted = bool(os.environ.get("POSSE_COMPILE")) and "editable_wheel" not in sys.argv
+extensions = []
+if wanted and not {"egg_info", "dist_info"} & {*sys.argv}:
+    from mypyc.build import mypycify
+
+    files = [f"{module}.py" for module in COMPILED]
+    extensions = mypycify(files, opt_level="2", debug_level="0")
+setup(ext_modules=extensions, setup_requires=["mypy>=2.4"] if wanted else [])
