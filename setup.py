@@ -42,10 +42,12 @@ COMPILED = [
 """Modules, by their files."""
 
 wanted = bool(os.environ.get("POSSE_COMPILE")) and "editable_wheel" not in sys.argv
-extensions = []
-if wanted and not {"egg_info", "dist_info"} & {*sys.argv}:
+if not wanted:
+    setup()
+elif {"egg_info", "dist_info"} & {*sys.argv}:  # what is needed is asked for before it is there
+    setup(setup_requires=["mypy>=2.4"])
+else:
     from mypyc.build import mypycify
 
     files = [f"{module}.py" for module in COMPILED]
-    extensions = mypycify(files, opt_level="2", debug_level="0")
-setup(ext_modules=extensions, setup_requires=["mypy>=2.4"] if wanted else [])
+    setup(ext_modules=mypycify(files, opt_level="2", debug_level="0"))
