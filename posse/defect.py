@@ -11,6 +11,8 @@ _LONGEST = 1_900
 """Characters of each part: both go into one message."""
 
 _ROOMS = tuple(f"{Path(__file__).parents[1] / room}{os.sep}" for room in OUR_ROOMS)
+_COMPILED = tuple(f"{room}/" for room in OUR_ROOMS)
+"""What is compiled says its file as it was named then."""
 _INSTALLED = tuple(
     f"{sysconfig.get_path(kind)}{os.sep}" for kind in ("stdlib", "purelib", "platlib")
 )
@@ -25,7 +27,7 @@ def place(error: BaseException) -> str:
     """The innermost line that is neither posse's nor a library's, as `file:line`; "" if none is."""
     lines = traceback.extract_tb(error.__traceback__)
     # a compiled library names its own source, which nobody has
-    ours = (*_ROOMS, *_INSTALLED, "<")
+    ours = (*_ROOMS, *_COMPILED, *_INSTALLED, "<")
     theirs = [at for at in lines if not at.filename.startswith(ours) and at.filename[-4:] != ".pyx"]
     return _at(theirs[-1]) if theirs else ""
 

@@ -1,7 +1,7 @@
 """Links for agents that say something to each neighbour."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import zmq
 
@@ -18,8 +18,7 @@ class EachLink(Links):
 
     inbox_type: ClassVar[int] = zmq.PULL
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
+    def _begin(self) -> None:
         self._sockets: dict[int, zmq.Socket[bytes]] = {}
         self._up: set[int] = set()
 

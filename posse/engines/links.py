@@ -26,10 +26,9 @@ import zmq
 from posse.durable.session import ENVELOPE_BYTES, Session
 from protocol.wire import SOURCE, name_of
 
-SIGNED = slice(ENVELOPE_BYTES + SOURCE.start, ENVELOPE_BYTES + SOURCE.stop)
-"""Where the sender stands in what comes; in what is no frame a session's signature has it there."""
+_NAME_AT, _NAME_END = ENVELOPE_BYTES + SOURCE.start, ENVELOPE_BYTES + SOURCE.stop
 
-TO_ONE = b"pt" + bytes(SIGNED.start - 2)
+TO_ONE = b"pt" + bytes(_NAME_AT - 2)
 """Where all neighbours are said the same, what is for one alone begins with this and its name. That
 stands where the sender does elsewhere, and is nobody's who sends to it."""
 
@@ -138,6 +137,11 @@ class Links(ABC):
         """By the neighbour's name, as it stands in frames."""
         self._addresses: dict[int, str] = {}
         """Of the neighbours to whom there is a way."""
+        self._begin()
+
+    @abstractmethod
+    def _begin(self) -> None:
+        """Make what this kind of ways has beside."""
 
     @abstractmethod
     def connect(self, inboxes: dict[int, str], rank: int, first: int) -> Mapping[int, Link]:
@@ -200,9 +204,14 @@ class Links(ABC):
             tie.probe()
 
 
+def signed_by(data: bytes) -> bytes:
+    """The sender's name in what came; in what is no frame a session's signature has it there."""
+    return data[_NAME_AT:_NAME_END]
+
+
 def alone(data: bytes) -> bytes:
     """The same without what says that it is for one alone."""
-    return data[SIGNED.stop :] if data.startswith(TO_ONE) else data
+    return data[_NAME_END:] if data.startswith(TO_ONE) else data
 
 
 def signature(rank: int) -> bytes:

@@ -8,7 +8,7 @@ from posse.durable.journal import FRAME, Journal
 from posse.durable.session import content
 from posse.engines.each_link import EachLink
 from posse.engines.guard import Guard
-from posse.engines.links import SIGNED, Heard, Link, Links, Via, alone
+from posse.engines.links import Heard, Link, Links, Via, alone, signed_by
 from posse.engines.one_to_all import OneToAll, listen
 from posse.engines.sockets import LINK_DEADLINE, PROBE_EVERY, configure, know_family, unbound
 from posse.hosts.agent_setup import AgentSetup
@@ -108,10 +108,10 @@ class Mesh:
             if neighbours is None:
                 data = self.inbox.recv(flags)
                 took(len(data))
-                tie = ties.get(data[SIGNED])
+                tie = ties.get(signed_by(data))
                 if tie is None:
                     data = alone(data)
-                    tie = ties.get(data[SIGNED])
+                    tie = ties.get(signed_by(data))
             else:
                 part = self.inbox.recv(flags, copy=False)
                 took(len(part))

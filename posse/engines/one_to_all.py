@@ -43,8 +43,7 @@ class OneToAll(Links):
 
     inbox_type: ClassVar[int] = zmq.SUB
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
+    def _begin(self) -> None:
         self.socket: zmq.Socket[bytes] = self._context.socket(zmq.XPUB)
         configure(self.socket, deadline=LINK_DEADLINE)
         self.socket.setsockopt(zmq.XPUB_NODROP, 1)

@@ -19,6 +19,8 @@ from protocol.machine import COORDINATOR
 from protocol.wire import HEADER, kind_of
 from tests.support.federated import named, row, spec
 
+pytestmark = pytest.mark.inside
+
 
 def tampered(run: Any, change: Any) -> str:
     """The sentence with which a run in memory ends when agent 2's messages are changed."""

@@ -19,6 +19,8 @@ from protocol.masking import PublicKey
 from protocol.signing import SIGNATURE_BYTES
 from tests.support.runs import assert_same_run
 
+pytestmark = pytest.mark.inside
+
 ARMS = 4
 PRIVATE = {"epsilon": 0.5, "horizon": 200, "gamma": "diameter"}
 BYZANTINE = {"horizon": 200, "gamma": "diameter", "assumed_contamination": 0.05}
