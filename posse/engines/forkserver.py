@@ -20,6 +20,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 from pathlib import Path
 
 import msgspec
@@ -188,6 +189,8 @@ def _fork(crew: Crew) -> dict[int, int]:
                 if board is not None:
                     agent.showing = Showing(board, crowd=board.place.agents / (os.cpu_count() or 1))
                 code = agent.serve()
+            except Exception:
+                traceback.print_exc()
             finally:
                 sys.stderr.flush()
                 os._exit(code)

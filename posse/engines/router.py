@@ -146,7 +146,7 @@ class Router:
     def _from(self, told: Happening) -> str:
         """From where a connection came that ZeroMQ has closed, if that is known still."""
         now = time.monotonic()
-        if now < self._look_up_at:
+        if now < self._look_up_at or told.address.startswith("ipc:"):
             return ""  # to look is dear where many come
         self._look_up_at = now + _LOOK_UP_EVERY
         hosts = sorted(closed_by_us(int(split(told.address)[1])))[:_NAMED]
