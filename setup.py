@@ -6,6 +6,8 @@ is never compiled: what is edited would not be what runs.
 
 import os
 import sys
+import tomllib
+from pathlib import Path
 
 from setuptools import setup
 
@@ -50,7 +52,9 @@ wanted = bool(os.environ.get("POSSE_COMPILE")) and "editable_wheel" not in sys.a
 if not wanted:
     setup()
 elif {"egg_info", "dist_info"} & {*sys.argv}:  # what is needed is asked for before it is there
-    setup(setup_requires=["mypy>=2.4"])
+    # types are looked up in what is imported
+    needed = tomllib.loads(Path("pyproject.toml").read_text())["project"]["dependencies"]
+    setup(setup_requires=["mypy>=2.4", *needed])
 else:
     from mypyc.build import mypycify
 
