@@ -13,10 +13,11 @@ PIP    := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile
 QUICK := --numprocesses 2 --dist worksteal -m "not slow"
 SLOW := --numprocesses 2 --dist worksteal -m "slow and not machine"
 MACHINE := -m "slow and machine"
-# what is compiled is run by these
+# what is compiled is run by these, in a copy of the checkout; processes look for it by PYTHONPATH
+IN_COPY := cd build/compiled && PYTHONPATH=$(CURDIR)/build/compiled $(CURDIR)/$(BIN)/python
 COMPILED := --numprocesses 2 --dist worksteal -m "not slow and not inside" \
-	tests/agent tests/arms tests/clocks tests/coordinator tests/durable tests/engines tests/hosts \
-	tests/measure tests/runs
+	tests/agent tests/arms tests/cli/test_main.py tests/clocks tests/coordinator tests/durable \
+	tests/engines tests/hosts tests/measure tests/runs
 
 # tests start hundreds of processes: what each imports is compiled once
 export PYTHONDONTWRITEBYTECODE :=
@@ -39,8 +40,7 @@ test-all: $(VENV)/dev
 	$(BIN)/python -m pytest $(QUICK); quick=$$?; \
 	$(BIN)/python -m pytest $(SLOW); slow=$$?; \
 	$(BIN)/python -m pytest $(MACHINE); machine=$$?; \
-	$(MAKE) compiled && cd build/compiled && \
-	$(CURDIR)/$(BIN)/python -m pytest $(COMPILED) && exit $$((quick + slow + machine))
+	$(MAKE) compiled && $(IN_COPY) -m pytest $(COMPILED) && exit $$((quick + slow + machine))
 
 check: $(VENV)/dev
 	$(BIN)/ruff format --check .
@@ -65,7 +65,7 @@ docs: $(VENV)/docs
 	@echo "open build/site/index.html"
 
 bench: compiled
-	cd build/compiled && $(CURDIR)/$(BIN)/python -m bench
+	$(IN_COPY) -m bench
 
 # a copy whose hottest modules are compiled, as POSSE_COMPILE=1 pip install has them
 compiled: $(VENV)/dev

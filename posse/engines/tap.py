@@ -13,7 +13,7 @@ from posse.engines.router import Router
 from protocol.machine import COORDINATOR
 
 
-class TappedWire(Wire):
+class TappedWire:
     """A wire that is listened to. `ends` says whose frames these are, and for whom."""
 
     def __init__(
@@ -24,6 +24,7 @@ class TappedWire(Wire):
         self._ends = ends
 
     def send(self, data: bytes, flags: int = 0, /) -> object:
+        """See `Wire`."""
         source, targets = self._ends()
         for target in targets:
             self._tap(source, target, data)

@@ -73,6 +73,14 @@ def test_the_version_is_the_packages_and_how_it_is_built(
     assert capsys.readouterr().out == f"posse {posse.__version__}{how}\n"
 
 
+def test_processes_run_the_build_that_is_tested() -> None:
+    code = "from posse.hosts import endpoint; print(endpoint.__file__)"
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True, timeout=30
+    )
+    assert done.stdout.strip() == endpoint.__file__
+
+
 def test_alone_it_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 0
     said = capsys.readouterr().out
