@@ -7,6 +7,7 @@ from posse.papers.checks import above, alike, falling, ratio, trend
 from posse.papers.dubey.setting import (
     ARMS,
     ASSUMED,
+    HALF_WAY,
     LIES,
     MIDDLE,
     REGRET,
@@ -27,7 +28,7 @@ _DIAMETER = 3.0
 
 
 def _figure_1c(quick: bool) -> Lines:
-    gammas: dict[float, Any] = {1.0: 1, 2.0: 2, _DIAMETER: "diameter"}
+    gammas: dict[float, Any] = {1.0: 1, 2.0: HALF_WAY, _DIAMETER: "diameter"}
     return {
         "Private ε=1": {x: private(quick, 1.0, gamma=gamma) for x, gamma in gammas.items()},
         "Byzantine, ε=.001": {x: byzantine(quick, 1e-3, gamma) for x, gamma in gammas.items()},
@@ -87,7 +88,8 @@ EXPERIMENTS = (
               ratio(("Byzantine, ε=.001", _DIAMETER), ("optimum for Byzantine", _DIAMETER),
                     0.0, 1.25)),
         lines=_figure_1c,
-        axes=Axes("life of a message γ (3: the diameter)", REGRET), repeat=(16, 100),
+        axes=Axes("life of a message γ (3: the diameter; 2: half of it, rounded up)", REGRET),
+        repeat=(16, 100),
         assumed=f"{ASSUMED} {LIES} Optimum: one UCB1 that makes all M T pulls itself.",
     ),
     _figure(

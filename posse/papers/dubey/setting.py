@@ -10,6 +10,8 @@ MIDDLE: dict[str, Any] = {
     "means": {"random": "uniform", "count": 5, "low": 0.3, "high": 0.7},
 }
 V = 1.1
+HALF_WAY = "diameter/2"
+"""γ where nothing else is said, rounded up."""
 ASSUMED = (
     "M = 200, p = .1, K = 5 as printed, T = 1000 for all, v = 1.1, γ = diameter/2 rounded up; "
     "quick: M = 30, p = .25, T = 150, a graph of about the same diameter."
@@ -31,12 +33,14 @@ def run(system: str, quick: bool, arms: dict[str, Any] = ARMS, **parameters: Any
     return run_file(system, agents, arms, {"horizon": horizon, **parameters}, **linked)
 
 
-def private(quick: bool, epsilon: float, **more: Any) -> dict[str, Any]:
+def private(
+    quick: bool, epsilon: float, gamma: Any = HALF_WAY, noise_at: str = "source"
+) -> dict[str, Any]:
     """Private Multi-Agent UCB."""
-    return run("private-ucb", quick, epsilon=epsilon, **more)
+    return run("private-ucb", quick, epsilon=epsilon, gamma=gamma, noise_at=noise_at)
 
 
-def byzantine(quick: bool, rate: float, gamma: Any = "diameter/2", **more: Any) -> dict[str, Any]:
+def byzantine(quick: bool, rate: float, gamma: Any = HALF_WAY, **more: Any) -> dict[str, Any]:
     """Byzantine-Proof Multi-Agent UCB, means U[.3, .7]."""
     assumed = more.pop("assumed", None)
     does = {"rate": rate, **more}
