@@ -62,10 +62,10 @@ ELSEWHERE = [
         "posse/report: run_page several traffic",
     ),
     (
-        "shells around sockets and processes: what they decide is in lobby, joining and links",
+        "shells around and processes: what they decide is in lobby, joining and links",
         "tests/runs/test_engines.py",
         "posse/engines: agent_link events guard inquiry local_agent memory mesh processes",
-        "posse/engines: remote_agent sockets sources uplink",
+        "posse/engines: remote_agent sources uplink",
         "posse/hosts: agent_run report server",
     ),
     (

@@ -32,6 +32,7 @@ from posse.engines.recovery import (
 from posse.engines.resources import ProcessResources
 from posse.engines.restraint import Restraint
 from posse.engines.selector import Selector
+from posse.engines.sockets import end
 from posse.engines.sources import ahead_by, of_this_machine
 from posse.engines.tap import TappedWire
 from posse.engines.uplink import Uplink
@@ -138,7 +139,7 @@ class AgentProcess:
             self._uplink.close()
             if self._mesh is not None:
                 self._mesh.close()
-            self._context.term()
+            end(self._context)
             if self._journal is not None:
                 self._journal.close() if self._left is None else self._journal.remove()
 

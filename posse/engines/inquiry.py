@@ -5,7 +5,7 @@ import time
 import msgspec
 import zmq
 
-from posse.engines.sockets import HANDSHAKE_FAILURES, configure, know_family
+from posse.engines.sockets import HANDSHAKE_FAILURES, configure, end, know_family
 from posse.errors import PosseError
 from posse.measure.status import CoordinatorStatus
 from posse.security.keys import AgentKeys
@@ -38,7 +38,7 @@ def ask(endpoint: str, keys: AgentKeys | None, wait: float) -> CoordinatorStatus
         socket.disable_monitor()
         monitor.close(0)
         socket.close()
-        context.term()
+        end(context)
     assert isinstance(message, control.Status)
     return msgspec.json.decode(message.document, type=CoordinatorStatus)
 

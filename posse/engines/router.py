@@ -15,6 +15,7 @@ from posse.engines.sockets import (
     HANDSHAKE_MS,
     Happening,
     configure,
+    end,
     heartbeat,
     know_family,
     sender,
@@ -69,7 +70,7 @@ class Router:
             self._socket.bind(bind)
         except zmq.ZMQError as error:
             self._socket.close()
-            self._context.term()
+            end(self._context)
             raise unbound(bind, error) from None
         self.endpoint = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
         self._monitor = self._socket.get_monitor_socket(WATCHED)
@@ -169,4 +170,4 @@ class Router:
         self._socket.disable_monitor()
         self._monitor.close()
         self._socket.close(linger=_LINGER if flush else 0)
-        self._context.term()
+        end(self._context)

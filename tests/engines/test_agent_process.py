@@ -13,6 +13,7 @@ from posse.durable.session import Session
 from posse.engines.base import agent_setups
 from posse.engines.links import Link
 from posse.engines.local_agent import local_agent
+from posse.engines.sockets import end
 from posse.plan import Plan
 from protocol import control
 from protocol.machine import COORDINATOR
@@ -51,7 +52,7 @@ class Coordinator:
 
     def close(self) -> None:
         self._socket.close(0)
-        self._context.term()
+        end(self._context)
 
 
 def serving(coordinator: Coordinator, **options: Any) -> Serving:

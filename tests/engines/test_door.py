@@ -17,6 +17,7 @@ from posse.engines.door import (
     WATCHED,
     Door,
 )
+from posse.engines.sockets import end
 from tests.support.door import Watched
 from tests.support.remote import until
 
@@ -80,7 +81,7 @@ class Place(Watched[Door]):
         self.router.disable_monitor()
         self._monitor.close()
         self.router.close(0)
-        self._context.term()
+        end(self._context)
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import pytest
 import zmq
 
 from posse.engines.hub import Hub
+from posse.engines.sockets import end
 from posse.errors import RunFailed
 from posse.plan import prepare
 from protocol import control
@@ -80,7 +81,7 @@ class Gathering:
         self.hub.close()
         for peer in self._peers:
             peer.socket.close(0)
-        self._context.term()
+        end(self._context)
 
 
 @pytest.fixture

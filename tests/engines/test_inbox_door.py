@@ -9,7 +9,7 @@ import zmq
 from posse.engines import inbox_door
 from posse.engines.door import AROUND, WATCHED
 from posse.engines.inbox_door import InboxDoor
-from posse.engines.sockets import happened
+from posse.engines.sockets import end, happened
 from tests.support.door import Watched
 from tests.support.remote import until
 
@@ -43,7 +43,7 @@ class Inbox(Watched[InboxDoor]):
         self.socket.disable_monitor()
         self._monitor.close()
         self.socket.close(0)
-        self.context.term()
+        end(self.context)
 
 
 @pytest.fixture

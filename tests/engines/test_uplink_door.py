@@ -8,6 +8,7 @@ import zmq
 
 from posse.engines import door
 from posse.engines.door import AROUND
+from posse.engines.sockets import end
 from posse.engines.uplink_door import UplinkDoor
 from tests.support.remote import until
 
@@ -46,7 +47,7 @@ class Flood:
         self._closed.close(0)
         self.agent.close(0)
         self._router.close(0)
-        self._context.term()
+        end(self._context)
 
 
 @pytest.fixture

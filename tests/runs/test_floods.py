@@ -21,6 +21,7 @@ import msgspec
 import pytest
 import zmq
 
+from posse.engines.sockets import end
 from posse.security import keys
 from posse.security.zap import connect_with
 from protocol import control
@@ -53,6 +54,7 @@ deadline = 60.0
 POUR = """
 import sys, zmq
 from pathlib import Path
+from posse.engines.sockets import end
 from posse.security import keys
 from posse.security.zap import connect_with
 endpoint, folder, joins, parts = sys.argv[1], sys.argv[2], sys.argv[3] == "joins", int(sys.argv[4])
@@ -264,7 +266,7 @@ def beside_an_honest_agent(here: Site) -> Iterator[tuple[int, Path, Connect]]:
         honest.wait()
         for socket_ in opened:
             socket_.close(0)
-        context.term()
+        end(context)
 
 
 def test_a_message_without_end_of_a_neighbour(tmp_path: Path) -> None:
@@ -332,7 +334,7 @@ def test_a_message_without_end_of_a_coordinator(tmp_path: Path) -> None:
         agent.kill()
         agent.wait()
         router.close(0)
-        context.term()
+        end(context)
     assert_peak(grown, "test_a_message_without_end_of_a_coordinator")
 
 
@@ -400,7 +402,7 @@ def test_one_key_with_many_connections_that_say_nothing_keeps_no_agent_out(tmp_p
         finally:
             for socket_ in idle:
                 socket_.close(0)
-            context.term()
+            end(context)
 
 
 def test_strangers_keys_and_garbage_leave_few_lines_and_no_descriptor(tmp_path: Path) -> None:
@@ -421,7 +423,7 @@ def test_strangers_keys_and_garbage_leave_few_lines_and_no_descriptor(tmp_path: 
                 with here.connection() as garbage:
                     garbage.sendall(os.urandom(100))
         finally:
-            context.term()
+            end(context)
         agents = [here.agent(rank) for rank in range(3)]
         until(lambda: here.descriptors() <= descriptors + 20, "descriptors that are given back")
         grown = here.mib("VmHWM") - before
