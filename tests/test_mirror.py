@@ -62,7 +62,7 @@ ELSEWHERE = [
         "posse/report: run_page several traffic",
     ),
     (
-        "shells around and processes: what they decide is in lobby, joining and links",
+        "shells around sockets and processes: what they decide is in lobby, joining and links",
         "tests/runs/test_engines.py",
         "posse/engines: agent_link events guard inquiry local_agent memory mesh processes",
         "posse/engines: remote_agent sources uplink",
