@@ -8,7 +8,7 @@ of an arm are split as they arrive, X, Y, X, Y, …; N = ⌊|S_k|/2⌋. With δ 
     q = 1 - 2α - sqrt(2 α log(4/δ) / N) - log(4/δ) / N,
 
 Z is the shortest closed interval that holds ⌈N q⌉ points of Y, and the estimate is the mean of the
-points of X in Z. (The print takes the ends of Z from X*; the proof needs Y*.)
+points of X in Z. (Definition 4.1 puts X in order and then speaks of Y*, the order of Y.)
 
 Samples are kept as counts per value, the values in order. Beyond `MOST_CELLS` values neighbouring
 ones are put into a cell whose width is a power of two, so that a decision looks at no more than
@@ -27,6 +27,12 @@ from protocol.machine import FloatArray
 
 MOST_CELLS = 1_024
 
+_ENOUGH = 0.75
+"""The share of the points of Y that Z must hold in `corrected`."""
+
+TRIMS_BELOW = (1 - _ENOUGH) / 2
+"""The contamination from which on it never does, since q < 1 - 2ε."""
+
 _FAR = np.finfo(float).max
 
 
@@ -38,10 +44,10 @@ class TrimmedMeans:
     `x`, `y`, shape (D, rows, K), how many samples of each half lie in each; `x_sums` what they sum
     to. Sums go along D, the slow axis, so that a cell which only others have changes no bit.
 
-    `corrected`: below the sample size at which the interval means something (⌈N q⌉ < 0.75 N), or
-    when no point of X is in it, the plain mean of all samples; of intervals of equal length the one
-    with most points. `printed`: the plain mean only where ⌈N q⌉ < 1 or X has no point in Z; of
-    intervals of equal length the leftmost.
+    `corrected`: below the sample size at which the interval means something (⌈N q⌉ < 0.75 N, so
+    always where ε >= 1/8), or when no point of X is in it, the plain mean of all samples; of
+    intervals of equal length the one with most points. `printed`: the plain mean only where
+    ⌈N q⌉ < 1 or X has no point in Z; of intervals of equal length the leftmost.
     """
 
     arms: int
@@ -122,7 +128,7 @@ class TrimmedMeans:
         spread = log_4 / safe
         q = 1 - 2 * alpha - np.sqrt(2 * alpha * spread) - spread
         need = np.ceil(N * q - 1e-9)
-        least = 0.75 * N if self.variant == "corrected" else 1.0
+        least = _ENOUGH * N if self.variant == "corrected" else 1.0
         usable = (N > 0) & (need >= np.maximum(least, 1.0))
         if not usable.any():
             return plain

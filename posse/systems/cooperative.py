@@ -19,6 +19,7 @@ from agent.corruption import Corruption
 from agent.destination import NoiseAtDestination
 from agent.flooding import Flood, Known
 from agent.robust import RobustMeans
+from agent.trimmed import TRIMS_BELOW
 from posse.claims import cooperative as claims
 from posse.errors import SpecError
 from posse.results import cooperative as results
@@ -299,6 +300,17 @@ def _check_byzantine(spec: RunSpec, parameters: ByzantineParameters) -> None:
     _check_range(spec, parameters)
 
 
+def _advise_byzantine(spec: RunSpec, parameters: ByzantineParameters) -> list[str]:
+    p = parameters
+    believed = p.contamination.rate if p.assumed_contamination is None else p.assumed_contamination
+    if spec.variant == "printed" or p.winsor or believed < TRIMS_BELOW:
+        return []
+    return [
+        f"parameters.assumed_contamination is {believed}: from {TRIMS_BELOW} on nothing is "
+        "trimmed, and the plain mean bears no lies; set winsor = true"
+    ]
+
+
 def _check_robust(spec: RunSpec, parameters: RobustParameters) -> None:
     _check_contaminated(spec, parameters)
     check_turns(spec, parameters)
@@ -353,6 +365,7 @@ SYSTEMS = {
             ),
             claim=claims.rewards,
             check=_check_byzantine,
+            advise=_advise_byzantine,
             bound=theory.byzantine,
         ),
         _system(

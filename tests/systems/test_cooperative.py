@@ -7,9 +7,11 @@ import pytest
 
 from agent.cohort import Cohort
 from agent.noise import SeededNoise
+from agent.trimmed import TrimmedMeans
 from posse.systems import get_system
 from posse.systems.context import AgentContext
 from protocol.cooperative import means_record, noise_scale, release_counts
+from tests.support.claims import plan
 
 
 def learner(releases: str, *, field: bool) -> Any:
@@ -45,3 +47,19 @@ def test_in_the_field_private_means_that_no_noise_makes_are_refused(releases: st
     found = dict(learner(releases, field=True).faults(records))
     assert found["out-of-range"].tolist() == [True, True, False]
     assert "out-of-range" not in dict(learner(releases, field=False).faults(records))
+
+
+@pytest.mark.parametrize(
+    ("believed", "more", "warned"),
+    [(0.1, {}, False), (0.125, {}, True), (0.3, {}, True), (0.3, {"winsor": True}, False)],
+)
+def test_who_believes_in_too_many_lies_to_trim_is_warned(believed, more, warned) -> None:
+    parameters = {"horizon": 50, "assumed_contamination": believed, **more}
+    asked = plan("byzantine-ucb", parameters=parameters, topology={"kind": "complete"})
+    assert any("nothing is trimmed" in said for said in asked.advice()) is warned
+    # a tenth of lies, as many in each half
+    estimator = TrimmedMeans(1, winsor=asked.parameters.winsor)
+    samples = np.tile([0.5] * 18 + [9.0] * 2, 5000)
+    estimator.add(np.zeros(len(samples), dtype=int), samples)
+    bears_lies = float(estimator.estimate(believed, [0.5])[0, 0]) < 1
+    assert bears_lies is not warned
