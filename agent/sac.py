@@ -1,4 +1,4 @@
-"""Sink agent communication, SAC (Li and Song 2022, section VI-A): means hop towards a sink.
+"""Sink agent collection, SAC (Li and Song 2022, section VI-A): means hop towards a sink.
 
 In slot s an agent passes on what reached it in slot s - 1, its own means first. It knows its next
 hop, the neighbours for which it is the next hop, and how many slots each of them has something to

@@ -153,16 +153,16 @@ def rate(
 
 
 @check
-def right(measured: Measured, failure: float, lines: str = "") -> Finding:
+def right(measured: Measured, failure: float, lines: Lines = ()) -> Finding:
     """Each run names the best arm, arm 0, with probability at least 1 - failure (Wilson).
 
-    Of all lines whose names begin with `lines`, together.
+    Of these lines together, or of all.
     """
 
     def named(sample: Sample) -> tuple[int, int]:
         return int(sample.best_arm == 0 and sample.status == "identified"), 1
 
-    asked = rate(measured.lines(lines), 1 - failure, pooled=True, sign=-1, of=named)
+    asked = rate(each(lines) or measured.lines(), 1 - failure, pooled=True, sign=-1, of=named)
     return asked(measured)
 
 

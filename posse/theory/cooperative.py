@@ -28,6 +28,9 @@ def private_cooperation_regret(
     Dubey and Pentland 2020, Theorem 3.7, with χ̄ = `cliques` the clique cover of G_γ:
 
         Σ_k χ̄ 8 log t / Δ_k + (Σ_k Δ_k) (χ̄ (M γ + 2) + M (1/ε + ζ(1.5))).
+
+    The print has χ for the second χ̄, and Theorem 7.1, its proof, calls both the clique number;
+    equation 31 adds up over the cliques of the cover.
     """
     found = positive(gaps)
     logs = np.log(np.maximum(t, 1.0))

@@ -62,8 +62,9 @@ def elimination_regret(
 
         Σ_k Δ_k M (min(S(r_k), t) + (`delay` slots in each of the rounds)),
 
-    Li and Song 2022, the step before the O(.) of their regret theorems. S(r) is taken with all K
-    arms active, where it is largest. A slot of delay costs at most the largest gap.
+    Li and Song 2022, the step before the O(.) of their regret theorems: the first line of equation
+    22, whose third has 16 where 2 Δ̃ >= Δ_k / 2 gives 128. S(r) is taken with all K arms active,
+    where it is largest. A slot of delay costs at most the largest gap.
     """
     found = positive(gaps)
     last = schedule.max_rounds

@@ -26,6 +26,11 @@ def test_some_m_of_n_by_hand():
     assert failure.majority(3, 0.5, 2) == pytest.approx(0.5)
 
 
+def test_proposition_5_2_with_the_proofs_m():
+    # log .05 / log .9 = 28.4; α = 0: P(Bin(29, .95) = 29) δ, whatever η_ξ is
+    assert failure.bound(0.05, 0) == pytest.approx(0.95**29 * 0.05)
+
+
 def test_all_of_n_agents_are_given_agents():
     votes = rounds.AGENTS
     found = rounds.exact(votes)

@@ -46,11 +46,25 @@ def test_what_grows_like_a_logarithm(of, answer):
     assert figures.logarithmic(("a",))(runs).answer == answer
 
 
+def turning(at):
+    """As bad as the random player until then, and ten times better from then on."""
+    return curve(lambda t: RANDOM_PACE * (min(t, at) + 0.1 * max(t - at, 0.0)), last=5000.0)
+
+
 def test_when_learning_begins():
-    turn = curve(lambda t: RANDOM_PACE * min(t, 300 + 0.1 * (t - 300)))
-    # 300 + .1 (t - 300) = .9 t at t = 337.5, on the grid of 5
-    assert figures.begins(turn) == 340
-    assert figures.begins(curve(lambda t: RANDOM_PACE * t)) == math.inf
+    # 300 + .1 (t - 300) = .9 t at t = 337.5, on the grid of 25
+    assert figures.begins([turning(300), turning(300)]) == 350
+    # (270 + .1 t + t) / 2 = .9 t at t = 385.7
+    assert figures.begins([turning(300), turning(700)]) == 400
+    assert figures.begins([curve(lambda t: RANDOM_PACE * t)]) == math.inf
+
+
+@pytest.mark.parametrize(("late", "answer"), [(2000, "borne out"), (800, "not borne out")])
+def test_what_begins_late_has_not_begun_at_five_times_the_time(late, answer):
+    runs = Measured("corrected", regret)
+    runs.runs["as in (a), ε = 1: a", 0.0] = [turning(300)] * 2
+    runs.runs["a", 0.0] = [turning(late), turning(1.01 * late)]
+    assert figures.begins_late("a")(runs).answer == answer
 
 
 def test_starving_by_hand():

@@ -83,6 +83,8 @@ def _order(panel: str, uniform: bool) -> tuple[Statement, ...]:
               above(etc, (random, lp))),
         claim(f"{panel}: greedy outperforms explore-then-commit", "B", above(etc, greedy)),
     ) if uniform else (
+        claim(f"{panel}: random and LP significantly outperform explore-then-commit", "4",
+              above(etc, (random, lp))),
         claim(f"{panel}: greedy does markedly worse than explore-then-commit", "B",
               above(greedy, etc)),
     )  # fmt: skip

@@ -156,7 +156,7 @@ EXPERIMENTS = (
         },
         axes=Axes("horizon T", "bound over T Σ μ", "xy"), metric=value, limit=1.0,
         assumed="The arms of section 4. The printed Lemma 4 has λ_0 in both of its terms, its "
-        "proof 1 − λ_0 in the first (corrected). The abstract says O(log² T), the text after the "
+        "proof 1 − λ_0 in the first (corrected). Section 2 says O(log² T), the text after the "
         "theorem O(M² log^2.25 T), Lemma 7 gives log⁴ T.",
     ),
     Experiment(
