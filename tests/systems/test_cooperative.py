@@ -58,7 +58,7 @@ def test_who_believes_in_too_many_lies_to_trim_is_warned(believed, more, warned)
     asked = plan("byzantine-ucb", parameters=parameters, topology={"kind": "complete"})
     assert any("nothing is trimmed" in said for said in asked.advice()) is warned
     # a tenth of lies, as many in each half
-    estimator = TrimmedMeans(1, winsor=asked.parameters.winsor)
+    estimator = TrimmedMeans(1, winsor=more.get("winsor", False))
     samples = np.tile([0.5] * 18 + [9.0] * 2, 5000)
     estimator.add(np.zeros(len(samples), dtype=int), samples)
     bears_lies = float(estimator.estimate(believed, [0.5])[0, 0]) < 1
