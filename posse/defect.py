@@ -32,7 +32,7 @@ def place(error: BaseException) -> str:
     return _at(theirs[-1]) if theirs else ""
 
 
-def of(who: str, error: Exception, machine: object = None) -> str:
+def of(who: str, error: BaseException, machine: object = None) -> str:
     """The sentence that ends a run; on further lines the traceback, or its end.
 
     What `machine` asked for, and cannot have, has no line of its own: its `handle` has.

@@ -14,6 +14,8 @@ from posse.arms.base import ArmsContext
 from posse.claims.base import ClaimContext, unprotected
 from posse.errors import SpecError
 from posse.results.base import Results
+from posse.results.record import Detail
+from posse.results.standing import Standing
 from posse.seeds import Purpose
 from posse.spec.runfile import RunSpec
 from posse.systems.base import Field, LabOnly, Loss, System, UnitInterval
@@ -29,6 +31,7 @@ from posse.systems.shapes import (
     Star,
     Wiring,
 )
+from posse.theory.bounds import Bound
 from protocol.errors import RemoteProtocolError
 from protocol.log import Row
 from protocol.machine import (
@@ -70,10 +73,12 @@ __all__ = [
     "AgentRole",
     "Alone",
     "ArmsContext",
+    "Bound",
     "Broadcast",
     "Claim",
     "ClaimContext",
     "CoordinatorContext",
+    "Detail",
     "Disclose",
     "Explore",
     "Field",
@@ -110,6 +115,7 @@ __all__ = [
     "ServerRole",
     "SharedArms",
     "SpecError",
+    "Standing",
     "Star",
     "Started",
     "System",

@@ -15,6 +15,10 @@ class RemoteProtocolError(ProtocolError):
         super().__init__(f"{reason}: {detail}" if detail else reason)
         self.reason = reason
 
+    def told(self, field: bool) -> str:
+        """What the coordinator is told: in the field the reason alone, for values are not its."""
+        return self.reason if field else str(self)[:64]  # a `Complaint` has no more
+
 
 class LocalProtocolError(ProtocolError):
     """We ourselves did what the protocol does not allow: a defect of posse, never of a peer."""

@@ -18,7 +18,6 @@ from protocol.wire import Message
 
 Variant = Literal["corrected", "printed"]
 VoteRule = Literal["at-least", "more-than"]
-Probability = Annotated[float, Meta(gt=0, lt=1)]
 
 Arms = Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Meta(min_length=1, max_length=10_000)]
 

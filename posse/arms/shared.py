@@ -6,7 +6,8 @@ from numpy.typing import NDArray
 from posse.arms.base import FloatArray
 from posse.arms.buffer import RewardBuffer
 from posse.measure.regret import Regret
-from protocol.machine import Pull, Pulled
+from protocol.errors import LocalProtocolError
+from protocol.machine import Played, Pull, Pulled
 
 
 class SharedArms:
@@ -28,6 +29,8 @@ class SharedArms:
             self._optimum = float(np.sort(means)[::-1][:agents].sum())
         self.slots = 0
         self._drawn = [0] * arms
+        self._open = {-1}
+        """Arms that were pulled in this slot, and that of who pulls none."""
         self._pulls = [[0] * arms for _ in range(agents)]
 
     @property
@@ -47,6 +50,7 @@ class SharedArms:
     def pull(self, order: Pull) -> Pulled:
         """Carry out an order; an arm that it names twice is pulled twice."""
         one, arms = self._rewards.one, order.arms
+        self._open.update(arms)
         for k in arms:
             self._drawn[k] += order.times
         if order.times == 1 and not order.each:
@@ -56,6 +60,12 @@ class SharedArms:
 
     def played(self, arms: tuple[int, ...], payoffs: tuple[float, ...]) -> None:
         """A slot is over; see `protocol.machine.Played`."""
+        if not len(self._pulls) == len(arms) == len(payoffs) or not self._open.issuperset(arms):
+            raise LocalProtocolError(
+                f"{Played(arms, payoffs)}: each agent has an arm, which was pulled in this slot "
+                "(-1: none), and a payoff"
+            )
+        self._open = {-1}
         self.slots += 1
         for row, arm in zip(self._pulls, arms, strict=True):
             if arm >= 0:

@@ -1,12 +1,13 @@
 """`posse list`: the systems, arms and topologies that there are, with their keys."""
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec import inspect as mi
 
-from posse import arms, systems
+from posse import arms, own_code, systems
 from posse.cli import claims
 from posse.errors import SpecError
 from posse.spec import topology
@@ -23,7 +24,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         "what",
         nargs="?",
         default="all",
-        help="systems, arms, topologies, claims, or the name of one system (default: all)",
+        help="systems, arms, topologies, claims, or one system, your own as MODULE:NAME "
+        "(default: all)",
     )
     parser.set_defaults(command=run)
 
@@ -36,7 +38,9 @@ def names() -> list[str]:
 def run(options: argparse.Namespace) -> None:
     """Print systems, arms and topologies, or one system."""
     what = options.what
-    if what not in names():
+    if own_code.is_target(what):
+        systems.find_system(what, [str(Path.cwd())])
+    elif what not in names():
         raise SpecError(f"posse list {what}", f"not known; {nearest(what, names())}")
     if what not in _SECTIONS:
         _system(what)
@@ -116,7 +120,9 @@ def _kind_of(info: Any) -> tuple[str, str]:
         return text, str((info.extra_json_schema or {}).get("description", ""))
     if isinstance(info, mi.UnionType):
         parts = [_kind_of(part) for part in info.types if not isinstance(part, mi.NoneType)]
-        return " or ".join(text for text, _ in parts), next((d for _, d in parts if d), "")
+        return " or ".join(dict.fromkeys(text for text, _ in parts)), next(
+            (d for _, d in parts if d), ""
+        )
     if isinstance(info, mi.LiteralType):
         return " | ".join(f'"{value}"' for value in info.values), ""
     if isinstance(info, mi.IntType | mi.FloatType):
@@ -127,7 +133,7 @@ def _kind_of(info: Any) -> tuple[str, str]:
     names: dict[Any, str] = {mi.StrType: "string", mi.BoolType: "true or false"}
     if type(info) in names:
         return names[type(info)], ""
-    if isinstance(info, mi.ListType):
+    if isinstance(info, mi.ListType | mi.VarTupleType):
         return f"list of {_kind_of(info.item_type)[0]}", ""
     if isinstance(info, mi.TupleType):
         return f"[{', '.join(_kind_of(item)[0] for item in info.item_types)}]", ""

@@ -129,7 +129,7 @@ class AgentProcess:
         except PosseError as error:
             self._fail(str(error), mistake=isinstance(error, InputError))
             return error.exit_code
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a user's own code may call sys.exit
             host = self.host
             who = f"agent {self.joining.rank}"
             self._fail(defect.of(who, error) if host is None else host.defect(error))

@@ -213,7 +213,7 @@ class _Run:
                 agent.hear(kept[:awaited], self._now)
         except PosseError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise RunFailed.told(agent.defect(error)) from error
         if agent.outbox:
             self._collect(rank, agent)

@@ -133,7 +133,7 @@ class AgentHost:
         gone, self.run.gone = self.run.gone, []
         return gone
 
-    def defect(self, error: Exception) -> str:
+    def defect(self, error: BaseException) -> str:
         """The sentence about an error that this host raised."""
         machine = self.run.machine if self.run is not None else None
         return defect.of(f"agent {self.rank}", error, machine)
@@ -164,7 +164,7 @@ class AgentHost:
             if run is None:
                 endpoint.refused[error.reason] += 1
             else:
-                run.refuse(error.reason, to_blame(sender, frame))
+                run.refuse(error, to_blame(sender, frame))
 
     def receive_all(self, frames: Sequence[tuple[int | None, bytes, int]]) -> None:
         """As `receive` of each, of which none but the last was all that was `awaited`."""
@@ -187,7 +187,7 @@ class AgentHost:
                     heard.append(Received(header.source, message))
                     now = header.now
             except RemoteProtocolError as error:
-                run.refuse(error.reason, to_blame(sender, frame))
+                run.refuse(error, to_blame(sender, frame))
         run.hear(heard, now)
 
     def hear(self, heard: Sequence[Received], now: float) -> None:

@@ -151,7 +151,7 @@ class AgentRun:
                 try:
                     self.pace.message(received, now)
                 except RemoteProtocolError as error:
-                    self.refuse(error.reason, received.sender)
+                    self.refuse(error, received.sender)
 
     def _tell_of_others(self, event: PeerLost | Regrouped, now: float) -> None:
         """Something of the others, who may still need to hear of an agent that is done."""
@@ -160,13 +160,13 @@ class AgentRun:
         else:
             self.tell(event, self.pace.now)
 
-    def refuse(self, reason: str, blamed: int | None, count: int = 1) -> None:
+    def refuse(self, error: RemoteProtocolError, blamed: int | None, count: int = 1) -> None:
         """Count what a peer did wrong; name a neighbour to the coordinator, some times."""
-        self.endpoint.refused[reason] += count
+        self.endpoint.refused[error.reason] += count
         named = blamed if blamed in self._setup.neighbours else None
         if named is not None and not self.over and self._complaints < _MOST_COMPLAINTS:
             self._complaints += 1
-            self.say(control.Complaint(named, reason))
+            self.say(control.Complaint(named, error.told(self.field)))
 
     def say(self, message: Message) -> None:
         """Send the coordinator a message of the host's or of the clock's."""
@@ -227,7 +227,7 @@ class AgentRun:
                 if not self.field:
                     self.say(control.Attested(step, value))
             case Refuse(reason, sender, count):
-                self.refuse(reason, sender, count)
+                self.refuse(RemoteProtocolError(reason), sender, count)
             case Abort(reason):
                 # reasons name rounds and agents, never a reward
                 self.say(control.Failed(f"agent {self.rank}: {reason}"))

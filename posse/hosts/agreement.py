@@ -43,18 +43,18 @@ class Complaints:
     """Who refused what whom sent: the first few, for the sentence that ends a run."""
 
     def __init__(self) -> None:
-        self._said: dict[str, None] = {}
+        self._said: dict[tuple[str, int, str], str] = {}
 
     def add(self, by: str, about: int, reason: str) -> list[str]:
         """`by` refused something that agent `about` sent; the reason may be a peer's own word.
 
-        Returns the sentence, if it is news.
+        Returns the sentence, if it is news; what follows a colon in the reason is not.
         """
-        said = f"{by} refused what agent {about} sent: {printable(reason)}"
-        if said in self._said or len(self._said) >= _NAMED:
+        kind = (by, about, reason.partition(":")[0])
+        if kind in self._said or len(self._said) >= _NAMED:
             return []
-        self._said[said] = None
-        return [said]
+        self._said[kind] = f"{by} refused what agent {about} sent: {printable(reason)}"
+        return [self._said[kind]]
 
     def __str__(self) -> str:
-        return "".join(f"; {said}" for said in self._said)
+        return "".join(f"; {said}" for said in self._said.values())

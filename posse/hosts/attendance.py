@@ -1,5 +1,7 @@
 """Who takes part in a run, and how far each has come."""
 
+from collections import Counter
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -48,6 +50,11 @@ class Attendance:
         return [
             Absence(rank, since, now, self.dismissed[rank]) for rank, since in self.since.items()
         ]
+
+    def commonest_answer(self) -> int | None:
+        """The arm that most agents answered, the first of them; None if none did."""
+        answers = Counter(arm for arm in self.answers if arm is not None)
+        return min(answers, key=lambda arm: (-answers[arm], arm), default=None)
 
     def _end(self, rank: int, now: float) -> None:
         if rank not in self.finished:

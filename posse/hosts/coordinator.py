@@ -368,7 +368,7 @@ class CoordinatorHost:
 
     def _refuse(self, rank: int, error: RemoteProtocolError) -> None:
         self._endpoint.refused[error.reason] += 1
-        self._complaints.add("the coordinator", rank, error.reason)
+        self._complaints.add("the coordinator", rank, error.told(self._field))
 
     def _next_turn(self) -> None:
         """By the virtual clock: let who is next act, once nobody's answer is outstanding."""
@@ -493,7 +493,7 @@ class CoordinatorHost:
             run=self.run,
             seed=plan.spec.seed,
             status=verdict.status,
-            best_arm=verdict.arm,
+            best_arm=verdict.arm if self._server is not None else attendance.commonest_answer(),
             pulls=None,
             answers=attendance.answers,
             exhausted=attendance.exhausted,
@@ -521,7 +521,7 @@ def _completed(plan: Plan, seen: Seen, reports: dict[int, control.Report]) -> Ru
     """What a run turned out to be."""
     missing = seen.record.status == "missing"
     record = field.record(plan.spec, seen) if plan.field else lab.record(plan.spec, seen, reports)
-    plan.system.results.complete(plan.spec, plan.parameters, record)
+    plan.system.results.finish(plan.spec, plan.parameters, record)
     if missing:
         record.status = "missing"
     record.right = right(plan.spec, record)

@@ -142,7 +142,7 @@ class Endpoint:
 def unheard(message: Message, to: int, hears: Collection[type[Message]]) -> LocalProtocolError:
     """The error of sending somebody what it does not hear."""
     by = "the server" if to == COORDINATOR else "an agent"
-    known = ", ".join(kind.__name__ for kind in hears) or "nothing"
+    known = ", ".join(kind.__name__ for kind in hears) or "nothing, if there is one"
     return LocalProtocolError(
         f"{type(message).__name__} is sent, and what {by} hears is {known}; add it to `hears`"
     )

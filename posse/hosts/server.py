@@ -126,7 +126,7 @@ class Server:
                 self._carry_out(effects)
         except (RemoteProtocolError, PosseError):
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise RunFailed.told(defect.of("the coordinator", error, self._machine)) from error
 
     def _carry_out(self, effects: ServerEffects) -> None:

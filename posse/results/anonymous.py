@@ -103,11 +103,10 @@ def _complete(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
 
 
 def _complete_parallel(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
-    """Of users alone."""
-    record.status = "horizon"
-    record.detail = ParallelDetail()
-    if spec.mode == "lab":
-        record.detail = ParallelDetail(_earned(record, parameters.horizon))
+    """Of users alone, who look for an arm each."""
+    record.status, record.best_arm = "horizon", None
+    in_lab = spec.mode == "lab"
+    record.detail = ParallelDetail(_earned(record, parameters.horizon) if in_lab else None)
 
 
 def _earned(record: RunRecord, horizon: int) -> list[list[float]]:

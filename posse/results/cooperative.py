@@ -41,9 +41,8 @@ class CooperativeDetail(Detail, omit_defaults=True):
 
 
 def _complete_alone(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
-    """Every agent has its own answer, the run's is the commonest."""
+    """Every agent has its own answer."""
     answers = Counter(arm for arm in record.answers if arm is not None)
-    record.best_arm = record.commonest_answer()
     record.status = "horizon" if not record.exhausted else "exhausted"
     record.detail = CooperativeDetail({str(arm): n for arm, n in sorted(answers.items())})
 

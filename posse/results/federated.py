@@ -156,11 +156,7 @@ def _delay(record: RunRecord, slots: list[int], t_delay: str) -> None:
 
 
 def _agree(record: RunRecord) -> None:
-    """Where no server decides the answer is the commonest of the agents' own.
-
-    What is left for each is only known in the lab.
-    """
-    record.best_arm = record.commonest_answer()
+    """The status where no server decides; what is left for each is only known in the lab."""
     answers = [arm for n, arm in enumerate(record.answers) if n not in record.dismissed]
     left = {rows[-1][1].arm for log in record.agent_logs if (rows := LeftRow.of(log))}
     if not left:

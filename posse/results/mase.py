@@ -29,16 +29,11 @@ class IndependentDetail(Detail):
         return [("answers", run.answers_said())]
 
 
-def _complete_server(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
-    record.detail = ServerDetail()
-
-
 def _complete_independent(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
-    """Every agent has its own answer; the run's is the commonest."""
+    """Every agent has its own answer."""
     record.detail = IndependentDetail()
     answers = set(record.answers) - {None}
     if answers:
-        record.best_arm = record.commonest_answer()
         record.status = "identified" if len(answers) == 1 else "no_consensus"
 
 
@@ -52,18 +47,8 @@ def _votes(standing: Standing) -> Sequence[str]:
     return [left, f"{len(standing.log.get(VoteRow.table, ())):,} votes", time]
 
 
-VOTES = Results(
-    log=(VoteRow, EliminationRow),
-    progress=_votes,
-    detail=ServerDetail,
-    complete=_complete_server,
-)
-CENTRAL = Results(
-    log=(EliminationRow,),
-    progress=_eliminations,
-    detail=ServerDetail,
-    complete=_complete_server,
-)
+VOTES = Results(log=(VoteRow, EliminationRow), progress=_votes, detail=ServerDetail)
+CENTRAL = Results(log=(EliminationRow,), progress=_eliminations, detail=ServerDetail)
 INDEPENDENT = Results(
     progress=agents_done, detail=IndependentDetail, complete=_complete_independent
 )

@@ -100,7 +100,8 @@ class RunRecord(msgspec.Struct, kw_only=True):
 
     `rounds` counts activations in the sense of Rio et al. (one agent pulls each of its arms), or
     communication rounds where the paper counts those; `slots` the slots of a lockstep system.
-    `right`: whether `best_arm` is the best, where means are known (`posse.results.truth`).
+    `best_arm` is the server's, or, where there is none, the arm that most agents answered; `right`:
+    whether it is the best, where means are known (`posse.results.truth`).
     `network` says what the graph was. `log` has what the coordinator's machine noted,
     `agent_logs` what each agent's machine noted. `answers` has each agent's own arm,
     `pulls_per_arm` is summed over agents. `exhausted` says whose arms ran out (-1: those that all
@@ -169,11 +170,6 @@ class RunRecord(msgspec.Struct, kw_only=True):
         answers = Counter(arm for arm in self.answers if arm is not None)
         said = [f"arm {arm} by {n} of {len(self.answers)}" for arm, n in answers.most_common(5)]
         return ", ".join(said) or "none"
-
-    def commonest_answer(self) -> int | None:
-        """The arm that most agents answered, the first of them; None if none did."""
-        answers = Counter(arm for arm in self.answers if arm is not None)
-        return min(answers, key=lambda arm: (-answers[arm], arm), default=None)
 
     def document(self) -> dict[str, Any]:
         """The run as plain data, without the tables of single links and of single releases."""

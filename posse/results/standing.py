@@ -49,11 +49,6 @@ Says = Callable[[Standing], Sequence[str]]
 """The parts of the line, the most telling first."""
 
 
-def time_only(standing: Standing) -> Sequence[str]:
-    """Of systems whose coordinator sees nothing else."""
-    return [standing.time()]
-
-
 def agents_done(standing: Standing) -> Sequence[str]:
     """Of systems that end when their agents do, each for itself."""
     return [f"{standing.finished} of {standing.agents} agents done", standing.time()]

@@ -193,10 +193,10 @@ class NetworkX(_Topology, frozen=True, kw_only=True, tag="networkx"):
 
 
 class PythonTopology(_Topology, frozen=True, kw_only=True, tag="python"):
-    """The user's own: `target = "module:function"`, looked for in the folders `path`, or the name
-    by which an installed package offers it (entry points `posse.topologies`).
+    """The user's own: a `target = "module:function"` of the folders `path`, or of a package.
 
-    It is called with `agents` and `seed` (new for each run) and gives edges, or a networkx graph.
+    A package offers it by a name (entry points `posse.topologies`). It is called with `agents` and
+    `seed` (new for each run) and gives edges, or a networkx graph.
     """
 
     target: str
@@ -210,14 +210,13 @@ class PythonTopology(_Topology, frozen=True, kw_only=True, tag="python"):
             make = own_code.load(self.target, folders, _GROUP)
             made = make(agents=agents, seed=int(random.integers(1 << 31)))
             if hasattr(made, "nodes"):
-                return _of_networkx(made, agents, self.target)
-            edges = [(int(i), int(j)) for i, j in made]
-        except GraphError:
-            raise
+                return _of_networkx(made, agents, "its graph")
+            return graphs.from_edges(agents, [(int(i), int(j)) for i, j in made])
+        except GraphError as error:
+            raise GraphError("target", f"'{self.target}': {error}") from None
         except Exception as error:
             why = f"'{self.target}' cannot be used: {defect.said(error)}"
             raise GraphError("target", why) from error
-        return graphs.from_edges(agents, edges)
 
 
 _PLAIN: dict[type[_Topology], Callable[[int], Graph]] = {

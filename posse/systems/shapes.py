@@ -57,11 +57,12 @@ def _require_messages(hears: object) -> None:
 class Wiring:
     """How agents are linked along the edges of `[topology]`.
 
-    `network` says who hears whom in one run, and what each is told of it. `components`: the graph
-    may fall apart. `broadcasts`: an agent says the same to all neighbours, never something to one.
-    `regroup` lays the network out anew on the graph that losses leave, for those who take part,
-    where agents must agree on who does; it tells each the `members`. `untold`: parameters that
-    agents are not sent; what one must know of them is what `network` tells it.
+    `network(spec, parameters, run)` says who hears whom in one run, and what each is told of it:
+    `along(spec.graph(run))` is who is linked in `[topology]`. `components`: the graph may fall
+    apart. `broadcasts`: an agent says the same to all neighbours, never something to one. `regroup`
+    lays the network out anew on the graph that losses leave, for those who take part, where agents
+    must agree on who does; it tells each the `members`. `untold`: parameters that agents are not
+    sent; what one must know of them is what `network` tells it.
     """
 
     network: Callable[[RunSpec, Any, int], Network]

@@ -1,9 +1,11 @@
 """Arms that all agents share: pulled for the group, whose regret is counted."""
 
 import numpy as np
+import pytest
 
 from posse.arms.buffer import RewardBuffer
 from posse.arms.shared import SharedArms
+from protocol.errors import LocalProtocolError
 from protocol.machine import Pull
 from tests.support.paced import Rising
 
@@ -32,7 +34,9 @@ def test_an_arm_that_is_named_twice_needs_twice_as_many() -> None:
 def test_who_pulled_what_and_the_groups_regret() -> None:
     """Two agents on means 0.9, 0.5, 0.1: the best that both can get in a slot is 1.4."""
     arms = shared(means=[0.5, 0.9, 0.1])
+    arms.pull(Pull((0, 1), 1))
     arms.played((1, 0), (1.0, 0.0))
+    arms.pull(Pull((1,), 1))
     arms.played((1, -1), (1.0, 0.0))
     assert arms.pulls.tolist() == [[0, 2, 0], [1, 0, 0]]
     assert arms.slots == 2
@@ -42,5 +46,30 @@ def test_who_pulled_what_and_the_groups_regret() -> None:
 
 def test_without_means_there_is_no_regret() -> None:
     arms = shared()
+    arms.pull(Pull((0, 1), 1))
     arms.played((0, 1), (1.0, 1.0))
     assert arms.regret is None
+
+
+@pytest.mark.parametrize(
+    ("played", "payoffs"),
+    [((0,), (1.0,)), ((0, 1), (1.0,)), ((0, 2), (1.0, 1.0)), ((0, 3), (1, 1))],
+)
+def test_a_slot_is_played_by_all_with_what_was_pulled(
+    played: tuple[int, ...], payoffs: tuple[float, ...]
+) -> None:
+    arms = shared()
+    arms.pull(Pull((0, 1), 1))
+    with pytest.raises(LocalProtocolError, match="each agent has an arm"):
+        arms.played(played, payoffs)
+    assert arms.slots == 0
+
+
+def test_a_slot_is_played_once() -> None:
+    arms = shared()
+    arms.pull(Pull((0, 1), 1))
+    arms.played((0, 1), (1.0, 1.0))
+    with pytest.raises(LocalProtocolError, match="pulled in this slot"):
+        arms.played((0, 1), (1.0, 1.0))
+    arms.played((-1, -1), (0.0, 0.0))
+    assert arms.slots == 2

@@ -45,3 +45,13 @@ def test_expected_rounds_are_those_of_each_agent_until_it_finished() -> None:
     assert attendance.expected_rounds(8.0) == 8.0
     attendance.finish(0, None, "", 8.0)
     assert attendance.expected_rounds(20.0) == pytest.approx(0.5 * 8 + 0.25 * 20 + 0.25 * 20)
+
+
+@pytest.mark.parametrize(
+    ("answers", "wanted"), [([], None), ([None], None), ([2, 1, 1, 2], 1), ([3, None, 3, 0], 3)]
+)
+def test_the_commonest_answer(answers: list[int | None], wanted: int | None) -> None:
+    attendance = Attendance(np.full(len(answers), 0.5))
+    for rank, arm in enumerate(answers):
+        attendance.finish(rank, arm, "", 1.0)
+    assert attendance.commonest_answer() == wanted

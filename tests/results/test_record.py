@@ -92,13 +92,6 @@ def test_what_is_no_record_is_refused(broken: dict[str, object]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answers", "wanted"), [([], None), ([None], None), ([2, 1, 1, 2], 1), ([3, None, 3, 0], 3)]
-)
-def test_the_commonest_answer(answers: list[int | None], wanted: int | None) -> None:
-    assert RunRecord(run=0, seed=0, answers=answers).commonest_answer() == wanted
-
-
-@pytest.mark.parametrize(
     ("status", "arm", "answers", "answered"),
     [
         ("identified", 0, [], True),

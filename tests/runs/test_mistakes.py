@@ -36,6 +36,10 @@ def mistaken(kind, to, own):
     match kind:
         case "raises":
             return 1 // 0  # raises
+        case "exits":
+            raise SystemExit(5)  # exits
+        case "wrong type":
+            return [Send(to, own("text"))]
         case "no effect":
             return ["hello"]
         case "the other's effect":
@@ -90,6 +94,7 @@ SIDES = {"agent": (r"agent \d", "Hello"), "server": ("the coordinator", "Reply")
 
 MISTAKES = {
     "raises": "ZeroDivisionError: ",
+    "exits": "SystemExit: 5",
     "no effect": "asked for str, which is none of its effects: ",
     "the other's effect": r"asked for Timer(Fired)?, which is none of its effects: ",
     "too large": r"{own} has 1,100,\d+ bytes; a message may have 1,048,576",
@@ -143,11 +148,17 @@ def test_a_mistake_has_its_file_and_line(folder: Path, side: str, mistake: str) 
 
 
 @pytest.mark.parametrize("side", SIDES)
-@pytest.mark.parametrize("mistake", ["raises", "no effect", "too large"])
+@pytest.mark.parametrize("mistake", ["raises", "exits", "too large"])
 def test_across_processes_it_is_the_same(folder: Path, side: str, mistake: str) -> None:
     memory = fails(folder, side, mistake, "memory")
     processes = fails(folder, side, mistake, "processes")
     assert without_rank(str(memory)) == without_rank(str(processes))
+
+
+def test_a_field_of_the_wrong_type_is_named_with_who_sent_it(folder: Path) -> None:
+    said = str(fails(folder, "agent", "wrong type", "memory"))
+    refused = "; the coordinator refused what agent {} sent: malformed: Expected `bytes`, got `str`"
+    assert all(refused.format(agent) in said for agent in range(3))
 
 
 def without_rank(sentence: str) -> str:

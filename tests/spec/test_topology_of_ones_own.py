@@ -49,9 +49,13 @@ def test_ones_own_function_gives_edges(tmp_path, monkeypatch) -> None:
         "    return [(0, i) for i in range(1, agents)] + [(1, 2)] * (seed >= 0)\n"
         "def broken(agents, seed):\n"
         "    return 1 / 0\n"
+        "def far(agents, seed):\n"
+        "    return [(0, agents)]\n"
     )
     monkeypatch.setattr("sys.path", [*sys.path])
     table = {"kind": "python", "target": "own_edges:wheel"}
     assert sorted(graph(table, 4, base=str(tmp_path)).edges()) == [(0, 1), (0, 2), (0, 3), (1, 2)]
     with pytest.raises(SpecError, match=r"ZeroDivisionError.*own_edges\.py:4"):
         graph(table | {"target": "own_edges:broken"}, 4, base=str(tmp_path))
+    with pytest.raises(SpecError, match="^topology.target: 'own_edges:far': .* names agent 4"):
+        graph(table | {"target": "own_edges:far"}, 4, base=str(tmp_path))
