@@ -171,12 +171,12 @@ EXPERIMENTS = (
              "(ε', δ')-private", spends("dp-ucb-int, printed")),
         ours("DP-UCB-INT that noises an arm when it was pulled is",
              spends("dp-ucb-int, corrected")),
-        claim("the hybrid mechanism is ε-differentially private", "Tossou et al., Theorem 2",
-              spends("hybrid mechanism, split")),
+        claim("the hybrid mechanism is ε-differentially private",
+              "Tossou and Dimitrakakis, Theorem 2, proof", spends("hybrid mechanism, split")),
         ours("it would be so with ε in both parts and the natural logarithm, as the authors' "
              "published code has it", spends("hybrid mechanism, unsplit")),
-        claim("who of a group reported what cannot be told from masked sums",
-              "Esfandiari et al., section 2", spends("masked sums")),
+        ours("who of a group reported what cannot be told from masked sums, as Esfandiari et al. "
+             "take for granted", spends("masked sums")),
         claim("CDP-MAB is M ε-differentially private", "Li and Song, Theorem 1",
               spends("cdp-mab, M ε")),
         ours("its messages are private to ε, the symbol that the figures name",

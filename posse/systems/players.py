@@ -189,6 +189,7 @@ def _medium(context: CoordinatorContext) -> ServerMachine:
 def _system(
     name: str,
     title: str,
+    where: str,
     parameters: type[PlayerParameters],
     agent: Callable[[AgentContext], AgentMachine],
     **given: Any,
@@ -196,7 +197,7 @@ def _system(
     return System(
         name=name,
         title=title,
-        paper=PAPER,
+        paper=f"{PAPER}, {where}",
         parameters=parameters,
         clocks=("slots",),
         shape=SharedArms(AgentRole(agent, TO_PLAYER), ServerRole(_medium, TO_MEDIUM)),
@@ -217,6 +218,7 @@ SYSTEMS = {
         _system(
             "tdfs-ucb",
             "players take turns on the best arms, no privacy",
+            "section 3.1",
             TdfsParameters,
             _ucb,
             claim=claims.nothing,
@@ -226,6 +228,7 @@ SYSTEMS = {
         _system(
             "tdfs-private-bound",
             "noisy sums, and a term for the noise in the index",
+            "Algorithm 1",
             PrivateTdfsParameters,
             _private_bound,
             bound=theory.with_bound,
@@ -235,6 +238,7 @@ SYSTEMS = {
         _system(
             "tdfs-private",
             "noisy sums that all move in every slot",
+            "Algorithm 2",
             PrivateTdfsParameters,
             _private,
             bound=theory.without_bound,
@@ -245,6 +249,7 @@ SYSTEMS = {
         _system(
             "random-player",
             "baseline: a uniform arm in each slot",
+            "section 4",
             PlayerParameters,
             _random,
             bound=undrawn("No bound is drawn: a random player's regret grows with time for ever."),

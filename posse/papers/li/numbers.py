@@ -30,7 +30,11 @@ def links(kind: str, agents: int) -> dict[str, Any]:
 
 
 def distance(agents: int, which: str, *, generator: np.random.Generator) -> float:
-    """The diameter of a random 4-regular graph over log M / log(1/λ2), by either reading of λ2."""
+    """The diameter of a random 4-regular graph over log M / log(1/λ2), by either reading of λ2.
+
+    The second largest eigenvalue of the adjacency matrix over d, or the second smallest of the
+    Laplacian over d: the second largest, which the footnote says, is above 1.
+    """
     graph = graphs.regular(agents, 4, generator)
     made = nx.empty_graph(agents)
     made.add_edges_from(graph.edges())
@@ -115,7 +119,9 @@ EXPERIMENTS = (
                for which in ("adjacency", "Laplacian")},
         },
         axes=Axes("agents M", "links of a round, or ratio", "xy"), repeat=(5, 20),
-        assumed="Regular graphs of degree 4, drawn at random.",
+        assumed="Regular graphs of degree 4, drawn at random. The footnote says the second largest "
+        "eigenvalue of the Laplacian, which is above 1, so that the logarithm is negative and "
+        "nothing is bounded; the second smallest is taken here. Both matrices are divided by 4.",
     ),
     computed(
         "li-delays", "Theorem 3, equation 29", "The regret of the slots in which means travel",

@@ -117,7 +117,8 @@ EXPERIMENTS = (
         lines={"CDP-MAB": FREE},
         axes=bars("rounds of communication"), metric=communications, repeat=(30, 100),
         variants=("corrected",),
-        assumed="M = 50, K = 10, means U[0, 1], T = 10⁶, ε = 1; every run has its own instance.",
+        assumed="M = 50, K = 10, means U[0, 1], T = 10⁶, ε = 1; every run has its own instance. "
+        "The sum is of the first line of equation 22, whose third has 16 for 128.",
     ),
     _theorem(
         "li-theorem-2", "Theorem 2", "CDP-MAB in R rounds with partial participation",
