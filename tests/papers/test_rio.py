@@ -4,11 +4,13 @@ import math
 import random
 
 import pytest
+from scipy.stats import binom
 
 from posse.engines import memory
 from posse.papers.rio import failure, privacy, rounds
 from posse.papers.sample import Sample
 from posse.plan import prepare
+from posse.theory.mase import samples_of_epochs
 from tests.support.papers import alike_on_average
 
 
@@ -24,6 +26,13 @@ def test_the_adversary_by_hand():
 def test_some_m_of_n_by_hand():
     # M = 2 of N = 3 at β = 1/2: 4 of 8
     assert failure.majority(3, 0.5, 2) == pytest.approx(0.5)
+
+
+def test_the_promise_of_proposition_4_3():
+    # I_{1-p}(T - S, 1 + S) = P(Bin(T, p) <= S)
+    slowest, samples = 256.0, samples_of_epochs(0.2, 10, 0.5, 0.25)
+    late = binom.cdf(samples, round(rounds.at_most_rounds("", slowest)), 1 / slowest)
+    assert rounds.promised(slowest) == pytest.approx(0.95 * (1 - late) ** 5, rel=1e-3)
 
 
 def test_proposition_5_2_with_the_proofs_m():

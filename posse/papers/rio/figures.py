@@ -166,7 +166,7 @@ EXPERIMENTS = (
     _figure(
         "rio-6", "Figure 6", "Agents that are not equally active, Problem 1",
         *(
-            claim(f"{name}: much faster with an unbalanced distribution", "C.4",
+            claim(f"{name}: much faster if unbalanced (here: faster with every N)", "C.4",
                   above(f"{name}: uniform", f"{name}: unbalanced"))
             for name in (_LEFT, _RIGHT)
         ),

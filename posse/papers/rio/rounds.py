@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
+from operator import eq
 
 import numpy as np
 
@@ -30,6 +32,18 @@ def at_most_rounds(line: str, x: float) -> float:
     return x * (samples + x * math.log(1 / DELTA) / 4)
 
 
+def promised(slowest: float) -> float:
+    """(1 - δ) (1 - I_{1-p*}(T - T(β), 1 + T(β)))^M at the T of equation 8, 1/p* = `slowest`."""
+    from scipy.special import betainc  # noqa: PLC0415
+
+    samples = samples_of_epochs(0.2, 10, _BETA, _EPSILON)
+    last = at_most_rounds("", slowest)
+    late = float(betainc(last - samples, 1 + samples, 1 - 1 / slowest))
+    return (1 - DELTA) * (1 - late) ** threshold(DELTA, _BETA)
+
+
+_SLOWEST = [slowest_voter(gamma) for gamma in (0.0, 0.2, 0.4, 0.6, 0.8)]
+_PROMISED = "(1 − δ)(1 − I)^M"
 _CLIPPED = {"arms": {**PROBLEMS[2], "clip": [10.0, 11.5]}}
 _FORMS = ("product", "to the letter")
 
@@ -115,6 +129,16 @@ EXPERIMENTS = (
         axes=Axes("1/p*", "rounds", "xy"), repeat=(20, 100),
         assumed="Problem 1, N = 256, M = 5, ε = .25; P(n) ∝ n^-γ, γ = 0, .2, .4, .6, .8. "
         "Printed, by λ > M, one waits for one agent more.",
+    ),
+    computed(
+        "rio-promise", "Proposition 4.3", "How likely its bound is promised to hold",
+        ours("with probability 1/2 at least where all agents are equally active",
+             at_most(_PROMISED, 0.5, partial(eq, _SLOWEST[0]), sign=-1)),
+        ours("whatever their activity", at_most(_PROMISED, 0.5, sign=-1)),
+        lines={_PROMISED: {slowest: Computation(promised, slowest) for slowest in _SLOWEST}},
+        axes=Axes("1/p*", "probability", "x"),
+        assumed="At the T of equation 8, in the setting of rio-active, where T is 26 times as many "
+        "rounds as it takes and more.",
     ),
     Experiment(
         "rio-messages", "", "Messages to the coordinator, Problem 1",
