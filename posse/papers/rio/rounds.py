@@ -179,8 +179,10 @@ EXPERIMENTS = (
     ),
     Experiment(
         "rio-rounds", "Proposition 5.3", "Rounds until M agents have done their share",
-        claim("the rounds are approximately N Q⁻¹(T(η_ξ), 1 − α^(1/M)) (here: within 10 % of its "
-              "own model)", "Proposition 5.3", alike(_MODEL, "Proposition 5.3", 0.1), "corrected"),
+        claim("the rounds are approximately N Q⁻¹(T(η_ξ), 1 − α^(1/M)) (here: within a third)",
+              "Proposition 5.3", alike(_ALGORITHM, "Proposition 5.3", 1 / 3), "corrected"),
+        ours("within 10 % of those of its own model", alike(_MODEL, "Proposition 5.3", 0.1),
+             "corrected"),
         ours("the formula is an upper bound of its model: it waits for M given agents, where any M "
              "will do", above("Proposition 5.3", _MODEL), "corrected"),
         ours("within 10 % of the algorithm's own rounds",
@@ -198,7 +200,8 @@ EXPERIMENTS = (
                                              variants=("corrected",))},
         },
         axes=Axes("votes M", "rounds (median)"), repeat=(10, 200), metric=value_or(rounds),
-        assumed=f"T_η = {SAMPLES} activations, N = {AGENTS}, α = 1/2, Problem 1; M = 11, 18, 29 "
-        "are those of ξ = .1, .05 and 0 at η = .9.",
+        assumed=f"T_η = {SAMPLES} activations, about what an agent alone takes (it is only sure to "
+        f"end by 8,170), N = {AGENTS}, α = 1/2, Problem 1; M = 11, 18, 29 are those of ξ = .1, .05 "
+        "and 0 at η = .9.",
     ),
 )  # fmt: skip
