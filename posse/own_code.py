@@ -40,7 +40,7 @@ def missing(target: str, folders: Sequence[str], group: str) -> str:
         return f"'{package}' is a package of posse's, which hides {own}; rename yours"
     if package in sys.modules or PathFinder.find_spec(package, [*folders, *sys.path]):
         return ""
-    return f"there is no module '{package}' in {', '.join(folders)}, nor installed"
+    return f"there is no module '{package}' in {', '.join(folders)}, nor installed; see path = […]"
 
 
 def sources(target: str, folders: Sequence[str]) -> list[Path]:

@@ -137,6 +137,7 @@ class Codec:
     """Decodes the kinds of messages that one end may be sent, of `most` bytes of payload."""
 
     def __init__(self, kinds: tuple[type[Message], ...], most: int = MAX_FRAME) -> None:
+        self._kinds = kinds
         self._most = most
         self._planes: dict[int, msgspec.msgpack.Decoder[Message]] = {}
         for plane in Plane:
@@ -160,10 +161,19 @@ class Codec:
         except msgspec.ValidationError as error:
             unknown = str(error).startswith("Invalid value")
             raise RemoteProtocolError(
-                "unknown-kind" if unknown else "malformed", str(error)
+                "unknown-kind" if unknown else "malformed", self._fault(str(error), kind_of(frame))
             ) from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise RemoteProtocolError("malformed", str(error)) from None
+
+    def _fault(self, error: str, kind: str) -> str:
+        """What is wrong, with the names of the kind and of the field; msgspec counts fields."""
+        said, _, place = error.partition(" - at ")
+        for known in self._kinds:
+            if known.__name__ == kind:
+                for number, name in enumerate(known.__struct_fields__, 1):
+                    place = place.replace(f"$[{number}]", name)
+        return f"{kind} {place}: {said}"
 
 
 def pack_floats(values: NDArray[np.float64]) -> bytes:

@@ -37,7 +37,8 @@ def test_what_is_missing_is_said_without_importing_what_is_there(folder: Path) -
     assert "own_bandits" not in sys.modules
     assert own_code.missing("json:loads", [str(folder)], "posse.arms") == ""
     sentence = own_code.missing("no_such_bandits.arms:x", [str(folder)], "posse.arms")
-    assert sentence == f"there is no module 'no_such_bandits' in {folder}, nor installed"
+    said = f"there is no module 'no_such_bandits' in {folder}, nor installed; see path = […]"
+    assert sentence == said
 
 
 def test_an_object_is_loaded_with_the_names_inside_it(folder: Path) -> None:

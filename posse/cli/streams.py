@@ -13,7 +13,7 @@ from types import FrameType
 
 from posse.errors import PosseError
 
-_ENDS = ("SIGINT", "SIGTERM", "SIGHUP")
+_ENDS = [vars(signal)[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if name in vars(signal)]
 
 _AT_ONCE = 0.5
 """Seconds within which several signals are one."""
@@ -89,30 +89,27 @@ class Interrupt:
 def watch_signals() -> None:
     """Let SIGTERM, and a terminal that is closed, end a command as Ctrl-C does."""
     interrupt = Interrupt()
-    for name in _ENDS:
+    for number in _ENDS:
         # who started us with nohup wants us to outlive the terminal
-        if hasattr(signal, name) and signal.getsignal(getattr(signal, name)) != signal.SIG_IGN:
-            signal.signal(getattr(signal, name), interrupt)
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, interrupt)
 
 
 def pause(seconds: float) -> None:
     """Do nothing for so long, or until a signal says that it is enough."""
     interrupt = Interrupt()
     with suppress(KeyboardInterrupt):
-        for name in _ENDS:
-            if hasattr(signal, name):
-                signal.signal(getattr(signal, name), interrupt)
+        for number in _ENDS:
+            signal.signal(number, interrupt)
         time.sleep(seconds)
     ignore_signals()
 
 
 def ignore_signals(act: Callable[[], None] | None = None) -> None:
     """Let nothing of the kind disturb the end, but `act`: nothing is left to be saved by it."""
-    for name in _ENDS:
-        if hasattr(signal, name):
-            # what is ignored stays so while Python ends; what is handled does not
-            handler = signal.SIG_IGN if act is None else lambda *_: act()
-            signal.signal(getattr(signal, name), handler)
+    for number in _ENDS:
+        # what is ignored stays so while Python ends; what is handled does not
+        signal.signal(number, signal.SIG_IGN if act is None else lambda *_: act())
 
 
 def _leave_terminal() -> None:

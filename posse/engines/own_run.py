@@ -24,9 +24,9 @@ class TheirRun(Orders):
     def accept(self, setup: AgentSetup) -> AgentSetup:
         if isinstance(setup.arms, CsvArms | PythonArms):
             raise PosseError(
-                f"the coordinator's run file has arms of kind {_kind(setup.arms)}, and no path and "
-                "no code from the network is opened; start the agent with --run RUN.toml, its own "
-                "run file, or with --data FILE, its own reward log"
+                f"the coordinator's run file has arms of kind {setup.arms.__struct_config__.tag}, "
+                "and no path and no code from the network is opened; start the agent with --run "
+                "RUN.toml, its own run file, or with --data FILE, its own reward log"
             )
         return setup
 
@@ -119,7 +119,3 @@ def refuse_lab(setup: AgentSetup, arms: ArmsSpec | int, *, allowed: bool) -> Non
             "the run is a lab's: its noise is seeded, and whoever knows the seed can take it "
             'off real rewards; put mode = "field" into the run file, or start with --lab'
         )
-
-
-def _kind(arms: CsvArms | PythonArms) -> str:
-    return "csv" if isinstance(arms, CsvArms) else "python"

@@ -279,7 +279,8 @@ class Roster:
             for m in self.members.values()
             if m.incarnation and m.incarnation == join.incarnation
         ]
-        free = again or [n for n in range(self.agents) if not self._is_taken(n)]
+        taken = {rank for rank, member in self.members.items() if member.connection >= 0}
+        free = again or [n for n in range(self.agents) if n not in taken]
         free.sort(key=self.members.__contains__)  # who is away may come back
         if not free:
             raise NotAdmitted(
@@ -288,9 +289,6 @@ class Roster:
                 "coordinator's run file",
             )
         return free[0]
-
-    def _is_taken(self, rank: int) -> bool:
-        return rank in self.members and self.members[rank].connection >= 0
 
     def _beyond(self, rank: int) -> str:
         return (

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -118,7 +119,7 @@ def to_svg(figure: Figure, name: str, label: str) -> str:
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.S)
     svg = re.sub(r'<svg xmlns:xlink="[^"]*" width="[^"]*" height="[^"]*"', "<svg", svg, count=1)
-    svg = re.sub("<svg", f'<svg role="img" aria-label="{_attribute(label)}"', svg, count=1).replace(
+    svg = re.sub("<svg", f'<svg role="img" aria-label="{escape(label)}"', svg, count=1).replace(
         "xlink:href", "href"
     )
     svg = re.sub(r"font-family: [^;\"]*", "font-family: inherit", svg)
@@ -138,10 +139,6 @@ def _shorten(match: re.Match[str]) -> str:
     """Coordinates to a tenth of a point; to a hundredth in small shapes such as markers."""
     digits = 1 if len(match[0]) > 400 else 2
     return re.sub(rf"(\.\d{{{digits}}})\d+", r"\1", match[0])
-
-
-def _attribute(text: str) -> str:
-    return text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
 
 
 def large_numbers(axes: Axes, *, x: bool = False, y: bool = True) -> None:

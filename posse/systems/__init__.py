@@ -46,7 +46,7 @@ def find_system(name: str, folders: Sequence[str]) -> System:
     if not own_code.is_target(name):
         return get_system(name)
     if said := own_code.missing(name, folders, _GROUP):
-        raise SpecError("system", f"'{name}': {said}; name the folder in path = […]")
+        raise SpecError("system", f"'{name}': {said}")
     return _known(name, partial(own_code.load, name, folders, _GROUP))
 
 

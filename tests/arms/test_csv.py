@@ -117,7 +117,7 @@ def test_what_a_machine_lacks_is_known_before_anybody_builds(tmp_path: Path) -> 
     own = msgspec.convert({**PYTHON, "target": "lies_here.deep:Arms"}, ArmsSpec)
     assert own.missing(str(tmp_path), [0]) == (
         "target: 'lies_here.deep:Arms': there is no module 'lies_here' in "
-        f"{tmp_path}, nor installed"
+        f"{tmp_path}, nor installed; see path = […]"
     )
     assert own.missing(str(tmp_path), []) == ""
     (tmp_path / "lies_here").mkdir()

@@ -157,7 +157,9 @@ def test_across_processes_it_is_the_same(folder: Path, side: str, mistake: str) 
 
 def test_a_field_of_the_wrong_type_is_named_with_who_sent_it(folder: Path) -> None:
     said = str(fails(folder, "agent", "wrong type", "memory"))
-    refused = "; the coordinator refused what agent {} sent: malformed: Expected `bytes`, got `str`"
+    refused = (
+        "; the coordinator refused what agent {} sent: malformed: Hello `data`: Expected `bytes`"
+    )
     assert all(refused.format(agent) in said for agent in range(3))
 
 
