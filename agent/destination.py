@@ -10,7 +10,6 @@ import numpy as np
 
 from agent.cooperative import PrivateMeans
 from agent.ways import News
-from protocol.cooperative import noise_scale
 from protocol.machine import AgentEffect, FloatArray
 
 
@@ -19,8 +18,13 @@ class NoiseAtDestination(PrivateMeans):
     """Means leave at W_1, W_2, … pulls as they are; the mean of all that was heard gets the noise.
 
     When something new is heard of arm k, the mean over the others' N'_k = Σ n' rewards is noised
-    once, by Lap(N'_k^(v/2 - 1)): one sample for all senders, where at the source each sender adds
-    its own. The agent's own rewards are its own business, and it uses them as they are.
+    once: one sample for all senders, where at the source each adds its own. "Appropriately scaled"
+    is taken for the least scale at which no reward costs more than in its message at the source,
+    1/(N'_k b) <= n'^(-v/2) for every sender:
+
+        b = max n'^(v/2) / N'_k.
+
+    The agent's own rewards are its own business, and it uses them as they are.
     """
 
     noised: FloatArray = field(init=False)
@@ -49,5 +53,6 @@ class NoiseAtDestination(PrivateMeans):
         for one, arm in np.argwhere(counts != behind).tolist():
             n = int(counts[one, arm])
             mean = sums[one, arm : arm + 1] / n
-            noisy = self.noise[one].noisy(mean, 1 / n, noise_scale(n, self.v))
+            scale = float(self.counts[:, one, arm].max() ** (self.v / 2) / n)
+            noisy = self.noise[one].noisy(mean, 1 / n, scale)
             behind[one, arm], noised[one, arm] = n, n * noisy[0]

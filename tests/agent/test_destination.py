@@ -58,8 +58,8 @@ def test_all_that_is_heard_of_an_arm_gets_one_sample_of_noise_when_it_changes() 
     noise = Counted()
     one = learner(noise)
     one.hear(alone(heard((1, [1.0, np.nan], [4, 3]), (2, [0.5, np.nan], [4, 0]))))
-    # (4 * 1 + 4 * .5) / 8, sensitivity 1/8, scale 8^-.45; arm 1 has no mean yet
-    assert [pytest.approx(row) for row in noise.asked] == [(0.75, 1 / 8, 8**-0.45)]
+    # (4 * 1 + 4 * .5) / 8, sensitivity 1/8, which costs 4^-.55 as at the source; arm 1 has no mean
+    assert [pytest.approx(row) for row in noise.asked] == [(0.75, 1 / 8, 4**0.55 / 8)]
     counts, theirs = one.halves(one.others())
     assert counts.tolist() == [[8, 0]]
     assert theirs.tolist() == [[8.0, 0.0]]  # 8 (.75 + .25)
@@ -67,8 +67,8 @@ def test_all_that_is_heard_of_an_arm_gets_one_sample_of_noise_when_it_changes() 
     assert len(noise.asked) == 1
     one.hear(alone(heard((3, [0.0, 1.0], [2, 2]))))
     assert [pytest.approx(row) for row in noise.asked[1:]] == [
-        (0.6, 1 / 10, 10**-0.45),
-        (1.0, 1 / 2, 2**-0.45),
+        (0.6, 1 / 10, 4**0.55 / 10),
+        (1.0, 1 / 2, 2**0.55 / 2),
     ]
 
 

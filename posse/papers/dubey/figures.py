@@ -117,6 +117,7 @@ EXPERIMENTS = (
         },
         axes=bars(REGRET), variants=("printed",),
         assumed=f"{ASSUMED} At the destination: one sample of noise for the mean of all that was "
-        "heard, of the scale that its number of rewards asks for.",
+        "heard, anew when more is, of the least scale at which no reward costs more than in its "
+        "message at the source.",
     ),
 )  # fmt: skip
