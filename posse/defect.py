@@ -4,6 +4,7 @@ import os
 import sysconfig
 import traceback
 from pathlib import Path
+from types import FunctionType
 
 from posse.own_code import OUR_ROOMS
 
@@ -35,7 +36,8 @@ def place(error: BaseException) -> str:
 def of(who: str, error: BaseException, machine: object = None) -> str:
     """The sentence that ends a run; on further lines the traceback, or its end.
 
-    What `machine` asked for, and cannot have, has no line of its own: its `handle` has.
+    What `machine` asked for, and cannot have, has no line of its own: its `handle` has, or, before
+    there is one, the function that should have made it.
     """
     innermost = traceback.extract_tb(error.__traceback__)[-1]
     sentence = _said(error, place(error) or _handle_of(machine) or _at(innermost))
@@ -49,7 +51,8 @@ def _said(error: BaseException, where: str) -> str:
 
 
 def _handle_of(machine: object) -> str:
-    code = getattr(getattr(type(machine), "handle", None), "__code__", None)
+    made = machine if isinstance(machine, FunctionType) else getattr(type(machine), "handle", None)
+    code = getattr(made, "__code__", None)
     return _line(code.co_filename, code.co_firstlineno) if code is not None else ""
 
 

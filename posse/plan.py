@@ -82,7 +82,15 @@ class Plan:
         wiring = self.system.wiring
         if wiring is None:
             return unlinked(self.spec.agents.count)
-        return wiring.network(self.spec, self.parameters, run)
+        found = wiring.network(self.spec, self.parameters, run)
+        agents = self.spec.agents.count
+        if (
+            said := found.fault(agents)
+            if isinstance(found, Network)
+            else f"is {found!r:.80}, no Network"
+        ):
+            raise SpecError("system", f"the network of '{self.spec.system}' {said}")
+        return found
 
     def bound(self, run: int) -> Bound:
         """What theory says about run `run`."""

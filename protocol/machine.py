@@ -295,10 +295,11 @@ def assert_never_effect(effect: Never, machine: object, whose: str, allowed: Uni
 def require_arms(order: Pull | Explore, count: int) -> None:
     """`LocalProtocolError` for an order that no `count` arms can carry out."""
     arms, times = order.arms, order.times if isinstance(order, Pull) else 1
-    if not arms or min(arms) < 0 or max(arms) >= count or times < 1 or times % 1:
+    ints = all(isinstance(number, int) for number in (*arms, times))
+    if not ints or not arms or min(arms) < 0 or max(arms) >= count or times < 1:
         raise LocalProtocolError(
-            f"{order} cannot be carried out: arms are 0 to {count - 1}, and each that is named is "
-            "pulled a whole number of times, at least once"
+            f"{order} cannot be carried out: arms are ints from 0 to {count - 1}, and times is one "
+            "from 1"
         )
 
 
@@ -306,7 +307,13 @@ def require_answer(finish: Finish, count: int) -> None:
     """`LocalProtocolError` for an end whose answer is none of `count` arms."""
     arm = finish.arm
     if arm is not None and not (isinstance(arm, int) and 0 <= arm < count):
-        raise LocalProtocolError(f"{finish}: arm must be None or a whole number to {count - 1}")
+        raise LocalProtocolError(f"{finish}: arm must be None or an int from 0 to {count - 1}")
+
+
+def require_machine(made: object) -> None:
+    """`LocalProtocolError` for what was made as a machine and is none."""
+    if isinstance(made, type) or not hasattr(made, "handle"):
+        raise LocalProtocolError(f"its machine is {made!r}, which cannot handle(event, now)")
 
 
 class AgentMachine(Protocol):

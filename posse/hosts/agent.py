@@ -135,7 +135,7 @@ class AgentHost:
 
     def defect(self, error: BaseException) -> str:
         """The sentence about an error that this host raised."""
-        machine = self.run.machine if self.run is not None else None
+        machine = self.run.machine if self.run is not None else self._system.agent.make
         return defect.of(f"agent {self.rank}", error, machine)
 
     def step(self) -> None:

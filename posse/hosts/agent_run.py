@@ -52,6 +52,7 @@ from protocol.machine import (
     assert_never_effect,
     require_answer,
     require_arms,
+    require_machine,
 )
 from protocol.privacy import spent
 from protocol.wire import Header, Message
@@ -98,6 +99,7 @@ class AgentRun:
         self._stopwatches: dict[str, int] = {}
         self._seconds: dict[str, list[float]] = {}
         self.machine = _machine(setup, system, parameters, chance)
+        require_machine(self.machine)
         self._explorer = self.machine if isinstance(self.machine, ExploringMachine) else None
         self._patient = self.machine if isinstance(self.machine, PatientMachine) else None
         references: dict[str, FloatArray] = {}

@@ -39,6 +39,7 @@ from protocol.machine import (
     TimerFired,
     assert_never_effect,
     require_answer,
+    require_machine,
 )
 from protocol.wire import Message
 
@@ -194,9 +195,11 @@ def _machine(plan: Plan, network: Network, chance: Chance) -> ServerMachine:
         signer=chance.signer(plan.spec.agents.count, b"", sign=plan.spec.engine.sign),
     )
     try:
-        return server.make(context)
+        machine = server.make(context)
+        require_machine(machine)
     except Exception as error:
-        raise RunFailed.told(defect.of("the coordinator", error)) from error
+        raise RunFailed.told(defect.of("the coordinator", error, server.make)) from error
+    return machine
 
 
 def _shared_arms(plan: Plan, chance: Chance, spending: Spending) -> SharedArms:

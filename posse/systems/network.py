@@ -23,6 +23,21 @@ class Network:
     server: dict[str, Any] = field(default_factory=dict)
     facts: NetworkFacts = field(default_factory=NetworkFacts)
 
+    def fault(self, agents: int) -> str:
+        """What is wrong with it for so many agents, as the end of a sentence; "" if nothing."""
+        if not len(self.neighbours) == len(self.knowledge) == agents:
+            rows = (
+                f"{len(self.neighbours)} rows of neighbours and {len(self.knowledge)} of knowledge"
+            )
+            return f"has {rows} for {agents} agents"
+        if any(max(near, default=0) >= agents for near in self.neighbours):
+            return "has neighbours that do not exist"
+        try:
+            msgspec.msgpack.encode(self.knowledge)
+        except TypeError as error:
+            return f"has knowledge that cannot be sent: {error}"
+        return ""
+
     def parts(self, without: Collection[int] = ()) -> list[set[int]]:
         """The agents that hear of each other, directly or by others, when these are not there.
 

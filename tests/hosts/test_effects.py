@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, get_args
 
+import numpy as np
 import pytest
 
 from posse import systems
@@ -92,12 +93,23 @@ def test_a_coordinator_pulls_only_arms_that_all_share(effect: Any) -> None:
 
 @pytest.mark.parametrize(
     "order",
-    [Pull((-1,), 1), Pull((99,), 1), Pull((), 1), Pull((0,), 0), Pull((0,), HALF)],
+    [
+        *(Pull((-1,), 1), Pull((99,), 1), Pull((), 1), Pull((0,), 0), Pull((0,), HALF)),
+        *(Pull((np.argmax([1.0]),), 1), Pull((0,), np.int64(1))),  # type: ignore[arg-type]
+    ],
     ids=repr,
 )
 def test_an_order_is_for_arms_that_there_are(order: Any) -> None:
     with pytest.raises(RunFailed, match=r"agent 0 has a defect: .* cannot be carried out: arms"):
         run_with("central", agent=lambda context: Answers(order))
+
+
+@pytest.mark.parametrize("made", [None, Answers])
+def test_what_was_made_as_a_machine_can_handle_events(made: Any) -> None:
+    said = r"defect: .*its machine is .*, which cannot handle.* \(.*test_effects\.py:\d+\)"
+    for role in ("agent", "server"):
+        with pytest.raises(RunFailed, match=said):
+            run_with("central", **{role: lambda context: made})
 
 
 def test_of_two_orders_none_is_forgotten_in_silence() -> None:
@@ -112,7 +124,7 @@ def test_of_two_orders_none_is_forgotten_in_silence() -> None:
 @pytest.mark.parametrize("arm", [-1, 99, "x", 0.0], ids=repr)
 def test_the_answer_is_an_arm_that_there_is(arm: Any) -> None:
     answers = Answers(Finish("done", arm))
-    with pytest.raises(RunFailed, match=r"agent 0 has a defect: .*arm must be None or a whole"):
+    with pytest.raises(RunFailed, match=r"agent 0 has a defect: .*arm must be None or an int"):
         run_with("central", agent=lambda context: answers)
     with pytest.raises(RunFailed, match=r"the coordinator has a defect: .*arm must be None or a"):
         run_with("central", server=lambda context: answers)

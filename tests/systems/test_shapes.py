@@ -12,6 +12,7 @@ from posse.cli.main import main
 from posse.errors import SpecError
 from posse.plan import prepare
 from posse.systems import get_system, names
+from posse.systems.network import Network
 from posse.systems.shapes import (
     AgentRole,
     Alone,
@@ -20,6 +21,7 @@ from posse.systems.shapes import (
     ServerRole,
     SharedArms,
     Star,
+    Wiring,
 )
 from protocol.mase import Vote
 from tests.support.runs import spec
@@ -91,3 +93,26 @@ def test_a_package_that_cannot_be_imported_is_named_and_hides_no_other(
     said = capsys.readouterr().out
     assert "  broken: system: 'broken' cannot be imported" in said
     assert "TOPOLOGIES" in said
+
+
+@pytest.mark.parametrize(
+    ("network", "said"),
+    [
+        (None, "is None, no Network"),
+        (Network([()], [{}]), "has 1 rows of neighbours and 1 of knowledge for 2 agents"),
+        (Network([(1,), (2,)], [{}, {}]), "has neighbours that do not exist"),
+        (Network([(1,), (0,)], [{}, {"sink": object()}]), "has knowledge that cannot be sent"),
+        (Network([(1,), (0,)], [{}, {"sink": 0}]), ""),
+    ],
+)
+def test_a_network_is_one_of_all_agents(network: Any, said: str) -> None:
+    plan = spec("ddp-mab", 2, parameters={"horizon": 9, "epsilon": 1}, topology={"kind": "ring"})
+    wiring = Wiring(lambda spec, parameters, run: network)
+    shape: Any = plan.system.shape
+    shape = dataclasses.replace(shape, wiring=wiring)
+    plan = dataclasses.replace(plan, system=dataclasses.replace(plan.system, shape=shape))
+    if said:
+        with pytest.raises(SpecError, match=f"system: the network of 'ddp-mab' {said}"):
+            plan.network(0)
+    else:
+        assert plan.network(0) is network
