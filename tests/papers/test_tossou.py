@@ -73,6 +73,12 @@ def test_starving_by_hand():
     assert theory.starving(t, 1.0) == pytest.approx(t * math.exp(-2.45) / 2)
 
 
+def test_how_far_beyond_its_own_delta_by_hand():
+    # 20 rewards: one node of scale 8, beyond x on one side with e^(-x/8) / 2
+    found = sums.over_delta(20)
+    assert found == pytest.approx(math.exp(-4 * math.log(20) ** 2.5 / 8) / 2 * 20**4)
+
+
 def test_lemma_5_counts_both_sides():
     found = theory.wrong_targets(300, variant="corrected", generator=GENERATOR(1))
     assert found["value"] == found["left"] - found["right"]
