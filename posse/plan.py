@@ -24,8 +24,8 @@ from posse.spec.explain import convert
 from posse.spec.privacy import TOO_MUCH
 from posse.spec.runfile import Clock, RunSpec, read
 from posse.spec.topology import require_connected
-from posse.systems import System, find_system
-from posse.systems.base import Field, LabOnly
+from posse.systems import find_system
+from posse.systems.base import Field, LabOnly, System
 from posse.systems.network import Network, unlinked
 from posse.theory.bounds import UNKNOWN_MEANS, Bound, MeansUnknownError
 from protocol.machine import COORDINATOR, OnMissing, Parameters

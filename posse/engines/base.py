@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
 from posse.plan import Plan
-from posse.results.record import RunRecord
 from posse.systems.network import Network
 
 Observer = Callable[[CoordinatorHost], None]
@@ -66,6 +65,3 @@ def agent_setups(
 
 def silent(observer: CoordinatorHost) -> None:
     """Observe nothing."""
-
-
-__all__ = ["Observer", "RunRecord", "Tap", "Way", "agent_setups", "silent", "straight"]

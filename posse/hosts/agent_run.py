@@ -22,7 +22,8 @@ from posse.hosts.sources import Chance
 from posse.hosts.spending import NOT_KEPT
 from posse.measure.account import Account
 from posse.seeds import Purpose
-from posse.systems import AgentContext, System
+from posse.systems.base import System
+from posse.systems.context import AgentContext
 from protocol import control
 from protocol.errors import LocalProtocolError, RemoteProtocolError
 from protocol.machine import (

@@ -122,11 +122,9 @@ def _orders(
 
 
 @check
-def falling(
-    measured: Measured, *lines: str, where: Where = everywhere, metric: Metric | None = None
-) -> Finding:
+def falling(measured: Measured, *lines: str, where: Where = everywhere) -> Finding:
     """The lines lie in this order, the first highest, wherever they have points."""
-    return _orders(measured, pairwise(lines), where, metric)
+    return _orders(measured, pairwise(lines), where, None)
 
 
 @check

@@ -84,12 +84,6 @@ class Measured:
         mean, half = mean_ci(self.values(line, x))
         return mean, half or 0.0
 
-    def samples(self, lines: Iterable[str] = ()) -> list[Sample]:
-        """All samples, or those of these lines."""
-        wanted = set(lines)
-        return [sample for (line, _), found in self.runs.items() if not wanted or line in wanted
-                for sample in found]  # fmt: skip
-
 
 Check = Callable[[Measured], Finding]
 """How a statement is decided: the answer of one variant's runs."""

@@ -21,7 +21,8 @@ from posse.own_code import folders_of
 from posse.results.facts import NetworkFacts
 from posse.results.record import Detail, RunRecord
 from posse.spec.runfile import RunSpec
-from posse.systems import System, find_system
+from posse.systems import find_system
+from posse.systems.base import System
 from protocol.wire import Plane
 
 

@@ -21,17 +21,8 @@ class ServerDetail(Detail):
         return [("votes", f"{votes:,} counted, {removed}") if votes else ("arms", removed)]
 
 
-class IndependentDetail(Detail):
-    """Of agents that are each alone."""
-
-    def lines(self, run: RunRecord) -> Lines:
-        """Each agent's own answer."""
-        return [("answers", run.answers_said())]
-
-
 def _complete_independent(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
     """Every agent has its own answer."""
-    record.detail = IndependentDetail()
     answers = set(record.answers) - {None}
     if answers:
         record.status = "identified" if len(answers) == 1 else "no_consensus"
@@ -49,6 +40,4 @@ def _votes(standing: Standing) -> Sequence[str]:
 
 VOTES = Results(log=(VoteRow, EliminationRow), progress=_votes, detail=ServerDetail)
 CENTRAL = Results(log=(EliminationRow,), progress=_eliminations, detail=ServerDetail)
-INDEPENDENT = Results(
-    progress=agents_done, detail=IndependentDetail, complete=_complete_independent
-)
+INDEPENDENT = Results(progress=agents_done, complete=_complete_independent)

@@ -82,8 +82,8 @@ class Detail(msgspec.Struct):
     seeks: ClassVar[str] = ""
 
     def lines(self, run: "RunRecord") -> Lines:
-        """What the closing table says of `run` in the family's own terms."""
-        return []
+        """What the closing table says of `run` in the family's own terms: who answered what."""
+        return [("answers", run.answers_said())] if any(n is not None for n in run.answers) else []
 
 
 class Absence(msgspec.Struct, frozen=True):

@@ -9,7 +9,6 @@ from posse import defect, own_code
 from posse.errors import SpecError
 from posse.spec.explain import nearest
 from posse.systems.base import System
-from posse.systems.context import AgentContext, CoordinatorContext
 
 _FAMILIES = {
     "mase": ("mase", "dp-mase", "corrupted-elimination", "central", "independent"),
@@ -85,14 +84,3 @@ def _known(name: str, load: Callable[[], Any]) -> System:
         raise SpecError("system", f"'{name}' is of type {kind}; it must be a posse.extend.System")
     _LOADED[name] = found
     return found
-
-
-__all__ = [
-    "AgentContext",
-    "CoordinatorContext",
-    "System",
-    "find_system",
-    "get_system",
-    "names",
-    "ours",
-]
