@@ -21,9 +21,9 @@ def held(folder: Path) -> Iterator[None]:
     descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         if not take(descriptor):
+            holder = os.pread(descriptor, 64, 0).decode(errors="replace") or "another process"
             raise InputError(
-                f"{folder} is being written by {_holder(descriptor)}; wait for it, or name another "
-                "folder"
+                f"{folder} is being written by {holder}; wait for it, or name another folder"
             )
         with contextlib.suppress(OSError):  # of a full disk: only who holds it is not said then
             os.ftruncate(descriptor, 0)
@@ -44,7 +44,3 @@ def take(descriptor: int) -> bool:
     except BlockingIOError:
         return False
     return True
-
-
-def _holder(descriptor: int) -> str:
-    return os.pread(descriptor, 64, 0).decode(errors="replace") or "another process"

@@ -239,7 +239,7 @@ class Lobby:
             return [Fail(why or f"{silent}; waiting for {late} {self.phase}")]
         outlives, trouble = run.outlives_agents, run.trouble
         suspects = self._suspects()
-        if not run.fall_silent(_dumb(self._patience, self.roster, suspects)):
+        if not run.fall_silent(_mute(self._patience, self.roster, suspects)):
             return [Fail(why or f"{silent}; waiting for {late} {self.phase}{trouble}")]
         self._patience.heard = now
         lost = [rank for rank in suspects if rank in run.dismissed]
@@ -503,7 +503,7 @@ def _not_let_in(rank: int, reason: str, identity: bytes, host: str) -> list[Lobb
     ]
 
 
-def _dumb(patience: Patience, roster: Roster, late: list[int]) -> list[int]:
+def _mute(patience: Patience, roster: Roster, late: list[int]) -> list[int]:
     """Who of these has not answered the roll."""
     members = roster.members
     return [
@@ -516,14 +516,14 @@ def _dumb(patience: Patience, roster: Roster, late: list[int]) -> list[int]:
 
 def _to_blame(patience: Patience, roster: Roster, late: list[int], now: float) -> str:
     """Who, or which link, holds all others up, if that is known."""
-    dumb = _dumb(patience, roster, late)
+    mute = _mute(patience, roster, late)
     silent = f"nothing was heard for {now - patience.heard:.0f} s"
-    if down := patience.outages.beside(dumb):
+    if down := patience.outages.beside(mute):
         links, was = ", ".join(map(link, down[:_NAMED])), "were" if len(down) > 1 else "was"
         return f"{silent} while {links} {was} down; is the way between these agents open?"
-    if 0 < len(dumb) < len(late):
-        do = "do" if len(dumb) > 1 else "does"
-        return f"{silent}; {_names(dumb)} {do} not answer, and the others wait"
+    if 0 < len(mute) < len(late):
+        do = "do" if len(mute) > 1 else "does"
+        return f"{silent}; {_names(mute)} {do} not answer, and the others wait"
     return ""
 
 

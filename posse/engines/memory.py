@@ -30,10 +30,6 @@ from protocol.machine import COORDINATOR, Received
 from protocol.wire import read_header
 
 
-def _no_clock() -> int:
-    return 0
-
-
 def run(
     plan: Plan,
     number: int,
@@ -49,7 +45,7 @@ def run(
     they stand.
     """
     network = plan.network(number)
-    stamp = monotonic_ns if plan.clock == "wall" else _no_clock
+    stamp = monotonic_ns if plan.clock == "wall" else lambda: 0
     cohort = Cohort(plan.spec.agents.count)
     wire: Near = deque()
     # frames that somebody hears, counts one by one or stamps must be there when they are sent

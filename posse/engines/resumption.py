@@ -114,9 +114,9 @@ class KeptCoordinatorHost(CoordinatorHost):
         with self._outermost(_LOST, rank, why.encode()):
             super().lose(rank, why)
 
-    def fall_silent(self, dumb: Collection[int] = ()) -> bool:
-        with self._outermost(_SILENT, 0, msgspec.msgpack.encode(list(dumb))):
-            return super().fall_silent(dumb)
+    def fall_silent(self, mute: Collection[int] = ()) -> bool:
+        with self._outermost(_SILENT, 0, msgspec.msgpack.encode(list(mute))):
+            return super().fall_silent(mute)
 
     @contextmanager
     def _outermost(self, what: str, whom: int = 0, said: bytes = b"") -> Iterator[None]:

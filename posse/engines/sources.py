@@ -16,14 +16,10 @@ from protocol.signing import Signer
 SignerOf = Callable[[int, bytes], Signer | None]
 
 
-def unsigned(agents: int, name: bytes) -> None:
-    """Nobody has keys."""
-
-
 def of_this_machine(
     stamp: Callable[[], int],
     resources: ResourceMeter = NO_RESOURCES,
-    signer: SignerOf = unsigned,
+    signer: SignerOf = lambda agents, name: None,
 ) -> Sources:
     """The operating system's clock and randomness, arms as the run file has them, and `stamp`."""
     return Sources(

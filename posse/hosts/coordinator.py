@@ -299,17 +299,17 @@ class CoordinatorHost:
         for rank, order in told.items():
             self.send(rank, order)
 
-    def fall_silent(self, dumb: Collection[int] = ()) -> bool:
+    def fall_silent(self, mute: Collection[int] = ()) -> bool:
         """Nothing brought the run on for the deadline; whether it ends, or goes on, all the same.
 
         Where the run can do without, who is waited for is lost; of those who may be waiting
-        themselves, who is `dumb`: does not answer when it is asked for a sign of life. Where an
+        themselves, who is `mute`: does not answer when it is asked for a sign of life. Where an
         agent's end would tell of its rewards, silence is how a run ends without consensus.
         """
         late, ended = self.suspects(), self._ending.verdict is not None
         here = len(self.attendance.present())
         if not self._knows_whom or (not ended and len(late) == here):
-            late = [rank for rank in late if rank in dumb]
+            late = [rank for rank in late if rank in mute]
         if self.outlives_agents and late and (ended or len(late) < here):
             for rank in late:
                 self.lose(rank, "silent")

@@ -69,15 +69,6 @@ ALONE = Loss(
 """Where nobody is sent anything."""
 
 
-def no_check(spec: RunSpec, parameters: Any) -> None:
-    """Nothing to check beyond the types."""
-
-
-def no_advice(spec: RunSpec, parameters: Any) -> list[str]:
-    """Nothing to warn of."""
-    return []
-
-
 NO_THEORY = undrawn("")
 """Nothing is promised."""
 
@@ -110,8 +101,8 @@ class System:
     loss: Loss = Loss()
     unit_interval: UnitInterval | None = None
     one_form: bool = False
-    check: Callable[[RunSpec, Any], None] = no_check
-    advise: Callable[[RunSpec, Any], list[str]] = no_advice
+    check: Callable[[RunSpec, Any], None] = lambda spec, parameters: None
+    advise: Callable[[RunSpec, Any], list[str]] = lambda spec, parameters: []
     bound: Theory = NO_THEORY
     results: Results = PLAIN
 

@@ -41,11 +41,7 @@ Theory = Callable[[RunSpec, Any, int], Bound]
 
 def undrawn(why: str) -> Theory:
     """Theory that has nothing to draw, and says why."""
-
-    def said(spec: RunSpec, parameters: Any, run: int) -> Bound:
-        return Bound(note=why)
-
-    return said
+    return lambda spec, parameters, run: Bound(note=why)
 
 
 UNKNOWN_MEANS = Bound(note="No bound is drawn: the arms' true means are not known.")

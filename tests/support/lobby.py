@@ -61,7 +61,7 @@ class Run:
     def suspects(self) -> list[int]:
         return self.late
 
-    def fall_silent(self, dumb: Collection[int]) -> bool:
+    def fall_silent(self, mute: Collection[int]) -> bool:
         return self._silence_ends
 
 
