@@ -103,12 +103,20 @@ class PythonArms(
         try:
             found = own_code.load(self.target, folders, _GROUP)
             if not hasattr(found, "pull") or isinstance(found, type):
-                found = found(agent=context.rank, agents=context.agents, seed=context.seed)
+                agent = max(context.rank, 0)  # of arms that all share it is the coordinator's: -1
+                found = found(agent=agent, agents=context.agents, seed=_seed(context))
         except Exception as error:
             raise ArmsError(
                 f"{context.who}: arms.target = '{self.target}' cannot be made: {defect.said(error)}"
             ) from error
         return Python(found, self.target, self.clip, context.who)
+
+
+def _seed(context: ArmsContext) -> int:
+    """The run file's, and another in each further run of a `repeat`: else all would be the same."""
+    if not context.run:
+        return context.seed
+    return int(np.random.SeedSequence([context.seed, context.run]).generate_state(1)[0])
 
 
 class Python(Arms):

@@ -68,6 +68,13 @@ def test_python_factory_is_told_who_asks(module: Any) -> None:
     module.arms = arms
     build(PYTHON, rank=2, agents=7, seed=11)
     assert module.told == (2, 7, 11)
+    build(PYTHON, rank=-1, agents=7, seed=11)  # shared by all
+    assert module.told == (0, 7, 11)
+    seeds = set()
+    for run in range(5):
+        build(PYTHON, rank=2, agents=7, seed=11, run=run)
+        seeds.add(module.told[2])
+    assert len(seeds) == 5
 
 
 @pytest.mark.parametrize(

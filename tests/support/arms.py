@@ -15,11 +15,13 @@ ERROR_RATE = 1e-4
 DOCS = (Path(__file__).parents[2] / "docs" / "arms.md").read_text()
 
 
-def context(rank: int = 0, agents: int = 1, base: str = ".", seed: int = 5) -> ArmsContext:
+def context(
+    rank: int = 0, agents: int = 1, base: str = ".", seed: int = 5, run: int = 0
+) -> ArmsContext:
     return ArmsContext(
         rank=rank,
         agents=agents,
-        run=0,
+        run=run,
         seed=seed,
         base=base,
         rewards=np.random.default_rng([seed, 1]),
