@@ -15,7 +15,7 @@ from agent.exchange import ToAll
 from protocol.errors import RemoteProtocolError
 from protocol.federated import Adv, Data, Quiet, Req
 from protocol.machine import AgentEffect, AgentEffects, FloatArray, Received, Send
-from protocol.wire import Message
+from protocol.message import Message
 
 Origins = tuple[int, ...]
 

@@ -20,8 +20,9 @@ from posse.engines import memory
 from posse.engines.processes import ProcessEngine
 from posse.plan import Plan, prepare
 from protocol.machine import COORDINATOR
+from protocol.message import Message
 from protocol.players import Choice, Outcome
-from protocol.wire import Message, encode
+from protocol.wire import encode
 
 PLAYERS = 3
 MEANS = [0.1, 0.1, 0.1, 0.1, 0.2, 0.55, 0.1, 0.1, 0.1, 0.1]

@@ -48,8 +48,8 @@ from protocol.machine import (
     Started,
 )
 from protocol.masking import Keys, Masked, PublicKey, Unmask, Unmasked, check_key, unpack_words
+from protocol.message import Message
 from protocol.signing import Signer
-from protocol.wire import Message
 
 
 @dataclass(slots=True)

@@ -36,7 +36,8 @@ from protocol.machine import (
     ServerMachine,
     Started,
 )
-from protocol.wire import Message, unpack_floats
+from protocol.message import Message
+from protocol.wire import unpack_floats
 
 
 @dataclass(slots=True)

@@ -60,8 +60,8 @@ from protocol.machine import (
     Timer,
     TimerFired,
 )
+from protocol.message import Message
 from protocol.privacy import Claim, Guarantee, Neighbours, Release
-from protocol.wire import Message
 from topologies.graphs import Graph, from_edges
 
 __all__ = [

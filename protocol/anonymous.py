@@ -35,7 +35,7 @@ from protocol.masking import (
     Unmasked,
     Words,
 )
-from protocol.wire import Message
+from protocol.message import Message
 
 Variant = Literal["corrected", "printed"]
 

@@ -16,8 +16,8 @@ from msgspec import Meta
 from protocol.errors import RemoteProtocolError
 from protocol.log import Row
 from protocol.machine import FloatArray, Parameters
+from protocol.message import Message, Plane
 from protocol.privacy import FARTHEST
-from protocol.wire import Message, Plane
 
 Variant = Literal["corrected", "printed"]
 NoiseReading = Literal["printed", "per_agent"]

@@ -39,8 +39,8 @@ from numpy.typing import NDArray
 
 from protocol.errors import LocalProtocolError
 from protocol.log import Row
+from protocol.message import Message
 from protocol.privacy import Release
-from protocol.wire import Message
 
 FloatArray = NDArray[np.float64]
 

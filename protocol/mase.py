@@ -14,7 +14,7 @@ from msgspec import Meta
 
 from protocol.log import Row
 from protocol.machine import FloatArray, Parameters
-from protocol.wire import Message
+from protocol.message import Message
 
 Variant = Literal["corrected", "printed"]
 VoteRule = Literal["at-least", "more-than"]

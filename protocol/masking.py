@@ -13,8 +13,8 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from protocol.errors import RemoteProtocolError
+from protocol.message import Message
 from protocol.signing import SIGNATURE_BYTES, Signer
-from protocol.wire import Message
 
 Words = NDArray[np.uint64]
 

@@ -17,7 +17,7 @@ from msgspec import Meta
 
 from protocol.log import Row
 from protocol.machine import Parameters
-from protocol.wire import Message, Plane
+from protocol.message import Message, Plane
 
 Variant = Literal["corrected", "printed"]
 Split = Literal["half", "tossou"]

@@ -18,14 +18,14 @@ type and bounds; there is no way from here to code.
 import math
 import struct
 from collections.abc import Sequence
-from enum import IntEnum
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from protocol.errors import LocalProtocolError, RemoteProtocolError
+from protocol.message import Header, Message, Plane
 
 MAGIC = b"po"
 VERSION = 1
@@ -50,33 +50,6 @@ MAX_DATA = 1 << 20
 """A payload of data, or of whatever else an agent says to a coordinator. The largest honest ones
 are a slot's bundle of a few hundred neighbours' means, and a report with a regret curve, a thousand
 links and ten thousand rows. Decoded such a payload may take fifty times its bytes."""
-
-
-class Plane(IntEnum):
-    """Data is what the paper sends; control is the lab's own; world is the arms' medium."""
-
-    DATA = 0
-    CONTROL = 1
-    WORLD = 2
-
-
-class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unknown_fields=True):
-    """Base of everything that crosses a link. The class name is the kind."""
-
-    plane: ClassVar[Plane] = Plane.DATA
-
-
-class Header(msgspec.Struct, frozen=True, gc=False):
-    """The fields of a frame's header, as in the module's table."""
-
-    mark: bytes
-    """Magic and version."""
-    plane: int
-    run: int
-    source: int
-    sequence: int
-    now: float
-    sent: int
 
 
 _encode = msgspec.msgpack.Encoder().encode

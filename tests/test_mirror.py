@@ -85,6 +85,7 @@ ELSEWHERE = [
         "posse/engines: each_link one_to_all",
     ),
     ("both ends over a fake link", "tests/coordinator/test_shared.py", "agent: shared"),
+    ("what codecs carry", "tests/protocol/test_wire.py", "protocol: message"),
     ("what the ways of means share", "tests/agent/test_gis.py", "agent: exchange"),
     ("what shows a capture, with what writes it", "tests/cli/test_capture.py", "posse/cli: frames"),
     (

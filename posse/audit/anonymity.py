@@ -33,7 +33,8 @@ from protocol.errors import RemoteProtocolError
 from protocol.keystream import keystream
 from protocol.machine import COORDINATOR
 from protocol.masking import WORD_BITS, Masked, PublicKey, Unmasked, Words
-from protocol.wire import Codec, Message, Plane, read_header
+from protocol.message import Message, Plane
+from protocol.wire import Codec, read_header
 
 
 class Heard(list[tuple[int | None, int | None, bytes]]):

@@ -17,8 +17,9 @@ from posse.audit.sums import MASKING, Sums
 from posse.plan import Plan
 from protocol.cooperative import ByzantineParameters, means_record, reward_record
 from protocol.machine import COORDINATOR
+from protocol.message import Plane
 from protocol.privacy import View
-from protocol.wire import HEADER, Plane, read_header
+from protocol.wire import HEADER, read_header
 
 _MESSAGES, _ITEMS, _PULLS = 32, 64, 64
 """Of a sender and kind, of a field, of an agent and arm: what comes later is counted alone."""

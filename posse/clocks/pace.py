@@ -24,7 +24,7 @@ from protocol.machine import (
     Started,
     Turn,
 )
-from protocol.wire import Message
+from protocol.message import Message
 
 Order = Pull | Explore
 """What arms can carry out."""

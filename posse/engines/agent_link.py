@@ -8,7 +8,8 @@ from posse.engines.router import Router
 from posse.errors import RunFailed
 from protocol import control
 from protocol.machine import COORDINATOR
-from protocol.wire import NO_RUN, Message, encode
+from protocol.message import Message
+from protocol.wire import NO_RUN, encode
 
 
 class NotReading(RunFailed):

@@ -46,7 +46,8 @@ from posse.measure.status import AgentStatus
 from posse.systems import get_system
 from protocol import control
 from protocol.machine import COORDINATOR
-from protocol.wire import NO_RUN, Message, encode, name_of
+from protocol.message import Message
+from protocol.wire import NO_RUN, encode, name_of
 
 _LISTEN_EVERY = 64
 """Steps, or frames of neighbours, after which an agent looks at its other sockets."""

@@ -19,8 +19,8 @@ from posse.hosts.agent import AgentHost
 from posse.hosts.coordinator import CoordinatorHost
 from posse.plan import Plan
 from protocol.machine import COORDINATOR
+from protocol.message import Message, Plane
 from protocol.privacy import spent
-from protocol.wire import Message, Plane
 
 SHOWN, NOW, ACTIVATIONS, REGRET, EPSILON = range(5)
 """Columns of a row: the run's number in headers and 1, the agent's time, what it did by then, its

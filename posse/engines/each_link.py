@@ -7,7 +7,7 @@ import zmq
 
 from posse.durable.session import Session, SessionFull
 from posse.engines.links import Link, Links, Tie, Wire, signature
-from posse.engines.sockets import LINK_DEADLINE, configure, know_family
+from posse.engines.sockets import LINK_DEADLINE, configure, know_family, sender
 from posse.errors import RunFailed
 from posse.hosts.endpoint import NEIGHBOURS
 from protocol.wire import name_of
@@ -66,17 +66,17 @@ class EachLink(Links):
 class _Way(Tie):
     """To one neighbour: its socket takes what the session numbered."""
 
-    __slots__ = ("_wire",)
+    __slots__ = ("_send",)
 
     def __init__(self, neighbour: int, wire: Wire, session: Session, *, up: bool) -> None:
         super().__init__(neighbour, session, lambda data: wire.send(data, zmq.NOBLOCK), up=up)
-        self._wire = wire
+        self._send = sender(wire)
 
     def send(self, data: bytes, /) -> None:
         try:
             numbered = self.session.wrap(data)
             if self.up:
-                self._wire.send(numbered)
+                self._send(numbered)
         except (zmq.Again, SessionFull):
             raise RunFailed(f"agent {self.neighbour} does not take what it is sent") from None
 

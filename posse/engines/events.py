@@ -13,7 +13,7 @@ import msgspec
 from posse.engines.roster import Peer
 from posse.errors import PosseError, RunFailed
 from posse.hosts.agent_setup import AgentSetup
-from protocol.wire import Message
+from protocol.message import Message
 
 
 @dataclass(frozen=True)

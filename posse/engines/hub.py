@@ -36,7 +36,8 @@ from posse.security.keys import CoordinatorKeys
 from posse.spec.fingerprint import fingerprint
 from posse.spec.runfile import RunSpec
 from protocol import control
-from protocol.wire import Message, kind_of
+from protocol.message import Message
+from protocol.wire import kind_of
 
 _LOOK = 0.02
 """Seconds between looks at whatever is not a frame. A poll of everything before each frame would

@@ -56,7 +56,8 @@ from posse.hosts.coordinator import CoordinatorHost
 from posse.printable import blamed
 from protocol import control
 from protocol.errors import RemoteProtocolError
-from protocol.wire import MAX_DATA, VERSION, Codec, Message, read_header
+from protocol.message import Message
+from protocol.wire import MAX_DATA, VERSION, Codec, read_header
 
 _CODEC = Codec(control.TO_LOBBY, MAX_DATA)
 _NAMED = 10

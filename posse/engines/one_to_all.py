@@ -9,7 +9,7 @@ import zmq
 from posse.durable.broadcast import Broadcast
 from posse.durable.session import MAGIC, SessionFull
 from posse.engines.links import TO_ONE, Link, Links, Tie, Wire, signature
-from posse.engines.sockets import LINK_DEADLINE, configure, know_family
+from posse.engines.sockets import LINK_DEADLINE, configure, know_family, sender
 from posse.errors import RunFailed
 from posse.hosts.endpoint import NEIGHBOURS
 from protocol.wire import name_of
@@ -127,13 +127,13 @@ class _All:
     """To all neighbours: the socket takes what the line numbered."""
 
     def __init__(self, wire: Wire, line: Broadcast, ties: Collection[Tie]) -> None:
-        self._wire = wire
+        self._send = sender(wire)
         self.line = line
         self._ties = ties
 
     def send(self, data: bytes, /) -> None:
         try:
-            self._wire.send(self.line.wrap(data))
+            self._send(self.line.wrap(data))
         except (zmq.Again, SessionFull):
             behind = min(self._ties, key=lambda tie: tie.session.confirmed)
             raise RunFailed(f"agent {behind.neighbour} does not take what it is sent") from None

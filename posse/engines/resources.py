@@ -8,7 +8,8 @@ from posse.durable.session import ENVELOPE_BYTES, Session
 from posse.hosts.sources import ResourceMeter
 from posse.measure.traffic import CONFIRMATION, RESENT
 from protocol.control import LinkCount, Resources
-from protocol.wire import HEADER, Plane
+from protocol.message import Plane
+from protocol.wire import HEADER
 
 Sessions = Callable[[], Iterable[tuple[int, Session]]]
 """This process's ends of the sessions that it has, by who is at the other."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import zmq
 
+from posse.engines.links import Wire
 from posse.engines.lookup import is_ipv6
 from posse.errors import PosseError
 from posse.log import LOG
@@ -89,9 +90,9 @@ def know_family(socket: zmq.Socket[bytes], endpoint: str) -> None:
     socket.setsockopt(zmq.IPV6, int(is_ipv6(endpoint)))
 
 
-def sender(socket: zmq.Socket[bytes]) -> Callable[..., object]:
-    """How to hand a frame to a socket, without what `Socket.send` asks itself for each."""
-    return super(zmq.Socket, socket).send
+def sender(wire: Wire) -> Callable[..., object]:
+    """How to hand a frame to a wire; to a socket without what `Socket.send` asks for each."""
+    return super(zmq.Socket, wire).send if isinstance(wire, zmq.Socket) else wire.send
 
 
 def unbound(address: str, error: zmq.ZMQError) -> PosseError:

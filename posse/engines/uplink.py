@@ -103,8 +103,7 @@ class Uplink(Link):
 
     def through(self, heard: Heard) -> None:
         """Hand what goes to what `heard` puts before the socket."""
-        if (wire := heard(COORDINATOR, self.socket)) is not self.socket:
-            self._send = wire.send
+        self._send = sender(heard(COORDINATOR, self.socket))
 
     # --- the session -----------------------------------------------------------------------------
 

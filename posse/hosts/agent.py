@@ -22,7 +22,8 @@ from posse.systems import get_system
 from protocol import control
 from protocol.errors import RemoteProtocolError
 from protocol.machine import COORDINATOR, Received
-from protocol.wire import HEADER, Header, Message, Plane
+from protocol.message import Header, Message, Plane
+from protocol.wire import HEADER
 
 _LOBBY_KINDS = tuple(
     bytes([0xA0 + len(kind.__name__)]) + kind.__name__.encode() for kind in control.TO_JOINING

@@ -55,8 +55,8 @@ from protocol.machine import (
     require_arms,
     require_machine,
 )
+from protocol.message import Header, Message
 from protocol.privacy import spent
-from protocol.wire import Header, Message
 
 _MOST_COMPLAINTS = 10
 
@@ -90,6 +90,7 @@ class AgentRun:
         self._ordered: set[tuple[int, ...]] = set()
         self._setup = setup
         self._system = system
+        self._broadcasts = system.broadcasts
         self._agents_hear = system.agent.hears
         self._server_hears = system.server.hears if system.server is not None else ()
         self.endpoint = endpoint
@@ -186,7 +187,7 @@ class AgentRun:
         for effect in effects:  # a class pattern takes .3 µs for what isinstance takes .02
             if isinstance(effect, Send):
                 to, message = effect.to, effect.message
-                if to != COORDINATOR and self._system.broadcasts:
+                if to != COORDINATOR and self._broadcasts:
                     raise LocalProtocolError(
                         f"{self._system.name} says the same to all, not one to {to}"
                     )

@@ -45,7 +45,8 @@ from protocol.machine import (
     Regrouped,
     Started,
 )
-from protocol.wire import MAX_DATA, Codec, Header, Message, Plane, kind_of
+from protocol.message import Header, Message, Plane
+from protocol.wire import MAX_DATA, Codec, kind_of
 
 _CONTROL = int(Plane.CONTROL)  # an enum's member costs a call to look up, once or more per frame
 _LINKED = control.Linked.__name__

@@ -10,18 +10,8 @@ from mypy_extensions import mypyc_attr
 from posse.measure.traffic import Delays, Meter
 from protocol.errors import LocalProtocolError, RemoteProtocolError
 from protocol.machine import COORDINATOR
-from protocol.wire import (
-    HEADER,
-    MAX_DATA,
-    NO_RUN,
-    SOURCE,
-    Codec,
-    Header,
-    Message,
-    Plane,
-    encode,
-    read_header,
-)
+from protocol.message import Header, Message, Plane
+from protocol.wire import HEADER, MAX_DATA, NO_RUN, SOURCE, Codec, encode, read_header
 
 Near = deque[tuple[int, int, bytes | Message, float]]
 """What is under way in one process: source, target, frame or message, and when that was sent."""

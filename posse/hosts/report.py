@@ -11,7 +11,7 @@ from protocol.control import Report
 from protocol.errors import RemoteProtocolError
 from protocol.log import Row
 from protocol.machine import COORDINATOR
-from protocol.wire import Plane
+from protocol.message import Plane
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9 _-]{0,63}")
 _LONGEST = 200

@@ -41,7 +41,7 @@ from protocol.machine import (
     require_answer,
     require_machine,
 )
-from protocol.wire import Message
+from protocol.message import Message
 
 
 class Serving(Protocol):

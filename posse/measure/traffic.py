@@ -8,7 +8,8 @@ import numpy as np
 from mypy_extensions import mypyc_attr
 
 from protocol.control import LinkCount
-from protocol.wire import HEADER, Message, through_codec
+from protocol.message import Message
+from protocol.wire import HEADER, through_codec
 
 RESENT, CONFIRMATION = "Resent", "Confirmation"
 """What sessions send beside each frame's first time, as kinds of the plane `control`."""

@@ -12,7 +12,7 @@ from posse.report.page import Section
 from posse.report.read import Series
 from posse.results.anonymous import AnonymousDetail
 from protocol.machine import COORDINATOR
-from protocol.wire import Plane
+from protocol.message import Plane
 
 
 def section(series: Series) -> Section | None:

@@ -23,7 +23,7 @@ from posse.results.record import Detail, RunRecord
 from posse.spec.runfile import RunSpec
 from posse.systems import find_system
 from posse.systems.base import System
-from protocol.wire import Plane
+from protocol.message import Plane
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from posse.report.page import MOST_ROWS, Section, Table, some, table
 from posse.report.read import LinkTotal, Series
 from posse.results.record import RunRecord
 from protocol.machine import COORDINATOR
-from protocol.wire import Plane
+from protocol.message import Plane
 
 _ORDER = {"data": 0, "world": 1, "control": 2}
 _COUNTS = ("messages", "payload bytes", "frame bytes")

@@ -7,7 +7,7 @@ from msgspec import UNSET, UnsetType
 
 from protocol.control import LinkCount
 from protocol.machine import COORDINATOR
-from protocol.wire import Plane
+from protocol.message import Plane
 
 
 class Amount(msgspec.Struct):

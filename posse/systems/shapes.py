@@ -17,7 +17,7 @@ from posse.spec.runfile import RunSpec
 from posse.systems.context import AgentContext, CoordinatorContext
 from posse.systems.network import Network
 from protocol.machine import AgentMachine, ServerMachine
-from protocol.wire import Message
+from protocol.message import Message
 from topologies.graphs import Graph
 
 

@@ -14,7 +14,7 @@ from posse.printable import printable
 from posse.systems.network import Network
 from protocol.machine import COORDINATOR
 from protocol.mase import EliminationRow, VoteRow
-from protocol.wire import Plane
+from protocol.message import Plane
 
 _EVERY = 0.25
 _SHARE = 0.005

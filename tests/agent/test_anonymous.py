@@ -12,7 +12,7 @@ from protocol.anonymous import Assign, Commit, Forwarded, Played, Sealed, Sums, 
 from protocol.errors import RemoteProtocolError
 from protocol.machine import COORDINATOR, Explore, Finish, Observed, Pull, Pulled, Send, Started
 from protocol.masking import Keys, Unmask, Unmasked, unpack_words
-from protocol.wire import Message
+from protocol.message import Message
 from tests.support.anonymous import players, ready, report, told
 
 

@@ -10,7 +10,8 @@ from protocol.anonymous import Commit, Sealed
 from protocol.keystream import keystream
 from protocol.machine import COORDINATOR
 from protocol.masking import Masked, pack_words, unpack_words
-from protocol.wire import Message, encode
+from protocol.message import Message
+from protocol.wire import encode
 from tests.support.anonymous import FIVE_FIVE, Link, assign
 
 

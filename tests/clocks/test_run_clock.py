@@ -3,6 +3,7 @@
 from posse.arms.shared import SharedArms
 from posse.clocks.conductor import Conductor
 from posse.clocks.run_clock import SharedClock, SlotClock, WallClock
+from protocol.machine import Pull
 from tests.support.paced import buffer
 
 
@@ -19,6 +20,7 @@ def test_shared_arms_have_the_slots_that_were_played() -> None:
     clock = SharedClock(arms)
     clock.reached(100.0)
     assert clock.now == 0.0
+    arms.pull(Pull((0, 1), 1))
     arms.played((0, 1), (1.0, 1.0))
     assert clock.now == 1.0
 

@@ -11,7 +11,7 @@ from protocol.anonymous import Played, Sealed, Sums
 from protocol.errors import RemoteProtocolError
 from protocol.machine import Finish, PeerLost, Received, Send, Started
 from protocol.masking import Masked, PublicKey, Unmasked
-from protocol.wire import Message
+from protocol.message import Message
 from tests.support.anonymous import FIVE_FIVE, FOUR_SIX, Link, assign
 
 

@@ -12,7 +12,7 @@ import posse.extend
 import posse.testing
 import protocol
 from posse.cli import main as cli
-from protocol.wire import Message
+from protocol.message import Message
 from tests.support.blocks import PAGES, ROOT
 
 ROOMS = "posse|agent|coordinator|protocol|topologies|tests|docs|examples|deploy|bench"

@@ -13,7 +13,8 @@ from posse.errors import InputError
 from protocol import control
 from protocol.machine import COORDINATOR
 from protocol.mase import Vote
-from protocol.wire import HEADER, Plane, encode
+from protocol.message import Plane
+from protocol.wire import HEADER, encode
 
 VOTE = encode(Vote((2,)), run=1, source=3, sequence=7, now=12.5, sent=99)
 

@@ -17,7 +17,8 @@ from posse.engines.sockets import end
 from posse.plan import Plan
 from protocol import control
 from protocol.machine import COORDINATOR
-from protocol.wire import Codec, Message, encode, read_header
+from protocol.message import Message
+from protocol.wire import Codec, encode, read_header
 from tests.support.remote import PATIENCE, Serving
 from tests.support.runs import spec
 

@@ -14,7 +14,8 @@ from posse.engines.sockets import end
 from posse.errors import RunFailed
 from posse.plan import prepare
 from protocol import control
-from protocol.wire import Codec, Message, encode, read_header
+from protocol.message import Message
+from protocol.wire import Codec, encode, read_header
 from tests.support.remote import PATIENCE, until
 
 CODEC = Codec((control.Welcome, control.Refused, control.Synced, control.Status))

@@ -35,7 +35,8 @@ from posse.errors import PosseError
 from posse.hosts.agent_setup import AgentSetup
 from protocol import control
 from protocol.machine import COORDINATOR
-from protocol.wire import VERSION, Message, encode
+from protocol.message import Message
+from protocol.wire import VERSION, encode
 
 WALL = 1e9
 WAIT = 300.0

@@ -14,7 +14,7 @@ from posse.engines.lobby import Lobby
 from posse.engines.roster import RESUMES_AT_ONCE, RESUMES_PER_SECOND, Peer, Roster
 from posse.security.keys import CoordinatorKeys, Pair
 from protocol import control
-from protocol.wire import Message
+from protocol.message import Message
 from tests.support.lobby import (
     ABSENCE,
     DEADLINE,

@@ -4,7 +4,8 @@ from posse.durable.session import ENVELOPE_BYTES, Session
 from posse.engines.resources import ProcessResources
 from posse.measure.traffic import CONFIRMATION, RESENT
 from protocol.control import LinkCount
-from protocol.wire import HEADER, Plane
+from protocol.message import Plane
+from protocol.wire import HEADER
 
 FRAME = bytes(100)
 CONTROL = int(Plane.CONTROL)

@@ -13,8 +13,9 @@ from posse.results.lab import no_report
 from protocol import control
 from protocol.mase import Eliminated, Vote
 from protocol.masking import PublicKey
+from protocol.message import Message
 from protocol.players import Choice
-from protocol.wire import NO_RUN, Message, kind_of, read_header
+from protocol.wire import NO_RUN, kind_of, read_header
 from tests.support import anonymous
 from tests.support.hosts import frame, sources
 from tests.support.players import spec as players

@@ -13,7 +13,8 @@ from protocol.control import LinkCount
 from protocol.errors import LocalProtocolError, RemoteProtocolError
 from protocol.machine import COORDINATOR
 from protocol.mase import Eliminated, Vote
-from protocol.wire import HEADER, NO_RUN, VERSION, Codec, Plane, encode, read_header
+from protocol.message import Plane
+from protocol.wire import HEADER, NO_RUN, VERSION, Codec, encode, read_header
 from tests.support.hosts import frame
 
 CODEC = Codec((Eliminated, control.Advance))

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from posse.measure.traffic import Delays, Meter, quantile
 from protocol.control import Due
 from protocol.mase import Sample, Vote
+from protocol.message import Message
 from protocol.players import Choice, Outcome
-from protocol.wire import HEADER, Message, encode
+from protocol.wire import HEADER, encode
 
 SENT = st.lists(
     st.tuples(

@@ -12,13 +12,11 @@ from hypothesis import strategies as st
 from protocol import control
 from protocol.errors import LocalProtocolError, RemoteProtocolError
 from protocol.mase import TO_COORDINATOR, Eliminated, Sample, Vote
+from protocol.message import Header, Message, Plane
 from protocol.wire import (
     HEADER,
     MAX_DATA,
     Codec,
-    Header,
-    Message,
-    Plane,
     encode,
     kind_of,
     pack_floats,

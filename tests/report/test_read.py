@@ -13,7 +13,7 @@ from posse.plan import prepare
 from posse.report import read, run_page
 from posse.results.federated import FederatedDetail
 from posse.results.record import Detail
-from protocol.wire import Plane
+from protocol.message import Plane
 from tests.support import field as support
 
 BEFORE = Path(__file__).parent / "before"

@@ -24,8 +24,8 @@ from posse.results.record import Privacy, RunRecord
 from posse.results.traffic import traffic
 from protocol.control import LinkCount
 from protocol.machine import COORDINATOR
+from protocol.message import Plane
 from protocol.privacy import Claim
-from protocol.wire import Plane
 from tests.support.runs import spec
 
 

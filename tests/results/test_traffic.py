@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from posse.results.traffic import PlaneTraffic, traffic
 from protocol.control import LinkCount
-from protocol.wire import Plane
+from protocol.message import Plane
 
 LINKS = st.lists(
     st.builds(

@@ -18,7 +18,8 @@ from posse.results.record import RunRecord
 from protocol import control
 from protocol.machine import COORDINATOR
 from protocol.mase import Vote
-from protocol.wire import HEADER, VERSION, Message, encode, kind_of
+from protocol.message import Message
+from protocol.wire import HEADER, VERSION, encode, kind_of
 from tests.support.hosts import sources
 from tests.support.runs import spec
 

@@ -15,8 +15,8 @@ from posse.plan import prepare
 from posse.spec.runfile import read
 from posse.systems import players as family
 from protocol.machine import COORDINATOR, Send, Started
+from protocol.message import Plane
 from protocol.players import Choice, jain
-from protocol.wire import Plane
 from tests.support.players import SYSTEMS, spec
 from tests.support.runs import after, agent_processes, assert_same_run, detail, with_machines
 

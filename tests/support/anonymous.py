@@ -28,7 +28,8 @@ from protocol.machine import (
     Started,
 )
 from protocol.masking import Keys, PublicKey
-from protocol.wire import Message, Plane, encode, read_header
+from protocol.message import Message, Plane
+from protocol.wire import encode, read_header
 from tests.support.runs import detail
 
 SYSTEMS = ("anonymous", "explore-then-commit", "parallel-ucb")

@@ -12,7 +12,8 @@ from posse.durable.session import ENVELOPE_BYTES, is_numbered
 from posse.security.keys import AgentKeys
 from posse.security.zap import connect_with
 from protocol import control
-from protocol.wire import HEADER, Message, encode, read_header
+from protocol.message import Message
+from protocol.wire import HEADER, encode, read_header
 from tests.support.remote import PATIENCE
 
 

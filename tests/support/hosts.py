@@ -8,7 +8,8 @@ from posse.hosts.sources import Sources
 from posse.hosts.spending import NOT_KEPT
 from protocol import control
 from protocol.machine import COORDINATOR
-from protocol.wire import Message, encode
+from protocol.message import Message
+from protocol.wire import encode
 
 
 def sources(clock: Callable[[], int] = lambda: 0) -> Sources:

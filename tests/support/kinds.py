@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import inspect as types
 
 import protocol
-from protocol.wire import Message
+from protocol.message import Message
 from tests.support.blocks import ROOT
 
 PAGE = ROOT / "docs" / "wire.md"

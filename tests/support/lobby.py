@@ -18,7 +18,8 @@ from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
 from posse.security.keys import CoordinatorKeys, Pair
 from protocol import control
-from protocol.wire import Message, encode
+from protocol.message import Message
+from protocol.wire import encode
 
 WALL = 1e9
 DEADLINE = 10.0

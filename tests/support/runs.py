@@ -15,7 +15,7 @@ from posse.plan import Plan, prepare
 from posse.results.record import RunRecord
 from posse.systems.base import System
 from protocol.control import LinkCount
-from protocol.wire import Plane
+from protocol.message import Plane
 from tests.conftest import PROBLEM_1
 
 BEST_ARM_SYSTEMS: dict[str, dict[str, Any]] = {

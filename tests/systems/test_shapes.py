@@ -5,14 +5,13 @@ import re
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from posse import own_code
 from posse.cli.main import main
 from posse.errors import SpecError
 from posse.plan import prepare
-from posse.systems import find_system, get_system, names
+from posse.systems import get_system, names
 from posse.systems.network import Network
 from posse.systems.shapes import (
     AgentRole,
@@ -25,7 +24,6 @@ from posse.systems.shapes import (
     Wiring,
 )
 from protocol.mase import Vote
-from protocol.wire import Message
 from tests.support.runs import spec
 
 DOCS = Path(__file__).parents[2] / "docs" / "architecture.md"
@@ -95,30 +93,6 @@ def test_a_package_that_cannot_be_imported_is_named_and_hides_no_other(
     said = capsys.readouterr().out
     assert "  broken: system: 'broken' cannot be imported" in said
     assert "TOPOLOGIES" in said
-
-
-def leaves() -> Any:
-    raise SystemExit(4)
-
-
-def twins() -> Any:
-    shape: Any = get_system("mase").shape
-    twin: Any = msgspec.defstruct("Vote", [], bases=(Message,), frozen=True)
-    server = dataclasses.replace(shape.server, hears=(Vote, twin))
-    shape = dataclasses.replace(shape, server=server)
-    return dataclasses.replace(get_system("mase"), shape=shape)
-
-
-@pytest.mark.parametrize(
-    ("load", "said"), [(leaves, r"4 \(.*test_shapes"), (twins, "must have uni")]
-)
-def test_what_comes_of_a_users_module_is_a_sentence(
-    monkeypatch: pytest.MonkeyPatch, load: Any, said: str
-) -> None:
-    monkeypatch.setattr(own_code, "missing", lambda *where: "")
-    monkeypatch.setattr(own_code, "load", lambda *where: load())
-    with pytest.raises(SpecError, match=rf"'own_twin:S' cannot be imported: .*{said}"):
-        find_system("own_twin:S", [])
 
 
 @pytest.mark.parametrize(
