@@ -235,7 +235,7 @@ class SharedMeans:
     Counts and sums are kept side by side, n_k and s_k (or n'_k v'_k), as 2K numbers: an agent's own
     in `mine`, and in `heard[m]`, shape (rows, 2K), what the agents of the cohort heard of agent m,
     0 where there is no mean. `pulls`, `sums`, `counts` and `weighted` are the halves of the two.
-    `last` is what was new in the slot before, and `told` the counts that its messages had.
+    `last` is what was new in the slot before, and the counts that its messages had.
     """
 
     arms: int
@@ -249,14 +249,12 @@ class SharedMeans:
     heard: FloatArray = field(init=False)
     counts: FloatArray = field(init=False)
     weighted: FloatArray = field(init=False)
-    last: tuple[IntArray, IntArray] | None = None
-    told: FloatArray = field(init=False)
+    last: tuple[IntArray, IntArray, FloatArray] | None = None
     message: Records = field(init=False)
     said_means: FloatArray = field(init=False)
     said_counts: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
-        self.told = np.zeros((0, self.arms))
         self.mine = np.zeros((self.rows, 2 * self.arms))
         self.pulls, self.sums = self.halves(self.mine)
         self.message = np.zeros(self.rows, dtype=means_record(self.arms))
@@ -327,7 +325,7 @@ class SharedMeans:
         if np.count_nonzero(none):
             counts[none] = weighted[none] = 0.0
         self.heard.reshape(-1, 2 * self.arms)[news.at] = told.take(news.pick, axis=0)
-        self.last, self.told = (news.pick, news.at), counts
+        self.last = news.pick, news.at, counts
 
     def faults(self, records: Records) -> Faults:
         """See `agent.flooding.Contents`."""
@@ -346,11 +344,11 @@ class SharedMeans:
     def contradictions(self, news: News) -> Mask | None:
         """See `agent.flooding.Contents`: counts of means do not go down."""
         counts = news.records["counts"].astype(float)
-        last = self.last
-        # where messages go the ways of the slot before, what each agent knows is what was told then
-        as_before = last is not None and news.pick is last[0] and news.at is last[1]
-        if as_before and not np.count_nonzero(counts < self.told):
-            return None
+        if self.last is not None:
+            pick, at, told = self.last
+            # where messages go the ways of the slot before, what each agent knows was told then
+            if news.pick is pick and news.at is at and not np.count_nonzero(counts < told):
+                return None
         before, _ = self.halves(self.heard.reshape(-1, 2 * self.arms).take(news.at, axis=0))
         fewer = counts.take(news.pick, axis=0) < before
         return _any_arm(fewer) if np.count_nonzero(fewer) else None

@@ -84,11 +84,8 @@ class Plan:
             return unlinked(self.spec.agents.count)
         found = wiring.network(self.spec, self.parameters, run)
         agents = self.spec.agents.count
-        if (
-            said := found.fault(agents)
-            if isinstance(found, Network)
-            else f"is {found!r:.80}, no Network"
-        ):
+        is_one = isinstance(found, Network)
+        if said := found.fault(agents) if is_one else f"is {found!r:.80}, no Network":
             raise SpecError("system", f"the network of '{self.spec.system}' {said}")
         return found
 
