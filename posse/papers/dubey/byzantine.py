@@ -77,6 +77,7 @@ EXPERIMENTS = (
             "by intermediaries, rate ε = .15":
                 byzantine(quick, 0.15, 2, form="relay", assumed=0.3),
         },
+        repeat=(20, 50),
         assumed=f"{_ASSUMED} γ = 2; the estimator believes .3, beyond Theorem 4.3's condition. The "
         f"paper only says that a message is corrupted with probability γε at most. {_UNTRIMMED}",
     ),
