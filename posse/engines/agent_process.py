@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import assert_never
 
 import msgspec
@@ -151,7 +152,8 @@ class AgentProcess:
         if self.joining.belongs:
             if field:  # the reason may quote rewards
                 reason = f"agent {self.joining.rank} cannot go on; its own log says why"
-            self._say(control.Failed(reason[:4000], mistake and not field))
+            with suppress(RunFailed):  # it may be that nothing more can be said
+                self._say(control.Failed(reason[:4000], mistake and not field))
 
     # --- the loop --------------------------------------------------------------------------------
 
@@ -190,6 +192,8 @@ class AgentProcess:
             if host.outbox or not host.busy:
                 break
         self._flush(host)
+        if self._uplink.session.crowded:
+            self._restraint.look_soon()
 
     def _patience(self) -> int | None:
         """Milliseconds to listen at most; for ever where nothing but a frame can happen."""

@@ -20,7 +20,7 @@ from posse.results.words import rows
 from posse.security import keys
 from tests.support import anonymous, federated, players
 from tests.support.relay import Relay, relay
-from tests.support.remote import Agent, coordinator, until
+from tests.support.remote import Agent, Coordinator, coordinator, until
 from tests.support.runs import after, assert_same_run, refused, spec
 
 ENGINE: dict[str, Any] = {"deadline": 30.0}
@@ -159,11 +159,12 @@ def test_an_agent_that_says_more_than_is_kept_waits_for_the_connection_to_come_b
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """By the wall clock it would go on, and there is room for so many frames and no more."""
-    monkeypatch.setattr("posse.engines.uplink.Session", partial(Session, most_frames=10_000))
+    monkeypatch.setattr("posse.engines.uplink.Session", partial(Session, most_frames=1_000))
     plan = spec("central", 2, engine=ENGINE | {"clock": "wall"})
     parted: list[threading.Thread] = []
 
     def part() -> None:
+        until(lambda: all(agent.process.status().running for agent in up), "agents in the run")
         way.interrupt()
         parted.append(threading.Thread(target=restore))
         parted[0].start()
@@ -182,6 +183,19 @@ def test_an_agent_that_says_more_than_is_kept_waits_for_the_connection_to_come_b
         parted[0].join()
         assert [agent.ended() for agent in up] == [0, 0]
     assert record.status == "identified"
+
+
+def test_an_agent_that_can_say_nothing_more_ends_with_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("posse.engines.uplink.Session", partial(Session, most_frames=0))
+    up = Coordinator(spec("central", 1, engine=ENGINE), "tcp://127.0.0.1:*")
+    try:
+        assert Agent(up.endpoint).ended() == RunFailed.exit_code
+    finally:
+        up.stop()
+    (said,) = [line.getMessage() for line in caplog.records if line.levelname == "ERROR"]
+    assert said == "the coordinator does not take what this agent sends"
 
 
 @pytest.mark.slow

@@ -28,6 +28,22 @@ def test_an_agent_is_held_while_half_of_what_may_be_kept_is_not_confirmed() -> N
     assert not held(restraint, 1.4)
 
 
+def test_who_acts_by_its_own_clock_asks_for_a_look_before_it_is_due() -> None:
+    session, other = Session(most_frames=10), Session()
+    restraint = Restraint(lambda: [(COORDINATOR, session)])
+    assert not held(restraint, 1.0)
+    sent = [session.wrap(b"x") for _ in range(6)]
+    restraint.look_soon()
+    assert held(restraint, 1.01)
+    for frame in sent:
+        other.take(frame)
+    other.confirm()
+    session.take(other.replies.pop())
+    restraint.look_soon()
+    assert held(restraint, 1.02)  # while it is held nothing is said, and looks can wait
+    assert not held(restraint, 1.2)
+
+
 def test_bytes_count_as_well() -> None:
     session = Session(most_bytes=100)
     restraint = Restraint(lambda: [(2, session)])
