@@ -45,6 +45,9 @@ double what a frame costs."""
 
 _FAREWELL = 5.0
 """Seconds for another of the agents far away to confirm that it was let go."""
+_HASTE = 2.0
+"""Seconds for all of them in a hurry: a container is killed 10 s after it is asked to end."""
+
 _LAST_WORDS = 1.0
 """Seconds at most for what the dead said to be read, before their death is known."""
 
@@ -86,7 +89,7 @@ class Hub:
         self.exit_code = 0
         """What the runs so far end with; agents are told when they are let go."""
         self._completed = 0
-        self._hurried = False
+        self._leave_by = math.inf
         self.frames = 0
         self._publish_at = 0.0
         self._loses_frames = not bind.startswith("ipc:")
@@ -180,8 +183,8 @@ class Hub:
         return record
 
     def hurry(self) -> None:
-        """Do not wait for agents elsewhere to hear that they may go."""
-        self._hurried = True
+        """Wait no longer than a moment for agents elsewhere to hear that they may go."""
+        self._leave_by = min(self._leave_by, time.monotonic() + _HASTE)
 
     def close(self) -> None:
         """Say goodbye and free everything."""
@@ -203,7 +206,7 @@ class Hub:
             now = time.monotonic()
             if waiting < left:
                 left, deadline = float(waiting), now + _FAREWELL
-            if now >= deadline or self._hurried:
+            if now >= min(deadline, self._leave_by):
                 break
             for event in self._router.connections():
                 if isinstance(event, events.Closed):

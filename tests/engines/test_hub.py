@@ -136,10 +136,11 @@ def test_status_is_published_without_being_asked_for_and_fresh_for_who_asks(
     assert b'"arrived":1' in status.document
 
 
-def test_in_a_hurry_it_does_not_wait_for_agents_elsewhere_to_hear_that_they_may_go(
+def test_in_a_hurry_it_waits_a_moment_for_agents_elsewhere_to_hear_that_they_may_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("posse.engines.hub._FAREWELL", math.inf)
+    monkeypatch.setattr("posse.engines.hub._HASTE", 0.1)
     gathering = Gathering(tmp_path, 1)
     peer = gathering.peer()
     peer.says(control.Join(0, "token", "", 1, b"elsewhere", time.time()))
