@@ -48,7 +48,7 @@ _FAREWELL = 5.0
 _HASTE = 2.0
 """Seconds for all of them in a hurry: a container is killed 10 s after it is asked to end."""
 
-_LAST_WORDS = 1.0
+_LAST_WORDS = 2.0
 """Seconds at most for what the dead said to be read, before their death is known."""
 
 _PUBLISH = 0.25
@@ -257,7 +257,7 @@ class Hub:
         came = self._router.next()
         now = time.monotonic()
         if came is None:
-            if self._deaths:
+            if self._deaths and all(death.killed for death in self._deaths):
                 self._bury_at = now
             return now
         identity, part = came
@@ -321,7 +321,10 @@ class Hub:
             self._happened(event)
 
     def _bury(self, now: float) -> None:
-        """Let deaths be known, once nothing comes any more: who dies says why, if it can."""
+        """Let deaths be known after a while, or once nothing comes where all were killed.
+
+        Who ends by itself says why, and where the machine is busy that comes after the death.
+        """
         if now >= self._bury_at:
             self._bury_at = math.inf
             while self._deaths:
