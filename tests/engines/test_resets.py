@@ -155,6 +155,7 @@ def test_links_between_agents_that_are_cut_after_some_bytes_change_nothing(
     assert_same_run(memory.run(plan, 0), record)
 
 
+@pytest.mark.inside
 def test_an_agent_that_says_more_than_is_kept_waits_for_the_connection_to_come_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -185,6 +186,7 @@ def test_an_agent_that_says_more_than_is_kept_waits_for_the_connection_to_come_b
     assert record.status == "identified"
 
 
+@pytest.mark.inside
 def test_an_agent_that_can_say_nothing_more_ends_with_one_sentence(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
