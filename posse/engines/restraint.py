@@ -30,8 +30,7 @@ class Restraint:
 
     def look_soon(self) -> None:
         """Whoever acts by its own clock may say too much before the next look is due."""
-        if not self.held:
-            self._look_at = 0.0
+        self._look_at = 0.0
 
     def look(self, now: float) -> None:
         """To be called often; `RunFailed` if nothing at all is confirmed for too long."""

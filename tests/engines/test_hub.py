@@ -1,5 +1,6 @@
 """The coordinator's loop and socket against peers that are driven by hand."""
 
+import itertools
 import math
 import threading
 import time
@@ -9,6 +10,8 @@ from pathlib import Path
 import pytest
 import zmq
 
+from posse.durable.session import Session
+from posse.engines.events import Died
 from posse.engines.hub import Hub
 from posse.engines.sockets import end
 from posse.errors import RunFailed
@@ -136,11 +139,13 @@ def test_status_is_published_without_being_asked_for_and_fresh_for_who_asks(
     assert b'"arrived":1' in status.document
 
 
+@pytest.mark.inside
+@pytest.mark.parametrize("haste", [0.0, math.inf])
 def test_in_a_hurry_it_waits_a_moment_for_agents_elsewhere_to_hear_that_they_may_go(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, haste: float
 ) -> None:
     monkeypatch.setattr("posse.engines.hub._FAREWELL", math.inf)
-    monkeypatch.setattr("posse.engines.hub._HASTE", 0.1)
+    monkeypatch.setattr("posse.engines.hub._HASTE", haste)
     gathering = Gathering(tmp_path, 1)
     peer = gathering.peer()
     peer.says(control.Join(0, "token", "", 1, b"elsewhere", time.time()))
@@ -153,8 +158,31 @@ def test_in_a_hurry_it_waits_a_moment_for_agents_elsewhere_to_hear_that_they_may
     (member,) = gathering.hub.lobby.roster.members.values()
     until(lambda: member.to_see_off, "a goodbye that nobody confirms")
     gathering.hub.hurry()
+    if haste:
+        heard = Session()
+        heard.take(peer.socket.recv())
+        heard.confirm()
+        peer.socket.send(heard.replies.pop())
+        until(lambda: not member.to_see_off, "a goodbye that is confirmed")
     closing.join(PATIENCE)
     assert not closing.is_alive()
+
+
+@pytest.mark.inside
+@pytest.mark.parametrize(("killed", "told"), [(False, "says why"), (True, "its death")])
+def test_who_ends_by_itself_is_heard_before_its_death_is_known_and_who_was_killed_is_not(
+    gathering: Gathering, monkeypatch: pytest.MonkeyPatch, killed: bool, told: str
+) -> None:
+    monkeypatch.setattr("posse.engines.hub._LAST_WORDS", math.inf)
+    peer = gathering.peer()
+    peer.joins(0)
+    until(lambda: gathering.hub.snapshot.arrived == 1, "a snapshot with the agent in it")
+    looks = itertools.count()
+    gathering.hub.on_look = lambda: None if next(looks) < 10 else peer.says(last_words)
+    last_words = control.Failed("says why", mistake=False)
+    gathering.hub._deaths.append(Died(0, "its death", killed))
+    gathering.ended()
+    assert told in str(gathering.error)
 
 
 def test_one_that_goes_before_it_is_answered_does_no_harm(gathering: Gathering) -> None:
