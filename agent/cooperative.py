@@ -91,12 +91,14 @@ class Learner(Contents, Protocol):
 
 def best(index: FloatArray, ties: Sequence[np.random.Generator]) -> list[int]:
     """Argmax of each row, ties at random."""
-    highest = index == np.maximum.reduce(index, axis=1, keepdims=True)
-    arms: list[int] = highest.argmax(axis=1).tolist()
-    if np.count_nonzero(highest) > len(arms):
-        for row in np.flatnonzero(highest.sum(axis=1) > 1).tolist():
-            leaders = highest[row].nonzero()[0]
-            arms[row] = int(leaders[ties[row].integers(len(leaders))])
+    arms = []
+    for row, of in zip(index.tolist(), ties, strict=True):
+        highest = max(row)
+        if row.count(highest) == 1:
+            arms.append(row.index(highest))
+        else:
+            leaders = [arm for arm, value in enumerate(row) if value == highest]
+            arms.append(leaders[of.integers(len(leaders))])
     return arms
 
 
@@ -108,6 +110,8 @@ def by_turn_or_index(
 ) -> list[int]:
     """The arm of each agent in its slot: the one whose turn it is, or the best by its index."""
     late = [i for i, arm in enumerate(in_turn) if arm is None]
+    if late and len(late) == len(in_turn):
+        return by_index(slots, rows)
     arms = iter(by_index([slots[i] for i in late], [rows[i] for i in late]) if late else ())
     return [next(arms) if arm is None else arm for arm in in_turn]
 
@@ -222,6 +226,20 @@ class CooperativeAgent:
 
 
 @dataclass(slots=True)
+class Told:
+    """What was new in a slot: `News.at`, the `places` of that among the rows of what is heard, and
+    the `counts` that its messages had.
+
+    `straight`: an agent alone heard one message of each that it ever heard of, in their order.
+    """
+
+    at: IntArray
+    places: IntArray
+    straight: bool
+    counts: FloatArray = field(init=False)
+
+
+@dataclass(slots=True)
 class SharedMeans:
     """`cooperative-ucb`: every agent sends its means and counts as they are, in each slot.
 
@@ -233,9 +251,10 @@ class SharedMeans:
     message is left out: Q_m contains it, and its rewards would count twice.
 
     Counts and sums are kept side by side, n_k and s_k (or n'_k v'_k), as 2K numbers: an agent's own
-    in `mine`, and in `heard[m]`, shape (rows, 2K), what the agents of the cohort heard of agent m,
-    0 where there is no mean. `pulls`, `sums`, `counts` and `weighted` are the halves of the two.
-    `last` is what was new in the slot before, and the counts that its messages had.
+    in `mine`, and in `heard[i]`, shape (rows, 2K), what the agents of the cohort heard of
+    `origins[i]`, 0 where there is no mean. `pulls`, `sums`, `counts` and `weighted` are the halves
+    of the two. `read` is what messages that are looked at say, `last` what was new in the slot
+    before.
     """
 
     arms: int
@@ -249,8 +268,11 @@ class SharedMeans:
     heard: FloatArray = field(init=False)
     counts: FloatArray = field(init=False)
     weighted: FloatArray = field(init=False)
-    last: tuple[IntArray, IntArray, FloatArray] | None = None
+    origins: IntArray = field(init=False)
+    read: tuple[Records, FloatArray, FloatArray] | None = None
+    last: Told | None = None
     message: Records = field(init=False)
+    ones: FloatArray = field(init=False)
     said_means: FloatArray = field(init=False)
     said_counts: FloatArray = field(init=False)
 
@@ -258,10 +280,19 @@ class SharedMeans:
         self.mine = np.zeros((self.rows, 2 * self.arms))
         self.pulls, self.sums = self.halves(self.mine)
         self.message = np.zeros(self.rows, dtype=means_record(self.arms))
+        self.ones = np.ones(self.arms)
         self.said_means, self.said_counts = self.message["means"], self.message["counts"]
         self.said_means[:] = np.nan
-        self.heard = np.zeros((self.agents, self.rows, 2 * self.arms))
-        self.counts, self.weighted = self.halves(self.heard)
+        self.origins = np.zeros(0, dtype=np.int64)
+        self.make_room(self.origins)
+
+    def make_room(self, origins: IntArray) -> None:
+        """For what is heard of these agents, sorted, who are more than before."""
+        heard = np.zeros((len(origins), self.rows, 2 * self.arms))
+        if len(self.origins):
+            heard[np.searchsorted(origins, self.origins)] = self.heard
+        self.origins, self.heard, self.last = origins, heard, None
+        self.counts, self.weighted = self.halves(heard)
 
     def halves(self, numbers: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Counts and sums, K each, of arrays that have both, 2K."""
@@ -278,18 +309,21 @@ class SharedMeans:
 
     def by_index(self, slots: Sequence[int], rows: Sequence[int] = (0,)) -> list[int]:
         """Algorithm 2, lines 6 to 8. An arm that nobody has a mean of comes first."""
-        log = np.array([math.log(t) for t in slots])[:, None]
-        of = list(rows)
-        N, sums = self.halves((self.own() + self.others()).take(of, axis=0))
-        least = np.maximum(N, 1.0)
+        log: float | FloatArray = math.log(slots[0])
+        if slots.count(slots[0]) < len(slots):
+            log = np.array([math.log(t) for t in slots])[:, None]
+        of, known = list(rows), self.own() + self.others()
+        N, sums = self.halves(known if self.rows == 1 else known.take(of, axis=0))
+        unknown = np.count_nonzero(N) < N.size
+        least = np.maximum(N, 1.0) if unknown else N
         index = sums / least + self.bonus(log, least, of)
-        if np.count_nonzero(N) < N.size:
+        if unknown:
             index = np.where((N == 0).any(axis=1)[:, None], -N, index)
         return best(index, [self.ties[row] for row in of])
 
-    def bonus(self, log: FloatArray, N: FloatArray, rows: list[int]) -> FloatArray:
-        """What is added to the means of these agents, from log t, shape (len(rows), 1), and the
-        counts that they are over, shape (len(rows), K).
+    def bonus(self, log: float | FloatArray, N: FloatArray, rows: list[int]) -> FloatArray:
+        """What is added to the means of these agents, from log t, shape (len(rows), 1) or the same
+        for all, and the counts that they are over, shape (len(rows), K).
         """
         return confidence_bonus(log, N)
 
@@ -317,19 +351,43 @@ class SharedMeans:
 
     def hear(self, news: News) -> None:
         """See `Learner.hear`."""
-        told = np.empty((len(news.records), 2 * self.arms))
-        counts, weighted = self.halves(told)
-        counts[:] = news.records["counts"]
-        np.multiply(counts, news.records["means"], out=weighted)
-        none = np.isnan(weighted)
+        means, counts = self.numbers(news.records)
+        told = np.concatenate((counts, counts * means), axis=1)
+        none = np.isnan(told)
         if np.count_nonzero(none):
-            counts[none] = weighted[none] = 0.0
-        self.heard.reshape(-1, 2 * self.arms)[news.at] = told.take(news.pick, axis=0)
-        self.last = news.pick, news.at, counts
+            none[:, : self.arms] |= none[:, self.arms :]
+            told[none] = 0.0
+        last = self.last
+        if last is None or news.at is not last.at:
+            last = self.last = self.places(news)
+        heard = self.heard.reshape(-1, 2 * self.arms)
+        if last.straight:
+            heard[:] = told
+        else:
+            heard[last.places] = told.take(news.pick, axis=0)
+        last.counts = told[:, : self.arms]
+
+    def numbers(self, records: Records) -> tuple[FloatArray, FloatArray]:
+        """Means and counts of these messages, each of shape (messages, K)."""
+        if self.read is None or self.read[0] is not records:
+            # in a record they lie where arithmetic is slow
+            self.read = records, records["means"].copy(), records["counts"].astype(float)
+        return self.read[1:]
+
+    def places(self, news: News) -> Told:
+        """Where in `heard` these news belong."""
+        origins = news.at // self.rows
+        missing = np.setdiff1d(origins, self.origins)
+        if len(missing):
+            self.make_room(np.union1d(self.origins, missing))
+        places = np.searchsorted(self.origins, origins) * self.rows + news.at % self.rows
+        all_heard, all_said = np.arange(len(self.origins) * self.rows), np.arange(len(news.records))
+        straight = np.array_equal(places, all_heard) and np.array_equal(news.pick, all_said)
+        return Told(news.at, places, straight)
 
     def faults(self, records: Records) -> Faults:
         """See `agent.flooding.Contents`."""
-        means, counts, created = records["means"], records["counts"], records["created"]
+        means, counts = self.numbers(records)
         if self.reward_range is None:
             if np.count_nonzero(infinite := np.isinf(means)):
                 yield "not-finite", _any_arm(infinite)
@@ -338,18 +396,16 @@ class SharedMeans:
             if np.count_nonzero(outside := (means < low) | (means > high)):
                 yield "not-finite", _any_arm(np.isinf(means))
                 yield "out-of-range", _any_arm(outside)
-        above: Mask = np.add.reduce(counts, axis=1, dtype=np.int64) > created
-        yield "counts-above-time", above
+        yield "counts-above-time", counts.dot(self.ones) > records["created"]
 
     def contradictions(self, news: News) -> Mask | None:
         """See `agent.flooding.Contents`: counts of means do not go down."""
-        counts = news.records["counts"].astype(float)
-        if self.last is not None:
-            pick, at, told = self.last
-            # where messages go the ways of the slot before, what each agent knows was told then
-            if news.pick is pick and news.at is at and not np.count_nonzero(counts < told):
-                return None
-        before, _ = self.halves(self.heard.reshape(-1, 2 * self.arms).take(news.at, axis=0))
+        _, counts = self.numbers(news.records)
+        last = self.last
+        if last is not None and news.at is last.at and not np.count_nonzero(counts < last.counts):
+            return None  # they go the ways of the slot before: what each agent knows was told then
+        places = self.places(news).places
+        before, _ = self.halves(self.heard.reshape(-1, 2 * self.arms).take(places, axis=0))
         fewer = counts.take(news.pick, axis=0) < before
         return _any_arm(fewer) if np.count_nonzero(fewer) else None
 
@@ -447,7 +503,7 @@ class DoublingMeans(PrivateMeans):
     which that noise exceeds with probability at most t^-α. `sums` are over the batch under way.
     """
 
-    def bonus(self, log: FloatArray, N: FloatArray, rows: list[int]) -> FloatArray:
+    def bonus(self, log: float | FloatArray, N: FloatArray, rows: list[int]) -> FloatArray:
         m = (self.released_counts > 0) + np.count_nonzero(self.counts, axis=0)
         private: FloatArray = OPTIMISM * log * np.sqrt(m[rows]) / (self.epsilon * N)
         return confidence_bonus(log, N) + private

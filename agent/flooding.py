@@ -153,7 +153,8 @@ class Known:
     none. `passed[link, m]` is the same for what came over a link: an honest neighbour sends each
     message of m once, in the order in which they were created. `arrivals[row, d]` counts the new
     messages that came over d hops, and `delays[row, d]` adds up the slots that they were under way.
-    Both of the first are kept flat; the others, and `duplicates[row]`, are parts of `tallies`.
+    Both of the first are kept flat, and brought up to date by `settle`; the others, and
+    `duplicates[row]`, are parts of `tallies`.
     `lengths` are those that bundles which were taken had.
     """
 
@@ -197,7 +198,7 @@ class Known:
         """
         slot, (senders, parts) = floods[0].slot, _parts(floods)
         records = np.frombuffer(b"".join(parts), dtype=self.record)
-        before, ways = self.ways, self._ways_of(floods, senders, parts)
+        ways = self._ways_of(floods, senders, parts)
         steady = ways.steady
         if steady is not None and steady.goes_on(slot, records):
             new = steady.new
@@ -205,13 +206,17 @@ class Known:
             if not self._wrong(news, learner):
                 steady.go_on()
                 self.tallies += steady.counted
-                self.latest[news.at] = slot - steady.age_of_new
                 self._pass_on(floods, news, steady.on)
                 return news
-        if before is not None and (left := before.steady) is not None:
-            self.passed[left.way] = left.slot - left.age
-            before.steady = None
+        self.settle()
+        ways.steady = None
         return self._merge(floods, records, ways, learner)
+
+    def settle(self) -> None:
+        """Note what went the same ways as in the slot before."""
+        if self.ways is not None and (steady := self.ways.steady) is not None:
+            self.passed[steady.way] = steady.slot - steady.age
+            self.latest[steady.new.at] = steady.slot - steady.age_of_new
 
     def _merge(
         self, floods: Sequence[Flood], records: Records, ways: Ways, learner: Contents
@@ -285,6 +290,7 @@ class Known:
         """Who sent each record to whom; often as in the slot before."""
         layout = [flood.row for flood in floods], senders, list(map(len, parts))
         if self.ways is None or self.ways.layout != layout:
+            self.settle()
             neighbours = [flood.neighbours for flood in self.floods]
             self.ways = Ways(neighbours, self.agents, self.rows, self.record.itemsize, layout)
             missing = sum(map(len, neighbours)) * self.agents - len(self.passed)
@@ -361,7 +367,7 @@ def _parts(floods: Sequence[Flood]) -> tuple[list[int], list[bytes]]:
     said: dict[int, bytes] = {}
     for flood in floods:
         said.update(flood.bundles)
-    if all(flood.bundles.items() <= said.items() for flood in floods):
+    if len(floods) == 1 or all(flood.bundles.items() <= said.items() for flood in floods):
         senders = sorted(said)
         return senders, [said[sender] for sender in senders]
     return [], [flood.bundles[rank] for flood in floods for rank in flood.neighbours]

@@ -89,7 +89,7 @@ class RobustMeans(DoublingMeans):
         with np.errstate(divide="ignore", invalid="ignore"):
             means = np.where(counts > 0, sums / counts, np.inf)
             own = means[-1] + own_radius(math.log(t), counts[-1], self.epsilon)
-        radius, cut = radii(t, len(counts), self.liars, self.epsilon)
+        radius, cut = radii(t, self.agents + 1, self.liars, self.epsilon)
         m = np.stack([np.count_nonzero(counts >= 2.0**i, axis=0) for i in range(radius.shape[1])])
         least = radius[m, np.arange(len(m))[:, None, None]].argmin(axis=0)
         taken = counts >= 2.0**least

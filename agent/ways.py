@@ -10,6 +10,7 @@ Records = NDArray[np.void]
 Mask = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
 
+_ONE = np.uint16(1)
 _ENVELOPE = np.dtype([("origin", "<u4"), ("created", "<u4"), ("life", "<u2")])
 
 
@@ -70,8 +71,10 @@ class Steady:
         envelopes = np.empty(len(new.records), dtype=_ENVELOPE)
         for name in ("origin", "created", "life"):
             envelopes[name] = new.records[name]
-        self._created, self._expected = envelopes["created"], _words(envelopes)
-        self._created += 1
+        envelopes["created"] += 1
+        self._expected = _words(envelopes)
+        # the lower half of u4; where it is full the slot is looked at as any other
+        self._created = self._expected[:, 2]
 
     def goes_on(self, slot: int, records: Records) -> bool:
         """Whether these records of the same ways are as in the slot before."""
@@ -83,7 +86,7 @@ class Steady:
     def go_on(self) -> None:
         """A slot later."""
         self.slot += 1
-        self._created += 1
+        np.add(self._created, _ONE, out=self._created)
 
 
 def _words(records: Records) -> NDArray[np.uint16]:

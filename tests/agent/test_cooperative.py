@@ -172,6 +172,7 @@ def test_the_doubling_index_has_a_term_for_the_noise_of_all_means_it_is_made_of(
         noise=[SeededNoise(np.random.default_rng(3))], releases=doubling_counts(70),
     )  # fmt: skip
     learner.learn(0, 1.0)
+    learner.make_room(np.arange(3))
     learner.counts[1] = [4, 8]  # what two others released
     learner.counts[2] = [2, 0]
     N = np.array([7.0, 8.0])

@@ -67,6 +67,7 @@ class Two:
         found += [flood.relayed.tolist() for flood in self.floods]
         found += [flood.refused.copy() for flood in self.floods]
         known, learner = self.known, self.learner
+        known.settle()
         return [*found, *(x.tolist() for x in (known.tallies, known.latest, learner.heard))]
 
 
