@@ -34,7 +34,7 @@ _MARK = MAGIC + bytes([VERSION])
 _MARKED = struct.Struct("<3sBIiIdq")  # magic and version as one, which are looked at as one
 _pack, _unpack = _MARKED.pack, _MARKED.unpack_from
 
-_SIZE, _INFINITE = HEADER.size, math.inf
+_SIZE, _INFINITE, _DATA = HEADER.size, math.inf, int(Plane.DATA)
 NO_RUN = 0xFFFF_FFFF
 """The run of what is said outside of runs, so that it never passes for one's."""
 
@@ -127,7 +127,7 @@ class Codec:
         if decoder is None:
             raise RemoteProtocolError("unknown-kind", f"nothing is expected on {header.plane}")
         payload = frame[_SIZE:]
-        if len(payload) > (MAX_DATA if header.plane == Plane.DATA else self._most):
+        if len(payload) > (MAX_DATA if header.plane == _DATA else self._most):
             raise RemoteProtocolError("oversize", f"{len(payload)} bytes of payload")
         try:
             return decoder.decode(payload)
