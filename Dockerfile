@@ -2,25 +2,36 @@
 # Another base: docker build --build-arg BASE_IMAGE=... . From a registry name it by its digest:
 # BASE_IMAGE=python:3.12-slim@sha256:… (docker buildx imagetools inspect python:3.12-slim says which).
 # What is installed is requirements/image.lock, by its hashes; with other extras: make lock.
+# What each frame goes through is compiled by --build-arg COMPILE=1 ("Compiled" in docs/performance.md).
 ARG BASE_IMAGE=python:3.12-slim
-FROM ${BASE_IMAGE}
+FROM ${BASE_IMAGE} AS built
 
+ARG COMPILE=
+ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PATH=/opt/venv/bin:$PATH
 WORKDIR /opt/posse
-COPY pyproject.toml README.md LICENSE ./
-COPY requirements/image.lock requirements/
+COPY requirements/image.lock requirements/compile.lock requirements/
+RUN python3 -m venv /opt/venv \
+ && pip install --require-hashes -r requirements/image.lock \
+ && find /opt/venv -depth -type d -name tests -exec rm -rf {} +
+RUN if [ -n "$COMPILE" ]; then \
+        apt-get update -q && apt-get install -y -q --no-install-recommends gcc libc6-dev \
+     && { ls "$(python -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h" \
+          || apt-get install -y -q --no-install-recommends python3-dev; } \
+     && pip install --require-hashes --target /opt/compile -r requirements/compile.lock; \
+    fi
+COPY pyproject.toml setup.py README.md LICENSE ./
 COPY posse posse
 COPY agent agent
 COPY coordinator coordinator
 COPY topologies topologies
 COPY protocol protocol
-RUN python -m venv /opt/venv \
- && export PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 \
- && /opt/venv/bin/pip install --require-hashes -r requirements/image.lock \
- && /opt/venv/bin/pip install --no-deps --no-build-isolation . \
- && /opt/venv/bin/pip uninstall --yes --quiet --disable-pip-version-check setuptools pip \
- && find /opt/venv -depth -type d -name tests -exec rm -rf {} + \
- && rm -rf /opt/posse/build \
- && mkdir -p /runs /keys /data /party/coordinator /party/agent-0 /party/data-0 \
+RUN PYTHONPATH=/opt/compile POSSE_COMPILE=$COMPILE pip install --no-deps --no-build-isolation . \
+ && pip uninstall --yes --quiet setuptools pip
+
+FROM ${BASE_IMAGE}
+
+COPY --from=built /opt/venv /opt/venv
+RUN mkdir -p /runs /keys /data /party/coordinator /party/agent-0 /party/data-0 \
  && for rank in 1 2 3 4 5 6 7; do mkdir /party/agent-$rank /party/data-$rank; done \
  && chown -R 10001:10001 /runs /keys /data /party && chmod -R go= /keys /data /party
 

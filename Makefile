@@ -95,11 +95,13 @@ $(VENV)/docs: requirements/docs.lock $(VENV)/run
 	touch $@
 
 LOCK = uv pip compile --quiet --universal --generate-hashes --upgrade --python-version 3.11 \
-	--custom-compile-command "make lock" pyproject.toml requirements/build.in
+	--custom-compile-command "make lock"
+PROJECT = pyproject.toml requirements/build.in
 
 # needs uv; afterwards: make test-all
 lock:
-	$(LOCK) --extra report -o requirements/run.lock
-	$(LOCK) --extra dev --extra examples --extra report -o requirements/dev.lock
-	$(LOCK) --extra docs -o requirements/docs.lock
-	$(LOCK) --extra field --extra metrics -o requirements/image.lock
+	$(LOCK) $(PROJECT) --extra report -o requirements/run.lock
+	$(LOCK) $(PROJECT) --extra dev --extra examples --extra report -o requirements/dev.lock
+	$(LOCK) $(PROJECT) --extra docs -o requirements/docs.lock
+	$(LOCK) $(PROJECT) --extra field --extra metrics -o requirements/image.lock
+	$(LOCK) requirements/compile.in -c requirements/image.lock -o requirements/compile.lock

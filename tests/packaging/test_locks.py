@@ -47,5 +47,15 @@ def test_what_is_built_takes_nothing_that_is_not_locked() -> None:
     makefile, dockerfile = (ROOT / "Makefile").read_text(), (ROOT / "Dockerfile").read_text()
     installs = re.findall(r"^\t\$\(PIP\) (.+)", makefile, re.M)
     installs += re.findall(r"pip install (.+)", dockerfile)
-    assert len(installs) == 6
+    assert len(installs) == 7
     assert all("--require-hashes" in line or "--no-deps" in line for line in installs)
+
+
+def test_what_compiles_is_locked_too_and_agrees_with_the_image() -> None:
+    compiles, image = locked("compile"), locked("image")
+    assert all(hashes for found in compiles.values() for _, hashes in found)
+    (asked,) = re.findall(r'"(mypy>=[\d.]+)"', (ROOT / "setup.py").read_text())
+    assert asked == (ROOT / "requirements/compile.in").read_text().strip()
+    assert all(version in Requirement(asked).specifier for version, _ in compiles["mypy"])
+    for name in compiles.keys() & image.keys():
+        assert [version for version, _ in compiles[name]] == [version for version, _ in image[name]]
