@@ -126,22 +126,32 @@ class Flood:
         self.known.lengths.add(len(items))
 
     def take_all(self, received: Sequence[Received]) -> bool:
-        """Bundles of this slot; False, and nothing is taken, where one is not for `take` or here.
+        """Bundles of this slot and the next; False, and nothing is taken, where `take` may refuse.
 
         One look at all of them does what as many calls of `take` do.
         """
-        slot = self.slot
-        items = {
-            one.sender: one.message.items
-            for one in received
-            if isinstance(one.message, Bundle) and one.message.slot == slot
-        }
-        new = items.keys()
-        if len(new) < len(received) or new & self.bundles.keys() or not new <= self.expected:
+        slot, now, ahead = self.slot, {}, {}
+        for one in received:
+            bundle = one.message
+            if type(bundle) is not Bundle:
+                return False
+            if bundle.slot == slot:
+                now[one.sender] = bundle.items
+            elif bundle.slot == slot + 1:
+                ahead[one.sender] = bundle.items
+            else:
+                return False
+        if len(now) + len(ahead) < len(received):
             return False
-        if not set(map(len, items.values())) <= self.known.lengths:
+        if now.keys() & self.bundles.keys() or ahead.keys() & self.ahead.keys():
             return False
-        self.bundles |= items
+        if not self.expected.issuperset(now) or not self.expected.issuperset(ahead):
+            return False
+        lengths = {*map(len, now.values()), *map(len, ahead.values())}
+        if not lengths <= self.known.lengths:
+            return False
+        self.bundles |= now
+        self.ahead |= ahead
         return True
 
 

@@ -181,7 +181,7 @@ class AgentHost:
                 header, message = endpoint.open(sender, frame)
                 if message is None:
                     self._of_another_run(header, sender, frame)
-                elif isinstance(message, control.Control):
+                elif header.plane == _CONTROL and isinstance(message, control.Control):
                     run.receive(header, message, arrived)
                 else:
                     endpoint.arrived(header, arrived)

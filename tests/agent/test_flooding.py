@@ -411,3 +411,33 @@ def test_of_who_is_lost_nothing_is_waited_for_and_the_last_word_counts() -> None
         agent.cohort.known.settle()
     assert agents[1].cohort.known.latest.reshape(3, 1)[2, 0] == 1
     assert agents[0].cohort.known.latest.reshape(3, 1)[2, 0] == 0
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([1, 2, 3, 9]), st.integers(4, 7), st.integers(0, 2)), max_size=6
+    ),
+    st.booleans(),
+)
+def test_bundles_taken_at_once_are_as_those_taken_one_by_one(said, known_length) -> None:
+    size = means_record(2).itemsize
+    received = [Received(sender, Bundle(slot, bytes(size * n))) for sender, slot, n in said]
+    at_once, one_by_one = (alone(1, 2, 3, agents=10) for _ in range(2))
+    for flood in (at_once, one_by_one):
+        flood.slot = 5
+        flood.known.lengths.update((0, size, 2 * size) if known_length else ())
+        flood.bundles[3] = b""
+    try:
+        for one in received:
+            assert isinstance(one.message, Bundle)
+            one_by_one.take(one.sender, one.message)
+        refused = False
+    except RemoteProtocolError:
+        refused = True
+    if at_once.take_all(received):
+        assert not refused
+        assert (at_once.bundles, at_once.ahead) == (one_by_one.bundles, one_by_one.ahead)
+    else:
+        assert refused or not known_length
+        assert (at_once.bundles, at_once.ahead) == ({3: b""}, {})
