@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -140,7 +140,7 @@ class Cooperation:
             agent.arm = arm
 
 
-_READY: AgentEffects = (Ready(),)
+_READY: Final[AgentEffects] = (Ready(),)
 
 
 @dataclass(slots=True)

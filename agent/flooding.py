@@ -14,7 +14,7 @@ import struct
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from protocol.signing import SIGNATURE_BYTES, Signer
 
 Faults = Iterable[tuple[str, Mask]]
 
-_ENVELOPE = struct.Struct("<IIH")
+_ENVELOPE: Final = struct.Struct("<IIH")
 
 
 class Contents(Protocol):

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ Records = NDArray[np.void]
 Mask = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
 
-_ONE = np.uint16(1)
+_ONE: Final = np.uint16(1)
 _ENVELOPE = np.dtype([("origin", "<u4"), ("created", "<u4"), ("life", "<u2")])
 
 

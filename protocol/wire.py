@@ -18,7 +18,7 @@ type and bounds; there is no way from here to code.
 import math
 import struct
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 import numpy as np
@@ -30,29 +30,33 @@ from protocol.message import Header, Message, Plane
 MAGIC = b"po"
 VERSION = 1
 HEADER = struct.Struct("<2sBBIiIdq")
-_MARK = MAGIC + bytes([VERSION])
+_MARK: Final = MAGIC + bytes([VERSION])
 _MARKED = struct.Struct("<3sBIiIdq")  # magic and version as one, which are looked at as one
-_pack, _unpack = _MARKED.pack, _MARKED.unpack_from
+_pack: Final = _MARKED.pack
+_unpack: Final = _MARKED.unpack_from
 
-_SIZE, _INFINITE, _DATA = HEADER.size, math.inf, int(Plane.DATA)
+_SIZE: Final = HEADER.size
+_INFINITE: Final = math.inf
+_DATA: Final = int(Plane.DATA)
 NO_RUN = 0xFFFF_FFFF
 """The run of what is said outside of runs, so that it never passes for one's."""
 
 SOURCE = slice(8, 12)
 """Where the sender stands in a frame's header."""
 
-_NOW, _NOW_AT = struct.Struct("<d"), 16
+_NOW: Final = struct.Struct("<d").unpack_from
+_NOW_AT: Final = 16
 
 MAX_FRAME = 8 << 20
 """What a socket accepts at all: the largest that a coordinator says."""
 
-MAX_DATA = 1 << 20
+MAX_DATA: Final = 1 << 20
 """A payload of data, or of whatever else an agent says to a coordinator. The largest honest ones
 are a slot's bundle of a few hundred neighbours' means, and a report with a regret curve, a thousand
 links and ten thousand rows. Decoded such a payload may take fifty times its bytes."""
 
 
-_encode = msgspec.msgpack.Encoder().encode
+_encode: Final = msgspec.msgpack.Encoder().encode
 
 
 def encode(message: Message, run: int, source: int, sequence: int, now: float, sent: int) -> bytes:
@@ -98,7 +102,7 @@ def kind_of(frame: bytes) -> str:
 
 def sent_at(frame: bytes) -> float:
     """The time in a frame's header, unchecked; 0 if the frame is too short to have one."""
-    return _NOW.unpack_from(frame, _NOW_AT)[0] if len(frame) >= _SIZE else 0.0
+    return _NOW(frame, _NOW_AT)[0] if len(frame) >= _SIZE else 0.0
 
 
 def name_of(rank: int) -> bytes:

@@ -33,25 +33,28 @@ only when a connection was lost.
 import struct
 from collections import deque
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from mypy_extensions import mypyc_attr
 
 _ENVELOPE = struct.Struct("<4sII")
-ENVELOPE_BYTES = _ENVELOPE.size
-_pack = _ENVELOPE.pack
-_unpack = _ENVELOPE.unpack_from
+ENVELOPE_BYTES: Final = _ENVELOPE.size
+_pack: Final = _ENVELOPE.pack
+_unpack: Final = _ENVELOPE.unpack_from
 
-MAGIC = b"pn"
+MAGIC: Final = b"pn"
 """What all that a session sends begins with."""
 
-_U32 = 0xFFFF_FFFF
-_HALF = 1 << 31
+_U32: Final = 0xFFFF_FFFF
+_HALF: Final = 1 << 31
 """A number that is less than this ahead of another is later, else earlier."""
 
-FRAME, _CONFIRM, _AGAIN, _PROBE = (MAGIC + b"\x01" + kind for kind in (b"F", b"C", b"A", b"P"))
+FRAME: Final = MAGIC + b"\x01F"
+_CONFIRM: Final = MAGIC + b"\x01C"
+_AGAIN: Final = MAGIC + b"\x01A"
+_PROBE: Final = MAGIC + b"\x01P"
 
-CONFIRM_EVERY = 64
+CONFIRM_EVERY: Final = 64
 """Frames taken, with nothing to send, after which that is confirmed by itself. A link on which one
 end only listens so costs 1.6 % more frames, and its sender keeps a few hundred."""
 

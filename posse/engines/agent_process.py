@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import assert_never
+from typing import Final, assert_never
 
 import msgspec
 import zmq
@@ -50,7 +50,7 @@ from protocol.machine import COORDINATOR
 from protocol.message import Message
 from protocol.wire import NO_RUN, encode, name_of
 
-_LISTEN_EVERY = 64
+_LISTEN_EVERY: Final = 64
 """Steps, or frames of neighbours, after which an agent looks at its other sockets."""
 
 _PATIENCE = 0.2

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import assert_never
+from typing import Final, assert_never
 
 import msgspec
 
@@ -39,7 +39,7 @@ from protocol import control
 from protocol.message import Message
 from protocol.wire import kind_of
 
-_LOOK = 0.02
+_LOOK: Final = 0.02
 """Seconds between looks at whatever is not a frame. A poll of everything before each frame would
 double what a frame costs."""
 
@@ -54,7 +54,8 @@ _LAST_WORDS = 2.0
 _PUBLISH = 0.25
 """Seconds between snapshots."""
 
-_RESUME, _FAILED = control.Resume.__name__, control.Failed.__name__
+_RESUME: Final = control.Resume.__name__
+_FAILED: Final = control.Failed.__name__
 
 
 class Hub:

@@ -19,16 +19,17 @@ could ask for what is meant for another.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 import zmq
 
 from posse.durable.session import ENVELOPE_BYTES, Session
 from protocol.wire import SOURCE, name_of
 
-_NAME_AT, _NAME_END = ENVELOPE_BYTES + SOURCE.start, ENVELOPE_BYTES + SOURCE.stop
+_NAME_AT: Final = ENVELOPE_BYTES + SOURCE.start
+_NAME_END: Final = ENVELOPE_BYTES + SOURCE.stop
 
-TO_ONE = b"pt" + bytes(_NAME_AT - 2)
+TO_ONE: Final = b"pt" + bytes(_NAME_AT - 2)
 """Where all neighbours are said the same, what is for one alone begins with this and its name. That
 stands where the sender does elsewhere, and is nobody's who sends to it."""
 

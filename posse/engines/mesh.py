@@ -1,6 +1,7 @@
 """An agent among its neighbours: the inbox that they connect to, and the ways to theirs."""
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import Final
 
 import zmq
 
@@ -15,7 +16,7 @@ from posse.hosts.agent_setup import AgentSetup
 from posse.security.zap import key_of
 from protocol.wire import name_of, sent_at
 
-MOST_AT_ONCE = 1_024
+MOST_AT_ONCE: Final = 1_024
 """Frames kept before they are looked at, however many are waited for: a bound on what peers may
 make an agent hold."""
 

@@ -3,6 +3,7 @@
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from typing import Final
 
 import zmq
 from mypy_extensions import mypyc_attr
@@ -26,9 +27,9 @@ from posse.security.address import split
 from posse.security.keys import CoordinatorKeys
 from posse.security.zap import Authenticator, Verdict, host_of, key_of, serve_with
 
-_MORE = int(zmq.SNDMORE)
+_MORE: Final = int(zmq.SNDMORE)
 _LOOK_UP_EVERY = 1.0
-_NAMED = 3
+_NAMED: Final = 3
 
 _LINGER = 500
 """Milliseconds for what is under way at the end."""

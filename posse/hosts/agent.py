@@ -6,6 +6,7 @@ Both engines run this same object; they differ only in how they carry its frames
 import math
 from collections import Counter
 from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 from mypy_extensions import mypyc_attr
@@ -28,8 +29,8 @@ from protocol.wire import HEADER
 _LOBBY_KINDS = tuple(
     bytes([0xA0 + len(kind.__name__)]) + kind.__name__.encode() for kind in control.TO_JOINING
 )
-_CONTROL = int(Plane.CONTROL)
-_CONTROL_BYTE = bytes([_CONTROL])
+_CONTROL: Final = int(Plane.CONTROL)
+_CONTROL_BYTE: Final = bytes([_CONTROL])
 
 _MOST_EARLY = 16 << 20
 """Bytes of frames that are kept for a run to come. Honest neighbours are a slot ahead at most, with

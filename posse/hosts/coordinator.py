@@ -8,6 +8,7 @@ and no randomness but what it is handed; see `posse.hosts.sources`.
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Final
 
 from mypy_extensions import mypyc_attr
 
@@ -48,8 +49,8 @@ from protocol.machine import (
 from protocol.message import Header, Message, Plane
 from protocol.wire import MAX_DATA, Codec, kind_of
 
-_CONTROL = int(Plane.CONTROL)  # an enum's member costs a call to look up, once or more per frame
-_LINKED = control.Linked.__name__
+_CONTROL: Final = int(Plane.CONTROL)  # an enum's member costs a call to look up, for each frame
+_LINKED: Final = control.Linked.__name__
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

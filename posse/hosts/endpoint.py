@@ -4,6 +4,7 @@ numbered and counted.
 
 from collections import Counter, deque
 from collections.abc import Callable, Collection
+from typing import Final
 
 from mypy_extensions import mypyc_attr
 
@@ -16,12 +17,12 @@ from protocol.wire import HEADER, MAX_DATA, NO_RUN, SOURCE, Codec, encode, read_
 Near = deque[tuple[int, int, bytes | Message, float]]
 """What is under way in one process: source, target, frame or message, and when that was sent."""
 
-_WORLD = int(Plane.WORLD)
+_WORLD: Final = int(Plane.WORLD)
 
-NEIGHBOURS = -2
+NEIGHBOURS: Final = -2
 """As a frame's target: every neighbour."""
 
-_LARGEST = HEADER.size + MAX_DATA
+_LARGEST: Final = HEADER.size + MAX_DATA
 
 BETWEEN_RUNS = -1
 """The number of no run yet; what is sent then says `NO_RUN`."""

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 import msgspec
 import numpy as np
@@ -18,7 +19,7 @@ _Row = tuple[int, int | tuple[int, ...], type[Message]]
 """Source, target or targets, and kind."""
 
 _PER_OCTAVE = 8
-_TOGETHER = 1_024
+_TOGETHER: Final = 1_024
 
 
 class _Counted(dict[_Row, list[int]]):
