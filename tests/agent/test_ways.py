@@ -99,6 +99,18 @@ def test_slots_that_are_alike_are_looked_at_no_more() -> None:
     assert not any(flood.refused for flood in two.floods)
 
 
+def test_it_goes_on_where_the_lower_half_of_the_slot_is_full() -> None:
+    keeps, looks, full = Two(keeps=True), Two(keeps=False), (1 << 16) - 1
+    for flood in (*keeps.floods, *looks.floods):
+        flood.slot = full - 6
+    for slot in range(full - 5, full + 6):
+        heard = {n: bundle(slot, n, None) for n in SAID}
+        found, expected = (two.slot(heard, heard, late=False) for two in (keeps, looks))
+        assert repr(found) == repr(expected)
+    assert keeps.kept > 6
+    assert not any(flood.refused for flood in keeps.floods)
+
+
 def test_the_first_of_each() -> None:
     assert first_of(np.array([3, 1, 3, 3, 1, 2])).tolist() == [
         True,
