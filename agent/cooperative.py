@@ -236,7 +236,7 @@ class Told:
     at: IntArray
     places: IntArray
     straight: bool
-    counts: FloatArray = field(init=False)
+    counts: FloatArray
 
 
 @dataclass(slots=True)
@@ -254,7 +254,7 @@ class SharedMeans:
     in `mine`, and in `heard[i]`, shape (rows, 2K), what the agents of the cohort heard of
     `origins[i]`, 0 where there is no mean. `pulls`, `sums`, `counts` and `weighted` are the halves
     of the two. `read` is what messages that are looked at say, `last` what was new in the slot
-    before.
+    before; `ones`, K of them, add up counts.
     """
 
     arms: int
@@ -357,15 +357,17 @@ class SharedMeans:
         if np.count_nonzero(none):
             none[:, : self.arms] |= none[:, self.arms :]
             told[none] = 0.0
-        last = self.last
-        if last is None or news.at is not last.at:
-            last = self.last = self.places(news)
+        last, counts = self.last, told[:, : self.arms]
+        if last is not None and news.at is last.at:
+            last.counts = counts
+        else:
+            places = self.places(news)
+            last = self.last = Told(news.at, places, self.straight(places, news), counts)
         heard = self.heard.reshape(-1, 2 * self.arms)
         if last.straight:
             heard[:] = told
         else:
             heard[last.places] = told.take(news.pick, axis=0)
-        last.counts = told[:, : self.arms]
 
     def numbers(self, records: Records) -> tuple[FloatArray, FloatArray]:
         """Means and counts of these messages, each of shape (messages, K)."""
@@ -374,16 +376,19 @@ class SharedMeans:
             self.read = records, records["means"].copy(), records["counts"].astype(float)
         return self.read[1:]
 
-    def places(self, news: News) -> Told:
-        """Where in `heard` these news belong."""
+    def places(self, news: News) -> IntArray:
+        """Where these news belong among the rows of what is heard."""
         origins = news.at // self.rows
         missing = np.setdiff1d(origins, self.origins)
         if len(missing):
             self.make_room(np.union1d(self.origins, missing))
-        places = np.searchsorted(self.origins, origins) * self.rows + news.at % self.rows
-        all_heard, all_said = np.arange(len(self.origins) * self.rows), np.arange(len(news.records))
-        straight = np.array_equal(places, all_heard) and np.array_equal(news.pick, all_said)
-        return Told(news.at, places, straight)
+        places: IntArray = np.searchsorted(self.origins, origins) * self.rows + news.at % self.rows
+        return places
+
+    def straight(self, places: IntArray, news: News) -> bool:
+        """See `Told`."""
+        heard, said = len(self.origins) * self.rows, len(news.records)
+        return np.array_equal(places, range(heard)) and np.array_equal(news.pick, range(said))
 
     def faults(self, records: Records) -> Faults:
         """See `agent.flooding.Contents`."""
@@ -404,7 +409,7 @@ class SharedMeans:
         last = self.last
         if last is not None and news.at is last.at and not np.count_nonzero(counts < last.counts):
             return None  # they go the ways of the slot before: what each agent knows was told then
-        places = self.places(news).places
+        places = self.places(news)
         before, _ = self.halves(self.heard.reshape(-1, 2 * self.arms).take(places, axis=0))
         fewer = counts.take(news.pick, axis=0) < before
         return _any_arm(fewer) if np.count_nonzero(fewer) else None
