@@ -127,6 +127,18 @@ def test_the_index_by_hand_leaves_out_what_has_no_mean() -> None:
     assert learner.counts.sum(axis=0).tolist() == [[4, 8]]
 
 
+def test_what_was_heard_of_each_stays_its_own_whoever_is_heard_of_next() -> None:
+    learner = SharedMeans(2, 4, [np.random.default_rng(0)])
+    found = []
+    for said in ({2: [3, 1]}, {1: [2, 2]}, {3: [1, 4], 2: [5, 1], 1: [2, 7]}):
+        heard = np.zeros(len(said), dtype=means_record(2))
+        heard["origin"], heard["counts"], heard["means"] = [*said], [*said.values()], 0.5
+        learner.hear(alone(heard))
+        found.append(learner.counts[:, 0].tolist())
+    assert found == [[[3, 1]], [[2, 2], [3, 1]], [[2, 7], [5, 1], [1, 4]]]
+    assert (learner.weighted == learner.counts / 2).all()
+
+
 def test_ties_are_random() -> None:
     ties = np.random.default_rng(5)
     drawn = [arm for _ in range(200) for arm in best(np.array([[1.0, 0.0, 1.0]]), [ties])]
