@@ -9,6 +9,7 @@ Every agent's death is reported on standard output, one line "rank code"; what t
 prints goes to standard error.
 """
 
+import _thread
 import contextlib
 import gc
 import logging
@@ -18,13 +19,13 @@ import signal
 import struct
 import subprocess
 import sys
-import threading
 import time
 import traceback
 from pathlib import Path
 
 import msgspec
-import numpy.random  # noqa: F401  (loaded lazily otherwise, once in every agent)
+import numpy.ma  # loaded lazily otherwise, once in every agent, as numpy.random is
+import numpy.random  # noqa: F401
 
 from posse import log
 from posse.durable.capture import Capture
@@ -180,7 +181,7 @@ def _fork(crew: Crew) -> dict[int, int]:
                 signal.set_wakeup_fd(-1)
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 many = _share_cores(rank, len(crew.ranks))
-                threading.Thread(target=_heed, daemon=True).start()
+                _thread.start_new_thread(_heed, ())
                 keys = AgentKeys(rank, own, crew.coordinator, crew.signers) if own else None
                 if plan is None:
                     agent = _beside_its_coordinator(crew, endpoint, rank, keys, many=many)
