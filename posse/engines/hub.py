@@ -86,7 +86,7 @@ class Hub:
         self.on_look: Callable[[], None] = lambda: None
         """Called now and then, when nothing waits to be sent."""
         self.on_restart: Callable[[int], None] = lambda rank: None
-        self.snapshot = Snapshot(agents)
+        self.snapshot = Snapshot(CoordinatorStatus(agents=agents))
         self.exit_code = 0
         """What the runs so far end with; agents are told when they are let go."""
         self._completed = 0
@@ -195,7 +195,8 @@ class Hub:
             except PosseError:
                 continue
         away = self._see_off()
-        self.snapshot = replace(self.snapshot, ended=self.exit_code)
+        told = msgspec.structs.replace(self.snapshot.told, ended=self.exit_code)
+        self.snapshot = replace(self.snapshot, told=told)
         self._router.close(flush=not away)
         os.close(self._woken)
         os.close(self._wake)
@@ -384,17 +385,21 @@ class Hub:
         lobby, roster = self.lobby, self.lobby.roster
         here = sorted((m for m in roster.members.values() if m.arrived), key=lambda m: m.rank)
         refused = lobby.refused + (self._host.refused if self._host is not None else Counter())
-        self.snapshot = Snapshot(
+        told = CoordinatorStatus(
             agents=roster.agents,
-            at=now,
             arrived=len(here),
             running=lobby.running,
             runs_completed=self._completed,
-            waiting_for=tuple(lobby.missing()),
+            waiting_for=list(lobby.missing()),
             waiting=str(lobby.phase),
-            heard=tuple((m.rank, m.heard, kind_of(m.last)) for m in here),
+            heard_seconds_ago={m.rank: now - m.heard for m in here},
+            heard={m.rank: kind_of(m.last) for m in here},
             frames=self.frames,
-            refused=tuple(refused.items()),
+            refused=dict(refused),
+        )
+        self.snapshot = Snapshot(
+            told,
+            now,
             away=tuple(m.rank for m in roster.members.values() if m.connection < 0),
             restarts=tuple(lobby.restarts.items()),
             resent=sum(m.session.resent for m in roster.members.values()),

@@ -3,24 +3,24 @@
 import msgspec
 
 
-class CoordinatorStatus(msgspec.Struct, kw_only=True):
+class CoordinatorStatus(msgspec.Struct, frozen=True, kw_only=True):
     """What `posse status` and HTTP say; `heard` has the kind of each agent's last message.
 
-    `turned_seconds_ago`: when its loop last turned. `ended`: its exit code, when it let its agents
-    go.
+    `frames` were taken from agents in all runs so far. `turned_seconds_ago`: when its loop last
+    turned. `ended`: its exit code, when it let its agents go.
     """
 
     agents: int
-    arrived: int
-    running: bool
-    runs_completed: int
-    waiting_for: list[int]
-    waiting: str
-    heard_seconds_ago: dict[int, float]
-    heard: dict[int, str]
-    frames: int
-    refused: dict[str, int]
-    turned_seconds_ago: float
+    arrived: int = 0
+    running: bool = False
+    runs_completed: int = 0
+    waiting_for: list[int] = []
+    waiting: str = ""
+    heard_seconds_ago: dict[int, float] = {}
+    heard: dict[int, str] = {}
+    frames: int = 0
+    refused: dict[str, int] = {}
+    turned_seconds_ago: float = 0.0
     ended: int | None = None
 
 

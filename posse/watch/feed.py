@@ -15,6 +15,7 @@ import numpy as np
 
 from posse.engines.board import ACTIVATIONS, EPSILON, NOW, REGRET, SHOWN, Board, kinds
 from posse.engines.snapshot import Snapshot
+from posse.measure.status import CoordinatorStatus
 from posse.plan import Plan
 from posse.printable import printable
 from posse.watch.view import View, Watcher, pairs
@@ -42,10 +43,10 @@ class Feed:
 
     def __init__(self, plan: Plan, watcher: Watcher, board: Board | None) -> None:
         agents = plan.spec.agents.count
-        here = Snapshot(agents)
+        here = CoordinatorStatus(agents=agents)
         if plan.spec.engine.kind == "memory":
-            here = Snapshot(agents, arrived=agents, running=True)
-        self.snapshot: Callable[[], Snapshot] = lambda: here
+            here = CoordinatorStatus(agents=agents, arrived=agents, running=True)
+        self.snapshot: Callable[[], Snapshot] = lambda: Snapshot(here)
         """Who is up."""
         self._plan, self._watcher, self._board = plan, watcher, board
         self._began = time.monotonic()

@@ -6,20 +6,23 @@ import msgspec
 import pytest
 
 from posse.engines.snapshot import Snapshot
+from posse.measure.status import CoordinatorStatus
+
+TOLD = CoordinatorStatus(
+    agents=3,
+    arrived=2,
+    running=True,
+    waiting_for=[1],
+    waiting="to act",
+    heard_seconds_ago={0: 1.75, 1: 4.25},
+    heard={0: "Due", 1: "Ready"},
+    frames=12,
+    refused={"replayed": 2},
+)
 
 
 def test_ages_are_those_of_the_moment_at_which_it_is_read() -> None:
-    snapshot = Snapshot(
-        agents=3,
-        at=11.75,
-        arrived=2,
-        running=True,
-        waiting_for=(1,),
-        waiting="to act",
-        heard=((0, 10.0, "Due"), (1, 7.5, "Ready")),
-        frames=12,
-        refused=(("replayed", 2),),
-    )
+    snapshot = Snapshot(TOLD, at=11.75)
     assert msgspec.to_builtins(snapshot.status(12.0)) == {
         "agents": 3,
         "arrived": 2,
@@ -39,4 +42,6 @@ def test_ages_are_those_of_the_moment_at_which_it_is_read() -> None:
 
 def test_nobody_can_change_one() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
-        Snapshot().agents = 3  # type: ignore[misc]
+        Snapshot(TOLD).at = 3.0  # type: ignore[misc]
+    with pytest.raises(AttributeError):
+        TOLD.agents = 4  # type: ignore[misc]

@@ -45,7 +45,7 @@ def test_an_agent_that_is_killed_in_a_run_and_stays_away_is_named(folder: Path) 
     c = Coordinator(two([0.5, 0.5], absence=1.0, on_missing="end"), "tcp://127.0.0.1:*", folder)
     Agent(c.endpoint, keys=keys.for_agent(folder, 0))
     with process(c.endpoint, 1, "--keys", str(folder)) as victim:
-        until(lambda: c.engine.hub.snapshot.frames > 100, "a run that goes on")
+        until(lambda: c.engine.hub.status().frames > 100, "a run that goes on")
         victim.kill()
         c.ended()
     assert "the connection of agent 1 was lost and it did not come back in 1 s" in str(c.error)
@@ -88,7 +88,7 @@ def test_where_the_server_can_do_without_it_the_run_goes_on() -> None:
     c = Coordinator(started, "tcp://127.0.0.1:*")
     others = [Agent(c.endpoint, rank) for rank in range(7)]
     with process(c.endpoint, 7) as victim:
-        until(lambda: c.engine.hub.snapshot.frames > 16, "a round")
+        until(lambda: c.engine.hub.status().frames > 16, "a round")
         victim.kill()
         until(lambda: c.engine.hub.lobby.roster.members[7].connection < 0, "its loss")
     with process(c.endpoint, 7):  # it may come back, for the next run

@@ -4,10 +4,9 @@ from typing import Any
 
 import pytest
 
-from posse.engines.snapshot import Snapshot
 from posse.measure import health, metrics
 from posse.measure.health import Routes
-from posse.measure.status import AgentStatus
+from posse.measure.status import AgentStatus, CoordinatorStatus
 
 
 def asked(routes: Routes, path: str) -> tuple[int, str]:
@@ -20,15 +19,16 @@ def asked(routes: Routes, path: str) -> tuple[int, str]:
     return statuses[0], body.decode()
 
 
-def of(snapshot: Snapshot, now: float = 0.0) -> Routes:
-    return health.of_coordinator(lambda: snapshot.status(now), field=False)
+def of(**status: Any) -> Routes:
+    told = CoordinatorStatus(**{"agents": 3} | status)
+    return health.of_coordinator(lambda: told, field=False)
 
 
 def test_a_coordinator_is_ready_when_all_agents_are_here() -> None:
-    waiting = of(Snapshot(agents=3, arrived=2))
+    waiting = of(arrived=2)
     assert asked(waiting, "/healthz") == (200, "it is up\n")
     assert asked(waiting, "/readyz") == (503, "2 of 3 agents are here\n")
-    assert asked(of(Snapshot(agents=3, arrived=3)), "/readyz") == (200, "3 of 3 agents are here\n")
+    assert asked(of(arrived=3), "/readyz") == (200, "3 of 3 agents are here\n")
 
 
 @pytest.mark.parametrize(
@@ -38,14 +38,14 @@ def test_a_coordinator_whose_run_stands_still_is_not_well(
     running: bool, seconds: int, well: int
 ) -> None:
     """Between runs, while results are written, its loop does not turn."""
-    snapshot = Snapshot(agents=3, arrived=3, running=running, at=100.0)
-    code, said = asked(of(snapshot, 100.0 + seconds), "/healthz")
+    stands = of(arrived=3, running=running, turned_seconds_ago=float(seconds))
+    code, said = asked(stands, "/healthz")
     assert code == well
     assert (f"its loop stands still for {seconds} s" in said) is (well == 503)
 
 
 def test_one_that_has_ended_says_how() -> None:
-    ended = of(Snapshot(agents=3, arrived=3, ended=3))
+    ended = of(arrived=3, ended=3)
     assert asked(ended, "/healthz") == (200, "it has ended, with exit code 3\n")
     assert asked(ended, "/readyz")[0] == 503
     agent = health.of_agent(
@@ -64,7 +64,7 @@ def test_an_agent_is_ready_while_it_has_its_coordinator() -> None:
 
 def test_without_its_library_metrics_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics, "are_here", lambda: False)
-    assert asked(of(Snapshot()), "/metrics") == (
+    assert asked(of(), "/metrics") == (
         501,
         'metrics need: pip install "posse[metrics]"\n',
     )

@@ -13,9 +13,8 @@ from typing import Any
 
 import pytest
 
-from posse.engines.snapshot import Snapshot
 from posse.measure import health
-from posse.measure.status import AgentStatus
+from posse.measure.status import AgentStatus, CoordinatorStatus
 from posse.web import Web
 from tests.support.operator import one_joined, waiting_coordinator
 from tests.support.remote import Agent, free_port, until
@@ -38,15 +37,16 @@ def text_of(routes: health.Routes) -> str:
 
 
 def test_metrics_say_what_status_says() -> None:
-    snapshot = Snapshot(
+    status = CoordinatorStatus(
         agents=2,
         arrived=1,
-        heard=((1, 1.0, "Vote"),),
+        heard_seconds_ago={1: 1.5},
+        heard={1: "Vote"},
         frames=1_234,
-        refused=(("replayed", 2),),
+        refused={"replayed": 2},
         ended=3,
     )
-    text = text_of(health.of_coordinator(lambda: snapshot.status(2.5), field=False))
+    text = text_of(health.of_coordinator(lambda: status, field=False))
     assert "posse_agents 2.0" in text
     assert "posse_agents_arrived 1.0" in text
     assert "posse_frames_total 1234.0" in text
@@ -56,8 +56,10 @@ def test_metrics_say_what_status_says() -> None:
 
 
 def test_in_the_field_metrics_do_not_say_who_spoke_when() -> None:
-    snapshot = Snapshot(agents=2, arrived=2, heard=((0, 1.0, "Vote"),), frames=1_234)
-    text = text_of(health.of_coordinator(lambda: snapshot.status(2.0), field=True))
+    status = CoordinatorStatus(
+        agents=2, arrived=2, heard_seconds_ago={0: 1.0}, heard={0: "Vote"}, frames=1_234
+    )
+    text = text_of(health.of_coordinator(lambda: status, field=True))
     assert "posse_frames_total 1000.0" in text
     assert "heard" not in text
 
@@ -88,7 +90,7 @@ def test_a_real_prometheus_answers_every_query_of_the_dashboard(tmp_path: Path) 
         served(health.of_agent(agent.process.status)) as agents,
     ):
         Agent(waiting.endpoint).ended()  # without keys
-        until(lambda: hub.snapshot.refused, "that something was refused")
+        until(lambda: hub.status().refused, "that something was refused")
         waiting.stop()
         agent.ended()
         targets = [f"127.0.0.1:{web.port}" for web in (coordinators, agents)]

@@ -10,7 +10,7 @@ from tests.support.runs import spec
 def one_joined(c: Coordinator, folder: Path) -> Agent:
     """Agent 1 of it, when it has joined."""
     agent = Agent(c.endpoint, keys=keys.for_agent(folder, 1))
-    until(lambda: c.engine.hub.snapshot.arrived, "agent 1")
+    until(lambda: c.engine.hub.status().arrived, "agent 1")
     return agent
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from posse.engines.board import SHOWN, Board
 from posse.engines.snapshot import Snapshot
+from posse.measure.status import CoordinatorStatus
 from posse.plan import prepare
 from posse.watch.feed import Feed
 from posse.watch.page import routes
@@ -83,9 +84,15 @@ def test_it_shows_what_it_was_told(browser: Browser, url: str) -> None:
 def test_what_a_peer_wrote_is_text(browser: Browser) -> None:
     act = "<img src=x onerror=\"document.title='owned'\">"
     feed = Feed(plan_of("dp-mase"), Watcher(plan_of("dp-mase")), None)
-    feed.snapshot = lambda: Snapshot(
-        agents=4, arrived=4, running=True, heard=((1, 0.0, act),), refused=((act, 2),)
+    told = CoordinatorStatus(
+        agents=4,
+        arrived=4,
+        running=True,
+        heard_seconds_ago={1: 0.0},
+        heard={1: act},
+        refused={act: 2},
     )
+    feed.snapshot = lambda: Snapshot(told)
     path, answers = routes(feed)
     web = Web("--watch", ":0", answers)
     try:

@@ -13,6 +13,7 @@ from posse import api
 from posse.engines import memory
 from posse.engines.board import Board
 from posse.engines.snapshot import Snapshot
+from posse.measure.status import CoordinatorStatus
 from posse.plan import Plan, prepare
 from posse.results.record import RunRecord
 from posse.watch import feed as feeds
@@ -151,13 +152,14 @@ def test_the_events_of_a_small_run() -> None:
 def test_in_the_field_a_page_is_told_what_the_document_lists(tmp_path: Path) -> None:
     """Votes, and what the coordinator sent and was sent; no regret, no ε, no agent's links."""
     pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
+    here = CoordinatorStatus(
+        agents=4, arrived=4, running=True, heard_seconds_ago={2: 1.26}, heard={2: "Vote\x1b[2J"}
+    )
     for system in ("dp-mase", "hdp-mab"):
         plan = field(system, logs(tmp_path, MEANS, seed=5))
         watcher = Watcher(plan)
         feed = Feed(plan, watcher, None)
-        feed.snapshot = lambda: Snapshot(
-            agents=4, arrived=4, running=True, heard=((2, 1.26, "Vote\x1b[2J"),), away=(3,)
-        )
+        feed.snapshot = lambda: Snapshot(here, away=(3,))
         memory.run(plan, 0, watcher.observe)
         feed.close([])
         state = told(feed)["state"]
