@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from posse.arms import Arms
 from posse.arms.csv import Csv
-from posse.durable.lifetime import SCHEMA, lifetime, of_connection, over_arms
+from posse.durable.lifetime import SCHEMA, lifetime, over_arms
 from posse.errors import PosseError
 from posse.hosts.spending import Spending, Task
 from protocol.privacy import amount
@@ -112,7 +112,7 @@ class Ledger(Spending):
             self._db.execute(
                 "UPDATE runs SET ended = ?, spent = ? WHERE run = ?", (_now(), spent, self._run)
             )
-            return lifetime(of_connection(self._db, self._path)).says
+            return lifetime(self._db, self._path).says
         except sqlite3.Error as error:
             raise self._unwritable(error) from None
         finally:

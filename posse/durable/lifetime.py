@@ -1,6 +1,7 @@
 """What a ledger says of all the runs that used an agent's rewards."""
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -81,49 +82,33 @@ def read(path: Path) -> Lifetime:
     if not found.is_file():
         raise InputError(f"{found} is not there: no run of the field used {path}")
     try:
-        connection = sqlite3.connect(f"file:{found}?mode=ro", uri=True)
-        try:
-            return lifetime(of_connection(connection, found))
-        finally:
-            connection.close()
+        with closing(sqlite3.connect(f"file:{found}?mode=ro", uri=True)) as connection:
+            return lifetime(connection, found)
     except sqlite3.Error as error:
         raise InputError(f"{found} cannot be read as a ledger: {error}") from None
 
 
-class Entries(msgspec.Struct, frozen=True):
-    """A ledger's rows as they are."""
-
-    path: str
-    runs: list[LedgerRun]
-    rows: list[tuple[int, int, int, int]]
-
-
-def of_connection(connection: sqlite3.Connection, path: Path) -> Entries:
-    """All that a ledger holds."""
-    columns = ", ".join(LedgerRun.__struct_fields__)
-    runs = connection.execute(f"SELECT {columns} FROM runs ORDER BY run").fetchall()
-    rows = connection.execute("SELECT run, arm, first, last FROM rows").fetchall()
+def lifetime(connection: sqlite3.Connection, path: Path) -> Lifetime:
+    """What all that a ledger holds adds up to."""
     fields = LedgerRun.__struct_fields__
-    return Entries(str(path), [LedgerRun(**dict(zip(fields, r, strict=True))) for r in runs], rows)
-
-
-def lifetime(entries: Entries) -> Lifetime:
-    """What they add up to."""
-    used = [run for run in entries.runs if run.rewards]
+    found = connection.execute(f"SELECT {', '.join(fields)} FROM runs ORDER BY run").fetchall()
+    entries = connection.execute("SELECT run, arm, first, last FROM rows").fetchall()
+    runs = [LedgerRun(**dict(zip(fields, row, strict=True))) for row in found]
+    used = [run for run in runs if run.rewards]
     by_number = {run.run: run for run in used}
-    unknown = [run for run in used if run.run not in {row[0] for row in entries.rows}]
+    unknown = [run for run in used if run.run not in {row[0] for row in entries}]
     epsilon = sum(run.epsilon or 0.0 for run in unknown)
     delta = sum(run.delta or 0.0 for run in unknown)
     rows, exposed, slack = 0, 0.0, 0.0
-    for arm in {row[1] for row in entries.rows}:
-        spans = [(r, a, b) for r, k, a, b in entries.rows if k == arm and r in by_number]
+    for arm in {row[1] for row in entries}:
+        spans = [(r, a, b) for r, k, a, b in entries if k == arm and r in by_number]
         charges = _charges(spans, {n: by_number[n].epsilon or 0.0 for n, _, _ in spans})
         slacks = _charges(spans, {n: by_number[n].delta or 0.0 for n, _, _ in spans})
         rows += int(np.count_nonzero(_charges(spans, {n: 1.0 for n, _, _ in spans})))
         exposed, slack = max(exposed, charges.max(initial=0)), max(slack, slacks.max(initial=0))
     return Lifetime(
-        ledger=entries.path,
-        runs=entries.runs,
+        ledger=str(path),
+        runs=runs,
         rows=rows if not unknown else None,
         epsilon=float(epsilon + exposed),
         delta=float(delta + slack),

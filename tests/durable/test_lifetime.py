@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posse.durable.lifetime import SCHEMA, lifetime, of_connection, over_arms
+from posse.durable.lifetime import SCHEMA, lifetime, over_arms
 
 SPANS = st.lists(
     st.tuples(
@@ -43,7 +43,7 @@ def test_the_most_exposed_row_is_found(
             "INSERT INTO runs VALUES (?, '', NULL, '', 0, 1, ?, NULL, ?, NULL)",
             (run, costs[run - 1], used),
         )
-    book = lifetime(of_connection(connection, Path("log.ledger")))
+    book = lifetime(connection, Path("log.ledger"))
     assert book.rows == len(cost)
     assert book.epsilon == max(cost.values(), default=0.0)
     assert book.unprotected == sum(
