@@ -14,8 +14,7 @@ for who had no rank yet. `data` is what ZeroMQ was handed, before it was encrypt
 
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 
 import msgspec
@@ -61,14 +60,6 @@ class Capture:
         os.close(self._file)
 
 
-@contextmanager
-def writing(path: str | Path | None) -> Iterator[Capture | None]:
+def writing(path: str | Path | None) -> AbstractContextManager[Capture | None]:
     """A new capture, closed at the end; None where no file is named."""
-    if path is None:
-        yield None
-        return
-    capture = Capture(Path(path), new=True)
-    try:
-        yield capture
-    finally:
-        capture.close()
+    return nullcontext() if path is None else closing(Capture(Path(path), new=True))

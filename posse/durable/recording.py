@@ -54,26 +54,20 @@ class RecordedNoise(Noise):
     """A noisy value is written down before it is handed over, and is the same ever after."""
 
     def __init__(self, journal: Journal, noise: Noise) -> None:
-        self._made_of = journal, noise
-        self._noisy = journal.asked(noise.noisy)
-        self._laplace = journal.asked(noise.laplace)
-        self._discrete_gaussian = journal.asked(noise.discrete_gaussian)
-        self._bernoulli = journal.asked(noise.bernoulli)
-
-    def __reduce__(self) -> tuple[type["RecordedNoise"], tuple[Journal, Noise]]:
-        return RecordedNoise, self._made_of
+        self._journal = journal
+        self._noise = noise
 
     def noisy(self, values: FloatArray, sensitivity: float, scale: float) -> FloatArray:
-        return self._noisy(values, sensitivity, scale)
+        return self._journal.asked(self._noise.noisy)(values, sensitivity, scale)
 
     def laplace(self, scale: float, size: int) -> FloatArray:
-        return self._laplace(scale, size)
+        return self._journal.asked(self._noise.laplace)(scale, size)
 
     def discrete_gaussian(self, values: Integers, deviation: float) -> Integers:
-        return self._discrete_gaussian(values, deviation)
+        return self._journal.asked(self._noise.discrete_gaussian)(values, deviation)
 
     def bernoulli(self, probability: float, size: int) -> list[bool]:
-        return self._bernoulli(probability, size)
+        return self._journal.asked(self._noise.bernoulli)(probability, size)
 
 
 class RecordedArms(Arms):

@@ -230,7 +230,7 @@ class Lobby:
     def _silence(self, now: float) -> list[LobbyEffect]:
         run, missing = self._run, self.missing()
         late = _names(missing)
-        why = _to_blame(self._patience, self.roster, self._suspects(), now)
+        why = self._to_blame(self._suspects(), now)
         if run is not None and not run.outlives_agents and why:
             return [Fail(why + run.trouble)]
         silent = f"nothing was heard for {self._patience.within:g} s"
@@ -240,7 +240,7 @@ class Lobby:
             return [Fail(why or f"{silent}; waiting for {late} {self.phase}")]
         outlives, trouble = run.outlives_agents, run.trouble
         suspects = self._suspects()
-        if not run.fall_silent(_mute(self._patience, self.roster, suspects)):
+        if not run.fall_silent(self._mute(suspects)):
             return [Fail(why or f"{silent}; waiting for {late} {self.phase}{trouble}")]
         self._patience.heard = now
         lost = [rank for rank in suspects if rank in run.dismissed]
@@ -249,6 +249,23 @@ class Lobby:
 
     def _suspects(self) -> list[int]:
         return self.missing() if self._run is None else self._run.suspects()
+
+    def _mute(self, late: list[int]) -> list[int]:
+        """Who of these has not answered the roll."""
+        known = [self.roster.members[rank] for rank in late if rank in self.roster.members]
+        return [m.rank for m in known if not self._patience.answered(max(m.heard, m.answered))]
+
+    def _to_blame(self, late: list[int], now: float) -> str:
+        """Who, or which link, holds all others up, if that is known."""
+        mute = self._mute(late)
+        silent = f"nothing was heard for {now - self._patience.heard:.0f} s"
+        if down := self._patience.outages.beside(mute):
+            links, was = ", ".join(map(link, down[:_NAMED])), "were" if len(down) > 1 else "was"
+            return f"{silent} while {links} {was} down; is the way between these agents open?"
+        if 0 < len(mute) < len(late):
+            do = "do" if len(mute) > 1 else "does"
+            return f"{silent}; {_names(mute)} {do} not answer, and the others wait"
+        return ""
 
     def _stays_away(self, now: float) -> list[LobbyEffect]:
         effects: list[LobbyEffect] = []
@@ -502,30 +519,6 @@ def _not_let_in(rank: int, reason: str, identity: bytes, host: str) -> list[Lobb
         Log(logging.WARNING, f"refused agent {asked}{at}: {reason}", "refused agents"),
         Reply(identity, control.Refused(reason)),
     ]
-
-
-def _mute(patience: Patience, roster: Roster, late: list[int]) -> list[int]:
-    """Who of these has not answered the roll."""
-    members = roster.members
-    return [
-        rank
-        for rank in late
-        if rank in members
-        and not patience.answered(max(members[rank].heard, members[rank].answered))
-    ]
-
-
-def _to_blame(patience: Patience, roster: Roster, late: list[int], now: float) -> str:
-    """Who, or which link, holds all others up, if that is known."""
-    mute = _mute(patience, roster, late)
-    silent = f"nothing was heard for {now - patience.heard:.0f} s"
-    if down := patience.outages.beside(mute):
-        links, was = ", ".join(map(link, down[:_NAMED])), "were" if len(down) > 1 else "was"
-        return f"{silent} while {links} {was} down; is the way between these agents open?"
-    if 0 < len(mute) < len(late):
-        do = "do" if len(mute) > 1 else "does"
-        return f"{silent}; {_names(mute)} {do} not answer, and the others wait"
-    return ""
 
 
 def gone(rank: int, absence: float) -> str:

@@ -12,9 +12,6 @@ class Selector:
         self._poller = zmq.Poller()
         self._handlers: dict[zmq.Socket[bytes] | int, Callable[[], None]] = {}
 
-    def __len__(self) -> int:
-        return len(self._handlers)
-
     def watch(self, source: zmq.Socket[bytes] | int, handler: Callable[[], None]) -> None:
         """Call `handler` from `wait` whenever `source` has something, or is at its end."""
         self._poller.register(source, zmq.POLLIN | (zmq.POLLERR if isinstance(source, int) else 0))

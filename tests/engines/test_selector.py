@@ -11,7 +11,6 @@ def test_what_is_ready_is_handled_and_what_is_forgotten_is_not() -> None:
     handled: list[str] = []
     selector.watch(here, lambda: handled.append(os.read(here, 1).decode()))
     selector.watch(silent, lambda: handled.append("silence"))
-    assert len(selector) == 2
     os.write(there, b"ab")
     selector.wait(None)
     selector.wait(0)
@@ -39,7 +38,7 @@ def test_one_handler_may_forget_another_that_is_ready_too() -> None:
     os.write(to_one, b"x")
     os.write(to_other, b"x")
     selector.wait(0)
-    assert len(handled) == len(selector) == 1
+    assert len(handled) == 1
     for fd in (one, to_one, other, to_other):
         os.close(fd)
 
