@@ -37,20 +37,13 @@ def at_most(hits: Any, trials: int, error: float) -> FloatArray:
     return 1.0 - at_least(trials - np.asarray(hits, dtype=float), trials, error)
 
 
-def epsilons(
+def epsilon_at_least(
     hits: Any, others: Any, trials: int, delta: float = 0.0, error: float = ERROR
 ) -> FloatArray:
     """ε's lower bounds from `hits` in S on one data set, `others` on its neighbour; else 0."""
     low = at_least(hits, trials, error / 2) - delta
     high = at_most(others, trials, error / 2)
     return np.log(np.maximum(low / high, 1.0))
-
-
-def epsilon_at_least(
-    hits: int, others: int, trials: int, delta: float = 0.0, error: float = ERROR
-) -> float:
-    """ε's lower bound from two counts."""
-    return float(epsilons(hits, others, trials, delta, error))
 
 
 def delta_at_least(
@@ -73,7 +66,7 @@ def runs_needed(share: float, epsilon: float, delta: float, error: float = ERROR
     other = (share - delta) * math.exp(-2 * epsilon)
 
     def shows(n: int) -> bool:
-        return bool(epsilons(n * share, n * other, n, delta, error) > epsilon)
+        return bool(epsilon_at_least(n * share, n * other, n, delta, error) > epsilon)
 
     n = 8
     while not shows(n):

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from posse.audit.sums import MASKING
-from posse.audit.view import numbers_in
+from posse.audit.view import fields_of, numbers_in
 from posse.durable.frames import Frame
 from posse.errors import InputError
 from posse.plan import Plan
@@ -70,8 +70,7 @@ def _kinds(heard: list[Frame], plan: Plan | None) -> Check:
     """Only what the system and posse's own protocol have, and nothing of the lab's."""
     known: set[str] | None = None
     if plan is not None:
-        roles = (plan.system.agent, plan.system.server)
-        known = _ALLOWED | {k.__name__ for role in roles if role is not None for k in role.hears}
+        known = _ALLOWED | fields_of(plan).keys()
     wrong = {
         f"{_who(f)} sent `{f.kind or 'bytes that are no message'}`"
         for f in heard

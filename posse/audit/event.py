@@ -10,13 +10,14 @@ tails, and can be said.)
 """
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from posse.audit.bounds import ERROR, epsilons
+from posse.audit.bounds import ERROR, epsilon_at_least
 from posse.errors import PosseError
 from posse.measure.numbers import number
 from protocol.machine import FloatArray
@@ -60,12 +61,17 @@ class Table:
         return out
 
 
+def aligned(tables: Sequence[Table]) -> tuple[tuple[str, ...], list[FloatArray]]:
+    """The names that any of them has, and these columns of each."""
+    names = tuple(dict.fromkeys(name for table in tables for name in table.names))
+    return names, [table.columns(names) for table in tables]
+
+
 def joined(tables: list[Table]) -> Table:
     """The rows of all."""
-    names = tuple(dict.fromkeys(name for table in tables for name in table.names))
+    names, values = aligned(tables)
     spent = [table.spent for table in tables if table.spent is not None]
-    values = np.concatenate([table.columns(names) for table in tables])
-    return Table(names, values, max(spent, default=None))
+    return Table(names, np.concatenate(values), max(spent, default=None))
 
 
 class Condition(msgspec.Struct, frozen=True, kw_only=True):
@@ -134,12 +140,6 @@ class _Column:
     missing: dict[str, float]
     values: tuple[FloatArray, FloatArray]
 
-    def condition(self, above: bool, threshold: float) -> Condition:
-        """That it is above this, or not."""
-        return Condition(
-            weights=self.weights, missing=self.missing, above=above, threshold=threshold
-        )
-
 
 def learn(tables: tuple[Table, Table], delta: float = 0.0) -> tuple[Event, float]:
     """The event by which the two are told apart best, and the bound on ε where it was learned.
@@ -169,8 +169,7 @@ def learn(tables: tuple[Table, Table], delta: float = 0.0) -> tuple[Event, float
 
 def _columns(tables: tuple[Table, Table]) -> list[_Column]:
     """Every number; and every difference of two, if there are not too many."""
-    names = tuple(dict.fromkeys((*tables[0].names, *tables[1].names)))
-    one, other = (table.columns(names) for table in tables)
+    names, (one, other) = aligned(tables)
     singly = [_Column({name: 1.0}, {}, (one[:, i], other[:, i])) for i, name in enumerate(names)]
     wide = [i for i in range(len(names)) if len(np.unique(one[:, i])) > _FINE]
     if len(wide) > _DIFFERENCES:
@@ -194,8 +193,7 @@ def _regression(tables: tuple[Table, Table]) -> list[_Column]:
         raise PosseError(
             'audits need scikit-learn; install it with: python -m pip install "posse[audit]"'
         ) from None
-    names = tuple(dict.fromkeys((*tables[0].names, *tables[1].names)))
-    both = [table.columns(names) for table in tables]
+    names, both = aligned(tables)
     x = np.concatenate(both)
     known = ~np.isnan(x)
     there = known.sum(axis=0)
@@ -246,13 +244,19 @@ def _scan(
     best: dict[int, tuple[Condition, float, int]] = {}
     for side in (0, 1) if of is None else (of,):
         # of so many candidates the luckiest is taken, so each must be surer of itself
-        bounds = epsilons(counted[side], counted[1 - side], trials, delta, ERROR / len(steps))
+        likelier, other = counted[side], counted[1 - side]
+        bounds = epsilon_at_least(likelier, other, trials, delta, ERROR / len(steps))
         for i in np.argsort(-bounds, kind="stable"):
             place, above = where[i]
             if bounds[i] <= 0:
                 break
             if place not in best or bounds[i] > best[place][1]:
-                condition = columns[place].condition(above, float(steps[i]))
+                condition = Condition(
+                    weights=columns[place].weights,
+                    missing=columns[place].missing,
+                    above=above,
+                    threshold=float(steps[i]),
+                )
                 best[place] = (condition, float(bounds[i]), side)
     return sorted(best.values(), key=lambda found: -found[1] * _readable(found[0]))
 

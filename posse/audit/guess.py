@@ -1,14 +1,13 @@
 """Claims that are not about ε: how often an adversary guesses the best arm from what it sees."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import msgspec
 import numpy as np
 
 from posse.arms import LabMeans
 from posse.arms.base import RandomMeans
-from posse.audit.bounds import ERROR, at_least
+from posse.audit.bounds import at_least
 from posse.audit.event import Table, joined
 from posse.audit.trials import Bench
 from posse.errors import SpecError
@@ -53,40 +52,37 @@ class Guess(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def rotated(plan: Plan) -> list[Plan]:
-    """The plan as often as there are arms, the means moved on by one arm each time."""
+def rotated(plan: Plan) -> list[tuple[int, Plan]]:
+    """The plan as often as there are arms, the means moved on by one arm each time.
+
+    Each after its best arm.
+    """
     arms = plan.spec.arms
     means = arms.means if isinstance(arms, LabMeans) else None
     if means is None or isinstance(means, RandomMeans) or isinstance(means[0], list):
         raise SpecError("arms.means", "must be one list, of which an audit makes another arm best")
-    turned = [means[k:] + means[:k] for k in range(len(means))]
-    replace = msgspec.structs.replace
-    return [prepare(replace(plan.spec, arms=replace(arms, means=m))) for m in turned]
-
-
-@dataclass(frozen=True)
-class _Seen:
-    """Half of the runs: what was seen, and which arm was the best, shape (runs,)."""
-
-    table: Table
-    best: FloatArray
+    best, replace = int(np.argmax(means)), msgspec.structs.replace
+    turned = [replace(arms, means=means[k:] + means[:k]) for k in range(len(means))]
+    return [
+        ((best - k) % len(means), prepare(replace(plan.spec, arms=one)))
+        for k, one in enumerate(turned)
+    ]
 
 
 def guessed(
-    benches: Sequence[Bench], best: Sequence[int], claimed: float, sees: View, runs: int,
-    error: float = ERROR,
-) -> Guess:  # fmt: skip
-    """The verdict on plans of which `best[i]` is the best arm; `runs` are those of each."""
+    benches: Sequence[tuple[int, Bench]], claimed: float, sees: View, runs: int, error: float
+) -> Guess:
+    """The verdict on plans, each after its best arm; `runs` are those of each."""
     from sklearn.ensemble import RandomForestClassifier  # noqa: PLC0415
 
     half = max(1, runs // 2)
-    learned = _seen(benches, best, sees, 0, half)
-    tested = _seen(benches, best, sees, half, half)
-    names = learned.table.names
+    learned, named = _seen(benches, sees, 0, half)
+    tested, right = _seen(benches, sees, half, half)
+    names = learned.names
     model = RandomForestClassifier(_TREES, min_samples_leaf=_LEAF, random_state=0)
-    model.fit(_filled(learned.table, names), learned.best)
-    hits = int((model.predict(_filled(tested.table, names)) == tested.best).sum())
-    trials = len(tested.best)
+    model.fit(_filled(learned, names), named)
+    hits = int((model.predict(_filled(tested, names)) == right).sum())
+    trials = len(right)
     first = np.argsort(-model.feature_importances_)[:3]
     return Guess(
         claimed=claimed,
@@ -100,10 +96,12 @@ def guessed(
 
 
 def _seen(
-    benches: Sequence[Bench], best: Sequence[int], sees: View, first: int, count: int
-) -> _Seen:
-    tables = [bench.own(sees, first, count) for bench in benches]
-    return _Seen(joined(tables), np.repeat(best, [len(table.values) for table in tables]))
+    benches: Sequence[tuple[int, Bench]], sees: View, first: int, count: int
+) -> tuple[Table, FloatArray]:
+    """Half of the runs: what was seen, and which arm was the best, shape (runs,)."""
+    tables = [bench.own(sees, first, count) for _, bench in benches]
+    best = [arm for arm, _ in benches]
+    return joined(tables), np.repeat(best, [len(table.values) for table in tables])
 
 
 def _filled(table: Table, names: tuple[str, ...]) -> FloatArray:

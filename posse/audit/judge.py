@@ -89,7 +89,7 @@ def judge(
     return Verdict(
         claimed=claimed,
         delta=delta,
-        found=epsilon_at_least(hits, others, trials, delta, error) if told else 0.0,
+        found=float(epsilon_at_least(hits, others, trials, delta, error)) if told else 0.0,
         found_delta=delta_at_least(hits, others, trials, claimed or 0.0, error) if told else 0.0,
         error=error,
         event=event,

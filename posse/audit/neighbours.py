@@ -1,6 +1,6 @@
 """Two data sets that differ in one reward: arms that give them, and which of them are tried."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -96,16 +96,7 @@ class World:
         else:
             rewards = generator(context.seed, 0, context.rank, Purpose.REWARDS)
             instance = generator(context.seed, 0, COORDINATOR, Purpose.INSTANCE)
-            fixed = ArmsContext(
-                rank=context.rank,
-                agents=context.agents,
-                run=0,
-                seed=context.seed,
-                base=context.base,
-                rewards=rewards,
-                instance=instance,
-            )
-            inner = spec.build(fixed)
+            inner = spec.build(replace(context, run=0, rewards=rewards, instance=instance))
         value = None
         if context.rank in (case.agent, COORDINATOR):
             value = case.values[self.side]

@@ -99,25 +99,20 @@ class Bench:
     done: Callable[[bool], None] = lambda before: None
 
     def tables(
-        self,
-        cases: list[Neighbours],
-        sees: View,
-        first: int,
-        count: int,
-        keep: tuple[str, ...] = (),
-    ) -> list[tuple[Table, Table]]:
-        """What is seen of `count` runs on both data sets of each case, numbered from `first`."""
-        sides = [(case, side) for case in cases for side in (0, 1)]
-        parts = self._carried_out(sides, sees, first, count, keep)
-        return [(parts[i], parts[i + 1]) for i in range(0, len(parts), 2)]
+        self, case: Neighbours, sees: View, first: int, count: int, keep: tuple[str, ...] = ()
+    ) -> tuple[Table, Table]:
+        """What is seen of `count` runs on both data sets of a case, numbered from `first`."""
+        one, other = self._carried_out(case, (0, 1), sees, first, count, keep)
+        return one, other
 
     def own(self, sees: View, first: int, count: int) -> Table:
         """What is seen of runs on the run file's own rewards."""
-        return self._carried_out([(None, 0)], sees, first, count, ())[0]
+        return self._carried_out(None, (0,), sees, first, count, ())[0]
 
     def _carried_out(
         self,
-        sides: Sequence[tuple[Neighbours | None, int]],
+        case: Neighbours | None,
+        sides: Sequence[int],
         sees: View,
         first: int,
         count: int,
@@ -135,7 +130,7 @@ class Bench:
                 sees=sees,
                 keep=keep,
             )
-            for case, side in sides
+            for side in sides
             for start in range(first, first + count, SIZE)
         ]
         store = None

@@ -50,13 +50,7 @@ class Watch:
         self._agent = agent
         self._end = plan.system.end
         self._shares_arms = plan.system.shares_arms
-        roles = (plan.system.agent, plan.system.server)
-        self._fields = {
-            kind.__name__: kind.__struct_fields__
-            for role in roles
-            if role is not None
-            for kind in role.hears
-        }
+        self._fields = fields_of(plan)
         arms = plan.spec.arms.arm_count()
         byzantine = isinstance(plan.parameters, ByzantineParameters)
         self._record = reward_record() if byzantine else means_record(arms)
@@ -160,6 +154,13 @@ class Watch:
         for name in (self._record.names or ())[3:]:
             for i, item in enumerate(np.atleast_1d(own[name])[:_ITEMS].tolist()):
                 yield f"{name}[{i}]", float(item)
+
+
+def fields_of(plan: Plan) -> dict[str, tuple[str, ...]]:
+    """The fields of each kind of message that the plan's system has."""
+    roles = (plan.system.agent, plan.system.server)
+    kinds = [kind for role in roles if role is not None for kind in role.hears]
+    return {kind.__name__: kind.__struct_fields__ for kind in kinds}
 
 
 def numbers_in(data: bytes) -> list[float]:

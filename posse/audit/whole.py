@@ -8,10 +8,9 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from posse.arms import known_means
 from posse.audit.anonymity import Heard, check
 from posse.audit.bounds import ERROR
-from posse.audit.event import Table, learn
+from posse.audit.event import Table, aligned, learn
 from posse.audit.guess import Guess, guessed, rotated
 from posse.audit.judge import Verdict, judge
 from posse.audit.neighbours import proposed
@@ -140,7 +139,9 @@ class Audit:
         sees = self.sees or claim.sees
         claimed = self.epsilon if self.epsilon is not None else claim.epsilon
         if claimed is None and claim.guess is not None:
-            return self._guessed(sees, claim.guess)
+            plans = rotated(self.plan)
+            benches = [(a, Bench(p, self.folder, self.jobs, self.done)) for a, p in plans]
+            return guessed(benches, claim.guess, sees, self.runs // len(plans), self.error)
         sums = claim.mechanism == "aggregation"
         if claimed is None and sums:
             claimed = 0.0  # who of a sum reported what
@@ -148,21 +149,11 @@ class Audit:
         bench = Bench(self.plan, self.folder, self.jobs, self.done)
         case, keep = self._worst(bench, sees, delta)
         half = self.runs // 2
-        (learned,) = bench.tables([case], sees, _FIRST, half, keep)
-        (tested,) = bench.tables([case], sees, _FIRST + half, half, keep)
+        learned = bench.tables(case, sees, _FIRST, half, keep)
+        tested = bench.tables(case, sees, _FIRST + half, half, keep)
         found = judge(learned, tested, claimed, delta, self.error)
         violations = observed_alone(self.plan) if sums else []
         return msgspec.structs.replace(found, case=case, violations=violations)
-
-    def _guessed(self, sees: View, claimed: float) -> Guess:
-        """For a claim about who names the best arm."""
-        plans = rotated(self.plan)
-        first = known_means(self.plan.spec.arms)
-        assert first is not None
-        best = int(np.argmax(first.means))  # type: ignore[arg-type]
-        arms = [(best - k) % len(plans) for k in range(len(plans))]
-        benches = [Bench(plan, self.folder, self.jobs, self.done) for plan in plans]
-        return guessed(benches, arms, claimed, sees, self.runs // len(plans), self.error)
 
     def _worst(self, bench: Bench, sees: View, delta: float) -> tuple[Neighbours, tuple[str, ...]]:
         """The case whose two data sets differ most in a few runs, and the numbers to keep."""
@@ -170,7 +161,7 @@ class Audit:
         failed: list[RunFailed] = []
         for case in self.tried:
             try:
-                (pair,) = bench.tables([case], sees, 0, _PILOT)
+                pair = bench.tables(case, sees, 0, _PILOT)
             except RunFailed as error:  # some algorithms never end where all arms are alike
                 failed.append(error)
             else:
@@ -186,8 +177,7 @@ def _telling(pair: tuple[Table, Table]) -> tuple[str, ...]:
 
     Of too many those whose means differ most.
     """
-    names = tuple(dict.fromkeys((*pair[0].names, *pair[1].names)))
-    one, other = (table.columns(names) for table in pair)
+    names, (one, other) = aligned(pair)
     both = np.concatenate([one, other])
     different = {column.tobytes(): i for i, column in reversed(list(enumerate(both.T)))}
     kept = sorted(i for i in different.values() if len(np.unique(both[:, i], equal_nan=True)) > 1)

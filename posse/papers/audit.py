@@ -43,7 +43,7 @@ def counted(
     hits: int, others: int, trials: int, claimed: float, delta: float = 0.0
 ) -> dict[str, Any]:
     """What `hits` in S on one input and `others` on its neighbour show."""
-    found = epsilon_at_least(hits, others, trials, delta)
+    found = float(epsilon_at_least(hits, others, trials, delta))
     said = (
         f"{hits:,} of {trials:,} releases against {others:,}: ε is at least {number(found)}, "
         f"claimed {number(claimed)}" + ("; not refuted" if found <= claimed else "")

@@ -33,7 +33,7 @@ def test_more_than_is_spent_is_seldom_found() -> None:
     # randomised response with ε = 1; of 400 audits 4 may find more, 12 with probability 1e-3
     generator, yes = np.random.default_rng(1), math.e / (1 + math.e)
     hits, others = generator.binomial(2000, [[yes], [1 - yes]], (2, 400))
-    found = bounds.epsilons(hits, others, 2000)
+    found = epsilon_at_least(hits, others, 2000)
     assert (found > 1).sum() <= 12
     assert found.mean() > 0.8
 
