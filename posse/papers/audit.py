@@ -25,8 +25,13 @@ ASSUMED = (
     "machines are the real ones."
 )
 
-AXES = bars("share of the claimed ε that was found", "mechanism")
-audits = partial(Experiment, axes=AXES, limit=1.0, metric=value)
+audits = partial(
+    Experiment,
+    axes=bars("share of the claimed ε that was found", "mechanism"),
+    limit=1.0,
+    metric=value,
+    variants=("corrected",),
+)
 """An experiment whose lines are audits."""
 
 
@@ -51,12 +56,8 @@ def counted(
     return numbers_of(found, claimed, found > claimed, said)
 
 
-def numbers_of(
-    found: float, claimed: float, refuted: bool, said: str, words: str = ""
-) -> dict[str, Any]:
+def numbers_of(found: float, claimed: float, refuted: bool, said: str) -> dict[str, Any]:
     """The numbers of one audit; "value" is the share of the claim that was found."""
-    if words:
-        said = f"{said}: {words}"
     value = found / claimed if claimed else found
     return {"found": found, "claimed": claimed, "value": value, "refuted": refuted, "said": said}
 

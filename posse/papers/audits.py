@@ -14,7 +14,7 @@ from agent.hybrid import HybridSums
 from agent.lone import PrivateLoneUcb
 from posse.audit.event import Table
 from posse.audit.guess import Guess
-from posse.audit.judge import judge
+from posse.audit.judge import Verdict, judge
 from posse.audit.whole import Audit
 from posse.papers.audit import audits, numbers_of, own_noise, seed, spends
 from posse.papers.experiment import Computation, Lines, run_file
@@ -25,6 +25,7 @@ from protocol.machine import Finish, Pull, Pulled, Started
 from protocol.privacy import Neighbours
 
 _TWO = {"kind": "bernoulli", "means": [0.9, 0.1]}
+_GAUSS = {"kind": "gaussian", "means": [0.9, 0.1]}
 _MANY = {"kind": "bernoulli", "means": [0.7, *[0.5] * 4, *[0.3] * 5]}
 _HALF = Neighbours(levels=(0.5, 0.5))
 
@@ -38,17 +39,14 @@ class _Asked:
     more: dict[str, Any] = field(default_factory=dict)
 
 
-def _ask(
-    system: str, agents: int, parameters: dict[str, Any], runs: int, *, variant: str = "corrected",
-    arms: dict[str, Any] = _TWO, linked: bool = False, **more: Any,
-) -> _Asked:  # fmt: skip
-    tables: dict[str, Any] = {"engine": {"kind": "memory"}, "variant": variant, "seed": 1}
-    if linked:
-        tables["topology"] = {"kind": "path"}
-    run = run_file(system, agents, arms, parameters, **tables)
-    return _Asked(run, runs, more)
+def _run(
+    system: str, agents: int, parameters: dict[str, Any], arms: dict[str, Any] = _TWO, **more: Any
+) -> dict[str, Any]:
+    tables = {"engine": {"kind": "memory"}, "variant": "corrected", "seed": 1, **more}
+    return run_file(system, agents, arms, parameters, **tables)
 
 
+_PATH = {"kind": "path"}
 _FEW = {"epsilon": 0.5, "horizon": 5}
 _ALONE = {"epsilon": 0.02, "horizon": 300}
 _CENTRAL = {"epsilon": 0.5, "horizon": 400}
@@ -58,20 +56,19 @@ _EVERY = 20
 """Slots between two averages that are looked at."""
 
 ASKED = {
-    "dp-mase": _ask("dp-mase", 1, _VOTES, 3_000),
-    "dp-mase, unbounded rewards": _ask(
-        "dp-mase", 2, _VOTES, 600, variant="printed",
-        arms={"kind": "gaussian", "means": [0.9, 0.1]},
+    "dp-mase": _Asked(_run("dp-mase", 1, _VOTES), 3_000),
+    "dp-mase, unbounded rewards": _Asked(
+        _run("dp-mase", 2, _VOTES, _GAUSS, variant="printed"), 600
     ),
-    "corrupted-elimination, η": _ask("corrupted-elimination", 32, {}, 400, arms=_MANY),
-    "private-ucb, corrected": _ask("private-ucb", 2, _FEW, 1_500, linked=True),
-    "private-ucb, printed": _ask(
-        "private-ucb", 2, _FEW, 4_000, variant="printed", linked=True, cases=(_HALF,)
+    "corrupted-elimination, η": _Asked(_run("corrupted-elimination", 32, {}, _MANY), 400),
+    "private-ucb, corrected": _Asked(_run("private-ucb", 2, _FEW, topology=_PATH), 1_500),
+    "private-ucb, printed": _Asked(
+        _run("private-ucb", 2, _FEW, topology=_PATH, variant="printed"), 4_000, {"cases": (_HALF,)}
     ),
-    "masked sums": _ask("anonymous", 6, {"group_size": 2, "horizon": 100}, 600),
-    "cdp-mab, M ε": _ask("cdp-mab", 4, _CENTRAL, 2_000),
-    "cdp-mab, ε": _ask("cdp-mab", 4, _CENTRAL, 1_000, epsilon=0.5),
-}  # fmt: skip
+    "masked sums": _Asked(_run("anonymous", 6, {"group_size": 2, "horizon": 100}), 600),
+    "cdp-mab, M ε": _Asked(_run("cdp-mab", 4, _CENTRAL), 2_000),
+    "cdp-mab, ε": _Asked(_run("cdp-mab", 4, _CENTRAL), 1_000, {"epsilon": 0.5}),
+}
 """By line; the full form makes ten times as many runs."""
 
 
@@ -79,10 +76,13 @@ def audited(line: str, times: int) -> dict[str, Any]:
     """The verdict on the claim of a run file."""
     asked = ASKED[line]
     audit = Audit(plan=prepare(asked.run), runs=asked.runs * times, jobs=1, **asked.more)
-    found = audit.verdict()
-    if isinstance(found, Guess):
-        return numbers_of(found.found, found.claimed, found.refuted, found.says, found.words)
-    return numbers_of(found.found, found.claimed or 0.0, found.refuted, found.says, found.words)
+    return _told(audit.verdict())
+
+
+def _told(found: Verdict | Guess) -> dict[str, Any]:
+    """The numbers of a verdict."""
+    said = f"{found.says}: {found.words}"
+    return numbers_of(found.found, found.claimed or 0.0, found.refuted, said)
 
 
 def hybrid(trials: int, split: Any, *, generator: np.random.Generator) -> dict[str, Any]:
@@ -101,8 +101,7 @@ def hybrid(trials: int, split: Any, *, generator: np.random.Generator) -> dict[s
             said[f"{other} less {one}"] = said[other] - said[one]
         return Table(tuple(said), np.stack(list(said.values()), axis=1))
 
-    found = judge((released(1.0), released(0.0)), (released(1.0), released(0.0)), 1.0)
-    return numbers_of(found.found, 1.0, found.refuted, found.says, found.words)
+    return _told(judge((released(1.0), released(0.0)), (released(1.0), released(0.0)), 1.0))
 
 
 def noisy_means(trials: int, form: Any, *, generator: np.random.Generator) -> dict[str, Any]:
@@ -112,7 +111,7 @@ def noisy_means(trials: int, form: Any, *, generator: np.random.Generator) -> di
     K ⌈1/ε⌉ slots in which arms are pulled in turn.
     """
     noise, ties = own_noise(generator), seed(generator)
-    plan = prepare(_ask("dp-ucb-int", 1, _ALONE, 0, variant=form).run)
+    plan = prepare(_run("dp-ucb-int", 1, _ALONE, variant=form))
     p: Any = plan.parameters
 
     def seen(first: float) -> list[float]:
@@ -135,13 +134,12 @@ def noisy_means(trials: int, form: Any, *, generator: np.random.Generator) -> di
         f"average of arm 0's noisy means in slots {first_slot} to {t}"
         for t in range(first_slot, p.horizon + 1, _EVERY)
     )
-    half = [
-        tuple(Table(names, np.array([seen(x) for _ in range(trials)])) for x in (1.0, 0.0))
-        for _ in range(2)
-    ]
-    delta = plan.claim.delta or 0.0
-    found = judge((half[0][0], half[0][1]), (half[1][0], half[1][1]), plan.claim.epsilon, delta)
-    return numbers_of(found.found, found.claimed or 0.0, found.refuted, found.says, found.words)
+
+    def table(first: float) -> Table:
+        return Table(names, np.array([seen(first) for _ in range(trials)]))
+
+    learned, tested = (table(1.0), table(0.0)), (table(1.0), table(0.0))
+    return _told(judge(learned, tested, plan.claim.epsilon, plan.claim.delta or 0.0))
 
 
 def _lines(quick: bool) -> Lines:
@@ -182,7 +180,6 @@ EXPERIMENTS = (
         ours("its messages are private to ε, the symbol that the figures name",
              spends("cdp-mab, ε")),
         lines=_lines,
-        variants=("corrected",),
         assumed="Error rate of an audit .01. The machines are the real ones; data sets, events and "
         "bounds are those of posse audit, on the smallest runs that have what is audited: ε = 1 or "
         ".5, 1 to 6 agents, two arms (32 agents and ten arms for η = .9).",

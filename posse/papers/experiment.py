@@ -34,14 +34,9 @@ class Computation:
         self.of = of
         self.arguments = arguments
 
-    @property
-    def module(self) -> str:
-        """Where `of` is written."""
-        return self.of.__module__
-
     def identity(self) -> list[Any]:
         """What it is, as plain data."""
-        return [self.module, self.of.__qualname__, *self.arguments]
+        return [self.of.__module__, self.of.__qualname__, *self.arguments]
 
     def __call__(self, variant: str, number: int) -> dict[str, Any]:
         """The numbers of one repetition."""

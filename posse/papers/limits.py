@@ -26,6 +26,7 @@ from posse.papers.checks import (
 from posse.papers.experiment import SEED
 from posse.papers.sample import Metric, Sample
 from posse.papers.statements import Finding, Measured, verdict
+from posse.plan import prepare
 
 Limit = float | Callable[[str, float], float]
 """A number, or one for each line and place."""
@@ -38,11 +39,6 @@ def _named(measured: Measured, line: str, x: float) -> str:
 
 def _at(limit: Limit, line: str, x: float) -> float:
     return limit(line, x) if callable(limit) else limit
-
-
-def _mean(values: list[float]) -> tuple[float, float]:
-    """Mean and half-width; a single value has no interval: it is a computation's exact number."""
-    return bounded(values) if len(values) > 1 else (values[0], 0.0)
 
 
 @check
@@ -58,9 +54,9 @@ def at_most(
     """The means of lines, or `every` run, are at most a limit, everywhere (sign -1: at least)."""
     rows = []
     for line, x in measured.reached(each(lines), where):
-        values = measured.values(line, x, metric)
-        worst = sign * max(sign * value for value in values)
-        mean, half = (worst, 0.0) if every else _mean(values)
+        mean, half = measured.mean(line, x, metric)
+        if every:
+            mean, half = sign * max(sign * v for v in measured.values(line, x, metric)), 0.0
         wanted = _at(limit, line, x)
         excess, slack = sign * (mean - wanted), 1e-9 * abs(wanted)
         said = f"{'at most' if sign > 0 else 'at least'} {number(wanted)}"
@@ -76,7 +72,7 @@ def at_most(
 def inside(measured: Measured, lines: Lines, low: float, high: float) -> Finding:
     """The means of lines lie between two limits, at every place."""
     points = measured.reached(each(lines), everywhere)
-    found = [_mean(measured.values(line, x)) for line, x in points]
+    found = [measured.mean(line, x) for line, x in points]
     means = [mean for mean, _ in found]
     said = f"{number(min(means))} to {number(max(means))}; {between(low, high)}"
     return Finding(together([within(m - half, m + half, low, high) for m, half in found]), said)
@@ -169,8 +165,6 @@ def right(measured: Measured, failure: float, lines: Lines = ()) -> Finding:
 @check
 def under_theory(measured: Measured, line: str, x: float, run: dict[str, Any]) -> Finding:
     """The regret of every run of a point is at most its system's bound, at all times."""
-    from posse.plan import prepare  # noqa: PLC0415
-
     shares = []
     plan = prepare({**run, "seed": SEED, "variant": measured.variant})
     for number_, sample in enumerate(measured.runs[line, x]):

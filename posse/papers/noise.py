@@ -74,7 +74,6 @@ EXPERIMENTS = (
              spends("numpy")),
         ours("the field's noise (Google's library) is", field_spends),
         lines=releases({"numpy": (numpy_noise, 1.0), "python-dp": (field_noise, 1.0)}),
-        variants=("corrected",),
         assumed=f"{ASSUMED} ε = 1, Laplace noise on 1 and on 0.",
     ),
 )  # fmt: skip

@@ -68,7 +68,7 @@ class Repetition:
     def name(self) -> str:
         """Under which it is kept."""
         if isinstance(self.run, Computation):
-            made_from: Any = [self.run.identity(), _text_of(self.run.module), self.variant]
+            made_from: Any = [self.run.identity(), _text_of(self.run.of.__module__), self.variant]
         else:
             made_from = [self.specification, self.keep_log]
         text = json.dumps([made_from, self.number], sort_keys=True)

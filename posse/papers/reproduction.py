@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from posse.measure.numbers import number
+from posse.papers.checks import pm
 from posse.papers.outcome import DEPENDS, Cost, Judged, Told
 
 _HEAD = """# Reproduction
@@ -163,20 +163,15 @@ def _numbers(outcome: Told) -> str:
     places = sorted({row.x for rows in tables.values() for row in rows}) if pointed else [0.0]
     form = ["form"] if len(tables) > 1 else []
     first = outcome.x_label if pointed and outcome.x_label else "line"
-    columns = [*form, first, *(f"{x:g}" for x in places)] if pointed else [
-        *form, "line", outcome.y_label]  # fmt: skip
+    columns = [*form, first, *([f"{x:g}" for x in places] if pointed else [outcome.y_label])]
     out = [head]
     if pointed:
         out.append(f"{outcome.y_label[:1].upper()}{outcome.y_label[1:]}:\n\n")
     out.append(_row(columns) + f"|{'---|' * len(columns)}\n")
     for variant, rows in tables.items():
         lines = dict.fromkeys(row.line for row in rows)
-        at = {(row.line, row.x): _cell(row.mean, row.half) for row in rows}
+        at = {(row.line, row.x): pm(row.mean, row.half) for row in rows}
         for line in lines:
             cells = [at.get((line, x), "") for x in places]
             out.append(_row([*([variant] if form else []), line, *cells]))
     return "".join(out)
-
-
-def _cell(mean: float, half: float) -> str:
-    return number(mean) + (f" ± {number(half)}" if half else "")

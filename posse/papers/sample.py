@@ -8,6 +8,7 @@ from operator import attrgetter
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from posse.results.record import RunRecord
 
@@ -88,7 +89,5 @@ def value_or(metric: Metric) -> Metric:
 
 def regret_at(sample: Sample, t: float) -> float:
     """Regret up to the time t, between the points of the curve."""
-    import numpy as np  # noqa: PLC0415
-
     times, found = np.array(sample.curve).T
     return float(np.interp(t, times, found))

@@ -79,9 +79,9 @@ class Measured:
         found = [(metric or self.metric)(sample) for sample in self.runs[line, x]]
         return [float(value) for value in found if value is not None]
 
-    def mean(self, line: str, x: float) -> tuple[float, float]:
-        """Mean and 95% half-width (0 for one run)."""
-        mean, half = mean_ci(self.values(line, x))
+    def mean(self, line: str, x: float, metric: Metric | None = None) -> tuple[float, float]:
+        """Mean and 95% half-width (0 for one run, as of a computation's exact number)."""
+        mean, half = mean_ci(self.values(line, x, metric))
         return mean, half or 0.0
 
 

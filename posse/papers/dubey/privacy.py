@@ -7,6 +7,7 @@ import numpy as np
 from agent.cooperative import PrivateMeans
 from posse.papers.audit import ASSUMED, audit, audits, own_noise, releases, seed, spends
 from posse.papers.dubey.setting import V
+from posse.papers.experiment import VARIANTS
 from posse.papers.statements import claim, ours
 from protocol.cooperative import release_counts
 
@@ -64,6 +65,7 @@ EXPERIMENTS = (
             "Laplace noise of scale 1/2": (laplace, 0.5),
             "one message": (message, 1.0),
         }),
+        variants=VARIANTS,
         assumed=f"{ASSUMED} A message: three slots at ε = 1, K = 2, first rewards (x, 1/2).",
     ),
 )  # fmt: skip

@@ -40,9 +40,10 @@ def private(
     return run("private-ucb", quick, epsilon=epsilon, gamma=gamma, noise_at=noise_at)
 
 
-def byzantine(quick: bool, rate: float, gamma: Any = HALF_WAY, **more: Any) -> dict[str, Any]:
+def byzantine(
+    quick: bool, rate: float, gamma: Any = HALF_WAY, assumed: float | None = None, **more: Any
+) -> dict[str, Any]:
     """Byzantine-Proof Multi-Agent UCB, means U[.3, .7]."""
-    assumed = more.pop("assumed", None)
     does = {"rate": rate, **more}
     parameters = {} if assumed is None else {"assumed_contamination": assumed}
     return run("byzantine-ucb", quick, MIDDLE, gamma=gamma, contamination=does, **parameters)

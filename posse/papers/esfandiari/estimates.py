@@ -1,5 +1,7 @@
 """Sections 3.1, 3.2 and 3.4 of Esfandiari et al. 2022: estimates and assignments, by numbers."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -41,16 +43,6 @@ def exact_variance(size: float) -> float:
 _K, _D = 4, 2000
 
 
-def _decomposed(name: str, alive: Any, cluster: int | None, generator: Any) -> Decomposition:
-    match name:
-        case "greedy":
-            return greedy(alive, _D, C, generator)
-        case "random":
-            return at_random(alive, _D, C, generator)
-        case _:
-            return by_flow(alive, _D, C, cluster, generator)
-
-
 def decompose(name: str, cluster: int, *, generator: np.random.Generator) -> dict[str, Any]:
     """A random instance in which each of four arms is the best of `cluster` users.
 
@@ -60,7 +52,12 @@ def decompose(name: str, cluster: int, *, generator: np.random.Generator) -> dic
     users = _K * cluster
     alive = generator.random((users, _K)) < 0.7
     alive[np.arange(users), np.arange(users) % _K] = True
-    found = _decomposed(name, alive, cluster, generator)
+    kinds: dict[str, Callable[..., Decomposition]] = {
+        "greedy": greedy,
+        "random": at_random,
+        "lp": partial(by_flow, cluster_size=cluster),
+    }
+    found = kinds[name](alive, _D, C, generator=generator)
     informed = np.zeros((users, _K))
     for assignment in found.assignments:
         counts = np.bincount(assignment.arms, minlength=_K)

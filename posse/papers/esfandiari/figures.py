@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from posse.arms.base import RandomMeans
-from posse.measure.confidence import mean_ci
 from posse.papers.checks import above, alike, check
 from posse.papers.esfandiari.setting import (
     ASSUMED,
@@ -65,10 +64,7 @@ def _panels(name: str, quick: bool) -> Lines:
 @check
 def ten_times(measured: Measured, panel: str) -> Finding:
     """The next better line has about ten times (7 to 14) the regret of parallel UCB."""
-    means = {
-        name: mean_ci(measured.values(f"{panel}: {name}", 0.0))[0]
-        for name in (_UCB, *_KINDS, _COMMIT)
-    }
+    means = {name: measured.mean(f"{panel}: {name}", 0.0)[0] for name in (_UCB, *_KINDS, _COMMIT)}
     base = means.pop(_UCB)
     name = min(means, key=lambda line: means[line])
     ratio = means[name] / base

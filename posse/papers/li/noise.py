@@ -138,7 +138,6 @@ EXPERIMENTS = (
             "noise per agent, ε": (first_message, 4, 0.5, "per_agent", 0.5),
             "shared noise, (ε, δ')": (shared_sum, 4, 0.5, 1e-6),
         }),
-        variants=("corrected",),
         assumed=f"{ASSUMED} M = 4, ε = .5, the first message of one agent. With shared noise (δ' "
         "= 10⁻⁶, half of the agents honest) the server reads a sum over all, no message of one.",
     ),

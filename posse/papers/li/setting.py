@@ -9,7 +9,7 @@ from posse.papers.experiment import run_file
 ARMS: dict[str, Any] = {"kind": "bernoulli", "means": {"random": "uniform", "count": 100}}
 T = 100_000
 LONG = 1_000_000
-M, C1, C2 = 50, 25.0, 1.0
+M = 50
 ASSUMED = "T is not printed: 10⁵. M = 50, K = 100, means U[0, 1]."
 INSTANCE = 4
 """The seed of the one instance of the R-round forms, which must be told the smallest gap."""

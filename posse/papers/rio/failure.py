@@ -20,16 +20,14 @@ def majority(agents: int, wrong: float, votes: int) -> float:
 
 def erred(sample: Sample) -> float:
     """The share of agents that voted against the best arm, arm 0."""
-    return len(_wrong(sample)) / len(sample.answers)
-
-
-def _wrong(sample: Sample) -> set[int]:
-    return {int(agent) for _, agent, arm in sample.log.get("votes", []) if int(arm) == 0}
+    wrong, agents = wrong_agents(sample)
+    return wrong / agents
 
 
 def wrong_agents(sample: Sample) -> tuple[int, int]:
     """How many agents voted against the best arm, of how many."""
-    return len(_wrong(sample)), len(sample.answers)
+    wrong = {int(agent) for _, agent, arm in sample.log.get("votes", []) if int(arm) == 0}
+    return len(wrong), len(sample.answers)
 
 
 _ETA, _ARMS = 0.9, 10

@@ -123,7 +123,6 @@ EXPERIMENTS = (
         ours("it covers a row that is moved to another arm",
              spends("the row moved to the other arm")),
         lines=releases({line: (votes, 1.0, change) for line, change in _CHANGES.items()}),
-        variants=("corrected",),
         assumed=f"{ASSUMED} Two arms, ε = 1, two epochs, rows used in their order. A row that goes "
         "shifts all that come after it, so that the sum of every later window moves too.",
     ),

@@ -42,7 +42,7 @@ def promised(slowest: float) -> float:
     return (1 - DELTA) * (1 - late) ** threshold(DELTA, _BETA)
 
 
-_SLOWEST = [slowest_voter(gamma) for gamma in (0.0, 0.2, 0.4, 0.6, 0.8)]
+_SLOWEST = {gamma: slowest_voter(gamma) for gamma in (0.0, 0.2, 0.4, 0.6, 0.8)}
 _PROMISED = "(1 − δ)(1 − I)^M"
 _CLIPPED = {"arms": {**PROBLEMS[2], "clip": [10.0, 11.5]}}
 _FORMS = ("product", "to the letter")
@@ -123,8 +123,8 @@ EXPERIMENTS = (
         claim("at most T(β)/p* + log(1/δ)/4p*², the constants of the proof",
               "Proposition 4.3, equation 8", at_most("DP-MASE", at_most_rounds)),
         lines={"DP-MASE": {
-            slowest_voter(gamma): dp(_N, _EPSILON, activity={"kind": "power", "gamma": gamma})
-            for gamma in (0.0, 0.2, 0.4, 0.6, 0.8)
+            slowest: dp(_N, _EPSILON, activity={"kind": "power", "gamma": gamma})
+            for gamma, slowest in _SLOWEST.items()
         }},
         axes=Axes("1/p*", "rounds", "xy"), repeat=(20, 100),
         assumed="Problem 1, N = 256, M = 5, ε = .25; P(n) ∝ n^-γ, γ = 0, .2, .4, .6, .8. "
@@ -135,7 +135,7 @@ EXPERIMENTS = (
         ours("with probability 1/2 at least where all agents are equally active",
              at_most(_PROMISED, 0.5, partial(eq, _SLOWEST[0]), sign=-1)),
         ours("whatever their activity", at_most(_PROMISED, 0.5, sign=-1)),
-        lines={_PROMISED: {slowest: Computation(promised, slowest) for slowest in _SLOWEST}},
+        lines={_PROMISED: {x: Computation(promised, x) for x in _SLOWEST.values()}},
         axes=Axes("1/p*", "probability", "x"),
         assumed="At the T of equation 8, in the setting of rio-active, where T is 26 times as many "
         "rounds as it takes and more.",

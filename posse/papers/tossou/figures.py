@@ -87,8 +87,10 @@ _figure = partial(Experiment, axes=curves("time (slots)", "regret"), metric=regr
 
 
 def _relations(letter: str, epsilon: float) -> Experiment:
-    models = {f"collision model {model}": {"collision": model} for model in (1, 2)}
-    models["collision model 1"] = {}
+    models: dict[str, dict[str, int]] = {
+        "collision model 1": {},
+        "collision model 2": {"collision": 2},
+    }
     return _figure(
         f"tossou-2{letter}", f"Figure 2 ({letter})", f"Regret of 3 players, ε = {epsilon:g}",
         *(

@@ -48,18 +48,15 @@ def over_delta(length: int) -> float:
 
 
 _T, _STREAMS = 20_000, 40
-_NAMES = ("hybrid", "tree", "honaker")
+_TREES = {"tree": TreeSums, "honaker": HonakerSums}
+_NAMES = ("hybrid", *_TREES)
 
 
 def made(counter: str, noise: Noise) -> Counter:
     """A counter of 40 streams that are never longer than T, ε = 1."""
-    match counter:
-        case "hybrid":
-            return HybridSums(_STREAMS, 1.0, "half", noise)
-        case "tree":
-            return TreeSums(_STREAMS, 1.0, _T, noise)
-        case _:
-            return HonakerSums(_STREAMS, 1.0, _T, noise)
+    if counter == "hybrid":
+        return HybridSums(_STREAMS, 1.0, "half", noise)
+    return _TREES[counter](_STREAMS, 1.0, _T, noise)
 
 
 def error(counter: str, t: int, *, generator: np.random.Generator) -> float:
@@ -79,12 +76,11 @@ def tree(
     adds to it. For the tree the probabilities' ratio is e^ε exactly.
     """
     noise = own_noise(generator)
-    kind = TreeSums if of == "tree" else HonakerSums
     # how much of a node's estimate is its own noisy sum, by level (agent/tree.py)
     own = (1.0, 1.0, 1.0) if of == "tree" else (1.0, 2 / 3, 4 / 7)
 
     def release(changed: bool) -> bool:
-        sums = kind(1, epsilon, 4, noise)
+        sums = _TREES[of](1, epsilon, 4, noise)
         one, two, _, four = (float(sums.insert(0, x)[0]) for x in (float(changed), 0.0, 0.0, 0.0))
         seen = (one, two - (1 - own[1]) * one, four - (1 - own[2]) * two)
         return all(part > weight for part, weight in zip(seen, own, strict=True))
@@ -129,13 +125,9 @@ EXPERIMENTS = (
         "tossou-counters-audit", "", "How much privacy counters on a tree spend",
         *(
             ours(f"`counter = \"{name}\"` is ε-differentially private", spends(name))
-            for name in _NAMES[1:]
+            for name in _TREES
         ),
-        lines=releases({
-            "tree": (tree, 1.0, "tree"),
-            "honaker": (tree, 1.0, "honaker"),
-        }),
-        variants=("corrected",),
+        lines=releases({name: (tree, 1.0, name) for name in _TREES}),
         assumed=f"{ASSUMED} The sums of four rewards, ε = 1.",
     ),
 )  # fmt: skip
