@@ -147,23 +147,18 @@ def learn(tables: tuple[Table, Table], delta: float = 0.0) -> tuple[Event, float
     Both tables have equally many rows.
     """
     columns = [*_columns(tables), *_regression(tables)]
-    trials = len(tables[0].values)
-    everything = (np.ones(trials, dtype=bool), np.ones(trials, dtype=bool))
     best, bound, most = NOTHING, 0.0, 0.0
-    for first, found, of in _unlike(_scan(columns, everything, trials, delta)):
-        conditions: tuple[Condition, ...] = (first,)
-        so_far = found
+    for first, found, of in _unlike(_scan(columns, tables, NOTHING, delta)):
+        event, so_far = Event(conditions=(first,), of=of), found
         for _ in range(_DEPTH - 1):
-            inside = tuple(
-                np.logical_and.reduce([c.holds(table) for c in conditions]) for table in tables
-            )
-            further = _scan(columns, (inside[0], inside[1]), trials, delta, of)
+            further = _scan(columns, tables, event, delta, of)
             if not further or further[0][1] < so_far * _WORTH:
                 break
-            conditions, so_far = (*conditions, further[0][0]), further[0][1]
-        worth = min(_readable(condition) for condition in conditions)
+            condition, so_far, _ = further[0]
+            event = Event(conditions=(*event.conditions, condition), of=of)
+        worth = min(map(_readable, event.conditions))
         if so_far * worth > most:
-            best, bound, most = Event(conditions=conditions, of=of), so_far, so_far * worth
+            best, bound, most = event, so_far, so_far * worth
     return best, bound
 
 
@@ -219,15 +214,16 @@ def _regression(tables: tuple[Table, Table]) -> list[_Column]:
 
 def _scan(
     columns: list[_Column],
-    inside: tuple[Mask, Mask],
-    trials: int,
+    tables: tuple[Table, Table],
+    within: Event,
     delta: float,
     of: int | None = None,
 ) -> list[tuple[Condition, float, int]]:
-    """The best condition of each column within a set: (condition, bound, the likelier data set).
+    """The best condition of each column within an event: (condition, bound, likelier data set).
 
     The best first; only those that tell something. `of`: the data set must be this one.
     """
+    inside = [within.holds(table) for table in tables]
     thresholds, counts, where = [], [], []
     for place, column in enumerate(columns):
         values = [v[m & ~np.isnan(v)] for v, m in zip(column.values, inside, strict=True)]
@@ -245,7 +241,7 @@ def _scan(
     for side in (0, 1) if of is None else (of,):
         # of so many candidates the luckiest is taken, so each must be surer of itself
         likelier, other = counted[side], counted[1 - side]
-        bounds = epsilon_at_least(likelier, other, trials, delta, ERROR / len(steps))
+        bounds = epsilon_at_least(likelier, other, len(inside[0]), delta, ERROR / len(steps))
         for i in np.argsort(-bounds, kind="stable"):
             place, above = where[i]
             if bounds[i] <= 0:

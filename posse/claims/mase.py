@@ -1,6 +1,6 @@
 """What best-arm identification claims (Rio et al. 2023)."""
 
-from posse.claims.base import ALL_MESSAGES, TIMING, ClaimContext, unprotected
+from posse.claims.base import ALL_MESSAGES, TIMING, ClaimContext, released, unprotected
 from protocol.mase import CorruptedParameters, DpMaseParameters, epoch_length, epoch_radius
 from protocol.privacy import Claim, Neighbours
 
@@ -20,8 +20,7 @@ def private_votes(context: ClaimContext) -> Claim:
     pulls = epoch_length(context.arms, 1, p.beta, p.epsilon)
     # arm 0 leads by so much that two scales of the noise lack for a vote in the first epoch
     lead = 2 * epoch_radius(context.arms, 1, p.beta, p.epsilon, pulls) - 2 / (p.epsilon * pulls)
-    return Claim(
-        mechanism="laplace",
+    return released(
         epsilon=p.epsilon,
         adversary=ALL_MESSAGES,
         proof="A reward is in the window of one epoch, whose mean it moves by at most 1/R and "

@@ -45,12 +45,10 @@ def private_sums(context: ClaimContext) -> Claim:
     enters up to M players' sums (Corollary 3); ε where each has its own.
     """
     p: PrivateTdfsParameters = context.parameters
-    one, formula = p.epsilon, ""
+    one, formula, notes = p.epsilon, "", [_ARMS]
+    parts = _PARTS["tree" if p.counter != "hybrid" else p.split]
     if p.split == "tossou":
         one, formula = _TOSSOU * p.epsilon, "(1 + 1/ln 2) ε"
-    parts = _PARTS["tree" if p.counter != "hybrid" else p.split]
-    notes = [_ARMS]
-    if p.split == "tossou":
         notes.append(f"With this split the sums cost {_TOSSOU:.3f} ε, not the ε claimed.")
     number = one
     besides: tuple[Guarantee, ...] = ()
