@@ -18,10 +18,8 @@ _LEVELS = ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (0.5, 0.5))
 """Of the rewards around the one that differs: its own arm's, and all others'."""
 
 
-class _Levels:
+class _Levels(Arms):
     """Arms of which each always gives the same reward."""
-
-    simulated = True
 
     def __init__(self, levels: tuple[float, ...]) -> None:
         self._levels = levels
@@ -31,9 +29,6 @@ class _Levels:
 
     def totals(self, arms: tuple[int, ...], times: int) -> FloatArray:
         return np.array([self._levels[min(k, len(self._levels) - 1)] * times for k in arms])
-
-    def remaining(self, arm: int) -> int | None:
-        return None
 
 
 @dataclass

@@ -1,10 +1,10 @@
 """The papers' experiments, as data: a package per paper, each module with a tuple EXPERIMENTS."""
 
-import difflib
 import importlib
 
 from posse.errors import SpecError
 from posse.papers.experiment import Experiment
+from posse.spec.explain import nearest
 
 _PAPERS = {
     "Rio et al. 2023": "rio.figures rio.rounds rio.failure rio.privacy",
@@ -33,7 +33,5 @@ def named(name: str) -> Experiment:
     """The experiment of that name; the nearest is offered if there is none."""
     known = experiments()
     if name not in known:
-        close = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean '{close[0]}'? " if close else ""
-        raise SpecError(f"posse paper {name}", f"not known; {hint}known: {', '.join(known)}")
+        raise SpecError(f"posse paper {name}", f"not known; {nearest(name, list(known))}")
     return known[name]

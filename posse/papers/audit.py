@@ -35,13 +35,11 @@ audits = partial(
 """An experiment whose lines are audits."""
 
 
-def audit(
-    trials: int, release: Callable[[bool], bool], claimed: float, delta: float = 0.0
-) -> dict[str, Any]:
+def audit(trials: int, release: Callable[[bool], bool], claimed: float) -> dict[str, Any]:
     """Count `release(changed)`, whether a release on one of the inputs falls into S."""
     hits = sum(release(True) for _ in range(trials))
     others = sum(release(False) for _ in range(trials))
-    return counted(hits, others, trials, claimed, delta)
+    return counted(hits, others, trials, claimed)
 
 
 def counted(

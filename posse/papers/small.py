@@ -10,8 +10,8 @@ def _run(agents: int, arms: dict[str, Any] = _ARMS, **parameters: Any) -> dict[s
     return {"agents": {"count": agents}, "arms": arms, "parameters": parameters}
 
 
-def _on(kind: str, run: dict[str, Any]) -> dict[str, Any]:
-    return {**run, "topology": {"kind": kind}}
+def _ring(agents: int, **parameters: Any) -> dict[str, Any]:
+    return {**_run(agents, **parameters), "topology": {"kind": "ring"}}
 
 
 _PARTS = {"kind": "components", "components": [{"kind": "ring", "count": 3}] * 2}
@@ -22,10 +22,10 @@ SMALL: dict[str, dict[str, Any]] = {
     "corrupted-elimination": _run(32, xi=0.1),
     "central": _run(4),
     "independent": _run(4),
-    "private-ucb": _on("ring", _run(6, horizon=60, epsilon=1.0)),
-    "byzantine-ucb": _on("ring", _run(6, horizon=60)),
-    "robust-private-ucb": _on("ring", _run(6, horizon=60, epsilon=1.0)),
-    "cooperative-ucb": _on("ring", _run(6, horizon=60)),
+    "private-ucb": _ring(6, horizon=60, epsilon=1.0),
+    "byzantine-ucb": _ring(6, horizon=60),
+    "robust-private-ucb": _ring(6, horizon=60, epsilon=1.0),
+    "cooperative-ucb": _ring(6, horizon=60),
     "ucb1": _run(3, horizon=100),
     "dp-ucb-int": _run(3, horizon=100, epsilon=1.0),
     "adap-ucb": _run(3, horizon=100, epsilon=1.0),
@@ -37,7 +37,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "explore-then-commit": _run(12, _USERS, horizon=300, group_size=3),
     "parallel-ucb": _run(4, _USERS, horizon=300),
     "cdp-mab": _run(4, horizon=3000, epsilon=1.0),
-    "ddp-mab": _on("ring", _run(4, horizon=3000, epsilon=1.0)),
+    "ddp-mab": _ring(4, horizon=3000, epsilon=1.0),
     "hdp-mab": {**_run(6, horizon=3000, epsilon=1.0), "topology": _PARTS},
     "single-mab": _run(2, horizon=3000, epsilon=1.0),
 }

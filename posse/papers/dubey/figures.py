@@ -20,9 +20,7 @@ from posse.papers.experiment import Axes, Experiment, Lines, bars, curves
 from posse.papers.sample import regret
 from posse.papers.statements import claim, ours
 
-_figure = partial(
-    Experiment, axes=curves("time (slots)", REGRET), metric=regret, repeat=(20, 100)
-)  # fmt: skip
+_figure = partial(Experiment, axes=curves("time (slots)", REGRET), metric=regret, repeat=(20, 100))
 _OPEN = "Cooperative, no privacy"
 _DIAMETER = 3.0
 

@@ -23,9 +23,7 @@ _T = 100_000
 _FIRST = "as in (a), ε = 1: "
 
 
-def _panel(
-    players: int, epsilon: float, horizon: int = _T, panel: str = "", **model: int
-) -> Lines:  # fmt: skip
+def _panel(players: int, epsilon: float, horizon: int = _T, panel: str = "", **model: int) -> Lines:
     """The four curves of a panel."""
     return {
         f"{panel}{name}": run(
