@@ -68,9 +68,7 @@ def _who(frame: Frame) -> str:
 
 def _kinds(heard: list[Frame], plan: Plan | None) -> Check:
     """Only what the system and posse's own protocol have, and nothing of the lab's."""
-    known: set[str] | None = None
-    if plan is not None:
-        known = _ALLOWED | fields_of(plan).keys()
+    known = None if plan is None else _ALLOWED | fields_of(plan).keys()
     wrong = {
         f"{_who(f)} sent `{f.kind or 'bytes that are no message'}`"
         for f in heard

@@ -156,9 +156,9 @@ def _numbers(outcome: Told) -> str:
         + "\n\n"
     )
     tables = {variant: rows for variant, rows in outcome.numbers.items() if rows}
-    variants = list(tables)
-    if (len(variants) == 2 and tables[variants[0]] == tables[variants[1]]) or len(variants) == 1:
-        tables = {"": tables[variants[0]]}
+    one = next(iter(tables.values()), [])
+    if all(rows == one for rows in tables.values()):
+        tables = {"": one}
     pointed = outcome.shape == "points"
     places = sorted({row.x for rows in tables.values() for row in rows}) if pointed else [0.0]
     form = ["form"] if len(tables) > 1 else []

@@ -67,10 +67,7 @@ def elimination_regret(
     where it is largest. A slot of delay costs at most the largest gap.
     """
     found = positive(gaps)
-    last = schedule.max_rounds
-    rounds = [elimination_rounds(float(gap)) for gap in found]
-    if last is not None:
-        rounds = [last] * len(found)
+    rounds = [schedule.max_rounds or elimination_rounds(float(gap)) for gap in found]
     observations = [0]
     for r in range(1, max(rounds) + 1):
         observations.append(schedule.observations(r, schedule.arms, observations[-1]))

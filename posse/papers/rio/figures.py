@@ -39,31 +39,28 @@ def _with_baselines(problem: int, quick: bool) -> Lines:
 
 def _conclusions(problem: int) -> tuple[Statement, ...]:
     """What section 6 says of Figure 1; of Figure 3 "the same conclusions" (appendix C.2)."""
-    left, right_ = dp_lines(_LEFT), xi_lines(_RIGHT)
+    lines = {_LEFT: dp_lines(_LEFT), _RIGHT: xi_lines(_RIGHT)}
     # with rewards without a bound only the printed form of DP-MASE runs
-    dp_by: By = "both" if problem == 1 else "printed"
+    by: dict[str, By] = {_LEFT: "both" if problem == 1 else "printed", _RIGHT: "both"}
     where = {s: s if problem == 1 else f"C.2, as in {s}" for s in ("6.1", "6.2", "6.3")}
     found = []
-    of: tuple[tuple[str, tuple[str, ...], By], ...] = (
-        (_LEFT, left, dp_by),
-        (_RIGHT, right_, "both"),
-    )
-    for name, lines, by in of:
+    for name, of in lines.items():
         central, alone = f"{name}: CENTRAL", f"{name}: INDEPENDENT"
         found += [
             claim(f"{name}: solved much faster if raw rewards are shared", where["6.1"],
-                  above(lines, central), by),
-            claim(f"{name}: sample complexity grows with N", where["6.1"], trend(lines), by),
+                  above(of, central), by[name]),
+            claim(f"{name}: sample complexity grows with N", where["6.1"], trend(of), by[name]),
             claim(f"{name}: scales better with N than INDEPENDENT", where["6.1"],
-                  slower(lines, alone), by),
+                  slower(of, alone), by[name]),
             claim(f"{name}: collaborating is faster than INDEPENDENT", where["6.1"],
-                  above(alone, lines), by),
+                  above(alone, of), by[name]),
         ]  # fmt: skip
     return (
         *found,
-        claim("DP-MASE: gets worse with smaller ε", where["6.2"], falling(*left), dp_by),
+        claim("DP-MASE: gets worse with smaller ε", where["6.2"],
+              falling(*lines[_LEFT]), by[_LEFT]),
         claim("corrupting messages lowers the rounds, more so with larger ξ", where["6.3"],
-              falling(*right_)),
+              falling(*lines[_RIGHT])),
         claim("the best arm is returned with confidence 1 − δ = .95", "6", right(0.05)),
         ours("CENTRAL does not depend on N", exponent(f"{_RIGHT}: CENTRAL", -0.15, 0.15)),
     )  # fmt: skip
