@@ -140,7 +140,7 @@ class Audit:
         claimed = self.epsilon if self.epsilon is not None else claim.epsilon
         if claimed is None and claim.guess is not None:
             plans = rotated(self.plan)
-            benches = [(a, Bench(p, self.folder, self.jobs, self.done)) for a, p in plans]
+            benches = [(arm, Bench(plan, self.folder, self.jobs, self.done)) for arm, plan in plans]
             return guessed(benches, claim.guess, sees, self.runs // len(plans), self.error)
         sums = claim.mechanism == "aggregation"
         if claimed is None and sums:

@@ -133,7 +133,7 @@ EXPERIMENTS = (
     computed(
         "rio-promise", "Proposition 4.3", "How likely its bound is promised to hold",
         ours("with probability 1/2 at least where all agents are equally active",
-             at_most(_PROMISED, 0.5, partial(eq, _SLOWEST[0]), sign=-1)),
+             at_most(_PROMISED, 0.5, partial(eq, _SLOWEST[0.0]), sign=-1)),
         ours("whatever their activity", at_most(_PROMISED, 0.5, sign=-1)),
         lines={_PROMISED: {x: Computation(promised, x) for x in _SLOWEST.values()}},
         axes=Axes("1/p*", "probability", "x"),
