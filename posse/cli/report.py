@@ -17,14 +17,12 @@ def run(options: argparse.Namespace) -> None:
     from posse.report import audit, read, run_page, several
 
     directory = options.directory
-    if audit.is_audit(directory):
-        path = paths.file(options.out or directory / "report.html")
-        audit.audit_page(directory).write(path)
-        print(path)
-        return
-    found = read.find(directory)
+    audited = audit.is_audit(directory)
+    found = [] if audited else read.find(directory)
     path = paths.file(options.out or directory / "report.html")
-    if read.is_run(directory):
+    if audited:
+        made = audit.audit_page(directory)
+    elif read.is_run(directory):
         made = run_page.run_page(found[0])
     else:
         name = directory.resolve().name

@@ -2,7 +2,16 @@
 
 from matplotlib.ticker import MaxNLocator
 
-from posse.report.drawing import COLOUR, Chart, band, canvas, large_numbers, thin, to_svg
+from posse.report.drawing import (
+    COLOUR,
+    Chart,
+    canvas,
+    curve,
+    large_numbers,
+    note,
+    thin,
+    to_svg,
+)
 from posse.report.page import Section, some
 from posse.report.read import Series
 from posse.report.regret import mean_curve, regret
@@ -34,31 +43,18 @@ def _votes(series: Series) -> Chart | None:
     if run is None:
         return None
     by_arm: dict[int, list[float]] = {}
-    for now, vote in VoteRow.of(run.log):
-        by_arm.setdefault(vote.arm, []).append(now)
+    for arm, now in sorted((vote.arm, now) for now, vote in VoteRow.of(run.log)):
+        by_arm.setdefault(arm, []).append(now)
     left = {row.arm: now for now, row in EliminationRow.of(run.log)}
-    arms = sorted(by_arm)[:_MOST_ARMS]
-    rows = [
-        (arm, now, count)
-        for arm, times in sorted(by_arm.items())
-        for count, now in enumerate(sorted(times), start=1)
-    ]
+    arms = list(by_arm)[:_MOST_ARMS]
     with canvas(1.5 + 0.24 * max(len(arms), 5)) as (figure, axes):
         for row, arm in enumerate(arms):
-            times = [now for (now,) in thin([(now,) for now in sorted(by_arm[arm])], 150)]
+            times = thin(by_arm[arm], 150)
             axes.plot(times, [row] * len(times), "o", color=COLOUR["s0"], alpha=0.5, markersize=4.5)
             if arm in left:
                 axes.plot([left[arm]], [row], "X", color=COLOUR["s1"], markersize=8)
-            axes.annotate(
-                str(len(by_arm[arm])),
-                (1.0, row),
-                xycoords=("axes fraction", "data"),
-                xytext=(6, 0),
-                textcoords="offset points",
-                va="center",
-                fontsize=10,
-                color=COLOUR["muted"],
-            )
+            right = {"xycoords": ("axes fraction", "data"), "fontsize": 10}
+            note(axes, f"{len(by_arm[arm])}", (1.0, row), (6, 0), **right)
         axes.set_yticks(range(len(arms)), [str(arm) for arm in arms])
         axes.invert_yaxis()
         axes.margins(y=0.08)
@@ -74,7 +70,11 @@ def _votes(series: Series) -> Chart | None:
         + (f" {omitted} more arms are in the CSV file." if omitted else ""),
         svg=svg,
         header=("arm", "time", "votes"),
-        rows=rows,
+        rows=[
+            (arm, now, count)
+            for arm, times in by_arm.items()
+            for count, now in enumerate(times, start=1)
+        ],
     )
 
 
@@ -124,7 +124,7 @@ def _collisions(series: Series) -> Chart | None:
         for detail in details
         if isinstance(detail, PlayersDetail) and detail.players is not None
     ]
-    return _mean_over_time(curves, "collisions", "Collisions", "collisions so far", "slots", "s1")
+    return _mean_over_time(curves, "collisions", "Collisions", "collisions so far", "slots", 1)
 
 
 def _rewards(series: Series) -> Chart | None:
@@ -135,19 +135,18 @@ def _rewards(series: Series) -> Chart | None:
         for detail in details
         if isinstance(detail, AnonymousDetail | ParallelDetail) and detail.rewards is not None
     ]
-    return _mean_over_time(curves, "rewards", "Rewards", "rewards of all users", "rounds", "s2")
+    return _mean_over_time(curves, "rewards", "Rewards", "rewards of all users", "rounds", 2)
 
 
 def _mean_over_time(
-    curves: list[list[list[float]]], name: str, title: str, label: str, unit: str, colour: str
+    curves: list[list[list[float]]], name: str, title: str, label: str, unit: str, index: int
 ) -> Chart | None:
     """Mean and 95 % band of curves [[t, y], …], if there are any."""
     if not curves:
         return None
     times, mean, half = mean_curve(curves)
     with canvas() as (figure, axes):
-        band(axes, times, mean, half, COLOUR[colour])
-        axes.plot(times, mean, color=COLOUR[colour])
+        curve(axes, index, label, times, mean, half)
         axes.set(xlabel=f"time ({unit})", ylabel=label, xlim=(0, None))
         large_numbers(axes, x=True)
         svg = to_svg(figure, name, f"{title} over time")

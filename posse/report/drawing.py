@@ -2,13 +2,13 @@
 
 import io
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from textwrap import fill
-from typing import Any
+from typing import Any, TypeVar
 
 import matplotlib as mpl
 import numpy as np
@@ -22,6 +22,8 @@ from posse.measure.numbers import short
 from posse.report.palette import variables
 from posse.results import sheet
 from protocol.machine import FloatArray
+
+T = TypeVar("T")
 
 _NAMES = ["ink", "muted", "grid", "paper", *(f"s{i}" for i in range(8)), "bad"]
 COLOUR = {name: f"#00fe{index:02x}" for index, name in enumerate(_NAMES)}
@@ -173,6 +175,14 @@ def legend(axes: Axes) -> None:
         )
 
 
+def note(
+    axes: Axes, text: str, at: tuple[float, float], away: tuple[float, float], **more: Any
+) -> None:
+    """A few small letters, so many points `away` from a place."""
+    look = {"va": "center", "fontsize": 9.5, "color": COLOUR["muted"], **more}
+    axes.annotate(text, at, xytext=away, textcoords="offset points", **look)
+
+
 def name_rows(axes: Axes, rows: Sequence[str]) -> None:
     """The name of each row of bars, the first one on top."""
     axes.set_yticks(range(len(rows)), [fill(row, 24) for row in rows])
@@ -185,7 +195,8 @@ def curve(
 ) -> None:
     """Line number `index` of several, with its interval."""
     colour = SERIES[index % len(SERIES)]
-    band(axes, x, mean, half, colour)
+    below, above = whiskers(mean, half)
+    axes.fill_between(x, mean - below, mean + above, color=colour, alpha=0.2, linewidth=0)
     axes.plot(x, mean, color=colour, linestyle=DASHES[index // 8 % 4], label=label)
 
 
@@ -209,25 +220,13 @@ def bars(axes: Axes, rows: Sequence[tuple[str, float, float]]) -> None:
     large_numbers(axes, x=True, y=False)
 
 
-def band(axes: Axes, x: FloatArray, mean: FloatArray, half: FloatArray, colour: str) -> None:
-    """The interval round a curve."""
-    below, above = whiskers(mean, half)
-    axes.fill_between(x, mean - below, mean + above, color=colour, alpha=0.2, linewidth=0)
-
-
 def whiskers(means: Any, halves: Any) -> tuple[FloatArray, FloatArray]:
     """How far intervals reach below and above their means: not below 0 where no mean is."""
     mean, half = np.asarray(means, dtype=float), np.asarray(halves, dtype=float)
     return (np.minimum(half, mean) if (mean >= 0).all() else half), half
 
 
-def thin(rows: Iterable[Sequence[Any]], most: int) -> list[Sequence[Any]]:
+def thin(rows: Sequence[T], most: int) -> list[T]:
     """At most about `most` of the rows, evenly taken, the last one included."""
-    kept = list(rows)
-    if len(kept) <= most:
-        return kept
-    step = -(-len(kept) // most)
-    out = kept[::step]
-    if out[-1] is not kept[-1]:
-        out.append(kept[-1])
-    return out
+    step = -(-len(rows) // most) or 1
+    return [row for n, row in enumerate(rows) if n % step == 0 or n == len(rows) - 1]

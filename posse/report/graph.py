@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from posse.report.drawing import note
 from protocol.machine import COORDINATOR
 
 Pair = tuple[int, int]
@@ -172,14 +173,6 @@ def _nodes(
         for n in range(agents):
             away = np.array(place[n]) - middle
             length = float(np.linalg.norm(away)) or 1.0
-            axes.annotate(
-                str(n),
-                place[n],
-                xytext=tuple(11 * away / length),
-                textcoords="offset points",
-                ha="center",
-                va="center",
-                fontsize=9.5,
-                color=colours["muted"],
-            )
+            right, up = 11 * away / length
+            note(axes, str(n), place[n], (right, up), ha="center", color=colours["muted"])
     return handles

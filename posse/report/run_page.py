@@ -1,13 +1,15 @@
 """The page of a series: what a person reads first, then the evidence, then every number."""
 
 from collections import Counter
+from collections.abc import Callable
+from typing import Any
 
 from posse.arms import LabMeans
 from posse.arms.base import RandomMeans
 from posse.measure.confidence import mean_ci, wilson
 from posse.measure.numbers import capital, counted, number, short, with_ci
 from posse.report import course, delay, found, network, privacy, traffic
-from posse.report.page import MOST_ROWS, Page, Section, Table, Tile, table
+from posse.report.page import MOST_ROWS, Page, Section, Tile, table
 from posse.report.read import Series
 from posse.results.measures import (
     DATA_BYTES,
@@ -20,6 +22,7 @@ from posse.results.measures import (
     SLOTS,
     Measure,
 )
+from posse.results.record import RunRecord
 
 
 def run_page(series: Series) -> Page:
@@ -157,26 +160,15 @@ def _runs(series: Series) -> Section:
     """A row per run; what applies to none of them is left out."""
     told = (_BEST_ARM, *(measure for measure in MEASURES if measure is not RIGHT))
     shown = [measure for measure in told if series.values(measure.of)]
-    known = any(run.right is not None for run in series.runs)
-    rows = [
-        # a seed is a name, not an amount
-        (
-            *(run.run, str(run.seed), run.status),
-            *([_RIGHT[run.right]] if known else []),
-            *(measure.of(run) for measure in shown),
-        )
-        for run in series.runs[:MOST_ROWS]
-    ]
-    made: Table = table(
-        "",
-        (
-            "run",
-            "seed",
-            "status",
-            *(["right"] if known else []),
-            *(measure.label for measure in shown),
-        ),
-        rows,
-        note="The same numbers are in runs.csv, and those of each agent in agents.csv.",
-    )
+    columns: dict[str, Callable[[RunRecord], Any]] = {
+        "run": lambda run: run.run,
+        "seed": lambda run: str(run.seed),  # a name, not an amount
+        "status": lambda run: run.status,
+    }
+    if any(run.right is not None for run in series.runs):
+        columns["right"] = lambda run: _RIGHT[run.right]
+    columns |= {measure.label: measure.of for measure in shown}
+    rows = [[of(run) for of in columns.values()] for run in series.runs[:MOST_ROWS]]
+    note = "The same numbers are in runs.csv, and those of each agent in agents.csv."
+    made = table("", list(columns), rows, note=note)
     return Section(id="runs", title="Every run", tables=[made])

@@ -10,19 +10,19 @@ from posse.measure.numbers import capital
 from posse.report import privacy
 from posse.report.differ import CHANCE, brief, keys_of, names, said, varied
 from posse.report.drawing import Chart, bars, canvas, large_numbers, legend, points, to_svg
-from posse.report.page import Cell, Page, Section, mean_cell, table
+from posse.report.page import Cell, Page, Section, mean_cell, some, table
 from posse.report.read import Series
 from posse.report.regret import regret
 from posse.results.measures import DATA_BYTES, PULLS, REGRET, ROUNDS, SLOTS, Measure
 
-_SHOWN: dict[str, tuple[Measure, str]] = {
-    "rounds": (ROUNDS, "rounds (activations)"),
-    "slots": (SLOTS, "slots"),
-    "pulls": (PULLS, "pulls by all agents"),
-    "final-regret": (REGRET, "regret at the end"),
-    "data-bytes": (DATA_BYTES, "payload bytes of data"),
-}
-"""By the name of the figure the measure, and what it is called."""
+_SHOWN = (
+    ("rounds", ROUNDS, "rounds (activations)"),
+    ("slots", SLOTS, "slots"),
+    ("pulls", PULLS, "pulls by all agents"),
+    ("final-regret", REGRET, "regret at the end"),
+    ("data-bytes", DATA_BYTES, "payload bytes of data"),
+)
+"""The name of the figure, the measure, and what it is called."""
 
 
 def several_page(series: list[Series], title: str, kicker: str) -> Page:
@@ -46,7 +46,7 @@ def several_page(series: list[Series], title: str, kicker: str) -> Page:
         ),
         ("ended", [_statuses(s) for s in series]),
         ("arm", [_answers(s) for s in series]),
-        *((label, [mean_cell(s.values(m.of)) for s in series]) for m, label in _SHOWN.values()),
+        *((label, [mean_cell(s.values(m.of)) for s in series]) for _, m, label in _SHOWN),
         ("folder", [s.name for s in series]),
     ]
     shown = [(name, values) for name, values in columns if any(map(_told, values))]
@@ -59,17 +59,14 @@ def several_page(series: list[Series], title: str, kicker: str) -> Page:
             tables=[table("", header, zip(*cells, strict=True))],
         )
     ]
-    over_time = regret(complete, labels)
-    charts = [over_time] if over_time else []
     axis = _numeric_axis(complete, keys)
-    for name, (measure, label) in _SHOWN.items():
-        chart = (
-            _against(complete, axis, name, measure, label)
-            if axis
-            else _bars(complete, labels, name, measure, label)
-        )
-        if chart is not None:
-            charts.append(chart)
+    charts = some(
+        regret(complete, labels),
+        *(
+            _against(complete, axis, *shown) if axis else _bars(complete, labels, *shown)
+            for shown in _SHOWN
+        ),
+    )
     if charts:
         sections.append(Section(id="measured", title="Measured", charts=charts))
     if complete:
@@ -106,11 +103,7 @@ def _told(value: Any) -> bool:
 
 
 def _lead(series: list[Series], keys: list[str]) -> str:
-    what = (
-        ", ".join(key.removeprefix("parameters.") for key in keys)
-        if keys
-        else "nothing but the seed"
-    )
+    what = ", ".join(key.removeprefix("parameters.") for key in keys) or "nothing but the seed"
     return f"{len(series)} series of runs that differ in {what}."
 
 

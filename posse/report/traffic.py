@@ -3,7 +3,7 @@
 from collections import Counter
 
 from posse.measure.numbers import short, with_ci
-from posse.report.drawing import COLOUR, Chart, canvas, large_numbers, legend, to_svg
+from posse.report.drawing import COLOUR, Chart, canvas, large_numbers, legend, note, to_svg
 from posse.report.page import MOST_ROWS, Section, Table, some, table
 from posse.report.read import LinkTotal, Series
 from posse.results.record import RunRecord
@@ -116,15 +116,7 @@ def _bytes_by_kind(series: Series) -> Chart | None:
             label = None if key[0] in seen else key[0]
             seen.add(key[0])
             axes.barh(row, value, height=0.68, color=COLOUR[colours[key[0]]], label=label)
-            axes.annotate(
-                f"{short(value)}B",
-                (value, row),
-                xytext=(4, 0),
-                textcoords="offset points",
-                va="center",
-                fontsize=9.5,
-                color=COLOUR["muted"],
-            )
+            note(axes, f"{short(value)}B", (value, row), (4, 0))
         axes.set_yticks(range(len(keys)), [kind for _, kind in keys])
         axes.invert_yaxis()
         axes.grid(visible=False, axis="y")
