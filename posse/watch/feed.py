@@ -51,11 +51,11 @@ class Feed:
         self._plan, self._watcher, self._board = plan, watcher, board
         self._began = time.monotonic()
         self._points: list[tuple[float, float, float | None]] = [_BEGINNING]
-        self._seen: tuple[int, View] | None = None
+        self._run: int | None = None
         self._network = plan.network(0)
         hears = plan.system.server.hears if plan.system.server is not None else ()
         self.kinds = list(dict.fromkeys(kinds((*plan.system.agent.hears, *hears))))
-        self._links = self._graph_of(None)
+        self._links = self._linked()
         self._readers = 0
         self._event = b""
         self._told = threading.Condition()
@@ -113,11 +113,11 @@ class Feed:
         view = self._watcher.view
         if view is None:
             return
-        if self._seen is None or self._seen[0] != view.run:
+        if self._run != view.run:
+            self._run = view.run
             self._points = [_BEGINNING]
             self._network = view.network
-            self._links = self._graph_of(view)
-        self._seen = view.run, view
+            self._links = self._linked()
         at, regret, epsilon = self._grown(view)
         if regret is not None and at > self._points[-1][0]:
             self._points.append((at, regret, epsilon))
@@ -142,13 +142,12 @@ class Feed:
 
     # --- what events hold ------------------------------------------------------------------------
 
-    def _graph_of(self, view: View | None) -> list[tuple[int, int]]:
-        network = self._network if view is None else view.network
+    def _linked(self) -> list[tuple[int, int]]:
         served = self._plan.system.server is not None
-        linked = pairs(network, self._plan.spec.agents.count, served)
-        step = -(-len(linked) // MOST_LINKS)
-        self._omitted = len(linked) - len(linked[:: step or 1])
-        return linked[:: step or 1]
+        linked = pairs(self._network, self._plan.spec.agents.count, served)
+        told = linked[:: -(-len(linked) // MOST_LINKS) or 1]
+        self._omitted = len(linked) - len(told)
+        return told
 
     def graph(self) -> dict[str, Any]:
         """What does not change in a run. The coordinator is -1."""

@@ -14,11 +14,11 @@ from posse.report.palette import variables
 from posse.watch.feed import Feed
 from posse.web import answer
 
-_HEADERS = [
-    ("Cache-Control", "no-store"),
-    ("Referrer-Policy", "no-referrer"),
-    ("X-Content-Type-Options", "nosniff"),
-]
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
 
 
 def routes(feed: Feed) -> tuple[str, dict[str, WSGIApplication]]:
@@ -29,20 +29,12 @@ def routes(feed: Feed) -> tuple[str, dict[str, WSGIApplication]]:
         if not _shown(environ, token):
             return _refuse(start)
         text, policy = _page()
-        start(
-            "200 OK",
-            [
-                *_HEADERS,
-                ("Content-Type", "text/html; charset=utf-8"),
-                ("Content-Security-Policy", policy),
-            ],
-        )
-        return [text.encode()]
+        return answer(start, text, 200, "text/html", Content_Security_Policy=policy, **_HEADERS)
 
     def events(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
         if not _shown(environ, token):
             return _refuse(start)
-        start("200 OK", [*_HEADERS, ("Content-Type", "text/event-stream")])
+        start("200 OK", [*_HEADERS.items(), ("Content-Type", "text/event-stream")])
         return feed.events()
 
     return f"/?token={token}", {"/": page, "/events": events}
