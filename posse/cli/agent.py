@@ -108,7 +108,7 @@ def run(options: argparse.Namespace) -> int:
             journal=journal_of(options.join, rank, plan, options.data),
         )
         if options.http:
-            web.serve(options, "--http", options.http, health.of_agent(agent.status))
+            web.serve(options, health.of_agent(agent.status))
         return agent.serve()
 
 

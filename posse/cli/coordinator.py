@@ -64,27 +64,27 @@ def run(options: argparse.Namespace) -> int:
     pairs = keys.for_coordinator(options.keys, agents) if options.keys else None
     security.warn(options)
 
-    hubs: list[Hub] = []
     kept = checked.field or checked.spec.engine.durable or checked.spec.engine.restarts > 0
-
-    def publish(hub: Hub, also: Callable[[Hub], None]) -> None:
-        also(hub)
-        hubs.append(hub)
-        if options.http:
-            routes = health.of_coordinator(hub.status, field=checked.field)
-            web.serve(options, "--http", options.http, routes)
 
     @contextmanager
     def serve(
         source: Plan, *, on_hub: Callable[[Hub], None] = lambda hub: None, **given: Any
     ) -> Iterator[api.Runs]:
+        hubs: list[Hub] = []
+
+        def publish(hub: Hub) -> None:
+            on_hub(hub)
+            hubs.append(hub)
+            if options.http:
+                web.serve(options, health.of_coordinator(hub.status, field=checked.field))
+
         served = api.serve(
             source,
             bind=options.bind,
             keys=pairs,
             capture=options.capture,
             journal=options.folder / JOURNAL if kept else None,
-            on_hub=lambda hub: publish(hub, on_hub),
+            on_hub=publish,
             **given,
         )
         with served as runs:

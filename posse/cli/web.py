@@ -34,21 +34,16 @@ def check(options: argparse.Namespace) -> None:
         place("--http", options.http)
 
 
-def serve(
-    options: argparse.Namespace, option: str, address: str, routes: Mapping[str, WSGIApplication]
-) -> Web:
-    """Answer at `address`, which `option` gave, until the command has lingered after its end."""
-    made = Web(option, address, routes)
-    LOG.info("%s is answered at %s", option, made.url)
-    options.until_end.enter_context(_lingering(made, options))
-    return made
+def serve(options: argparse.Namespace, routes: Mapping[str, WSGIApplication]) -> None:
+    """Answer until the command has lingered after its end."""
+    options.until_end.enter_context(_lingering(Web("--http", options.http, routes), options.linger))
 
 
 @contextmanager
-def _lingering(made: Web, options: argparse.Namespace) -> Iterator[None]:
+def _lingering(made: Web, linger: float) -> Iterator[None]:
+    LOG.info("--http is answered at %s", made.url)
     try:
         yield
-        linger, options.linger = options.linger, 0.0  # all that are there linger together
         if linger:
             LOG.info("it is over; %s is answered for %g s more, or until Ctrl-C", made.url, linger)
             streams.pause(linger)
