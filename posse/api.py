@@ -130,18 +130,29 @@ def runs(
     """
     with writing(capture) as tap:
         options: dict[str, Any] = {"on_join": on_join, "capture": tap, "board": board}
-        if on is not None:
+        in_memory = plan.spec.engine.kind == "memory"
+        shared = jobs > 1 and len(numbers) > 1 and tap is None and board is None
+        if in_memory and (shared or on is not None):
+            yield from side_by_side([task(plan, number) for number in numbers], jobs, on)
+        elif on is not None:
             yield from _on_cluster(plan, numbers, on, observe, on_hub, **options)
-        elif plan.spec.engine.kind == "processes":
+        elif not in_memory:
             engine = processes(plan, **options)
             on_hub(engine.hub)
             with engine as up:
                 yield from on_engine(up, plan, numbers, observe)
-        elif jobs > 1 and len(numbers) > 1 and tap is None and board is None:
-            yield from on_all_cores(one, [task(plan, number) for number in numbers], jobs)
         else:
             for place, number in enumerate(numbers):
                 yield place, memory.run(plan, number, observe, tap, board=board)
+
+
+def side_by_side(tasks: "Sequence[Task]", jobs: int | None, on: Placement | None) -> Made:
+    """Runs in memory, by `jobs` processes of this machine or by the workers of a cluster."""
+    if on is None:
+        yield from on_all_cores(one, tasks, jobs)
+        return
+    with on_dask.connect(on) as client:
+        yield from on_dask.on_workers(client, one, tasks)
 
 
 def _on_cluster(
@@ -152,16 +163,14 @@ def _on_cluster(
     on_hub: Callable[["Hub"], None],
     **options: Any,
 ) -> Made:
-    """As `runs`, by the workers of a cluster."""
-    tasks = [task(plan, number) for number in numbers]
+    """As `runs`, by processes on the workers of a cluster."""
     with on_dask.connect(on) as client:
-        if plan.spec.engine.kind == "memory":
-            yield from on_dask.on_workers(client, one, tasks)
-        elif on.coordinator == "worker":
+        if on.coordinator == "worker":
             with on_dask.leash(client) as leash:
                 work = partial(one_placed, on, leash)
-                for place, asked in enumerate(tasks):
-                    yield place, next(on_dask.on_workers(client, work, [asked]))[1]
+                for place, number in enumerate(numbers):
+                    asked = [task(plan, number)]
+                    yield place, next(on_dask.on_workers(client, work, asked))[1]
         else:
             with placed(plan, client, on, **options) as up:
                 on_hub(up.hub)

@@ -11,7 +11,7 @@ from posse.audit.bounds import ERROR
 from posse.audit.captured import checks
 from posse.audit.whole import RUNS, Audit
 from posse.cli import paths, volume
-from posse.cli.options import add_jobs, add_result, count, number, plan
+from posse.cli.options import add_jobs, add_result, count, number, plan, print_json
 from posse.cli.progress import screen
 from posse.cli.series import table
 from posse.durable import frames, lock, whole
@@ -72,10 +72,9 @@ def run(options: argparse.Namespace) -> int:
             jobs=options.jobs,
             done=lambda before: progress.done(before=before),
         ).document()
-    told = msgspec.to_builtins(document)
-    whole.write(folder / _AUDIT, json.dumps(told, indent=1))
+    whole.write(folder / _AUDIT, json.dumps(msgspec.to_builtins(document), indent=1))
     if options.json:
-        print(json.dumps(told))
+        print_json(document)
     else:
         _show([*document.rows, ("written to", str(folder / _AUDIT))], options)
     return 0
@@ -127,7 +126,7 @@ def _captured(options: argparse.Namespace) -> int:
     checked = plan(options) if options.file is not None else None
     found = checks(frames.read(options.captured), checked)
     if options.json:
-        print(json.dumps(msgspec.to_builtins(found)))
+        print_json(found)
         return 0
     rows = [
         (check.name, "; ".join(check.violations) or f"yes, in {check.looked_at:,}")

@@ -1,15 +1,13 @@
 """`posse ledger`: what an agent's rewards were used for, and what that cost."""
 
 import argparse
-import json
 from pathlib import Path
 
-import msgspec
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from posse.cli.options import add_json
+from posse.cli.options import add_json, print_json
 from posse.durable.lifetime import Lifetime, read
 
 
@@ -25,7 +23,7 @@ def run(options: argparse.Namespace) -> None:
     """Print every run and what all of them cost."""
     book = read(options.file)
     if options.json:
-        print(json.dumps(msgspec.to_builtins(book)))
+        print_json(book)
     else:
         _show(book)
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import sys
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from posse.errors import InputError
 
@@ -143,6 +144,13 @@ def add_result(parser: argparse.ArgumentParser) -> None:
 def add_json(parser: argparse.ArgumentParser) -> None:
     """The result as one document."""
     parser.add_argument("--json", action="store_true", help="print one JSON document, nothing else")
+
+
+def print_json(result: Any) -> None:
+    """Print it as one document."""
+    import msgspec
+
+    print(json.dumps(msgspec.to_builtins(result)))
 
 
 def plan(options: argparse.Namespace, *overrides: Override) -> Plan:

@@ -1,14 +1,12 @@
 """`posse status`: who is up, what was heard, what is waited for."""
 
 import argparse
-import json
 
-import msgspec
 from rich.console import Console
 from rich.table import Table
 
 from posse.cli import security
-from posse.cli.options import add_json, seconds
+from posse.cli.options import add_json, print_json, seconds
 from posse.engines.inquiry import ask
 from posse.measure.status import CoordinatorStatus
 from posse.printable import printable
@@ -31,7 +29,7 @@ def run(options: argparse.Namespace) -> None:
     pair = keys.for_operator(options.keys) if options.keys else None
     status = ask(options.join, pair, options.wait)
     if options.json:
-        print(json.dumps(msgspec.to_builtins(status)))
+        print_json(status)
     else:
         _show(status)
 

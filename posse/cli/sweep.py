@@ -2,32 +2,27 @@
 
 import argparse
 import itertools
-import json
 import sys
 from collections import Counter
 from contextlib import closing
 from functools import partial
 from typing import Any
 
-import msgspec
 from rich.table import Table
 
 from posse import api
 from posse.cli import paths, volume
-from posse.cli.options import add_runs, changes, placement, plan
+from posse.cli.options import add_runs, changes, placement, plan, print_json
 from posse.cli.progress import screen
 from posse.durable import batch, lock, whole
 from posse.durable.directory import fresh
 from posse.durable.sweep import At, SweepDirectory, Task
-from posse.engines import on_dask
-from posse.engines.pool import on_all_cores
-from posse.errors import PosseError, SpecError
+from posse.errors import PosseError, RunFailed, SpecError
+from posse.log import complain
 from posse.progress import Progress
 from posse.results import words
 from posse.results.point import PointResult
 from posse.spec.runfile import parsed
-
-FAILED = 3
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -77,19 +72,18 @@ def run(options: argparse.Namespace) -> int:
         found = _carry_out(sweep, options, progress)
     options.written = folder
     if not (written := _write(sweep, found)) or options.json:
-        print(json.dumps(msgspec.to_builtins(found)))
+        print_json(found)
     else:
         _show(found, sweep, options)
     failed = [one for one in found if one.failure is not None]
     for one in failed:
-        print(f"posse: {one.directory}: {one.failure}", file=sys.stderr)
+        complain(f"{one.directory}: {one.failure}")
     if failed:
-        print(
-            f"posse: {len(failed)} of {len(found)} points failed; the same command with --out "
-            f"{folder} tries them again",
-            file=sys.stderr,
+        complain(
+            f"{len(failed)} of {len(found)} points failed; the same command with --out {folder} "
+            "tries them again"
         )
-    return FAILED if failed else int(not written)
+    return RunFailed.exit_code if failed else int(not written)
 
 
 def _write(sweep: SweepDirectory, found: list[PointResult]) -> bool:
@@ -97,10 +91,9 @@ def _write(sweep: SweepDirectory, found: list[PointResult]) -> bool:
     try:
         sweep.write(found)
     except OSError as error:
-        print(
-            f"posse: the table cannot be written to {sweep.folder} ({error.strerror or error}); it "
-            "is printed instead",
-            file=sys.stderr,
+        complain(
+            f"the table cannot be written to {sweep.folder} ({error.strerror or error}); it is "
+            "printed instead"
         )
         return False
     return True
@@ -138,11 +131,7 @@ def _work(sweep: SweepDirectory, options: argparse.Namespace, tasks: list[Task])
     on = placement(options)
     if options.engine == "memory":
         carried = [api.task(sweep.points[place].plan, number) for place, number in tasks]
-        if on is None:
-            yield from on_all_cores(api.one, carried, options.jobs)
-            return
-        with on_dask.connect(on) as client:
-            yield from on_dask.on_workers(client, api.one, carried)
+        yield from api.side_by_side(carried, options.jobs, on)
         return
     for place, group in itertools.groupby(enumerate(tasks), key=lambda item: item[1][0]):
         indices, numbers = zip(*((index, number) for index, (_, number) in group), strict=True)

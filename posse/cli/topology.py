@@ -1,13 +1,10 @@
 """`posse topology`: what a `[topology]` is, in numbers and as a picture."""
 
 import argparse
-import json
 from pathlib import Path
 
-import msgspec
-
 from posse.cli import paths
-from posse.cli.options import add_json, add_run_file, number
+from posse.cli.options import add_json, add_run_file, number, print_json
 from posse.errors import InputError, PosseError, SpecError
 from posse.measure.graph import GraphFacts, measure
 from posse.measure.numbers import listed
@@ -41,7 +38,7 @@ def run(options: argparse.Namespace) -> None:
     graph = _load(options.file, options.set, options.run)
     facts = measure(graph)
     if options.json:
-        print(json.dumps(msgspec.to_builtins(facts)))
+        print_json(facts)
     else:
         _print(facts)
     if draw is not None:
