@@ -68,14 +68,11 @@ def run(options: argparse.Namespace) -> None:
 def allow_one(options: argparse.Namespace) -> None:
     """Believe a key from the next start on."""
     keys.allow(options.folder, options.who, keys.Public.parse(options.public))
-    print(f"{options.folder}: {_named(options.who)} is known by this key from the next start on")
+    named = "the coordinator" if options.who == COORDINATOR else f"agent {options.who}"
+    print(f"{options.folder}: {named} is known by this key from the next start on")
 
 
 def revoke_one(options: argparse.Namespace) -> None:
     """Believe a key no longer."""
     keys.revoke(options.folder, options.rank)
     print(f"{options.folder}: agent {options.rank} is a stranger from the next start on")
-
-
-def _named(who: str) -> str:
-    return "the coordinator" if who == COORDINATOR else f"agent {who}"

@@ -126,7 +126,3 @@ def parser(asked: Iterable[str] = VERBS) -> argparse.ArgumentParser:
         if name in ("coordinator", "agent", "status"):
             environment.add(verbs[name])
     return whole
-
-
-if __name__ == "__main__":
-    sys.exit(main())

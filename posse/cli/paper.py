@@ -14,8 +14,9 @@ from posse.cli.options import add_jobs
 from posse.cli.progress import screen
 from posse.durable import lock, whole
 from posse.errors import InputError, PosseError
+from posse.log import complain
 from posse.papers import conduct
-from posse.papers.outcome import Told
+from posse.papers.outcome import Cost, Told
 
 _OUTCOME, _COST = "outcome.json", "cost.json"
 _KEPT = "repetitions"
@@ -78,7 +79,7 @@ def _how(options: argparse.Namespace) -> dict[str, Any]:
 def _run(options: argparse.Namespace) -> int:
     """Run experiments; write each page, and the document from them all."""
     extra.require()
-    from posse.papers import conduct, outcome, page, reproduction
+    from posse.papers import page, reproduction
 
     out, document = options.out, options.document
     chosen = _chosen(options.names)
@@ -110,15 +111,12 @@ def _run(options: argparse.Namespace) -> int:
             _write(folder / _OUTCOME, told)
         except OSError as error:
             failed.append(experiment.name)
-            said = f"{folder} cannot be written ({error.strerror or error}); it found:"
-            print(f"posse: {said}", file=sys.stderr)
+            complain(f"{folder} cannot be written ({error.strerror or error}); it found:")
         _tell(told, folder)
     if document is not None:
         names = list(papers.experiments())
-        quick, full = (
-            _kept(names, out, f"{form}/{_OUTCOME}", outcome.Told) for form in ("quick", "full")
-        )
-        costs = _kept(names, out, f"full/{_COST}", outcome.Cost)
+        quick, full = (_kept(names, out, f"{form}/{_OUTCOME}", Told) for form in ("quick", "full"))
+        costs = _kept(names, out, f"full/{_COST}", Cost)
         whole.write(document, reproduction.text(quick, full, costs, names))
         print(document)
     return 3 if failed else 0

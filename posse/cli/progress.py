@@ -6,7 +6,6 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from posse.cli import volume
 from posse.progress import Screen
 
 _LOG_EVERY = 5.0
@@ -49,7 +48,7 @@ class Lines(Screen):
 
 def screen(options: argparse.Namespace) -> Screen:
     """Where this command shows its progress."""
-    console = volume.progress(options)
-    if console.quiet:
+    if options.quiet or getattr(options, "log", "") == "json":  # where all lines are objects
         return Screen()
+    console = Console(stderr=True, highlight=False, markup=False, emoji=False)
     return Terminal(console) if console.is_terminal else Lines(console)

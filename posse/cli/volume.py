@@ -37,14 +37,6 @@ def begin_log(options: argparse.Namespace, who: str, *, insecure: bool) -> None:
     log.begin(who, insecure, logging.WARNING if options.quiet else logging.INFO, options.log)
 
 
-def progress(options: argparse.Namespace) -> Console:
-    """Where is said how far it is: standard error."""
-    from rich.console import Console
-
-    quiet = options.quiet or getattr(options, "log", "") == "json"  # where all lines are objects
-    return Console(stderr=True, quiet=quiet, highlight=False, markup=False, emoji=False)
-
-
 def closing(options: argparse.Namespace) -> Console:
     """Where what came of it is shown: standard output."""
     from rich.console import Console

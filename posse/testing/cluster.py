@@ -171,7 +171,10 @@ class Cluster(cluster.Cluster):
 
     def _up_here(self) -> "ProcessEngine":
         if self._engine is None:
-            raise InputError(_IN_MEMORY)
+            raise InputError(
+                "engine memory has no processes to kill and no links to cut: use "
+                'engine.kind = "processes"'
+            )
         return self._engine
 
     # --- links -----------------------------------------------------------------------------------
@@ -212,11 +215,6 @@ class Cluster(cluster.Cluster):
         if a == b or (COORDINATOR not in (a, b) and self._plan.system.wiring is None):
             raise InputError(f"{self.spec.system} has no link between {a} and {b}")
         return self._relays
-
-
-_IN_MEMORY = (
-    'engine memory has no processes to kill and no links to cut: use engine.kind = "processes"'
-)
 
 
 def _tell(pid: int, what: signal.Signals) -> None:
