@@ -15,7 +15,6 @@ from posse.cli.options import add_jobs, add_result, count, number, plan, print_j
 from posse.cli.progress import screen
 from posse.cli.series import table
 from posse.durable import frames, lock, whole
-from posse.durable.directory import fresh
 from posse.errors import InputError, SpecError
 from posse.progress import Progress
 from protocol.privacy import Neighbours
@@ -61,8 +60,7 @@ def run(options: argparse.Namespace) -> int:
     if options.file is None:
         raise InputError("posse audit needs a run file, or --captured FRAMES")
     audit = _asked(options)
-    paths.folder(options.out or paths.RUNS)
-    folder = options.out or fresh(f"audit-{options.file.stem}")
+    folder = paths.result(options.out, f"audit-{options.file.stem}")
     name = f"audit of {audit.plan.spec.system}"
     with lock.held(folder), Progress(name, audit.pieces, screen(options), "pieces") as progress:
         whole.require_room(folder)

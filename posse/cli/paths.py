@@ -5,8 +5,13 @@ from pathlib import Path
 
 from posse.errors import InputError
 
-RUNS = Path("runs")
-"""Where directories go that nobody named."""
+
+def result(out: Path | None, name: str) -> Path:
+    """The folder of a result, or a new one of this name below `runs/`."""
+    from posse.durable.directory import fresh
+
+    folder(out or Path("runs"))
+    return out or fresh(name)
 
 
 def folder(path: Path) -> Path:

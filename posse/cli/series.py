@@ -17,7 +17,7 @@ from posse.cli import paths, volume
 from posse.cli.progress import screen
 from posse.cli.watch import watching
 from posse.durable import batch, lock, whole
-from posse.durable.directory import RunDirectory, fresh
+from posse.durable.directory import RunDirectory
 from posse.errors import PosseError, RunFailed
 from posse.log import complain
 from posse.plan import Plan
@@ -38,15 +38,14 @@ def run(
     `opened` is a context in which runs can be made; it is left when the result is safe, and not
     entered if nothing is missing.
     """
-    paths.folder(options.out or paths.RUNS)
-    directory = RunDirectory(options.out or fresh(options.file.stem), plan)
+    directory = RunDirectory(paths.result(options.out, options.file.stem), plan)
     options.folder = directory.path
     found: dict[int, RunRecord] = {}
     kept = 0
     with lock.held(directory.path), ExitStack() as running:
         whole.require_room(directory.path)
         directory.open()
-        with RunProgress(plan, screen(options)) as progress, watching(plan, options) as watch:
+        with RunProgress(plan, screen(options)) as progress, watching(plan, options.watch) as watch:
 
             def work(numbers: Sequence[int]) -> api.Made:
                 given = watch.given(progress.observe)

@@ -15,7 +15,6 @@ from posse.cli import paths, volume
 from posse.cli.options import add_runs, changes, placement, plan, print_json
 from posse.cli.progress import screen
 from posse.durable import batch, lock, whole
-from posse.durable.directory import fresh
 from posse.durable.sweep import At, SweepDirectory, Task
 from posse.errors import PosseError, RunFailed, SpecError
 from posse.log import complain
@@ -62,8 +61,7 @@ def run(options: argparse.Namespace) -> int:
     there = placement(options) is not None
     for _, checked in plans:
         checked.require(0 if there else None)
-    paths.folder(options.out or paths.RUNS)
-    folder = options.out or fresh(f"sweep-{options.file.stem}")
+    folder = paths.result(options.out, f"sweep-{options.file.stem}")
     sweep = SweepDirectory(folder, plans)
     runs = sum(checked.spec.repeat for _, checked in plans)
     with lock.held(folder), Progress(f"{len(plans)} points", runs, screen(options)) as progress:

@@ -3,8 +3,9 @@
 import argparse
 import sys
 import webbrowser
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
@@ -85,55 +86,51 @@ def run(options: argparse.Namespace) -> None:
                 raise PosseError(f"it failed: {data['failed']}")
 
 
+@dataclass
 class Watch:
-    """A command's runs, for whoever looks; of one that nobody asked to be watched, nothing."""
+    """A command's runs, for whoever looks; nothing of one that nobody asked to be watched.
 
-    def __init__(self, plan: Plan, address: str | None) -> None:
-        self._feed: Feed | None = None
-        self.said: list[tuple[str, str]] = []
-        """What was found, for those who still look."""
-        if address is None:
-            return
-        self._board = None if plan.field else Board.of(plan)
-        self._watcher = Watcher(plan)
-        self._feed = Feed(plan, self._watcher, self._board)
-        path, answers = routes(self._feed)
-        self._web = Web("--watch", address, answers)
-        print(f"watch it at {self._web.url}{path}", file=sys.stderr)
-        if place("--watch", address)[0] not in _OF_THIS_MACHINE:
-            print(f"{address} is no secret way: {_IN_CLEAR}", file=sys.stderr)
+    `given`: what the engine is given beside an observer of one's own. `said`: what was found, for
+    those who still look.
+    """
 
-    def given(self, observe: Observer) -> dict[str, Any]:
-        """What the engine is given, beside an observer of one's own."""
-        if self._feed is None:
-            return {"observe": observe}
-        look, feed = self._watcher.observe, self._feed
+    given: Callable[[Observer], dict[str, Any]] = lambda observe: {"observe": observe}
+    said: list[tuple[str, str]] = field(default_factory=list)
 
+
+@contextmanager
+def watching(plan: Plan, address: str | None) -> Iterator[Watch]:
+    """Serve the page at this address while the runs go on, if it was asked for."""
+    if address is None:
+        yield Watch()
+        return
+    board = None if plan.field else Board.of(plan)
+    watcher = Watcher(plan)
+    feed = Feed(plan, watcher, board)
+    path, answers = routes(feed)
+    web = Web("--watch", address, answers)
+    print(f"watch it at {web.url}{path}", file=sys.stderr)
+    if place("--watch", address)[0] not in _OF_THIS_MACHINE:
+        print(f"{address} is no secret way: {_IN_CLEAR}", file=sys.stderr)
+
+    def given(observe: Observer) -> dict[str, Any]:
         def both(host: CoordinatorHost) -> None:
             observe(host)
-            look(host)
+            watcher.observe(host)
 
         def on_hub(hub: Hub) -> None:
             feed.snapshot = lambda: hub.snapshot
 
-        return {"observe": both, "board": self._board, "on_hub": on_hub}
+        return {"observe": both, "board": board, "on_hub": on_hub}
 
-    def close(self, failed: str = "") -> None:
-        """Tell those who look that all is over."""
-        if self._feed is not None:
-            self._feed.close(self.said, failed)
-            self._web.close()
-            if self._board is not None:
-                self._board.close()
-
-
-@contextmanager
-def watching(plan: Plan, options: argparse.Namespace) -> Iterator[Watch]:
-    """Serve the page while the runs go on, if it was asked for."""
-    watch = Watch(plan, options.watch)
+    watch, failed = Watch(given), ""
     try:
         yield watch
     except BaseException as error:
-        watch.close(str(error) or "interrupted")
+        failed = str(error) or "interrupted"
         raise
-    watch.close()
+    finally:
+        feed.close(watch.said, failed)
+        web.close()
+        if board is not None:
+            board.close()
