@@ -22,7 +22,7 @@ from posse.results.result import NO_KEYS, Links, Result
 from posse.security import noise
 from posse.spec.explain import convert
 from posse.spec.privacy import TOO_MUCH
-from posse.spec.runfile import Clock, RunSpec, read
+from posse.spec.runfile import Clock, RunSpec, put, read
 from posse.spec.topology import require_connected
 from posse.systems import find_system
 from posse.systems.base import Field, LabOnly, System
@@ -194,14 +194,13 @@ def changed(
     parameters: Mapping[str, Any] | None = None,
 ) -> Plan:
     """The plan with another seed, number of runs or agents, engine, or some other parameters."""
-    if all(value is None for value in (seed, repeat, agents, engine, parameters)):
+    given = {"seed": seed, "repeat": repeat, "agents.count": agents, "engine.kind": engine}
+    given = {path: value for path, value in given.items() if value is not None}
+    if not given and parameters is None:
         return plan
     raw = msgspec.to_builtins(plan.spec)
-    given = {"seed": seed, "repeat": repeat}
-    raw |= {key: value for key, value in given.items() if value is not None}
-    for table, key, value in (("agents", "count", agents), ("engine", "kind", engine)):
-        if value is not None:
-            raw[table][key] = value
+    for path, value in given.items():
+        put(raw, path, value)
     raw["parameters"] |= parameters or {}
     return prepare(raw)
 
