@@ -60,7 +60,6 @@ def _votes(series: Series) -> Chart | None:
         axes.margins(y=0.08)
         axes.set(xlabel=f"time ({series.clock_unit})", ylabel="arm")
         large_numbers(axes, x=True, y=False)
-        svg = to_svg(figure, "votes", "Votes over time")
     omitted = len(by_arm) - len(arms)
     return Chart(
         name="votes",
@@ -68,7 +67,7 @@ def _votes(series: Series) -> Chart | None:
         caption=f"Run {run.run}: a dot is a vote against the arm, a cross the moment it left "
         "for everybody; on the right the votes against it."
         + (f" {omitted} more arms are in the CSV file." if omitted else ""),
-        svg=svg,
+        svg=to_svg(figure, "votes", "Votes over time"),
         header=("arm", "time", "votes"),
         rows=[
             (arm, now, count)
@@ -104,13 +103,12 @@ def _arms_left(series: Series) -> Chart | None:
         axes.set(xlim=(0, None), ylim=(0, None))
         axes.yaxis.set_major_locator(MaxNLocator(integer=True))
         large_numbers(axes, x=True, y=False)
-        svg = to_svg(figure, "arms-left", "Arms left over time")
     most = f" (the first {_MOST_LINES})" if len(shown) > _MOST_LINES else ""
     return Chart(
         name="arms-left",
         title="Arms left",
         caption=f"One line per run{most}.",
-        svg=svg,
+        svg=to_svg(figure, "arms-left", "Arms left over time"),
         header=("run", "time", "arms_left"),
         rows=[(run.run, now, left) for run, steps in shown for now, left in steps],
     )
@@ -149,12 +147,11 @@ def _mean_over_time(
         curve(axes, index, label, times, mean, half)
         axes.set(xlabel=f"time ({unit})", ylabel=label, xlim=(0, None))
         large_numbers(axes, x=True)
-        svg = to_svg(figure, name, f"{title} over time")
     return Chart(
         name=name,
         title=title,
         caption=f"Mean of {len(curves)} runs with its 95% interval.",
-        svg=svg,
+        svg=to_svg(figure, name, f"{title} over time"),
         header=("time", "mean", "ci95"),
         rows=[tuple(map(float, point)) for point in zip(times, mean, half, strict=True)],
     )

@@ -91,13 +91,12 @@ def _distribution(series: Series) -> Chart | None:
         axes.set_xscale("log")
         axes.set(xlabel="delay (ms)", ylabel="messages (%)")
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        svg = to_svg(figure, "delay", "Delay of messages")
     return Chart(
         name="delay",
         title="Delay",
         caption=f"From send to receipt, control messages included; {numbers.sum():,} messages "
         "of all runs.",
-        svg=svg,
+        svg=to_svg(figure, "delay", "Delay of messages"),
         header=("seconds", "messages"),
         rows=list(zip(at.tolist(), numbers.tolist(), strict=True)),
     )

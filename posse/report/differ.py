@@ -15,19 +15,20 @@ CHANCE = ("seed", "repeat")
 
 def fit(series: list[Series]) -> None:
     """Raise `InputError` unless all had the same arms, with a sentence on what differs."""
-    first = series[0]
-    for other in series[1:]:
-        mine, theirs = plain(first)["arms"], plain(other)["arms"]
-        if mine != theirs:
+    first, *others = series
+    mine = msgspec.to_builtins(first.spec.arms)
+    for other in others:
+        theirs = msgspec.to_builtins(other.spec.arms)
+        differ = "; ".join(
+            f"{key}: {brief(mine.get(key))} against {brief(theirs.get(key))}"
+            for key in {**mine, **theirs}
+            if mine.get(key) != theirs.get(key)
+        )
+        if differ:
             raise InputError(
                 f"{first.path} and {other.path} do not fit together: their arms differ "
-                f"({_difference(mine, theirs)}); compare runs on the same [arms]"
+                f"({differ}); compare runs on the same [arms]"
             )
-
-
-def _difference(mine: dict[str, Any], theirs: dict[str, Any]) -> str:
-    keys = [key for key in {**mine, **theirs} if mine.get(key) != theirs.get(key)]
-    return "; ".join(f"{k}: {brief(mine.get(k))} against {brief(theirs.get(k))}" for k in keys)
 
 
 def brief(value: Any) -> str:
@@ -36,15 +37,9 @@ def brief(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 
-def plain(series: Series) -> dict[str, Any]:
-    """The specification as plain data."""
-    plain: dict[str, Any] = msgspec.to_builtins(series.spec)
-    return plain
-
-
 def keys_of(series: Series) -> dict[str, Any]:
     """All keys of a series; those that were swept also where its system has no place for them."""
-    return flat(plain(series)) | series.at
+    return flat(msgspec.to_builtins(series.spec)) | series.at
 
 
 def varied(series: list[Series]) -> list[str]:

@@ -76,13 +76,12 @@ def _pulls_per_arm(series: Series, means: list[float] | None) -> Chart | None:
         if len(mean) <= 20:
             axes.set_xticks(range(len(mean)))
         large_numbers(axes)
-        svg = to_svg(figure, "pulls", "Pulls per arm")
     return Chart(
         name="pulls",
         title="Pulls per arm",
         caption="Mean over the runs."
         + (f" The answer, arm {answer}, has the other colour." if answer is not None else ""),
-        svg=svg,
+        svg=to_svg(figure, "pulls", "Pulls per arm"),
         header=("arm", "mean_of_arm", "pulls"),
         rows=[(k, means[k] if means else "", float(pulls)) for k, pulls in enumerate(mean)],
     )

@@ -105,7 +105,6 @@ def draw(series: Series, used: Use) -> Chart:
     agents, weights = series.spec.agents.count, used.bytes
     with canvas(*graph.size(agents)) as (figure, axes):
         drawn = graph.draw(axes, agents, weights, roles(series), COLOUR)
-        svg = to_svg(figure, "network", f"Network of {agents} agents")
     caption = (
         f"{len(weights):,} links carried the {used.what}; the thicker, the more payload bytes "
         f"({used.range} in the first run)."
@@ -119,7 +118,7 @@ def draw(series: Series, used: Use) -> Chart:
         name="network",
         title="The network",
         caption=caption,
-        svg=svg,
+        svg=to_svg(figure, "network", f"Network of {agents} agents"),
         header=("source", "target", "messages", "payload_bytes"),
         rows=[
             (source, target, round(used.messages[source, target], 2), round(weight, 1))

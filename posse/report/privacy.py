@@ -37,7 +37,6 @@ def terms(series: Series) -> list[tuple[str, str]]:
     claim = privacy.claim
     if claim.mechanism == "none":
         return [("Protected", f"Nothing. {claim.note}".strip())]
-    lab = not privacy.protects
     out = [
         ("Protected", f"{capital(claim.unit)}."),
         ("Against", f"{capital(claim.adversary)}."),
@@ -47,7 +46,7 @@ def terms(series: Series) -> list[tuple[str, str]]:
         out.append(("Promised", _promise(guarantee, claim.unit)))
     if claim.guarantees:
         out.append(("Spent", _spent(series, claim)))
-        if lab:
+        if not privacy.protects:
             out.append(("In the lab", ILLUSTRATES))
     else:
         out.append(("ε", "Does not apply: no differential privacy is claimed."))
@@ -130,14 +129,13 @@ def _epsilon_spent(series: Series) -> Chart | None:
             axes.legend(loc="upper right", bbox_to_anchor=(1, 1.18))
         axes.set(xlabel="agents, from the most exposed", ylabel="ε spent")
         axes.set(xlim=(0, len(ordered)), ylim=(0, None))
-        svg = to_svg(figure, "epsilon", "Privacy spent per agent")
     return Chart(
         name="epsilon",
         title="ε spent per agent",
         caption="What the ledger adds up to for the most exposed reward of each agent"
         + (f", at δ = {claim.delta:.2g} and after the fact" if claim.delta else "")
         + (", in the run that spent most." if len(spent) > 1 else "."),
-        svg=svg,
+        svg=to_svg(figure, "epsilon", "Privacy spent per agent"),
         header=("agent", "epsilon_spent"),
         rows=list(enumerate(row)),
     )

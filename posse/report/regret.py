@@ -84,7 +84,6 @@ def regret(all_series: list[Series], names: Sequence[str] = ("measured",)) -> Ch
         axes.set(xlim=(0, None), ylim=(min(0.0, axes.get_ylim()[0]), None))
         large_numbers(axes, x=True)
         legend(axes)
-        svg = to_svg(figure, "regret", "Regret over time")
     runs = {len(curves) for _, _, curves in shown}
     count = f"{min(runs)}" if len(runs) == 1 else f"{min(runs)} to {max(runs)}"
     caption = "One run."
@@ -96,7 +95,7 @@ def regret(all_series: list[Series], names: Sequence[str] = ("measured",)) -> Ch
         name="regret",
         title="Regret",
         caption=f"{caption} {said}".strip(),
-        svg=svg,
+        svg=to_svg(figure, "regret", "Regret over time"),
         header=("series", "time", "mean", "ci95"),
         rows=rows,
     )

@@ -158,12 +158,11 @@ def _against(
         axes.set(xlabel=axis.removeprefix("parameters."), ylabel=label)
         large_numbers(axes)
         legend(axes)
-        svg = to_svg(figure, name, f"{label} against {axis}")
     return Chart(
         name=name,
         title=capital(label),
         caption=f"Against {axis.removeprefix('parameters.')}; bars are 95% intervals.",
-        svg=svg,
+        svg=to_svg(figure, name, f"{label} against {axis}"),
         header=("line", axis, "mean", "ci95"),
         rows=rows,
     )
@@ -183,12 +182,11 @@ def _bars(
     with canvas(1.2 + 0.42 * len(measured)) as (figure, axes):
         bars(axes, [(called, mean, half or 0.0) for called, mean, half in measured])
         axes.set(xlabel=label, xlim=(min(0.0, axes.get_xlim()[0]), None))
-        svg = to_svg(figure, name, label)
     return Chart(
         name=name,
         title=capital(label),
         caption="Mean over runs; bars are 95% intervals.",
-        svg=svg,
+        svg=to_svg(figure, name, label),
         header=("run", "mean", "ci95"),
         rows=measured,
     )

@@ -124,13 +124,12 @@ def _bytes_by_kind(series: Series) -> Chart | None:
         axes.set_xlabel("bytes handed to ZeroMQ, a run")
         large_numbers(axes, x=True, y=False)
         legend(axes)
-        svg = to_svg(figure, "bytes", "Bytes per kind of message")
     return Chart(
         name="bytes",
         title="Bytes by kind",
         caption="Control messages belong to the lab (clock, reports); in the field most of them "
         "do not exist.",
-        svg=svg,
+        svg=to_svg(figure, "bytes", "Bytes per kind of message"),
         header=("plane", "kind", "frame_bytes"),
         rows=[(*key, value) for key, value in zip(keys, values, strict=True)],
     )
