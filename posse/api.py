@@ -275,11 +275,8 @@ def serve(
             journal=kept,
             board=board,
         )
-        try:
-            on_hub(engine.hub)
-        except BaseException:
-            engine.close()
-            raise
+        opened.callback(engine.close)  # also where `on_hub` raises
+        on_hub(engine.hub)
         opened.enter_context(engine)
         yield lambda numbers: on_engine(engine, plan, numbers, observe)
 
