@@ -8,16 +8,28 @@ from rich.text import Text
 
 from posse.progress import Screen
 
-_LOG_EVERY = 5.0
+
+class Lines(Screen):
+    """A plain line now and then."""
+
+    every = 5.0
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def say(self, line: str) -> None:
+        self._console.print(Text(line), soft_wrap=True)
+
+    show = say
 
 
-class Terminal(Screen):
+class Terminal(Lines):
     """One line that moves."""
 
     every = 0.1
 
     def __init__(self, console: Console) -> None:
-        self._console = console
+        super().__init__(console)
         self._live = Live(console=console, auto_refresh=False, transient=True)
 
     def show(self, line: str) -> None:
@@ -25,25 +37,8 @@ class Terminal(Screen):
             self._live.start()
         self._live.update(Text(line, no_wrap=True, overflow="ellipsis"), refresh=True)
 
-    def say(self, line: str) -> None:
-        self._console.print(Text(line), soft_wrap=True)
-
     def close(self) -> None:
         self._live.stop()
-
-
-class Lines(Screen):
-    """A plain line now and then."""
-
-    every = _LOG_EVERY
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-
-    def show(self, line: str) -> None:
-        self._console.print(Text(line), soft_wrap=True)
-
-    say = show
 
 
 def screen(options: argparse.Namespace) -> Screen:

@@ -2,6 +2,7 @@
 
 from matplotlib.ticker import MaxNLocator
 
+from posse.measure.numbers import capital
 from posse.report.drawing import (
     COLOUR,
     Chart,
@@ -27,12 +28,23 @@ _MOST_LINES = 20
 
 def section(series: Series) -> Section | None:
     """Regret, and what the family notes: votes, arms left, collisions, rewards."""
+    details = [run.detail for run in series.runs]
+    collisions = [
+        detail.players.collision_curve
+        for detail in details
+        if isinstance(detail, PlayersDetail) and detail.players is not None
+    ]
+    rewards = [
+        detail.rewards
+        for detail in details
+        if isinstance(detail, AnonymousDetail | ParallelDetail) and detail.rewards is not None
+    ]
     charts = some(
         regret([series]),
         _votes(series),
         _arms_left(series),
-        _collisions(series),
-        _rewards(series),
+        _mean_over_time(collisions, "collisions", "collisions so far", "slots", 1),
+        _mean_over_time(rewards, "rewards", "rewards of all users", "rounds", 2),
     )
     return Section(id="course", title="How it went", charts=charts) if charts else None
 
@@ -114,30 +126,8 @@ def _arms_left(series: Series) -> Chart | None:
     )
 
 
-def _collisions(series: Series) -> Chart | None:
-    """Collisions over time, where players share arms."""
-    details = [run.detail for run in series.runs]
-    curves = [
-        detail.players.collision_curve
-        for detail in details
-        if isinstance(detail, PlayersDetail) and detail.players is not None
-    ]
-    return _mean_over_time(curves, "collisions", "Collisions", "collisions so far", "slots", 1)
-
-
-def _rewards(series: Series) -> Chart | None:
-    """What all users earned, where they are anonymous."""
-    details = [run.detail for run in series.runs]
-    curves = [
-        detail.rewards
-        for detail in details
-        if isinstance(detail, AnonymousDetail | ParallelDetail) and detail.rewards is not None
-    ]
-    return _mean_over_time(curves, "rewards", "Rewards", "rewards of all users", "rounds", 2)
-
-
 def _mean_over_time(
-    curves: list[list[list[float]]], name: str, title: str, label: str, unit: str, index: int
+    curves: list[list[list[float]]], name: str, label: str, unit: str, index: int
 ) -> Chart | None:
     """Mean and 95 % band of curves [[t, y], …], if there are any."""
     if not curves:
@@ -149,9 +139,9 @@ def _mean_over_time(
         large_numbers(axes, x=True)
     return Chart(
         name=name,
-        title=title,
+        title=capital(name),
         caption=f"Mean of {len(curves)} runs with its 95% interval.",
-        svg=to_svg(figure, name, f"{title} over time"),
+        svg=to_svg(figure, name, f"{capital(name)} over time"),
         header=("time", "mean", "ci95"),
         rows=[tuple(map(float, point)) for point in zip(times, mean, half, strict=True)],
     )

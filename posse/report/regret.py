@@ -84,13 +84,14 @@ def regret(all_series: list[Series], names: Sequence[str] = ("measured",)) -> Ch
         axes.set(xlim=(0, None), ylim=(min(0.0, axes.get_ylim()[0]), None))
         large_numbers(axes, x=True)
         legend(axes)
-    runs = {len(curves) for _, _, curves in shown}
-    count = f"{min(runs)}" if len(runs) == 1 else f"{min(runs)} to {max(runs)}"
+    runs = [len(curves) for _, _, curves in shown]
+    least, most = min(runs), max(runs)
     caption = "One run."
-    if runs != {1}:
+    if most > 1:
+        count = f"{least} to {most}" if least < most else f"{most}"
         caption = f"Mean of {count} runs with its 95% interval."
-    if len(shown) == 1 and runs != {1}:
-        caption += " Thin lines: single runs." if max(runs) <= 10 else " Thin lines: ten runs."
+        if len(shown) == 1:
+            caption += f" Thin lines: {'single' if most <= 10 else 'ten'} runs."
     return Chart(
         name="regret",
         title="Regret",
@@ -142,8 +143,6 @@ def _bound(series: Series) -> Bound | None:
         return None  # a file of arms, or of a graph, that is no longer there
     runs = [run.run for run in series.runs[:MOST_RUNS]]
     each = [plan.bound(run) for run in runs]
-    if not each:
-        return None
     curves = [b.regret for b in each if b.regret is not None]
     rounds = [b.rounds for b in each if b.rounds is not None]
 
