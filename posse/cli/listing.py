@@ -76,9 +76,7 @@ def _arms() -> None:
 def _topologies() -> None:
     print("\nTOPOLOGIES  ([topology] kind = …)")
     for kind in topology.KINDS:
-        info = mi.type_info(kind)
-        assert isinstance(info, mi.StructType)
-        print(f"\n  {info.tag}: {(kind.__doc__ or '').splitlines()[0]}")
+        print(f"\n  {kind.__struct_config__.tag}: {(kind.__doc__ or '').splitlines()[0]}")
         _show(kind)
 
 
@@ -93,24 +91,21 @@ def _system(name: str) -> None:
 
 def _show(kind: Any) -> None:
     """Print a table of a run file: each key with its type, bounds, default and description."""
-    info = mi.type_info(kind)
-    assert isinstance(info, mi.StructType)
-    width = max((len(field.encode_name) for field in info.fields), default=0)
-    for field in info.fields:
-        text, description = _kind_of(field.type)
+    fields = msgspec.structs.fields(kind)
+    width = max((len(field.encode_name) for field in fields), default=0)
+    for field in fields:
+        text, description = _kind_of(mi.type_info(field.type))
         default = "required"
         if not field.required:
             made = field.default is msgspec.NODEFAULT
             value = field.default_factory() if made else field.default
             default = f"default {'none' if value is None else _plain(value)}"
-        parts = [f"{text}; {default}"] + ([description] if description else [])
-        print(f"      {field.encode_name:<{width}}  {'. '.join(parts)}")
+        said = ". ".join(filter(None, (f"{text}; {default}", description)))
+        print(f"      {field.encode_name:<{width}}  {said}")
 
 
 def _plain(value: Any) -> str:
-    if isinstance(value, msgspec.Struct):
-        return str(msgspec.to_builtins(value))
-    return repr(value)
+    return str(msgspec.to_builtins(value)) if isinstance(value, msgspec.Struct) else repr(value)
 
 
 def _kind_of(info: Any) -> tuple[str, str]:
