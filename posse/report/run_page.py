@@ -27,44 +27,35 @@ from posse.results.record import RunRecord
 
 def run_page(series: Series) -> Page:
     """The page of one series of runs."""
-    spec = series.spec
-    alerts = [*_unfinished(series), *series.warnings]
-    system = series.system
+    spec, system = series.spec, series.system
     paper = f"{system.paper} · " if system is not None else ""
     title = f"{capital(system.title)}. " if system is not None else ""
-    kicker = (
-        f"{spec.system} ({spec.variant}) · {paper}{spec.agents.count} agents · "
-        f"{spec.arms.arm_count()} arms · engine {spec.engine.kind} · seed {spec.seed}"
+    parts = (
+        found.section,
+        course.section,
+        network.section,
+        traffic.section,
+        delay.section,
+        privacy.section,
+        _runs,
     )
-    page = Page(
+    sections = [part(series) for part in parts] if series.runs else []
+    asked = Section(
+        id="asked",
+        title="What was asked for",
+        text=["The whole specification, with every default; it runs again as it is."],
+        code=series.text,
+        code_title="spec.toml",
+    )
+    return Page(
         title=_headline(series),
-        kicker=kicker,
+        kicker=f"{spec.system} ({spec.variant}) · {paper}{spec.agents.count} agents · "
+        f"{spec.arms.arm_count()} arms · engine {spec.engine.kind} · seed {spec.seed}",
         lead=f"{title}{_certainty(series)}".strip(),
-        alerts=alerts,
+        alerts=[*_unfinished(series), *series.warnings],
         tiles=_tiles(series),
-        sections=[],
+        sections=[section for section in (*sections, asked) if section is not None],
     )
-    if series.runs:
-        sections = (
-            found.section(series),
-            course.section(series),
-            network.section(series),
-            traffic.section(series),
-            delay.section(series),
-            privacy.section(series),
-            _runs(series),
-        )
-        page.sections = [section for section in sections if section is not None]
-    page.sections.append(
-        Section(
-            id="asked",
-            title="What was asked for",
-            text=["The whole specification, with every default; it runs again as it is."],
-            code=series.text,
-            code_title="spec.toml",
-        )
-    )
-    return page
 
 
 def _unfinished(series: Series) -> list[str]:
@@ -122,8 +113,6 @@ def _certainty(series: Series) -> str:
 
 
 def _tiles(series: Series) -> list[Tile]:
-    if not series.runs:
-        return []
     tiles = [
         _tile(capital(measure.label), values, measure.counts(series.runs[-1]))
         for measure in (ROUNDS, SLOTS, PULLS, REGRET, DATA_MESSAGES, DATA_BYTES)
