@@ -27,7 +27,7 @@ from posse.hosts.sources import Chance, Sources
 from posse.measure.traffic import Meter
 from posse.plan import Plan
 from posse.printable import blamed, printable
-from posse.results import field, lab
+from posse.results import assembly, lab
 from posse.results.assembly import Seen
 from posse.results.record import RunRecord
 from posse.results.standing import Standing
@@ -522,11 +522,12 @@ class CoordinatorHost:
 def _completed(plan: Plan, seen: Seen, reports: dict[int, control.Report]) -> RunRecord:
     """What a run turned out to be."""
     missing = seen.record.status == "missing"
-    record = field.record(plan.spec, seen) if plan.field else lab.record(plan.spec, seen, reports)
-    plan.system.results.finish(plan.spec, plan.parameters, record)
+    spec = plan.spec
+    record = assembly.record(spec, seen) if plan.field else lab.record(spec, seen, reports)
+    plan.system.results.finish(spec, plan.parameters, record)
     if missing:
         record.status = "missing"
-    record.right = right(plan.spec, record)
+    record.right = right(spec, record)
     return record
 
 

@@ -1,7 +1,6 @@
 """What the coordinator saw of a run that has ended: the part of a record that is always there.
 
-`posse.results.lab` adds what the agents report; in the field (`posse.results.field`) they report
-nothing.
+`posse.results.lab` adds what the agents report; in the field they report nothing.
 """
 
 from collections import Counter
@@ -14,6 +13,7 @@ from posse.arms.shared import SharedArms
 from posse.claims.base import records
 from posse.measure.traffic import Delays, Meter, quantile, seconds
 from posse.results.record import Delay, Privacy, RunRecord
+from posse.results.traffic import traffic
 from posse.spec.runfile import Clock, RunSpec
 from protocol.privacy import Claim
 
@@ -41,14 +41,31 @@ class Seen:
     shared: SharedArms | None
 
 
-def begun(seen: Seen) -> RunRecord:
-    """The record, with the pulls of shared arms and what was refused."""
-    record = seen.record
-    record.refused = dict(seen.refused)
+def record(spec: RunSpec, seen: Seen) -> RunRecord:
+    """The record of the run: in the field, the whole of it.
+
+    There agents report neither pulls nor regret nor what they released or sent each other; the arms
+    that all share, and the messages on its own links, are the coordinator's own.
+    """
+    found = seen.record
+    found.refused = dict(seen.refused)
     if seen.shared is not None:
-        record.slots = seen.shared.slots
-        add_pulls(record, seen.shared.pulls, seen.shared.pulls.sum(axis=1).tolist())
-    return record
+        found.slots = seen.shared.slots
+        add_pulls(found, seen.shared.pulls, seen.shared.pulls.sum(axis=1).tolist())
+    in_lab = spec.mode == "lab"
+    found.links = seen.meter.links()
+    found.communication = traffic(found.links, between_agents=in_lab or not seen.linked)
+    found.delay = _delay(seen.delays.histogram())
+    found.privacy = Privacy(
+        claim=seen.claim.promise,
+        protects=not in_lab,
+        records=records(spec, seen.claim) or None,
+        ends=spec.arms.ends or None,
+        variant=spec.variant,
+        spent_per_agent=None,
+        releases_per_agent=None,
+    )
+    return found
 
 
 def add_pulls(record: RunRecord, pulls: IntArray, activations: list[int]) -> None:
@@ -59,20 +76,7 @@ def add_pulls(record: RunRecord, pulls: IntArray, activations: list[int]) -> Non
     record.activations_per_agent = activations
 
 
-def claimed(spec: RunSpec, claim: Claim) -> Privacy:
-    """What the run claims; what was spent of it is not known yet."""
-    return Privacy(
-        claim=claim.promise,
-        protects=spec.mode == "field",
-        records=records(spec, claim) or None,
-        ends=spec.arms.ends or None,
-        variant=spec.variant,
-        spent_per_agent=None,
-        releases_per_agent=None,
-    )
-
-
-def delay(histogram: Counter[int]) -> Delay | None:
+def _delay(histogram: Counter[int]) -> Delay | None:
     """Seconds from send to receipt, if any were measured."""
     if not histogram:
         return None

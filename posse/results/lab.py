@@ -4,9 +4,9 @@ import numpy as np
 
 from posse.arms.shared import SharedArms
 from posse.measure import regret
-from posse.results.assembly import QUANTILES, Seen, add_pulls, begun, claimed, delay
-from posse.results.record import Delay, Quantiles, Resources, RunRecord
-from posse.results.traffic import traffic
+from posse.results import assembly
+from posse.results.assembly import QUANTILES, Seen, add_pulls
+from posse.results.record import Quantiles, Resources, RunRecord
 from posse.spec.runfile import RunSpec
 from protocol import control
 from protocol.machine import FloatArray
@@ -25,7 +25,7 @@ def record(spec: RunSpec, seen: Seen, reported: dict[int, control.Report]) -> Ru
         seen.meter.add(report.links)
         seen.refused.update(report.refused)
         delays.update(report.delays)
-    found = begun(seen)
+    found = assembly.record(spec, seen)
     in_slots = seen.clock == "slots"
     if seen.shared is None:
         pulls = np.array([np.frombuffer(report.pulls, dtype="<i8") for report in reports])
@@ -34,15 +34,11 @@ def record(spec: RunSpec, seen: Seen, reported: dict[int, control.Report]) -> Ru
     if not in_slots:
         found.rounds = sum(found.activations_per_agent)
     _add_regret(found, reports, seen.shared, in_slots=in_slots)
-    found.links = seen.meter.links()
-    found.communication = traffic(found.links)
-    found.delay = _delay(delay(delays), reports)
-    privacy = claimed(spec, seen.claim)
-    privacy.spent_per_agent = [spent(report.releases, seen.claim.delta) for report in reports]
-    privacy.releases_per_agent = [
-        sum(release.times for release in report.releases) for report in reports
-    ]
-    found.privacy = privacy
+    if found.delay is not None:
+        found.delay.taken = _taken(reports)
+    if (privacy := found.privacy) is not None:
+        privacy.spent_per_agent = [spent(report.releases, seen.claim.delta) for report in reports]
+        privacy.releases_per_agent = [sum(r.times for r in report.releases) for report in reports]
     found.resources = _resources([report.resources for report in reports])
     found.agent_logs = [report.log for report in reports]
     found.ledgers = [report.releases for report in reports]
@@ -88,15 +84,14 @@ def _add_regret(
         record.regret_per_agent = [report.regret["regret"] for report in reports]
 
 
-def _delay(found: Delay | None, reports: list[control.Report]) -> Delay | None:
-    """With what the agents took the time of, where delays were measured."""
-    if found is None:
-        return None
+def _taken(reports: list[control.Report]) -> dict[str, Quantiles]:
+    """What the agents took the time of, by name."""
+    taken = {}
     for name in sorted({name for report in reports for name in report.seconds}):
         values: FloatArray = np.concatenate([report.seconds.get(name, []) for report in reports])
         p50, p90, p99, p100 = np.quantile(values, QUANTILES).tolist()
-        found.taken[name] = Quantiles(len(values), p50, p90, p99, p100)
-    return found
+        taken[name] = Quantiles(len(values), p50, p90, p99, p100)
+    return taken
 
 
 def _resources(used: list[control.Resources]) -> Resources | None:
