@@ -24,7 +24,7 @@ ELSEWHERE = [
         "posse/engines: base crew place",
         "posse/hosts: agent_setup spending",
         "posse/measure: status",
-        "posse/results: base facts measures point",
+        "posse/results: base facts",
         "posse/systems: base context network",
     ),
     (

@@ -15,12 +15,11 @@ from posse.cli import paths, volume
 from posse.cli.options import add_runs, changes, placement, plan, print_json
 from posse.cli.progress import screen
 from posse.durable import batch, lock, whole
-from posse.durable.sweep import At, SweepDirectory, Task
+from posse.durable.sweep import At, PointResult, SweepDirectory, Task
 from posse.errors import PosseError, RunFailed, SpecError
 from posse.log import complain
 from posse.progress import Progress
 from posse.results import words
-from posse.results.point import PointResult
 from posse.spec.runfile import parsed
 
 

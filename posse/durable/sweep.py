@@ -15,7 +15,7 @@ from posse.durable.directory import SPECIFICATION, RunDirectory
 from posse.errors import InputError, PosseError
 from posse.plan import Plan
 from posse.results import sheet
-from posse.results.point import PointResult, point
+from posse.results.measures import Mean, means
 from posse.results.record import RunRecord
 
 SWEEP = "sweep.json"
@@ -26,6 +26,21 @@ At = dict[str, Any]
 
 Task = tuple[int, int]
 """A point, by its place, and the number of a run."""
+
+
+class PointResult(msgspec.Struct, kw_only=True):
+    """What came of a point. `at`: as in `At`; `directory`: of its runs, below the sweep's.
+
+    `failure` says why not all of its runs are there; None if they are.
+    """
+
+    at: At
+    directory: str
+    runs: int
+    statuses: list[str]
+    best_arms: list[int | None]
+    summary: dict[str, Mean]
+    failure: str | None = None
 
 
 class SweepPoint:
@@ -65,7 +80,15 @@ class SweepPoint:
         except OSError as error:
             self._failure = f"its result cannot be written ({error.strerror or error})"
         self._found = {}
-        return point(self.at, self.directory.path.name, runs, self._failure)
+        return PointResult(
+            at=self.at,
+            directory=self.directory.path.name,
+            runs=len(runs),
+            statuses=[run.status for run in runs],
+            best_arms=[run.best_arm for run in runs],
+            summary=means(runs),
+            failure=self._failure,
+        )
 
 
 class SweepDirectory:
@@ -101,8 +124,8 @@ class SweepDirectory:
             parts = (f"{measure}{part}" for measure in measured for part in ("", "_ci95"))
             rows: list[list[Any]] = []
             for one in found:
-                means = [one.summary.get(measure) for measure in measured]
-                cells = [cell for m in means for cell in ((m.mean, m.ci95) if m else (None, None))]
+                values = [one.summary.get(measure) for measure in measured]
+                cells = [cell for m in values for cell in ((m.mean, m.ci95) if m else (None, None))]
                 status = " ".join(dict.fromkeys(one.statuses)) if one.failure is None else "failed"
                 rows.append([*one.at.values(), one.runs, status, *cells])
             sheet.write(file, [*self.points[0].at, "runs", "status", *parts], rows)

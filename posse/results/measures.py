@@ -1,8 +1,11 @@
-"""The numbers of a run, each with the name it has in every table, figure and summary."""
+"""The numbers of a run, each with the name it has in every table and figure, and their means."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
+from posse.measure.confidence import mean_ci
 from posse.results.record import RunRecord
 
 
@@ -59,3 +62,24 @@ MEASURES = (
     ELAPSED,
 )
 """Those of every system; `summary` has their means."""
+
+
+class Mean(msgspec.Struct):
+    """A mean over `n` runs; `ci95` is half the width of Student's 95 % interval.
+
+    It is None for one run, and for a share.
+    """
+
+    mean: float
+    ci95: float | None
+    n: int
+
+
+def means(runs: Sequence[RunRecord]) -> dict[str, Mean]:
+    """The means of all measures that any of the runs has, by name, over the runs that have it."""
+    found = {}
+    for measure in MEASURES:
+        if values := [float(value) for run in runs if (value := measure.of(run)) is not None]:
+            mean, ci95 = mean_ci(values)
+            found[measure.name] = Mean(mean, None if measure.share else ci95, len(values))
+    return found

@@ -6,7 +6,7 @@ import msgspec
 
 from posse.results import words
 from posse.results.facts import NetworkFacts
-from posse.results.means import Mean, means
+from posse.results.measures import Mean, means
 from posse.results.notebook import frame, html
 from posse.results.record import RunRecord
 

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 
 from posse.claims.base import ILLUSTRATES
 from posse.measure.traffic import RESENT
-from posse.results.means import Mean, means
-from posse.results.measures import PULLS, REGRET, ROUNDS, SLOTS
+from posse.results.measures import PULLS, REGRET, ROUNDS, SLOTS, Mean, means
 from posse.results.record import Privacy, RunRecord
 from protocol.privacy import amount
 
