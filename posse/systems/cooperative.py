@@ -52,8 +52,8 @@ from protocol.privacy import FARTHEST
 PAPER = "Dubey and Pentland 2020"
 
 
-def _cohort(context: AgentContext, make: Callable[[int], Learner]) -> Cooperation:
-    """What the agents of this process have in common, made by the first of them."""
+def _cooperate(context: AgentContext, make: Callable[[int], Learner]) -> AgentMachine:
+    """`make` makes the learner of so many agents: one for all of this process, by the first."""
 
     def common(rows: int) -> Cooperation:
         learner = make(rows)
@@ -62,12 +62,10 @@ def _cohort(context: AgentContext, make: Callable[[int], Learner]) -> Cooperatio
         known = Known(context.agents, gamma, learner.message.dtype, rows, signed)
         return Cooperation(learner, known)
 
-    cooperation = context.cohort.of(common)
-    cooperation.learner.ties.append(context.generator(Purpose.TIES))
-    return cooperation
-
-
-def _cooperate(context: AgentContext, cohort: Cooperation) -> AgentMachine:
+    cohort = context.cohort.of(common)
+    cohort.learner.ties.append(context.generator(Purpose.TIES))
+    if isinstance(cohort.learner, PrivateMeans):
+        cohort.learner.noise.append(context.noise)
     corruption = None
     # real rewards are not replaced by lies, whoever asks for it
     if (does := context.knowledge.get("contamination")) and not context.field:
@@ -83,32 +81,37 @@ def _range(context: AgentContext) -> tuple[float, float] | None:
     return None if between is None else (between[0], between[1])
 
 
+def _noisy_range(context: AgentContext, widest: float) -> tuple[float, float] | None:
+    """Where real rewards' means lie with noise of this scale; those of the lab are not checked."""
+    return (-FARTHEST * widest, 1 + FARTHEST * widest) if context.field else None
+
+
 def _sharing(context: AgentContext) -> AgentMachine:
     def make(rows: int) -> Learner:
         return SharedMeans(context.arms, context.agents, [], _range(context), rows)
 
-    return _cooperate(context, _cohort(context, make))
+    return _cooperate(context, make)
 
 
 def _private(context: AgentContext) -> AgentMachine:
     p: PrivateParameters = context.parameters
     kind: type[PrivateMeans] = PrivateMeans
-    counts = release_counts(p.epsilon, p.v, p.horizon)
     if p.releases == "doubling":
-        kind, counts = DoublingMeans, doubling_counts(p.horizon)
-    elif p.noise_at == "destination" and not context.field:
-        # real rewards are not sent without noise, whoever asks for it
-        kind = NoiseAtDestination
-    # noise is widest at the first release
-    batches = p.releases == "doubling"
-    widest = 1 / p.epsilon if batches else noise_scale(min(counts, default=1), p.v)
+        kind, counts, widest = DoublingMeans, doubling_counts(p.horizon), 1 / p.epsilon
+    else:
+        counts = release_counts(p.epsilon, p.v, p.horizon)
+        # noise is widest at the first release
+        widest = noise_scale(min(counts, default=1), p.v)
+        if p.noise_at == "destination" and not context.field:
+            # real rewards are not sent without noise, whoever asks for it
+            kind = NoiseAtDestination
 
     def make(rows: int) -> Learner:
         return kind(
             context.arms,
             context.agents,
             [],
-            (-FARTHEST * widest, 1 + FARTHEST * widest) if context.field else None,
+            _noisy_range(context, widest),
             rows,
             epsilon=p.epsilon,
             v=p.v,
@@ -116,26 +119,18 @@ def _private(context: AgentContext) -> AgentMachine:
             releases=counts,
         )
 
-    return _private_of(context, make)
-
-
-def _private_of(context: AgentContext, make: Callable[[int], Learner]) -> AgentMachine:
-    cohort = _cohort(context, make)
-    assert isinstance(cohort.learner, PrivateMeans)
-    cohort.learner.noise.append(context.noise)
-    return _cooperate(context, cohort)
+    return _cooperate(context, make)
 
 
 def _robust(context: AgentContext) -> AgentMachine:
     p: RobustParameters = context.parameters
-    widest = 1 / p.epsilon
 
     def make(rows: int) -> Learner:
         learner = (DoublingMeans if p.estimator == "mean" else RobustMeans)(
             context.arms,
             context.agents,
             [],
-            (-FARTHEST * widest, 1 + FARTHEST * widest) if context.field else None,
+            _noisy_range(context, 1 / p.epsilon),
             rows,
             epsilon=p.epsilon,
             releases=doubling_counts(p.horizon),
@@ -144,7 +139,7 @@ def _robust(context: AgentContext) -> AgentMachine:
             learner.liars = int(context.knowledge["assumed"] * context.agents)
         return learner
 
-    return _private_of(context, make)
+    return _cooperate(context, make)
 
 
 def _byzantine(context: AgentContext) -> AgentMachine:
@@ -162,7 +157,7 @@ def _byzantine(context: AgentContext) -> AgentMachine:
             rows=rows,
         )
 
-    return _cooperate(context, _cohort(context, make))
+    return _cooperate(context, make)
 
 
 def _network(spec: RunSpec, parameters: Any, run: int, in_unit: bool = False) -> Network:
