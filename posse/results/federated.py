@@ -90,13 +90,9 @@ def _ddp(spec: RunSpec, p: DdpParameters, record: RunRecord) -> int:
     """Returns the number of rounds: what most agents say, as one may report what it likes."""
     graph = spec.graph(record.run)
     traffic = record.communication
-    hops, slots = _exchanged(record)
     rounds = statistics.median_low(len(ExchangedRow.of(log)) for log in record.agent_logs)
-    numbers = range(1, rounds + 1)
-    per_round = [RoundCost(r, hops[r], p.c2 * hops[r], slots=slots.get(r, 0)) for r in numbers]
-    _delay(record, [slots.get(r, 0) for r in numbers], p.t_delay)
+    traffic.per_round = per_round = _exchanged(record, p, rounds)
     traffic.cost = sum(row.cost for row in per_round)
-    traffic.per_round = per_round
     traffic.closed_form = None
     if p.exchange != "gossip":
         exact = gis_links(graph)
@@ -116,14 +112,10 @@ def _ddp(spec: RunSpec, p: DdpParameters, record: RunRecord) -> int:
 def _hdp(spec: RunSpec, p: HdpParameters, record: RunRecord, rounds: int) -> None:
     graph = spec.graph(record.run)
     q = len(graph.components)
-    hops, slots = _exchanged(record)
-    numbers = range(1, rounds + 1)
     traffic = record.communication
-    traffic.per_round = [
-        RoundCost(r, hops[r] + q, p.c2 * hops[r] + p.c1 * q, slots=slots.get(r, 0)) for r in numbers
-    ]
-    _delay(record, [slots.get(r, 0) for r in numbers], p.t_delay)
-    traffic.cost = p.c2 * sum(hops[r] for r in numbers) + p.c1 * traffic.links.agent_coordinator
+    traffic.per_round = per_round = _exchanged(record, p, rounds, uploads=q, price=p.c1)
+    hops = sum(row.links - q for row in per_round)
+    traffic.cost = p.c2 * hops + p.c1 * traffic.links.agent_coordinator
     traffic.closed_form = ClosedForm(
         "rounds (c2 sum sd(i, SA_q) + c1 Q)",
         rounds * (p.c2 * sac_links(graph) + p.c1 * q),
@@ -136,23 +128,29 @@ def _hdp(spec: RunSpec, p: HdpParameters, record: RunRecord, rounds: int) -> Non
     )
 
 
-def _exchanged(record: RunRecord) -> tuple[Counter[int], dict[int, int]]:
-    """Messages over links, and slots, by round."""
+def _exchanged(
+    record: RunRecord,
+    p: DdpParameters | HdpParameters,
+    rounds: int,
+    uploads: int = 0,
+    price: float = 0.0,
+) -> list[RoundCost]:
+    """What each round cost: its links between agents, and `uploads` to the server at this `price`.
+
+    The record gets the slots of each round's exchange, and how many the exchange alone took.
+    """
     hops: Counter[int] = Counter()
-    slots: dict[int, int] = {}
+    slots: Counter[int] = Counter()
     for log in record.agent_logs:
         for _, row in ExchangedRow.of(log):
             hops[row.round] += row.links
             slots[row.round] = row.slots
-    return hops, slots
-
-
-def _delay(record: RunRecord, slots: list[int], t_delay: str) -> None:
-    """The slots of each round's exchange, and how many of them the exchange alone took."""
-    delay = record.delay or Delay()
-    delay.exchange_slots = slots
-    delay.t_delay = [max(0, s - (t_delay == "diameter-1")) for s in slots]
-    record.delay = delay
+    numbers = range(1, rounds + 1)
+    record.delay = delay = record.delay or Delay()
+    delay.exchange_slots = [slots[r] for r in numbers]
+    delay.t_delay = [max(0, slots[r] - (p.t_delay == "diameter-1")) for r in numbers]
+    up = price * uploads
+    return [RoundCost(r, hops[r] + uploads, p.c2 * hops[r] + up, slots=slots[r]) for r in numbers]
 
 
 def _agree(record: RunRecord) -> None:

@@ -41,6 +41,7 @@ from protocol.federated import (
     Means,
     Quiet,
     Req,
+    Schedule,
     SingleParameters,
     SinkMeans,
 )
@@ -106,6 +107,10 @@ def _check_shared(spec: RunSpec, parameters: CdpParameters) -> None:
         )
 
 
+def _schedule(context: AgentContext | CoordinatorContext) -> Schedule:
+    return schedule_of(context.parameters, context.agents, context.arms)
+
+
 def _lone(context: AgentContext) -> AgentMachine:
     schedule = schedule_of(context.parameters, 1, context.arms)
     return LoneEliminator(context.arms, schedule, context.noise)
@@ -113,20 +118,16 @@ def _lone(context: AgentContext) -> AgentMachine:
 
 def _cdp(context: AgentContext) -> AgentMachine:
     p: CdpParameters = context.parameters
-    schedule = schedule_of(p, context.agents, context.arms)
+    arms, schedule, noise = context.arms, _schedule(context), context.noise
     if p.noise == "shared":
         # a source that lacks is found out here, before a reward is used
-        context.noise.discrete_gaussian(np.zeros(1, dtype=np.int64), LEAST_SHARE)
+        noise.discrete_gaussian(np.zeros(1, dtype=np.int64), LEAST_SHARE)
         private = private_key(context.secret(Purpose.PROTOCOL))
-        return SharedNoiseAgent(
-            context.arms,
-            schedule,
-            context.noise,
-            masker=SumMasker(context.rank, context.agents, private, context.signer),
-            shared=noise_of(p, context.agents),
-        )
+        masker = SumMasker(context.rank, context.agents, private, context.signer)
+        shared = noise_of(p, context.agents)
+        return SharedNoiseAgent(arms, schedule, noise, masker=masker, shared=shared)
     partial = schedule.senders < context.agents
-    return CdpAgent(context.arms, schedule, context.noise, partial=partial, plausible=context.field)
+    return CdpAgent(arms, schedule, noise, partial=partial, plausible=context.field)
 
 
 def _ddp(context: AgentContext) -> AgentMachine:
@@ -144,7 +145,7 @@ def _ddp(context: AgentContext) -> AgentMachine:
             exchange = Gossip(*where, signed=signed, choice=choice)
     return DdpAgent(
         context.arms,
-        schedule_of(p, context.agents, context.arms),
+        _schedule(context),
         context.noise,
         exchange,
         p.t_delay,
@@ -167,7 +168,7 @@ def _hdp(context: AgentContext) -> AgentMachine:
     )
     return HdpAgent(
         context.arms,
-        schedule_of(p, context.agents, context.arms),
+        _schedule(context),
         context.noise,
         exchange,
         p.t_delay,
@@ -179,30 +180,21 @@ def _hdp(context: AgentContext) -> AgentMachine:
 
 def _cdp_server(context: CoordinatorContext) -> ServerMachine:
     p: CdpParameters = context.parameters
-    schedule = schedule_of(p, context.agents, context.arms)
+    arms, agents, schedule = context.arms, context.agents, _schedule(context)
     if p.noise == "shared":
-        shared = noise_of(p, context.agents)
-        return SharedNoiseServer(
-            context.arms, context.agents, schedule, shared=shared, signer=context.signer
-        )
-    return CdpServer(
-        context.arms,
-        context.agents,
-        schedule,
-        choice=context.generator(Purpose.PROTOCOL),
-        plausible=context.field,
-    )
+        shared = noise_of(p, agents)
+        return SharedNoiseServer(arms, agents, schedule, shared=shared, signer=context.signer)
+    choice = context.generator(Purpose.PROTOCOL)
+    return CdpServer(arms, agents, schedule, choice=choice, plausible=context.field)
 
 
 def _hdp_server(context: CoordinatorContext) -> ServerMachine:
-    sizes: list[tuple[int, int]] = context.knowledge["sinks"]
-    schedule = schedule_of(context.parameters, context.agents, context.arms)
     return HdpServer(
         context.arms,
         context.agents,
-        schedule,
+        _schedule(context),
         plausible=context.field,
-        sinks=tuple(sizes),
+        sinks=tuple(context.knowledge["sinks"]),
         variant=context.variant,
     )
 
