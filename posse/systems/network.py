@@ -38,22 +38,19 @@ class Network:
             return f"has knowledge that cannot be sent: {error}"
         return ""
 
-    def parts(self, without: Collection[int] = ()) -> list[set[int]]:
+    def parts(self, without: Collection[int] = ()) -> list[tuple[int, ...]]:
         """The agents that hear of each other, directly or by others, when these are not there.
 
         Nobody where agents have no neighbours.
         """
-        found: list[set[int]] = []
-        for first, linked in enumerate(self.neighbours):
-            if not linked or first in without or any(first in part for part in found):
-                continue
-            part, ahead = {first}, [first]
-            while ahead:
-                near = set(self.neighbours[ahead.pop()]) - part - set(without)
-                part |= near
-                ahead += near
-            found.append(part)
-        return found
+        left = Graph(
+            tuple(
+                () if n in without else tuple(j for j in near if j not in without)
+                for n, near in enumerate(self.neighbours)
+            )
+        )
+        linked = (part for part in left.components if any(self.neighbours[n] for n in part))
+        return [part for part in linked if part[0] not in without]
 
 
 def unlinked(agents: int) -> Network:
