@@ -106,7 +106,9 @@ class AgentRun:
         self._patient = self.machine if isinstance(self.machine, PatientMachine) else None
         references: dict[str, FloatArray] = {}
         if not isinstance(setup.arms, int):
-            references = references_of(setup.arms, setup.agents, system.regret_against, chance)
+            references = references_of(
+                setup.arms, setup.agents, system.shape.regret_against, chance
+            )
         self.account = Account(setup.arm_count, references)
         self._spending = NOT_KEPT
         if self.field and not isinstance(setup.arms, int):

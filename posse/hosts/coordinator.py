@@ -570,5 +570,5 @@ def _report_form(plan: Plan, chance: Chance) -> ReportForm | None:
     spec, system, agents = plan.spec, plan.system, plan.spec.agents.count
     references: dict[str, FloatArray] = {}
     if not system.shares_arms:
-        references = references_of(spec.arms, agents, system.regret_against, chance)
+        references = references_of(spec.arms, agents, system.shape.regret_against, chance)
     return ReportForm(agents, spec.arms.arm_count(), references.keys(), system.results.log)

@@ -142,14 +142,6 @@ class System:
         return isinstance(self.shape, SharedArms)
 
     @property
-    def regret_against(self) -> Literal["average", "own"]:
-        """Against which means regret is measured, those averaged over the agents or each one's own.
-
-        Of arms that all share there is only one answer.
-        """
-        return "average" if isinstance(self.shape, SharedArms) else self.shape.regret_against
-
-    @property
     def broadcasts(self) -> bool:
         """Whether an agent says the same to all its neighbours, never something to one."""
         return self.wiring is not None and self.wiring.broadcasts

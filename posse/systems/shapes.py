@@ -130,6 +130,7 @@ class SharedArms:
     agent: AgentRole
     server: ServerRole
     wiring: ClassVar[None] = None
+    regret_against: ClassVar[Literal["average"]] = "average"
 
 
 Shape = Alone | Star | Mesh | MeshWithServer | SharedArms
