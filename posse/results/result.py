@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from posse.measure.numbers import counted
 from posse.results import words
 from posse.results.facts import NetworkFacts
 from posse.results.measures import Mean, means
@@ -43,11 +44,8 @@ class Result(msgspec.Struct, kw_only=True):
         return html(self._head(), words.rows(self.runs, self.warnings), self.runs)
 
     def _head(self) -> str:
-        count = len(self.runs)
-        return (
-            f"{self.system} ({self.variant}), {count} run{'' if count == 1 else 's'} "
-            f"in engine {self.engine}, seed {self.seed}"
-        )
+        runs = counted(len(self.runs), "run")
+        return f"{self.system} ({self.variant}), {runs} in engine {self.engine}, seed {self.seed}"
 
     def to_frame(self) -> Any:
         """One row per run: seed, status, answer, whether it was right, every measure.

@@ -36,14 +36,8 @@ class PrivacySpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     @property
     def says(self) -> str:
         """The whole, as a sentence."""
-        used = {
-            "never": "each row of a log is used in one run only",
-            "budget": "rows may be used again",
-            "unlimited": "rows may be used again and again, and what all runs cost has no bound",
-        }[self.reuse]
-        bound = (
-            ""
-            if self.reuse == "unlimited"
-            else f" at most ε = {self.budget:g} for each reward, ever;"
-        )
-        return f"{bound.lstrip()} {used}".lstrip()
+        if self.reuse == "unlimited":
+            return "rows may be used again and again, and what all runs cost has no bound"
+        once = "each row of a log is used in one run only"
+        used = once if self.reuse == "never" else "rows may be used again"
+        return f"at most ε = {self.budget:g} for each reward, ever; {used}"
