@@ -120,13 +120,11 @@ class Graph:
     @property
     def centre(self) -> tuple[int, ...]:
         """The agents of least eccentricity, per component together, sorted."""
-        least = {
-            q: min(self.eccentricities[i] for i in component)
-            for q, component in enumerate(self.components)
-        }
-        return tuple(
-            i for i in range(self.agents) if self.eccentricities[i] == least[self.component_of[i]]
-        )
+        found: list[int] = []
+        for component in self.components:
+            least = min(self.eccentricities[i] for i in component)
+            found += (i for i in component if self.eccentricities[i] == least)
+        return tuple(sorted(found))
 
     def adjacency(self) -> NDArray[np.float64]:
         """The adjacency matrix, shape (M, M)."""

@@ -181,9 +181,10 @@ class LabMeans(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     def check_agents(self, agents: int) -> None:
         """Raise ValueError if there is not one row per agent."""
-        per_agent = not isinstance(self.means, RandomMeans) and isinstance(self.means[0], list)
-        if per_agent and len(self.means) != agents:  # type: ignore[arg-type]
-            raise ValueError(f"means has {len(self.means)} rows for {agents} agents")  # type: ignore[arg-type]
+        if isinstance(self.means, RandomMeans) or not isinstance(self.means[0], list):
+            return
+        if len(self.means) != agents:
+            raise ValueError(f"means has {len(self.means)} rows for {agents} agents")
 
 
 def rescale(rewards: FloatArray, clip: tuple[float, float] | None) -> FloatArray:

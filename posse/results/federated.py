@@ -157,14 +157,10 @@ def _agree(record: RunRecord) -> None:
     """The status where no server decides; what is left for each is only known in the lab."""
     answers = [arm for n, arm in enumerate(record.answers) if n not in record.dismissed]
     left = {rows[-1][1].arm for log in record.agent_logs if (rows := LeftRow.of(log))}
-    if not left:
-        record.status = "horizon"
-    elif len(left) == 1 and len(next(iter(left))) == 1 and None not in answers:
-        record.status = "identified"
-    elif all(len(arms) == 1 for arms in left):
-        record.status = "no_consensus"
-    else:
-        record.status = "horizon"
+    record.status = "horizon"
+    if left and all(len(arms) == 1 for arms in left):
+        alike = len(left) == 1 and None not in answers
+        record.status = "identified" if alike else "no_consensus"
 
 
 def _progress(standing: Standing) -> Sequence[str]:

@@ -4,11 +4,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from posse.results.measures import MEASURES
 from posse.results.record import RunRecord
+from protocol.control import LinkCount
 from protocol.log import Row
-
-_LINK = ("source", "target", "plane", "kind", "messages", "payload_bytes", "frame_bytes")
 
 
 @dataclass(frozen=True)
@@ -37,12 +38,8 @@ def tables(records: list[RunRecord], log: Iterable[type[Row]]) -> Iterator[Table
     )
     yield Table(
         "links",
-        ("run", *_LINK),
-        (
-            (run.run, *(getattr(link, name) for name in _LINK))
-            for run in records
-            for link in run.links
-        ),
+        ("run", *LinkCount.__struct_fields__),
+        ((run.run, *msgspec.structs.astuple(link)) for run in records for link in run.links),
     )
     yield Table(
         "regret",
