@@ -9,13 +9,6 @@ from posse.arms.python import PythonArms
 ArmsSpec = BernoulliArms | GaussianArms | CsvArms | PythonArms
 """What `[arms]` may be, told apart by `kind`."""
 
-KINDS: dict[str, type[ArmsSpec]] = {
-    "bernoulli": BernoulliArms,
-    "gaussian": GaussianArms,
-    "csv": CsvArms,
-    "python": PythonArms,
-}
-
 
 def known_means(arms: ArmsSpec) -> LabMeans | None:
     """What the run file says of the arms' means; None where they are not known."""
@@ -26,4 +19,4 @@ def known_means(arms: ArmsSpec) -> LabMeans | None:
     return None
 
 
-__all__ = ["KINDS", "Arms", "ArmsContext", "ArmsSpec", "LabMeans", "known_means"]
+__all__ = ["Arms", "ArmsContext", "ArmsSpec", "LabMeans", "known_means"]

@@ -2,17 +2,18 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 from msgspec import inspect as mi
 
-from posse import arms, own_code, systems
+from posse import own_code, systems
+from posse.arms import ArmsSpec
 from posse.cli import claims
 from posse.errors import SpecError
-from posse.spec import topology
 from posse.spec.activity import ActivitySpec
 from posse.spec.explain import nearest
+from posse.spec.topology import TopologySpec
 from posse.systems import get_system
 from posse.systems.base import LabOnly
 
@@ -68,14 +69,14 @@ def _systems() -> None:
 
 def _arms() -> None:
     print("\nARMS  ([arms] kind = …)")
-    for name, kind in arms.KINDS.items():
-        print(f"\n  {name}")
+    for kind in get_args(ArmsSpec):
+        print(f"\n  {kind.__struct_config__.tag}")
         _show(kind)
 
 
 def _topologies() -> None:
     print("\nTOPOLOGIES  ([topology] kind = …)")
-    for kind in topology.KINDS:
+    for kind in get_args(TopologySpec):
         print(f"\n  {kind.__struct_config__.tag}: {(kind.__doc__ or '').splitlines()[0]}")
         _show(kind)
 

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
@@ -230,8 +230,6 @@ _PLAIN: dict[type[_Topology], Callable[[int], Graph]] = {
 
 TopologySpec = Component | File | Components | NetworkX | PythonTopology
 """What `[topology]` may be, told apart by `kind`."""
-
-KINDS: tuple[type[TopologySpec], ...] = get_args(TopologySpec)
 
 
 def lay_out(topology: TopologySpec, agents: int, seed: int, run: int, base: str = ".") -> Graph:
