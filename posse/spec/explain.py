@@ -73,7 +73,7 @@ def _explain(message: str, raw: Any, kind: Any, prefix: str) -> SpecError:
             value = None
     if match := re.match(r"Object contains unknown field `(.*)`", text):
         key = match[1]
-        known = sorted(_field_names(allowed, value))
+        known = sorted(f.encode_name for one in _structs(allowed, value) for f in one.fields)
         return SpecError(f"{path}.{key}" if path else key, f"unknown key; {nearest(key, known)}")
     if match := re.match(r"Object missing required field `(.*)`", text):
         return SpecError(f"{path}.{match[1]}" if path else match[1], "is required and missing")
@@ -104,10 +104,6 @@ def _structs(kind: Any, value: Any) -> list[Any]:
         tagged = [s for s in structs if s.tag_field and value.get(s.tag_field) == s.tag]
         structs = tagged or structs
     return structs
-
-
-def _field_names(kind: Any, value: Any) -> list[str]:
-    return [field.encode_name for struct in _structs(kind, value) for field in struct.fields]
 
 
 def _field_type(kind: Any, name: str, value: Any) -> Any:

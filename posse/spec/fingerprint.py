@@ -58,7 +58,6 @@ def flat(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     """A specification as `{"parameters.epsilon": 0.1, …}`."""
     found: dict[str, Any] = {}
     for key, value in table.items():
-        found |= (
-            flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
-        )
+        path = prefix + key
+        found |= flat(value, f"{path}.") if isinstance(value, dict) else {path: value}
     return found
