@@ -15,11 +15,13 @@ from posse.measure.traffic import Delays, Meter, quantile, seconds
 from posse.results.record import Delay, Privacy, RunRecord
 from posse.results.traffic import traffic
 from posse.spec.runfile import Clock, RunSpec
+from posse.theory.bounds import MeansUnknownError, run_means
 from protocol.privacy import Claim
 
 IntArray = NDArray[np.int64]
 
 QUANTILES = (0.5, 0.9, 0.99, 1.0)
+_SAME = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,3 +91,18 @@ def _delay(histogram: Counter[int]) -> Delay | None:
         p100=p100,
         histogram=[(seconds(index), histogram[index]) for index in sorted(histogram)],
     )
+
+
+def right(spec: RunSpec, record: RunRecord) -> bool | None:
+    """Whether the run's one answer has the greatest mean, averaged over the agents.
+
+    None where means are not known, and where agents look for an arm each; a run that ended without
+    the consensus it looked for is not right.
+    """
+    if record.best_arm is None and record.status != "no_consensus":
+        return None
+    try:
+        means = run_means(spec, record.run)
+    except MeansUnknownError:
+        return None
+    return record.best_arm is not None and bool(means[record.best_arm] >= means.max() - _SAME)

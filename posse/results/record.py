@@ -101,7 +101,7 @@ class RunRecord(msgspec.Struct, kw_only=True):
     `rounds` counts activations in the sense of Rio et al. (one agent pulls each of its arms), or
     communication rounds where the paper counts those; `slots` the slots of a lockstep system.
     `best_arm` is the server's, or, where there is none, the arm that most agents answered; `right`:
-    whether it is the best, where means are known (`posse.results.truth`).
+    whether it is the best, where means are known (`posse.results.assembly.right`).
     `network` says what the graph was. `log` has what the coordinator's machine noted,
     `agent_logs` what each agent's machine noted. `answers` has each agent's own arm,
     `pulls_per_arm` is summed over agents. `exhausted` says whose arms ran out (-1: those that all

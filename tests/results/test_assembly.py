@@ -1,10 +1,10 @@
-"""Whether a run was right."""
+"""Whether a run was right, as its record says when it is put together."""
 
 import pytest
 
 import posse
+from posse.results.assembly import right
 from posse.results.record import RunRecord
-from posse.results.truth import right
 
 SPEC = {
     "system": "mase",
