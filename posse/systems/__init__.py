@@ -60,7 +60,7 @@ def get_system(name: str) -> System:
     for family, members in _FAMILIES.items():
         if name in members:
             module = importlib.import_module(f"posse.systems.{family}")
-            found: System = module.SYSTEMS[name]
+            found: System = next(system for system in module.SYSTEMS if system.name == name)
             return found
     if own_code.is_target(name):
         raise SpecError(

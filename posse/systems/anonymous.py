@@ -201,49 +201,46 @@ _over_groups = partial(
     ),
 )
 
-SYSTEMS = {
-    system.name: system
-    for system in (
-        _over_groups(
-            name="anonymous",
-            title="batched elimination per user from sums over groups",
-            paper=f"{PAPER}, Algorithm 1",
-            parameters=AnonymousParameters,
-            shape=Star(
-                AgentRole(_player, TO_AGENT, signs=True),
-                ServerRole(_eliminator, TO_COORDINATOR),
-                regret_against="own",
-            ),
-            check=_check_anonymous,
-            advise=_advise_anonymous,
-            bound=theory.BATCHED,
+SYSTEMS = (
+    _over_groups(
+        name="anonymous",
+        title="batched elimination per user from sums over groups",
+        paper=f"{PAPER}, Algorithm 1",
+        parameters=AnonymousParameters,
+        shape=Star(
+            AgentRole(_player, TO_AGENT, signs=True),
+            ServerRole(_eliminator, TO_COORDINATOR),
+            regret_against="own",
         ),
-        _over_groups(
-            name="explore-then-commit",
-            title="sweeps of sums over groups, then every user's best arm",
-            paper=f"{PAPER}, Algorithm 2",
-            parameters=ExploreThenCommitParameters,
-            shape=Star(
-                AgentRole(_player, TO_AGENT, signs=True),
-                ServerRole(_explorer, TO_COORDINATOR),
-                regret_against="own",
-            ),
-            one_form=True,
-            check=_check_sweeps,
-            bound=theory.EXPLORING,
+        check=_check_anonymous,
+        advise=_advise_anonymous,
+        bound=theory.BATCHED,
+    ),
+    _over_groups(
+        name="explore-then-commit",
+        title="sweeps of sums over groups, then every user's best arm",
+        paper=f"{PAPER}, Algorithm 2",
+        parameters=ExploreThenCommitParameters,
+        shape=Star(
+            AgentRole(_player, TO_AGENT, signs=True),
+            ServerRole(_explorer, TO_COORDINATOR),
+            regret_against="own",
         ),
-        _system(
-            name="parallel-ucb",
-            title="yardstick: UCB1 for every user, without anonymity",
-            paper=f"{PAPER}, Appendix B",
-            parameters=ParallelUcbParameters,
-            shape=Alone(_ucb, regret_against="own"),
-            field=Field("bare"),
-            claim=claims.silence,
-            one_form=True,
-            bound=theory.each_alone,
-            results=PARALLEL,
-            loss=ALONE,
-        ),
-    )
-}
+        one_form=True,
+        check=_check_sweeps,
+        bound=theory.EXPLORING,
+    ),
+    _system(
+        name="parallel-ucb",
+        title="yardstick: UCB1 for every user, without anonymity",
+        paper=f"{PAPER}, Appendix B",
+        parameters=ParallelUcbParameters,
+        shape=Alone(_ucb, regret_against="own"),
+        field=Field("bare"),
+        claim=claims.silence,
+        one_form=True,
+        bound=theory.each_alone,
+        results=PARALLEL,
+        loss=ALONE,
+    ),
+)

@@ -333,64 +333,59 @@ _system = partial(
     ),
 )
 
-SYSTEMS = {
-    system.name: system
-    for system in (
-        _system(
-            name="private-ucb",
-            title="cooperation with noisy means released at intervals",
-            paper=f"{PAPER}, Algorithms 1 and 2",
-            parameters=PrivateParameters,
-            shape=Mesh(
-                AgentRole(_private, (Bundle,), signs=True), Wiring(_network, broadcasts=True)
-            ),
-            claim=claims.private,
-            unit_interval=UnitInterval(),
-            check=_check_private,
-            bound=theory.private,
+SYSTEMS = (
+    _system(
+        name="private-ucb",
+        title="cooperation with noisy means released at intervals",
+        paper=f"{PAPER}, Algorithms 1 and 2",
+        parameters=PrivateParameters,
+        shape=Mesh(AgentRole(_private, (Bundle,), signs=True), Wiring(_network, broadcasts=True)),
+        claim=claims.private,
+        unit_interval=UnitInterval(),
+        check=_check_private,
+        bound=theory.private,
+    ),
+    _system(
+        name="byzantine-ucb",
+        title="cooperation with single rewards, some of them lies, and a trimmed mean",
+        paper=f"{PAPER}, Algorithm 3",
+        parameters=ByzantineParameters,
+        shape=Mesh(
+            AgentRole(_byzantine, (Bundle,), signs=True),
+            Wiring(_network, broadcasts=True, untold=("contamination",)),
         ),
-        _system(
-            name="byzantine-ucb",
-            title="cooperation with single rewards, some of them lies, and a trimmed mean",
-            paper=f"{PAPER}, Algorithm 3",
-            parameters=ByzantineParameters,
-            shape=Mesh(
-                AgentRole(_byzantine, (Bundle,), signs=True),
-                Wiring(_network, broadcasts=True, untold=("contamination",)),
-            ),
-            claim=claims.rewards,
-            check=_check_byzantine,
-            advise=_advise_byzantine,
-            bound=theory.byzantine,
+        claim=claims.rewards,
+        check=_check_byzantine,
+        advise=_advise_byzantine,
+        bound=theory.byzantine,
+    ),
+    _system(
+        name="robust-private-ucb",
+        title="cooperation with noisy means, released once, of which some may be lies",
+        paper=f"posse's own, after {PAPER}, Remark 6",
+        parameters=RobustParameters,
+        shape=Mesh(
+            AgentRole(_robust, (Bundle,), signs=True),
+            Wiring(_network, broadcasts=True, untold=("contamination",)),
         ),
-        _system(
-            name="robust-private-ucb",
-            title="cooperation with noisy means, released once, of which some may be lies",
-            paper=f"posse's own, after {PAPER}, Remark 6",
-            parameters=RobustParameters,
-            shape=Mesh(
-                AgentRole(_robust, (Bundle,), signs=True),
-                Wiring(_network, broadcasts=True, untold=("contamination",)),
-            ),
-            claim=claims.robust,
-            one_form=True,
-            unit_interval=UnitInterval(),
-            check=_check_robust,
-            bound=theory.robust,
+        claim=claims.robust,
+        one_form=True,
+        unit_interval=UnitInterval(),
+        check=_check_robust,
+        bound=theory.robust,
+    ),
+    _system(
+        name="cooperative-ucb",
+        title="cooperation with means and counts as they are, no privacy",
+        paper=f"{PAPER}, section 5",
+        parameters=CooperativeParameters,
+        shape=Mesh(
+            AgentRole(_sharing, (Bundle,), signs=True),
+            Wiring(partial(_network, in_unit=True), broadcasts=True),
         ),
-        _system(
-            name="cooperative-ucb",
-            title="cooperation with means and counts as they are, no privacy",
-            paper=f"{PAPER}, section 5",
-            parameters=CooperativeParameters,
-            shape=Mesh(
-                AgentRole(_sharing, (Bundle,), signs=True),
-                Wiring(partial(_network, in_unit=True), broadcasts=True),
-            ),
-            claim=claims.means,
-            one_form=True,
-            check=_check_cooperative,
-            bound=undrawn("No bound is drawn: the paper states none for the form without privacy."),
-        ),
-    )
-}
+        claim=claims.means,
+        one_form=True,
+        check=_check_cooperative,
+        bound=undrawn("No bound is drawn: the paper states none for the form without privacy."),
+    ),
+)

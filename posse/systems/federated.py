@@ -277,57 +277,54 @@ _REGROUPED = Loss(
 )
 _over_links = partial(_system, field=PER_AGENT, claim=claims.messages)
 
-SYSTEMS = {
-    system.name: system
-    for system in (
-        _over_links(
-            name="cdp-mab",
-            title="private elimination with a server; partial participation",
-            paper=f"{PAPER}, Algorithm 1",
-            parameters=CdpParameters,
-            shape=Star(
-                AgentRole(_cdp, (Active, Keys, Unmask), signs=True),
-                ServerRole(_cdp_server, (Means, PublicKey, Masked, Unmasked)),
-            ),
-            one_form=True,
-            check=_check_cdp,
-            loss=_FEWER,
+SYSTEMS = (
+    _over_links(
+        name="cdp-mab",
+        title="private elimination with a server; partial participation",
+        paper=f"{PAPER}, Algorithm 1",
+        parameters=CdpParameters,
+        shape=Star(
+            AgentRole(_cdp, (Active, Keys, Unmask), signs=True),
+            ServerRole(_cdp_server, (Means, PublicKey, Masked, Unmasked)),
         ),
-        _over_links(
-            name="ddp-mab",
-            title="private elimination over a network without a server",
-            paper=f"{PAPER}, Algorithm 3",
-            parameters=DdpParameters,
-            shape=Mesh(
-                AgentRole(_ddp, (Adv, Req, Data, Quiet), signs=True),
-                Wiring(_ddp_network, regroup=_ddp_regroup),
-            ),
-            check=_check_rounds,
-            loss=_REGROUPED,
+        one_form=True,
+        check=_check_cdp,
+        loss=_FEWER,
+    ),
+    _over_links(
+        name="ddp-mab",
+        title="private elimination over a network without a server",
+        paper=f"{PAPER}, Algorithm 3",
+        parameters=DdpParameters,
+        shape=Mesh(
+            AgentRole(_ddp, (Adv, Req, Data, Quiet), signs=True),
+            Wiring(_ddp_network, regroup=_ddp_regroup),
         ),
-        _over_links(
-            name="hdp-mab",
-            title="private elimination over components whose sinks talk to a server",
-            paper=f"{PAPER}, Algorithm 5",
-            parameters=HdpParameters,
-            shape=MeshWithServer(
-                AgentRole(_hdp, (Active, Hop), signs=True),
-                Wiring(_hdp_network, components=True, regroup=_hdp_regroup),
-                ServerRole(_hdp_server, (SinkMeans,)),
-            ),
-            check=_check_rounds,
-            loss=_REGROUPED,
+        check=_check_rounds,
+        loss=_REGROUPED,
+    ),
+    _over_links(
+        name="hdp-mab",
+        title="private elimination over components whose sinks talk to a server",
+        paper=f"{PAPER}, Algorithm 5",
+        parameters=HdpParameters,
+        shape=MeshWithServer(
+            AgentRole(_hdp, (Active, Hop), signs=True),
+            Wiring(_hdp_network, components=True, regroup=_hdp_regroup),
+            ServerRole(_hdp_server, (SinkMeans,)),
         ),
-        _system(
-            name="single-mab",
-            title="baseline: private elimination, every agent alone",
-            paper=f"{PAPER}, section VII-A",
-            parameters=SingleParameters,
-            shape=Alone(_lone),
-            loss=ALONE,
-            field=Field(),
-            claim=claims.pulls,
-            one_form=True,
-        ),
-    )
-}
+        check=_check_rounds,
+        loss=_REGROUPED,
+    ),
+    _system(
+        name="single-mab",
+        title="baseline: private elimination, every agent alone",
+        paper=f"{PAPER}, section VII-A",
+        parameters=SingleParameters,
+        shape=Alone(_lone),
+        loss=ALONE,
+        field=Field(),
+        claim=claims.pulls,
+        one_form=True,
+    ),
+)

@@ -81,45 +81,42 @@ def _check_private(spec: RunSpec, parameters: PrivateAloneParameters) -> None:
 
 _system = partial(System, clocks=("slots",), results=results.ALONE, loss=ALONE)
 
-SYSTEMS = {
-    system.name: system
-    for system in (
-        _system(
-            name="ucb1",
-            title="baseline: UCB1, every agent alone",
-            paper="Auer et al. 2002",
-            parameters=AloneParameters,
-            shape=Alone(_lone),
-            field=Field("bare"),
-            claim=claims.nothing,
-            one_form=True,
-            check=check_horizon,
-            bound=theory.ucb1,
-        ),
-        _system(
-            name="dp-ucb-int",
-            title="baseline: DP-UCB-INT, every agent alone, private to whoever sees its pulls",
-            paper="Tossou and Dimitrakakis 2016",
-            parameters=PrivateAloneParameters,
-            shape=Alone(_private_lone),
-            field=Field(),
-            claim=claims.private_means,
-            unit_interval=UnitInterval(),
-            check=_check_private,
-            bound=undrawn("No bound is drawn: what is known of DP-UCB-INT is O(log T + 1/ε)."),
-        ),
-        _system(
-            name="adap-ucb",
-            title="baseline: AdaP-UCB, every agent alone, each reward in one noisy mean",
-            paper="Azize and Basu 2022",
-            parameters=AdapParameters,
-            shape=Alone(_adap),
-            field=Field(),
-            claim=claims.batched_means,
-            unit_interval=UnitInterval(),
-            one_form=True,
-            check=check_horizon,
-            bound=theory.adap_ucb,
-        ),
-    )
-}
+SYSTEMS = (
+    _system(
+        name="ucb1",
+        title="baseline: UCB1, every agent alone",
+        paper="Auer et al. 2002",
+        parameters=AloneParameters,
+        shape=Alone(_lone),
+        field=Field("bare"),
+        claim=claims.nothing,
+        one_form=True,
+        check=check_horizon,
+        bound=theory.ucb1,
+    ),
+    _system(
+        name="dp-ucb-int",
+        title="baseline: DP-UCB-INT, every agent alone, private to whoever sees its pulls",
+        paper="Tossou and Dimitrakakis 2016",
+        parameters=PrivateAloneParameters,
+        shape=Alone(_private_lone),
+        field=Field(),
+        claim=claims.private_means,
+        unit_interval=UnitInterval(),
+        check=_check_private,
+        bound=undrawn("No bound is drawn: what is known of DP-UCB-INT is O(log T + 1/ε)."),
+    ),
+    _system(
+        name="adap-ucb",
+        title="baseline: AdaP-UCB, every agent alone, each reward in one noisy mean",
+        paper="Azize and Basu 2022",
+        parameters=AdapParameters,
+        shape=Alone(_adap),
+        field=Field(),
+        claim=claims.batched_means,
+        unit_interval=UnitInterval(),
+        one_form=True,
+        check=check_horizon,
+        bound=theory.adap_ucb,
+    ),
+)

@@ -212,49 +212,46 @@ def _system(
     )
 
 
-SYSTEMS = {
-    system.name: system
-    for system in (
-        _system(
-            "tdfs-ucb",
-            "players take turns on the best arms, no privacy",
-            "section 3.1",
-            TdfsParameters,
-            _ucb,
-            claim=claims.nothing,
-            bound=undrawn("No bound is drawn: Theorem 6 is about the private forms."),
-            one_form=True,
-        ),
-        _system(
-            "tdfs-private-bound",
-            "noisy sums, and a term for the noise in the index",
-            "Algorithm 1",
-            PrivateTdfsParameters,
-            _private_bound,
-            bound=theory.with_bound,
-            claim=claims.private_sums,
-            unit_interval=UnitInterval(),
-        ),
-        _system(
-            "tdfs-private",
-            "noisy sums that all move in every slot",
-            "Algorithm 2",
-            PrivateTdfsParameters,
-            _private,
-            bound=theory.without_bound,
-            one_form=True,
-            claim=claims.private_sums,
-            unit_interval=UnitInterval(),
-        ),
-        _system(
-            "random-player",
-            "baseline: a uniform arm in each slot",
-            "section 4",
-            PlayerParameters,
-            _random,
-            bound=undrawn("No bound is drawn: a random player's regret grows with time for ever."),
-            one_form=True,
-            claim=claims.silence,
-        ),
-    )
-}
+SYSTEMS = (
+    _system(
+        "tdfs-ucb",
+        "players take turns on the best arms, no privacy",
+        "section 3.1",
+        TdfsParameters,
+        _ucb,
+        claim=claims.nothing,
+        bound=undrawn("No bound is drawn: Theorem 6 is about the private forms."),
+        one_form=True,
+    ),
+    _system(
+        "tdfs-private-bound",
+        "noisy sums, and a term for the noise in the index",
+        "Algorithm 1",
+        PrivateTdfsParameters,
+        _private_bound,
+        bound=theory.with_bound,
+        claim=claims.private_sums,
+        unit_interval=UnitInterval(),
+    ),
+    _system(
+        "tdfs-private",
+        "noisy sums that all move in every slot",
+        "Algorithm 2",
+        PrivateTdfsParameters,
+        _private,
+        bound=theory.without_bound,
+        one_form=True,
+        claim=claims.private_sums,
+        unit_interval=UnitInterval(),
+    ),
+    _system(
+        "random-player",
+        "baseline: a uniform arm in each slot",
+        "section 4",
+        PlayerParameters,
+        _random,
+        bound=undrawn("No bound is drawn: a random player's regret grows with time for ever."),
+        one_form=True,
+        claim=claims.silence,
+    ),
+)

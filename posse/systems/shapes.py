@@ -48,8 +48,9 @@ class ServerRole:
 
 
 def _require_messages(hears: object) -> None:
-    kinds = hears if isinstance(hears, tuple) else (hears,)
-    if kinds is not hears or not all(isinstance(k, type) and issubclass(k, Message) for k in kinds):
+    if not isinstance(hears, tuple) or not all(
+        isinstance(kind, type) and issubclass(kind, Message) for kind in hears
+    ):
         raise TypeError(f"hears = {hears!r}: must be a tuple of classes of messages")
 
 

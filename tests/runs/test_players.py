@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import posse
+from posse import systems
 from posse.engines import memory
 from posse.engines.processes import ProcessEngine
 from posse.plan import prepare
 from posse.spec.runfile import read
-from posse.systems import players as family
 from protocol.machine import COORDINATOR, Send, Started
 from protocol.message import Plane
 from protocol.players import Choice, jain
@@ -159,12 +159,12 @@ class Faulty:
 @pytest.mark.parametrize("on_missing", ["end", "continue"])
 @pytest.mark.parametrize("fault", ["silent", "answered-twice", "no-such-arm", "ahead"])
 def test_a_faulty_player_is_named_and_counted(monkeypatch, fault, on_missing):
-    system = family.SYSTEMS["random-player"]
+    system = systems.get_system("random-player")
 
     def faulty(context):
         return Faulty(system.agent.make(context), context.rank, fault)
 
-    monkeypatch.setitem(family.SYSTEMS, "random-player", with_machines(system, agent=faulty))
+    monkeypatch.setitem(systems._LOADED, "random-player", with_machines(system, agent=faulty))
     run = spec("random-player", horizon=50, engine={"on_missing": on_missing})
     record = memory.run(run, 0)
     reason = "silent" if fault == "ahead" else fault
