@@ -137,9 +137,7 @@ def _ucb(context: AgentContext) -> AgentMachine:
     return ParallelUcb(context.arms, horizon, ties, Earnings(horizon))
 
 
-def _server(
-    context: CoordinatorContext, learner: Learner, groups: np.random.Generator
-) -> ServerMachine:
+def _server(context: CoordinatorContext, learner: Learner) -> ServerMachine:
     p = context.parameters
     return AnonymousServer(
         agents=context.agents,
@@ -149,14 +147,13 @@ def _server(
         precision=p.precision,
         aggregation=p.aggregation,
         learner=learner,
-        generator=groups,
+        generator=learner.generator,
         signer=context.signer,
     )
 
 
 def _eliminator(context: CoordinatorContext) -> ServerMachine:
     p: AnonymousParameters = context.parameters
-    generator = context.generator(Purpose.PROTOCOL)
     learner = BatchedElimination(
         users=context.agents,
         arms=context.arms,
@@ -167,24 +164,23 @@ def _eliminator(context: CoordinatorContext) -> ServerMachine:
         cluster_size=p.cluster_size,
         feedback=p.feedback,
         variant=context.variant,
-        generator=generator,
+        generator=context.generator(Purpose.PROTOCOL),
         ties=context.generator(Purpose.TIES),
     )
-    return _server(context, learner, generator)
+    return _server(context, learner)
 
 
 def _explorer(context: CoordinatorContext) -> ServerMachine:
     p: ExploreThenCommitParameters = context.parameters
-    generator = context.generator(Purpose.PROTOCOL)
     learner = ExploreThenCommit(
         users=context.agents,
         arms=context.arms,
         group_size=p.group_size,
         sweeps=sweeps(p.horizon, context.arms, context.agents, p.group_size, p.learning_rate),
-        generator=generator,
+        generator=context.generator(Purpose.PROTOCOL),
         ties=context.generator(Purpose.TIES),
     )
-    return _server(context, learner, generator)
+    return _server(context, learner)
 
 
 _system = partial(System, clocks=("slots", "wall"))
