@@ -6,7 +6,6 @@ import argparse
 import json
 import math
 import sys
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -166,10 +165,8 @@ def plan(options: argparse.Namespace, *overrides: Override) -> Plan:
     if raw.get("system") != given.get("system"):
         for path in no_place_for(raw, given):
             put(raw, path, None)
-            _say_once(f"{path} is left out: {raw['system']} has no place for it")
+            said = vars(options).setdefault("left_out", set())
+            if (line := f"{path} is left out: {raw['system']} has no place for it") not in said:
+                print(line, file=sys.stderr)
+            said.add(line)
     return prepare(raw)
-
-
-@cache
-def _say_once(line: str) -> None:
-    print(line, file=sys.stderr)

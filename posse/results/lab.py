@@ -20,11 +20,10 @@ def record(spec: RunSpec, seen: Seen, reported: dict[int, control.Report]) -> Ru
     """
     silence = no_report(spec.arms.arm_count())
     reports = [reported.get(n, silence) for n in range(spec.agents.count)]
-    delays = seen.delays.histogram()
     for report in reports:
         seen.meter.add(report.links)
         seen.refused.update(report.refused)
-        delays.update(report.delays)
+        seen.delays.histogram().update(report.delays)
     found = assembly.record(spec, seen)
     in_slots = seen.clock == "slots"
     if seen.shared is None:
