@@ -207,10 +207,11 @@ class Known:
         the envelopes alone is kept for as long as they are those of the slot before.
         """
         slot, (senders, parts) = floods[0].slot, _parts(floods)
-        records = np.frombuffer(b"".join(parts), dtype=self.record)
+        said = b"".join(parts)
+        records = np.frombuffer(said, dtype=self.record)
         ways = self._ways_of(floods, senders, parts)
         steady = ways.steady
-        if steady is not None and steady.goes_on(slot, records):
+        if steady is not None and steady.goes_on(slot, said):
             new = steady.new
             news = News(records, new.pick, new.row, new.at)
             if not self._wrong(news, learner):
