@@ -11,8 +11,8 @@ from agent.cooperative import best, by_turn_or_index
 from agent.flooding import Faults
 from agent.trimmed import TrimmedMeans
 from agent.ways import IntArray, Mask, News, Records
-from protocol.cooperative import Variant, reward_record
-from protocol.machine import AgentEffect, FloatArray
+from protocol.cooperative import reward_record
+from protocol.machine import AgentEffect, FloatArray, Variant
 
 LARGEST_REWARD = 1e12
 """Beyond it a reward is as good as infinite: sums would lose the honest ones."""

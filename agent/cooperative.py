@@ -29,7 +29,6 @@ from protocol.cooperative import (
     Bundle,
     DuplicatesRow,
     HopsRow,
-    Variant,
     confidence_bonus,
     exploration_slots,
     means_record,
@@ -53,6 +52,7 @@ from protocol.machine import (
     Refuse,
     Started,
     Turn,
+    Variant,
 )
 from protocol.privacy import Release
 

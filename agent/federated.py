@@ -25,7 +25,6 @@ from protocol.federated import (
     Means,
     Schedule,
     SinkMeans,
-    Variant,
     survivors,
 )
 from protocol.machine import (
@@ -49,6 +48,7 @@ from protocol.machine import (
     Stand,
     Started,
     Stopwatch,
+    Variant,
 )
 from protocol.privacy import Release
 from protocol.wire import pack_floats

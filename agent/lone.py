@@ -14,7 +14,6 @@ from agent.cooperative import batch_release, best, mean_release
 from agent.noise import Noise
 from protocol.cooperative import (
     OPTIMISM,
-    Variant,
     confidence_bonus,
     exploration_slots,
     noise_scale,
@@ -32,6 +31,7 @@ from protocol.machine import (
     Pull,
     Pulled,
     Started,
+    Variant,
 )
 
 

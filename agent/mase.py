@@ -28,11 +28,11 @@ from protocol.machine import (
     Received,
     Send,
     Started,
+    Variant,
 )
 from protocol.mase import (
     Eliminated,
     Sample,
-    Variant,
     Vote,
     eliminable,
     epoch_length,

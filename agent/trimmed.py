@@ -22,8 +22,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from agent.ways import IntArray
-from protocol.cooperative import Variant
-from protocol.machine import FloatArray
+from protocol.machine import FloatArray, Variant
 
 MOST_CELLS = 1_024
 

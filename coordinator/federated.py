@@ -17,7 +17,6 @@ from protocol.federated import (
     RoundRow,
     Schedule,
     SinkMeans,
-    Variant,
     check_plausible,
     survivors,
 )
@@ -35,6 +34,7 @@ from protocol.machine import (
     ServerEvent,
     ServerMachine,
     Started,
+    Variant,
 )
 from protocol.message import Message
 from protocol.wire import unpack_floats

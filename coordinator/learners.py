@@ -23,12 +23,11 @@ from protocol.anonymous import (
     BatchRow,
     DecompositionKind,
     NoFeedbackRow,
-    Variant,
     elimination_width,
     grid,
     schedule_length,
 )
-from protocol.machine import FloatArray, Note
+from protocol.machine import FloatArray, Note, Variant
 
 
 @dataclass(slots=True, kw_only=True)

@@ -37,8 +37,6 @@ from protocol.masking import (
 )
 from protocol.message import Message
 
-Variant = Literal["corrected", "printed"]
-
 MAX_GROUP_SIZE = (MAX_WORDS - 2) // 2
 """C. A report has 2C + 2 words."""
 

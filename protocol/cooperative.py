@@ -18,7 +18,6 @@ from protocol.log import Row
 from protocol.machine import FloatArray, Parameters
 from protocol.message import Message
 
-Variant = Literal["corrected", "printed"]
 Releases = Literal["intervals", "doubling"]
 Count = Annotated[int, Meta(ge=0, le=0xFFFF_FFFF)]
 Items = Annotated[bytes, Meta(max_length=1 << 20)]

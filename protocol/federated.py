@@ -19,7 +19,6 @@ from protocol.machine import FloatArray, Parameters
 from protocol.message import Message, Plane
 from protocol.privacy import FARTHEST
 
-Variant = Literal["corrected", "printed"]
 NoiseReading = Literal["printed", "per_agent"]
 CdpNoise = Literal["printed", "per_agent", "shared"]
 Exchange = Literal["gis", "flooding", "gossip"]

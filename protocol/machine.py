@@ -47,9 +47,11 @@ FloatArray = NDArray[np.float64]
 COORDINATOR = -1
 """The coordinator's name among peers; agents are named by their rank, 0 to N - 1."""
 
-
 OnMissing = Literal["wait", "continue", "end"]
 """What follows when an agent does not come back in its time."""
+
+Variant = Literal["corrected", "printed"]
+"""An algorithm without its paper's slips, or as the paper prints it."""
 
 
 class Started(msgspec.Struct, frozen=True):

@@ -13,10 +13,9 @@ import numpy as np
 from msgspec import Meta
 
 from protocol.log import Row
-from protocol.machine import FloatArray, Parameters
+from protocol.machine import FloatArray, Parameters, Variant
 from protocol.message import Message
 
-Variant = Literal["corrected", "printed"]
 VoteRule = Literal["at-least", "more-than"]
 
 Arms = Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Meta(min_length=1, max_length=10_000)]

@@ -16,10 +16,9 @@ from typing import Annotated, ClassVar, Literal
 from msgspec import Meta
 
 from protocol.log import Row
-from protocol.machine import Parameters
+from protocol.machine import Parameters, Variant
 from protocol.message import Message, Plane
 
-Variant = Literal["corrected", "printed"]
 Split = Literal["half", "tossou"]
 Counter = Literal["hybrid", "tree", "honaker"]
 Offsets = Literal["agreed", "found"] | tuple[int, ...]

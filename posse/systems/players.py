@@ -29,14 +29,13 @@ from posse.systems.context import AgentContext, CoordinatorContext
 from posse.systems.shapes import AgentRole, ServerRole, SharedArms
 from posse.theory import players as theory
 from posse.theory.bounds import undrawn
-from protocol.machine import AgentMachine, ServerMachine
+from protocol.machine import AgentMachine, ServerMachine, Variant
 from protocol.players import (
     TO_MEDIUM,
     TO_PLAYER,
     PlayerParameters,
     PrivateTdfsParameters,
     TdfsParameters,
-    Variant,
     deviation_factor,
     one_sample,
     privacy_factor,

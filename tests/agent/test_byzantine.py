@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from agent.byzantine import LARGEST_REWARD, SharedRewards
-from protocol.cooperative import Variant, reward_record
+from protocol.cooperative import reward_record
+from protocol.machine import Variant
 from tests.support.mesh import alone
 
 

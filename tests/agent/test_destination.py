@@ -7,7 +7,8 @@ from agent.destination import NoiseAtDestination
 from posse.engines import memory
 from posse.errors import SpecError
 from posse.plan import prepare
-from protocol.cooperative import Variant, means_record, release_counts
+from protocol.cooperative import means_record, release_counts
+from protocol.machine import Variant
 from tests.support.mesh import alone
 from tests.support.noise import NoNoise
 

@@ -19,8 +19,9 @@ from protocol.machine import (
     Received,
     Send,
     Started,
+    Variant,
 )
-from protocol.mase import Eliminated, Variant, Vote, epoch_length, epoch_radius
+from protocol.mase import Eliminated, Vote, epoch_length, epoch_radius
 from tests.support.mase import Told, of, slow_elimination
 
 

@@ -8,8 +8,17 @@ import pytest
 
 from coordinator.federated import CdpServer, HdpServer
 from protocol.errors import RemoteProtocolError
-from protocol.federated import Active, Means, Schedule, SinkMeans, Variant
-from protocol.machine import Broadcast, Finish, PeerFinished, PeerLost, Received, Send, Started
+from protocol.federated import Active, Means, Schedule, SinkMeans
+from protocol.machine import (
+    Broadcast,
+    Finish,
+    PeerFinished,
+    PeerLost,
+    Received,
+    Send,
+    Started,
+    Variant,
+)
 from protocol.wire import pack_floats
 from tests.support.federated import row
 
