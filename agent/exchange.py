@@ -32,8 +32,9 @@ class Exchange(ABC):
 
     `begin` takes a round's own row; `open` begins a slot, in which `receive` takes what neighbours
     say until the slot is over and the exchange `idle` again; after the last slot it is `over`.
-    `rows`, shape (agents, arms), has the means of the agents that `has` names; `links` counts the
-    links that were used. Of the `agents` that there were at first `members` take part.
+    `rows`, shape (agents, arms), has the means of the agents that `has` names; `fresh` are those
+    whose means arrived in the slot before, at first its own. `links` counts the links that were
+    used. Of the `agents` that there were at first `members` take part.
     """
 
     rank: int
@@ -43,10 +44,14 @@ class Exchange(ABC):
     slot: int = -1
     idle: bool = True
     links: int = 0
-    members: int = 0
+    members: tuple[int, ...] = field(init=False)
     has: set[int] = field(default_factory=set)
+    fresh: tuple[int, ...] = ()
     rows: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
     signed: SignedRows = field(default_factory=SignedRows)
+
+    def __post_init__(self) -> None:
+        self.members = tuple(range(self.agents))
 
     @property
     @abstractmethod
@@ -64,12 +69,12 @@ class Exchange(ABC):
         self.rows = np.zeros((self.agents, len(row)))
         self.rows[self.rank] = row
         self.signed.begin(self.rank, round_, row, margin)
-        self.has = {self.rank}
+        self.has, self.fresh = {self.rank}, (self.rank,)
 
     def regroup(self, neighbours: tuple[int, ...], knowledge: dict[str, Any]) -> None:
         """Agents were lost: what is under way is given up, and these are the neighbours left."""
         self.idle, self.slot = True, -1
-        self.members = len(knowledge["members"])
+        self.members = tuple(knowledge["members"])
 
     @abstractmethod
     def open(self) -> AgentEffects:
@@ -82,22 +87,14 @@ class Exchange(ABC):
 
 @dataclass(slots=True)
 class ToAll(Exchange):
-    """An exchange by which all come to have everybody's means, over d_G slots.
-
-    `fresh` are the agents whose means arrived in the slot before.
-    """
+    """An exchange by which all come to have everybody's means, over d_G slots."""
 
     neighbours: tuple[int, ...]
     diameter: int
-    fresh: tuple[int, ...] = ()
 
     @property
     def slots(self) -> int | None:
         return self.diameter
-
-    def begin(self, round_: int, row: FloatArray, margin: float = math.inf) -> None:
-        Exchange.begin(self, round_, row, margin)
-        self.fresh = (self.rank,)
 
     def regroup(self, neighbours: tuple[int, ...], knowledge: dict[str, Any]) -> None:
         Exchange.regroup(self, neighbours, knowledge)

@@ -8,6 +8,7 @@
 """
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -25,7 +26,6 @@ from protocol.federated import (
     Means,
     Schedule,
     SinkMeans,
-    survivors,
 )
 from protocol.machine import (
     COORDINATOR,
@@ -73,8 +73,8 @@ class Eliminator(AgentMachine):
     When an agent is lost (`PeerLost`) that means travel by, all stand still and say where they are
     (`Stand`): in round `at`, which began in slot `begun`. When all who are left have said so they
     are `Regrouped`: whoever is behind takes over round, slot and arms of those that came furthest,
-    which all of them had decided alike; the exchange of that round begins anew among `members`, and
-    takes no slots of its own. `view` counts the losses, and with them the exchanges.
+    which all of them had decided alike; the exchange of that round begins anew among those who are
+    left, and takes no slots of its own. `view` counts the losses, and with them the exchanges.
 
     Above 20 attributes: a round as the paper has it, and what a loss makes of it.
     """
@@ -101,7 +101,6 @@ class Eliminator(AgentMachine):
     missed: bool = False
     view: int = 0
     stands: bool = False
-    members: tuple[int, ...] = ()
     regrouped: Regrouped | None = None
     ahead: list[Received] = field(default_factory=list)
 
@@ -160,7 +159,6 @@ class Eliminator(AgentMachine):
         if behind and not (event.arms and set(event.arms) <= set(self.active)):
             raise RemoteProtocolError("no-such-arm", "the arms left must be some of those before")
         self.stands, self.regrouped = False, event
-        self.members = tuple(event.knowledge["members"])
         exchange.regroup(event.neighbours, event.knowledge)
         exchange.round = EXCHANGES * self.view + event.round - 1
         effects: list[AgentEffect] = []
@@ -277,14 +275,24 @@ class Eliminator(AgentMachine):
         """The round's means are where they should be."""
         raise NotImplementedError
 
-    def _decide(self, average: FloatArray) -> None:
-        """I^(r) from the average of all agents' means."""
-        radius = self.schedule.radius(self.round, len(self.active), self.observed)
-        if self.members:
-            radius *= math.sqrt(self.schedule.senders / len(self.members))
-        arms = survivors(self.active, average, radius, self.schedule.last(self.round))
+    def _lack_of(self, origins: Collection[int], how: str) -> AgentEffects:
+        """The end of the run if means of these agents did not come."""
+        exchange = self.exchange
+        assert exchange is not None
+        missing = [n for n in origins if n not in exchange.has]
+        if not missing:
+            return []
+        return [
+            Abort(
+                f"after {exchange.slot} slots of round {self.round} the means of {len(missing)} "
+                f"agents {how}, of agent {missing[0]} first"
+            )
+        ]
+
+    def _decide(self, average: FloatArray, agents: int) -> None:
+        """I^(r) from the average of the means of all `agents` that are left."""
         self.answer = self.active[int(average.argmax())]
-        self._keep(arms)
+        self._keep(self.schedule.survivors(self.round, self.active, self.observed, average, agents))
 
     def _keep(self, arms: tuple[int, ...]) -> None:
         self.mean = self.mean[[self.active.index(k) for k in arms]]
@@ -315,7 +323,7 @@ class LoneEliminator(Eliminator):
     """`single-mab`: CDP-MAB with M = 1 and nobody to talk to."""
 
     def _shared(self) -> AgentEffects:
-        self._decide(self.mean)
+        self._decide(self.mean, 1)
         return self._begin_round()
 
 
@@ -327,7 +335,6 @@ class DdpAgent(Eliminator):
     `corrected` shares ȳ. All agents must come to the same I, which the lab checks (`Attest`).
     """
 
-    agents: int = 1
     variant: Variant = "corrected"
 
     def _row(self) -> FloatArray:
@@ -336,16 +343,10 @@ class DdpAgent(Eliminator):
     def _shared(self) -> AgentEffects:
         exchange = self.exchange
         assert exchange is not None
-        members = self.members or tuple(range(self.agents))
-        missing = [n for n in members if n not in exchange.has]
-        if missing:
-            return [
-                Abort(
-                    f"after {exchange.slot} slots of round {self.round} the means of "
-                    f"{len(missing)} agents are missing, of agent {missing[0]} first"
-                )
-            ]
-        self._decide(exchange.rows[list(members)].mean(axis=0))
+        members = exchange.members
+        if lack := self._lack_of(members, "are missing"):
+            return lack
+        self._decide(exchange.rows[list(members)].mean(axis=0), len(members))
         # after a loss, and of each part of a graph that fell apart, others are averaged
         step = exchange.round + (members[0] + 1) * EXCHANGES**2 * bool(self.view)
         attest = Attest(step, np.array(self.active, dtype="<u4").tobytes())
@@ -448,7 +449,6 @@ class HdpAgent(_Served):
     """
 
     component: tuple[int, ...] = ()
-    rank: int = 0
 
     def _regroup(self, event: Regrouped) -> AgentEffects:
         if event.view == self.view:
@@ -461,14 +461,7 @@ class HdpAgent(_Served):
         assert exchange is not None
         if not self.component:
             return self._go_on()
-        missing = [n for n in self.component if n not in exchange.has]
-        if missing:
-            return [
-                Abort(
-                    f"after {exchange.slot} slots of round {self.round} the means of "
-                    f"{len(missing)} agents did not reach sink {self.rank}, of agent {missing[0]} "
-                    "first"
-                )
-            ]
+        if lack := self._lack_of(self.component, f"did not reach sink {exchange.rank}"):
+            return lack
         average = exchange.rows[list(self.component)].mean(axis=0)
         return [Send(COORDINATOR, SinkMeans(self.round, pack_floats(average))), *self._go_on()]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from agent.exchange import ToAll, taken
-from agent.gis import check_origins
+from agent.gis import Origins, check_origins
 from protocol.errors import RemoteProtocolError
 from protocol.federated import Data, Quiet
 from protocol.machine import AgentEffect, AgentEffects, FloatArray, Received, Send
@@ -25,7 +25,7 @@ class Flooding(ToAll):
     when its slot opens.
     """
 
-    data: dict[int, Data] = field(default_factory=dict)
+    data: dict[int, tuple[Origins, FloatArray]] = field(default_factory=dict)
     ended: dict[int, Quiet | None] = field(default_factory=dict)
     early: list[Received] = field(default_factory=list)
     sent: set[int] = field(default_factory=set)
@@ -70,16 +70,13 @@ class Flooding(ToAll):
         return [Send(j, data) for j in self.neighbours]
 
     def _take(self, event: Received) -> None:
-        message = event.message
-        assert isinstance(message, Data | Quiet)
         if event.sender in self.ended:
             raise RemoteProtocolError("duplicate", "a second message in a slot")
-        if isinstance(message, Data):
-            self._check(event.sender, message)
-            self.data[event.sender] = message
+        if isinstance(event.message, Data):
+            self._take_means(event.sender, event.message)
         self.ended[event.sender] = None
 
-    def _check(self, sender: int, message: Data) -> None:
+    def _take_means(self, sender: int, message: Data) -> None:
         check_origins(message.origins, self.agents)
         if message.slot == 1 and message.origins != (sender,):
             raise RemoteProtocolError("not-held", "in its first slot an agent has its own means")
@@ -87,6 +84,7 @@ class Flooding(ToAll):
         known = [index for index, origin in enumerate(message.origins) if origin in self.has]
         if (rows[known] != self.rows[[message.origins[index] for index in known]]).any():
             raise RemoteProtocolError("conflict", "other means than those that came before")
+        self.data[sender] = message.origins, rows
 
     def _end_slot(self) -> None:
         if self.idle or len(self.ended) < len(self.neighbours):
@@ -95,9 +93,8 @@ class Flooding(ToAll):
             1 for j in self.neighbours if j > self.rank and (j in self.sent or j in self.data)
         )
         fresh: set[int] = set()
-        for _, message in sorted(self.data.items()):
-            rows = self.signed.numbers(message.means, message.origins, self.rows.shape[1])
-            for origin, row in zip(message.origins, rows, strict=True):
+        for sender in sorted(self.data):
+            for origin, row in zip(*self.data[sender], strict=True):
                 if origin not in self.has:
                     self.rows[origin] = row
                     fresh.add(origin)
@@ -132,12 +129,12 @@ class Gossip(Flooding):
 
     @property
     def over(self) -> bool:
-        complete = len(self.full) == (self.members or self.agents)
+        complete = len(self.full) == len(self.members)
         return self.slot == -1 or (complete and self.slot == self.since + self.diameter)
 
     def begin(self, round_: int, row: FloatArray, margin: float = math.inf) -> None:
         Flooding.begin(self, round_, row, margin)
-        self.full = {self.rank} if (self.members or self.agents) == 1 else set()
+        self.full = {self.rank} if len(self.members) == 1 else set()
         self.since = 0
         self.known = {j: set() for j in self.neighbours}
 
@@ -162,8 +159,7 @@ class Gossip(Flooding):
         if isinstance(message, Data):
             if event.sender in self.data:
                 raise RemoteProtocolError("duplicate", "a second message in a slot")
-            self._check(event.sender, message)
-            self.data[event.sender] = message
+            self._take_means(event.sender, message)
             return
         assert isinstance(message, Quiet)
         if len(message.full) != (self.agents + 7) // 8 or message.since >= message.slot:
@@ -171,9 +167,9 @@ class Gossip(Flooding):
         self.ended[event.sender] = message
 
     def _learn(self) -> None:
-        for sender, message in self.data.items():
-            self.known[sender].update(message.origins)
-        if self.rank not in self.full and len(self.has) == (self.members or self.agents):
+        for sender, (origins, _) in self.data.items():
+            self.known[sender].update(origins)
+        if self.rank not in self.full and len(self.has) == len(self.members):
             self.full.add(self.rank)
             self.since = max(self.since, self.slot)
         for quiet in self.ended.values():

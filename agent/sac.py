@@ -5,15 +5,15 @@ hop, the neighbours for which it is the next hop, and how many slots each of the
 send, so that no message is needed to say that nothing comes.
 """
 
-import math
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from agent.exchange import Exchange, taken
 from agent.gis import check_origins
 from protocol.errors import RemoteProtocolError
 from protocol.federated import Hop
-from protocol.machine import AgentEffect, AgentEffects, FloatArray, Received, Send
+from protocol.machine import AgentEffect, AgentEffects, Received, Send
 
 
 @dataclass(slots=True)
@@ -28,17 +28,12 @@ class Relay(Exchange):
     towards: int | None
     children: dict[int, int]
     total: int
-    carried: list[int] = field(default_factory=list)
     arrived: dict[int, tuple[int, ...]] = field(default_factory=dict)
     ahead: dict[tuple[int, int, int], Received] = field(default_factory=dict)
 
     @property
     def slots(self) -> int | None:
         return self.total
-
-    def begin(self, round_: int, row: FloatArray, margin: float = math.inf) -> None:
-        Exchange.begin(self, round_, row, margin)
-        self.carried = [self.rank]
 
     def regroup(self, neighbours: tuple[int, ...], knowledge: dict[str, Any]) -> None:
         Exchange.regroup(self, neighbours, knowledge)
@@ -51,11 +46,10 @@ class Relay(Exchange):
         self.idle = False
         self.arrived = {}
         effects: list[AgentEffect] = []
-        if self.towards is not None and self.carried:
-            carried = tuple(self.carried)
-            hop = Hop(self.round, self.slot, carried, self.signed.pack(self.rows, carried))
+        if self.towards is not None and self.fresh:
+            hop = Hop(self.round, self.slot, self.fresh, self.signed.pack(self.rows, self.fresh))
             # the paper counts one link for every mean and hop, however they are bundled
-            self.links += len(self.carried)
+            self.links += len(self.fresh)
             effects.append(Send(self.towards, hop))
         places = [(self.round, self.slot, child) for child in sorted(self.children)]
         effects += taken([self.ahead.pop(at) for at in places if at in self.ahead], self._take)
@@ -100,5 +94,5 @@ class Relay(Exchange):
     def _end_slot(self) -> None:
         expected = sum(1 for sends in self.children.values() if sends >= self.slot)
         if not self.idle and len(self.arrived) == expected:
-            self.carried = sorted(origin for part in self.arrived.values() for origin in part)
+            self.fresh = tuple(sorted(chain.from_iterable(self.arrived.values())))
             self.idle = True

@@ -45,26 +45,21 @@ class SignedRows:
 
         Raises `RemoteProtocolError`.
         """
-        rows = self.numbers(data, origins, columns)
+        end = len(data)
+        if self.signer is not None:
+            end = max(0, end - SIGNATURE_BYTES * len(origins))
+        rows = unpack_floats(data[:end], len(origins) * columns).reshape(-1, columns)
         check_plausible(rows, self.margin)
         if self.signer is None:
             return rows
-        start = len(data) - SIGNATURE_BYTES * len(origins)
         signed = {
-            origin: data[start + i * SIGNATURE_BYTES : start + (i + 1) * SIGNATURE_BYTES]
+            origin: data[end + i * SIGNATURE_BYTES : end + (i + 1) * SIGNATURE_BYTES]
             for i, origin in enumerate(origins)
         }
         for origin, row in zip(origins, rows, strict=True):
             self.signer.check(origin, b"means", self._text(row), signed[origin])
         self.signatures.update(signed)
         return rows
-
-    def numbers(self, data: bytes, origins: tuple[int, ...], columns: int) -> FloatArray:
-        """The same, of what was unpacked before."""
-        end = len(data)
-        if self.signer is not None:
-            end = max(0, end - SIGNATURE_BYTES * len(origins))
-        return unpack_floats(data[:end], len(origins) * columns).reshape(-1, columns)
 
     def _text(self, row: FloatArray) -> bytes:
         return _ROUND.pack(self.round) + pack_floats(row)

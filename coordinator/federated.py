@@ -4,7 +4,6 @@
 `HdpServer`  averages the sinks' averages (Algorithm 5, lines 13 to 16)
 """
 
-import math
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -18,7 +17,6 @@ from protocol.federated import (
     Schedule,
     SinkMeans,
     check_plausible,
-    survivors,
 )
 from protocol.machine import (
     Broadcast,
@@ -47,9 +45,7 @@ class _Server(ServerMachine):
     They are of the kind `reads`. When all agents have reached the horizon the answer is the best of
     the last average.
     `plausible`: rewards lie in [0, 1], so that means far outside are refused.
-
-    Of an agent that is `lost` nothing is waited for. An average over n means where C(r) is for M
-    (`Schedule.senders`) deviates by sqrt(M/n) as much, and C(r) grows with it.
+    Of an agent that is `lost` nothing is waited for.
     """
 
     reads: ClassVar[type[Means | SinkMeans]]
@@ -126,13 +122,11 @@ class _Server(ServerMachine):
         return [] if self.missing() else self._decide()
 
     def _decide(self) -> ServerEffects:
-        active = len(self.active)
-        self.observed = self.schedule.observations(self.round, active, self.observed)
-        fewer = math.sqrt(self.schedule.senders / self._averaged())
-        radius = self.schedule.radius(self.round, active, self.observed) * fewer
+        r, active = self.round, self.active
+        self.observed = self.schedule.observations(r, len(active), self.observed)
         average = self._average()
-        self.best = self.active[int(average.argmax())]
-        self.active = survivors(self.active, average, radius, self.schedule.last(self.round))
+        self.best = active[int(average.argmax())]
+        self.active = self.schedule.survivors(r, active, self.observed, average, self._averaged())
         self.means = {}
         note = Note(RoundRow(self.round, len(self.active), self.observed, len(self.asked)))
         self.round += 1

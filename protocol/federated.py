@@ -276,22 +276,25 @@ class Schedule:
         latest, average = self.scale(observed - before), r * self.scale(observed)
         return FARTHEST * max(latest, average)
 
-    def last(self, r: int) -> bool:
-        """Whether no round follows round r (R-round form)."""
-        return self.max_rounds is not None and r >= self.max_rounds
+    def survivors(
+        self, r: int, active: Arms, observations: int, average: FloatArray, averaged: int
+    ) -> Arms:
+        """I^(r) = I^(r-1) without { k : max_l ȳ_l - ȳ_k >= 2 C(r) }; after R rounds only the best.
+
+        `average` has ȳ of the `active` arms over n = `averaged` agents. Where C(r) is for M means
+        (`senders`), that of n deviates by sqrt(M/n) as much, and C(r) grows with it.
+        """
+        if self.max_rounds is not None and r >= self.max_rounds:
+            return (active[int(average.argmax())],)
+        best = average.max()
+        fewer = math.sqrt(self.senders / averaged)
+        width = 2 * (self.radius(r, len(active), observations) * fewer)
+        return tuple(k for k, mean in zip(active, average, strict=True) if best - mean < width)
 
 
 def uploaders(agents: int, participation: float) -> int:
     """N = ⌈pM⌉."""
     return max(1, math.ceil(participation * agents - 1e-9))
-
-
-def survivors(arms: tuple[int, ...], means: FloatArray, radius: float, last: bool) -> Arms:
-    """I after a round: without { k : max_l ȳ_l - ȳ_k >= 2 C(r) }; after round R only the best."""
-    if last:
-        return (arms[int(means.argmax())],)
-    best = means.max()
-    return tuple(k for k, mean in zip(arms, means, strict=True) if best - mean < 2 * radius)
 
 
 class RoundRow(Row, frozen=True):

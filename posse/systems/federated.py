@@ -149,7 +149,6 @@ def _ddp(context: AgentContext) -> AgentMachine:
         context.noise,
         exchange,
         p.t_delay,
-        agents=context.agents,
         variant=context.variant,
         plausible=context.field,
     )
@@ -173,7 +172,6 @@ def _hdp(context: AgentContext) -> AgentMachine:
         exchange,
         p.t_delay,
         component=tuple(told["component"]),
-        rank=context.rank,
         plausible=context.field,
     )
 

@@ -46,7 +46,6 @@ def test_printed_ddp_shares_the_latest_means_only() -> None:
             schedule,
             SeededNoise(np.random.default_rng(0)),
             Gis(0, 2, (1,), 1),
-            agents=2,
             variant=variant,
         )
         pull = agent.handle(Started(), 0.0)[0]
@@ -87,7 +86,6 @@ def test_missing_means_abort() -> None:
         Schedule(arms=2, senders=3, horizon=10**6, epsilon=1.0),
         SeededNoise(np.random.default_rng(0)),
         Gis(0, 3, (1,), 2),
-        agents=3,
     )
     pull = agent.handle(Started(), 0.0)[0]
     agent.handle(Pulled((0, 1), pull.times, np.full(2, 1.0)), 0.0)

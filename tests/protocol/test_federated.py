@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.federated import Schedule, survivors, uploaders
+from protocol.federated import Schedule, uploaders
 
 
 def test_schedule_by_hand() -> None:
@@ -70,10 +70,19 @@ def test_fig_4_cannot_come_from_the_printed_noise() -> None:
     assert ratio == pytest.approx([11.7, 3.9, 2.3, 1.2], rel=0.05)
 
 
+class Wide(Schedule):
+    """C(r) is 0.2, whatever was observed."""
+
+    def radius(self, r: int, active: int, observations: int) -> float:
+        return 0.2
+
+
 def test_survivors() -> None:
-    means = np.array([0.5, 0.9, 0.7, 0.4])
-    assert survivors((2, 3, 5, 8), means, 0.2, last=False) == (3, 5)  # .9 - .5 >= .4 goes
-    assert survivors((2, 3, 5, 8), means, 0.2, last=True) == (3,)
+    arms, means = (2, 3, 5, 8), np.array([0.5, 0.9, 0.7, 0.4])
+    schedule = Wide(arms=9, senders=4, horizon=100, epsilon=1.0, max_rounds=3, gap=0.1)
+    assert schedule.survivors(2, arms, 10, means, 4) == (3, 5)  # .9 - .5 >= .4 goes
+    assert schedule.survivors(2, arms, 10, means, 2) == arms  # 2 C(r) sqrt(4/2) is .57
+    assert schedule.survivors(3, arms, 10, means, 4) == (3,)
     assert uploaders(50, 0.2) == 10
     assert uploaders(50, 0.21) == 11
     assert uploaders(3, 1e-9) == 1
