@@ -85,10 +85,6 @@ class SharedRewards:
         self.message[row] = (0, 0, 0, arm, reward)
         return []
 
-    def says(self, row: int = 0) -> Records:
-        """See `Learner.says`."""
-        return self.message[row : row + 1]
-
     def hear(self, news: News) -> None:
         """See `Learner.hear`."""
         self._keep_own()

@@ -67,7 +67,7 @@ class Learner(Contents, Protocol):
     """n_k, shape (rows, K)."""
 
     message: Records
-    """What each says, shape (rows,)."""
+    """What each says in this slot, envelope left empty; shape (rows,)."""
 
     ties: list[np.random.Generator]
     """The randomness of each."""
@@ -78,10 +78,6 @@ class Learner(Contents, Protocol):
 
     def learn(self, arm: int, reward: float, row: int = 0) -> list[AgentEffect]:
         """The arm's reward; what is released by it."""
-        ...
-
-    def says(self, row: int = 0) -> Records:
-        """The message of this slot, shape (1,), envelope left empty."""
         ...
 
     def hear(self, news: News) -> None:
@@ -189,7 +185,7 @@ class CooperativeAgent:
         flood = self.flood
         effects = self.cohort.learner.learn(arm, reward, flood.row)
         if flood.neighbours:
-            own = self.cohort.learner.says(flood.row)
+            own = self.cohort.learner.message[flood.row : flood.row + 1]
             if self.corruption is not None:
                 own = own.copy()  # what it keeps is true
                 self.corruption.corrupt(own, flood.relayed, flood.slot)
@@ -344,10 +340,6 @@ class SharedMeans:
         self.said_means[at] = s / n
         self.said_counts[at] = n
         return []
-
-    def says(self, row: int = 0) -> Records:
-        """See `Learner.says`."""
-        return self.message[row : row + 1]
 
     def hear(self, news: News) -> None:
         """See `Learner.hear`."""

@@ -53,7 +53,7 @@ def test_the_index_by_hand(variant: Variant, last: int) -> None:
 def test_what_it_says_is_its_last_reward_as_it_is() -> None:
     one = learner()
     assert one.learn(1, 0.3) == []
-    assert one.says()[["arm", "reward"]].tolist() == [(1, 0.3)]
+    assert one.message[["arm", "reward"]].tolist() == [(1, 0.3)]
     assert one.pulls.tolist() == [[0, 1, 0]]
 
 

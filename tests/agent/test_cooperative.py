@@ -52,7 +52,7 @@ def test_a_release_by_hand() -> None:
     noise = Fixed(0.25)
     learner = private("corrected", noise)
     assert learner.learn(0, 1.0) == []  # W_1 = 2
-    assert np.isnan(learner.says()["means"]).all()
+    assert np.isnan(learner.message["means"]).all()
     (disclosed,) = learner.learn(0, 0.0)
     assert isinstance(disclosed, Disclose)
     release = disclosed.release
@@ -61,18 +61,18 @@ def test_a_release_by_hand() -> None:
     assert release.scale == pytest.approx(2**-0.45)
     assert release.epsilon == pytest.approx(2**-0.55)
     assert release.epsilon == pytest.approx(release.sensitivity / release.scale)
-    assert learner.says()["means"][0, 0] == 0.75
-    assert learner.says()["counts"].tolist() == [[2, 0]]
+    assert learner.message["means"][0, 0] == 0.75
+    assert learner.message["counts"].tolist() == [[2, 0]]
     assert learner.learn(0, 1.0) == []
-    assert learner.says()["counts"].tolist() == [[2, 0]]  # the count at the release
+    assert learner.message["counts"].tolist() == [[2, 0]]  # the count at the release
 
 
 def test_printed_sends_the_current_count_and_decides_by_raw_sums() -> None:
     learner = private("printed", Fixed(0.25))
     for reward in (1.0, 0.0, 1.0):
         learner.learn(0, reward)
-    assert learner.says()["means"][0, 0] == 0.75
-    assert learner.says()["counts"].tolist() == [[3, 0]]
+    assert learner.message["means"][0, 0] == 0.75
+    assert learner.message["counts"].tolist() == [[3, 0]]
     pulls, sums = learner.halves(learner.own())
     assert (sums[0, 0], pulls[0, 0]) == (2.0, 3.0)
 
@@ -103,7 +103,7 @@ def test_the_noise_has_the_law_of_the_ledger() -> None:
         learner = private("corrected", SeededNoise(np.random.default_rng(seed)), epsilon=0.1)
         for _ in range(7):
             learner.learn(0, 1.0)
-        draws.append(learner.says()["means"][0, 0] - 1.0)
+        draws.append(learner.message["means"][0, 0] - 1.0)
     # Kolmogorov and Smirnov: 1.95 / sqrt(n) is exceeded once in a thousand
     ordered = np.sort(draws)
     law = np.where(ordered < 0, np.exp(ordered / scale) / 2, 1 - np.exp(-ordered / scale) / 2)
@@ -168,7 +168,7 @@ def test_doubling_releases_are_disjoint_and_cost_epsilon_in_all() -> None:
         ledger.append(effects[0].release)
         size = max(1, n // 2)
         mean = rewards[n - size : n].mean() + draws.laplace(0, 1 / (0.5 * size))
-        (said,) = learner.says()
+        (said,) = learner.message
         assert said["means"][0] == pytest.approx(mean)
         assert said["counts"][0] == size
         count, _, total, _ = learner.own()[0]

@@ -49,9 +49,9 @@ def test_the_mean_leaves_without_noise_at_the_releases_of_the_series() -> None:
     noise = Counted()
     one = learner(noise)
     assert one.learn(0, 1.0) == []  # W_1 = 2
-    assert np.isnan(one.says()["means"]).all()
+    assert np.isnan(one.message["means"]).all()
     assert one.learn(0, 0.0) == []  # nothing is disclosed: nothing is protected
-    assert one.says()["means"][0, 0] == 0.5
+    assert one.message["means"][0, 0] == 0.5
     assert noise.asked == []
 
 
@@ -80,7 +80,7 @@ def test_own_rewards_are_used_as_they_are(variant: Variant) -> None:
         one.learn(0, reward)
     pulls, sums = one.halves(one.own())
     assert (sums[0, 0], pulls[0, 0]) == (2.0, 3.0)
-    assert one.says()["counts"][0, 0] == (2 if variant == "corrected" else 3)
+    assert one.message["counts"][0, 0] == (2 if variant == "corrected" else 3)
 
 
 def run(**changes):

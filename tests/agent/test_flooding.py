@@ -54,9 +54,6 @@ class Echo:
     def learn(self, arm, reward, row=0):
         return []
 
-    def says(self, row=0):
-        return self.message
-
     def hear(self, news):
         for record in news.records[news.pick]:
             self.heard.setdefault(int(record["origin"]), []).append(int(record["created"]))

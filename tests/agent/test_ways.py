@@ -54,7 +54,7 @@ class Two:
         found: list[object] = []
         for flood, heard in zip(self.floods, bundles, strict=True):
             flood.begin_slot()
-            flood.bundle(self.learner.says())
+            flood.bundle(self.learner.message[:1])
             for neighbour, said in heard.items():
                 flood.take(neighbour, said)
         for floods in (self.floods[:1], self.floods[1:]) if late else (self.floods,):

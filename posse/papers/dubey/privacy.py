@@ -45,7 +45,7 @@ def message(
             pulled += agent.choose([t])
             agent.learn(pulled[-1], reward)
         first, _, third = pulled
-        counts = agent.says()["counts"][0]
+        counts = agent.message["counts"][0]
         return bool(third == first and counts[first] > 1)
 
     return audit(trials, release, 1.0)
