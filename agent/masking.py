@@ -33,9 +33,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-from numpy.typing import NDArray
 
-from protocol.anonymous import schedule_length
 from protocol.errors import RemoteProtocolError
 from protocol.keystream import keystream, keystream_bytes, keystreams
 from protocol.masking import Words, check_key
@@ -102,12 +100,15 @@ class SumMasker:
         """How many agents the smallest sum over such a group covers."""
         return len(group)
 
-    def check(self, number: int, group: tuple[int, ...]) -> None:
-        """Raise RemoteProtocolError unless this agent may take part in such a group."""
+    def begin(self, number: int, group: tuple[int, ...]) -> None:
+        """Take part in round `number` in this group, empty for none; or RemoteProtocolError."""
         if number <= self.last:
             raise RemoteProtocolError("number-not-increasing", f"{number} after {self.last}")
-        if not group:
-            return
+        if group:
+            self._join(group)
+        self.last = number
+
+    def _join(self, group: tuple[int, ...]) -> None:
         if len(set(group)) != len(group):
             raise RemoteProtocolError("repeated-names", f"group {group}")
         if (covered := self.smallest_sum(group)) < self.group_size:
@@ -121,16 +122,12 @@ class SumMasker:
         if strangers := [user for user in group if user not in self.seeds and user != self.rank]:
             self._agree(strangers)
 
-    def begin(self, number: int, group: tuple[int, ...]) -> None:
-        """Take part in round `number`; see `check`."""
-        self.check(number, group)
-        self.last = number
-
     def mask(self, number: int, group: tuple[int, ...], words: Words) -> Words:
         """Hide a report, once per round that was begun."""
         self._report(number)
         masked = words + keystream(self.own_seed(number), number, len(words))
-        streams, below = self._streams(number, group, len(words))
+        streams = self._streams(number, group, len(words))
+        below = np.array([peer for peer in group if peer != self.rank]) < self.rank
         masked += streams[~below].sum(axis=0, dtype=np.uint64)
         masked -= streams[below].sum(axis=0, dtype=np.uint64)
         return masked
@@ -154,13 +151,10 @@ class SumMasker:
             raise RemoteProtocolError("second-report", f"assignment {number}")
         self.reported = number
 
-    def _streams(
-        self, number: int, group: tuple[int, ...], width: int
-    ) -> tuple[Words, NDArray[np.bool_]]:
-        """A row of masks per other member, in the group's order, and whose rank is below ours."""
-        peers = [peer for peer in group if peer != self.rank]
-        streams = keystreams([self.seeds[peer][:32] for peer in peers], number, width)
-        return streams, np.array(peers) < self.rank
+    def _streams(self, number: int, group: tuple[int, ...], width: int) -> Words:
+        """A row of masks per other member, in the group's order."""
+        seeds = [self.seeds[peer][:32] for peer in group if peer != self.rank]
+        return keystreams(seeds, number, width)
 
     def _agree(self, peers: list[int]) -> None:
         """Agree on seeds with those that this agent meets for the first time."""
@@ -182,24 +176,23 @@ class Masker(SumMasker):
         """See `SumMasker.smallest_sum`: every roster but the whole group's lacks one member."""
         return len(group) - 1
 
-    def check(self, number: int, group: tuple[int, ...]) -> None:
+    def begin(self, number: int, group: tuple[int, ...]) -> None:
         if len(group) > 2 * self.group_size + 1:
             raise RemoteProtocolError("large-group", f"{len(group)} users")
-        SumMasker.check(self, number, group)
+        SumMasker.begin(self, number, group)
 
     def mask(self, number: int, group: tuple[int, ...], words: Words) -> Words:
-        """Hide a report of 2C + 2 words, once per assignment that was begun."""
-        self._report(number)
-        width = schedule_length(self.group_size)
-        masked = words + keystream(self.own_seed(number), number, width)
-        streams, below = self._streams(number, group, width)
-        # a pair's mask only where both take part: not where the peer is left out
-        steps = [step for step, peer in enumerate(group, start=1) if peer != self.rank]
-        streams[np.arange(len(steps)), steps] = 0
-        masked += streams[~below].sum(axis=0, dtype=np.uint64)
-        masked -= streams[below].sum(axis=0, dtype=np.uint64)
+        """Hide a report of 2C + 2 words, 0 for the round in which this agent is left out."""
+        masked = SumMasker.mask(self, number, group, words)
         masked[1 + group.index(self.rank)] = 0
         return masked
+
+    def _streams(self, number: int, group: tuple[int, ...], width: int) -> Words:
+        """See `SumMasker._streams`; 0 where the peer is left out: both must take part."""
+        streams = SumMasker._streams(self, number, group, width)
+        steps = [step for step, peer in enumerate(group, start=1) if peer != self.rank]
+        streams[np.arange(len(steps)), steps] = 0
+        return streams
 
     def seal(self, number: int, group: tuple[int, ...], report: bytes) -> bytes:
         """A report for the group's first member alone, bound to the assignment and the group."""
