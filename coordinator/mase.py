@@ -35,11 +35,22 @@ from protocol.mase import (
 from protocol.wire import unpack_floats
 
 
+def _eliminated(gone: tuple[int, ...], alive: tuple[int, ...]) -> list[ServerEffect]:
+    """Tell all agents that these arms have left G; the last arm of G is the answer."""
+    if not gone:
+        return []
+    effects: list[ServerEffect] = [Note(EliminationRow(k)) for k in gone]
+    effects.append(Broadcast(Eliminated(gone)))
+    if len(alive) == 1:
+        effects.append(Finish("identified", alive[0]))
+    return effects
+
+
 @dataclass(slots=True)
 class MaseTally(ServerMachine):
     """The coordinator of MASE (Algorithm 1, lines 10 and 12 to 14).
 
-    λ_k counts the votes against arm k; k leaves G when `needed` agents have voted against it. The
+    `voters[k]` are the λ_k agents that voted against arm k; k leaves G when they are `needed`. The
     last arm of G never leaves: two arms may cross the threshold in one step while the leader of
     the voting agent is already dead, and G would be empty.
 
@@ -54,7 +65,6 @@ class MaseTally(ServerMachine):
     needed: int
     ties: np.random.Generator
     alive: tuple[int, ...] = ()
-    votes: FloatArray = field(default_factory=lambda: np.zeros(0))
     voters: list[set[int]] = field(default_factory=list)
     done: set[int] = field(default_factory=set)
     lost: set[int] = field(default_factory=set)
@@ -63,7 +73,6 @@ class MaseTally(ServerMachine):
         match event:
             case Started():
                 self.alive = tuple(range(self.arms))
-                self.votes = np.zeros(self.arms)
                 self.voters = [set() for _ in range(self.arms)]
                 return []
             case Received(sender, Vote(arms)):
@@ -98,25 +107,18 @@ class MaseTally(ServerMachine):
 
     def _count(self, sender: int, arms: tuple[int, ...]) -> ServerEffects:
         out: list[int] = []
-        effects: list[ServerEffect] = [Note(VoteRow(sender, k)) for k in arms]
         for k in arms:
             self.voters[k].add(sender)
-            self.votes[k] += 1
-            if k in self.alive and len(self.alive) > 1 and self.votes[k] >= self.needed:
+            if k in self.alive and len(self.alive) > 1 and len(self.voters[k]) >= self.needed:
                 self.alive = tuple(a for a in self.alive if a != k)
                 out.append(k)
-        if out:
-            effects += [Note(EliminationRow(k)) for k in out]
-            effects.append(Broadcast(Eliminated(tuple(out))))
-        if out and len(self.alive) == 1:
-            effects.append(Finish("identified", self.alive[0]))
-        return effects
+        return [*(Note(VoteRow(sender, k)) for k in arms), *_eliminated(tuple(out), self.alive)]
 
     def _end_if_all_are_done(self) -> ServerEffects:
         if len(self.done | self.lost) < self.agents:
             return []
-        fewest = self.votes[list(self.alive)].min()
-        tied = [k for k in self.alive if self.votes[k] == fewest]
+        fewest = min(len(self.voters[k]) for k in self.alive)
+        tied = [k for k in self.alive if len(self.voters[k]) == fewest]
         return [Finish("no_consensus", tied[int(self.ties.integers(len(tied)))])]
 
 
@@ -160,14 +162,8 @@ class CentralEliminator(ServerMachine):
         means = self.sums[list(self.alive)] / self.t
         radius = successive_elimination_radius(float(self.t), self.arms, self.delta)
         losers = eliminable(self.alive, means, 2 * float(radius))
-        if not losers:
-            return []
         self.alive = tuple(k for k in self.alive if k not in losers)
-        effects: list[ServerEffect] = [Note(EliminationRow(k)) for k in losers]
-        effects.append(Broadcast(Eliminated(losers)))
-        if len(self.alive) == 1:
-            effects.append(Finish("identified", self.alive[0]))
-        return effects
+        return _eliminated(losers, self.alive)
 
     def _no_consensus(self) -> ServerEffects:
         means = self.sums[list(self.alive)] / max(self.t, 1)

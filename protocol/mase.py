@@ -44,14 +44,22 @@ TO_COORDINATOR = (Vote, Sample)
 TO_AGENT = (Eliminated,)
 
 
-class MaseParameters(Parameters, frozen=True, kw_only=True):
-    """MASE: successive elimination as the local test, no privacy."""
+class BaselineParameters(Parameters, frozen=True, kw_only=True):
+    """`central` and `independent`: one successive elimination with failure probability δ."""
 
     delta: Annotated[float, Meta(gt=0, lt=1, description="δ, failure probability")] = 0.05
+
+
+_AskedRule = Annotated[
+    VoteRule | None, Meta(description="votes that eliminate; default by variant")
+]
+
+
+class MaseParameters(BaselineParameters, frozen=True, kw_only=True):
+    """MASE: successive elimination as the local test, no privacy."""
+
     beta: Annotated[float, Meta(gt=0, lt=1, description="β, failure of one agent's test")] = 0.5
-    vote_rule: Annotated[
-        VoteRule | None, Meta(description="votes that eliminate; default by variant")
-    ] = None
+    vote_rule: _AskedRule = None
 
 
 class DpMaseParameters(MaseParameters, frozen=True, kw_only=True):
@@ -60,21 +68,12 @@ class DpMaseParameters(MaseParameters, frozen=True, kw_only=True):
     epsilon: Annotated[float, Meta(gt=0, description="ε, privacy of one reward")]
 
 
-class CorruptedParameters(Parameters, frozen=True, kw_only=True):
+class CorruptedParameters(BaselineParameters, frozen=True, kw_only=True):
     """Corrupted Elimination: votes are withheld with probability ξ (ξ = 0 is Féraud's)."""
 
-    delta: Annotated[float, Meta(gt=0, lt=1, description="δ, failure probability")] = 0.05
     eta: Annotated[float, Meta(gt=0, lt=1, description="η, the privacy level claimed")] = 0.9
     xi: Annotated[float, Meta(ge=0, lt=1, description="ξ, probability to withhold a vote")] = 0.0
-    vote_rule: Annotated[
-        VoteRule | None, Meta(description="votes that eliminate; default by variant")
-    ] = None
-
-
-class BaselineParameters(Parameters, frozen=True, kw_only=True):
-    """`central` and `independent`: one successive elimination with failure probability δ."""
-
-    delta: Annotated[float, Meta(gt=0, lt=1, description="δ, failure probability")] = 0.05
+    vote_rule: _AskedRule = None
 
 
 def threshold(delta: float, failure: float) -> int:

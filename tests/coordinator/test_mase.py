@@ -138,7 +138,7 @@ def test_bad_votes_are_refused_and_change_nothing(arms: tuple[int, ...], reason:
     with pytest.raises(RemoteProtocolError) as refusal:
         machine.handle(Received(0, Vote(arms)), 0.0)
     assert refusal.value.reason == reason
-    assert machine.votes.sum() == 0
+    assert not any(machine.voters)
 
 
 def test_a_second_vote_of_the_same_agent_is_refused() -> None:
@@ -146,7 +146,7 @@ def test_a_second_vote_of_the_same_agent_is_refused() -> None:
     machine.handle(Received(0, Vote((2,))), 0.0)
     with pytest.raises(RemoteProtocolError, match="duplicate-vote"):
         machine.handle(Received(0, Vote((1, 2))), 0.0)
-    assert list(machine.votes) == [0, 0, 1]
+    assert list(map(len, machine.voters)) == [0, 0, 1]
 
 
 def test_central_equals_the_slow_form() -> None:
