@@ -26,6 +26,7 @@ The agent trusts nobody to choose groups. It refuses
 
 import struct
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from cryptography.exceptions import InvalidTag
@@ -66,6 +67,9 @@ class SumMasker:
     `seeds` what it agreed on with those it has met: 32 bytes for masks and 32 for sealed reports.
     """
 
+    left_out: ClassVar[int] = 0
+    """How many members of a group are not in a sum over it."""
+
     rank: int
     group_size: int
     private: bytes
@@ -96,10 +100,6 @@ class SumMasker:
             raise RemoteProtocolError("wrong-keys", "our own public key is not among them")
         self.keys = {rank: check_key(rank, word, self.signer) for rank, word in keys.items()}
 
-    def smallest_sum(self, group: tuple[int, ...]) -> int:
-        """How many agents the smallest sum over such a group covers."""
-        return len(group)
-
     def begin(self, number: int, group: tuple[int, ...]) -> None:
         """Take part in round `number` in this group, empty for none; or RemoteProtocolError."""
         if number <= self.last:
@@ -111,7 +111,7 @@ class SumMasker:
     def _join(self, group: tuple[int, ...]) -> None:
         if len(set(group)) != len(group):
             raise RemoteProtocolError("repeated-names", f"group {group}")
-        if (covered := self.smallest_sum(group)) < self.group_size:
+        if (covered := len(group) - self.left_out) < self.group_size:
             raise RemoteProtocolError(
                 "small-roster", f"{covered} users where C = {self.group_size}"
             )
@@ -172,9 +172,7 @@ class SumMasker:
 class Masker(SumMasker):
     """Masks over the anonymous family's schedule of 2C + 2 rounds; `group_size` is C."""
 
-    def smallest_sum(self, group: tuple[int, ...]) -> int:
-        """See `SumMasker.smallest_sum`: every roster but the whole group's lacks one member."""
-        return len(group) - 1
+    left_out = 1
 
     def begin(self, number: int, group: tuple[int, ...]) -> None:
         if len(group) > 2 * self.group_size + 1:

@@ -134,7 +134,6 @@ class UcbPrivateBound:
         counter, ucb = self.sums[arm], self.ucb
         total = counter.insert(0, sample).item()
         n = counter.t
-        ucb.n[arm], ucb.s[arm] = n, total
         ucb.mean[arm], ucb.width[arm] = total / n, 1 / math.sqrt(n)
         self.factors[arm] = self.factor(counter)
         return [

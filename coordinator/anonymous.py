@@ -219,7 +219,7 @@ class AnonymousServer(GatheringMachine):
             case Unmasked(_, seed) if group is not None and group.asks(sender):
                 group.seeds[sender] = seed
                 if len(group.seeds) == len(group.members):
-                    group.add_up(current.number, self.group_size)
+                    group.add_up(current.number)
                 return self._go_on(current, [])
             case Sealed(_, box) if waiting and not masked and group is not None and not collects:
                 return self._sealed(current, group, sender, box)
@@ -257,7 +257,7 @@ class AnonymousServer(GatheringMachine):
             return effects
         self.current = None
         for group in current.groups:
-            sums = group.sums_per_copy(current.copies, self.group_size, self.precision)
+            sums = group.sums_per_copy(current.copies, self.precision)
             if sums is not None:
                 users = np.array(group.members)
                 means = estimates(sums, len(users))

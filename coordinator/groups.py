@@ -6,7 +6,7 @@ import numpy as np
 
 from coordinator.decomposition import Assignment
 from coordinator.flow import IntArray
-from protocol.anonymous import from_words, group_counts, removed_in, schedule_length
+from protocol.anonymous import from_words, removed_in
 from protocol.keystream import keystream
 from protocol.machine import FloatArray
 from protocol.masking import Words
@@ -36,17 +36,16 @@ class Group:
         """Whether it waits for this user's self-mask."""
         return self.open and len(self.reports) == len(self.members) and user not in self.seeds
 
-    def add_up(self, number: int, group_size: int) -> None:
+    def add_up(self, number: int) -> None:
         """Add up the masked reports and take the self-masks off; the pairs' masks cancel."""
-        width = schedule_length(group_size)
-        total = np.zeros(width, dtype=np.uint64)
+        total = np.zeros_like(self.reports[self.members[0]])
         for position, user in enumerate(self.members, start=1):
-            own = keystream(self.seeds[user], number, width)
+            own = keystream(self.seeds[user], number, len(total))
             own[position] = 0
             total += self.reports[user] - own
         self.sums = total
 
-    def sums_per_copy(self, copies: int, group_size: int, precision: int) -> FloatArray | None:
+    def sums_per_copy(self, copies: int, precision: int) -> FloatArray | None:
         """The sums of all rounds; None if there are none that rewards in [0, 1] can give."""
         if self.sums is None:
             return None
@@ -78,12 +77,14 @@ class Round:
 
 
 def form_groups(arms: IntArray, group_size: int, generator: np.random.Generator) -> list[Group]:
-    """Random groups of C + 1 to 2C + 1 on every arm with more than C users; -1 plays nothing."""
+    """Random groups of C + 1 to 2C + 1 on every arm with more than C users; -1 plays nothing.
+
+    The n users of an arm form ⌊n / (C+1)⌋ groups, as equal as can be.
+    """
     groups: list[Group] = []
     for arm in np.unique(arms[arms >= 0]):
         users = generator.permutation(np.flatnonzero(arms == arm))
-        first = 0
-        for size in group_counts(len(users), group_size):
-            groups.append(Group(int(arm), tuple(int(u) for u in users[first : first + size])))
-            first += size
+        if count := len(users) // (group_size + 1):
+            parts = np.array_split(users, count)
+            groups += [Group(int(arm), tuple(members.tolist())) for members in parts]
     return groups

@@ -159,12 +159,6 @@ def roster(step: int, group: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(user for user in group if user != absent)
 
 
-def group_counts(users: int, group_size: int) -> list[int]:
-    """Sizes of the ⌊n / (C+1)⌋ near-equal groups of n users on one arm; each in [C+1, 2C+1]."""
-    groups = users // (group_size + 1)
-    return [users // groups + (g < users % groups) for g in range(groups)]
-
-
 def estimates(sums: FloatArray, size: int) -> FloatArray:
     """R_G - R_G^s for s = 1..|G|, where `sums` has the sums of all rounds of the schedule."""
     differences: FloatArray = sums[0] - sums[1 : size + 1]

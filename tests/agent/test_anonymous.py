@@ -67,8 +67,8 @@ def test_a_report_adds_up_the_copies_round_by_round() -> None:
         sums.reports[agent.rank] = unpack_words(send.message.words, 8)
         (revealed,) = told(agent, Unmask(1))
         sums.seeds[agent.rank] = revealed.message.seed
-    sums.add_up(1, 3)
-    per_copy = sums.sums_per_copy(2, 3, 8)
+    sums.add_up(1)
+    per_copy = sums.sums_per_copy(2, 8)
     assert per_copy is not None
     expected = rewards.mean(axis=0) * np.array([4, 3, 3, 3, 3, 4, 4, 4])
     assert per_copy == pytest.approx(expected, abs=1e-12)

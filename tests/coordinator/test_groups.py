@@ -26,6 +26,20 @@ def test_groups_are_of_one_arm_and_of_c_plus_1_to_2c_plus_1(
     assert all(arms.count(arm) <= c for arm in left_out)
 
 
+def test_groups_have_c_plus_1_to_2c_plus_1_users() -> None:
+    def sizes(users: int, c: int) -> list[int]:
+        groups = form_groups(np.zeros(users, dtype=np.int64), c, np.random.default_rng(0))
+        return [len(group.members) for group in groups]
+
+    for c in range(2, 8):
+        for users in range(c + 1, 100):
+            found = sizes(users, c)
+            assert sum(found) == users
+            assert c + 1 <= min(found) <= max(found) <= 2 * c + 1
+    assert sizes(5, 5) == []
+    assert sizes(13, 5) == [7, 6]
+
+
 def test_who_is_with_whom_is_drawn_at_random() -> None:
     arms = np.zeros(12, dtype=np.int64)
     drawn = {form_groups(arms, 3, np.random.default_rng(seed))[0].members for seed in range(20)}
@@ -55,8 +69,8 @@ def test_sums_by_hand_and_self_masks_off() -> None:
         position = 1 + group.members.index(user)
         words[position] = mask[position] = 0
         group.reports[user], group.seeds[user] = words + mask, seed
-    group.add_up(3, 2)
-    found = group.sums_per_copy(1, 2, 8)
+    group.add_up(3)
+    found = group.sums_per_copy(1, 8)
     assert found is not None
     assert found.tolist() == [1.75, 1.5, 1.25, 0.75, 1.75, 1.75]
 
@@ -64,10 +78,10 @@ def test_sums_by_hand_and_self_masks_off() -> None:
 @pytest.mark.parametrize(("word", "there"), [(3 << 8, True), ((3 << 8) + 1, False)])
 def test_sums_that_no_rewards_add_up_to_are_none(word: int, there: bool) -> None:
     group = Group(0, (0, 1, 2))
-    assert group.sums_per_copy(1, 2, 8) is None
+    assert group.sums_per_copy(1, 8) is None
     group.sums = np.zeros(6, dtype=np.uint64)
     group.sums[0] = word
-    assert (group.sums_per_copy(1, 2, 8) is not None) == there
+    assert (group.sums_per_copy(1, 8) is not None) == there
 
 
 def test_a_round_is_over_when_all_have_played_and_every_group_is_settled() -> None:

@@ -11,23 +11,12 @@ from protocol.anonymous import (
     estimates,
     from_words,
     grid,
-    group_counts,
     roster,
     sweeps,
     to_words,
 )
 from protocol.errors import RemoteProtocolError
 from protocol.masking import pack_words, unpack_words
-
-
-def test_groups_have_c_plus_1_to_2c_plus_1_users() -> None:
-    for c in range(2, 8):
-        for users in range(c + 1, 100):
-            sizes = group_counts(users, c)
-            assert sum(sizes) == users
-            assert c + 1 <= min(sizes) <= max(sizes) <= 2 * c + 1
-    assert group_counts(5, 5) == []
-    assert group_counts(13, 5) == [7, 6]
 
 
 def test_rosters_by_hand() -> None:
