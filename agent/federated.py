@@ -327,7 +327,7 @@ class LoneEliminator(Eliminator):
         return self._begin_round()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class DdpAgent(Eliminator):
     """DDP-MAB (Algorithm 3): every agent averages all agents' means and eliminates by itself.
 
@@ -335,7 +335,7 @@ class DdpAgent(Eliminator):
     `corrected` shares ȳ. All agents must come to the same I, which the lab checks (`Attest`).
     """
 
-    variant: Variant = "corrected"
+    variant: Variant
 
     def _row(self) -> FloatArray:
         return self.mean if self.variant == "corrected" else self.latest

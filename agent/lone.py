@@ -13,7 +13,6 @@ import numpy as np
 from agent.cooperative import batch_release, best, mean_release
 from agent.noise import Noise
 from protocol.cooperative import (
-    OPTIMISM,
     confidence_bonus,
     exploration_slots,
     noise_scale,
@@ -88,7 +87,7 @@ class LoneUcb(AgentMachine):
         return []
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class PrivateLoneUcb(LoneUcb):
     """DP-UCB-INT: the mean of an arm is noised anew at every f = ⌈1/ε⌉ pulls of it.
 
@@ -100,10 +99,10 @@ class PrivateLoneUcb(LoneUcb):
     `corrected`: once, by the pull that makes it 0; the bonus is that of the slot.
     """
 
-    epsilon: float = 1.0
-    v: float = 1.1
-    variant: Variant = "corrected"
-    noise: Noise | None = None
+    epsilon: float
+    v: float
+    variant: Variant
+    noise: Noise
     noisy_means: FloatArray = field(init=False)
     index: FloatArray = field(init=False)
     redrawn: list[AgentEffect] = field(default_factory=list)
@@ -133,14 +132,13 @@ class PrivateLoneUcb(LoneUcb):
         return effects
 
     def _release(self, arm: int) -> None:
-        assert self.noise is not None
         n = int(self.pulls[arm])
         mean = self.sums[arm : arm + 1] / n
         self.noisy_means[arm] = self.noise.noisy(mean, 1 / n, noise_scale(n, self.v))[0]
         self.redrawn.append(Disclose(mean_release(arm, n, self.v)))
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class AdapUcb(LoneUcb):
     """AdaP-UCB (Azize and Basu 2022, Algorithm 1 and equation 7).
 
@@ -154,9 +152,9 @@ class AdapUcb(LoneUcb):
     Every reward is in one release, so that all of them together cost ε.
     """
 
-    epsilon: float = 1.0
-    alpha: float = OPTIMISM
-    noise: Noise | None = None
+    epsilon: float
+    alpha: float
+    noise: Noise
     lengths: FloatArray = field(init=False)
     noisy_means: FloatArray = field(init=False)
 
@@ -183,7 +181,6 @@ class AdapUcb(LoneUcb):
         LoneUcb.learn(self, arm, times, total)
         if not whole:
             return []
-        assert self.noise is not None
         release = batch_release(arm, int(self.pulls[arm]), times, self.epsilon)
         mean = np.array([total / times])
         self.lengths[arm] = times

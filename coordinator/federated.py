@@ -191,7 +191,7 @@ class CdpServer(_Server):
         return _Server._go_on_without(self, peer)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class HdpServer(_Server):
     """HDP-MAB. A sink's average weighs M_q/M; the print has 1/Q, wrong where sizes differ.
 
@@ -201,21 +201,13 @@ class HdpServer(_Server):
 
     reads = SinkMeans
 
-    sinks: tuple[tuple[int, int], ...] = ()
-    variant: Variant = "corrected"
-
-    @property
-    def weights(self) -> dict[int, float]:
-        """Of each sink's average."""
-        if self.variant == "printed":
-            return {sink: 1 / len(self.sinks) for sink, _ in self.sinks}
-        return {sink: size / self._averaged() for sink, size in self.sinks}
+    sinks: tuple[tuple[int, int], ...]
+    variant: Variant
 
     def handle(self, event: ServerEvent, now: float) -> ServerEffects:
         if isinstance(event, Regrouped):
             self.sinks = tuple((int(sink), int(size)) for sink, size in event.knowledge["sinks"])
-            self.asked = tuple(sorted(self.weights))
-            return []
+            return self._started()
         return _Server.handle(self, event, now)
 
     def _go_on_without(self, peer: int) -> ServerEffects:
@@ -223,14 +215,14 @@ class HdpServer(_Server):
         return self._finish()
 
     def _started(self) -> ServerEffects:
-        self.asked = tuple(sorted(self.weights))
+        self.asked = tuple(sink for sink, _ in sorted(self.sinks))
         return []
 
     def _average(self) -> FloatArray:
         total: FloatArray = np.zeros(len(self.active))
-        weights = self.weights
-        for sink in self.asked:
-            total += weights[sink] * self.means[sink]
+        for sink, size in sorted(self.sinks):
+            weight = size / self._averaged() if self.variant == "corrected" else 1 / len(self.sinks)
+            total += weight * self.means[sink]
         return total
 
     def _averaged(self) -> int:

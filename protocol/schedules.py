@@ -15,23 +15,15 @@ from protocol.shared import SharedNoise, SharedSchedule
 def schedule_of(parameters: SingleParameters, agents: int, arms: int) -> Schedule:
     """The schedule of M = `agents` agents; of one agent alone, M = 1."""
     p = parameters
-    senders, noise, max_rounds, gap = 1, "printed", None, None
-    if isinstance(p, FederatedParameters):
-        senders, noise = agents, p.noise
-        max_rounds, gap = p.max_rounds, p.gap
+    given: dict[str, Any] = {"arms": arms, "horizon": p.horizon, "epsilon": p.epsilon}
+    if not isinstance(p, FederatedParameters):
+        return Schedule(senders=1, **given)
+    given |= {"max_rounds": p.max_rounds, "gap": p.gap, "senders": agents}
     if isinstance(p, CdpParameters):
-        senders = uploaders(agents, p.participation)
-    given: dict[str, Any] = {
-        "arms": arms,
-        "senders": senders,
-        "horizon": p.horizon,
-        "epsilon": p.epsilon,
-        "max_rounds": max_rounds,
-        "gap": gap,
-    }
-    if isinstance(p, CdpParameters) and noise == "shared":
-        return SharedSchedule(noise_of(p, agents).total, **given)
-    return Schedule(noise="per_agent" if noise == "per_agent" else "printed", **given)
+        given["senders"] = uploaders(agents, p.participation)
+        if p.noise == "shared":
+            return SharedSchedule(noise_of(p, agents).total, **given)
+    return Schedule(noise="per_agent" if p.noise == "per_agent" else "printed", **given)
 
 
 def noise_of(parameters: CdpParameters, agents: int) -> SharedNoise:

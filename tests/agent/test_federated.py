@@ -86,6 +86,7 @@ def test_missing_means_abort() -> None:
         Schedule(arms=2, senders=3, horizon=10**6, epsilon=1.0),
         SeededNoise(np.random.default_rng(0)),
         Gis(0, 3, (1,), 2),
+        variant="corrected",
     )
     pull = agent.handle(Started(), 0.0)[0]
     agent.handle(Pulled((0, 1), pull.times, np.full(2, 1.0)), 0.0)

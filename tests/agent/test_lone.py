@@ -40,6 +40,7 @@ def test_dp_ucb_int_draws_once_per_release_and_printed_in_every_slot() -> None:
             60,
             np.random.default_rng(0),
             epsilon=0.2,
+            v=1.1,
             variant=variant,
             noise=SeededNoise(np.random.default_rng(1)),
         )
