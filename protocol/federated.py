@@ -9,6 +9,7 @@ link between agent and server and between two agents.
 """
 
 import math
+from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
@@ -195,6 +196,7 @@ def check_plausible(rows: FloatArray, margin: float) -> None:
         raise RemoteProtocolError("implausible", f"a mean more than {margin:.4g} outside [0, 1]")
 
 
+@dataclass(frozen=True, kw_only=True)
 class Schedule:
     """S(r), d, C(r) and the noise: what every agent and the server know without a word.
 
@@ -203,23 +205,18 @@ class Schedule:
     `per_agent` ε is put in the place of Mε everywhere, Lap(1/(ε d)).
     """
 
-    def __init__(
-        self,
-        *,
-        arms: int,
-        senders: int,
-        horizon: int,
-        epsilon: float,
-        noise: NoiseReading = "printed",
-        max_rounds: int | None = None,
-        gap: float | None = None,
-    ) -> None:
-        self.arms = arms
-        self.senders = senders
-        self.horizon = horizon
-        self.epsilon = epsilon if noise == "printed" else epsilon / senders
-        self.max_rounds = max_rounds
-        self.gap = gap
+    arms: int
+    senders: int
+    horizon: int
+    epsilon: float
+    noise: NoiseReading = "printed"
+    max_rounds: int | None = None
+    gap: float | None = None
+
+    @property
+    def level(self) -> float:
+        """What stands for ε in the formulas below."""
+        return self.epsilon if self.noise == "printed" else self.epsilon / self.senders
 
     def aim(self, r: int) -> float:
         """Δ̃_r = 2^-r, in the R-round form Δ^(r/R)."""
@@ -261,11 +258,11 @@ class Schedule:
     def private(self, r: int, log_all: float) -> float:
         """What S(r) times the noise's part of C(r) is: r sqrt(8 P_r) / (M^1.5 ε)."""
         m = float(self.senders)
-        return r * math.sqrt(8 * log_all) / (m * math.sqrt(m) * self.epsilon)
+        return r * math.sqrt(8 * log_all) / (m * math.sqrt(m) * self.level)
 
     def scale(self, new: int) -> float:
         """1 / (M ε d): the scale of the Laplace noise on a mean of d = `new` rewards."""
-        return 1.0 / (self.senders * self.epsilon * new)
+        return 1.0 / (self.senders * self.level * new)
 
     def margin(self, r: int, before: int, observed: int) -> float:
         """By how much a noisy mean of round r may lie outside of [0, 1].

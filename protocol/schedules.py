@@ -22,7 +22,7 @@ def schedule_of(parameters: SingleParameters, agents: int, arms: int) -> Schedul
     if isinstance(p, CdpParameters):
         given["senders"] = uploaders(agents, p.participation)
         if p.noise == "shared":
-            return SharedSchedule(noise_of(p, agents).total, **given)
+            return SharedSchedule(deviation=noise_of(p, agents).total, **given)
     return Schedule(noise="per_agent" if p.noise == "per_agent" else "printed", **given)
 
 

@@ -16,7 +16,6 @@ n discrete Gaussians is not quite one: it costs what N_Z(0, n σ_i²) costs and 
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,6 +81,7 @@ class SharedNoise:
         return sums
 
 
+@dataclass(frozen=True, kw_only=True)
 class SharedSchedule(Schedule):
     """S(r) and C(r) where the sum over the M agents has noise of deviation σ = `deviation`.
 
@@ -94,9 +94,7 @@ class SharedSchedule(Schedule):
     (its Fact 2 needs P_r < M). S(r) makes this part at most Δ̃_r / 4, as the paper's does.
     """
 
-    def __init__(self, deviation: float, **given: Any) -> None:
-        Schedule.__init__(self, noise="per_agent", **given)
-        self.deviation = deviation
+    deviation: float
 
     def private(self, r: int, log_all: float) -> float:
         return self.deviation * math.sqrt(2 * r * log_all) / self.senders

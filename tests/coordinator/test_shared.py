@@ -28,7 +28,8 @@ class Known:
 
 
 def schedule():
-    return SharedSchedule(SHARED.total, arms=ARMS, senders=AGENTS, horizon=10**5, epsilon=1.0)
+    total = SHARED.total
+    return SharedSchedule(deviation=total, arms=ARMS, senders=AGENTS, horizon=10**5, epsilon=1.0)
 
 
 def agents(noise):

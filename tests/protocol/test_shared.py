@@ -73,7 +73,9 @@ def test_words_and_back():
 def test_the_radius_covers_the_noise_and_the_schedule_makes_it_a_quarter():
     """After r rounds the noise of ȳ has deviation σ sqrt(r) / (M S); 2 e^-P_r lies outside."""
     shared = noise()
-    schedule = SharedSchedule(shared.total, arms=4, senders=8, horizon=10_000, epsilon=0.5)
+    schedule = SharedSchedule(
+        deviation=shared.total, arms=4, senders=8, horizon=10_000, epsilon=0.5
+    )
     observed = 0
     for r in range(1, 6):
         observed = schedule.observations(r, 4, observed)
