@@ -127,7 +127,7 @@ def _cdp(context: AgentContext) -> AgentMachine:
         shared = noise_of(p, context.agents)
         return SharedNoiseAgent(arms, schedule, noise, masker=masker, shared=shared)
     partial = schedule.senders < context.agents
-    return CdpAgent(arms, schedule, noise, partial=partial, plausible=context.field)
+    return CdpAgent(arms, schedule, noise, partial=partial)
 
 
 def _ddp(context: AgentContext) -> AgentMachine:
