@@ -12,12 +12,7 @@ import numpy as np
 
 from agent.cooperative import batch_release, best, mean_release
 from agent.noise import Noise
-from protocol.cooperative import (
-    confidence_bonus,
-    exploration_slots,
-    noise_scale,
-    pulls_per_release,
-)
+from protocol.cooperative import confidence_bonus, exploration_slots, noise_scale, pulls_per_release
 from protocol.errors import RemoteProtocolError
 from protocol.machine import (
     AgentEffect,

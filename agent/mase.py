@@ -189,11 +189,9 @@ class DpMaseVoter(AgentMachine):
         losers = tuple(
             k for k, mean in zip(self.local, noisy, strict=True) if noisy.max() - mean > width
         )
-        effects: list[AgentEffect] = [
-            Disclose(
-                Release("laplace", 1.0 / self.pulls, scale, self.epsilon, f"epoch {self.epoch}")
-            )
-        ]
+        epoch = f"epoch {self.epoch}"
+        release = Release("laplace", 1.0 / self.pulls, scale, self.epsilon, epoch)
+        effects: list[AgentEffect] = [Disclose(release)]
         if losers:
             effects.append(Send(COORDINATOR, Vote(losers)))
         remaining = tuple(k for k in self.local if k not in losers)

@@ -8,15 +8,7 @@ from agent.federated import CdpAgent
 from agent.masking import SumMasker
 from protocol.errors import LocalProtocolError, RemoteProtocolError
 from protocol.federated import ExploredRow
-from protocol.machine import (
-    COORDINATOR,
-    AgentEffects,
-    Disclose,
-    FloatArray,
-    Note,
-    Received,
-    Send,
-)
+from protocol.machine import COORDINATOR, AgentEffects, Disclose, FloatArray, Note, Received, Send
 from protocol.masking import Keys, Masked, PublicKey, Unmask, Unmasked, pack_words
 from protocol.privacy import Release
 from protocol.shared import SharedNoise

@@ -161,40 +161,23 @@ class AnonymousServer(GatheringMachine):
         users = [int(n) for n in np.flatnonzero(self.active)]
         self.number += 1
         self.left -= copies * schedule_length(self.group_size)
-        self.current = Round(
-            self.number,
-            assignment,
-            copies,
-            groups,
-            {user: group for group in groups for user in group.members},
-            set(users),
-        )
+        of = {user: group for group in groups for user in group.members}
+        self.current = Round(self.number, assignment, copies, groups, of, set(users))
         self.group_sizes.update(len(group.members) for group in groups)
-        of = self.current.of
-        return [
-            Send(
-                user,
-                Assign(
-                    self.number,
-                    int(arms[user]),
-                    copies,
-                    of[user].members if user in of else (),
-                ),
-            )
-            for user in users
-        ]
+        orders: list[ServerEffect] = []
+        for user in users:
+            group = of[user].members if user in of else ()
+            orders.append(Send(user, Assign(self.number, int(arms[user]), copies, group)))
+        return orders
 
     def _commit(self) -> list[ServerEffect]:
         """Every user plays its best arm for what is left of T."""
         self.committed = True
         self.planned.clear()
         best = self.learner.best()
-        effects: list[ServerEffect] = [
-            Note(GroupSizeRow(size, count)) for size, count in sorted(self.group_sizes.items())
-        ]
-        effects.append(Note(CommitRow(self.number, self.horizon - self.left, self.used)))
         return [
-            *effects,
+            *(Note(GroupSizeRow(*counted)) for counted in sorted(self.group_sizes.items())),
+            Note(CommitRow(self.number, self.horizon - self.left, self.used)),
             *(Send(int(n), Commit(int(best[n]), self.left)) for n in np.flatnonzero(self.active)),
         ]
 

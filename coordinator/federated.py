@@ -10,14 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from protocol.errors import RemoteProtocolError
-from protocol.federated import (
-    Active,
-    Means,
-    RoundRow,
-    Schedule,
-    SinkMeans,
-    check_plausible,
-)
+from protocol.federated import Active, Means, RoundRow, Schedule, SinkMeans, check_plausible
 from protocol.machine import (
     Broadcast,
     Finish,

@@ -121,18 +121,8 @@ class BatchedElimination(Learner):
         if found.unserved and self.variant == "printed":
             self.batch = len(self.ends)
             return [], notes
-        notes.append(
-            Note(
-                BatchRow(
-                    self.batch,
-                    demand,
-                    found.length,
-                    len(found.assignments),
-                    found.ratio,
-                    int(self.alive[active].sum()),
-                )
-            )
-        )
+        distinct, pairs = len(found.assignments), int(self.alive[active].sum())
+        notes.append(Note(BatchRow(self.batch, demand, found.length, distinct, found.ratio, pairs)))
         whole = []
         for assignment in found.assignments:
             arms = np.full(self.users, -1)

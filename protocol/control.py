@@ -293,16 +293,7 @@ TO_JOINING: tuple[type[Message], ...] = (
     Configure,
     Goodbye,
 )
-TO_LOBBY: tuple[type[Message], ...] = (
-    Join,
-    Resume,
-    Sync,
-    Arrived,
-    Ready,
-    Linked,
-    Failed,
-    Ask,
-)
+TO_LOBBY: tuple[type[Message], ...] = (Join, Resume, Sync, Arrived, Ready, Linked, Failed, Ask)
 """What the two ends are sent outside of runs."""
 
 OF_ONE_CONNECTION: tuple[type[Message], ...] = (Join, Resume, Sync)
