@@ -66,13 +66,11 @@ class AnonymousServer(GatheringMachine):
     """
 
     agents: int
-    arms: int
     horizon: int
     group_size: int
     precision: int
     aggregation: Aggregation
     learner: Learner
-    generator: np.random.Generator
     left: int = 0
     number: int = 0
     keys: dict[int, bytes] = field(default_factory=dict)
@@ -141,7 +139,7 @@ class AnonymousServer(GatheringMachine):
     def _next(self) -> list[ServerEffect]:
         """The next assignment, or the commitment."""
         notes: list[ServerEffect] = []
-        room = self.left // schedule_length(self.group_size)
+        room = self.left // self._width
         while room and self.active.sum() > self.group_size:
             if self.planned:
                 return [*notes, *self._assign(self.planned.popleft(), room)]
@@ -157,10 +155,10 @@ class AnonymousServer(GatheringMachine):
     def _assign(self, assignment: Assignment, room: int) -> list[ServerEffect]:
         arms = np.where(self.active, assignment.arms, -1)
         copies = min(assignment.copies, room)
-        groups = form_groups(arms, self.group_size, self.generator)
+        groups = form_groups(arms, self.group_size, self.learner.generator)
         users = [int(n) for n in np.flatnonzero(self.active)]
         self.number += 1
-        self.left -= copies * schedule_length(self.group_size)
+        self.left -= copies * self._width
         of = {user: group for group in groups for user in group.members}
         self.current = Round(self.number, assignment, copies, groups, of, set(users))
         self.group_sizes.update(len(group.members) for group in groups)
@@ -207,28 +205,29 @@ class AnonymousServer(GatheringMachine):
             case Sealed(_, box) if waiting and not masked and group is not None and not collects:
                 return self._sealed(current, group, sender, box)
             case Sums(_, words) if collects and group is not None and group.open:
-                if len(words) != self._bytes:
+                if len(words) != 8 * self._width:
                     return self._expel(current, sender)
-                group.sums = unpack_words(words, schedule_length(self.group_size))
+                group.sums = unpack_words(words, self._width)
                 return self._go_on(current, [])
             case _:
                 raise RemoteProtocolError("out-of-turn", type(message).__name__)
 
     @property
-    def _bytes(self) -> int:
-        return 8 * schedule_length(self.group_size)
+    def _width(self) -> int:
+        """The words of a report, and the rounds of an assignment's copy."""
+        return schedule_length(self.group_size)
 
     def _masked(self, current: Round, group: Group, sender: int, words: bytes) -> ServerEffects:
-        if len(words) != self._bytes:
+        if len(words) != 8 * self._width:
             return self._expel(current, sender)
         current.unanswered.remove(sender)
-        group.reports[sender] = unpack_words(words, schedule_length(self.group_size))
+        group.reports[sender] = unpack_words(words, self._width)
         complete = group.open and len(group.reports) == len(group.members)
         asked = sorted(group.members) if complete else []
         return self._go_on(current, [Send(user, Unmask(current.number)) for user in asked])
 
     def _sealed(self, current: Round, group: Group, sender: int, box: bytes) -> ServerEffects:
-        if len(box) != self._bytes + TAG_BYTES:
+        if len(box) != 8 * self._width + TAG_BYTES:
             return self._expel(current, sender)
         current.unanswered.remove(sender)
         forwarded = Forwarded(current.number, sender, box)
@@ -301,6 +300,6 @@ class AnonymousServer(GatheringMachine):
     def _spare(self, arms: IntArray, arm: int) -> int | None:
         """A user for whom `arm` is alive and whom no other arm needs for its group."""
         others = self.active & (arms != arm) & self.learner.alive[:, arm]
-        crowd = np.bincount(arms[arms >= 0], minlength=self.arms)[arms]
+        crowd = np.bincount(arms[arms >= 0], minlength=self.learner.arms)[arms]
         free = others & (crowd != self.group_size + 1)
         return int(free.argmax()) if free.any() else None

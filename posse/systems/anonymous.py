@@ -141,13 +141,11 @@ def _server(context: CoordinatorContext, learner: Learner) -> ServerMachine:
     p = context.parameters
     return AnonymousServer(
         agents=context.agents,
-        arms=context.arms,
         horizon=p.horizon,
         group_size=p.group_size,
         precision=p.precision,
         aggregation=p.aggregation,
         learner=learner,
-        generator=learner.generator,
         signer=context.signer,
     )
 

@@ -143,9 +143,7 @@ class Link:
         self.horizon = 400
         self.players = players(users, aggregation, self.horizon)
         self.learner = Script(plan, users)
-        self.server = AnonymousServer(
-            users, 3, self.horizon, 3, 8, aggregation, self.learner, np.random.default_rng(4)
-        )
+        self.server = AnonymousServer(users, self.horizon, 3, 8, aggregation, self.learner)
         self.lost, self.altered, self.order = lost, altered, order
         self.gone: set[int] = set()
         self.heard = Heard()
@@ -231,7 +229,8 @@ class Script(Learner):
     """A learner that plans what it is told and keeps what it learns."""
 
     def __init__(self, plan: list[Assignment], users: int) -> None:
-        self.todo = [plan]
+        self.todo, self.arms = [plan], 3
+        self.generator = np.random.default_rng(4)
         self.alive = np.ones((users, 3), dtype=bool)
         self.learned: dict[tuple[int, int], list[tuple[float, int]]] = {}
 
