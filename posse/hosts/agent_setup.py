@@ -9,9 +9,10 @@ from posse.arms import ArmsSpec
 from posse.claims.base import ClaimContext
 from posse.hosts.spending import Task
 from posse.spec.privacy import PrivacySpec
-from posse.spec.runfile import Clock, Mode, Variant
+from posse.spec.runfile import Clock, Mode
 from posse.systems import get_system
 from protocol.control import Count
+from protocol.machine import Variant
 from protocol.privacy import Claim
 
 

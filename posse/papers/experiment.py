@@ -13,11 +13,11 @@ import numpy as np
 
 from posse.papers.sample import Metric, rounds, value
 from posse.papers.statements import Statement
+from protocol.machine import Variant
 
 SEED = 1
 """The seed of every experiment; repetitions differ by their number."""
 
-Variant = Literal["corrected", "printed"]
 VARIANTS: tuple[Variant, ...] = ("corrected", "printed")
 
 

@@ -14,7 +14,7 @@ from posse.printable import printable
 from posse.spec.activity import ActivitySpec
 from posse.spec.privacy import PrivacySpec
 from posse.spec.topology import TopologySpec, lay_out
-from protocol.machine import OnMissing
+from protocol.machine import OnMissing, Variant
 from topologies.graphs import Graph
 
 MOST_BYTES = 4 << 20
@@ -22,7 +22,6 @@ MOST_BYTES = 4 << 20
 
 Clock = Literal["virtual", "slots", "wall"]
 Mode = Literal["lab", "field"]
-Variant = Literal["corrected", "printed"]
 
 
 class AgentsSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

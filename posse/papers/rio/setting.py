@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from posse.papers.experiment import VARIANTS, Lines, Runs, Variant, run_file
+from posse.papers.experiment import VARIANTS, Lines, Runs, run_file
+from protocol.machine import Variant
 
 PROBLEMS: dict[int, dict[str, Any]] = {
     1: {"kind": "bernoulli", "means": [0.7, 0.5, 0.3] + [0.1] * 7},
