@@ -312,10 +312,9 @@ class Lobby:
             case Died(int(rank), why, True) if self.restarts[rank] < self._most_restarts:
                 return self._started_again(rank, why, now)
             case Died(rank, why):
-                if rank is not None:
-                    self.roster.ended(rank)
                 if rank is None:
                     return [Fail(why)]
+                self.roster.ended(rank)
                 return self._ended(rank, why)
             case Quit(rank, why, kind):
                 # what was started here fails by a mistake of our own, not by a peer's fault

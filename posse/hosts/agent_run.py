@@ -257,18 +257,16 @@ class AgentRun:
         """The agent's rewards are used up: it stops and says so, see `System.end`."""
         self._spending.uses(self.account.pulls)
         self.account.exhausted = what
-        if not self.field:
-            self.say(control.Finished(None, what))
-        elif self._system.end == "answer":
-            self.say(control.Finished(None, "its rewards are used up"))
-        elif self._system.end == "bare":
-            self.say(control.Finished(None))
+        self._end(control.Finished(None, "its rewards are used up" if self.field else what))
 
     def _finished(self, arm: int | None) -> None:
-        """In the field an end that tells more than was sent is kept back, see `System.end`."""
         self.account.answer = arm
+        self._end(control.Finished(arm))
+
+    def _end(self, said: control.Finished) -> None:
+        """In the field an end that tells more than was sent is kept back, see `System.end`."""
         if not self.field or self._system.end == "answer":
-            self.say(control.Finished(arm))
+            self.say(said)
         elif self._system.end == "bare":
             self.say(control.Finished(None))
 

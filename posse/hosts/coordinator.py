@@ -205,37 +205,30 @@ class CoordinatorHost:
 
     def waiting_for(self) -> list[int]:
         """The agents without whose message the run cannot go on, as far as that is known."""
-        if self._ending.verdict is not None:
-            return self._ending.missing()
-        if self._conductor is not None and (waiting := self._conductor.waiting()):
-            return waiting
-        if late := self._not_standing():
-            return late
-        missing = self._server.missing() if self._server is not None else []
-        return missing or self.attendance.slowest()
+        return self._awaited()[0]
 
-    @property
-    def _knows_whom(self) -> bool:
-        """Whether nobody is waited for who only waits for others itself."""
+    def suspects(self) -> list[int]:
+        """Those of whom one or some may hold up the run: who is waited for, if that is known."""
+        late, known = self._awaited()
+        return late if known else self.attendance.slowest()
+
+    def _awaited(self) -> tuple[list[int], bool]:
+        """Who is waited for, and whether none of them only waits for others itself."""
         if self._ending.verdict is not None:
-            return True
-        if self._not_standing() or (self._conductor is not None and self._conductor.waiting()):
-            return True
-        return (
-            self._server is not None
-            and self.plan.system.wiring is None
-            and bool(self._server.missing())
-        )
+            return self._ending.missing(), True
+        if self._conductor is not None and (waiting := self._conductor.waiting()):
+            return waiting, True
+        if late := self._not_standing():
+            return late, True
+        if self._server is not None and (missing := self._server.missing()):
+            return missing, self.plan.system.wiring is None
+        return self.attendance.slowest(), False
 
     def _not_standing(self) -> list[int]:
         """After a loss: who has not said where it stands."""
         if self._regrouping is None:
             return []
         return self._regrouping.missing(self.attendance.present())
-
-    def suspects(self) -> list[int]:
-        """Those of whom one or some may hold up the run: who is waited for, if that is known."""
-        return self.waiting_for() if self._knows_whom else self.attendance.slowest()
 
     # --- what happens ----------------------------------------------------------------------------
 
@@ -308,8 +301,9 @@ class CoordinatorHost:
         agent's end would tell of its rewards, silence is how a run ends without consensus.
         """
         late, ended = self.suspects(), self._ending.verdict is not None
+        _, known = self._awaited()
         here = len(self.attendance.present())
-        if not self._knows_whom or (not ended and len(late) == here):
+        if not known or (not ended and len(late) == here):
             late = [rank for rank in late if rank in mute]
         if self.outlives_agents and late and (ended or len(late) < here):
             for rank in late:
