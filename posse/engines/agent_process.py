@@ -18,7 +18,7 @@ from posse.engines import events
 from posse.engines.base import Tap
 from posse.engines.board import Showing
 from posse.engines.joining import Joining, State
-from posse.engines.links import Link, Via, Wire, directly
+from posse.engines.links import Link, Wire
 from posse.engines.mesh import Mesh
 from posse.engines.place import Place
 from posse.engines.recovery import (
@@ -63,8 +63,7 @@ _LOOK_UP_MS = 50
 class AgentProcess:
     """Joins a coordinator, then carries its host's frames until told to leave.
 
-    `via` may put something between the host and each link, see `posse.engines.links`; `tap` hears
-    what is handed to ZeroMQ. With a `journal` it goes on where it was killed.
+    `tap` hears what is handed to ZeroMQ. With a `journal` it goes on where it was killed.
 
     Above 300 lines: it is the one loop that carries frames, and carries out each effect of joining.
     """
@@ -76,7 +75,6 @@ class AgentProcess:
         uplink: Uplink,
         joining: Joining,
         place: Place,
-        via: Via = directly,
         tap: Tap | None = None,
         journal: Journal | None = None,
     ) -> None:
@@ -86,7 +84,6 @@ class AgentProcess:
         self._selector = selector
         self._uplink = uplink
         self._place = place
-        self._via = via
         self._tap = tap
         self._journal = journal
         self._checkpoints = Checkpoints(journal) if journal is not None else None
@@ -97,7 +94,7 @@ class AgentProcess:
             uplink.through(self._heard)
         uplink.journal = journal
         self._mesh: Mesh | None = None
-        self._ways: dict[int, Link] = {COORDINATOR: via(COORDINATOR, uplink)}
+        self._ways: dict[int, Link] = {COORDINATOR: uplink}
         self.exit_code: int | None = None
         """When `serve` has come to its end."""
         self._left: int | None = None
@@ -292,14 +289,20 @@ class AgentProcess:
     def _happened(self, event: events.JoiningEvent) -> None:
         self._do(self.joining.handle(event, time.monotonic()))
 
-    def _do(self, effects: Sequence[events.JoiningEffect]) -> None:
+    def _do(  # noqa: PLR0912  one for each effect
+        self, effects: Sequence[events.JoiningEffect]
+    ) -> None:
         """Carry out what the machine of joining wants."""
         for effect in effects:
             match effect:
                 case events.Say(message):
                     self._say(message)
-                case events.BeginSession() | events.AskToResume() | events.GoOn():
-                    self._continue(effect)
+                case events.BeginSession():
+                    self._uplink.begin()
+                case events.AskToResume():
+                    self._say(self.joining.to_resume(self._uplink.session.taken))
+                case events.GoOn(taken):
+                    self._uplink.resume(taken)
                 case events.OpenInbox(system, rank):
                     self._happened(events.InboxOpen(self._open_inbox(system, rank)))
                 case events.LinkUp(setup):
@@ -331,15 +334,6 @@ class AgentProcess:
         if self._journal is not None:
             self._journal.forget()
 
-    def _continue(self, effect: events.BeginSession | events.AskToResume | events.GoOn) -> None:
-        match effect:
-            case events.BeginSession():
-                self._uplink.begin()
-            case events.AskToResume():
-                self._say(self.joining.to_resume(self._uplink.taken))
-            case events.GoOn(taken):
-                self._uplink.resume(taken)
-
     def _open_inbox(self, system: str, rank: int, at: str = "") -> str:
         """Let neighbours reach this agent, if it is to have any; returns the address.
 
@@ -360,7 +354,6 @@ class AgentProcess:
                 rank=rank,
                 broadcasts=broadcasts,
                 patience_ms=_LOOK_UP_MS,
-                via=self._via,
                 heard=self._heard,
                 journal=self._journal,
             )

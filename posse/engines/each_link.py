@@ -42,8 +42,7 @@ class EachLink(Links):
             for n, socket in self._sockets.items()
         ]
         self.ties = {name_of(way.neighbour): way for way in ways}
-        by_rank = {way.neighbour: self._via(way.neighbour, way) for way in ways}
-        return {**by_rank, NEIGHBOURS: _Each(tuple(by_rank.values()))}
+        return {**{way.neighbour: way for way in ways}, NEIGHBOURS: _Each(tuple(ways))}
 
     def _let_go(self, neighbour: int, tie: Tie) -> None:
         self._sockets.pop(neighbour).close(0)

@@ -45,15 +45,6 @@ class Link(Protocol):
         ...
 
 
-Via = Callable[[int, Link], Link]
-"""What frames for this target are handed to instead of to this link."""
-
-
-def directly(target: int, link: Link) -> Link:
-    """Nothing stands between a host and its links."""
-    return link
-
-
 class Wire(Protocol):
     """What takes bytes for one peer, or for all neighbours at once: a ZeroMQ socket is one."""
 
@@ -124,14 +115,12 @@ class Links(ABC):
         self,
         context: zmq.Context[zmq.Socket[bytes]],
         prepare: Prepare,
-        via: Via = directly,
         *,
         watched: bool = False,
         heard: Heard = unheard,
     ) -> None:
         self._context = context
         self._prepare = prepare
-        self._via = via
         self._watched = watched
         self._heard = heard
         self.ties: dict[bytes, Tie] = {}

@@ -8,7 +8,6 @@ from posse.engines.agent_process import AgentProcess
 from posse.engines.base import Tap
 from posse.engines.guard import Guard, RemoteGuard
 from posse.engines.joining import Joining
-from posse.engines.links import Via, directly
 from posse.engines.place import Place
 from posse.engines.selector import Selector
 from posse.engines.sockets import one_context
@@ -26,7 +25,6 @@ def local_agent(
     many: bool = False,
     keys: AgentKeys | None = None,
     system: str = "",
-    via: Via = directly,
     tap: Tap | None = None,
     journal: Journal | None = None,
 ) -> AgentProcess:
@@ -34,7 +32,7 @@ def local_agent(
 
     `inbox`: where neighbours reach this agent ("" if the system has no links between agents), a
     ZeroMQ address that may end in `:*`; it needs `system`. `many`: this agent shares its core with
-    many. `keys`: for links over tcp. `via`, `tap`, `journal`: see `AgentProcess`.
+    many. `keys`: for links over tcp. `tap`, `journal`: see `AgentProcess`.
     """
     context = one_context(many=many)
     selector = Selector()
@@ -45,7 +43,6 @@ def local_agent(
         Uplink(context, endpoint, keys),
         Joining(control.Join(rank, token, "", os.getpid()), time.monotonic(), system=system),
         Place(guard, inbox),
-        via,
         tap,
         journal,
     )

@@ -9,7 +9,7 @@ from posse.durable.journal import FRAME, Journal
 from posse.durable.session import content
 from posse.engines.each_link import EachLink
 from posse.engines.guard import Guard
-from posse.engines.links import Heard, Link, Links, Via, alone, signed_by
+from posse.engines.links import Heard, Link, Links, alone, signed_by
 from posse.engines.one_to_all import OneToAll, listen
 from posse.engines.sockets import LINK_DEADLINE, PROBE_EVERY, configure, know_family, unbound
 from posse.hosts.agent_setup import AgentSetup
@@ -40,7 +40,6 @@ class Mesh:
         rank: int,
         broadcasts: bool,
         patience_ms: int,
-        via: Via,
         heard: Heard,
         journal: Journal | None = None,
     ) -> None:
@@ -62,7 +61,7 @@ class Mesh:
         self.address = self.inbox.getsockopt_string(zmq.LAST_ENDPOINT)
         self._probe_at = 0.0
         self._journal = journal
-        self.links: Links = kind(context, guard.link, via, watched=guard.watches, heard=heard)
+        self.links: Links = kind(context, guard.link, watched=guard.watches, heard=heard)
 
     def rename(self, rank: int) -> None:
         """This agent has another rank now."""

@@ -73,7 +73,7 @@ class OneToAll(Links):
         }
         wire = self._heard(NEIGHBOURS, self.socket)
         self._all = _All(wire, line, self.ties.values())
-        return {NEIGHBOURS: self._via(NEIGHBOURS, self._all)}
+        return {NEIGHBOURS: self._all}
 
     @property
     def state(self) -> Any:

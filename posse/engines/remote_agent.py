@@ -16,7 +16,6 @@ from posse.engines.agent_process import AgentProcess
 from posse.engines.base import Tap
 from posse.engines.guard import Guard, RemoteGuard
 from posse.engines.joining import Joining, Orders
-from posse.engines.links import Via, directly
 from posse.engines.lookup import own_address, reached, unresolved
 from posse.engines.own_run import OwnData, OwnRun, TheirRun
 from posse.engines.place import Place
@@ -98,7 +97,6 @@ def remote_agent(
     budget: float = 1.0,
     wait: float = 300.0,
     lab: bool = False,
-    via: Via = directly,
     tap: Tap | None = None,
     journal: Path | None = None,
     many: bool = False,
@@ -113,7 +111,7 @@ def remote_agent(
     simulated ones.
     `wait`: seconds without a coordinator after which the agent gives up.
     `lab` lets real rewards (arms csv, python) be protected by the lab's noise, which is none
-    against whoever knows the seed. `via`, `tap`: see `AgentProcess`. `journal`: where what reaches
+    against whoever knows the seed. `tap`: see `AgentProcess`. `journal`: where what reaches
     this agent is written down in the field, and in a lab that is durable, to go on from there.
     `many`: this agent shares its core with many.
     """
@@ -147,7 +145,7 @@ def remote_agent(
     selector = Selector()
     place = Elsewhere(RemoteGuard(context, selector, own), endpoint, inbox, wait, keys)
     uplink = Uplink(context, endpoint, keys, guarded=True)
-    return AgentProcess(context, selector, uplink, joining, place, via, tap, kept)
+    return AgentProcess(context, selector, uplink, joining, place, tap, kept)
 
 
 def _orders(plan: Plan | None, data: Path | None, budget: float, *, lab: bool) -> Orders:

@@ -107,11 +107,6 @@ class Uplink(Link):
 
     # --- the session -----------------------------------------------------------------------------
 
-    @property
-    def taken(self) -> int:
-        """How many of the coordinator's frames this session has brought."""
-        return self.session.taken
-
     def begin(self) -> None:
         """From here on frames belong to a new session."""
         self.session = Session()

@@ -11,7 +11,6 @@ import zmq
 
 from posse.durable.session import Session
 from posse.engines.base import agent_setups
-from posse.engines.links import Link
 from posse.engines.local_agent import local_agent
 from posse.engines.sockets import end
 from posse.plan import Plan
@@ -137,26 +136,6 @@ def test_in_the_field_a_failure_is_said_here_and_not_there(
     assert said.mistake == (mode == "lab")
     assert agent.ended() == 2
     assert ("line 3" in capfd.readouterr().err) == (mode == "field")
-
-
-def test_what_stands_before_a_link_sees_every_frame_of_the_host(coordinator: Coordinator) -> None:
-    seen: list[str] = []
-
-    class Watched:
-        def __init__(self, link: Link) -> None:
-            self._link = link
-
-        def send(self, data: bytes, /) -> None:
-            seen.append(type(CODEC.decode(read_header(data), data)).__name__)
-            self._link.send(data)
-
-    agent = serving(coordinator, via=lambda target, link: Watched(link))
-    coordinator.heard()
-    coordinator.says(configure(spec("central", 8)))
-    assert isinstance(coordinator.heard(), control.Ready)
-    coordinator.says(control.Goodbye())
-    assert agent.ended() == 0
-    assert seen == ["Ready"]
 
 
 def test_among_many_zeromqs_thread_does_not_interrupt_the_agents(coordinator: Coordinator) -> None:

@@ -2,12 +2,14 @@
 
 import tempfile
 import threading
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 import pytest
 
 from posse.engines import memory
+from posse.engines.each_link import EachLink
 from posse.engines.links import Link
 from posse.engines.local_agent import local_agent
 from posse.engines.processes import ProcessEngine
@@ -15,7 +17,6 @@ from posse.errors import RunFailed
 from posse.hosts.endpoint import Endpoint
 from protocol.control import Report
 from protocol.federated import Adv, Data, ExchangedRow, Means
-from protocol.machine import COORDINATOR
 from protocol.wire import HEADER, kind_of
 from tests.support.federated import named, row, spec
 
@@ -118,18 +119,20 @@ class Truncating:
 
 
 @pytest.mark.slow
-def test_a_bad_neighbour_on_real_sockets_stops_the_run_by_name() -> None:
+def test_a_bad_neighbour_on_real_sockets_stops_the_run_by_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    connect = EachLink.connect
+
+    def truncating(self: EachLink, *setup: Any) -> Mapping[int, Link]:
+        return {to: Truncating(link) for to, link in connect(self, *setup).items()}
+
+    monkeypatch.setattr(EachLink, "connect", truncating)
     run = spec("ddp-mab", 5, {"kind": "ring"}, engine={"deadline": 2.0})
     engine = ProcessEngine(run, spawn=4)
     with tempfile.TemporaryDirectory(prefix="b-") as folder:
-        agent = local_agent(
-            engine.endpoint,
-            4,
-            engine.token,
-            f"ipc://{folder}/4",
-            system="ddp-mab",
-            via=lambda target, link: link if target == COORDINATOR else Truncating(link),
-        )
+        inbox = f"ipc://{folder}/4"
+        agent = local_agent(engine.endpoint, 4, engine.token, inbox, system="ddp-mab")
         thread = threading.Thread(target=agent.serve)
         thread.start()
         with engine, pytest.raises(RunFailed) as error:

@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from posse.engines.links import Link
 from posse.engines.local_agent import local_agent
 from posse.engines.processes import ProcessEngine
 from posse.hosts.coordinator import CoordinatorHost
@@ -108,11 +107,9 @@ class Saboteur:
     def __init__(self, bad: Callable[[Any, bytes], None], engine: ProcessEngine, rank: int) -> None:
         self._act = bad
         self._bad: list[bytes] = []
-        self.process = local_agent(engine.endpoint, rank, engine.token, via=self._tampered)
-
-    def _tampered(self, target: int, link: Link) -> Link:
-        self._link = link
-        return self
+        self.process = local_agent(engine.endpoint, rank, engine.token)
+        self._link = self.process._ways[COORDINATOR]
+        self.process._ways[COORDINATOR] = self
 
     def send(self, frame: bytes) -> None:
         self._link.send(frame)
