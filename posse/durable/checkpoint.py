@@ -13,7 +13,7 @@ import math
 import pickle
 import time
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import msgspec
@@ -96,13 +96,12 @@ class Checkpoints:
         """Whether it is time, by what the process used of its processor."""
         return time.process_time() >= self._at
 
-    def make(
-        self, state: Any, outside: Mapping[str, Any], beginning: Callable[[bytes], bytes]
-    ) -> None:
-        """One, of a process that has nothing more to send; `beginning` of the state's bytes."""
+    def make(self, state: Any, outside: Mapping[str, Any], beginning: msgspec.Struct) -> None:
+        """One, of a process that has nothing more to send: it goes on in `beginning.state`."""
         since = time.process_time()
         try:
-            self._journal.shorten(beginning(written(state, outside)))
+            found = written(state, outside)
+            self._journal.shorten(msgspec.structs.replace(beginning, state=found))
             now = time.process_time()
             self._at = now + max(EVERY, _SHARE * (now - since))
         except NotPlain as error:

@@ -81,11 +81,14 @@ class Journal:
         if path.exists() or path.is_symlink():
             self._open()
 
-    def begin(self, beginning: bytes) -> None:
+    def begin(self, beginning: object) -> None:
         """What is written down from here on follows from `beginning`; all before is forgotten.
 
         What the sources answered and is not written yet belongs to it.
         """
+        self._begin(msgspec.msgpack.encode(beginning))
+
+    def _begin(self, beginning: bytes) -> None:
         if self._db is None:
             self._open()
         self._inputs.clear()
@@ -99,7 +102,7 @@ class Journal:
         """What the process was when it began to write things down, if it did."""
         return msgspec.msgpack.decode(self.beginning, type=kind) if self.beginning else None
 
-    def shorten(self, beginning: bytes) -> None:
+    def shorten(self, beginning: object) -> None:
         """All that was written down so far, and is not yet, has led to `beginning`."""
         self._answers.clear()
         self.begin(beginning)
@@ -114,7 +117,7 @@ class Journal:
         self._answers.clear()
         self._given.clear()
         if self.beginning:
-            self.begin(b"")
+            self._begin(b"")
 
     def add(self, what: str, whom: int, said: bytes = b"") -> None:
         """Something reached the process, or it did something of its own accord."""

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Final, assert_never
 
-import msgspec
 import zmq
 
 from posse import defect
@@ -397,7 +396,7 @@ class AgentProcess:
         else:
             if not journal.beginning:
                 journal.name(rank)
-                journal.begin(msgspec.msgpack.encode(self._beginning(setup)))
+                journal.begin(self._beginning(setup))
             self.host = KeptHost(journal, setup, rank, self._recorded(journal, setup))
         self._flush(self.host)
 
@@ -451,12 +450,7 @@ class AgentProcess:
         host, mesh = self.host, self._mesh
         if isinstance(host, KeptHost) and not host.outbox:
             kept = Kept(host, self._uplink.session, mesh.links.state if mesh is not None else None)
-            before = self._beginning(host.setup)
-            checkpoints.make(
-                kept,
-                host.outside(),
-                lambda state: msgspec.msgpack.encode(msgspec.structs.replace(before, state=state)),
-            )
+            checkpoints.make(kept, host.outside(), self._beginning(host.setup))
 
     def _restore(self, journal: Journal, before: Beginning) -> None:
         """Be what was written down last; what came since is to be done again."""

@@ -9,8 +9,6 @@ from functools import partial
 from time import monotonic_ns
 from typing import Any, Self
 
-import msgspec
-
 from posse.durable import journal
 from posse.durable.capture import Capture
 from posse.durable.journal import Input, Journal
@@ -168,22 +166,25 @@ class ProcessEngine:
             self.hub.configure(setups)
             self._configured = setups
             self.hub.gather()
-        if self._journal is not None and isinstance(host, KeptCoordinatorHost):
+        begun = None
+        if self._journal is not None:
             members = members_of(self.hub.lobby.roster)
             begun = RunBeginning(number, self._serial, self._name, self._journal.starts, members)
-            self._journal.begin(msgspec.msgpack.encode(begun))
-            self.hub.on_look = shortening(self._journal, begun, host, self.hub.lobby.roster)
-        self._serial += 1
-        record = self._carried(host)
+            self._journal.begin(begun)
+        record = self._carried(host, begun)
         if record.dismissed:  # the others have closed their ways to them
             self._configured = None
         return record
 
     def _carried(
-        self, host: CoordinatorHost, inputs: Iterable[Input] = (), *, begun: bool = False
+        self, host: CoordinatorHost, begun: RunBeginning | None, inputs: Iterable[Input] = ()
     ) -> RunRecord:
+        """Carry a run, which may go on from what was written down of it; see `Hub.carry`."""
+        self._serial += 1
+        if begun is not None and isinstance(host, KeptCoordinatorHost):
+            self.hub.on_look = shortening(begun, host, self.hub.lobby.roster)
         try:
-            record = self.hub.carry(host, inputs, begun=begun)
+            record = self.hub.carry(host, inputs, begun=begun is not None and bool(begun.state))
         finally:
             self.hub.on_look = lambda: None
         if not record.answered:
@@ -217,10 +218,7 @@ class ProcessEngine:
                 host = brought_back(kept, plan, sources, observe, before.state)
             else:
                 host = self._host(plan, plan.network(before.run), before.run, observe)
-            self._serial += 1
-            if isinstance(host, KeptCoordinatorHost):
-                self.hub.on_look = shortening(kept, before, host, self.hub.lobby.roster)
-            record = self._carried(host, inputs, begun=bool(before.state))
+            record = self._carried(host, before, inputs)
         record.restarts[COORDINATOR] = kept.starts - before.starts
         return record
 

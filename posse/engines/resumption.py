@@ -90,13 +90,13 @@ class KeptCoordinatorHost(CoordinatorHost):
     """A run whose inputs are written down, but for the frames: they are where they are taken."""
 
     def __init__(self, journal: Journal, *arguments: Any, **options: Any) -> None:
-        self._journal = journal
+        self.journal = journal
         self._within = False
         super().__init__(*arguments, **options)
 
     def outside(self) -> dict[str, Any]:
         """What of this host belongs to its process, by name; see `posse.durable.checkpoint`."""
-        named = outside(self._journal, self.plan, self._sources, self._observe)
+        named = outside(self.journal, self.plan, self._sources, self._observe)
         return {**named, "codec": self._endpoint.codec}
 
     def receive(self, rank: int, frame: bytes) -> bool:
@@ -123,7 +123,7 @@ class KeptCoordinatorHost(CoordinatorHost):
         """What the host does because of another input follows from that one."""
         within = self._within
         if not within:
-            self._journal.add(what, whom, said)
+            self.journal.add(what, whom, said)
         self._within = True
         try:
             yield
@@ -154,21 +154,19 @@ def brought_back(
 
 
 def shortening(
-    journal: Journal, begun: RunBeginning, host: KeptCoordinatorHost, roster: Roster
+    begun: RunBeginning, host: KeptCoordinatorHost, roster: Roster
 ) -> Callable[[], None]:
     """To be called now and then in a run, when nothing waits to be sent."""
-    checkpoints = Checkpoints(journal)
+    checkpoints = Checkpoints(host.journal)
     starts = {member.rank: member.starts for member in begun.members}
 
-    def beginning(state: bytes) -> bytes:
-        members = [
-            msgspec.structs.replace(m, starts=starts.get(m.rank, 0)) for m in members_of(roster)
-        ]
-        return msgspec.msgpack.encode(msgspec.structs.replace(begun, members=members, state=state))
-
     def look() -> None:
-        if checkpoints.due and not (host.outbox or journal.replaying):
-            checkpoints.make(host, host.outside(), beginning)
+        if checkpoints.due and not (host.outbox or host.journal.replaying):
+            members = [
+                msgspec.structs.replace(m, starts=starts.get(m.rank, 0)) for m in members_of(roster)
+            ]
+            now = msgspec.structs.replace(begun, members=members)
+            checkpoints.make(host, host.outside(), now)
 
     return look
 
