@@ -28,8 +28,10 @@ from posse.systems import find_system
 from posse.systems.base import Field, LabOnly, System
 from posse.systems.network import Network, unlinked
 from posse.theory.bounds import UNKNOWN_MEANS, Bound, MeansUnknownError
+from protocol import control
 from protocol.machine import COORDINATOR, OnMissing, Parameters
 from protocol.privacy import Claim
+from protocol.wire import MAX_DATA, Codec
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,12 @@ class Plan:
             return claim
         why = "Not satisfied here: its proof needs rewards in [0, 1], and these have no bound."
         return msgspec.structs.replace(claim, holds=False, note=f"{why} {claim.note}".rstrip())
+
+    @cached_property
+    def coordinators_codec(self) -> Codec:
+        """What a coordinator may be sent; nothing of the lab's in the field."""
+        kinds = control.TO_COORDINATOR + (() if self.field else control.TO_LABS_COORDINATOR)
+        return Codec(self.system.server_hears + kinds, MAX_DATA)
 
     def network(self, run: int) -> Network:
         """Who hears whom in run `run`, and what each is told of it."""

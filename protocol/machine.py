@@ -54,6 +54,11 @@ Variant = Literal["corrected", "printed"]
 """An algorithm without its paper's slips, or as the paper prints it."""
 
 
+def who(name: int | None) -> str:
+    """A peer for a sentence."""
+    return "the coordinator" if name == COORDINATOR else f"agent {name}"
+
+
 class Started(msgspec.Struct, frozen=True):
     """The run begins."""
 

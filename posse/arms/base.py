@@ -9,6 +9,8 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
+from protocol.machine import who
+
 FloatArray = NDArray[np.float64]
 
 NO_NUMBER = (
@@ -36,7 +38,7 @@ class ArmsContext:
     @property
     def who(self) -> str:
         """Whose arms these are, for a sentence."""
-        return f"agent {self.rank}" if self.rank >= 0 else "the coordinator"
+        return who(self.rank)
 
 
 class Arms(Protocol):

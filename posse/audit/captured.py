@@ -21,7 +21,7 @@ from posse.plan import Plan
 from protocol import control
 from protocol.anonymous import Sums
 from protocol.cooperative import means_record
-from protocol.machine import COORDINATOR
+from protocol.machine import COORDINATOR, who
 from protocol.wire import HEADER
 
 _ENVELOPE = 12
@@ -62,15 +62,11 @@ def _check(name: str, looked_at: int, violations: Iterable[str]) -> Check:
     return Check(name=name, looked_at=looked_at, violations=list(violations)[:_MOST])
 
 
-def _who(frame: Frame) -> str:
-    return "the coordinator" if frame.source == COORDINATOR else f"agent {frame.source}"
-
-
 def _kinds(heard: list[Frame], plan: Plan | None) -> Check:
     """Only what the system and posse's own protocol have, and nothing of the lab's."""
     known = None if plan is None else _ALLOWED | fields_of(plan).keys()
     wrong = {
-        f"{_who(f)} sent `{f.kind or 'bytes that are no message'}`"
+        f"{who(f.source)} sent `{f.kind or 'bytes that are no message'}`"
         for f in heard
         if not f.kind or f.kind in _LABS or (known is not None and f.kind not in known)
     }
@@ -86,7 +82,9 @@ def _sizes(heard: list[Frame]) -> Check:
         whole = HEADER.size + len(msgspec.msgpack.encode([f.kind, *f.fields]))
         size = f.size - (_ENVELOPE if f.number is not None else 0)
         if size > whole:
-            wrong.append(f"{_who(f)}'s `{f.kind}` has {size - whole} bytes beside its message")
+            wrong.append(
+                f"{who(f.source)}'s `{f.kind}` has {size - whole} bytes beside its message"
+            )
     return _check("no frame is longer than what it says", len(heard), wrong)
 
 
@@ -109,9 +107,9 @@ def _releases(said: list[Frame]) -> list[Check]:
         before = seen[f.run, f.source, f.target, f.kind, about]
         if before:
             of = ", ".join(about)
-            often.append(f"{_who(f)} sent `{f.kind}` of {of} more than once")
+            often.append(f"{who(f.source)} sent `{f.kind}` of {of} more than once")
             if says not in before:
-                twice.append(f"{_who(f)} sent `{f.kind}` of {of} again, with other numbers")
+                twice.append(f"{who(f.source)} sent `{f.kind}` of {of} again, with other numbers")
         before.add(says)
         if f.kind != "Bundle":  # which has what others said, too
             lengths[f.run, f.kind, about].add(tuple(len(v) for v in says if isinstance(v, bytes)))

@@ -16,7 +16,7 @@ import numpy as np
 from posse.audit.sums import MASKING, Sums
 from posse.plan import Plan
 from protocol.cooperative import ByzantineParameters, means_record, reward_record
-from protocol.machine import COORDINATOR
+from protocol.machine import COORDINATOR, who
 from protocol.message import Plane
 from protocol.privacy import View
 from protocol.wire import HEADER, read_header
@@ -74,17 +74,17 @@ class Watch:
         if not self._is_seen(header.source, target, header.plane, kind):
             return
         self._seen.add((header.source, header.sequence))
-        who = "the coordinator" if header.source == COORDINATOR else f"agent {header.source}"
+        said_by = who(header.source)
         if kind == "Finished":
-            self._ended(who, values, header.now)
+            self._ended(said_by, values, header.now)
             return
         self._place += 1
-        counted = f"number of `{kind}` of {who}"
+        counted = f"number of `{kind}` of {said_by}"
         self._sizes[counted] += 1
         n = self._sizes[counted]
         if n > _MESSAGES:
             return
-        name = f"{who}'s {ordinal(n)} `{kind}`"
+        name = f"{said_by}'s {ordinal(n)} `{kind}`"
         if self._sees == "coordinator" and kind in MASKING:
             values = [v for v in values if isinstance(v, int)]  # sums tell the rest
         for field, value in zip(self._fields[kind], values, strict=False):
@@ -116,11 +116,11 @@ class Watch:
             return source == self._agent
         return self._sees != "coordinator" or COORDINATOR in (source, target)
 
-    def _ended(self, who: str, values: list[Any], now: float) -> None:
-        self.numbers[f"place of {who}'s end"] = self._place
-        self.numbers[f"time of {who}'s end"] = now
+    def _ended(self, said_by: str, values: list[Any], now: float) -> None:
+        self.numbers[f"place of {said_by}'s end"] = self._place
+        self.numbers[f"time of {said_by}'s end"] = now
         if self._end == "answer" and values and values[0] is not None:
-            self.numbers[f"answer of {who}"] = float(values[0])
+            self.numbers[f"answer of {said_by}"] = float(values[0])
 
     def _items(self, field: str, value: Any) -> Iterator[tuple[str, float]]:
         """Numbers in one field of a message."""
@@ -158,8 +158,7 @@ class Watch:
 
 def fields_of(plan: Plan) -> dict[str, tuple[str, ...]]:
     """The fields of each kind of message that the plan's system has."""
-    roles = (plan.system.agent, plan.system.server)
-    kinds = [kind for role in roles if role is not None for kind in role.hears]
+    kinds = plan.system.agent.hears + plan.system.server_hears
     return {kind.__name__: kind.__struct_fields__ for kind in kinds}
 
 

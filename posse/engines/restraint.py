@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from posse.durable.session import Session
 from posse.engines.sockets import PROBE_EVERY
 from posse.errors import RunFailed
-from posse.hosts.endpoint import who
+from protocol.machine import who
 
 DEADLINE = 300.0
 """Seconds in which whoever holds an agent up confirms something, or the agent ends by its name: as

@@ -11,7 +11,7 @@ from posse.durable.journal import FRAME, Input, Journal
 from posse.durable.session import Session, SessionState
 from posse.engines.base import Observer, Tap
 from posse.engines.roster import Member, Roster
-from posse.hosts.coordinator import CoordinatorHost, codec_of
+from posse.hosts.coordinator import CoordinatorHost
 from posse.hosts.sources import Sources
 from posse.plan import Plan
 
@@ -96,8 +96,7 @@ class KeptCoordinatorHost(CoordinatorHost):
 
     def outside(self) -> dict[str, Any]:
         """What of this host belongs to its process, by name; see `posse.durable.checkpoint`."""
-        named = outside(self.journal, self.plan, self._sources, self._observe)
-        return {**named, "codec": self._endpoint.codec}
+        return outside(self.journal, self.plan, self._sources, self._observe)
 
     def receive(self, rank: int, frame: bytes) -> bool:
         self._within = True
@@ -135,7 +134,7 @@ def outside(journal: Journal, plan: Plan, sources: Sources, observe: Observer) -
     """What of a coordinator's host belongs to its process, by name."""
     system = plan.system
     named = {"journal": journal, "plan": plan, "system": system, "observe": observe}
-    named["codec"] = codec_of(plan)
+    named["codec"] = plan.coordinators_codec
     if system.wiring is not None and system.wiring.regroup is not None:
         named["regroup"] = system.wiring.regroup
     if plan.field and (signs := sources.signer(plan.spec.agents.count, b"")) is not None:

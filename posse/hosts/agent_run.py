@@ -92,7 +92,7 @@ class AgentRun:
         self._system = system
         self._broadcasts = system.broadcasts
         self._agents_hear = system.agent.hears
-        self._server_hears = system.server.hears if system.server is not None else ()
+        self._server_hears = system.server_hears
         self.endpoint = endpoint
         self._stamp = chance.sources.stamp
         self._resources = chance.sources.resources

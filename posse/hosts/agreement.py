@@ -4,6 +4,7 @@ from hashlib import blake2b
 
 from posse.printable import printable
 from protocol.errors import RemoteProtocolError
+from protocol.machine import who
 
 _NAMED = 10
 _MOST_STEPS = 1_000
@@ -43,9 +44,9 @@ class Complaints:
     """Who refused what whom sent: the first few, for the sentence that ends a run."""
 
     def __init__(self) -> None:
-        self._said: dict[tuple[str, int, str], str] = {}
+        self._said: dict[tuple[int, int, str], str] = {}
 
-    def add(self, by: str, about: int, reason: str) -> list[str]:
+    def add(self, by: int, about: int, reason: str) -> list[str]:
         """`by` refused something that agent `about` sent; the reason may be a peer's own word.
 
         Returns the sentence, if it is news; what follows a colon in the reason is not.
@@ -53,7 +54,7 @@ class Complaints:
         kind = (by, about, reason.partition(":")[0])
         if kind in self._said or len(self._said) >= _NAMED:
             return []
-        self._said[kind] = f"{by} refused what agent {about} sent: {printable(reason)}"
+        self._said[kind] = f"{who(by)} refused what agent {about} sent: {printable(reason)}"
         return [self._said[kind]]
 
     def __str__(self) -> str:

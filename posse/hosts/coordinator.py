@@ -46,7 +46,7 @@ from protocol.machine import (
     Started,
 )
 from protocol.message import Header, Message, Plane
-from protocol.wire import MAX_DATA, Codec, kind_of
+from protocol.wire import kind_of
 
 _CONTROL: Final = int(Plane.CONTROL)  # an enum's member costs a call to look up, for each frame
 _LINKED: Final = control.Linked.__name__
@@ -101,7 +101,7 @@ class CoordinatorHost:
             name=COORDINATOR,
             run=run if serial is None else serial,
             peers=range(agents),
-            codec=codec_of(plan),
+            codec=plan.coordinators_codec,
             stamp=sources.stamp,
             outbox=self.outbox,
             near=sources.near,
@@ -363,7 +363,7 @@ class CoordinatorHost:
 
     def _refuse(self, rank: int, error: RemoteProtocolError) -> None:
         self._endpoint.refused[error.reason] += 1
-        self._complaints.add("the coordinator", rank, error.told(self._field))
+        self._complaints.add(COORDINATOR, rank, error.told(self._field))
 
     def _next_turn(self) -> None:
         """By the virtual clock: let who is next act, once nobody's answer is outstanding."""
@@ -404,7 +404,7 @@ class CoordinatorHost:
             case control.Complaint(about, reason):
                 if about not in range(attendance.agents):
                     raise RemoteProtocolError("no-such-agent", str(about))
-                self.complaints += self._complaints.add(f"agent {rank}", about, reason)
+                self.complaints += self._complaints.add(rank, about, reason)
                 return False
             case control.Linked(about, up):
                 self.linked.append((rank, about, up))
@@ -531,16 +531,6 @@ def _effect(plan: Plan, verdict: Finish, network: Network, lost: Collection[int]
     parts = len(network.parts(lost))
     apart = f" The graph fell apart into {parts} parts, which did not hear of each other."
     return plan.system.loss.effect + apart * (parts > len(network.parts()))
-
-
-def codec_of(plan: Plan) -> Codec:
-    """For what agents may send."""
-    server = plan.system.server
-    hears = server.hears if server is not None else ()
-    return Codec(
-        hears + control.TO_COORDINATOR + (() if plan.field else control.TO_LABS_COORDINATOR),
-        MAX_DATA,
-    )
 
 
 def _run_clock(plan: Plan, server: Server | None, sources: Sources) -> RunClock:

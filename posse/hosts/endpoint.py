@@ -10,7 +10,7 @@ from mypy_extensions import mypyc_attr
 
 from posse.measure.traffic import Delays, Meter
 from protocol.errors import LocalProtocolError, RemoteProtocolError
-from protocol.machine import COORDINATOR
+from protocol.machine import COORDINATOR, who
 from protocol.message import Header, Message, Plane
 from protocol.wire import HEADER, MAX_DATA, NO_RUN, SOURCE, Codec, encode, read_header
 
@@ -144,8 +144,3 @@ def to_blame(sender: int | None, frame: bytes) -> int | None:
     if sender is None and len(frame) >= SOURCE.stop:
         return int.from_bytes(frame[SOURCE.start : SOURCE.stop], "little", signed=True)
     return sender
-
-
-def who(name: int) -> str:
-    """A host for a sentence."""
-    return "the coordinator" if name == COORDINATOR else f"agent {name}"

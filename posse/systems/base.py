@@ -13,6 +13,7 @@ from posse.systems.shapes import AgentRole, ServerRole, Shape, SharedArms, Wirin
 from posse.theory.bounds import Theory, undrawn
 from protocol import control
 from protocol.machine import OnMissing, Parameters
+from protocol.message import Message
 from protocol.wire import Codec
 
 End = Literal["answer", "bare", "nothing"]
@@ -130,6 +131,11 @@ class System:
     def server(self) -> ServerRole | None:
         """What the server is, where there is one."""
         return self.shape.server
+
+    @property
+    def server_hears(self) -> tuple[type[Message], ...]:
+        """The messages that the server may be sent; none where there is no server."""
+        return () if self.server is None else self.server.hears
 
     @property
     def wiring(self) -> Wiring | None:

@@ -53,8 +53,8 @@ class Feed:
         self._points: list[tuple[float, float, float | None]] = [_BEGINNING]
         self._run: int | None = None
         self._network = plan.network(0)
-        hears = plan.system.server.hears if plan.system.server is not None else ()
-        self.kinds = list(dict.fromkeys(kinds((*plan.system.agent.hears, *hears))))
+        heard = plan.system.agent.hears + plan.system.server_hears
+        self.kinds = list(dict.fromkeys(kinds(heard)))
         self._links = self._linked()
         self._readers = 0
         self._event = b""

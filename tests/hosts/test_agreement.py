@@ -45,7 +45,7 @@ def test_a_few_complaints_are_said_each_once() -> None:
     complaints = Complaints()
     assert str(complaints) == ""
     for about in range(100):
-        complaints.add("agent 7", about // 2, "malformed")
+        complaints.add(7, about // 2, "malformed")
     said = str(complaints)
     assert said.startswith("; agent 7 refused what agent 0 sent: malformed; agent 7 refused what")
     assert said.count(";") == 10
@@ -54,6 +54,6 @@ def test_a_few_complaints_are_said_each_once() -> None:
 def test_the_detail_of_a_complaint_is_no_news() -> None:
     complaints = Complaints()
     first = "agent 7 refused what agent 0 sent: out-of-turn: round 1"
-    assert complaints.add("agent 7", 0, "out-of-turn: round 1") == [first]
-    assert complaints.add("agent 7", 0, "out-of-turn: round 2") == []
+    assert complaints.add(7, 0, "out-of-turn: round 1") == [first]
+    assert complaints.add(7, 0, "out-of-turn: round 2") == []
     assert str(complaints) == f"; {first}"
