@@ -33,7 +33,6 @@ from posse.engines.sources import of_this_machine
 from posse.errors import RunFailed, exit_code
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
-from posse.hosts.sources import Sources
 from posse.own_code import folders_of
 from posse.plan import Plan
 from posse.results.record import RunRecord
@@ -192,18 +191,18 @@ class ProcessEngine:
         return record
 
     def _host(
-        self, plan: Plan, network: Network, number: int, observe: Observer
+        self, plan: Plan, network: Network, number: int, observe: Observer, state: bytes = b""
     ) -> CoordinatorHost:
-        """The host of a run."""
-        sources = self._sources()
+        """The host of a run, which may have been written down as `state`."""
+        resources = ProcessResources(self.hub.sessions)
+        sources = of_this_machine(monotonic_ns, resources, self._checks)
         options: dict[str, Any] = {"serial": self._serial, "counts": self._board is not None}
         if self._journal is None:
             return CoordinatorHost(plan, network, number, sources, observe, **options)
         kept = recorded(self._journal, sources, field=plan.field)
+        if state:
+            return brought_back(self._journal, plan, kept, observe, state)
         return KeptCoordinatorHost(self._journal, plan, network, number, kept, observe, **options)
-
-    def _sources(self) -> Sources:
-        return of_this_machine(monotonic_ns, ProcessResources(self.hub.sessions), self._checks)
 
     def _go_on(
         self, plan: Plan, before: RunBeginning, kept: Journal, observe: Observer
@@ -212,12 +211,8 @@ class ProcessEngine:
         self._serial, self._name = before.serial, before.name
         restore(self.hub.lobby.roster, before.members)
         with kept.replay() as inputs:
-            host: CoordinatorHost
-            if before.state:
-                sources = recorded(kept, self._sources(), field=plan.field)
-                host = brought_back(kept, plan, sources, observe, before.state)
-            else:
-                host = self._host(plan, plan.network(before.run), before.run, observe)
+            network = plan.network(before.run)
+            host = self._host(plan, network, before.run, observe, before.state)
             record = self._carried(host, before, inputs)
         record.restarts[COORDINATOR] = kept.starts - before.starts
         return record
