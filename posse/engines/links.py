@@ -57,11 +57,6 @@ Heard = Callable[[int, Wire], Wire]
 """What stands before the socket to this target, below the session."""
 
 
-def unheard(target: int, wire: Wire) -> Wire:
-    """Nobody listens."""
-    return wire
-
-
 class Tie:
     """This agent's end of the session with one neighbour; `post` sends it what is no new frame.
 
@@ -116,8 +111,8 @@ class Links(ABC):
         context: zmq.Context[zmq.Socket[bytes]],
         prepare: Prepare,
         *,
-        watched: bool = False,
-        heard: Heard = unheard,
+        watched: bool,
+        heard: Heard,
     ) -> None:
         self._context = context
         self._prepare = prepare

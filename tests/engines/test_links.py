@@ -33,7 +33,12 @@ class Wire:
         return socket
 
     def links(self, kind: type[Links]) -> Links:
-        links = kind(self._context, lambda socket, rank: None)
+        links = kind(
+            self._context,
+            lambda socket, rank: None,
+            watched=False,
+            heard=lambda target, wire: wire,
+        )
         self._made.append(links)
         return links
 
