@@ -310,15 +310,7 @@ def _regrouped(told: control.Regroup) -> Regrouped:
         knowledge = msgspec.msgpack.decode(told.knowledge, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RemoteProtocolError("malformed", f"knowledge: {error}") from None
-    return Regrouped(
-        view=told.view,
-        knowledge=knowledge,
-        neighbours=told.neighbours,
-        round=told.round,
-        begun=told.begun,
-        slot=told.slot,
-        arms=told.arms,
-    )
+    return Regrouped(**msgspec.structs.asdict(told) | {"knowledge": knowledge})
 
 
 def _machine(

@@ -67,13 +67,9 @@ class Regrouping:
             where = _furthest([standing[rank] for rank in part])
             for rank in part:
                 told[rank] = control.Regroup(
-                    view=self.view,
                     neighbours=network.neighbours[rank],
                     knowledge=msgspec.msgpack.encode(network.knowledge[rank]),
-                    round=where.round,
-                    begun=where.begun,
-                    slot=where.slot,
-                    arms=where.arms,
+                    **msgspec.structs.asdict(where),
                 )
         return network, told
 
