@@ -190,6 +190,7 @@ class AgentProcess:
         self._flush(host)
         if self._uplink.session.crowded:
             self._restraint.look_soon()
+            self._uplink.ask()
 
     def _patience(self) -> int | None:
         """Milliseconds to listen at most; for ever where nothing but a frame can happen."""

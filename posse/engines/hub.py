@@ -18,7 +18,7 @@ from posse.engines import events
 from posse.engines.agent_link import AgentLink, NotReading, outside_runs
 from posse.engines.base import Tap
 from posse.engines.door import AROUND, AROUND_WITH_KEYS
-from posse.engines.lobby import Lobby
+from posse.engines.lobby import CATCH_UP, Lobby
 from posse.engines.resumption import again, committing
 from posse.engines.roster import Peer, Roster
 from posse.engines.router import Router
@@ -43,6 +43,10 @@ _LOOK: Final = 0.02
 """Seconds between looks at whatever is not a frame. A poll of everything before each frame would
 double what a frame costs."""
 
+_STOOD_STILL: Final = 0.5
+"""Seconds without a look after which this process was stopped, or had no processor: what came
+meanwhile is taken before anybody is late."""
+
 _FAREWELL = 5.0
 """Seconds for another of the agents far away to confirm that it was let go."""
 _HASTE = 2.0
@@ -62,7 +66,7 @@ class Hub:
     """Who agents talk to: `gather` them, `configure` them, `carry` a run, as often as wanted.
 
     What is to be done is decided by the lobby and the run's host, which have no socket and no
-    clock. `snapshot` is how all this is, for other threads. `joining` as `Patience` has it.
+    clock. `snapshot` is how all this is, for other threads.
 
     Above 300 lines: it is the one loop that carries frames, and carries out each of their effects.
     """
@@ -75,12 +79,11 @@ class Hub:
         keys: CoordinatorKeys | None = None,
         tap: Tap | None = None,
         journal: Journal | None = None,
-        joining: float | None = None,
     ) -> None:
         agents, engine = spec.agents.count, spec.engine
         roster = Roster(agents, token, keys, fingerprint(spec), engine.inboxes)
         self.lobby = Lobby(
-            roster, engine.deadline, engine.absence, spec.system, engine.restarts, joining
+            roster, engine.deadline, engine.absence, engine.joining, spec.system, engine.restarts
         )
         self.on_join: Callable[[int], None] = lambda joined: None
         self.on_look: Callable[[], None] = lambda: None
@@ -234,20 +237,22 @@ class Hub:
         """Take frames until `done`, or until the lobby says that this cannot be."""
         lobby = self.lobby
         self._publish(time.monotonic())
-        look = 0.0
+        look, late_from = time.monotonic(), -math.inf
         while not done():
             now = self._receive()
             if self._deaths:
                 self._bury(now)
             if now < look:
                 continue
+            if now >= look + _STOOD_STILL:
+                late_from = now + CATCH_UP
             look = now + _LOOK
             self.on_look()
             self._selector.wait(0)
             self._connections()
-            if now >= lobby.timer:
+            if now >= max(lobby.timer, late_from):
                 self._do(lobby.fire(now))
-            if now >= lobby.roll_at:
+            if now >= max(lobby.roll_at, late_from):
                 self._do(lobby.call_roll(now))
             if now >= self._probe_at:
                 self._probe(now)

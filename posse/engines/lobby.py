@@ -63,6 +63,8 @@ _CODEC = Codec(control.TO_LOBBY, MAX_DATA)
 _NAMED = 10
 _MOST_SYNCS = 16
 """Of one agent; an honest one asks eight times when it joins."""
+CATCH_UP = 1.0
+"""Seconds to take what came while nobody looked, or comes again, before an agent is late."""
 _BEGINNING = 80
 """Bytes of a frame in which its kind stands."""
 
@@ -89,9 +91,9 @@ class Lobby:
         roster: Roster,
         deadline: float,
         absence: float,
+        joining: float,
         system: str,
         restarts: int = 0,
-        joining: float | None = None,
     ) -> None:
         self.roster = roster
         self.restarts: Counter[int] = Counter()
@@ -225,7 +227,7 @@ class Lobby:
     def _go_on(self, now: float) -> None:
         """The run's own timer goes on where it stood, if everybody is here again."""
         if self._run is not None and not self._patience.somebody_is_away:
-            self._run.put_off(self._patience.away_for(now))
+            self._run.put_off(self._patience.away_for(now), now + CATCH_UP)
 
     def _silence(self, now: float) -> list[LobbyEffect]:
         run, missing = self._run, self.missing()

@@ -13,15 +13,15 @@ class Patience:
     """One wait after the other, in seconds of the loop's clock.
 
     `deadline`: seconds after which a wait ends in which nothing moved, and `joining`, where that is
-    for agents to join (None: `deadline` too); `absence`: seconds that an
-    agent without a connection is waited for in a run, all its absences together. Who is away, and
-    links that are down, explain a silence: then it may last longer. `heard` is when something last
-    moved; `outages` has the links between agents that are down.
+    for agents to join; `absence`: seconds that an agent without a connection is waited for in a
+    run, all its absences together. Who is away, and links that are down, explain a silence: then it
+    may last longer. `heard` is when something last moved; `outages` has the links between agents
+    that are down.
     """
 
-    def __init__(self, deadline: float, absence: float, joining: float | None = None) -> None:
+    def __init__(self, deadline: float, absence: float, joining: float) -> None:
         self.deadline = deadline
-        self.joining = deadline if joining is None else joining
+        self.joining = joining
         self.absence = absence
         self.heard = math.inf
         self.outages = Outages()

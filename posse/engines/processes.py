@@ -95,9 +95,8 @@ class ProcessEngine:
         if bind is None:
             bind = f"ipc://{self._folder}/hub" if self._ipc else "tcp://127.0.0.1:*"
         self._token = secrets.token_hex(16) if token is None else token
-        joining = None if here else spec.engine.joining
         try:
-            self.hub = Hub(spec, bind, self._token, self._keys, capture, journal, joining)
+            self.hub = Hub(spec, bind, self._token, self._keys, capture, journal)
         except BaseException:
             self._remove_scratch()
             raise

@@ -34,7 +34,7 @@ class Restraint:
 
     def look(self, now: float) -> None:
         """To be called often; `RunFailed` if nothing at all is confirmed for too long."""
-        if now < self._look_at:
+        if now < self._look_at and not self.held:
             return
         self._look_at = now + PROBE_EVERY
         crowded = [(s.unconfirmed, end, s.confirmed) for end, s in self._sessions() if s.crowded]

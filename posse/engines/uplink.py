@@ -147,6 +147,12 @@ class Uplink(Link):
         self.session.confirm()
         self._answer()
 
+    def ask(self) -> None:
+        """Ask how much was taken: nothing is sent before that is known."""
+        if self._up:
+            self.session.ask()
+            self._answer()
+
     def _answer(self) -> None:
         for data in self.session.replies:
             self._send(data)

@@ -244,10 +244,10 @@ class CoordinatorHost:
         if self._server is not None:
             self._server.fire()
 
-    def put_off(self, seconds: float) -> None:
+    def put_off(self, seconds: float, not_before: float) -> None:
         """Somebody without whom nothing could go on was away for so long: `timer` comes later."""
         if self._server is not None:
-            self._server.timer += seconds
+            self._server.timer = max(self._server.timer + seconds, not_before)
 
     def lose(self, rank: int, why: str = "lost") -> None:
         """Agent `rank` is gone, or says nothing; only where `outlives_agents`."""

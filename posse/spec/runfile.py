@@ -45,7 +45,7 @@ class EngineSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         Meta(
             gt=0,
             le=1e9,
-            description="seconds in which another agent must join from elsewhere, until all have",
+            description="seconds in which another agent must join, until all have",
         ),
     ] = 600.0
     sign: Annotated[

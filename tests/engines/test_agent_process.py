@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,18 @@ class Coordinator:
         frame = self._session.take(data)
         assert frame is not None
         return CODEC.decode(read_header(frame), frame)
+
+    def frames_until_asked(self) -> int:
+        """How many frames come before the agent asks what was taken."""
+        frames = 0
+        while self._session.take(self._socket.recv_multipart()[1]) is not None:
+            frames += 1
+        return frames
+
+    def answers(self) -> None:
+        """Says what was taken."""
+        self._socket.send_multipart((self._agent, self._session.replies[-1]))
+        self._session.replies.clear()
 
     def says(self, message: Message | bytes, run: int = 0) -> None:
         frame = (
@@ -91,6 +104,24 @@ def test_who_is_refused_says_so_and_ends_with_1(coordinator: Coordinator) -> Non
     assert isinstance(said, control.Failed)
     assert said.reason == "the coordinator refused this agent: rank 3 is taken"
     assert agent.ended() == 1
+
+
+@pytest.mark.inside
+def test_who_may_say_no_more_asks_beside_its_coordinator_too_what_was_taken(
+    coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("posse.engines.uplink.Session", partial(Session, most_frames=100))
+    agent = serving(coordinator)
+    coordinator.heard()
+    coordinator.says(configure(spec("central", 8, engine={"clock": "wall"})))
+    assert isinstance(coordinator.heard(), control.Ready)
+    coordinator.says(control.Begin(0, 0))
+    assert 50 <= coordinator.frames_until_asked() <= 100
+    coordinator.answers()
+    assert coordinator.frames_until_asked() >= 50
+    coordinator.says(control.Goodbye())
+    coordinator.answers()
+    assert agent.ended() == 0
 
 
 @pytest.mark.inside

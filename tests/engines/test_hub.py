@@ -48,16 +48,20 @@ class Peer:
 class Gathering:
     """A hub that gathers in a thread, and the peers at it."""
 
-    def __init__(self, folder: Path, agents: int) -> None:
+    def __init__(self, folder: Path, agents: int, **engine: float) -> None:
         spec = prepare(
             {
                 "system": "central",
                 "agents": {"count": agents},
                 "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
-                "engine": {"deadline": PATIENCE, "absence": PATIENCE},
+                "engine": {"deadline": PATIENCE, "absence": PATIENCE, **engine},
             }
         ).spec
         self.hub = Hub(spec, f"ipc://{folder}/hub", "token")
+        self.looked = threading.Event()
+        self.may_go_on = threading.Event()
+        self.may_go_on.set()
+        self.hub.on_look = self._look
         self.error: Exception | None = None
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._peers: list[Peer] = []
@@ -69,6 +73,10 @@ class Gathering:
             self.hub.gather()
         except Exception as error:
             self.error = error
+
+    def _look(self) -> None:
+        self.looked.set()
+        self.may_go_on.wait(PATIENCE)
 
     def peer(self) -> Peer:
         self._peers.append(Peer(self._context, self.hub.endpoint))
@@ -116,6 +124,27 @@ def test_messages_of_several_parts_are_refused_from_strangers_and_members(
     gathering.peer().joins(1)
     gathering.ended()
     assert gathering.error is None
+
+
+def test_nobody_is_late_whose_frames_came_while_the_coordinator_stood_still(
+    tmp_path: Path,
+) -> None:
+    gathering = Gathering(tmp_path, 1, joining=0.6)
+    try:
+        gathering.may_go_on.clear()
+        gathering.looked.clear()
+        assert gathering.looked.wait(PATIENCE)
+        peer = gathering.peer()
+        for _ in range(5):
+            peer.says(control.Ask(), source=-1)
+        peer.joins(0)
+        time.sleep(0.7)
+        gathering.may_go_on.set()
+        gathering.ended()
+        assert gathering.error is None
+    finally:
+        gathering.may_go_on.set()
+        gathering.close()
 
 
 def test_an_interruption_ends_the_wait(gathering: Gathering) -> None:

@@ -10,7 +10,7 @@ from posse.engines.events import (
     Resend,
     Said,
 )
-from posse.engines.lobby import Lobby
+from posse.engines.lobby import CATCH_UP, Lobby
 from posse.engines.roster import RESUMES_AT_ONCE, RESUMES_PER_SECOND, Peer, Roster
 from posse.security.keys import CoordinatorKeys, Pair
 from protocol import control
@@ -145,7 +145,7 @@ def test_nobody_is_sent_to_an_inbox_that_is_not_the_agents_own(inbox: str) -> No
 
 def test_an_inbox_elsewhere_is_the_operators_to_allow() -> None:
     roster = Roster(1, TOKEN, inboxes=("198.51.100.0/24",))
-    lobby = Lobby(roster, DEADLINE, ABSENCE, "mase")
+    lobby = Lobby(roster, DEADLINE, ABSENCE, DEADLINE, "mase")
     at = Peer(b"b", "", 99, host="192.0.2.1")
     lobby.handle(Said(at, framed(joining(0, b"b")), WALL), 0.0)
     lobby.handle(Said(at, framed(control.Arrived("tcp://198.51.100.7:7000")), WALL), 0.0)
@@ -155,10 +155,10 @@ def test_an_inbox_elsewhere_is_the_operators_to_allow() -> None:
 def test_nobody_says_that_it_was_started_here_who_was_not() -> None:
     """Such an agent would have no clock to compare, and its loss would be somebody else's."""
     for token, keys in (("", ()), (TOKEN, ("k", "l"))):
-        lobby = Lobby(Roster(2, token, None), DEADLINE, ABSENCE, "mase")
+        lobby = Lobby(Roster(2, token, None), DEADLINE, ABSENCE, DEADLINE, "mase")
         if keys:
             lobby = Lobby(
-                Roster(2, "", CoordinatorKeys(Pair("o", ""), keys)), DEADLINE, 1.0, "mase"
+                Roster(2, "", CoordinatorKeys(Pair("o", ""), keys)), DEADLINE, 1.0, DEADLINE, "mase"
             )
         said = Said(Peer(b"a", "k", 1), framed(control.Join(0, token, "", 0)), WALL)
         assert [type(effect) for effect in lobby.handle(said, 0.0)] == [Log, Reply]
@@ -182,3 +182,14 @@ def test_over_each_connection_the_time_may_be_asked_for_again() -> None:
         said = [script.says(peer, control.Resume(0, TOKEN, b"a", ord(peer), 0))]
         said += [script.says(peer, control.Sync(n)) for n in range(20)]
         assert len([effects for effects in said if effects]) == 1 + 16
+
+
+def test_who_comes_back_has_a_moment_for_what_it_sends_again() -> None:
+    script = Script()
+    script.all_join()
+    run = script.carries(Run())
+    script.closes("peer-1")
+    run.timer = script.now + 0.1
+    script.now += CATCH_UP / 2
+    script.says("z", control.Resume(1, TOKEN, b"peer-1", 2, 7))
+    assert run.timer == script.now + CATCH_UP

@@ -56,8 +56,8 @@ class Run:
         self.fired += 1
         self.timer = float("inf")
 
-    def put_off(self, seconds: float) -> None:
-        self.timer += seconds
+    def put_off(self, seconds: float, not_before: float) -> None:
+        self.timer = max(self.timer + seconds, not_before)
 
     def suspects(self) -> list[int]:
         return self.late
@@ -74,7 +74,7 @@ class Script:
     ) -> None:
         pairs = CoordinatorKeys(Pair("operator", ""), keys) if keys else None
         roster = Roster(agents, TOKEN, pairs, {"repeat": "1"})
-        self.lobby = Lobby(roster, DEADLINE, ABSENCE, "mase", joining=joining)
+        self.lobby = Lobby(roster, DEADLINE, ABSENCE, joining, "mase")
         self.now = 100.0
         self.lobby.gather(self.now)
 
