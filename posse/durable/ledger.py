@@ -138,6 +138,8 @@ class Ledger(Spending):
             return
         if arms.replace:
             return
+        if privacy.reuse != "unlimited":
+            self._refuse_drawn()
         self._rows = []
         for arm, length in enumerate(arms.lengths):
             if privacy.reuse == "unlimited":
@@ -160,17 +162,39 @@ class Ledger(Spending):
             )
         arms.keep(self._rows)
 
+    def _refuse_drawn(self) -> None:
+        """`PosseError` if a run drew rows with replacement.
+
+        It may have drawn any row, and one row m times, which then cost m times its ε; so each row
+        counts as used, beyond every budget.
+        """
+        drawn = self._db.execute(
+            "SELECT run FROM runs WHERE rewards > 0 AND run NOT IN (SELECT run FROM rows) LIMIT 1"
+        ).fetchone()
+        if drawn:
+            raise PosseError(
+                f"rows of {self._data} were drawn with replacement in a run before, and nobody "
+                "knows which and how often; give this agent another log, or set [privacy] "
+                f'reuse = "unlimited" in its own run file. posse ledger {self._data} shows the runs'
+            )
+
     def _admit_unknown(self, task: Task) -> None:
         """The user's own arms: nobody here knows whether a reward comes twice."""
         privacy, epsilon = task.privacy, task.epsilon or 0.0
-        runs, charged = self._db.execute(
-            "SELECT COUNT(*), TOTAL(epsilon) FROM runs WHERE rewards > 0"
+        runs, bounded, charged = self._db.execute(
+            "SELECT COUNT(*), COUNT(epsilon), TOTAL(epsilon) FROM runs WHERE rewards > 0"
         ).fetchone()
         if privacy.reuse == "never" and runs:
             raise PosseError(
                 "this agent's own arms were used in a run before, and posse cannot tell whether "
                 'they give new rewards; set [privacy] reuse = "unlimited" in its own run file if '
                 f'they do, or "budget". posse ledger {self._path} shows the runs'
+            )
+        if privacy.reuse == "budget" and bounded < runs:
+            raise PosseError(
+                "this agent's own arms were used without any ε in a run before, and that is within "
+                'no budget; set [privacy] reuse = "unlimited" in its own run file if they give new '
+                f"rewards. posse ledger {self._path} shows the runs"
             )
         if privacy.reuse == "budget" and charged + epsilon > privacy.budget * (1 + 1e-12):
             raise PosseError(

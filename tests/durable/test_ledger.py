@@ -146,6 +146,28 @@ def test_rows_drawn_with_replacement_are_counted_as_rewards(log: Path) -> None:
     assert run.ends() == "1 run(s) used 100 rewards so far, at most ε = 0.5 for one reward"
 
 
+@pytest.mark.parametrize("privacy", [{}, {"budget": 1000.0, "reuse": "budget"}])
+def test_after_rows_were_drawn_with_replacement_only_the_word_unlimited_goes_on(
+    log: Path, privacy: dict[str, Any]
+) -> None:
+    """Five rewards may all have been one row's, which then cost 5 · .5 and not .5."""
+    again = task(0.5, reuse="unlimited")
+    Run(log, again, replace=True).ends()  # nothing was used, so nothing was told
+    assert used_by(log, task(0.5, **privacy), 1, 0) == [[0.0], []]
+    run = Run(log, again, replace=True)
+    run.pulls_of(0, 5)
+    run.tells()
+    run.ledger._close()  # as if it were killed
+    with pytest.raises(PosseError, match=r"rewards-3\.csv were drawn with replacement in a run"):
+        Run(log, task(0.5, **privacy))
+    # rows at the end stand in the same log, and nobody wrote down how long it was then
+    log.write_text(log.read_text() + "0,0.77\n")
+    with pytest.raises(PosseError, match="give this agent another log"):
+        Run(log, task(0.5, **privacy))
+    assert used_by(log, again, 1, 0) == [[0.0], []]
+    assert [run.rewards for run in read(log).runs] == [0, 1, 5, 1]
+
+
 def test_it_is_written_before_anything_is_told_and_survives_a_kill(log: Path) -> None:
     """The process is killed between writing down and ending; another one finds the rows used."""
     script = (
@@ -239,6 +261,20 @@ def test_of_ones_own_arms_nobody_knows_whether_a_reward_comes_twice(tmp_path: Pa
     of_ones_own(tmp_path, task(reuse="unlimited")).end(0.0)
     book = read(tmp_path / "tests.durable.test_ledger.live-3.ledger")
     assert (book.rows, book.epsilon) == (None, 1.5)
+
+
+def test_what_a_run_without_epsilon_used_of_ones_own_arms_is_beyond_every_budget(
+    tmp_path: Path,
+) -> None:
+    within = task(0.1, budget=1000.0, reuse="budget")
+    of_ones_own(tmp_path, task(None, reuse="unlimited")).end(None)  # nothing was used
+    for about in (within, task(None, reuse="unlimited")):
+        ledger = of_ones_own(tmp_path, about)
+        ledger.uses(np.array([3, 4]))
+        ledger.end(None)
+    with pytest.raises(PosseError, match=r"used without any ε in a run before, .* no budget"):
+        of_ones_own(tmp_path, within)
+    of_ones_own(tmp_path, task(reuse="unlimited")).end(0.0)
 
 
 def slow_most_exposed(book: Lifetime, path: Path) -> float:
