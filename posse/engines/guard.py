@@ -26,6 +26,7 @@ _WATCHED = (
     zmq.EVENT_CONNECTED
     | zmq.EVENT_HANDSHAKE_SUCCEEDED
     | zmq.EVENT_DISCONNECTED
+    | zmq.EVENT_MONITOR_STOPPED
     | HANDSHAKE_FAILURES
 )
 
@@ -86,7 +87,8 @@ class RemoteGuard(Guard):
         self._ranks: dict[str, int] = {}
         self._strangers: set[str] = set()
         self._failures: Counter[str] = Counter()
-        self._monitors: set[zmq.Socket[bytes]] = set()
+        self._monitors: dict[zmq.Socket[bytes], zmq.Socket[bytes]] = {}
+        """Of which link each is."""
         self._inbox: zmq.Socket[bytes] | None = None
         self._door: InboxDoor | None = None
 
@@ -102,11 +104,12 @@ class RemoteGuard(Guard):
         self._close_door()
         socket.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
         socket.setsockopt(zmq.RCVHWM, 0)  # see `posse.engines.door`
+        if self._own is not None:
+            if self._inbox is None:  # one answers for every inbox of this context
+                Authenticator(self._context, self._decide, self._refused)
+            serve_with(socket, self._own.secret)
         self._inbox = socket.get_monitor_socket(WATCHED)
         self._door = InboxDoor(self._inbox)
-        if self._own is not None:
-            Authenticator(self._context, self._decide, self._refused)
-            serve_with(socket, self._own.secret)
 
     def took(self, size: int) -> None:
         if self._door is not None:
@@ -141,11 +144,17 @@ class RemoteGuard(Guard):
         socket.setsockopt(zmq.RCVHWM, 0)  # see `posse.engines.door`
         monitor = socket.get_monitor_socket(_WATCHED)
         if monitor not in self._monitors:
-            self._monitors.add(monitor)
+            self._monitors[monitor] = socket
             self._selector.watch(monitor, lambda: self._happened(monitor))
 
     def _happened(self, monitor: zmq.Socket[bytes]) -> None:
         for told in happened(monitor):
+            if told.event == zmq.EVENT_MONITOR_STOPPED:
+                # only now: ZeroMQ's thread waits for ever to tell a monitor that is closed
+                self._selector.forget(monitor)
+                del self._monitors[monitor]
+                monitor.close(0)
+                return
             rank = self._ranks.get(told.address)
             if told.event == zmq.EVENT_CONNECTED:
                 if self._door is not None:
@@ -172,5 +181,7 @@ class RemoteGuard(Guard):
 
     def close(self) -> None:
         self._close_door()
-        for monitor in self._monitors:
+        for monitor, socket in self._monitors.items():
+            if not socket.closed:
+                socket.disable_monitor()
             monitor.close(0)

@@ -58,10 +58,8 @@ def test_agents_with_keys_join_and_run(folder: Path, said: pytest.LogCaptureFixt
 @pytest.mark.parametrize("system", ["central", "cooperative-ucb", "ddp-mab"])
 def test_agents_join_and_reach_each_other_by_ipv6(system: str, folder: Path) -> None:
     """`central` has no inboxes, `cooperative-ucb` one link to each, `ddp-mab` one to all."""
-    plan = {"central": small(), "cooperative-ucb": mesh(15.0)}.get(system) or spec(
-        "ddp-mab", 2, parameters={"horizon": 40, "epsilon": 1.0}, topology={"kind": "path"}
-    )
-    c = Coordinator(plan, "tcp://[::1]:*", folder)
+    plans = {"central": small(), "cooperative-ucb": mesh(15.0), "ddp-mab": broadcasting()}
+    c = Coordinator(plans[system], "tcp://[::1]:*", folder)
     assert c.endpoint.startswith("tcp://[::1]:")
     agents = [Agent(c.endpoint, keys=keys.for_agent(folder, rank)) for rank in range(2)]
     record = c.ended()
@@ -222,6 +220,30 @@ def test_a_coordinator_started_again_gets_its_agents_back(
     assert [agent.ended() for agent in agents] == [0, 0]
 
 
+@pytest.mark.parametrize(
+    "systems", [("cooperative-ucb", "ddp-mab"), ("ddp-mab", "cooperative-ucb")]
+)
+def test_a_coordinator_started_again_may_need_links_of_the_other_kind(
+    systems: tuple[str, str], folder: Path, said: pytest.LogCaptureFixture
+) -> None:
+    endpoint = f"tcp://127.0.0.1:{free_port()}"
+    plans = {"cooperative-ucb": mesh(15.0), "ddp-mab": broadcasting()}
+    first, second = (plans[system] for system in systems)
+    pairs = keys.for_coordinator(folder, 2)
+    before = ProcessEngine(first, bind=endpoint, token="", spawn=0, keys=pairs)
+    agents = [Agent(endpoint, keys=keys.for_agent(folder, rank)) for rank in range(2)]
+    before.hub.gather()
+    before.hub.lobby.roster.members.clear()  # nobody is told goodbye, as when it is killed
+    before.close()
+    wait_for("lost the coordinator", said)
+    c = Coordinator(second, endpoint, folder)
+    try:
+        assert c.ended().answered
+        assert [agent.ended() for agent in agents] == [0, 0]
+    finally:
+        c.stop()
+
+
 def test_an_address_that_does_not_resolve_is_named_within_the_deadline(
     said: pytest.LogCaptureFixture,
 ) -> None:
@@ -253,6 +275,11 @@ def mesh(deadline: float) -> Plan:
         topology={"kind": "path"},
         engine={"deadline": deadline},
     )
+
+
+def broadcasting() -> Plan:
+    parameters = {"horizon": 40, "epsilon": 1.0}
+    return spec("ddp-mab", 2, parameters=parameters, topology={"kind": "path"})
 
 
 def test_an_inbox_in_use_is_said(said: pytest.LogCaptureFixture) -> None:

@@ -1,0 +1,77 @@
+"""What an agent's guard of its links holds of those that were closed: nothing."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+import zmq
+
+from posse.engines.guard import RemoteGuard
+from posse.engines.mesh import Mesh
+from posse.engines.selector import Selector
+from posse.engines.sockets import end
+from tests.support.remote import until
+
+SPARE = 3
+"""Descriptors that may come and go beside what is counted."""
+
+
+class Party:
+    """An agent without keys among neighbours that are not there."""
+
+    def __init__(self) -> None:
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._selector = Selector()
+        self._guard = RemoteGuard(self._context, self._selector, None)
+
+    @contextmanager
+    def mesh(self, *, broadcasts: bool) -> Iterator[Mesh]:
+        mesh = Mesh(
+            self._context,
+            self._guard,
+            bind="tcp://127.0.0.1:*",
+            rank=0,
+            broadcasts=broadcasts,
+            patience_ms=50,
+            heard=lambda target, wire: wire,
+        )
+        try:
+            yield mesh
+        finally:
+            mesh.close()
+
+    def holds(self) -> int:
+        """File descriptors, when what happened so far was listened to."""
+        self._selector.wait(10)
+        return len(os.listdir("/proc/self/fd"))
+
+    def close(self) -> None:
+        self._guard.close()
+        end(self._context)
+
+
+@pytest.fixture
+def party() -> Iterator[Party]:
+    here = Party()
+    yield here
+    here.close()
+
+
+def test_a_neighbour_that_is_somewhere_else_again_and_again_costs_nothing(party: Party) -> None:
+    with party.mesh(broadcasts=False) as mesh:
+        mesh.links.connect({1: "tcp://127.0.0.1:9"}, 0, 0)
+        most = party.holds() + SPARE
+        for port in range(10, 30):
+            mesh.links.connect({1: f"tcp://127.0.0.1:{port}"}, 0, 0)
+        until(lambda: party.holds() <= most, "that what was closed is given back")
+
+
+@pytest.mark.parametrize("broadcasts", [False, True])
+def test_links_that_are_made_anew_cost_nothing(party: Party, broadcasts: bool) -> None:
+    most = 0
+    for _ in range(20):
+        with party.mesh(broadcasts=broadcasts) as mesh:
+            mesh.links.connect({1: "tcp://127.0.0.1:9"}, 0, 0)
+            most = most or party.holds() + SPARE
+    until(lambda: party.holds() <= most, "that what was closed is given back")
