@@ -6,7 +6,8 @@
     3       1     plane: data, control or world
     4       4     run, counted from 0, or `NO_RUN`
     8       4     source: the sender's rank, or -1 for the coordinator (signed)
-    12      4     sequence, counted from 0 per sender, so that a broadcast is one frame
+    12      4     sequence, counted from 0 per sender, so that a broadcast is one frame; the
+                  coordinator counts per link
     16      8     now, in the unit of the run's clock
     24      8     sent, the sender's clock in nanoseconds (0 where there is no clock)
 

@@ -60,6 +60,10 @@ class Table:
             out[:, to] = self.values[:, of]
         return out
 
+    def only(self, names: tuple[str, ...]) -> "Table":
+        """The table of these columns alone."""
+        return Table(names, self.columns(names), self.spent)
+
 
 def aligned(tables: Sequence[Table]) -> tuple[tuple[str, ...], list[FloatArray]]:
     """The names that any of them has, and these columns of each."""

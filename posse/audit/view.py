@@ -22,7 +22,8 @@ from protocol.privacy import View
 from protocol.wire import HEADER, read_header
 
 _MESSAGES, _ITEMS, _PULLS = 32, 64, 64
-"""Of a sender and kind, of a field, of an agent and arm: what comes later is counted alone."""
+"""Of a sender (a coordinator: to each agent) and kind, of a field, of an agent and arm: what comes
+later is counted alone."""
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
 
@@ -54,7 +55,8 @@ class Watch:
         arms = plan.spec.arms.arm_count()
         byzantine = isinstance(plan.parameters, ByzantineParameters)
         self._record = reward_record() if byzantine else means_record(arms)
-        self._seen: set[tuple[int, int]] = set()
+        self._seen: set[tuple[int, int | None, int]] = set()
+        self._told: tuple[float, bytes] | None = None
         self._sums = Sums(plan.spec.agents.count, getattr(plan.parameters, "precision", 0))
         self._sizes: Counter[str] = Counter()
         self._frames = self._place = 0
@@ -69,22 +71,30 @@ class Watch:
         kind, *values = _decode(frame[HEADER.size :])
         if self._sees == "coordinator":
             self._sums.hear(header.source, target, kind, values)
-        if (header.source, header.sequence) in self._seen:
+        # an agent numbers its frames in one row, a coordinator those of each link
+        link = target if header.source == COORDINATOR else None
+        if (header.source, link, header.sequence) in self._seen:
             return  # the same to several
         if not self._is_seen(header.source, target, header.plane, kind):
             return
-        self._seen.add((header.source, header.sequence))
+        self._seen.add((header.source, link, header.sequence))
         said_by = who(header.source)
         if kind == "Finished":
             self._ended(said_by, values, header.now)
             return
-        self._place += 1
+        told = None if link is None else (header.now, frame[HEADER.size :])
+        # with a place each, copies of one message would look like numbers of their own
+        self._place += told is None or told != self._told
+        self._told = told
         counted = f"number of `{kind}` of {said_by}"
         self._sizes[counted] += 1
-        n = self._sizes[counted]
+        to = "" if link is None else f" to {who(link)}"
+        if to:
+            self._sizes[counted + to] += 1
+        n = self._sizes[counted + to]
         if n > _MESSAGES:
             return
-        name = f"{said_by}'s {ordinal(n)} `{kind}`"
+        name = f"{said_by}'s {ordinal(n)} `{kind}`{to}"
         if self._sees == "coordinator" and kind in MASKING:
             values = [v for v in values if isinstance(v, int)]  # sums tell the rest
         for field, value in zip(self._fields[kind], values, strict=False):

@@ -165,14 +165,16 @@ class Audit:
             except RunFailed as error:  # some algorithms never end where all arms are alike
                 failed.append(error)
             else:
-                tried.append((learn(pair, delta)[1], case, _telling(pair)))
+                keep = telling(pair)
+                few = (pair[0].only(keep), pair[1].only(keep))
+                tried.append((learn(few, delta)[1], case, keep))
         if not tried:
             raise failed[0]
         _, worst, keep = max(tried, key=itemgetter(0))
         return worst, keep
 
 
-def _telling(pair: tuple[Table, Table]) -> tuple[str, ...]:
+def telling(pair: tuple[Table, Table]) -> tuple[str, ...]:
     """The numbers that are not always the same, nor the same as another; not too many of them.
 
     Of too many those whose means differ most.

@@ -12,6 +12,7 @@ from posse.engines import memory
 from posse.engines.sources import of_this_machine
 from posse.plan import prepare
 from protocol.machine import COORDINATOR
+from protocol.players import Outcome
 from protocol.privacy import Neighbours
 from protocol.wire import encode
 from tests.support.planted import Told, planted
@@ -22,6 +23,14 @@ COOPERATION = {
     "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
     "topology": {"kind": "path"},
     "parameters": {"epsilon": 1.0, "horizon": 4},
+    "engine": {"kind": "memory"},
+}
+
+PLAYERS = {
+    "system": "tdfs-private",
+    "agents": {"count": 3},
+    "arms": {"kind": "bernoulli", "means": [0.9, 0.1, 0.5, 0.2]},
+    "parameters": {"epsilon": 1.0, "horizon": 20},
     "engine": {"kind": "memory"},
 }
 
@@ -87,6 +96,57 @@ def test_the_same_to_several_is_seen_once_and_there_is_an_end():
 
     with pytest.raises(EnoughSeen):
         many()
+
+
+def test_a_coordinator_numbers_each_link_by_itself():
+    watch = Watch(prepare(PLAYERS), "pulls", 0)
+    for rank, collided in enumerate((False, True, True)):
+        outcome = Outcome(0, 0.5, 0.5, collided)
+        watch(COORDINATOR, rank, encode(outcome, 0, COORDINATOR, 0, 1.0, 0))
+    found = watch.found({})
+    assert [
+        found[f"`collided` of the coordinator's first `Outcome` to agent {rank}"]
+        for rank in range(3)
+    ] == [0, 1, 1]
+    assert found["number of `Outcome` of the coordinator to agent 2"] == 1
+    assert found["number of `Outcome` of the coordinator"] == 3
+
+
+def test_each_player_has_an_outcome_in_each_slot():
+    found = seen(PLAYERS, "pulls")
+    for rank in range(3):
+        assert found[f"number of `Outcome` of the coordinator to agent {rank}"] == 20
+        assert found[f"`slot` of the coordinator's ninth `Outcome` to agent {rank}"] == 9
+
+
+def test_what_a_coordinator_says_to_all_is_the_same_in_all_numbers():
+    asked = {
+        "system": "cdp-mab",
+        "agents": {"count": 4},
+        "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
+        "parameters": {"epsilon": 1.0, "horizon": 400},
+        "engine": {"kind": "memory"},
+    }
+    found = seen(asked, "messages")
+    first, *others = [
+        {
+            name.removesuffix(f" to agent {rank}"): value
+            for name, value in found.items()
+            if name.endswith(f" to agent {rank}")
+        }
+        for rank in range(4)
+    ]
+    assert others == [first] * 3
+    # four agents have said their means before
+    assert first["place of the coordinator's first `Active`"] == 5
+    assert found["place of agent 0's end"] == 5
+
+
+def test_what_an_agent_says_to_each_neighbour_by_itself_is_as_many_messages():
+    watch = Watch(prepare(planted("none")), "messages", 0)
+    for number, to in enumerate((1, 2)):
+        watch(0, to, encode(Told(1.5), 0, 0, number, 1.0, 0))
+    assert watch.found({})["number of `Told` of agent 0"] == 2
 
 
 def test_packed_bytes_are_numbers_or_words():

@@ -1,9 +1,11 @@
 """Whole audits: planted faults are found, what is honest is not refuted, pieces are kept."""
 
+import numpy as np
 import pytest
 
+from posse.audit.event import Table
 from posse.audit.judge import Verdict
-from posse.audit.whole import Audit
+from posse.audit.whole import Audit, telling
 from posse.plan import prepare
 from protocol.privacy import Neighbours
 from tests.support.planted import planted
@@ -15,6 +17,22 @@ def verdict(fault, runs=800, **more):
     found = Audit(plan=prepare(planted(fault)), runs=runs, jobs=1, cases=CASE, **more).verdict()
     assert isinstance(found, Verdict)
     return found
+
+
+def test_what_is_always_the_same_or_a_copy_tells_nothing_more():
+    names = ("said to 0", "said to 1", "always", "other")
+    one = Table(names, np.array([[1.0, 1, 7, 3], [np.nan, np.nan, 7, 3]]))
+    two = Table(names, np.array([[2.0, 2, 7, 4], [1, 1, 7, np.nan]]))
+    assert telling((one, two)) == ("said to 0", "other")
+
+
+def test_of_too_many_numbers_those_are_kept_whose_means_differ_most():
+    names = tuple(map(str, range(300)))
+    rows = np.random.default_rng(0).normal(size=(2, 50, 300))
+    rows[1, :, 299] += 5
+    kept = telling((Table(names, rows[0]), Table(names, rows[1])))
+    assert len(kept) == 256
+    assert "299" in kept
 
 
 @pytest.mark.slow
