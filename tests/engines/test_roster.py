@@ -1,5 +1,7 @@
 """Who may join, under which rank, and whose place it takes."""
 
+import math
+
 import pytest
 
 from posse.engines.roster import CLOCK_TOLERANCE, Member, NotAdmitted, Peer, Roster
@@ -109,6 +111,14 @@ def test_a_clock_that_is_off_by_more_than_the_tolerance_is_refused(sign: int) ->
         door.knock(join(incarnation=b"a", wall=wall + sign * (CLOCK_TOLERANCE + 1)), wall=wall)
     assert door.roster.members == {}
     door.knock(join(incarnation=b"a", wall=wall + sign * CLOCK_TOLERANCE), wall=wall)
+
+
+@pytest.mark.parametrize("wall", [math.nan, math.inf, -math.inf])
+def test_a_clock_that_shows_no_time_is_refused(wall: float) -> None:
+    door = Door(1)
+    with pytest.raises(NotAdmitted, match="its clock is "):
+        door.knock(join(incarnation=b"a", wall=wall), wall=1e9)
+    assert door.roster.members == {}
 
 
 def test_a_run_file_that_differs_is_refused_and_the_keys_are_named() -> None:
