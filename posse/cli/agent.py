@@ -18,7 +18,12 @@ from posse.spec.runfile import read
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--join", required=True, metavar="ADDRESS", help="tcp://HOST:PORT")
+    parser.add_argument(
+        "--join",
+        required=True,
+        metavar="ADDRESS",
+        help="tcp://HOST:PORT, or ipc://PATH of a coordinator on this machine",
+    )
     parser.add_argument(
         "--rank",
         default="auto",

@@ -20,7 +20,12 @@ JOURNAL = "coordinator.journal"
 
 def add(parser: argparse.ArgumentParser) -> None:
     add_run_file(parser)
-    parser.add_argument("--bind", required=True, metavar="ADDRESS", help="tcp://HOST:PORT")
+    parser.add_argument(
+        "--bind",
+        required=True,
+        metavar="ADDRESS",
+        help="tcp://HOST:PORT, or ipc://PATH for agents of this machine alone",
+    )
     add_result(parser)
     add_capture(parser)
     parser.add_argument(

@@ -1,8 +1,10 @@
 """The coordinator's socket: a ROUTER, and what its monitor tells, put into the lobby's words."""
 
+import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Final
 
 import zmq
@@ -51,6 +53,7 @@ class Router:
         agents: int,
         members: Callable[[], Mapping[int, int]],
     ) -> None:
+        self._keyed = keys is not None
         self._turned_away: deque[tuple[str, str]] = deque()
         self._look_up_at = 0.0
         self._context = zmq.Context(io_threads=1)
@@ -74,6 +77,7 @@ class Router:
             end(self._context)
             raise unbound(bind, error) from None
         self.endpoint = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
+        self._file = None if bind.startswith("ipc://@") else _file_at(self.endpoint)
         self._monitor = self._socket.get_monitor_socket(WATCHED)
         self.door = Door(self._monitor, agents, members, guarded=not bind.startswith("ipc:"))
 
@@ -136,10 +140,13 @@ class Router:
                     why = why_failed(told.value)
                     yield Rejected("handshake", f"refused a connection{self._from(told)}: {why}")
                 case _:
+                    why = "no keys, or none that is known here"
+                    if not self._keyed:
+                        why = "keys and this one none"
                     yield Rejected(
                         "handshake",
                         f"a connection{self._from(told)} was closed in the handshake: the other "
-                        "side may have keys and this one none, or it went away",
+                        f"side may have {why}, or it went away",
                     )
 
         while self.door.refused:
@@ -172,3 +179,16 @@ class Router:
         self._monitor.close()
         self._socket.close(linger=_LINGER if flush else 0)
         end(self._context)
+        # ZeroMQ leaves it; who bound the same address since has a file of its own there
+        if self._file is not None and _file_at(self.endpoint) == self._file:
+            with suppress(OSError):
+                os.unlink(self._file[0])
+
+
+def _file_at(endpoint: str) -> tuple[str, int] | None:
+    """A socket's file and which one that is, if the address is one that has any."""
+    path = endpoint.removeprefix("ipc://")
+    try:
+        return None if path == endpoint else (path, os.stat(path).st_ino)
+    except OSError:
+        return None

@@ -28,6 +28,7 @@ def test_a_coordinator_and_agents_started_by_hand(run_file: Path) -> None:
     said = printed([*posse, "coordinator", str(run_file), "--bind", address, "--json"], timeout=60)
     assert [run["best_arm"] for run in json.loads(said)["runs"]] == [0, 0]
     assert [agent.wait(timeout=30) for agent in agents] == [0] * 3
+    assert not (run_file.parent / "hub").exists()
 
 
 @pytest.mark.slow
