@@ -78,6 +78,7 @@ def epsilon(text: str) -> float:
 
 def run(options: argparse.Namespace) -> int:
     """Join, take part in every run, leave."""
+    volume.begin_log(options, "agent", insecure=options.keys is None)
     require_processes()
     from posse.engines.remote_agent import journal_of, remote_agent
 
@@ -90,8 +91,8 @@ def run(options: argparse.Namespace) -> int:
         keys.wait_for(options.keys, options.wait_for_keys)
     pair = keys.for_agent(options.keys, rank) if options.keys else None
     rank = pair.rank if pair is not None and pair.rank is not None else rank
-    who = f"agent {rank}" if rank >= 0 else "agent"
-    volume.begin_log(options, who, insecure=pair is None)
+    if rank >= 0:
+        volume.begin_log(options, f"agent {rank}", insecure=pair is None)
     security.warn(options)
     plan = prepare(read(options.run, options.set)) if options.run else None
     if options.data is not None and not options.data.is_file():

@@ -46,6 +46,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Wait for all agents, run, write the result, let them go."""
+    volume.begin_log(options, "coordinator", insecure=options.keys is None)
     if options.resume is not None:
         if not (options.resume / JOURNAL).exists():
             raise InputError(
@@ -61,7 +62,6 @@ def run(options: argparse.Namespace) -> int:
     web.check(options)
     if options.capture:
         paths.file(options.capture)
-    volume.begin_log(options, "coordinator", insecure=options.keys is None)
     if options.keys:
         if options.make_keys:
             keys.create(options.keys, agents)
