@@ -79,6 +79,7 @@ class AgentProcess:
     ) -> None:
         self.joining = joining
         self.host: AgentHost | None = None
+        self._field = False
         self._context = context
         self._selector = selector
         self._uplink = uplink
@@ -143,7 +144,7 @@ class AgentProcess:
 
     def _fail(self, reason: str, *, mistake: bool = False) -> None:
         """Say why this agent cannot go on: here, and to the coordinator what it may know of it."""
-        field = self.host is not None and self.host.field
+        field = self._field or (self.host is not None and self.host.field)
         self._place.say_failure(reason, field=field)
         if self.joining.belongs:
             if field:  # the reason may quote rewards
@@ -392,6 +393,7 @@ class AgentProcess:
 
     def _start(self, setup: AgentSetup) -> None:
         journal, rank = self._journal, self.joining.rank
+        self._field = setup.mode == "field"  # before there is a host, which may fail to be made
         if journal is None or not (setup.mode == "field" or setup.durable):
             self.host = AgentHost(setup, rank, self._sources(setup))
         else:

@@ -12,10 +12,12 @@ import msgspec
 from mypy_extensions import mypyc_attr
 
 from posse import defect
+from posse.arms import Arms
 from posse.errors import PosseError
 from posse.hosts.agent_run import AgentRun
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.endpoint import BETWEEN_RUNS, Endpoint, to_blame
+from posse.hosts.rewards import arms_of
 from posse.hosts.sources import Chance, Sources
 from posse.measure.account import Account
 from posse.measure.traffic import Delays
@@ -73,6 +75,11 @@ class AgentHost:
         self._shown = False
         self._early: list[tuple[int | None, bytes]] = []
         self._early_bytes = 0
+        self._own_arms: Arms | None = None
+        if self.field and not isinstance(setup.arms, int):
+            # what is wrong with them must end the run before it costs the others anything
+            chance = Chance(self._sources, True, 0, 0, rank)
+            self._own_arms = arms_of(setup.arms, setup.agents, setup.base, chance)
         self.say(control.Ready())
 
     def knows(self, frame: bytes) -> bool:
@@ -234,7 +241,8 @@ class AgentHost:
         self.run, self._shown = None, False  # what fails from here on is of the new run
         self._endpoint = self._new_endpoint(number)
         chance = Chance(self._sources, self.field, begin.seed, begin.run, self.rank)
-        self.run = AgentRun(self.setup, self._system, self._parameters, self._endpoint, chance)
+        own, self._own_arms = self._own_arms, None
+        self.run = AgentRun(self.setup, self._system, self._parameters, self._endpoint, chance, own)
         self.run.pace.start()
         early, self._early, self._early_bytes = self._early, [], 0
         for sender, frame in early:

@@ -70,6 +70,7 @@ class AgentRun:
 
     `endpoint` is this run's, `machine` the agent's, `gone` are peers that were lost; whoever
     carries frames takes them out. What an agent did is in `account`, and leaves it only in the lab.
+    `arms` are the agent's own, where they are built before the run.
 
     Above 20 attributes: one for each thing that an effect of the machine's needs.
     """
@@ -81,6 +82,7 @@ class AgentRun:
         parameters: Parameters,
         endpoint: Endpoint,
         chance: Chance,
+        arms: Arms | None = None,
     ) -> None:
         self.rank = chance.rank
         self.field = chance.field
@@ -113,7 +115,7 @@ class AgentRun:
         self._spending = NOT_KEPT
         if self.field and not isinstance(setup.arms, int):
             self._spending = chance.sources.spending(setup.arms, setup.base, self.rank)
-        self.pace = _pace(self, setup, system, chance)
+        self.pace = _pace(self, setup, system, chance, arms)
 
     @property
     def awaited(self) -> int:
@@ -341,11 +343,13 @@ def _machine(
     )
 
 
-def _pace(run: AgentRun, setup: AgentSetup, system: System, chance: Chance) -> Pace:
+def _pace(
+    run: AgentRun, setup: AgentSetup, system: System, chance: Chance, arms: Arms | None
+) -> Pace:
     """The pace of the run's clock."""
     if isinstance(setup.arms, int):
         return SharedPace(run)
-    rewards = rewards_of(setup.arms, setup.agents, setup.base, chance, run.begin)
+    rewards = rewards_of(setup.arms, setup.agents, setup.base, chance, run.begin, arms)
     match setup.clock:
         case "virtual":
             return VirtualPace(

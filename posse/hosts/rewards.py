@@ -10,14 +10,8 @@ from posse.hosts.sources import Chance
 from posse.seeds import Purpose
 
 
-def rewards_of(
-    arms: ArmsSpec,
-    agents: int,
-    base: str,
-    chance: Chance,
-    before_use: Callable[[Arms], None] = lambda arms: None,
-) -> RewardBuffer:
-    """The host's own arms; `base` is the run file's folder. `before_use` is told of them."""
+def arms_of(arms: ArmsSpec, agents: int, base: str, chance: Chance) -> Arms:
+    """The host's own arms; `base` is the run file's folder."""
     context = ArmsContext(
         rank=chance.rank,
         agents=agents,
@@ -27,7 +21,20 @@ def rewards_of(
         rewards=chance.generator(Purpose.REWARDS),
         instance=chance.common(Purpose.INSTANCE),
     )
-    built = chance.sources.arms(arms, context)
+    return chance.sources.arms(arms, context)
+
+
+def rewards_of(
+    arms: ArmsSpec,
+    agents: int,
+    base: str,
+    chance: Chance,
+    before_use: Callable[[Arms], None] = lambda arms: None,
+    built: Arms | None = None,
+) -> RewardBuffer:
+    """As `arms_of`, for one run; `before_use` is told of them. `built`: they, where they are."""
+    if built is None:
+        built = arms_of(arms, agents, base, chance)
     before_use(built)
     return RewardBuffer(built, arms.arm_count())
 

@@ -32,6 +32,22 @@ def test_the_rank_comes_from_whoever_starts_many(
     assert rank_of("auto") == -1
 
 
+def test_a_log_that_is_not_there_is_told_before_joining(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nobody is there to join: who went on to that would say so after the wait, with code 1."""
+    run = tmp_path / "run.toml"
+    run.write_text(FIELD)
+    (tmp_path / "rewards-0.csv").write_text("arm,reward\n0,1\n1,0\n")
+    alone = ["agent", "--join", "tcp://127.0.0.1:1", "--wait", "0.2", "--run", str(run)]
+    assert main([*alone, "--rank", "1"]) == 2
+    assert "arms.path: " in (said := capsys.readouterr().err)
+    assert "rewards-1.csv is not there" in said
+    assert main([*alone, "--rank", "0"]) != 2
+    # this machine's own log takes the place of the run file's
+    assert main([*alone, "--rank", "1", "--data", str(tmp_path / "rewards-0.csv")]) != 2
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

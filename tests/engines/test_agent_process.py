@@ -158,8 +158,9 @@ def test_in_the_field_a_failure_is_said_here_and_not_there(
     agent = serving(coordinator)
     coordinator.heard()
     coordinator.says(configure(run))
-    assert isinstance(coordinator.heard(), control.Ready)
-    coordinator.says(control.Begin(0, 0))
+    if mode == "lab":  # the field's logs are read before anything costs ε
+        assert isinstance(coordinator.heard(), control.Ready)
+        coordinator.says(control.Begin(0, 0))
     said = coordinator.heard()
     assert isinstance(said, control.Failed)
     told = "agent 3 cannot go on; its own log says why"

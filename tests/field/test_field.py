@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from posse import api
-from posse.errors import PosseError, RunFailed, SpecError
+from posse.errors import LogError, PosseError, RunFailed, SpecError
 from posse.hosts.agent import AgentHost
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
@@ -223,6 +223,24 @@ def host_of(run: Plan, rank: int = 0) -> AgentHost:
     return AgentHost(setup, rank, sources(lambda: 123_456_789))
 
 
+def test_a_bad_log_is_found_before_an_agent_says_that_it_is_ready(rewards: Path) -> None:
+    run = field_spec(rewards)
+    assert b"Ready" in host_of(run).outbox[0][1]
+    (rewards / "rewards-0.csv").write_text("arm,reward\n0,17.25\n")
+    with pytest.raises(LogError, match="has a reward outside"):
+        host_of(run)
+    (rewards / "rewards-0.csv").unlink()
+    with pytest.raises(LogError, match="cannot be read: No such file"):
+        host_of(run)
+
+
+def test_a_log_is_read_once(rewards: Path) -> None:
+    """Rewards that were looked at are those that are used."""
+    host = host_of(field_spec(rewards))
+    (rewards / "rewards-0.csv").unlink()
+    assert any(b"Finished" in frame for frame in begun(host))
+
+
 def begun(host: AgentHost) -> list[bytes]:
     host.receive(COORDINATOR, begin())
     while host.busy:
@@ -279,8 +297,22 @@ def test_a_failure_in_the_field_quotes_nothing(rewards: Path) -> None:
     agents = [Agent(c.endpoint, plan=run), Agent(c.endpoint, plan=run)]
     c.ended()
     assert "agent 1 cannot go on; its own log says why" in str(c.error)
+    assert "17.25" not in str(c.error)
     # the one that failed by its own log's fault, the other by the run's
     assert sorted(agent.ended() or 0 for agent in agents) == [2, 3]
+
+
+@pytest.mark.parametrize("text", [None, "arm,reward\n0,17.25\n", "arm,reward\n0\n", "a\n"])
+def test_what_is_wrong_with_one_log_costs_nobody(rewards: Path, text: str | None) -> None:
+    bad = rewards / "rewards-1.csv"
+    bad.unlink() if text is None else bad.write_text(text)
+    run = field_spec(rewards)
+    c = Coordinator(run, "tcp://127.0.0.1:*")
+    agents = [Agent(c.endpoint, rank, plan=run) for rank in range(2)]
+    c.ended()
+    assert [agent.ended() for agent in agents] == [3, 2]
+    assert "agent 1 cannot go on; its own log says why" in str(c.error)
+    assert not list(rewards.glob("*.ledger"))
 
 
 def test_a_failure_on_this_machine_is_explained_here(
