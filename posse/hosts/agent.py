@@ -242,6 +242,8 @@ class AgentHost:
         self._endpoint = self._new_endpoint(number)
         chance = Chance(self._sources, self.field, begin.seed, begin.run, self.rank)
         own, self._own_arms = self._own_arms, None
+        if (begin.seed, begin.run) != (0, 0):
+            own = None  # they were told of run 0
         self.run = AgentRun(self.setup, self._system, self._parameters, self._endpoint, chance, own)
         self.run.pace.start()
         early, self._early, self._early_bytes = self._early, [], 0
