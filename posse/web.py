@@ -9,6 +9,7 @@ import re
 import socket
 import socketserver
 import threading
+import time
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from typing import Any
@@ -94,6 +95,7 @@ class Web:
 
 class _Server(socketserver.ThreadingMixIn, WSGIServer):
     daemon_threads = True
+    request_queue_size = 2 * _AT_ONCE  # a burst is answered, or turned away, in the order it came
     block_on_close = False
 
     def __init__(self, host: str, port: int) -> None:
@@ -126,9 +128,35 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
 class _Request(WSGIRequestHandler):
     timeout = _PATIENCE
 
+    def setup(self) -> None:
+        super().setup()
+        self.rfile.close()
+        self.rfile = io.BufferedReader(_InTime(self.connection, self.timeout))
+
     def log_message(self, format: str, *args: object) -> None:
         """Nobody reads who asked."""
 
     def get_stderr(self) -> io.StringIO:
         """Where wsgiref would put the traceback of a reader that left."""
         return io.StringIO()
+
+
+class _InTime(io.RawIOBase):
+    """What a connection says within so many seconds: a time for each read alone has no end."""
+
+    def __init__(self, connection: socket.socket, patience: float) -> None:
+        self._connection = connection
+        self._patience = patience
+        self._until = time.monotonic() + patience
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if (left := self._until - time.monotonic()) <= 0:
+            raise TimeoutError
+        self._connection.settimeout(left)
+        try:
+            return self._connection.recv_into(buffer)
+        finally:
+            self._connection.settimeout(self._patience)

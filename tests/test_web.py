@@ -1,5 +1,6 @@
 """The small HTTP endpoint."""
 
+import contextlib
 import http.client
 import socket
 import threading
@@ -13,6 +14,7 @@ import pytest
 from posse import web
 from posse.errors import InputError, PosseError
 from posse.web import Web, answer, place
+from tests.support.runs import beside
 
 
 def said(environ, start):
@@ -82,8 +84,7 @@ def test_more_than_it_bears_are_turned_away_and_it_answers_again(
 ) -> None:
     silent = [socket.create_connection(("127.0.0.1", up.port)) for _ in range(web._AT_ONCE)]
     deadline = time.monotonic() + 20
-    while up._server._free.acquire(blocking=False):  # until all of them are being listened to
-        up._server._free.release()
+    while up._server._free._value:  # until all of them are being listened to
         assert time.monotonic() < deadline
         time.sleep(0.01)
     with pytest.raises((ConnectionError, http.client.HTTPException, urllib.error.URLError)):
@@ -105,6 +106,49 @@ def test_who_says_nothing_is_not_listened_to_for_ever(
     with socket.create_connection(("127.0.0.1", up.port)) as silent:
         silent.settimeout(20)
         assert silent.recv(1) == b""
+
+
+@pytest.mark.inside
+def test_who_asks_byte_by_byte_is_not_listened_to_for_ever(
+    up: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(web._Request, "timeout", 1.0)
+    slow = [socket.create_connection(("127.0.0.1", up.port)) for _ in range(web._AT_ONCE)]
+
+    def ask_slowly(over: threading.Event) -> None:
+        said = b"GET / HTTP/1.1\r\n"
+        while not over.is_set():
+            for connection in slow:
+                with contextlib.suppress(OSError):  # it is closed, and goes on all the same
+                    connection.sendall(said)
+            said = b"x"
+            over.wait(0.05)
+
+    with beside(ask_slowly):
+        deadline = time.monotonic() + 20
+        while True:  # they came first, and are listened to first
+            try:
+                assert get(up, "/said")[0] == 200
+                break
+            except (OSError, http.client.HTTPException):
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+    for connection in slow:
+        connection.close()
+
+
+def test_a_reader_has_its_own_time_however_late_it_asked(
+    up: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left: list[float | None] = []
+
+    def application(environ, start):
+        left.append(environ["wsgi.input"].raw._connection.gettimeout())
+        return answer(start, "")
+
+    up.routes["/left"] = application
+    assert get(up, "/left")[0] == 200
+    assert left == [web._PATIENCE]
 
 
 def test_a_place_is_this_machine_alone_unless_a_host_is_named() -> None:
