@@ -81,8 +81,12 @@ def read(path: Path) -> Lifetime:
     found = resolved if resolved.suffix == SUFFIX else Path(f"{resolved}{SUFFIX}")
     if not found.is_file():
         raise InputError(f"{found} is not there: no run of the field used {path}")
+    # SQLite's own readers leave files beside a ledger that they may not write; one without a log is
+    # nobody's at the moment, and can be read as a file that does not change
+    alone = "" if Path(f"{found}-wal").exists() else "&immutable=1"
     try:
-        with closing(sqlite3.connect(f"file:{found}?mode=ro", uri=True)) as connection:
+        uri = f"{found.as_uri()}?mode=ro{alone}"
+        with closing(sqlite3.connect(uri, uri=True)) as connection:
             return lifetime(connection, found)
     except sqlite3.Error as error:
         raise InputError(f"{found} cannot be read as a ledger: {error}") from None

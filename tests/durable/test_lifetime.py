@@ -1,13 +1,16 @@
 """What a ledger adds up to, against each row counted by itself."""
 
+import shutil
 import sqlite3
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posse.durable.lifetime import SCHEMA, lifetime, over_arms
+from posse.durable.lifetime import SCHEMA, lifetime, over_arms, read
+from posse.errors import InputError
 
 SPANS = st.lists(
     st.tuples(
@@ -53,3 +56,48 @@ def test_the_most_exposed_row_is_found(
         counted = over_arms(connection, arm, 20, count=True)
         np.testing.assert_array_equal(counted, [uses.get((arm, row), 0) for row in range(20)])
     connection.close()
+
+
+def kept(path: Path) -> sqlite3.Connection:
+    """A ledger of one run that used three rewards, as an agent has it open."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.executescript(SCHEMA)
+    connection.execute("INSERT INTO runs VALUES (1, '', NULL, '', 0, 1, 0.5, NULL, 3, NULL)")
+    connection.execute("INSERT INTO rows VALUES (1, 0, 0, 3)")
+    return connection
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("name", ["rewards-1.csv", "what? 100%25 #1.csv"])
+def test_to_read_it_leaves_nothing_beside_it(tmp_path: Path, name: str) -> None:
+    kept(tmp_path / f"{name}.ledger").close()
+    before = contents(tmp_path)
+    assert before.keys() == {f"{name}.ledger"}
+    assert read(tmp_path / name).rows == 3
+    assert contents(tmp_path) == before
+
+
+def test_what_a_killed_agent_wrote_is_read_and_left_to_the_next(tmp_path: Path) -> None:
+    (tmp_path / "up").mkdir()
+    connection = kept(tmp_path / "up" / "log.ledger")
+    assert read(tmp_path / "up" / "log").rows == 3  # also while the agent is up
+    shutil.copytree(tmp_path / "up", tmp_path / "killed")
+    connection.close()
+    names = {"log.ledger", "log.ledger-wal", "log.ledger-shm"}
+    before = contents(tmp_path / "killed")
+    assert before.keys() == names
+    assert read(tmp_path / "killed" / "log").rows == 3
+    after = contents(tmp_path / "killed")
+    assert after.keys() == names
+    for name in ("log.ledger", "log.ledger-wal"):
+        assert after[name] == before[name]
+
+
+def test_one_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is not there"):
+        read(tmp_path / "log")
+    assert not contents(tmp_path)
