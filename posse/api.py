@@ -256,7 +256,8 @@ def serve(
     A context, left when the result is safe: only then are the agents let go, and whoever starts
     coordinator and agents together may take the end of one for the end of all. `on_hub` is given
     the hub before anybody joins. A run in which this process was killed goes on from `journal`,
-    where that is there; it is gone when all agents are let go. Without `keys` whoever reaches the
+    where that is there; it is gone when all agents are let go. If all runs were made by then, to
+    ask for none of them is what lets their agents go. Without `keys` whoever reaches the
     address may join.
     """
     with ExitStack() as opened:
@@ -278,7 +279,13 @@ def serve(
         opened.callback(engine.close)  # also where `on_hub` raises
         on_hub(engine.hub)
         opened.enter_context(engine)
-        yield lambda numbers: on_engine(engine, plan, numbers, observe)
+
+        def made(numbers: Sequence[int]) -> Made:
+            if not numbers:
+                engine.finish(plan)
+            return on_engine(engine, plan, numbers, observe)
+
+        yield made
 
 
 def _run_of(plan: Plan) -> str:

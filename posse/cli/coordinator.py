@@ -13,6 +13,7 @@ from posse.engines.hub import Hub
 from posse.errors import InputError
 from posse.measure import health
 from posse.plan import Plan
+from posse.results.result import Links
 from posse.security import keys
 
 JOURNAL = "coordinator.journal"
@@ -98,4 +99,5 @@ def run(options: argparse.Namespace) -> int:
             streams.ignore_signals(hubs[0].hurry)
         streams.ignore_signals()
 
-    return series.run(checked, options, serve, "keys" if pairs is not None else "insecure")
+    links: Links = "keys" if pairs is not None else "insecure"
+    return series.run(checked, options, serve, links, JOURNAL if kept else "")

@@ -32,11 +32,13 @@ def run(
     options: argparse.Namespace,
     opened: Callable[..., AbstractContextManager[api.Runs]],
     links: Links = "local",
+    journal: str = "",
 ) -> int:
     """Make the runs of a plan that its directory lacks, and write what came of all.
 
     `opened` is a context in which runs can be made; it is left when the result is safe, and not
-    entered if nothing is missing.
+    entered if nothing is missing, unless who made them left a `journal` in the directory: then
+    agents may wait to be let go.
     """
     directory = RunDirectory(paths.result(options.out, options.file.stem), plan)
     options.folder = directory.path
@@ -68,7 +70,11 @@ def run(
                 raise
             result = plan.result([found[number] for number in sorted(found)], links)
             watch.said = words.rows(result.runs, result.warnings)
-        return _close(directory, result, options, kept)
+        code = _close(directory, result, options, kept)
+        if kept == plan.spec.repeat and journal and (directory.path / journal).exists():
+            with opened(plan) as runs:
+                list(runs(()))
+        return code
 
 
 def _ended_early(

@@ -30,7 +30,7 @@ from posse.engines.resumption import (
     shortening,
 )
 from posse.engines.sources import of_this_machine
-from posse.errors import RunFailed, exit_code
+from posse.errors import PosseError, RunFailed, exit_code
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
 from posse.own_code import folders_of
@@ -174,6 +174,15 @@ class ProcessEngine:
             self._configured = None
         return record
 
+    def finish(self, plan: Plan) -> None:
+        """All runs were made before this coordinator was killed: come to where it was.
+
+        Its agents can be let go then, since the sessions with them are known again.
+        """
+        before = None if self._journal is None else self._journal.began_as(RunBeginning)
+        if self._journal is not None and before is not None:
+            self._go_on(plan, before, self._journal, silent)
+
     def _carried(
         self, host: CoordinatorHost, begun: RunBeginning | None, inputs: Iterable[Input] = ()
     ) -> RunRecord:
@@ -185,6 +194,9 @@ class ProcessEngine:
             record = self.hub.carry(host, inputs, begun=begun is not None and bool(begun.state))
         finally:
             self.hub.on_look = lambda: None
+        if self._journal is not None:
+            with suppress(PosseError):  # the run is made; who goes on from here waits for nobody
+                self._journal.commit()
         if not record.answered:
             self.hub.exit_code = RunFailed.exit_code
         return record

@@ -1,6 +1,7 @@
 """posse coordinator and posse agent, by hand."""
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -59,6 +60,60 @@ def test_a_killed_coordinator_goes_on_with_the_agents_that_are_there(tmp_path: P
     finished = halting.finish(tmp_path, *serve)
     assert finished.returncode == 0
     assert "4 of 4 runs were kept" in finished.stdout
+
+
+DURABLE = f"{THREE}engine.durable = true\n"
+
+KILLED = """
+import os, signal, sys
+from posse.cli.main import main
+from posse.durable.directory import RunDirectory
+RunDirectory.complete = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+main(sys.argv[1:])
+"""
+"""A coordinator that is killed when all runs are kept, before it lets its agents go."""
+
+
+@pytest.mark.inside
+@pytest.mark.parametrize("gone", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_one_that_was_killed_after_its_runs_lets_its_agents_go(tmp_path: Path, gone: bool) -> None:
+    (tmp_path / "run.toml").write_text(DURABLE)
+    address = f"tcp://127.0.0.1:{free_port()}"
+    serve = ["coordinator", "run.toml", "--bind", address, "--out", "out", "--json"]
+    join = ["agent", "--join", address, "--run", "run.toml", "--wait", "60"]
+    agents = [
+        subprocess.Popen(
+            halting.command(*join, "--rank", str(rank)), cwd=tmp_path, stderr=subprocess.DEVNULL
+        )
+        for rank in range(3)
+    ]
+    try:
+        killed = subprocess.run(
+            [sys.executable, "-P", "-c", KILLED, *serve],
+            cwd=tmp_path,
+            capture_output=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+        assert killed.returncode == -signal.SIGKILL, killed.stderr
+        assert (tmp_path / "out" / "coordinator.journal").exists()
+        if gone:
+            for agent in agents:
+                agent.kill()
+                agent.wait(timeout=PATIENCE)
+        again = halting.call(tmp_path, *serve)
+        assert again.returncode == 0, again.stderr
+        assert [run["best_arm"] for run in json.loads(again.stdout)["runs"]] == [0, 0]
+        if not gone:
+            assert [agent.wait(timeout=PATIENCE) for agent in agents] == [0] * 3
+            assert not list(tmp_path.glob("*.journal*"))
+        assert not list(tmp_path.glob("out/*.journal*"))
+    finally:
+        for agent in agents:
+            agent.kill()
+            agent.wait(timeout=PATIENCE)
+    finished = halting.call(tmp_path, *serve)
+    assert (finished.returncode, finished.stdout) == (0, again.stdout)
 
 
 def answers(folder: Path) -> list[object]:
