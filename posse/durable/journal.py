@@ -142,14 +142,22 @@ class Journal:
 
     # --- what the sources answer -----------------------------------------------------------------
 
-    def asked(self, call: Callable[..., T]) -> Callable[..., T]:
-        """The same call; what it answered before is given again, and what it answers is kept."""
+    def asked(self, call: Callable[..., T], kind: type = object) -> Callable[..., T]:
+        """The same call; what it answered before is given again, and what it answers is kept.
+
+        `kind` is what its answers are when they are read back.
+        """
         given, kept = self._given, self._answers
 
         def ask(*arguments: Any) -> T:
             if given:
-                answer: T = given.popleft()
-                return answer
+                before: T = given.popleft()
+                if not isinstance(before, kind):  # noise may be here, where a time was asked for
+                    raise PosseError(
+                        f"the journal {self.path} tells of another course of the run than this "
+                        "one; remove the file: that run cannot go on then"
+                    )
+                return before
             answer = call(*arguments)
             kept.append(answer.copy() if isinstance(answer, np.ndarray) else answer)
             return answer
@@ -177,16 +185,22 @@ class Journal:
     # --- the file --------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Close the file; what was committed stays."""
+        """Close the file; what was committed stays, and nothing is written any more."""
         if self._db is not None:
             self._db.close()
+            self._end()
 
     def remove(self) -> None:
         """Its process has ended, and left nothing to go on with."""
         if self._db is not None:
             self._db.close()
             discard(self.path)
-            self.beginning = b""
+            self._end()
+
+    def _end(self) -> None:
+        self._db = None  # by now another process may have the file
+        self.beginning = b""
+        self._given.clear()
 
     def _open(self) -> None:
         owner = self._owner

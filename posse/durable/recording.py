@@ -34,15 +34,17 @@ def recorded(journal: Journal, sources: Sources, *, field: bool) -> Sources:
 
     clocks = replace(
         sources,
-        clock=journal.asked(sources.clock),
-        stamp=journal.asked(sources.stamp),
+        clock=journal.asked(sources.clock, int),
+        stamp=journal.asked(sources.stamp, int),
         arms=arms,
         spending=spending,
         signer=functools.cache(sources.signer),
     )
     if not field:
         return clocks
-    seeds = journal.asked(lambda bits: sources.randbits(bits).to_bytes(-(-bits // 8), "little"))
+    seeds = journal.asked(
+        lambda bits: sources.randbits(bits).to_bytes(-(-bits // 8), "little"), bytes
+    )
     return replace(
         clocks,
         randbits=lambda bits: int.from_bytes(seeds(bits), "little"),
@@ -58,16 +60,16 @@ class RecordedNoise(Noise):
         self._noise = noise
 
     def noisy(self, values: FloatArray, sensitivity: float, scale: float) -> FloatArray:
-        return self._journal.asked(self._noise.noisy)(values, sensitivity, scale)
+        return self._journal.asked(self._noise.noisy, np.ndarray)(values, sensitivity, scale)
 
     def laplace(self, scale: float, size: int) -> FloatArray:
-        return self._journal.asked(self._noise.laplace)(scale, size)
+        return self._journal.asked(self._noise.laplace, np.ndarray)(scale, size)
 
     def discrete_gaussian(self, values: Integers, deviation: float) -> Integers:
-        return self._journal.asked(self._noise.discrete_gaussian)(values, deviation)
+        return self._journal.asked(self._noise.discrete_gaussian, np.ndarray)(values, deviation)
 
     def bernoulli(self, probability: float, size: int) -> list[bool]:
-        return self._journal.asked(self._noise.bernoulli)(probability, size)
+        return self._journal.asked(self._noise.bernoulli, list)(probability, size)
 
 
 class RecordedArms(Arms):
@@ -77,8 +79,8 @@ class RecordedArms(Arms):
         self._made_of = journal, spec, context
         arms = spec.build(context)
         self.simulated = arms.simulated
-        self._draw = journal.asked(arms.draw)
-        self._totals = journal.asked(arms.totals)
+        self._draw = journal.asked(arms.draw, np.ndarray)
+        self._totals = journal.asked(arms.totals, np.ndarray)
 
     def __reduce__(
         self,
@@ -109,8 +111,11 @@ class RecordedSpending(Spending):
             self._spending.begin(task, arms)
             return self._spending.mark()
 
-        run, rows = self._journal.asked(begin)()
-        if not begun:
+        run, rows = self._journal.asked(begin, list)()
+        if begun:
+            # the ledger has it already: who is killed now goes on in this run, and begins no other
+            self._journal.commit()
+        else:
             self._spending.go_on(run, rows)
             if rows is not None and isinstance(arms, Csv):
                 arms.keep(rows)
@@ -121,4 +126,4 @@ class RecordedSpending(Spending):
             self._spending.uses(pulls)
 
     def end(self, spent: float | None) -> str:
-        return self._journal.asked(self._spending.end)(spent)
+        return self._journal.asked(self._spending.end, str)(spent)

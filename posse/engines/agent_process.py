@@ -140,12 +140,20 @@ class AgentProcess:
                 self._mesh.close()
             end(self._context)
             if self._journal is not None:
-                self._journal.close() if self._left is None else self._journal.remove()
+                goes_on = self._left is None and self._journal.beginning
+                self._journal.close() if goes_on else self._journal.remove()
 
     def _fail(self, reason: str, *, mistake: bool = False) -> None:
         """Say why this agent cannot go on: here, and to the coordinator what it may know of it."""
         field = self._field or (self.host is not None and self.host.field)
         self._place.say_failure(reason, field=field)
+        if self._journal is not None:
+            if self.joining.state is State.RESUMING:
+                # nobody hears of it: started again it goes on from what was committed
+                self._journal.close()
+                return
+            # who says that it fails is lost at once, and never goes on in that run
+            self._journal.remove()
         if self.joining.belongs:
             if field:  # the reason may quote rewards
                 reason = f"agent {self.joining.rank} cannot go on; its own log says why"

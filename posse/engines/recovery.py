@@ -51,7 +51,7 @@ class KeptHost(AgentHost):
         super().step()
 
     def receive(self, sender: int | None, frame: bytes, arrived: int = 0) -> None:
-        super().receive(sender, frame, self._journal.asked(lambda: arrived)())
+        super().receive(sender, frame, self._journal.asked(lambda: arrived, int)())
 
     def receive_all(self, frames: Sequence[tuple[int | None, bytes, int]]) -> None:
         for sender, frame, arrived in frames:

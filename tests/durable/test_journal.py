@@ -13,11 +13,19 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from agent.noise import SeededNoise
+from posse.arms import Arms
+from posse.arms.base import FloatArray
+from posse.arms.python import PythonArms
 from posse.durable import journal
 from posse.durable.journal import FRAME, STEPS, Journal, is_held
-from posse.durable.recording import recorded
+from posse.durable.lifetime import read as lifetime
+from posse.durable.recording import RecordedNoise, RecordedSpending, recorded
 from posse.engines.sources import of_this_machine
 from posse.errors import PosseError
+from posse.hosts.spending import Spending, Task
+from posse.spec.privacy import PrivacySpec
+from protocol.privacy import Claim
 
 
 def opened(path: Path, owner: str = "agent 3 of a run") -> Journal:
@@ -296,3 +304,97 @@ def test_clocks_are_read_back(path: Path) -> None:
     with two.replay():
         assert [again.stamp(), again.clock(), again.stamp()] == told
         assert again.stamp() == 102
+
+
+OWN = PythonArms(target="own:Arms", count=2)
+TASK = Task(
+    system="dp-mase",
+    variant="corrected",
+    parameters={},
+    agents=8,
+    rank=3,
+    claim=Claim(mechanism="laplace", epsilon=0.5, delta=None),
+    privacy=PrivacySpec(),
+)
+
+
+def spending(one: Journal, folder: Path) -> Spending:
+    """The ledger of an agent with arms of its own, as it has it beside this journal."""
+    sources = recorded(one, of_this_machine(lambda: 0), field=True)
+    return sources.spending(OWN, str(folder), 3)
+
+
+class Drawn(Arms):
+    """Arms of one's own."""
+
+    def draw(self, arm: int, count: int) -> FloatArray:
+        return np.zeros(count)
+
+
+def test_who_is_killed_before_it_said_anything_has_one_run_in_its_ledger(
+    path: Path, tmp_path: Path
+) -> None:
+    one = opened(path)
+    one.begin(b"x")
+    spending(one, tmp_path).begin(TASK, Drawn())
+    one.close()
+    two = opened(path)
+    again = spending(two, tmp_path)
+    with two.replay():
+        again.begin(TASK, Drawn())
+    again.end(None)
+    two.remove()
+    assert len(lifetime(tmp_path / "own.Arms-3.ledger").runs) == 1
+
+
+def test_the_ledger_has_a_run_before_the_journal_says_so(path: Path) -> None:
+    """Who is killed between them begins a second one: never has a run begun that nobody charges."""
+    one = opened(path)
+    one.begin(b"x")
+
+    class Full(Spending):
+        def begin(self, task: Task, arms: Arms) -> None:
+            raise PosseError("no rows are left")
+
+    with pytest.raises(PosseError, match="no rows"):
+        RecordedSpending(one, Full()).begin(TASK, Drawn())
+    one.close()
+    two = opened(path)
+    with two.replay():
+        assert two.asked(lambda: "asked again")() == "asked again"
+    two.remove()
+
+
+def test_what_is_closed_or_removed_is_written_no_more(path: Path) -> None:
+    one = opened(path)
+    one.begin(b"x")
+    one.add(FRAME, 0, b"never committed")
+    one.close()
+    one.commit()
+    two = opened(path)
+    with two.replay() as inputs:
+        assert list(inputs) == []
+    two.remove()
+    two.asked(lambda: 1)()
+    two.commit()
+    opened(path).begin(b"of another process")
+    two.remove()
+    assert path.exists()
+
+
+def test_an_answer_of_another_kind_is_named_and_not_given(path: Path) -> None:
+    one = opened(path)
+    one.begin(b"x")
+    sources = recorded(one, of_this_machine(lambda: 7), field=True)
+    sources.stamp()
+    one.commit()
+    one.close()
+    two = opened(path)
+    again = recorded(two, of_this_machine(lambda: 7), field=True)
+    with two.replay(), pytest.raises(PosseError, match="tells of another course of the run"):
+        RecordedNoise(two, SeededNoise(np.random.default_rng(0))).noisy(np.zeros(2), 1.0, 1.0)
+    two.close()
+    three = opened(path)
+    again = recorded(three, of_this_machine(lambda: 8), field=True)
+    with three.replay():
+        assert again.stamp() == 7

@@ -1,6 +1,9 @@
 """An agent's process against a scripted coordinator: what it says, and how it ends."""
 
+import gc
+import importlib
 import os
+import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -10,17 +13,22 @@ import msgspec
 import pytest
 import zmq
 
+from posse.durable.journal import Journal
 from posse.durable.session import Session
 from posse.engines.base import agent_setups
 from posse.engines.local_agent import local_agent
+from posse.engines.roster import SUPERSEDED
 from posse.engines.sockets import end
-from posse.plan import Plan
+from posse.plan import Plan, prepare
+from posse.security import noise
 from protocol import control
 from protocol.machine import COORDINATOR
 from protocol.message import Message
 from protocol.wire import Codec, encode, read_header
 from tests.support.remote import PATIENCE, Serving
 from tests.support.runs import spec
+
+field = pytest.mark.skipif(not noise.is_here(), reason="python-dp is not installed (extra: field)")
 
 CODEC = Codec((*control.TO_LOBBY, *control.TO_COORDINATOR))
 
@@ -37,11 +45,19 @@ class Coordinator:
         self._agent = b""
         self._session = Session()
 
+    def hears_another(self) -> None:
+        """From here on another process is heard."""
+        self._session = Session()
+
     def heard(self) -> Message:
+        frame = self.frame()
+        return CODEC.decode(read_header(frame), frame)
+
+    def frame(self) -> bytes:
         self._agent, data = self._socket.recv_multipart()
         frame = self._session.take(data)
         assert frame is not None
-        return CODEC.decode(read_header(frame), frame)
+        return frame
 
     def frames_until_asked(self) -> int:
         """How many frames come before the agent asks what was taken."""
@@ -182,3 +198,109 @@ def test_among_many_zeromqs_thread_does_not_interrupt_the_agents(coordinator: Co
     assert os.sched_getscheduler(0) != os.SCHED_BATCH
     coordinator.says(control.Goodbye())
     assert agent.ended() == 0
+
+
+RUN = {
+    "system": "dp-mase",
+    "mode": "field",
+    "agents": {"count": 4},
+    "parameters": {"epsilon": 2.0, "delta": 0.3},
+}
+ONE_ARM = "arm,reward\n0,1\n0,1\n0,1\n"
+ROWS = ONE_ARM + "1,0\n1,0\n1,0\n"
+OWN_ARMS = """
+class Arms:
+    def pull(self, arm, count):
+        {pull}
+
+arms = Arms()
+"""
+
+
+def broken(mistake: str, folder: Path) -> Plan:
+    """A run of the field in which agent 3 cannot go on, by this mistake of its people's."""
+    arms: dict[str, Any] = {"kind": "csv", "path": "rewards-{rank}.csv", "count": 2}
+    if mistake == "own arms":
+        (folder / "busy_arms.py").write_text(OWN_ARMS.format(pull="raise OSError('busy')"))
+        arms = {"kind": "python", "target": "busy_arms:arms", "count": 2}
+    elif mistake == "line":
+        (folder / "rewards-3.csv").write_text(ROWS + "0,abc\n")
+    return prepare(RUN | {"arms": arms, "base": str(folder)})
+
+
+def mend(mistake: str, folder: Path) -> None:
+    if mistake == "own arms":
+        sys.modules.pop("busy_arms")
+        importlib.invalidate_caches()
+        (folder / "busy_arms.py").write_text(OWN_ARMS.format(pull="return [1.0 - arm] * count"))
+    else:
+        (folder / "rewards-3.csv").write_text(ROWS)
+
+
+def fails(coordinator: Coordinator, run: Plan) -> bool:
+    """Whether all that an agent says of the run, once it begins, is that it cannot go on."""
+    assert isinstance(coordinator.heard(), control.Join)
+    coordinator.says(configure(run))
+    assert isinstance(coordinator.heard(), control.Ready)
+    coordinator.says(control.Begin(0, 0))
+    return b"Failed" in coordinator.frame()
+
+
+def kept(folder: Path) -> Journal:
+    return Journal(folder / "kept.journal", "agent 3", synchronous=False)
+
+
+@field
+@pytest.mark.parametrize("mistake", ["file", "line", "own arms"])
+def test_an_agent_that_ended_by_a_mistake_joins_the_next_run(
+    mistake: str, coordinator: Coordinator, tmp_path: Path
+) -> None:
+    run = broken(mistake, tmp_path)
+    agent = serving(coordinator, journal=kept(tmp_path))
+    assert fails(coordinator, run)
+    assert agent.ended() != 0
+    assert not list(tmp_path.glob("*.journal*"))
+    mend(mistake, tmp_path)
+    del agent
+    gc.collect()  # a process that ends lets go of its ledger
+    coordinator.hears_another()
+    agent = serving(coordinator, journal=kept(tmp_path))
+    assert not fails(coordinator, run)
+    coordinator.says(control.Goodbye())
+    assert agent.ended() == 0
+
+
+@field
+def test_who_is_replaced_has_nothing_to_go_on_with(
+    coordinator: Coordinator, tmp_path: Path
+) -> None:
+    agent = serving(coordinator, journal=kept(tmp_path))
+    coordinator.heard()
+    coordinator.says(configure(broken("file", tmp_path)))
+    coordinator.heard()
+    assert list(tmp_path.glob("*.journal"))
+    coordinator.says(control.Refused(SUPERSEDED))
+    assert isinstance(coordinator.heard(), control.Failed)
+    assert agent.ended() == 1
+    assert not list(tmp_path.glob("*.journal*"))
+
+
+@field
+def test_who_has_no_coordinator_when_it_fails_can_go_on_once_it_is_mended(
+    coordinator: Coordinator, tmp_path: Path
+) -> None:
+    """The coordinator has not heard of it, and waits."""
+    run = broken("line", tmp_path)
+    agent = serving(coordinator, journal=kept(tmp_path))
+    coordinator.heard()
+    coordinator.says(configure(run))
+    assert isinstance(coordinator.heard(), control.Ready)
+    coordinator.says(control.Whose())
+    assert isinstance(coordinator.heard(), control.Resume)
+    coordinator.says(control.Begin(0, 0))
+    assert agent.ended() == 2
+    agent = serving(coordinator, journal=kept(tmp_path))
+    assert isinstance(coordinator.heard(), control.Resume)
+    coordinator.says(control.Goodbye())
+    assert agent.ended() == 0
+    assert not list(tmp_path.glob("*.journal*"))

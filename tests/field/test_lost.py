@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from posse.cli.main import main
-from posse.plan import Plan
-from posse.security import keys
+from posse.durable.lifetime import read as lifetime
+from posse.plan import Plan, prepare
+from posse.security import keys, noise
 from tests.support import anonymous
 from tests.support.remote import Agent, Coordinator, until
-from tests.support.runs import spec
+from tests.support.runs import certain_logs, spec
 
 
 def two(means: list[float], **engine: Any) -> Plan:
@@ -75,6 +76,49 @@ def test_an_agent_that_is_killed_before_the_run_is_waited_for_and_replaced(
     agents = [Agent(c.endpoint, rank, keys=pair) for rank, pair in enumerate(pairs)]
     assert c.ended().best_arm == 0
     assert [agent.ended() for agent in agents] == [0, 0]
+
+
+@pytest.mark.skipif(not noise.is_here(), reason="python-dp is not installed (extra: field)")
+def test_who_had_no_rows_left_joins_again_once_it_has(folder: Path, tmp_path: Path) -> None:
+    certain_logs(tmp_path, agents=2, arms=2, rows=4_000)
+    arms = {"kind": "csv", "path": "{rank}.csv", "count": 2}
+    parameters = {"epsilon": 5.0, "delta": 0.3}
+    found = prepare(
+        {
+            "system": "dp-mase",
+            "mode": "field",
+            "agents": {"count": 2},
+            "parameters": parameters,
+            "arms": arms,
+            "base": str(tmp_path),
+            "engine": {"deadline": 30.0},
+        }
+    )
+
+    def once() -> list[int | None]:
+        """The exit codes of two agents that are started in the same way each time."""
+        c = Coordinator(found, "tcp://127.0.0.1:*", folder)
+        agents = [
+            Agent(
+                c.endpoint,
+                keys=keys.for_agent(folder, rank),
+                plan=found,
+                journal=tmp_path / f"{rank}.journal",
+            )
+            for rank in range(2)
+        ]
+        c.ended()
+        return [agent.ended() for agent in agents]
+
+    assert once() == [0, 0]
+    rows = (lifetime(tmp_path / "0.csv").rows or 0) // 2
+    for ledger in tmp_path.glob("*.ledger*"):
+        ledger.unlink()
+    certain_logs(tmp_path, agents=1, arms=2, rows=rows)
+    assert [once()[0] for _ in range(3)] == [0, 1, 1]
+    certain_logs(tmp_path, agents=1, arms=2, rows=2 * rows)
+    assert once() == [0, 0]
+    assert not list(tmp_path.glob("*.journal*"))
 
 
 @pytest.mark.slow
