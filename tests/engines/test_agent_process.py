@@ -238,10 +238,12 @@ def mend(mistake: str, folder: Path) -> None:
 
 
 def fails(coordinator: Coordinator, run: Plan) -> bool:
-    """Whether all that an agent says of the run, once it begins, is that it cannot go on."""
+    """Whether all that an agent says of the run is that it cannot go on."""
     assert isinstance(coordinator.heard(), control.Join)
     coordinator.says(configure(run))
-    assert isinstance(coordinator.heard(), control.Ready)
+    if isinstance(said := coordinator.heard(), control.Failed):
+        return True
+    assert isinstance(said, control.Ready)
     coordinator.says(control.Begin(0, 0))
     return b"Failed" in coordinator.frame()
 
@@ -276,8 +278,8 @@ def test_who_is_replaced_has_nothing_to_go_on_with(
 ) -> None:
     agent = serving(coordinator, journal=kept(tmp_path))
     coordinator.heard()
-    coordinator.says(configure(broken("file", tmp_path)))
-    coordinator.heard()
+    coordinator.says(configure(broken("own arms", tmp_path)))
+    assert isinstance(coordinator.heard(), control.Ready)
     assert list(tmp_path.glob("*.journal"))
     coordinator.says(control.Refused(SUPERSEDED))
     assert isinstance(coordinator.heard(), control.Failed)
@@ -291,14 +293,17 @@ def test_who_has_no_coordinator_when_it_fails_can_go_on_once_it_is_mended(
 ) -> None:
     """The coordinator has not heard of it, and waits."""
     run = broken("line", tmp_path)
+    mend("line", tmp_path)
     agent = serving(coordinator, journal=kept(tmp_path))
     coordinator.heard()
     coordinator.says(configure(run))
     assert isinstance(coordinator.heard(), control.Ready)
     coordinator.says(control.Whose())
     assert isinstance(coordinator.heard(), control.Resume)
-    coordinator.says(control.Begin(0, 0))
+    broken("line", tmp_path)
+    coordinator.says(control.Begin(0, 1))
     assert agent.ended() == 2
+    mend("line", tmp_path)
     agent = serving(coordinator, journal=kept(tmp_path))
     assert isinstance(coordinator.heard(), control.Resume)
     coordinator.says(control.Goodbye())
