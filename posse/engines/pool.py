@@ -4,15 +4,20 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from itertools import islice
 from multiprocessing import active_children, get_context, parent_process
+from queue import SimpleQueue
 from typing import TypeVar
 
 from posse.errors import PosseError, RunFailed
 
 A = TypeVar("A")
 B = TypeVar("B")
+
+_AHEAD = 2
+"""Items handed out for each worker: one that it is at, and one so that it need not wait."""
 
 
 def on_all_cores(
@@ -29,22 +34,34 @@ def on_all_cores(
         return
     # every run has one thread: the cores are taken by the runs
     os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
-    ours = set(active_children())
+    before = set(active_children())
     pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_begin)
+    left = iter(enumerate(items))
+    places: dict[Future[B | PosseError], int] = {}
+    # not `wait`, whose locks an interrupt may leave closed
+    ended: SimpleQueue[Future[B | PosseError]] = SimpleQueue()
     with pool:
         try:
-            # not `map`, which cancels what is left when it is interrupted: the pool then fails
-            # loudly over work that is both cancelled and lost
-            places = {pool.submit(outcome, work, item): n for n, item in enumerate(items)}
-            for future in as_completed(places):
+            while True:
+                for place, item in islice(left, _AHEAD * workers - len(places)):
+                    future = pool.submit(outcome, work, item)
+                    places[future] = place
+                    future.add_done_callback(ended.put)
+                if not places:
+                    return
+                future = ended.get()
                 yield places.pop(future), future.result()
         except BrokenProcessPool:
             raise RunFailed(
                 "a process that carried out runs was killed; if memory was short, give fewer --jobs"
             ) from None
         except BaseException:
-            for child in set(active_children()) - ours:
+            # nothing is cancelled: the pool fails loudly over work that is both cancelled and lost
+            for child in set(active_children()) - before:
                 child.terminate()
+            # who was in the middle of an answer never ends it: the pool waits for the rest of it
+            # for as long as anybody, and be it this process, may write
+            pool._result_queue._writer.close()  # type: ignore[attr-defined]
             raise
 
 

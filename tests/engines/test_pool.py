@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -23,6 +24,22 @@ def slow_first(number: int) -> int:
     if number == 0:
         time.sleep(0.5)
     return number
+
+
+def large(number: int) -> bytes:
+    """More than a pipe holds: it is written while it is read."""
+    return bytes(1 << 24)
+
+
+class Asked(list[int]):
+    """Numbers, and how many of them were asked for."""
+
+    asked = 0
+
+    def __iter__(self) -> Iterator[int]:
+        for number in super().__iter__():
+            self.asked += 1
+            yield number
 
 
 def die(number: int) -> int:
@@ -55,3 +72,23 @@ def test_who_stops_listening_leaves_nobody() -> None:
     told = on_all_cores(slow_first, range(1, 40), 2)
     next(told)
     told.close()  # type: ignore[attr-defined]
+
+
+@pytest.mark.timeout(60)
+def test_who_stops_listening_does_not_wait_for_half_an_answer() -> None:
+    for _ in range(4):
+        told = on_all_cores(large, range(100), 2)
+        next(told)
+        told.close()  # type: ignore[attr-defined]
+
+
+def test_no_more_is_handed_out_than_keeps_all_busy() -> None:
+    items = Asked(range(1000))
+    told = on_all_cores(slow_first, items, 2)
+    next(told)
+    told.close()  # type: ignore[attr-defined]
+    assert items.asked < 10
+
+
+def test_all_of_many_are_told() -> None:
+    assert sorted(on_all_cores(slow_first, range(50), 2)) == [(n, n) for n in range(50)]
