@@ -51,7 +51,7 @@ _LONGEST = 10_000
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     streams.prepare()
-    streams.watch_signals()
+    streams.leave_on_signals()
     log.plain()
     words = sys.argv[1:] if arguments is None else arguments
     try:
@@ -60,6 +60,7 @@ def main(arguments: list[str] | None = None) -> int:
         return _said(error, [], verbose=False)
     options = parser([word for word in words if word in VERBS][:1]).parse_args(words)
     try:
+        streams.watch_signals()
         with ExitStack() as options.until_end:
             return _carry_out(options)
     except KeyboardInterrupt:

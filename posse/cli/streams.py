@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
 
-from posse.errors import PosseError
+from posse.errors import INTERRUPTED, PosseError
 
 _ENDS = [vars(signal)[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if name in vars(signal)]
 
@@ -88,11 +88,28 @@ class Interrupt:
 
 def watch_signals() -> None:
     """Let SIGTERM, and a terminal that is closed, end a command as Ctrl-C does."""
-    interrupt = Interrupt()
+    _answer(Interrupt())
+
+
+def leave_on_signals() -> None:
+    """Let each of them end a command that has begun nothing.
+
+    At once, as modules may turn what is raised while they load into something else.
+    """
+    _answer(_leave)
+
+
+def _answer(handler: Callable[[int, FrameType | None], None]) -> None:
     for number in _ENDS:
         # who started us with nohup wants us to outlive the terminal
         if signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, interrupt)
+            signal.signal(number, handler)
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    with suppress(OSError):
+        os.write(2, b"posse: interrupted\n")
+    os._exit(INTERRUPTED)
 
 
 def pause(seconds: float) -> None:

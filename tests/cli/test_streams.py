@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import psutil
@@ -80,6 +81,55 @@ def test_a_terminal_that_is_closed_ends_a_run_as_ctrl_c_does(tmp_path: Path) -> 
     assert process.wait(PATIENCE) == 130
     assert not psutil.wait_procs(family, timeout=PATIENCE)[1]
     assert (tmp_path / "out" / "failure.json").exists()
+
+
+AS_IT_LOADS = """
+import os, runpy, signal, sys
+
+class Sender:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.{sent})
+
+sys.meta_path.insert(0, Sender)
+sys.argv[1:] = ["run", "ride.toml", "--out", "out"]
+{start}
+"""
+"""A command that is sent a signal when it begins to load a module."""
+
+
+@pytest.mark.parametrize("sent", ["SIGINT", "SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize("module", ["posse.cli.main", "posse.own_code", "posse.cli.run", "numpy"])
+@pytest.mark.parametrize(
+    "start",
+    [
+        'runpy.run_module("posse", run_name="__main__", alter_sys=True)',
+        "from posse.__main__ import main; sys.exit(main())",
+    ],
+)
+def test_who_interrupts_a_command_that_loads_is_told_so_too(
+    run_file: Path, start: str, module: str, sent: str
+) -> None:
+    code = AS_IT_LOADS.format(module=module, sent=sent, start=start)
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "posse: interrupted\n")
+    assert not Path("out").exists()
+
+
+def test_a_command_that_loads_without_a_terminal_goes_on(run_file: Path) -> None:
+    code = AS_IT_LOADS.format(
+        module="numpy", sent="SIGHUP", start="from posse.__main__ import main; sys.exit(main())"
+    )
+    shell = ["sh", "-c", 'trap "" HUP; exec "$@"', "sh", sys.executable, "-P", "-c", code]
+    assert subprocess.run(shell, capture_output=True, timeout=60, check=False).returncode == 0
+
+
+def test_the_installed_command_is_the_one_that_is_told() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    assert project["project"]["scripts"] == {"posse": "posse.__main__:main"}
 
 
 @pytest.mark.parametrize("engine", ["processes", pytest.param("memory", marks=pytest.mark.slow)])
