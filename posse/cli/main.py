@@ -7,6 +7,7 @@ result); 2 the input was wrong and nothing was started; 3 a run failed; 1 this m
 """
 
 import argparse
+import errno
 import os
 import sys
 import traceback
@@ -46,6 +47,8 @@ VERBS = {
 }
 """By name what adds a verb's options, and what it does."""
 _LONGEST = 10_000
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""What a disk says that takes no more; it does not say of which file."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -86,7 +89,11 @@ def _carry_out(options: argparse.Namespace) -> int:
             said = PosseError(f"{os.fsdecode(error.filename)} cannot be used: {error.strerror}")
             return _said(said, [traceback.format_exc()], options.verbose)
         if not defect.place(error):
-            raise
+            if not isinstance(error, OSError) or error.errno not in _FULL:
+                raise
+            target = getattr(options, "draw", None) or getattr(options, "out", None) or "a file"
+            said = PosseError(f"{target} cannot be written: {error.strerror}")
+            return _said(said, [traceback.format_exc()], options.verbose)
         return _said(RunFailed(defect.said(error)), [traceback.format_exc()], options.verbose)
 
 

@@ -19,7 +19,7 @@ def run(options: argparse.Namespace) -> None:
     directory = options.directory
     audited = audit.is_audit(directory)
     found = [] if audited else read.find(directory)
-    path = paths.file(options.out or directory / "report.html")
+    options.out = paths.file(options.out or directory / "report.html")
     if audited:
         made = audit.audit_page(directory)
     elif read.is_run(directory):
@@ -27,5 +27,5 @@ def run(options: argparse.Namespace) -> None:
     else:
         name = directory.resolve().name
         made = several.several_page(found, f"{name}: {len(found)} series", "posse report")
-    made.write(path)
-    print(path)
+    made.write(options.out)
+    print(options.out)

@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from posse.cli.main import main
 from tests.support import halting
 from tests.support.remote import PATIENCE, until
 
@@ -37,6 +38,31 @@ def test_a_full_standard_output_is_said_and_the_run_is_kept(
         "posse: standard output cannot be written: No space left on device; the result is in out\n"
     )
     assert len(json.loads(Path("out/result.json").read_text())["runs"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "written", "target"),
+    [
+        ("report out", "out/report.html.half", "out/report.html"),
+        ("report out --out page.html", "page.html.half", "page.html"),
+        ("compare out out", "compare.html.half", "compare.html"),
+        ("topology ride.toml --draw g.svg", "g.svg", "g.svg"),
+        ("topology ride.toml --draw g.png", "g.png", "g.png"),
+    ],
+)
+def test_a_full_disk_is_said(
+    run_file: Path, capsys: pytest.CaptureFixture[str], words: str, written: str, target: str
+) -> None:
+    command = words.split()
+    if command[0] == "topology":
+        command += ["--set", "topology={ kind = 'ring' }"]
+    else:
+        assert main(["run", "ride.toml", "--out", "out", "--quiet"]) == 0
+    capsys.readouterr()
+    Path(written).symlink_to("/dev/full")
+    assert main(command) == 1
+    said = f"{target} cannot be written: No space left on device; --verbose shows the traceback"
+    assert capsys.readouterr().err == f"posse: {said}\n"
 
 
 def test_a_closed_standard_output_is_nobodys_business(run_file: Path) -> None:
