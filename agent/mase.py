@@ -13,6 +13,8 @@ from agent.noise import Noise
 from protocol.errors import RemoteProtocolError
 from protocol.machine import (
     COORDINATOR,
+    MOST_PULLS,
+    Abort,
     AgentEffect,
     AgentEffects,
     AgentEvent,
@@ -41,6 +43,12 @@ from protocol.mase import (
 )
 from protocol.privacy import Release
 from protocol.wire import pack_floats
+
+_TOO_LONG = (
+    "epoch {} would take it beyond 2^53 pulls: the means of the {} arms left cannot be told apart "
+    "at this epsilon, their gap is too small or zero; give arms that differ more, or a larger "
+    "epsilon"
+)
 
 
 def _eliminated(event: Received, arms: int) -> frozenset[int]:
@@ -152,6 +160,8 @@ class DpMaseVoter(AgentMachine):
     In epoch e the agent pulls every arm of L_n R(e, |L_n|) times; μ̃_k = μ̂_k + Lap(1/(εR)); it votes
     against { k : max_l μ̃_l - μ̃_k > 2(h + c) }. What the coordinator eliminated reaches L_n only at
     the end of an epoch: the proof of privacy needs it.
+
+    An epoch that takes an agent beyond `MOST_PULLS` is not begun; the run ends by its cause.
     """
 
     arms: int
@@ -161,6 +171,7 @@ class DpMaseVoter(AgentMachine):
     noise: Noise
     epoch: int = 0
     pulls: int = 0
+    in_all: int = 0
     local: tuple[int, ...] = ()
     dead: frozenset[int] = frozenset()
 
@@ -180,6 +191,9 @@ class DpMaseVoter(AgentMachine):
     def _begin_epoch(self, effects: list[AgentEffect], arms_for_length: int) -> AgentEffects:
         self.epoch += 1
         self.pulls = epoch_length(arms_for_length, self.epoch, self.beta, self.epsilon)
+        self.in_all += self.pulls * len(self.local)
+        if self.in_all > MOST_PULLS:
+            return [*effects, Abort(_TOO_LONG.format(self.epoch, len(self.local)))]
         return [*effects, Pull(self.local, self.pulls)]
 
     def _end_epoch(self, sums: FloatArray) -> AgentEffects:

@@ -16,7 +16,7 @@ from msgspec import Meta
 
 from protocol.errors import RemoteProtocolError
 from protocol.log import Row
-from protocol.machine import FloatArray, Parameters
+from protocol.machine import MOST_PULLS, FloatArray, Parameters
 from protocol.message import Message, Plane
 from protocol.privacy import FARTHEST
 
@@ -111,7 +111,7 @@ class Quiet(InSlot, frozen=True):
 class SingleParameters(Parameters, frozen=True, kw_only=True):
     """`single-mab`: every agent alone, the elimination of one agent (M = 1)."""
 
-    horizon: Annotated[int, Meta(ge=1, description="T, slots per agent")]
+    horizon: Annotated[int, Meta(ge=1, le=MOST_PULLS, description="T, slots per agent")]
     epsilon: Annotated[float, Meta(gt=0, description="ε, privacy level")]
 
 

@@ -142,6 +142,10 @@ ServerEvent = Started | Pulled | Received | PeerFinished | PeerLost | Regrouped 
 """What happens to a coordinator's machine."""
 
 
+MOST_PULLS = (1 << 53) - 1
+"""Of one agent: beyond, a sum of rewards no longer counts one by one, and no report is taken."""
+
+
 class Pull(msgspec.Struct, frozen=True):
     """Pull each of these arms `times` times, in turn: one of each, then one of each again."""
 
@@ -218,7 +222,7 @@ class Refuse(msgspec.Struct, frozen=True):
 
 
 class Abort(msgspec.Struct, frozen=True):
-    """This machine cannot go on, by a peer's fault; the run ends with this sentence."""
+    """This machine cannot go on, by no fault of its own; the run ends with this sentence."""
 
     reason: str
 

@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Meta
 
 from protocol.log import Row
-from protocol.machine import FloatArray, Parameters, Variant
+from protocol.machine import MOST_PULLS, FloatArray, Parameters, Variant
 from protocol.message import Message
 
 VoteRule = Literal["at-least", "more-than"]
@@ -141,12 +141,13 @@ def eliminable(arms: tuple[int, ...], means: FloatArray, width: float) -> tuple[
 def epoch_length(arms: int, epoch: int, beta: float, epsilon: float) -> int:
     """R(e, k): the samples per arm of epoch e with k arms left (section 4.2; Algorithm 2, line 17).
 
-    R = ⌈max(32 log(8ke²/β) / Δ_e², 8 log(4ke²/β) / (ε Δ_e))⌉ with Δ_e = 2^-e and e from 1.
+    R = ⌈max(32 log(8ke²/β) / Δ_e², 8 log(4ke²/β) / (ε Δ_e))⌉ with Δ_e = 2^-e and e from 1, or
+    `MOST_PULLS` where it is more.
     """
     gap = 2.0**-epoch
-    statistical = 32.0 * math.log(8 * arms * epoch**2 / beta) / gap**2
-    private = 8.0 * math.log(4 * arms * epoch**2 / beta) / (epsilon * gap)
-    return math.ceil(max(statistical, private))
+    statistical = 32.0 * math.log(8 * arms * epoch**2 / beta) / gap / gap
+    private = 8.0 * math.log(4 * arms * epoch**2 / beta) / epsilon / gap  # ε Δ_e may round to 0
+    return math.ceil(min(max(statistical, private), MOST_PULLS))
 
 
 def epoch_radius(arms: int, epoch: int, beta: float, epsilon: float, pulls: int) -> float:

@@ -10,12 +10,11 @@ import numpy as np
 from protocol.control import Report
 from protocol.errors import RemoteProtocolError
 from protocol.log import Row
-from protocol.machine import COORDINATOR
+from protocol.machine import COORDINATOR, MOST_PULLS
 from protocol.message import Plane
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9 _-]{0,63}")
 _LONGEST = 200
-_MOST = 1 << 53
 _PLANES = frozenset(map(int, Plane))
 _BUCKETS = 600
 """Of delays, on either side of a nanosecond: eight for each factor of two, and 2^63 at most."""
@@ -72,7 +71,7 @@ class ReportForm:
         counts += np.frombuffer(report.pulls[: 8 * (len(report.pulls) // 8)], "<i8").tolist()
         for link in report.links:
             counts += [link.messages, link.payload_bytes, link.frame_bytes]
-        if any(count >= _MOST for count in counts):
+        if any(count > MOST_PULLS for count in counts):
             raise BadReport("a count that no run comes to")
         numbers = [used.cpu_seconds, *report.regret.values()]
         numbers += [second for seconds in report.seconds.values() for second in seconds]

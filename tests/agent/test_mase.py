@@ -10,6 +10,8 @@ from agent.noise import SeededNoise
 from protocol.errors import RemoteProtocolError
 from protocol.machine import (
     COORDINATOR,
+    MOST_PULLS,
+    Abort,
     Disclose,
     Explore,
     Finish,
@@ -132,6 +134,24 @@ def test_dp_a_set_left_with_one_or_no_arm_by_synchronisation_is_done() -> None:
         voter.handle(Received(COORDINATOR, Eliminated(dead)), 0.5)
         effects = voter.handle(Pulled((0, 1, 2, 3), 1, np.full(4, 0.5)), 1.0)
         assert of(Finish, effects) == [Finish("done", answer)]
+
+
+def test_dp_arms_that_cannot_be_told_apart_end_before_what_a_report_can_count() -> None:
+    voter, pulled = dp_voter(), 0
+    effects = voter.handle(Started(), 0.0)
+    while ordered := of(Pull, effects):
+        times = ordered[0].times
+        pulled += 4 * times
+        effects = voter.handle(Pulled((0, 1, 2, 3), times, np.full(4, 0.5 * times)), 1.0)
+    assert pulled <= MOST_PULLS < pulled + 4 * epoch_length(4, voter.epoch, 0.5, 1.0)
+    (abort,) = of(Abort, effects)
+    assert "cannot be told apart" in abort.reason
+
+
+@pytest.mark.parametrize("epsilon", [1e-20, 5e-324])
+def test_dp_an_epsilon_that_no_pulls_make_up_for_ends_in_the_same_way(epsilon: float) -> None:
+    (abort,) = DpMaseVoter(2, 0.5, epsilon, "corrected", Told()).handle(Started(), 0.0)
+    assert "epoch 1 " in abort.reason
 
 
 def test_dp_releases_have_the_laplace_law() -> None:

@@ -1,14 +1,15 @@
 """Best-arm identification, run (Rio et al. 2023)."""
 
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
 import pytest
 
+import posse
 from posse.engines import memory
-from posse.errors import SpecError
+from posse.errors import RunFailed, SpecError
 from posse.plan import prepare
 from posse.spec.activity import ActivitySpec
 from posse.spec.runfile import AgentsSpec
@@ -65,6 +66,20 @@ def test_agents_without_rewards_end_as_no_consensus(tmp_path: Any) -> None:
     assert record.status == "no_consensus"
     assert sorted(record.exhausted) == list(range(6))
     assert "rewards left" in record.exhausted[0]
+
+
+@pytest.mark.parametrize("means", [[0.5, 0.5], [0.5, 0.4999999]])
+@pytest.mark.parametrize("engine", ["memory", "processes"])
+def test_arms_that_cannot_be_told_apart_end_a_run_by_that_cause(
+    engine: Literal["memory", "processes"], means: list[float]
+) -> None:
+    plan = spec("dp-mase", agents=8, arms={"kind": "bernoulli", "means": means})
+    sentence = (
+        r"agent \d: epoch 2\d would take it beyond 2\^53 pulls: the means of the 2 arms left "
+        "cannot be told apart at this epsilon, their gap is too small or zero; .*"
+    )
+    with pytest.raises(RunFailed, match=rf"^{sentence}$"):
+        posse.run(plan, engine=engine)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from tests.support.federated import COMPONENTS, spec
         ("hdp-mab", 9, COMPONENTS, {"gap": 0.1}, "parameters.max_rounds"),
         ("cdp-mab", 4, None, {"epsilon": 0}, "parameters.epsilon"),
         ("cdp-mab", 4, None, {"horizon": 0}, "parameters.horizon"),
+        ("cdp-mab", 4, None, {"horizon": 1 << 53}, "parameters.horizon"),
         ("cdp-mab", 4, None, {"noise": "none"}, "parameters.noise"),
         (
             "cdp-mab",
