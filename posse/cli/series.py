@@ -48,6 +48,8 @@ def run(
         whole.require_room(directory.path)
         directory.open()
         with RunProgress(plan, screen(options)) as progress, watching(plan, options.watch) as watch:
+            for advice in plan.advice():  # a result says it too, and there may never be one
+                progress.say(f"warning: {advice}")
 
             def work(numbers: Sequence[int]) -> api.Made:
                 given = watch.given(progress.observe)

@@ -3,8 +3,12 @@
 import math
 from functools import partial
 
+import numpy as np
+
 from agent.mase import DpMaseVoter, MaseVoter, RawSender
 from coordinator.mase import CentralEliminator, MaseTally
+from posse.arms import known_means
+from posse.arms.base import RandomMeans
 from posse.claims import mase as claims
 from posse.errors import SpecError
 from posse.results.mase import CENTRAL, INDEPENDENT, VOTES
@@ -14,6 +18,7 @@ from posse.systems.base import ALONE, Field, LabOnly, Loss, System, UnitInterval
 from posse.systems.context import AgentContext, CoordinatorContext
 from posse.systems.shapes import AgentRole, Alone, ServerRole, Star
 from posse.theory import mase as theory
+from posse.theory.bounds import run_means
 from protocol.machine import AgentMachine, ServerMachine
 from protocol.mase import (
     TO_AGENT,
@@ -50,15 +55,31 @@ def _check_votes(spec: RunSpec, parameters: MaseParameters | CorruptedParameters
         )
 
 
+def _advise(spec: RunSpec, parameters: BaselineParameters) -> list[str]:
+    known = known_means(spec.arms)
+    if known is None or isinstance(known.means, RandomMeans):
+        return []
+    means = run_means(spec, 0)
+    best = means.max()
+    ties = np.count_nonzero(means == best)
+    if ties == 1:
+        return []
+    return [
+        f"arms.means: {ties} arms share the best mean, {best:.4g}: the run may never end, or names "
+        "any of them; have one best arm"
+    ]
+
+
 def _advise_corrupted(spec: RunSpec, parameters: CorruptedParameters) -> list[str]:
+    said = _advise(spec, parameters)
     agents, xi = spec.agents.count, parameters.xi
     needed = votes_to_remove(parameters, spec.arms.arm_count(), spec.variant)
     if xi and agents * (1 - xi) < needed + 2 * math.sqrt(agents * xi * (1 - xi)):
-        return [
+        said.append(
             f"parameters.xi = {xi}: so many votes are withheld that {agents} agents may not reach "
             f"{needed}; the run may end as no_consensus"
-        ]
-    return []
+        )
+    return said
 
 
 def _voter(context: AgentContext) -> AgentMachine:
@@ -95,7 +116,7 @@ _WITHOUT_SAMPLES = Loss(
     "The samples that the missing sent count: the answer holds as claimed.", "continue"
 )
 
-_system = partial(System, clocks=("virtual", "wall"))
+_system = partial(System, clocks=("virtual", "wall"), advise=_advise)
 _votes = partial(
     _system, check=_check_votes, bound=theory.votes, results=VOTES, loss=_WITHOUT_VOTES
 )

@@ -85,3 +85,34 @@ def test_check_says_what_is_really_spent_and_against_whom(
     assert "ε = 5 (M ε, not ε) against whoever reads all messages" in capsys.readouterr().out
     assert main(["check", str(run), "--set", "parameters.epsilon=inf"]) == 2
     assert "parameters.epsilon: inf is not a finite number" in capsys.readouterr().err
+
+
+def test_arms_that_tie_are_warned_of_before_a_run_that_may_never_end(
+    run_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tie = "--set", "arms.means=[0.3,0.5,0.5]"
+    said = "warning: arms.means: 2 arms share the best mean, 0.5: the run may never end"
+    assert main(["check", str(run_file), *tie]) == 0
+    assert said in capsys.readouterr().out
+    assert main(["run", str(run_file), *tie, "--repeat", "1"]) == 3
+    assert capsys.readouterr().err.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("system", "parameters", "warned"),
+    [
+        ("mase", "{}", True),
+        ("central", "{}", True),
+        ("independent", "{}", True),
+        ("corrupted-elimination", "{xi=0.1}", True),
+        ("cdp-mab", "{epsilon=0.5,horizon=1000}", False),
+    ],
+)
+def test_who_eliminates_arms_until_one_is_left_is_warned_of_ties(
+    system: str, parameters: str, warned: bool, run_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changes = f"system={system}", f"parameters={parameters}", "agents.count=64"
+    command = ["check", str(run_file)] + [word for to in changes for word in ("--set", to)]
+    for means, ties in (("[0.5,0.3,0.5]", True), ("[0.5,0.3,0.3]", False)):
+        assert main([*command, "--set", f"arms.means={means}"]) == 0
+        assert ("may never end" in capsys.readouterr().out) is (warned and ties)
