@@ -62,6 +62,18 @@ class AloneParameters(Parameters, frozen=True, kw_only=True):
     horizon: Annotated[int, Meta(ge=1, description="T, slots")]
 
 
+MOST_LISTED = 10_000_000
+"""Slots over which releases at intervals are listed, some seconds before a run."""
+
+
+def _require_listed(horizon: int, way: str) -> None:
+    if horizon > MOST_LISTED:
+        raise ValueError(
+            f"horizon = {horizon:,} is too long: all releases at intervals are listed before a "
+            f"run, for {MOST_LISTED:,} slots at most; take no more, or {way}"
+        )
+
+
 class PrivateAloneParameters(AloneParameters, frozen=True, kw_only=True):
     """`dp-ucb-int`: every agent by itself, and its actions are seen."""
 
@@ -70,6 +82,9 @@ class PrivateAloneParameters(AloneParameters, frozen=True, kw_only=True):
     delta_prime: Annotated[
         float, Meta(gt=0, lt=1, description="δ', slack of the composition of releases")
     ] = math.exp(-10)
+
+    def __post_init__(self) -> None:
+        _require_listed(self.horizon, "system = 'adap-ucb'")
 
 
 OPTIMISM = 3.1
@@ -113,6 +128,10 @@ class PrivateParameters(PrivateAloneParameters, frozen=True, kw_only=True):
             "disjoint batches that double, each noised once, which costs ε in all"
         ),
     ] = "intervals"
+
+    def __post_init__(self) -> None:
+        if self.releases == "intervals":
+            _require_listed(self.horizon, "releases = 'doubling'")
 
 
 class Contamination(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -8,6 +8,7 @@ import pytest
 from agent.cohort import Cohort
 from agent.noise import SeededNoise
 from agent.trimmed import TrimmedMeans
+from posse.errors import SpecError
 from posse.systems import get_system
 from posse.systems.context import AgentContext
 from protocol.cooperative import means_record, noise_scale, release_counts
@@ -47,6 +48,33 @@ def test_in_the_field_private_means_that_no_noise_makes_are_refused(releases: st
     found = dict(learner(releases, field=True).faults(records))
     assert found["out-of-range"].tolist() == [True, True, False]
     assert "out-of-range" not in dict(learner(releases, field=False).faults(records))
+
+
+@pytest.mark.parametrize("mode", ["lab", "field"])
+@pytest.mark.parametrize(
+    ("system", "more", "way"),
+    [
+        ("private-ucb", {"releases": "intervals"}, "releases = 'doubling'"),
+        ("dp-ucb-int", {}, "system = 'adap-ucb'"),
+    ],
+)
+def test_a_horizon_whose_releases_are_too_many_to_list_is_refused_at_once(
+    system: str, more: dict[str, Any], way: str, mode: str
+) -> None:
+    wires: dict[str, Any] = {"topology": {"kind": "ring"}} if system == "private-ucb" else {}
+    told = {"epsilon": 0.5, "horizon": 10**15, **more}
+    with pytest.raises(SpecError) as caught:
+        plan(system, mode=mode, parameters=told, **wires)
+    assert str(caught.value) == (
+        "parameters: horizon = 1,000,000,000,000,000 is too long: all releases at intervals are "
+        f"listed before a run, for 10,000,000 slots at most; take no more, or {way}"
+    )
+
+
+def test_a_horizon_of_releases_that_double_may_be_long() -> None:
+    told = {"epsilon": 0.5, "horizon": 10**15, "releases": "doubling"}
+    asked = plan("private-ucb", parameters=told, topology={"kind": "ring"})
+    assert asked.claim.epsilon == 0.5
 
 
 @pytest.mark.parametrize(
