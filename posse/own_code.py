@@ -5,7 +5,9 @@ It is named by run files of this machine only; nothing that came over a network 
 
 import importlib
 import sys
+import threading
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from pathlib import Path
@@ -55,19 +57,31 @@ def sources(target: str, folders: Sequence[str]) -> list[Path]:
     return sorted(set(found))
 
 
+def aside() -> AbstractContextManager[object]:
+    """Within it what is printed goes to standard error: a result has standard output for itself.
+
+    Not in a second thread, beside which the first prints what it likes.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return nullcontext()
+    return redirect_stdout(sys.stderr)
+
+
 def load(target: str, folders: Sequence[str], group: str) -> Any:
     """The object that is meant by `module:object`, or by what a package offers in `group`.
 
     Raises whatever its module raises, or `AttributeError`.
     """
     if ":" not in target:
-        return installed(group)[target].load()
+        with aside():
+            return installed(group)[target].load()
     for folder in folders:
         # at the end: a user's folder must not hide a package of ours
         if folder not in sys.path:
             sys.path.append(folder)
     module, _, name = target.partition(":")
-    found: Any = importlib.import_module(module)
+    with aside():
+        found: Any = importlib.import_module(module)
     for part in name.split("."):
         found = getattr(found, part)
     return found

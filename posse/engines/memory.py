@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from agent.cohort import Cohort
+from posse import own_code
 from posse.engines.base import Observer, Tap, agent_setups, silent
 from posse.engines.board import Board, Showing
 from posse.engines.sources import of_this_machine
@@ -54,14 +55,15 @@ def run(
     agents: list[AgentHost] = []
     if board is not None:
         observe = Showing(board, crowd=1.0).before(observe, agents)
-    coordinator = CoordinatorHost(
-        plan, network, number, sources, observe, serial, counts=board is not None
-    )
-    for rank, setup in enumerate(agent_setups(plan, network)):
-        carried = msgspec.msgpack.decode(msgspec.msgpack.encode(setup), type=AgentSetup)
-        agents.append(AgentHost(carried, rank, sources))
-        agents[-1].outbox.clear()  # Ready: there is no joining here
-    _Run(plan, network, coordinator, agents, tap, wire).carry_on()
+    with own_code.aside():
+        coordinator = CoordinatorHost(
+            plan, network, number, sources, observe, serial, counts=board is not None
+        )
+        for rank, setup in enumerate(agent_setups(plan, network)):
+            carried = msgspec.msgpack.decode(msgspec.msgpack.encode(setup), type=AgentSetup)
+            agents.append(AgentHost(carried, rank, sources))
+            agents[-1].outbox.clear()  # Ready: there is no joining here
+        _Run(plan, network, coordinator, agents, tap, wire).carry_on()
     assert coordinator.record is not None
     return coordinator.record
 

@@ -2,6 +2,8 @@
 
 import csv
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -53,6 +55,24 @@ def test_json_is_one_document_and_nothing_else(
         assert key in run
     assert {"rounds", "links", "cost", "data", "control"} <= set(run["communication"])
     assert {"messages", "payload_bytes", "frame_bytes"} <= set(run["communication"]["data"])
+
+
+@pytest.mark.parametrize("repeat", ["1", "2"])
+@pytest.mark.parametrize("engine", ["memory", "processes"])
+def test_json_is_nothing_else_whatever_the_users_code_prints(
+    run_file: Path, engine: str, repeat: str
+) -> None:
+    Path("talking.py").write_text(
+        "print('imported')\nclass Arms:\n    def pull(self, arm, count):\n"
+        "        print('pulled', arm)\n        return [1.0 - arm / 2] * count\narms = Arms()\n"
+    )
+    arms = 'arms={kind="python",target="talking:arms",count=3}'
+    more = ["--json", "--repeat", repeat, "--engine", engine, "--jobs", "2"]
+    command = [sys.executable, "-P", "-m", "posse", "run", str(run_file), "--set", arms, *more]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=True)
+    assert len(json.loads(done.stdout)["runs"]) == int(repeat)
+    assert "imported\n" in done.stderr
+    assert "pulled 0\n" in done.stderr
 
 
 def test_arms_that_raise_are_named_and_the_directory_says_so(
