@@ -105,7 +105,7 @@ class PythonArms(
             if not hasattr(found, "pull") or isinstance(found, type):
                 agent = max(context.rank, 0)  # of arms that all share it is the coordinator's: -1
                 found = found(agent=agent, agents=context.agents, seed=_seed(context))
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a user's own code may call sys.exit
             raise ArmsError(
                 f"{context.who}: arms.target = '{self.target}' cannot be made: {defect.said(error)}"
             ) from error
@@ -136,7 +136,7 @@ class Python(Arms):
         call = f"{self._who}, arm {arm}, call {self._calls}: {self._name}.pull({arm}, {count})"
         try:
             rewards = np.asarray(self._target.pull(arm, count), dtype=float)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise ArmsError(f"{call} raised {defect.said(error)}") from error
         if rewards.shape != (count,):
             raise ArmsError(f"{call} gave shape {rewards.shape}; {count} rewards were asked for")

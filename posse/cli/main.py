@@ -84,7 +84,7 @@ def _carry_out(options: argparse.Namespace) -> int:
         return error.exit_code if error.gone else _said(PosseError(f"{error}{kept}"), [], False)
     except PosseError as error:
         return _said(error, getattr(error, "__notes__", []), options.verbose)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a user's own code may call sys.exit
         if isinstance(error, OSError) and error.filename is not None:
             said = PosseError(f"{os.fsdecode(error.filename)} cannot be used: {error.strerror}")
             return _said(said, [traceback.format_exc()], options.verbose)

@@ -197,7 +197,7 @@ def _machine(plan: Plan, network: Network, chance: Chance) -> ServerMachine:
     try:
         machine = server.make(context)
         require_machine(machine)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise RunFailed.told(defect.of("the coordinator", error, server.make)) from error
     return machine
 

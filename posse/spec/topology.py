@@ -214,7 +214,7 @@ class PythonTopology(_Topology, frozen=True, kw_only=True, tag="python"):
             return graphs.from_edges(agents, [(int(i), int(j)) for i, j in made])
         except GraphError as error:
             raise GraphError("target", f"'{self.target}': {error}") from None
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a user's own code may call sys.exit
             why = f"'{self.target}' cannot be used: {defect.said(error)}"
             raise GraphError("target", why) from error
 

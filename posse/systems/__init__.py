@@ -76,7 +76,7 @@ def get_system(name: str) -> System:
 def _known(name: str, load: Callable[[], Any]) -> System:
     try:
         found = load()
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a user's own code may call sys.exit
         why = f"'{name}' cannot be imported: {defect.said(error)}"
         raise SpecError("system", why) from error
     if not isinstance(found, System):

@@ -17,6 +17,8 @@ from posse.errors import ArmsError, PosseError
 from posse.plan import prepare
 from tests.support.arms import DOCS, ERROR_RATE, PYTHON, build, context
 
+NO_ARMS = ("none", "number", "leaves")
+
 
 class Scripted:
     """Arms that return, or raise, what a test wants."""
@@ -25,7 +27,7 @@ class Scripted:
         self.answer = answer
 
     def pull(self, arm: int, count: int) -> Any:
-        if isinstance(self.answer, Exception):
+        if isinstance(self.answer, BaseException):
             raise self.answer
         return self.answer(arm, count) if callable(self.answer) else self.answer
 
@@ -81,6 +83,7 @@ def test_python_factory_is_told_who_asks(module: Any) -> None:
     ("answer", "said"),
     [
         (RuntimeError("broken probe"), "raised RuntimeError: broken probe"),
+        (SystemExit(0), "raised SystemExit: 0"),
         ([0.5, np.nan], "NaN or infinite"),
         ([0.5, np.inf], "NaN or infinite"),
         ([0.5, 1.5], r"outside \[0, 1\]; set arms.clip"),
@@ -118,11 +121,11 @@ def test_what_the_end_of_a_run_tells_is_said() -> None:
     assert "no number in [0, 1], for that ends the run" in msgspec.convert(PYTHON, ArmsSpec).ends
 
 
-@pytest.mark.parametrize("target", ["nowhere:arms", "scripted_arms:none", "scripted_arms:number"])
-def test_a_target_that_cannot_be_made_is_named(module: Any, target: str) -> None:
-    module.number = 3
-    with pytest.raises(ArmsError, match=f"agent 0: arms.target = '{target}' cannot be made"):
-        build({**PYTHON, "target": target})
+@pytest.mark.parametrize("name", ["nowhere:arms", *map("scripted_arms:{}".format, NO_ARMS)])
+def test_a_target_that_cannot_be_made_is_named(module: Any, name: str) -> None:
+    module.number, module.leaves = 3, lambda **told: sys.exit(0)
+    with pytest.raises(ArmsError, match=f"agent 0: arms.target = '{name}' cannot be made"):
+        build({**PYTHON, "target": name})
 
 
 def test_a_target_needs_a_module_and_a_name() -> None:

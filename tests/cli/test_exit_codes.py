@@ -1,6 +1,7 @@
 """Wrong input ends with exit code 2 and one sentence, in every command, before anything starts."""
 
 import argparse
+import sys
 
 import pytest
 
@@ -25,16 +26,22 @@ WRONG = [
     "run logs.toml --engine memory",
     "run module.toml",
     "run field.toml",
+    "run ride.toml --set system=leaves:SYSTEM --out out",
+    "run ride.toml --engine memory --set system=private-ucb --set parameters.horizon=300 --set "
+    "topology.kind=python --set topology.target=leaving:graph",
     "sweep logs.toml --over seed=1",
     "coordinator players.toml --bind tcp://127.0.0.1:0",
     "list dp-mse",
+    "list leaves:SYSTEM",
     "check absent.toml",
+    "check ride.toml --set system=leaves:SYSTEM",
     "topology ride.toml",
     "topology graph.toml --run -1",
     "topology graph.toml --draw graph.pdf",
     "topology graph.toml --draw /proc/none/graph.svg",
     "sweep absent.toml --over seed=1",
     "sweep ride.toml --over seed",
+    "sweep ride.toml --over seed=1 --set system=leaves:SYSTEM",
     "sweep ride.toml --over seed=1 --over seed=2",
     "sweep ride.toml --over parameters.epsilon=x",
     "sweep ride.toml --over seed=1 --out /proc/none",
@@ -134,6 +141,9 @@ def test_wrong_input_is_a_sentence_and_exit_code_2(line, tmp_path, monkeypatch, 
     (tmp_path / "logs.toml").write_text(FIELD.replace("field", "lab"))
     (tmp_path / "players.toml").write_text(PLAYERS)
     (tmp_path / "module.toml").write_text(MODULE)
+    (tmp_path / "leaves.py").write_text("import sys; sys.exit(0)")
+    (tmp_path / "leaving.py").write_text("import sys\ndef graph(agents, seed): sys.exit(0)")
+    monkeypatch.setattr("sys.path", [*sys.path])
     (tmp_path / "graph.toml").write_text('topology = { kind = "ring" }\nagents.count = 4\n')
     code: object
     try:

@@ -80,6 +80,8 @@ def make(kind):
         p = context.parameters
         if p.mistake == "cannot be made" and p.side == kind.__name__.lower():
             raise KeyError("table")  # cannot be made
+        if p.mistake == "exits early" and p.side == kind.__name__.lower():
+            raise SystemExit(0)  # exits early
         return kind(context.parameters)
     return made
 
@@ -103,6 +105,7 @@ MISTAKES = {
     "no message": "str is sent, and what .* hears is .*; add it to `hears`",
     "not to be encoded": "TypeError: Encoding objects of type object is unsupported",
     "cannot be made": "KeyError: 'table'",
+    "exits early": "SystemExit: 0",
 }
 
 
@@ -148,7 +151,7 @@ def test_a_mistake_has_its_file_and_line(folder: Path, side: str, mistake: str) 
 
 
 @pytest.mark.parametrize("side", SIDES)
-@pytest.mark.parametrize("mistake", ["raises", "exits", "too large"])
+@pytest.mark.parametrize("mistake", ["raises", "exits", "exits early", "too large"])
 def test_across_processes_it_is_the_same(folder: Path, side: str, mistake: str) -> None:
     memory = fails(folder, side, mistake, "memory")
     processes = fails(folder, side, mistake, "processes")

@@ -51,11 +51,15 @@ def test_ones_own_function_gives_edges(tmp_path, monkeypatch) -> None:
         "    return 1 / 0\n"
         "def far(agents, seed):\n"
         "    return [(0, agents)]\n"
+        "def leaves(agents, seed):\n"
+        "    raise SystemExit(0)\n"
     )
     monkeypatch.setattr("sys.path", [*sys.path])
     table = {"kind": "python", "target": "own_edges:wheel"}
     assert sorted(graph(table, 4, base=str(tmp_path)).edges()) == [(0, 1), (0, 2), (0, 3), (1, 2)]
     with pytest.raises(SpecError, match=r"ZeroDivisionError.*own_edges\.py:4"):
         graph(table | {"target": "own_edges:broken"}, 4, base=str(tmp_path))
+    with pytest.raises(SpecError, match=r"'own_edges:leaves' .*SystemExit: 0 \(.*edges\.py:8"):
+        graph(table | {"target": "own_edges:leaves"}, 4, base=str(tmp_path))
     with pytest.raises(SpecError, match="^topology.target: 'own_edges:far': .* names agent 4"):
         graph(table | {"target": "own_edges:far"}, 4, base=str(tmp_path))
