@@ -80,7 +80,7 @@ def run(
     Raises `SpecError` before anything is started, `RunFailed` or `ArmsError` if a run fails.
     """
     plan = changed(
-        prepare(source),
+        source,
         seed=seed,
         repeat=repeat,
         agents=agents,

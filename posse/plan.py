@@ -193,7 +193,7 @@ def no_place_for(raw: dict[str, Any], given: dict[str, Any]) -> list[str]:
 
 
 def changed(
-    plan: Plan,
+    source: Source,
     *,
     seed: int | None = None,
     repeat: int | None = None,
@@ -201,16 +201,37 @@ def changed(
     engine: Literal["processes", "memory"] | None = None,
     parameters: Mapping[str, Any] | None = None,
 ) -> Plan:
-    """The plan with another seed, number of runs or agents, engine, or some other parameters."""
+    """The plan with another seed, number of runs or agents, engine, or some other parameters.
+
+    What is given may be what the source lacks.
+    """
     given = {"seed": seed, "repeat": repeat, "agents.count": agents, "engine.kind": engine}
     given = {path: value for path, value in given.items() if value is not None}
     if not given and parameters is None:
-        return plan
-    raw = msgspec.to_builtins(plan.spec)
+        return prepare(source)
+    raw = _raw(source)
     for path, value in given.items():
         put(raw, path, value)
-    raw["parameters"] |= parameters or {}
+    if parameters is not None:
+        if not isinstance(parameters, Mapping):
+            raise SpecError("parameters", f"is {parameters!r:.60}; it must be a table")
+        own = raw.get("parameters", {})
+        raw["parameters"] = {**own, **parameters} if isinstance(own, dict) else own
     return prepare(raw)
+
+
+def _raw(source: Source) -> dict[str, Any]:
+    """A source as plain data, whose keys may be set."""
+    match source:
+        case Plan():
+            return _raw(source.spec)
+        case RunSpec():
+            raw: dict[str, Any] = msgspec.to_builtins(source)
+            return raw
+        case dict():
+            return dict(source)
+        case _:
+            return read(source)
 
 
 def _folders(raw: dict[str, Any]) -> list[str]:

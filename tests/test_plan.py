@@ -3,13 +3,14 @@
 import asyncio
 import pydoc
 import re
+from typing import Any
 
 import pytest
 
 import posse
 from posse.plan import changed, prepare
 
-SPEC = {
+SPEC: dict[str, Any] = {
     "system": "dp-mase",
     "seed": 1,
     "agents": {"count": 8},
@@ -38,11 +39,38 @@ def test_what_is_given_anew_is_changed_and_nothing_else():
         ({"seed": -1}, "seed: is -1"),
         ({"engine": "cloud"}, "engine.kind: 'cloud' is not known"),
         ({"parameters": {"epsiln": 1}}, "did you mean 'epsilon'"),
+        ({"parameters": [1]}, r"parameters: is \[1\]; it must be a table"),
     ],
 )
 def test_what_does_not_fit_is_said_before_anything_starts(given, sentence):
     with pytest.raises(posse.SpecError, match=sentence):
         posse.run(SPEC, **given)
+
+
+def test_what_is_given_may_be_what_the_source_lacks():
+    lacking = {key: SPEC[key] for key in ("system", "arms")}
+    given: dict[str, Any] = {"agents": 8, "engine": "memory", "parameters": {"epsilon": 0.5}}
+    assert posse.run(lacking, **given).runs[0].best_arm == 0
+    assert set(lacking) == {"system", "arms"}
+    with pytest.raises(posse.SpecError, match="parameters: is 3; it must be a table"):
+        posse.run(SPEC | {"parameters": 3}, parameters={"epsilon": 0.5})
+
+
+def test_a_table_of_the_source_stays_as_it_is(tmp_path):
+    source = SPEC | {"agents": {"count": 8}}
+    assert changed(source, agents=9, parameters={"epsilon": 1}).spec.agents.count == 9
+    assert (source["agents"], source["parameters"]["epsilon"]) == ({"count": 8}, 0.5)
+    (tmp_path / "run.toml").write_text(
+        'system = "mase"\narms.kind = "bernoulli"\narms.means = [0.9, 0]'
+    )
+    assert changed(str(tmp_path / "run.toml"), agents=9).spec.base == str(tmp_path)
+
+
+@pytest.mark.parametrize("source", [None, 3, b"run.toml", ["run.toml"]])
+@pytest.mark.parametrize("call", [posse.run, posse.parse, posse.load, posse.Cluster])
+def test_what_is_no_source_is_told(call, source):
+    with pytest.raises(posse.PosseError, match="is no run file; give its path, its content"):
+        call(source)
 
 
 def test_a_run_and_a_cluster_take_them():

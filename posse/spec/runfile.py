@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from posse.arms import ArmsSpec
-from posse.errors import SpecError
+from posse.errors import InputError, SpecError
 from posse.printable import printable
 from posse.spec.activity import ActivitySpec
 from posse.spec.privacy import PrivacySpec
@@ -120,18 +120,27 @@ def read(path: str | Path, overrides: Sequence[Override] = ()) -> dict[str, Any]
         raise SpecError(str(path), f"cannot be read: {error.strerror}") from None
     except ValueError as error:  # of a number with too many digits too
         raise SpecError(str(path), f"is not TOML: {printable(str(error))}") from None
+    except TypeError:
+        said = f"{path!r:.60} is no run file; give its path, its content as a dict, or a RunSpec"
+        raise InputError(said) from None
     except RecursionError:
         raise SpecError(str(path), "is nested too deep") from None
-    for override in overrides:
-        key, value = _split(override) if isinstance(override, str) else override
-        put(raw, key, value)
     base = str(Path(path).resolve().parent)
     try:
         base.encode()
     except UnicodeEncodeError:  # it stands in documents that are UTF-8
         raise SpecError(printable(str(path)), "is in a folder whose name is not UTF-8") from None
-    raw.setdefault("base", base)
-    return raw
+    return overridden({"base": base} | raw, overrides)
+
+
+def overridden(raw: dict[str, Any], overrides: Sequence[Override]) -> dict[str, Any]:
+    """A copy in which these keys are changed."""
+    copy = dict(raw)
+    for override in overrides:
+        key, value = _split(override) if isinstance(override, str) else override
+        put(copy, key, value)
+    copy.setdefault("base", raw["base"])
+    return copy
 
 
 def _split(override: str) -> tuple[str, Any]:
@@ -151,13 +160,18 @@ def parsed(text: str) -> Any:
 
 
 def put(raw: dict[str, Any], path: str, value: Any) -> None:
-    """Set the key "a.b" of plain data; None takes it away."""
+    """Set the key "a.b" of plain data; None takes it away.
+
+    Tables on the way are copied, for they may be somebody else's.
+    """
     *parents, last = path.strip().split(".")
     table = raw
     for name in parents:
-        table = table.setdefault(name, {})
-        if not isinstance(table, dict):
+        below = table.get(name, {})
+        if not isinstance(below, dict):
             raise SpecError(path, f"'{name}' is not a table")
+        table[name] = dict(below)
+        table = table[name]
     if value is None:
         table.pop(last, None)
     else:

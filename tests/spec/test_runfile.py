@@ -111,5 +111,6 @@ def test_an_override_without_a_value_takes_the_key_away(tmp_path: Path) -> None:
     path.write_text('seed = 3\n[parameters]\nepsilon = 1.0\n[topology]\nkind = "ring"\n')
     raw = read(path, ["parameters.epsilon=", "topology=", "absent.key=", "seed = "])
     assert raw == {"parameters": {}, "absent": {}, "base": str(tmp_path)}
+    assert read(path, ["base="])["base"] == str(tmp_path)
     assert read(path, ['seed=""'])["seed"] == ""
     assert read(path, [("parameters.epsilon", [1, 2])])["parameters"] == {"epsilon": [1, 2]}
