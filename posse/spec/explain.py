@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import msgspec
+import numpy as np
 from msgspec import inspect as mi
 
 from posse.errors import SpecError
@@ -27,28 +28,35 @@ _PLAIN = {
 
 def convert(raw: Any, kind: Any, prefix: str) -> Any:
     """Plain data as `kind`; `SpecError` names the key below `prefix` that does not fit."""
-    _require_numbers(raw, prefix)
+    raw = _plain(raw, prefix)
     try:
         return msgspec.convert(raw, kind)
     except msgspec.ValidationError as error:
         raise _explain(str(error), raw, kind, prefix) from None
 
 
-def _require_numbers(raw: Any, path: str, depth: int = 0) -> None:
-    """Every number is finite, and a whole one has 64 bits at most, wherever it stands."""
+def _plain(raw: Any, path: str, depth: int = 0) -> Any:
+    """A copy in which what is NumPy's is Python's own.
+
+    Every number is finite, and a whole one has 64 bits at most, wherever it stands.
+    """
+    if isinstance(raw, np.ndarray | np.generic):
+        raw = raw.tolist()
     if depth > _DEEPEST:
         raise SpecError(path[:_SHOWN], "is nested too deep")
     match raw:
         case dict():
-            for key, value in raw.items():
-                _require_numbers(value, f"{path}.{key}" if path else str(key), depth + 1)
+            return {
+                key: _plain(value, f"{path}.{key}" if path else str(key), depth + 1)
+                for key, value in raw.items()
+            }
         case list() | tuple():
-            for at, value in enumerate(raw):
-                _require_numbers(value, f"{path}[{at}]", depth + 1)
+            return [_plain(value, f"{path}[{at}]", depth + 1) for at, value in enumerate(raw)]
         case float() if not math.isfinite(raw):
             raise SpecError(path, f"{raw} is not a finite number")
         case int() if abs(raw) > _MOST:
             raise SpecError(path, "must be an integer of 64 bits at most")
+    return raw
 
 
 def nearest(name: str, known: list[str]) -> str:

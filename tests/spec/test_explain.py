@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from posse.errors import SpecError
@@ -24,6 +25,12 @@ from tests.support.runfile import GOOD, changed
         ("agents.count", "8", r"agents\.count: is '8'; it must be an integer"),
         ("agents.activity", {"kind": "powr"}, r"agents\.activity\.kind: 'powr' is not one of"),
         ("agents.activity", {"kind": "weights", "weights": [1.0]}, r"weights: needs 8 positive"),
+        (
+            "parameters.epsilon",
+            np.float64(-1),
+            r"parameters\.epsilon: is -1\.0; it must be a number",
+        ),
+        ("arms.means", np.array([0.7, np.nan]), r"arms\.means\[1\]: nan is not a finite number"),
         ("arms.means", [0.7, 1.3], r"arms: means\[1\] has 1\.3; it must lie in \[0\.0, 1\.0\]"),
         ("arms.means", [0.7], r"arms: means names 1 arm\(s\); a bandit needs at least 2"),
         ("arms.means", [[0.7, 0.5]], r"arms: means has 1 rows for 8 agents"),
@@ -50,3 +57,14 @@ def test_a_missing_table_is_named(missing: str) -> None:
 def test_a_missing_parameter_is_named() -> None:
     with pytest.raises(SpecError, match=r"parameters\.epsilon: is required and missing"):
         prepare({**GOOD, "parameters": {}})
+
+
+def test_what_is_numpys_is_as_good_as_pythons_own() -> None:
+    given = GOOD | {
+        "agents": {"count": np.int64(8)},
+        "arms": {"kind": "bernoulli", "means": np.array([0.7, 0.5])},
+        "parameters": {"epsilon": np.float64(0.1), "beta": np.float32(0.5)},
+    }
+    plain = changed("parameters.beta", 0.5)
+    assert prepare(given) == prepare(plain)
+    assert type(prepare(given).spec.parameters["epsilon"]) is float
