@@ -75,9 +75,9 @@ ELSEWHERE = [
     ),
     ("the page of an audit, with the verb", "tests/cli/test_audit.py", "posse/report: audit"),
     (
-        "verbs that hand over, options and tables: every verb is called as users call it",
+        "verbs that hand over, and tables: every verb is called as users call it",
         "tests/cli/test_exit_codes.py",
-        "posse/cli: compare extra keys options progress report security",
+        "posse/cli: compare extra keys progress report security",
     ),
     (
         "a mesh's two kinds of links, held to the same",

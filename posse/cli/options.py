@@ -158,11 +158,13 @@ def plan(options: argparse.Namespace, *overrides: Override) -> Plan:
     Where they name another system, what the file says and that has no place for is left out.
     """
     from posse.plan import no_place_for, prepare
-    from posse.spec.runfile import put, read
+    from posse.spec.runfile import overridden, put, read
 
-    given = read(options.file)
-    raw = read(options.file, [*options.set, *overrides])
-    if raw.get("system") != given.get("system"):
+    if "given" not in options:
+        options.given = read(options.file)  # once: a pipe says it once
+    given = options.given
+    raw = overridden(given, [*options.set, *overrides])
+    if raw.get("system") not in (None, given.get("system")):
         for path in no_place_for(raw, given):
             put(raw, path, None)
             said = vars(options).setdefault("left_out", set())

@@ -35,6 +35,7 @@ WRONG = [
     "list leaves:SYSTEM",
     "check absent.toml",
     "check ride.toml --set system=leaves:SYSTEM",
+    "check ride.toml --set system=",
     "topology ride.toml",
     "topology graph.toml --run -1",
     "topology graph.toml --draw graph.pdf",
