@@ -1,11 +1,10 @@
 """`posse capture`: a run, and the frames that crossed its links, in a file."""
 
 import argparse
-from pathlib import Path
 
 from posse import api
 from posse.cli import paths, volume
-from posse.cli.options import add_changes, add_run_file, changes, plan
+from posse.cli.options import add_changes, add_run_file, changes, place, plan
 from posse.cli.progress import screen
 from posse.progress import RunProgress
 
@@ -14,7 +13,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_run_file(parser)
     add_changes(parser)
     parser.add_argument(
-        "--out", type=Path, required=True, metavar="FRAMES", help="the file; see posse frames"
+        "--out", type=place, required=True, metavar="FRAMES", help="the file; see posse frames"
     )
     parser.set_defaults(command=run)
 

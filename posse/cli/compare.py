@@ -6,12 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from posse.cli import extra, paths
+from posse.cli.options import place
 from posse.errors import InputError
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directories", type=Path, nargs="+", metavar="DIR")
-    parser.add_argument("--out", type=Path, default=Path("compare.html"), metavar="FILE")
+    parser.add_argument("--out", type=place, default=Path("compare.html"), metavar="FILE")
     parser.set_defaults(command=run)
 
 

@@ -3,12 +3,11 @@
 import argparse
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from posse import api
 from posse.cli import paths, security, series, streams, volume, watch, web
-from posse.cli.options import add_capture, add_result, add_run_file, plan
+from posse.cli.options import add_capture, add_result, add_run_file, place, plan
 from posse.engines.hub import Hub
 from posse.errors import InputError
 from posse.measure import health
@@ -31,7 +30,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_capture(parser)
     parser.add_argument(
         "--resume",
-        type=Path,
+        type=place,
         metavar="DIR",
         help="as --out, for a run whose coordinator was killed: it goes on",
     )

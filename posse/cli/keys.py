@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from posse.cli.options import count, number
+from posse.cli.options import count, number, place
 from posse.security import keys
 
 COORDINATOR = "coordinator"
@@ -11,7 +11,7 @@ COORDINATOR = "coordinator"
 
 def add(parser: argparse.ArgumentParser) -> None:
     """The options of `posse keys`."""
-    parser.add_argument("folder", type=Path, metavar="DIR", help="where to; adds what is missing")
+    parser.add_argument("folder", type=place, metavar="DIR", help="where to; adds what is missing")
     whose = parser.add_mutually_exclusive_group(required=True)
     whose.add_argument(
         "--rank", type=number, metavar="RANK", help="of the agent that runs on this machine"

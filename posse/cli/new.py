@@ -7,6 +7,7 @@ from importlib.machinery import PathFinder
 from importlib.resources import files
 from pathlib import Path
 
+from posse.cli.options import place
 from posse.errors import InputError
 
 _FILES = {"system.py": "{name}.py", "run.toml": "run.toml", "test.py": "test_{name}.py"}
@@ -14,7 +15,7 @@ _FILES = {"system.py": "{name}.py", "run.toml": "run.toml", "test.py": "test_{na
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="its name, and its module's")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="the folder (default: ./NAME)")
+    parser.add_argument("--out", type=place, metavar="DIR", help="the folder (default: ./NAME)")
     parser.set_defaults(command=run)
 
 

@@ -45,6 +45,13 @@ def seconds(text: str) -> float:
     return said
 
 
+def place(text: str) -> Path:
+    """A file or folder to write; no name would be the working directory."""
+    if not text:
+        raise argparse.ArgumentTypeError("is empty; name a file or folder, or . for this one")
+    return Path(text)
+
+
 def add_run_file(parser: argparse.ArgumentParser) -> None:
     """The run file and what is to be changed in it."""
     parser.add_argument("file", type=Path, metavar="FILE", help="the run file (TOML)")
@@ -136,7 +143,7 @@ def add_capture(parser: argparse.ArgumentParser) -> None:
 
 def add_result(parser: argparse.ArgumentParser) -> None:
     """Where the result goes."""
-    parser.add_argument("--out", type=Path, metavar="DIR", help="directory of the result")
+    parser.add_argument("--out", type=place, metavar="DIR", help="directory of the result")
     add_json(parser)
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from posse import papers
 from posse.cli import extra, paths
-from posse.cli.options import add_jobs
+from posse.cli.options import add_jobs, place
 from posse.cli.progress import screen
 from posse.durable import lock, whole
 from posse.errors import InputError, PosseError
@@ -33,7 +33,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="run one repetition of each point and say what all would cost",
     )
     add_jobs(parser)
-    parser.add_argument("--out", type=Path, default=Path("runs/papers"), metavar="DIR")
+    parser.add_argument("--out", type=place, default=Path("runs/papers"), metavar="DIR")
     parser.add_argument(
         "--document", type=Path, metavar="FILE", help="write all outcomes in DIR as Markdown"
     )

@@ -4,11 +4,12 @@ import argparse
 from pathlib import Path
 
 from posse.cli import extra, paths
+from posse.cli.options import place
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directory", type=Path, metavar="DIR", help="what posse run wrote")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="the page (DIR/report.html)")
+    parser.add_argument("--out", type=place, metavar="FILE", help="the page (DIR/report.html)")
     parser.set_defaults(command=run)
 
 

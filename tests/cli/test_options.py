@@ -32,3 +32,13 @@ def test_a_system_that_is_taken_away_is_missing(
 ) -> None:
     assert main(["check", str(run_file), "--set", "system="]) == 2
     assert capsys.readouterr().err == "posse: system: is required and missing\n"
+
+
+@pytest.mark.parametrize("words", [["run", "ride.toml", "--out", ""], ["keys", "", "--agents=2"]])
+def test_no_name_is_not_the_working_directory(
+    words: list[str], run_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(words)
+    assert "is empty; name a file or folder, or . for this one" in capsys.readouterr().err
+    assert list(run_file.parent.iterdir()) == [run_file]
