@@ -55,6 +55,7 @@ class Cluster:
                     "posse coordinator --keys there, or an address of this machine only"
                 )
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="posse")
+        self._entered = False
         self._up = False
         self._cancelled = False
         self._serial = 0
@@ -80,6 +81,9 @@ class Cluster:
         return self._engine.token if self._engine else ""
 
     async def __aenter__(self) -> Self:
+        if self._entered:
+            raise PosseError("a cluster is up once; make another for another `async with`")
+        self._entered = True
         if self._engine is not None:
             try:
                 await self._await(self._engine.__enter__)

@@ -68,6 +68,19 @@ async def test_a_cluster_that_is_not_up_says_so_at_once_and_leaves_nothing(kind:
         await cluster.run()
 
 
+@pytest.mark.asyncio
+@pytest.mark.parametrize("kind", ["processes", "memory"])
+async def test_a_cluster_is_up_once_and_says_so(kind: str) -> None:
+    cluster = posse.Cluster({**SPEC, "engine": {"kind": kind}})
+    async with cluster:
+        with pytest.raises(posse.PosseError, match="is up once; make another"):
+            await cluster.__aenter__()
+        assert (await cluster.run()).runs[0].best_arm == 0
+    with pytest.raises(posse.PosseError, match="is up once; make another"):
+        async with cluster:
+            raise AssertionError("it was up before")
+
+
 def test_a_wrong_specification_starts_nothing() -> None:
     with pytest.raises(posse.SpecError, match="agents.count"):
         posse.Cluster({**SPEC, "agents": {"count": 0}})
