@@ -97,8 +97,8 @@ def test_a_folder_named_agent_in_the_working_directory_is_not_imported(tmp_path)
     assert done.stdout.strip() == "0", done.stderr
 
 
-def test_missing_agents_are_named_within_the_deadline() -> None:
-    run = spec("dp-mase", agents=6, engine={"deadline": 2.0})
+def test_missing_agents_are_named_in_the_time_for_joining() -> None:
+    run = spec("dp-mase", agents=6, engine={"joining": 2.0})
     with (
         pytest.raises(RunFailed, match=r"waiting for agents .*4, 5 to join"),
         ProcessEngine(run, spawn=4),
