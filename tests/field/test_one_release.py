@@ -156,7 +156,7 @@ mode = "field"
 agents.count = 3
 arms = {{ kind = "csv", path = "rewards-{{rank}}.csv", count = {arms} }}
 topology.kind = "ring"
-parameters = {{ epsilon = 0.2, horizon = 100_000_000 }}
+parameters = {{ epsilon = 0.2, horizon = 10_000_000 }}
 engine.deadline = 30.0
 """
 
@@ -186,7 +186,7 @@ def test_a_coordinator_that_is_started_again_spends_nothing_again(
         rewards,
         agents={"count": 3},
         topology=RING,
-        parameters={"epsilon": 0.2, "horizon": 100_000_000},
+        parameters={"epsilon": 0.2, "horizon": 10_000_000},
     )
 
     def coordinator(out: str) -> subprocess.Popen[bytes]:
