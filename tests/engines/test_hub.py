@@ -48,7 +48,9 @@ class Peer:
 class Gathering:
     """A hub that gathers in a thread, and the peers at it."""
 
-    def __init__(self, folder: Path, agents: int, **engine: float) -> None:
+    def __init__(
+        self, folder: Path, agents: int, *, stands_still: bool = False, **engine: float
+    ) -> None:
         spec = prepare(
             {
                 "system": "central",
@@ -60,7 +62,8 @@ class Gathering:
         self.hub = Hub(spec, f"ipc://{folder}/hub", "token")
         self.looked = threading.Event()
         self.may_go_on = threading.Event()
-        self.may_go_on.set()
+        if not stands_still:
+            self.may_go_on.set()
         self.hub.on_look = self._look
         self.error: Exception | None = None
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
@@ -129,10 +132,8 @@ def test_messages_of_several_parts_are_refused_from_strangers_and_members(
 def test_nobody_is_late_whose_frames_came_while_the_coordinator_stood_still(
     tmp_path: Path,
 ) -> None:
-    gathering = Gathering(tmp_path, 1, joining=0.6)
+    gathering = Gathering(tmp_path, 1, stands_still=True, joining=0.6)
     try:
-        gathering.may_go_on.clear()
-        gathering.looked.clear()
         assert gathering.looked.wait(PATIENCE)
         peer = gathering.peer()
         for _ in range(5):
