@@ -264,7 +264,8 @@ def serve(
         tap = opened.enter_context(writing(capture))
         kept = None if journal is None else Journal(journal, _run_of(plan))
         if kept is not None:
-            opened.callback(kept.remove)
+            opened.callback(kept.close)
+        ended = opened.enter_context(ExitStack())
         engine = processes(
             plan,
             bind=bind,
@@ -278,6 +279,8 @@ def serve(
         )
         opened.callback(engine.close)  # also where `on_hub` raises
         on_hub(engine.hub)
+        if kept is not None:  # not before: whose address is taken has not gone on from it
+            ended.callback(kept.remove)
         opened.enter_context(engine)
 
         def made(numbers: Sequence[int]) -> Made:

@@ -3,9 +3,12 @@
 import os
 import sysconfig
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FunctionType
 
+from posse.errors import PosseError, SpecError
 from posse.own_code import OUR_ROOMS
 
 _LONGEST = 1_900
@@ -22,6 +25,17 @@ _INSTALLED = tuple(
 def said(error: BaseException) -> str:
     """The error, and where in the user's code: `ZeroDivisionError: division by zero (own.py:7)`."""
     return _said(error, place(error))
+
+
+@contextmanager
+def in_system(name: str) -> Iterator[None]:
+    """What a system's own code raises within, before anything is started, is a wrong input."""
+    try:
+        yield
+    except PosseError:
+        raise
+    except (Exception, SystemExit) as error:  # a user's own code may call sys.exit
+        raise SpecError("system", f"'{name}' cannot be used: {said(error)}") from error
 
 
 def place(error: BaseException) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from posse import own_code
+from posse import defect, own_code
 from posse.arms.csv import CsvArms
 from posse.arms.python import PythonArms
 from posse.claims.base import ClaimContext
@@ -63,15 +63,15 @@ class Plan:
 
         Rewards without a bound are protected by none that needs one.
         """
-        claim = self.system.claim(
-            ClaimContext(
-                agents=self.spec.agents.count,
-                arms=self.spec.arms.arm_count(),
-                parameters=self.parameters,
-                variant=self.spec.variant,
-                field=self.field,
-            )
+        context = ClaimContext(
+            agents=self.spec.agents.count,
+            arms=self.spec.arms.arm_count(),
+            parameters=self.parameters,
+            variant=self.spec.variant,
+            field=self.field,
         )
+        with defect.in_system(self.spec.system):
+            claim = self.system.claim(context)
         if not isinstance(claim, Claim):
             raise SpecError("system", f"'{self.spec.system}' claims {claim!r}; it must be a Claim")
         if not self.system.unit_interval or self.spec.arms.unit_interval:
@@ -283,7 +283,8 @@ def _check(plan: Plan) -> None:
         if not system.wiring.components:
             require_connected(graph)
     spec.agents.activity.rates(spec.agents.count)
-    system.check(spec, plan.parameters)
+    with defect.in_system(spec.system):
+        system.check(spec, plan.parameters)
 
 
 def _check_field(plan: Plan) -> None:

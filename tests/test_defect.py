@@ -164,3 +164,34 @@ def test_a_long_reason_leaves_the_sentence_and_the_end_of_the_traceback():
     failed = posse.RunFailed.told(blamed(3, told, "; agent 5 complained"))
     assert str(failed).endswith("; agent 5 complained")
     assert failed.__notes__[0].endswith("x'")
+
+
+OWN = """
+import dataclasses
+import sys
+
+from posse.systems import get_system
+
+
+def refuse(*_):
+    {refuses}
+
+
+OWN = dataclasses.replace(get_system("mase"), {field}=refuse)
+"""
+
+
+@pytest.mark.parametrize("field", ["check", "claim"])
+@pytest.mark.parametrize(
+    ("refuses", "said"),
+    [("sys.exit(0)", "SystemExit: 0"), ("1 / 0", "ZeroDivisionError: division")],
+)
+def test_a_system_that_fails_before_anything_is_started_is_a_wrong_input(
+    tmp_path, field, refuses, said
+):
+    (tmp_path / "run.toml").write_text(RIDE.replace("mase", "own:OWN"))
+    (tmp_path / "own.py").write_text(OWN.format(field=field, refuses=refuses))
+    done = run(tmp_path, "memory")
+    assert done.returncode == 2
+    assert f"system: 'own:OWN' cannot be used: {said}" in done.stderr
+    assert "(own.py:9)" in done.stderr

@@ -2,6 +2,7 @@
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -78,7 +79,8 @@ main(sys.argv[1:])
 @pytest.mark.parametrize("gone", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_one_that_was_killed_after_its_runs_lets_its_agents_go(tmp_path: Path, gone: bool) -> None:
     (tmp_path / "run.toml").write_text(DURABLE)
-    address = f"tcp://127.0.0.1:{free_port()}"
+    port = free_port()
+    address = f"tcp://127.0.0.1:{port}"
     serve = ["coordinator", "run.toml", "--bind", address, "--out", "out", "--json"]
     join = ["agent", "--join", address, "--run", "run.toml", "--wait", "60"]
     agents = [
@@ -96,7 +98,12 @@ def test_one_that_was_killed_after_its_runs_lets_its_agents_go(tmp_path: Path, g
             check=False,
         )
         assert killed.returncode == -signal.SIGKILL, killed.stderr
-        assert (tmp_path / "out" / "coordinator.journal").exists()
+        journal = tmp_path / "out" / "coordinator.journal"
+        with socket.create_server(("127.0.0.1", port)):
+            refused = halting.call(tmp_path, *serve)
+        assert refused.returncode == 1
+        assert "the port is in use" in refused.stderr
+        assert journal.exists()  # what was written down is still there to go on from
         if gone:
             for agent in agents:
                 agent.kill()
