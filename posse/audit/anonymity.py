@@ -169,26 +169,13 @@ def _components(
     rosters: dict[int, tuple[int, ...]], seeds: dict[int, bytes]
 ) -> list[tuple[int, ...]]:
     """The sets of users whose reports have a sum without unknowns."""
-    found = []
-    todo = set(rosters)
-    for first in sorted(rosters):
-        if first not in todo:
-            continue
-        todo.discard(first)
-        members, edge, free = [first], [first], True
-        while edge:
-            user = edge.pop()
-            free &= user in seeds
-            for peer in rosters[user]:
-                if peer not in rosters or user not in rosters[peer]:
-                    free = False
-                elif peer in todo:
-                    todo.discard(peer)
-                    members.append(peer)
-                    edge.append(peer)
-        if free:
-            found.append(tuple(sorted(members)))
-    return found
+    import networkx as nx  # noqa: PLC0415
+
+    # a mask that only one of two has added stays in every sum
+    both = {u: {peer for peer in rosters[u] if u in rosters.get(peer, ())} for u in rosters}
+    free = {u for u in rosters if u in seeds and len(both[u]) == len(set(rosters[u]))}
+    parts = nx.connected_components(nx.Graph(both))
+    return sorted(tuple(sorted(part)) for part in parts if part <= free)
 
 
 def _plain(values: Words, group_size: int, one: int) -> list[tuple[int, ...]]:

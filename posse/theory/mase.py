@@ -1,6 +1,7 @@
 """When runs of best-arm identification have ended (Rio et al. 2023)."""
 
 import math
+from bisect import bisect_left
 
 from posse.spec.runfile import RunSpec
 from posse.theory.bounds import Bound, MeansUnknownError, mean_gaps, positive
@@ -30,11 +31,8 @@ def samples_of_elimination(gap: float, arms: int, failure: float) -> int:
     high = 4
     while wide(high):
         high *= 2
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if wide(middle) else (low, middle)
-    return high
+    first = high // 2 + 1
+    return first + bisect_left(range(first, high), True, key=lambda t: not wide(t))
 
 
 def samples_of_epochs(gap: float, arms: int, beta: float, epsilon: float) -> int:
