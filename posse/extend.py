@@ -13,9 +13,8 @@ from agent.noise import Noise
 from posse.arms.base import ArmsContext
 from posse.claims.base import ClaimContext, unprotected
 from posse.errors import SpecError
-from posse.results.base import Results
+from posse.results.base import Results, Standing
 from posse.results.record import Detail
-from posse.results.standing import Standing
 from posse.seeds import Purpose
 from posse.spec.runfile import RunSpec
 from posse.systems.base import Field, LabOnly, Loss, System, UnitInterval

@@ -24,7 +24,6 @@ ELSEWHERE = [
         "posse/engines: base crew place",
         "posse/hosts: agent_setup spending",
         "posse/measure: status",
-        "posse/results: base facts",
         "posse/systems: base context network",
     ),
     (

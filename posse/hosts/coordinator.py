@@ -29,8 +29,8 @@ from posse.plan import Plan
 from posse.printable import blamed, printable
 from posse.results import assembly, lab
 from posse.results.assembly import Seen, right
+from posse.results.base import Standing
 from posse.results.record import RunRecord
-from posse.results.standing import Standing
 from posse.systems.network import Network
 from protocol import control
 from protocol.errors import RemoteProtocolError

@@ -18,8 +18,7 @@ from posse.durable.sweep import SWEEP
 from posse.durable.sweep import read as read_sweep
 from posse.errors import InputError, PosseError
 from posse.own_code import folders_of
-from posse.results.facts import NetworkFacts
-from posse.results.record import Detail, RunRecord
+from posse.results.record import Detail, NetworkFacts, RunRecord
 from posse.spec.runfile import RunSpec
 from posse.systems import find_system
 from posse.systems.base import System

@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from posse.claims.anonymous import TRUST
-from posse.results.base import Results
+from posse.results.base import Results, Standing
 from posse.results.record import Detail, Lines, RunRecord
-from posse.results.standing import Standing
 from posse.spec.runfile import RunSpec
 from protocol.anonymous import (
     BatchRow,

@@ -10,9 +10,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from posse.results.base import Results
+from posse.results.base import Results, Standing
 from posse.results.record import Delay, Detail, Lines, RunRecord
-from posse.results.standing import Standing
 from posse.results.traffic import ClosedForm, RoundCost
 from posse.spec.runfile import RunSpec
 from posse.theory.federated import gis_links, gis_links_paper, sac_links

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from posse.measure.numbers import counted
-from posse.results.base import Results
+from posse.results.base import Results, Standing, agents_done
 from posse.results.record import Detail, Lines, RunRecord
-from posse.results.standing import Standing, agents_done
 from posse.spec.runfile import RunSpec
 from protocol.mase import EliminationRow, VoteRow
 

@@ -5,9 +5,8 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from posse.results.base import Results
+from posse.results.base import Results, Standing
 from posse.results.record import Detail, Lines, RunRecord
-from posse.results.standing import Standing
 from posse.spec.runfile import RunSpec
 from protocol.players import CollisionsRow, DismissedRow, OffsetRow, RewardsRow, jain
 

@@ -6,10 +6,9 @@ import msgspec
 
 from posse.measure.numbers import counted
 from posse.results import words
-from posse.results.facts import NetworkFacts
 from posse.results.measures import Mean, means
 from posse.results.notebook import frame, html
-from posse.results.record import RunRecord
+from posse.results.record import NetworkFacts, RunRecord
 
 Links = Literal["local", "keys", "insecure"]
 """All on this machine; CURVE on every link; on several machines without it."""

@@ -23,7 +23,7 @@ from agent.trimmed import TRIMS_BELOW
 from posse.claims import cooperative as claims
 from posse.errors import SpecError
 from posse.results import cooperative as results
-from posse.results.facts import NetworkFacts
+from posse.results.record import NetworkFacts
 from posse.seeds import Purpose, generator
 from posse.spec.runfile import RunSpec
 from posse.systems.base import Field, Loss, System, UnitInterval

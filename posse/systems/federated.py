@@ -19,8 +19,8 @@ from coordinator.federated import CdpServer, HdpServer
 from coordinator.shared import SharedNoiseServer
 from posse.claims import federated as claims
 from posse.errors import SpecError
-from posse.results.facts import NetworkFacts
 from posse.results.federated import FEDERATED
+from posse.results.record import NetworkFacts
 from posse.seeds import Purpose
 from posse.spec.runfile import RunSpec
 from posse.spec.topology import require_connected

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from posse.results.facts import NetworkFacts
+from posse.results.record import NetworkFacts
 from topologies.graphs import Graph
 
 

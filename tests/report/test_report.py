@@ -18,9 +18,8 @@ from posse.plan import prepare
 from posse.report import differ, network, privacy, read, run_page, several
 from posse.report.drawing import canvas, large_numbers, to_svg, whiskers
 from posse.report.regret import mean_curve, regret
-from posse.results.facts import NetworkFacts
 from posse.results.measures import ROUNDS
-from posse.results.record import Privacy, RunRecord
+from posse.results.record import NetworkFacts, Privacy, RunRecord
 from posse.results.traffic import traffic
 from protocol.control import LinkCount
 from protocol.machine import COORDINATOR

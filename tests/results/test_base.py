@@ -6,7 +6,7 @@ import pytest
 
 from posse.engines import memory
 from posse.plan import prepare
-from posse.results.standing import Standing
+from posse.results.base import Standing
 from posse.systems import get_system, names
 from tests.support import field as support
 
