@@ -55,13 +55,6 @@ class Verdict:
     smallest: int | None = None
     violations: list[str] = field(default_factory=list)
 
-    def saw(self, covers: int, group_size: int, what: str) -> None:
-        """The server formed an observation."""
-        self.observations += 1
-        self.smallest = covers if self.smallest is None else min(self.smallest, covers)
-        if covers < group_size:
-            self.violations.append(f"{what} covers {covers} users, fewer than {group_size}")
-
 
 @dataclass
 class _Round:
@@ -72,97 +65,124 @@ class _Round:
     seeds: dict[int, bytes] = field(default_factory=dict)
     sums: list[int] = field(default_factory=list)
 
+    def copies(self, user: int) -> int:
+        """Over how many copies of the assignment a user adds up."""
+        return self.orders[user].copies if user in self.orders else 1
+
 
 def check(heard: Heard, group_size: int, precision: int) -> Verdict:
     """What the server of a run could see; `group_size` C and `precision` as in its parameters."""
-    verdict = Verdict()
-    rounds: defaultdict[int, _Round] = defaultdict(_Round)
-    to_agent, to_coordinator = Codec(TO_AGENT), Codec(TO_COORDINATOR)
+    server = _Server(group_size, precision)
     for source, target, frame in heard:
+        if source is not None and target is not None:
+            server.hear(source, target, frame)
+    for number, seen in sorted(server.rounds.items()):
+        server.masked(number, seen)
+        server.summed(number, seen)
+    return server.verdict
+
+
+class _Server:
+    """The server's part: it sorts what it is sent into rounds, and says what it can form of it."""
+
+    def __init__(self, group_size: int, precision: int) -> None:
+        self.verdict = Verdict()
+        self.rounds: defaultdict[int, _Round] = defaultdict(_Round)
+        self._group_size = group_size
+        self._precision = precision
+        self._width = schedule_length(group_size)
+        self._to_agent, self._to_coordinator = Codec(TO_AGENT), Codec(TO_COORDINATOR)
+
+    def _saw(self, covers: int, what: str) -> None:
+        """The server formed an observation."""
+        verdict = self.verdict
+        verdict.observations += 1
+        verdict.smallest = covers if verdict.smallest is None else min(verdict.smallest, covers)
+        if covers < self._group_size:
+            said = f"{what} covers {covers} users, fewer than {self._group_size}"
+            verdict.violations.append(said)
+
+    def hear(self, source: int, target: int, frame: bytes) -> None:
+        """Take a frame of the run."""
         header = read_header(frame)
-        if header.plane != Plane.DATA or source is None or target is None:
-            continue
-        codec = to_agent if source == COORDINATOR else to_coordinator
+        if header.plane != Plane.DATA:
+            return
+        codec = self._to_agent if source == COORDINATOR else self._to_coordinator
         try:
             message = codec.decode(header, frame)
         except RemoteProtocolError as error:
             if target == COORDINATOR:
-                verdict.saw(1, group_size, f"agent {source}'s unknown message ({error})")
-            continue
+                self._saw(1, f"agent {source}'s unknown message ({error})")
+            return
         if isinstance(message, Assign):
-            rounds[message.number].orders[target] = message
+            self.rounds[message.number].orders[target] = message
         elif target == COORDINATOR:
-            _hear(verdict, rounds, source, message, group_size, precision)
-    for number in sorted(rounds):
-        _masked(verdict, number, rounds[number], group_size, precision)
-        _summed(verdict, number, rounds[number], group_size)
-    return verdict
+            self._sort(source, message)
 
+    def _sort(self, source: int, message: Message) -> None:
+        """Sort one message to the server into its assignment."""
+        rounds = self.rounds
+        match message:
+            case Masked(number, data) | Sealed(number, data) if len(data) < 8 * self._width:
+                self.verdict.violations.append(f"agent {source} sent a short report in {number}")
+            case Masked(number, data):
+                if source in rounds[number].reports:
+                    self._saw(1, f"agent {source}'s second report in {number}")
+                words = np.frombuffer(data, dtype="<u8")[: self._width].astype(np.uint64)
+                rounds[number].reports[source] = words
+            case Unmasked(number, seed):
+                rounds[number].seeds[source] = seed
+            case Sealed(number, box):
+                # nothing the server could read, or a leak
+                words = np.frombuffer(box[: len(box) // 8 * 8], dtype="<u8")
+                most = rounds[number].copies(source) << self._precision
+                if (words <= most).mean() > 0.5:
+                    self._saw(1, f"agent {source}'s report in the clear")
+            case Sums(number):
+                rounds[number].sums.append(source)
+            case PublicKey() | Played():
+                pass
+            case _:
+                self._saw(1, f"agent {source}'s {type(message).__name__}")
 
-def _hear(
-    verdict: Verdict,
-    rounds: defaultdict[int, _Round],
-    source: int,
-    message: Message,
-    group_size: int,
-    precision: int,
-) -> None:
-    """Sort one message to the server into its assignment."""
-    width = schedule_length(group_size)
-    match message:
-        case Masked(number, data) | Sealed(number, data) if len(data) < 8 * width:
-            verdict.violations.append(f"agent {source} sent a short report in {number}")
-        case Masked(number, data):
-            if source in rounds[number].reports:
-                verdict.saw(1, group_size, f"agent {source}'s second report in {number}")
-            words = np.frombuffer(data, dtype="<u8")[:width].astype(np.uint64)
-            rounds[number].reports[source] = words
-        case Unmasked(number, seed):
-            rounds[number].seeds[source] = seed
-        case Sealed(number, data):
-            _sealed(verdict, rounds[number], source, data, group_size, precision)
-        case Sums(number):
-            rounds[number].sums.append(source)
-        case PublicKey() | Played():
-            pass
-        case _:
-            verdict.saw(1, group_size, f"agent {source}'s {type(message).__name__}")
+    def masked(self, number: int, seen: _Round) -> None:
+        """Observations and leaks of one assignment's masked reports."""
+        orders, reports = seen.orders, seen.reports
+        groups = {user: orders[user].group if user in orders else () for user in sorted(reports)}
+        left = {
+            user: words - keystream(seen.seeds[user], number, self._width)
+            if user in seen.seeds
+            else words
+            for user, words in reports.items()
+        }
+        for step in range(self._width if reports else 0):
+            at = f"assignment {number}, round {step}"
+            absent = {user for user in groups if removed_in(step, groups[user]) == user}
+            for user in groups:
+                if user in absent and reports[user][step]:
+                    self._saw(1, f"agent {user}'s word in a round without it")
+            heard = [user for user in groups if user not in absent]
+            rosters = {user: roster(step, groups[user]) or (user,) for user in heard}
+            for members in _components(rosters, seen.seeds):
+                self._saw(len(members), f"{at}: {members}")
+            for members in {tuple(u for u in heard if u in rosters[user]) for user in heard}:
+                one = max(map(seen.copies, members)) << self._precision
+                # as they were sent, and without what was revealed
+                sent = np.array([reports[u][step] for u in members], dtype=np.uint64)
+                values = np.array([left[u][step] for u in members], dtype=np.uint64)
+                size = self._group_size
+                for few in {*_plain(sent, size, one), *_plain(values, size, one)}:
+                    names = tuple(members[position] for position in few)
+                    self._saw(len(few), f"{at}: unhidden {names}")
 
-
-def _masked(verdict: Verdict, number: int, seen: _Round, group_size: int, precision: int) -> None:
-    """Observations and leaks of one assignment's masked reports."""
-    if not seen.reports:
-        return
-    width = schedule_length(group_size)
-    groups = {user: seen.orders[user].group if user in seen.orders else () for user in seen.reports}
-    left = {
-        user: words - keystream(seen.seeds[user], number, width) if user in seen.seeds else words
-        for user, words in seen.reports.items()
-    }
-    for step in range(width):
-        heard = []
-        for user in sorted(groups):
-            if removed_in(step, groups[user]) == user:
-                if seen.reports[user][step]:
-                    verdict.saw(1, group_size, f"agent {user}'s word in a round without it")
-            else:
-                heard.append(user)
-        rosters = {user: roster(step, groups[user]) or (user,) for user in heard}
-        for members in _components(rosters, seen.seeds):
-            verdict.saw(len(members), group_size, f"assignment {number}, round {step}: {members}")
-        for members in {tuple(u for u in heard if u in rosters[user]) for user in heard}:
-            copies = max(seen.orders[u].copies if u in seen.orders else 1 for u in members)
-            # as they were sent, and without what was revealed
-            sent = np.array([seen.reports[u][step] for u in members], dtype=np.uint64)
-            values = np.array([left[u][step] for u in members], dtype=np.uint64)
-            for few in {
-                *_plain(sent, group_size, copies << precision),
-                *_plain(values, group_size, copies << precision),
-            }:
-                names = tuple(members[position] for position in few)
-                verdict.saw(
-                    len(few), group_size, f"assignment {number}, round {step}: unhidden {names}"
-                )
+    def summed(self, number: int, seen: _Round) -> None:
+        """What the first members of groups passed on: sums over each round's roster."""
+        for sink in seen.sums:
+            group = seen.orders[sink].group if sink in seen.orders else (sink,)
+            same = [u for u in group if u in seen.orders and seen.orders[u].group == group]
+            for step in range(self._width):
+                covers = len(set(roster(step, tuple(same))))
+                self._saw(covers, f"assignment {number}, round {step}: sums of {sink}")
 
 
 def _components(
@@ -188,24 +208,3 @@ def _plain(values: Words, group_size: int, one: int) -> list[tuple[int, ...]]:
         sums = values[chosen].sum(axis=1, dtype=np.uint64)
         found += [tuple(int(p) for p in chosen[at]) for at in np.flatnonzero(sums <= size * one)]
     return found
-
-
-def _sealed(
-    verdict: Verdict, seen: _Round, source: int, box: bytes, group_size: int, precision: int
-) -> None:
-    """A report for the group's first member: nothing the server could read, or a leak."""
-    order = seen.orders.get(source)
-    words = np.frombuffer(box[: len(box) // 8 * 8], dtype="<u8")
-    most = (order.copies if order else 1) << precision
-    if (words <= most).mean() > 0.5:
-        verdict.saw(1, group_size, f"agent {source}'s report in the clear")
-
-
-def _summed(verdict: Verdict, number: int, seen: _Round, group_size: int) -> None:
-    """What the first members of groups passed on: sums over each round's roster."""
-    for sink in seen.sums:
-        group = seen.orders[sink].group if sink in seen.orders else (sink,)
-        same = [u for u in group if u in seen.orders and seen.orders[u].group == group]
-        for step in range(schedule_length(group_size)):
-            covers = len(set(roster(step, tuple(same))))
-            verdict.saw(covers, group_size, f"assignment {number}, round {step}: sums of {sink}")
