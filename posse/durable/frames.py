@@ -8,6 +8,7 @@ import importlib.util
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,7 @@ class Reader:
         self._path = path
         self._at = 0
         self._rows = msgpack.Unpacker(strict_map_key=False)
+        self._unpack = partial(msgpack.unpackb, strict_map_key=False)
         self._begin: int | None = None
         self._seen: dict[tuple[Any, ...], int] = {}
 
@@ -143,7 +145,40 @@ class Reader:
                 case _:
                     raise ValueError
             self._begin = time if self._begin is None else self._begin
-            yield _frame((time - self._begin) / 1e9, source, target, data, self._seen)
+            yield self._frame((time - self._begin) / 1e9, source, target, data)
+
+    def _frame(self, time: float, source: int | None, target: int | None, data: bytes) -> Frame:
+        number = confirmed = None
+        made = partial(Frame, time, source, target, len(data))
+        data = data[ALONE:] if data[:2] == b"pt" else data
+        frame, resent = data, False
+        if data[:2] == b"pn" and len(data) >= ENVELOPE.size:
+            mark, number, confirmed = ENVELOPE.unpack_from(data)
+            frame = data[ENVELOPE.size :]
+            if mark in BARE:
+                return made("session", BARE[mark], number=number, confirmed=confirmed)
+            resent = self._seen.get((source, target, number)) == hash(frame)
+            self._seen[source, target, number] = hash(frame)
+        try:
+            magic, _, plane, run, _, sequence, now, sent = HEADER.unpack_from(frame)
+            kind, *fields = self._unpack(frame[HEADER.size :])
+            known = magic == b"po" and isinstance(kind, str)
+        except (ValueError, TypeError, struct.error):
+            known = False
+        if not known:
+            return made("unknown", "", (data,))
+        return made(
+            PLANES.get(plane, "unknown"),
+            kind,
+            fields,
+            None if run == NO_RUN else run,
+            sequence,
+            now,
+            sent,
+            number,
+            confirmed,
+            resent,
+        )
 
 
 def select(
@@ -159,52 +194,3 @@ def select(
     wanted = {"source": source, "target": target, "plane": plane, "kind": kind, "run": run}
     asked = [(name, value) for name, value in wanted.items() if value is not None]
     return (f for f in frames if all(getattr(f, name) == value for name, value in asked))
-
-
-def _frame(
-    time: float,
-    source: int | None,
-    target: int | None,
-    data: bytes,
-    seen: dict[tuple[Any, ...], int],
-) -> Frame:
-    import msgpack  # noqa: PLC0415
-
-    number = confirmed = None
-    size = len(data)
-    data = data[ALONE:] if data[:2] == b"pt" else data
-    frame, resent = data, False
-    if data[:2] == b"pn" and len(data) >= ENVELOPE.size:
-        mark, number, confirmed = ENVELOPE.unpack_from(data)
-        frame = data[ENVELOPE.size :]
-        if mark in BARE:
-            return Frame(
-                time, source, target, size, "session", BARE[mark], (), number=number,
-                confirmed=confirmed,
-            )  # fmt: skip
-        resent = seen.get((source, target, number)) == hash(frame)
-        seen[source, target, number] = hash(frame)
-    try:
-        magic, _, plane, run, _, sequence, now, sent = HEADER.unpack_from(frame)
-        kind, *fields = msgpack.unpackb(frame[HEADER.size :], strict_map_key=False)
-        known = magic == b"po" and isinstance(kind, str)
-    except (ValueError, TypeError, struct.error):
-        known = False
-    if not known:
-        return Frame(time, source, target, size, "unknown", "", (data,))
-    return Frame(
-        time,
-        source,
-        target,
-        size,
-        PLANES.get(plane, "unknown"),
-        kind,
-        fields,
-        None if run == NO_RUN else run,
-        sequence,
-        now,
-        sent,
-        number,
-        confirmed,
-        resent,
-    )
