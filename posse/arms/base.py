@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, ClassVar, Protocol
 
 import msgspec
 import numpy as np
@@ -134,6 +134,11 @@ class LabMeans(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     means: Means
 
+    records: ClassVar[str] = ""
+    """What a guarantee per reward means per record; nothing here, rewards are simulated."""
+    ends: ClassVar[str] = ""
+    """What the end of a run may tell of rewards; nothing here."""
+
     def check_means(self, low: float, high: float) -> None:
         """Raise ValueError if a mean is outside [low, high] or rows do not fit together."""
         if isinstance(self.means, RandomMeans):
@@ -152,16 +157,6 @@ class LabMeans(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             for value in mean if isinstance(mean, list) else [mean]:
                 if not low <= value <= high:
                     raise ValueError(f"means[{index}] has {value}; it must lie in [{low}, {high}]")
-
-    @property
-    def records(self) -> str:
-        """What a guarantee per reward means per record; nothing here, rewards are simulated."""
-        return ""
-
-    @property
-    def ends(self) -> str:
-        """What the end of a run may tell of rewards; nothing here."""
-        return ""
 
     def arm_count(self) -> int:
         """K."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 import numpy as np
@@ -62,13 +62,11 @@ class PythonArms(
             if known.arm_count() != self.count:
                 raise ValueError(f"means are of {known.arm_count()} arms, count is {self.count}")
 
-    @property
-    def records(self) -> str:
-        """What a guarantee per reward means per record."""
-        return (
-            "Your own arms: the guarantee per reward is one per record only if no record gives "
-            "two, and if a record that is taken out leaves the others' rewards where they were."
-        )
+    records: ClassVar[str] = (
+        "Your own arms: the guarantee per reward is one per record only if no record gives two, "
+        "and if a record that is taken out leaves the others' rewards where they were."
+    )
+    """What a guarantee per reward means per record."""
 
     @property
     def ends(self) -> str:
