@@ -26,7 +26,7 @@ from posse.spec.runfile import Clock, RunSpec, put, read
 from posse.spec.topology import require_connected
 from posse.systems import find_system
 from posse.systems.base import Field, LabOnly, System
-from posse.systems.network import Network, unlinked
+from posse.systems.network import Network
 from posse.theory.bounds import UNKNOWN_MEANS, Bound, MeansUnknownError
 from protocol import control
 from protocol.machine import COORDINATOR, OnMissing, Parameters
@@ -87,11 +87,10 @@ class Plan:
 
     def network(self, run: int) -> Network:
         """Who hears whom in run `run`, and what each is told of it."""
-        wiring = self.system.wiring
-        if wiring is None:
-            return unlinked(self.spec.agents.count)
+        wiring, agents = self.system.wiring, self.spec.agents.count
+        if wiring is None:  # they only know the coordinator
+            return Network([()] * agents, [{}] * agents)
         found = wiring.network(self.spec, self.parameters, run)
-        agents = self.spec.agents.count
         is_one = isinstance(found, Network)
         if said := found.fault(agents) if is_one else f"is {found!r:.80}, no Network":
             raise SpecError("system", f"the network of '{self.spec.system}' {said}")

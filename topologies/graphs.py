@@ -77,11 +77,8 @@ class Graph:
     @cached_property
     def component_of(self) -> tuple[int, ...]:
         """The index of each agent's component."""
-        index = [0] * self.agents
-        for q, component in enumerate(self.components):
-            for i in component:
-                index[i] = q
-        return tuple(index)
+        index = {i: q for q, component in enumerate(self.components) for i in component}
+        return tuple(index[i] for i in range(self.agents))
 
     def distances_from(self, source: int) -> NDArray[np.int64]:
         """sd(source, j) for every j by breadth-first search, shape (M,); -1 if out of reach."""

@@ -11,7 +11,7 @@ from posse.durable.capture import writing
 from posse.engines.platform import require_processes
 from posse.errors import InputError
 from posse.measure import health
-from posse.plan import Plan, prepare
+from posse.plan import prepare
 from posse.security import keys
 from posse.spec.privacy import MOST
 from posse.spec.runfile import read
@@ -100,7 +100,9 @@ def run(options: argparse.Namespace) -> int:
     if plan is not None and options.data is not None and not isinstance(plan.spec.arms, CsvArms):
         raise InputError("--data is for arms of kind csv, and the run file has others")
     if plan is not None and options.data is None and rank >= 0:
-        require_rewards(plan, rank)
+        arms = plan.spec.arms
+        if not plan.system.shares_arms and (said := arms.missing(plan.spec.base, (rank,))):
+            raise InputError(f"arms.{said}")
     with writing(options.capture) as tap:
         agent = remote_agent(
             options.join,
@@ -118,13 +120,6 @@ def run(options: argparse.Namespace) -> int:
         if options.http:
             web.serve(options, health.of_agent(agent.status))
         return agent.serve()
-
-
-def require_rewards(plan: Plan, rank: int) -> None:
-    """`InputError` if this agent's own rewards are not on this machine."""
-    arms = plan.spec.arms
-    if not plan.system.shares_arms and (said := arms.missing(plan.spec.base, (rank,))):
-        raise InputError(f"arms.{said}")
 
 
 def rank_of(said: str) -> int:

@@ -82,8 +82,10 @@ class RunDirectory:
 
     def complete(self, result: Result) -> None:
         """The series is complete; `OSError` if that cannot be written."""
-        if self.store.trouble:
-            self._keep_all(result.runs)
+        if self.store.trouble:  # once more, where one of them could not be kept when it ended
+            for run in result.runs:
+                if self.store.kept(str(run.run)) is None:
+                    self.store.keep(str(run.run), run)
         self._tables(result.runs)
         whole.write(self.path / RESULT, json.dumps(result.document(), indent=1))
         (self.path / FAILURE).unlink(missing_ok=True)
@@ -113,12 +115,6 @@ class RunDirectory:
                 f"{self.path} holds this run, finished by other code or on other files, and in the "
                 "field no reward is used twice; name another folder for a new run"
             )
-
-    def _keep_all(self, runs: list[RunRecord]) -> None:
-        """Once more, where one of them could not be kept when it ended."""
-        for run in runs:
-            if self.store.kept(str(run.run)) is None:
-                self.store.keep(str(run.run), run)
 
     def _tables(self, records: list[RunRecord]) -> None:
         for table in tables(records, self._plan.system.results.log):

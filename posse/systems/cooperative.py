@@ -185,18 +185,14 @@ def _network(spec: RunSpec, parameters: Any, run: int, in_unit: bool = False) ->
         facts.byzantine, facts.assumed_contamination = liars, assumed
         for told_to in knowledge:
             told_to["assumed"] = assumed
+        does: dict[str, Any] = msgspec.to_builtins(parameters.contamination)
+        del does["agents"]  # who else lies
         for rank in liars:
-            knowledge[rank]["contamination"] = _without_names(parameters.contamination)
+            knowledge[rank]["contamination"] = does
     laid = along(graph, knowledge, facts=facts)
     if gamma == 0:
         return Network([()] * spec.agents.count, knowledge, facts=laid.facts)
     return laid
-
-
-def _without_names(contamination: Contamination) -> dict[str, Any]:
-    """What a byzantine agent does; not who else does it."""
-    plain: dict[str, Any] = msgspec.to_builtins(contamination)
-    return {name: value for name, value in plain.items() if name != "agents"}
 
 
 def _liars(contamination: Contamination, spec: RunSpec, run: int) -> list[int]:

@@ -53,11 +53,6 @@ class Network:
         return [part for part in linked if part[0] not in without]
 
 
-def unlinked(agents: int) -> Network:
-    """Agents that only know the coordinator."""
-    return Network([()] * agents, [{}] * agents)
-
-
 def along(
     graph: Graph,
     knowledge: list[dict[str, Any]] | None = None,
