@@ -12,9 +12,8 @@ import numpy as np
 from posse.audit.event import Table, joined
 from posse.audit.neighbours import World
 from posse.audit.view import EnoughSeen, Watch
-from posse.durable.batch import Piece, carry_out
+from posse.durable.batch import Piece, Store, carry_out
 from posse.durable.made_by import made_by
-from posse.durable.store import Store
 from posse.engines import memory
 from posse.engines.pool import on_all_cores
 from posse.engines.sources import of_this_machine

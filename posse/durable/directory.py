@@ -13,9 +13,8 @@ import msgspec
 import tomli_w
 
 from posse.durable import whole
-from posse.durable.batch import Piece
+from posse.durable.batch import Piece, Store
 from posse.durable.made_by import made_by
-from posse.durable.store import Store
 from posse.errors import InputError
 from posse.plan import Plan
 from posse.results import sheet

@@ -20,9 +20,8 @@ from typing import Any
 import msgspec
 
 from posse import api
-from posse.durable.batch import Piece, carry_out
+from posse.durable.batch import Piece, Store, carry_out
 from posse.durable.made_by import digest, our_code
-from posse.durable.store import Store
 from posse.engines import memory
 from posse.engines.pool import on_all_cores
 from posse.errors import PosseError

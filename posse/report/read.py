@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
+from posse.durable.batch import pieces
 from posse.durable.directory import FAILURE, KEPT, RESULT, SPECIFICATION
-from posse.durable.store import pieces
 from posse.durable.sweep import SWEEP
 from posse.durable.sweep import read as read_sweep
 from posse.errors import InputError, PosseError
