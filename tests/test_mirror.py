@@ -76,7 +76,7 @@ ELSEWHERE = [
     (
         "verbs that hand over, and tables: every verb is called as users call it",
         "tests/cli/test_exit_codes.py",
-        "posse/cli: compare extra keys progress report security",
+        "posse/cli: keys progress report security",
     ),
     (
         "a mesh's two kinds of links, held to the same",
@@ -86,7 +86,6 @@ ELSEWHERE = [
     ("both ends over a fake link", "tests/coordinator/test_shared.py", "agent: shared"),
     ("what codecs carry", "tests/protocol/test_wire.py", "protocol: message"),
     ("what the ways of means share", "tests/agent/test_gis.py", "agent: exchange"),
-    ("what shows a capture, with what writes it", "tests/cli/test_capture.py", "posse/cli: frames"),
     (
         "what posse new writes, and what that imports",
         "tests/cli/test_new.py",

@@ -37,11 +37,11 @@ VERBS = {
     "ledger": ("ledger:add", "what an agent's rewards were used for and cost"),
     "sweep": ("sweep:add", "a run file over all values of some keys"),
     "report": ("report:add", "one page for a run's directory, or for a sweep's"),
-    "compare": ("compare:add", "one page for several runs on the same arms"),
+    "compare": ("report:add_compare", "one page for several runs on the same arms"),
     "paper": ("paper:add", "list the papers' experiments, or run them by name"),
     "audit": ("audit:add", "what messages tell of one reward, at least"),
     "capture": ("capture:add", "run, and write down every frame of its links"),
-    "frames": ("frames:add", "show the frames of a capture, a line each"),
+    "frames": ("capture:add_frames", "show the frames of a capture, a line each"),
     "new": ("new:add", "write a system of your own to begin with"),
     "completion": ("completion:add", "what a shell needs to complete commands"),
 }

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from posse import papers
-from posse.cli import extra, paths
+from posse.cli import paths, report
 from posse.cli.options import add_jobs, place
 from posse.cli.progress import screen
 from posse.durable import lock, whole
@@ -78,7 +78,7 @@ def _how(options: argparse.Namespace) -> dict[str, Any]:
 
 def _run(options: argparse.Namespace) -> int:
     """Run experiments; write each page, and the document from them all."""
-    extra.require()
+    report.require()
     from posse.papers import page, reproduction
 
     out, document = options.out, options.document

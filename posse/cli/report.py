@@ -1,10 +1,26 @@
-"""`posse report`: one page for a run's directory, a sweep's or an audit's."""
+"""`posse report`: a page for one directory; `posse compare`: one for several on the same arms."""
 
 import argparse
+import importlib.util
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
-from posse.cli import extra, paths
+from posse.cli import paths
 from posse.cli.options import place
+from posse.errors import InputError, PosseError
+
+_NEEDED = ("jinja2", "matplotlib")
+
+
+def require() -> None:
+    """Raise `PosseError` if the extra `report` is not installed, which pages need."""
+    missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        raise PosseError(
+            f"reports need {' and '.join(missing)}; install them with: "
+            'python -m pip install "posse[report]"'
+        )
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -13,8 +29,15 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(command=run)
 
 
+def add_compare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("directories", type=Path, nargs="+", metavar="DIR")
+    parser.add_argument("--out", type=place, default=Path("compare.html"), metavar="FILE")
+    parser.set_defaults(command=compare)
+
+
 def run(options: argparse.Namespace) -> None:
-    extra.require()
+    """The page of a run's directory, a sweep's or an audit's."""
+    require()
     from posse.report import audit, read, run_page, several
 
     directory = options.directory
@@ -29,4 +52,27 @@ def run(options: argparse.Namespace) -> None:
         name = directory.resolve().name
         made = several.several_page(found, f"{name}: {len(found)} series", "posse report")
     made.write(options.out)
+    print(options.out)
+
+
+def compare(options: argparse.Namespace) -> None:
+    """The page of several runs on the same arms."""
+    require()
+    from posse.report import differ, read, several
+
+    found = [series for directory in options.directories for series in read.find(directory)]
+    if len(found) < 2:
+        raise InputError("posse compare needs at least two runs; for one there is posse report")
+    differ.fit(found)
+    names = Counter(series.name for series in found)
+    found = [
+        replace(series, name=f"{series.path.resolve().parent.name}/{series.name}")
+        if names[series.name] > 1
+        else series
+        for series in found
+    ]
+    paths.file(options.out)
+    systems = list(dict.fromkeys(series.spec.system for series in found))
+    title = " · ".join(systems) if len(systems) > 1 else f"{systems[0]}, {len(found)} series"
+    several.several_page(found, title, "posse compare · the same arms").write(options.out)
     print(options.out)

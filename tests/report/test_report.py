@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from posse import api
-from posse.cli import extra
 from posse.cli import main as cli
+from posse.cli import report
 from posse.durable.directory import RunDirectory
 from posse.measure.confidence import mean_ci, wilson
 from posse.plan import prepare
@@ -263,7 +263,7 @@ def test_a_sweep_is_drawn_against_what_was_varied(tmp_path):
 
 def test_without_the_extra_one_sentence_says_what_to_install(capsys, monkeypatch, tmp_path):
 
-    monkeypatch.setattr(extra, "_NEEDED", ("jinja2", "no_such_library"))
+    monkeypatch.setattr(report, "_NEEDED", ("jinja2", "no_such_library"))
     said = refusal(capsys, "report", tmp_path)
     assert "no_such_library" in said
     assert 'pip install "posse[report]"' in said
