@@ -2,8 +2,8 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -12,12 +12,11 @@ import numpy as np
 from posse.audit.event import Table, joined
 from posse.audit.neighbours import World
 from posse.audit.view import EnoughSeen, Watch
-from posse.durable.batch import Piece, Store, carry_out
+from posse.durable.batch import Piece, Store, outcomes
 from posse.durable.made_by import made_by
 from posse.engines import memory
 from posse.engines.pool import on_all_cores
 from posse.engines.sources import of_this_machine
-from posse.errors import PosseError
 from posse.plan import Plan, unpacked
 from protocol.privacy import Neighbours, View
 
@@ -136,16 +135,6 @@ class Bench:
         if self.folder is not None:
             store = Store(self.folder, made_by(self.plan), _encode, _decode)
         pieces = [Piece(trial, trial.name, store) for trial in trials]
-        found: dict[int, Table] = {}
-        work = carry_out(pieces, lambda missing: on_all_cores(carried_out, missing, self.jobs))
-        with closing(work) as ended:
-            for piece in ended:
-                if isinstance(piece.outcome, PosseError):
-                    raise piece.outcome
-                found[piece.place] = piece.outcome
-                self.done(piece.before)
-        each = len(trials) // len(sides)
-        return [
-            joined([found[i] for i in range(start, start + each)])
-            for start in range(0, len(trials), each)
-        ]
+        work = partial(on_all_cores, carried_out, jobs=self.jobs)
+        found, each = outcomes(pieces, work, self.done), len(trials) // len(sides)
+        return [joined(found[start : start + each]) for start in range(0, len(trials), each)]

@@ -6,6 +6,7 @@ off old numbers as its own.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -103,3 +104,20 @@ def carry_out(pieces: Sequence[Piece[A, T]], work: Work[A, T]) -> Generator[Done
         if piece.store is not None and not isinstance(outcome, PosseError):
             piece.store.keep(piece.name, outcome)
         yield Done(missing[index], outcome)
+
+
+def outcomes(
+    pieces: Sequence[Piece[A, T]], work: Work[A, T], done: Callable[[bool], None]
+) -> list[T]:
+    """What came of all pieces, in order; the first that fails is raised.
+
+    `done` hears of each as it ends, and whether it was kept already.
+    """
+    found: dict[int, T] = {}
+    with closing(carry_out(pieces, work)) as ended:
+        for one in ended:
+            if isinstance(one.outcome, PosseError):
+                raise one.outcome
+            found[one.place] = one.outcome
+            done(one.before)
+    return [found[place] for place in range(len(pieces))]

@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 
 from posse import api
-from posse.durable.batch import Piece, Store, carry_out
+from posse.durable.batch import Piece, Store, outcomes
 from posse.durable.made_by import digest, our_code
 from posse.engines import memory
 from posse.engines.pool import on_all_cores
@@ -120,13 +120,7 @@ def run(
     """
     kept = store(folder) if folder is not None else None
     pieces = [Piece(task, task.name if kept else "", kept) for task in tasks]
-    found: dict[int, Done] = {}
-    for ended in carry_out(pieces, lambda missing: _work(missing, jobs)):
-        if isinstance(ended.outcome, PosseError):
-            raise ended.outcome
-        found[ended.place] = ended.outcome
-        done(ended.before)
-    return [found[place] for place in range(len(tasks))]
+    return outcomes(pieces, lambda missing: _work(missing, jobs), done)
 
 
 Made = Iterator[tuple[int, Done | PosseError]]
