@@ -203,18 +203,24 @@ def test_an_agent_started_before_its_coordinator_waits_and_joins() -> None:
     assert [agent.ended() for agent in agents] == [0, 0]
 
 
+def left_alone(plan: Plan, folder: Path, said: pytest.LogCaptureFixture) -> tuple[str, list[Agent]]:
+    """Two agents that lost their coordinator, and where it was."""
+    endpoint = f"tcp://127.0.0.1:{free_port()}"
+    pairs = keys.for_coordinator(folder, 2)
+    engine = ProcessEngine(plan, bind=endpoint, token="", spawn=0, keys=pairs)
+    agents = [Agent(endpoint, keys=keys.for_agent(folder, rank)) for rank in range(2)]
+    engine.hub.gather()
+    engine.hub.lobby.roster.members.clear()  # nobody is told goodbye, as when it is killed
+    engine.close()
+    wait_for("lost the coordinator", said)
+    return endpoint, agents
+
+
 def test_a_coordinator_started_again_gets_its_agents_back(
     folder: Path, said: pytest.LogCaptureFixture
 ) -> None:
-    endpoint = f"tcp://127.0.0.1:{free_port()}"
     three = small(agents=2)
-    pairs = keys.for_coordinator(folder, 2)
-    first = ProcessEngine(three, bind=endpoint, token="", spawn=0, keys=pairs)
-    agents = [Agent(endpoint, keys=keys.for_agent(folder, rank)) for rank in range(2)]
-    first.hub.gather()
-    first.hub.lobby.roster.members.clear()  # nobody is told goodbye, as when it is killed
-    first.close()
-    wait_for("lost the coordinator", said)
+    endpoint, agents = left_alone(three, folder, said)
     second = Coordinator(three, endpoint, folder)
     assert second.ended().status == "identified"
     assert [agent.ended() for agent in agents] == [0, 0]
@@ -226,16 +232,9 @@ def test_a_coordinator_started_again_gets_its_agents_back(
 def test_a_coordinator_started_again_may_need_links_of_the_other_kind(
     systems: tuple[str, str], folder: Path, said: pytest.LogCaptureFixture
 ) -> None:
-    endpoint = f"tcp://127.0.0.1:{free_port()}"
     plans = {"cooperative-ucb": mesh(15.0), "ddp-mab": broadcasting()}
     first, second = (plans[system] for system in systems)
-    pairs = keys.for_coordinator(folder, 2)
-    before = ProcessEngine(first, bind=endpoint, token="", spawn=0, keys=pairs)
-    agents = [Agent(endpoint, keys=keys.for_agent(folder, rank)) for rank in range(2)]
-    before.hub.gather()
-    before.hub.lobby.roster.members.clear()  # nobody is told goodbye, as when it is killed
-    before.close()
-    wait_for("lost the coordinator", said)
+    endpoint, agents = left_alone(first, folder, said)
     c = Coordinator(second, endpoint, folder)
     try:
         assert c.ended().answered

@@ -95,10 +95,15 @@ class Script:
         return self.machine.belongs
 
     def is_linked(self) -> None:
+        self.comes_to(State.LINKED)
+
+    def comes_to(self, state: State) -> None:
         self.joins()
-        self.told(CONFIGURE)
-        self.handle(NotListening(()))
-        assert self.machine.state is State.LINKED
+        if state is not State.JOINED:
+            self.told(CONFIGURE)
+        if state is State.LINKED:
+            self.handle(NotListening(()))
+        assert self.machine.state is state
 
 
 def framed(message: Message) -> bytes:
@@ -253,11 +258,7 @@ def test_a_coordinator_that_does_not_go_on_is_given_up_too() -> None:
 @pytest.mark.parametrize("when", [State.JOINED, State.LINKING, State.LINKED])
 def test_after_a_lost_connection_it_goes_on_where_it_was(when: State) -> None:
     script = Script()
-    script.joins()
-    if when is not State.JOINED:
-        script.told(CONFIGURE)
-    if when is State.LINKED:
-        script.handle(NotListening(()))
+    script.comes_to(when)
     script.now = 5000.0
     assert script.handle(Disconnected()) == [
         Log(logging.WARNING, "lost the coordinator at tcp://c:1; waiting for it for 300 s"),
@@ -308,12 +309,7 @@ def test_it_resumes_when_the_coordinator_asks_whose_frames_these_are_and_asks_on
 @pytest.mark.parametrize("when", [State.JOINED, State.LINKING, State.LINKED])
 def test_what_a_coordinator_ordered_that_was_started_again_is_forgotten(when: State) -> None:
     script = Script()
-    script.joins()
-    if when is not State.JOINED:
-        script.told(CONFIGURE)
-    if when is State.LINKED:
-        script.handle(NotListening(()))
-    assert script.machine.state is when
+    script.comes_to(when)
     script.now = 5000.0
     script.handle(Disconnected())
     script.handle(Connected(WALL + 1))
