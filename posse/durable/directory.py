@@ -17,10 +17,9 @@ from posse.durable.batch import Piece, Store
 from posse.durable.made_by import made_by
 from posse.errors import InputError
 from posse.plan import Plan
-from posse.results import sheet
 from posse.results.record import RunRecord
 from posse.results.result import Result
-from posse.results.tables import tables
+from posse.results.tables import tables, write
 from posse.spec.fingerprint import PATIENCE, differences, fingerprint
 from posse.spec.runfile import RunSpec
 
@@ -118,7 +117,7 @@ class RunDirectory:
     def _tables(self, records: list[RunRecord]) -> None:
         for table in tables(records, self._plan.system.results.log):
             with whole.opened(self.path / f"{table.name}.csv") as file:
-                sheet.write(file, table.header, table.rows)
+                write(file, table.header, table.rows)
 
 
 def read_specification(path: Path) -> RunSpec:

@@ -14,7 +14,7 @@ from posse.durable.batch import Piece
 from posse.durable.directory import SPECIFICATION, RunDirectory
 from posse.errors import InputError, PosseError
 from posse.plan import Plan
-from posse.results import sheet
+from posse.results import tables
 from posse.results.measures import Mean, means
 from posse.results.record import RunRecord
 
@@ -128,7 +128,7 @@ class SweepDirectory:
                 cells = [cell for m in values for cell in ((m.mean, m.ci95) if m else (None, None))]
                 status = " ".join(dict.fromkeys(one.statuses)) if one.failure is None else "failed"
                 rows.append([*one.at.values(), one.runs, status, *cells])
-            sheet.write(file, [*self.points[0].at, "runs", "status", *parts], rows)
+            tables.write(file, [*self.points[0].at, "runs", "status", *parts], rows)
 
 
 def name(at: At) -> str:

@@ -20,7 +20,7 @@ from matplotlib.transforms import ScaledTranslation
 
 from posse.measure.numbers import short
 from posse.report.palette import variables
-from posse.results import sheet
+from posse.results import tables
 from protocol.machine import FloatArray
 
 T = TypeVar("T")
@@ -80,7 +80,7 @@ class Chart:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{self.name}.svg").write_text(standalone(self.svg))
         with (folder / f"{self.name}.csv").open("w", newline="") as file:
-            sheet.write(file, self.header, self.rows)
+            tables.write(file, self.header, self.rows)
 
 
 def standalone(svg: str) -> str:

@@ -1,8 +1,9 @@
-"""The tables of a series of runs, as they stand in its directory."""
+"""The tables of a series of runs, as they stand in its directory: CSV files."""
 
+import csv
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import IO, Any
 
 import msgspec
 
@@ -10,6 +11,8 @@ from posse.results.measures import MEASURES
 from posse.results.record import RunRecord
 from protocol.control import LinkCount
 from protocol.log import Row
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 @dataclass(frozen=True)
@@ -68,3 +71,15 @@ def _agents(run: RunRecord) -> Iterator[tuple[Any, ...]]:
     )
     for agent, values in enumerate(zip(*columns, strict=True)):
         yield run.run, agent, *values
+
+
+def write(file: IO[str], header: Sequence[Any], rows: Iterable[Sequence[Any]]) -> None:
+    """Header and rows. Text that a spreadsheet would take for a formula has ' before it."""
+    writer = csv.writer(file)
+    writer.writerow(map(_plain, header))
+    for row in rows:
+        writer.writerow(map(_plain, row))
+
+
+def _plain(cell: Any) -> Any:
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell

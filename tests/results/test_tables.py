@@ -1,6 +1,7 @@
 """The tables of a directory: a header over every column, for every family."""
 
 import csv
+import io
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from posse.durable.directory import RunDirectory
 from posse.engines import memory
 from posse.plan import Plan, prepare
 from posse.results.base import PLAIN
+from posse.results.tables import write
 from posse.systems import get_system, names
 from protocol.errors import LocalProtocolError
 from protocol.mase import VoteRow
@@ -88,3 +90,22 @@ def test_ranks_of_agents_are_in_every_row_of_agents(tmp_path: Path) -> None:
     header, *rows = written(tmp_path, lab("ucb1"))["agents"]
     assert header[:2] == ["run", "agent"]
     assert [row[:2] for row in rows] == [[str(r), str(n)] for r in (0, 1) for n in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("cell", "written"),
+    [
+        ('=HYPERLINK("http://evil.example")', '\'=HYPERLINK("http://evil.example")'),
+        ("+1", "'+1"),
+        ("-cmd|' /C calc'!A0", "'-cmd|' /C calc'!A0"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        ("\t=1", "'\t=1"),
+        (-1.5, "-1.5"),
+        (None, ""),
+        ("arm 3", "arm 3"),
+    ],
+)
+def test_text_is_no_formula_and_numbers_are_numbers(cell: object, written: str) -> None:
+    file = io.StringIO()
+    write(file, ["name", cell], [[cell, 2]])
+    assert list(csv.reader(io.StringIO(file.getvalue()))) == [["name", written], [written, "2"]]
