@@ -15,17 +15,11 @@ if TYPE_CHECKING:
 
 __all__ = ["COORDINATOR", "Cluster", "Frame"]
 
-_HOMES = {
-    "COORDINATOR": "posse.durable.frames",
-    "Cluster": "posse.testing.cluster",
-    "Frame": "posse.durable.frames",
-}
-
 
 def __getattr__(name: str) -> Any:
     # lazily: pytest loads the plugin in every session, and must not load numpy and ZeroMQ
     import importlib  # noqa: PLC0415
 
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module 'posse.testing' has no attribute '{name}'")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    return getattr(importlib.import_module("posse.testing.cluster"), name)

@@ -1,6 +1,5 @@
 """A headless Chromium, spoken to over a pipe by its DevTools protocol: no port, no driver."""
 
-import base64
 import json
 import os
 import shutil
@@ -122,13 +121,3 @@ class Browser:
         )
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
-
-    def screenshot(self, path):
-        """The whole page as PNG."""
-        size = self.call("Page.getLayoutMetrics")["cssContentSize"]
-        shot = self.call(
-            "Page.captureScreenshot",
-            captureBeyondViewport=True,
-            clip={"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1},
-        )
-        Path(path).write_bytes(base64.b64decode(shot["data"]))
