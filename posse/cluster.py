@@ -46,6 +46,9 @@ class Cluster:
         self, source: Source, *, spawn: int | None = None, bind: str | None = None
     ) -> None:
         self._plan = prepare(source)
+        agents = self._plan.spec.agents.count
+        if spawn is not None and not 0 <= spawn <= agents:
+            raise InputError(f"spawn {spawn}: of {agents} agents 0 to {agents} can be started here")
         self._plan.require(spawn)
         if bind is not None:
             address.check("bind", bind, bind=True)

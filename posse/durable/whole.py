@@ -28,7 +28,9 @@ def opened(path: Path) -> Iterator[IO[str]]:
     """
     half = path.with_name(f"{path.name}.half")
     try:
-        with _patiently(lambda: half.open("w", encoding="utf-8", newline="")) as file:
+        with _patiently(
+            lambda: half.open("w", encoding="utf-8", errors="backslashreplace", newline="")
+        ) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())

@@ -43,6 +43,7 @@ from posse.hosts.endpoint import NEIGHBOURS
 from posse.hosts.sources import Sources
 from posse.log import LOG
 from posse.measure.status import AgentStatus
+from posse.printable import printable
 from posse.systems import get_system
 from protocol import control
 from protocol.machine import COORDINATOR
@@ -158,7 +159,8 @@ class AgentProcess:
             if field:  # the reason may quote rewards
                 reason = f"agent {self.joining.rank} cannot go on; its own log says why"
             with suppress(RunFailed):  # it may be that nothing more can be said
-                self._say(control.Failed(reason[:4000], mistake and not field))
+                lines = (printable(line, 4000) for line in reason[:4000].split("\n"))
+                self._say(control.Failed("\n".join(lines), mistake and not field))
 
     # --- the loop --------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ import os
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final, assert_never
@@ -138,9 +138,9 @@ class Hub:
         for rank, member in self.lobby.roster.members.items():
             yield rank, member.session
 
-    def gather(self) -> None:
-        """Wait until every agent has joined."""
-        self.lobby.gather(time.monotonic())
+    def gather(self, wanted: Collection[int] | None = None) -> None:
+        """Wait until these agents have joined, or every agent has."""
+        self.lobby.gather(time.monotonic(), wanted)
         self._until(lambda: self.lobby.complete)
 
     def configure(self, setups: Sequence[AgentSetup]) -> None:
@@ -334,8 +334,10 @@ class Hub:
         """
         if now >= self._bury_at:
             self._bury_at = math.inf
-            while self._deaths:
-                self._happened(self._deaths.pop(0))
+            deaths, self._deaths = self._deaths, []
+            effects = [effect for death in deaths for effect in self.lobby.handle(death, now)]
+            # all are known before one of them ends the wait: else it would end the next
+            self._do(sorted(effects, key=lambda effect: isinstance(effect, events.Fail)))
         elif self._bury_at == math.inf:
             self._bury_at = now + _LAST_WORDS
 

@@ -22,7 +22,7 @@ here raises for what a peer did: that is counted in `refused`; what ends a run i
 import logging
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from enum import StrEnum
 from typing import assert_never
 
@@ -106,6 +106,8 @@ class Lobby:
         self._patience = Patience(deadline, absence, joining)
         self._system = system
         self._setups: Sequence[AgentSetup] = ()
+        self._wanted: set[int] = set()
+        """Who is to be here before the wait for agents to join ends."""
         self._came: set[int] = set()
         """Who was here at some time since the wait for agents to join began, and may be again."""
         self._ready: set[int] = set()
@@ -117,8 +119,9 @@ class Lobby:
 
     # --- phases ----------------------------------------------------------------------------------
 
-    def gather(self, now: float) -> None:
-        """Begin to wait for every agent to join; see `missing`."""
+    def gather(self, now: float, wanted: Collection[int] | None = None) -> None:
+        """Begin to wait for these agents to join, or for every agent; see `missing`."""
+        self._wanted = set(range(self.roster.agents) if wanted is None else wanted)
         self._came = set(range(self.roster.agents)) - set(self.roster.missing())
         self._wait(Phase.GATHERING, now)
 
@@ -175,7 +178,7 @@ class Lobby:
         if self._run is not None:
             return self._run.waiting_for()
         if self.phase is Phase.GATHERING:
-            return self.roster.missing()
+            return [rank for rank in self.roster.missing() if rank in self._wanted]
         if self.phase is Phase.CONFIGURING:
             # whose neighbour is away cannot be ready either
             away = [n for n in self.roster.missing() if n not in self._ready]
@@ -185,8 +188,9 @@ class Lobby:
     @property
     def complete(self) -> bool:
         """Whether all that is waited for, before a run, is here."""
-        here = self._ready if self.phase is Phase.CONFIGURING else self._came
-        return len(here) == self.roster.agents
+        if self.phase is Phase.CONFIGURING:
+            return len(self._ready) == self.roster.agents
+        return self._wanted <= self._came
 
     def _configuration(self, rank: int) -> LobbyEffect:
         return Tell(rank, control.Configure(rank, msgspec.msgpack.encode(self._setups[rank])))
@@ -327,6 +331,8 @@ class Lobby:
 
     def _ended(self, rank: int, why: str) -> list[LobbyEffect]:
         """An agent of the run will not come back."""
+        if self.phase is Phase.GATHERING and rank not in self._wanted:
+            return []
         if not self.outlives_agents:
             return [Fail(why)]
         self._lose(rank)

@@ -247,7 +247,7 @@ class ProcessEngine:
     def restart(self, rank: int) -> None:
         """Start agent `rank` again; between runs. It is killed first, if it is up."""
         self._replace(rank)
-        self.hub.gather()
+        self.hub.gather([rank])
 
     def _replace(self, rank: int) -> None:
         pid = self.pids().get(rank)

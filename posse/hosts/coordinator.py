@@ -220,8 +220,10 @@ class CoordinatorHost:
             return waiting, True
         if late := self._not_standing():
             return late, True
-        if self._server is not None and (missing := self._server.missing()):
-            return missing, self.plan.system.wiring is None
+        if self._server is not None:
+            gone = self.attendance.dismissed  # a machine of the user's own may not heed `PeerLost`
+            if missing := [rank for rank in self._server.missing() if rank not in gone]:
+                return missing, self.plan.system.wiring is None
         return self.attendance.slowest(), False
 
     def _not_standing(self) -> list[int]:

@@ -24,14 +24,24 @@ def check(option: str, address: str, *, bind: bool = False) -> None:
     port = found["port"] if found is not None else ""
     host = found["host"] if found is not None else ""
     by_number = _number(host.strip("[]")) if host.startswith("[") else None
-    if (host.startswith("[") and not isinstance(by_number, ipaddress.IPv6Address)) or not (
-        bind if port == "*" else port and int(port) <= 0xFFFF
+    if (
+        not _is_host(host)
+        or (host.startswith("[") and not isinstance(by_number, ipaddress.IPv6Address))
+        or not (bind if port == "*" else port and int(port) <= 0xFFFF)
     ):
         raise InputError(
             f"{option} {address}: must be tcp://HOST:PORT, as in tcp://192.0.2.1:7000, with a "
             "name, an IPv4 address, or an IPv6 address in brackets for HOST, and a number up to "
             "65535 for PORT"
         )
+
+
+def _is_host(host: str) -> bool:
+    """Whether it can be looked up at all: each part has 63 letters at most."""
+    try:
+        return bool(host.encode("idna"))
+    except UnicodeError:
+        return False
 
 
 def split(address: str) -> tuple[str, str]:

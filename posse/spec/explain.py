@@ -52,11 +52,18 @@ def _plain(raw: Any, path: str, depth: int = 0) -> Any:
             }
         case list() | tuple():
             return [_plain(value, f"{path}[{at}]", depth + 1) for at, value in enumerate(raw)]
+        case str() if not _is_text(raw):
+            raise SpecError(path, f"{raw!a} has letters that are not UTF-8")
         case float() if not math.isfinite(raw):
             raise SpecError(path, f"{raw} is not a finite number")
         case int() if abs(raw) > _MOST:
             raise SpecError(path, "must be an integer of 64 bits at most")
     return raw
+
+
+def _is_text(raw: str) -> bool:
+    """Whether it can be written to a file: a terminal and a file system may hand other bytes."""
+    return raw.isascii() or raw.encode(errors="replace").decode() == raw
 
 
 def nearest(name: str, known: list[str]) -> str:

@@ -138,7 +138,7 @@ class Cluster(cluster.Cluster):
     @property
     def pids(self) -> dict[int, int]:
         """The process of each agent that was started here and is up, by rank."""
-        return {} if self._engine is None else self._engine.pids()
+        return self._engine.pids() if self._engine is not None and self._done.alive else {}
 
     def kill(self, rank: int) -> None:
         """End an agent's process, as `kill -9` does."""
@@ -170,6 +170,8 @@ class Cluster(cluster.Cluster):
         return self.pids[rank]
 
     def _up_here(self) -> "ProcessEngine":
+        if not self._done.alive:
+            self._require_up()
         if self._engine is None:
             raise InputError(
                 "engine memory has no processes to kill and no links to cut: use "

@@ -34,6 +34,8 @@ def test_an_error_leaves_what_was_there(tmp_path: Path) -> None:
     assert path.read_text() == "first"
     whole.write(path, b"\xce\xb5")
     assert path.read_text(encoding="utf-8") == "ε"
+    whole.write(path, "a file's name: \udce9")
+    assert path.read_text() == "a file's name: \\udce9"
     assert [entry.name for entry in tmp_path.iterdir()] == ["result.json"]
 
 

@@ -148,14 +148,16 @@ def test_a_defect_is_told_and_is_a_run_that_failed(
     coordinator.heard()
 
     def broken(*arguments: Any) -> Any:
-        raise ZeroDivisionError("by zero")
+        raise ZeroDivisionError("by zero \udcff")
 
     monkeypatch.setattr("posse.engines.agent_process.AgentHost", broken)
     coordinator.says(configure(spec("central", 8)))
     said = coordinator.heard()
     assert isinstance(said, control.Failed)
     sentence, _, trace = said.reason.partition("\n")
-    assert sentence.startswith("agent 3 has a defect: ZeroDivisionError: by zero (tests/engines/")
+    assert sentence.startswith(
+        "agent 3 has a defect: ZeroDivisionError: by zero \\udcff (tests/engines/"
+    )
     assert trace.startswith("Traceback")
     assert agent.ended() == 3
     assert capfd.readouterr().err == ""

@@ -5,6 +5,7 @@ import logging
 import pytest
 
 from posse.engines.events import (
+    Died,
     Log,
     Reply,
     Resend,
@@ -193,3 +194,19 @@ def test_who_comes_back_has_a_moment_for_what_it_sends_again() -> None:
     script.now += CATCH_UP / 2
     script.says("z", control.Resume(1, TOKEN, b"peer-1", 2, 7))
     assert run.timer == script.now + CATCH_UP
+
+
+def test_who_dies_while_another_is_waited_for_ends_no_wait_and_is_known_to_be_gone() -> None:
+    script = Script(3)
+    for rank in range(3):
+        script.says(f"peer-{rank}", control.Join(rank, TOKEN, f"ipc://{rank}", 7 + rank))
+    script.lobby.replace(1)
+    script.lobby.gather(script.now, [1])
+    for rank in (1, 2):
+        died = Died(rank, f"agent {rank} was killed by SIGKILL", killed=True)
+        assert script.lobby.handle(died, script.now) == []
+    assert script.lobby.missing() == [1]
+    before = script.lobby.complete
+    script.says("peer-9", control.Join(1, TOKEN, "ipc://1", 17))
+    assert (before, script.lobby.complete) == (False, True)
+    assert script.lobby.roster.dead() == [2]

@@ -244,6 +244,18 @@ def test_whoever_is_waited_for_in_vain_is_lost_where_the_run_can_do_without() ->
     assert not told.host.fall_silent()
 
 
+@pytest.mark.inside
+def test_who_is_gone_is_not_waited_for_whatever_the_machine_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = Told(anonymous.spec("anonymous", 6))
+    assert told.host.fall_silent([5])
+    # as one that does not heed `PeerLost`
+    monkeypatch.setattr(told.host._server, "missing", lambda: [5])
+    assert told.host.waiting_for() == [0, 1, 2, 3, 4]
+    assert not told.host.fall_silent()
+
+
 def test_of_neighbours_that_wait_for_each_other_who_does_not_answer_is_lost() -> None:
     graph = {"topology": {"kind": "ring"}, "parameters": {"horizon": 500}}
     told = Told(spec("cooperative-ucb", 5, **graph))

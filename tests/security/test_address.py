@@ -37,6 +37,7 @@ def test_a_name_that_begins_like_loopback_is_not_local(
     "wrong",
     [
         *("", "nonsense", "tcp://h", "tcp://:7000", "tcp://h:70000", "tls://h:1"),
+        f"tcp://{'h' * 64}:7000",
         *("tcp://::1:7", "tcp://[h]:7", "tcp://[::1:7", "tcp://[192.0.2.1]:7"),
     ],
 )

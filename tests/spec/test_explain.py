@@ -68,3 +68,10 @@ def test_what_is_numpys_is_as_good_as_pythons_own() -> None:
     plain = changed("parameters.beta", 0.5)
     assert prepare(given) == prepare(plain)
     assert type(prepare(given).spec.parameters["epsilon"]) is float
+
+
+@pytest.mark.parametrize("letters", ["\udce9", "a\ud800"])
+def test_letters_that_no_file_can_hold_are_named(letters: str) -> None:
+    raw = {**GOOD, "path": [letters]}
+    with pytest.raises(SpecError, match=r"path\[0\]: '.*ud.*' has letters that are not UTF-8"):
+        prepare(raw)

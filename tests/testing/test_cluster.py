@@ -219,6 +219,21 @@ async def test_what_cannot_be_done_to_a_link_is_said_before_anything_happens() -
             act()
 
 
+async def test_after_its_end_nothing_can_be_done_to_it() -> None:
+    async with Cluster(STAR) as cluster:
+        assert set(cluster.pids) == set(range(6))
+    assert cluster.pids == {}  # by now the numbers may be anybody's
+    for act in (lambda: cluster.kill(0), lambda: cluster.cut(0, COORDINATOR), cluster.heal):
+        with pytest.raises(PosseError, match="the cluster is not up"):
+            act()
+
+
+@pytest.mark.parametrize("spawn", [-1, 7])
+async def test_no_more_agents_are_started_than_there_are(spawn: int) -> None:
+    with pytest.raises(InputError, match=f"spawn {spawn}: of 6 agents 0 to 6"):
+        Cluster(STAR, spawn=spawn)
+
+
 async def test_a_wait_for_what_is_never_said_ends_with_a_sentence() -> None:
     async with Cluster({**STAR, "engine": {"kind": "memory"}}) as cluster:
         with pytest.raises(TimeoutError, match=r"0 of 3 messages \(kind Vote\) in 0 s"):
