@@ -450,6 +450,7 @@ class Lobby:
             self._go_on(now)
         if member.incarnation and asked.starts > member.starts:
             self.restarts[member.rank] += 1
+            self._patience.outages.unsay(member.rank)
         member.starts = asked.starts
         said = f"agent {member.rank} is back over a new connection"
         about = f"agent {member.rank}"

@@ -30,6 +30,11 @@ class Outages:
         del self._said[ends]
         return True
 
+    def unsay(self, rank: int) -> None:
+        """An agent was started again, and does not know what it said of its links."""
+        for ends in [ends for ends in self._said if rank in ends]:
+            self.back(rank, sum(ends) - rank)
+
     def forget(self, rank: int) -> None:
         """An agent is gone, and its links with it."""
         self._said = {ends: said for ends, said in self._said.items() if rank not in ends}

@@ -4,7 +4,7 @@ import pytest
 
 from posse.engines.events import CallRoll, Log
 from protocol import control
-from tests.support.lobby import ABSENCE, DEADLINE, Run, Script, failed, framed, warned
+from tests.support.lobby import ABSENCE, DEADLINE, TOKEN, Run, Script, failed, framed, warned
 
 
 def standing(agents: int = 4) -> tuple[Script, Run]:
@@ -74,6 +74,19 @@ def test_a_link_is_there_again_when_both_its_ends_say_so() -> None:
     assert said.text == "link 1–2 is there again"
     script.lobby.heard(script.lobby.roster.members[0], framed(control.Ready()), 106.0, moved=True)
     assert script.lobby.timer == 106.0 + DEADLINE
+
+
+def test_what_an_agent_said_of_its_links_is_forgotten_when_it_is_started_again() -> None:
+    script, _ = standing()
+    for by, about in ((1, 2), (2, 1), (1, 0)):
+        script.linked(by, about, up=False)
+    taken, again = 0, 1
+    script.closes("peer-1")
+    script.says("again-1", control.Resume(1, TOKEN, b"peer-1", 2, taken, again))
+    (said,) = script.linked(2, 1, up=True)
+    assert isinstance(said, Log)
+    assert said.text == "link 1–2 is there again"
+    assert script.linked(0, 1, up=False)  # that of 0 and 1 is there, too: so this is news
 
 
 def test_an_agent_that_all_its_neighbours_lost_and_that_is_silent_is_named_not_its_links() -> None:
