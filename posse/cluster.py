@@ -115,6 +115,8 @@ class Cluster:
         """
         self._require_up()
         plan = changed(self._plan, seed=seed, repeat=repeat, parameters=parameters)
+        if self._engine is not None and plan.system is not self._plan.system:
+            raise PosseError(f"{plan.spec.system} changed since the cluster is up; make another")
         records = [
             await self._await(partial(self._one, plan, number))
             for number in range(plan.spec.repeat)

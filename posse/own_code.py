@@ -1,15 +1,20 @@
 """Code of the user's own, named `module:object`: from folders of this machine, or installed.
 
 It is named by run files of this machine only; nothing that came over a network is imported.
+
+Python knows one module of a name, and knows it for ever. Here a module is what the named folders
+have now: where it lies in another folder, or a file of the user's changed since, all modules of the
+user's are forgotten, and imported anew as they are needed. What was made of them before stays.
 """
 
 import importlib
+import os
 import sys
 import threading
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext, redirect_stdout
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext, redirect_stdout, suppress
 from importlib.machinery import PathFinder
-from importlib.util import find_spec
+from importlib.util import cache_from_source, find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +25,23 @@ _HOME = Path(__file__).parents[1]
 
 OUR_ROOMS = ("agent", "coordinator", "posse", "protocol", "topologies")
 """The packages that are ours; a user's own of the same name would hide them, or be hidden."""
+
+Stamp = tuple[int, int, int]
+"""When a file was changed, its size and its number; while they stay, so does its content."""
+
+_NAMED: set[str] = set()
+"""Folders that were named so far."""
+_ADDED: list[str] = []
+"""Those of them that are on `sys.path` for that alone, the last named first."""
+
+_STAMPS: dict[str, Stamp] = {}
+"""Of the user's files that are imported."""
+
+
+class Edition:
+    """How often modules were forgotten, for those who keep what they made of them."""
+
+    number = 0
 
 
 def is_target(text: str) -> bool:
@@ -75,16 +97,76 @@ def load(target: str, folders: Sequence[str], group: str) -> Any:
     if ":" not in target:
         with aside():
             return installed(group)[target].load()
-    for folder in folders:
-        # at the end: a user's folder must not hide a package of ours
-        if folder not in sys.path:
-            sys.path.append(folder)
     module, _, name = target.partition(":")
+    _look_first_in(folders, module)
     with aside():
         found: Any = importlib.import_module(module)
+    if getattr(found, "__file__", None) not in _STAMPS:
+        _STAMPS.update((path, stamp_of(path)) for path in map(str, sources(target, folders)))
+    if not _is_in(module, folders):
+        _require_nothing_hidden(target, folders, found)
     for part in name.split("."):
         found = getattr(found, part)
     return found
+
+
+def renew() -> None:
+    """Forget the user's modules if one of their files changed since it was imported."""
+    changed = [path for path, stamp in _STAMPS.items() if stamp_of(path) != stamp]
+    for path in changed:
+        with suppress(OSError):  # compiled code is told from older only by the second and the size
+            os.unlink(cache_from_source(path))
+    if changed:
+        _forget()
+
+
+def stamp_of(path: str | Path) -> Stamp:
+    """That of a file; zeros where there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return 0, 0, 0
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _look_first_in(folders: Sequence[str], module: str) -> None:
+    """Have a module imported from these folders, before other folders that were named."""
+    package = module.partition(".")[0]
+    _NAMED.update(folders)
+    if package in sys.modules and _is_in(package, _NAMED) and not _is_in(package, folders):
+        _forget()
+    new = [folder for folder in folders if folder in _ADDED or folder not in sys.path]
+    if new != _ADDED[: len(new)]:
+        _ADDED[:] = [*new, *(folder for folder in _ADDED if folder not in new)]
+        # at the end: a user's folder must not hide a package of ours
+        sys.path[:] = [*(folder for folder in sys.path if folder not in _ADDED), *_ADDED]
+
+
+def _require_nothing_hidden(target: str, folders: Sequence[str], found: Any) -> None:
+    """`ImportError` if these folders have another module of this name than the one imported."""
+    package = target.partition(":")[0].partition(".")[0]
+    for folder in folders if package not in OUR_ROOMS else ():
+        own = Path(folder, f"{package}.py"), Path(folder, package, "__init__.py")
+        if hidden := [path for path in own if path.is_file()]:
+            where = getattr(found, "__file__", None) or "Python"
+            raise ImportError(f"{hidden[0]} is hidden by {where}; rename yours")
+
+
+def _forget() -> None:
+    for name in [name for name in sys.modules if _is_in(name, _NAMED)]:
+        del sys.modules[name]
+    _STAMPS.clear()
+    importlib.invalidate_caches()
+    Edition.number += 1
+
+
+def _is_in(name: str, folders: Iterable[str]) -> bool:
+    """Whether the module of this name was imported from one of these folders, not from below."""
+    module, package = sys.modules[name], name.partition(".")[0]
+    file = getattr(module, "__file__", None) or next(iter(getattr(module, "__path__", ())), "")
+    file = os.path.realpath(file)
+    bases = [os.path.join(folder, package) for folder in folders]
+    return any(file in (base, f"{base}.py") or file.startswith(base + os.sep) for base in bases)
 
 
 def installed(group: str) -> dict[str, Any]:

@@ -150,10 +150,15 @@ Source = str | Path | dict[str, Any] | RunSpec | Plan
 
 
 def prepare(source: Source) -> Plan:
-    """The plan that a run file makes; `SpecError` where its parts do not fit each other."""
+    """The plan that a run file makes; `SpecError` where its parts do not fit each other.
+
+    Code of the user's own is what is in its folders now, also that of a plan that was made before.
+    """
+    own_code.renew()
     match source:
         case Plan():
-            return source
+            known = _system_of(source.spec) is source.system
+            return source if known else prepare(source.spec)
         case RunSpec():
             spec = source
         case dict():
@@ -162,7 +167,7 @@ def prepare(source: Source) -> Plan:
             spec = convert(source, RunSpec, "")
         case _:
             return prepare(read(source))
-    system = find_system(spec.system, own_code.folders_of(spec.base, spec.path))
+    system = _system_of(spec)
     if spec.mode == "field" and isinstance(system.field, Field):
         spec = msgspec.structs.replace(spec, parameters={**system.field.safer, **spec.parameters})
     plan = Plan(
@@ -175,10 +180,19 @@ def prepare(source: Source) -> Plan:
     return plan
 
 
-@lru_cache(maxsize=8)
 def unpacked(document: bytes) -> Plan:
     """The plan of a specification in msgpack, as another process takes it."""
+    own_code.renew()
+    return _unpacked(document, own_code.Edition.number)
+
+
+@lru_cache(maxsize=8)
+def _unpacked(document: bytes, edition: int) -> Plan:
     return prepare(msgspec.msgpack.decode(document, type=RunSpec))
+
+
+def _system_of(spec: RunSpec) -> System:
+    return find_system(spec.system, own_code.folders_of(spec.base, spec.path))
 
 
 def no_place_for(raw: dict[str, Any], given: dict[str, Any]) -> list[str]:

@@ -1,14 +1,21 @@
 """The user's own code: found in the user's folders, looked for before it is imported."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
-from posse import own_code
+import posse
+from posse import api, own_code
+from posse.errors import PosseError
+from posse.plan import Source, prepare
+from posse.systems import get_system
 from tests.support.packages import offer
 
 
@@ -98,3 +105,126 @@ def test_a_name_without_a_colon_is_what_a_package_offers(
     assert own_code.missing("best", [], "posse.arms") == ""
     assert own_code.load("best", [], "posse.arms") is json.loads
     assert "(known: best)" in own_code.missing("worst", [], "posse.arms")
+
+
+# --- which code it is -----------------------------------------------------------------------------
+
+SYSTEM = """
+from own_bandits_helper import ARM
+from posse.extend import *
+class Own(Parameters, frozen=True, kw_only=True): pass
+class Agent:
+    def __init__(self, context): pass
+    def handle(self, event, now):
+        return [Pull((0, 1), 1)] if isinstance(event, Started) else [Finish("horizon", ARM)]
+def links(agents, seed): return [(ARM, n) for n in range(agents) if n != ARM]
+SYSTEM = System(name="own", title="x", paper="x", parameters=Own, clocks=("slots",),
+                shape=Alone(Agent), claim=unprotected("x"))
+"""
+"""Each agent answers ARM, 0 or 1."""
+
+
+@pytest.fixture(autouse=True)
+def _apart(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What a test imports is forgotten afterwards."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    yield
+    for name in [name for name in sys.modules if name.startswith("own_bandits")]:
+        del sys.modules[name]
+    own_code._NAMED.clear()
+    own_code._ADDED.clear()
+    own_code._STAMPS.clear()
+
+
+def spec(base: Path, arm: int) -> dict[str, Any]:
+    """A run of a system whose agents answer `arm`, by a module beside it."""
+    base.mkdir(exist_ok=True)
+    (base / "own_bandits.py").write_text(SYSTEM)
+    (base / "own_bandits_helper.py").write_text(f"ARM = {arm}")
+    return {
+        "base": str(base),
+        "system": "own_bandits:SYSTEM",
+        "agents": {"count": 2},
+        "arms": {"kind": "bernoulli", "means": [0.8, 0.5]},
+    }
+
+
+def answers(source: Source) -> list[int | None]:
+    return posse.run(source, engine="memory").runs[0].answers
+
+
+def test_runs_of_two_folders_and_of_an_edited_file_have_their_own_code(tmp_path: Path) -> None:
+    one, two = spec(tmp_path / "one", 0), spec(tmp_path / "two", 1)
+    assert [answers(one), answers(two), answers(one)] == [[0, 0], [1, 1], [0, 0]]
+    spec(tmp_path / "one", 1)  # in the same second, and as long
+    assert answers(one) == [1, 1]
+
+
+def test_where_nothing_changed_objects_stay(tmp_path: Path) -> None:
+    plan, before = prepare(spec(tmp_path, 0)), own_code.Edition.number
+    assert prepare(plan) is plan
+    assert prepare(plan.spec).system is plan.system
+    assert own_code.Edition.number == before
+
+
+def test_plans_of_two_folders_stand_side_by_side(tmp_path: Path) -> None:
+    one, two = prepare(spec(tmp_path / "one", 0)), prepare(spec(tmp_path / "two", 1))
+    assert get_system("own_bandits:SYSTEM") is two.system
+    assert [answers(one), answers(two), answers(one)] == [[0, 0], [1, 1], [0, 0]]
+
+
+def test_another_process_takes_what_is_there_now(tmp_path: Path) -> None:
+    document = msgspec.msgpack.encode(spec(tmp_path, 0))
+    assert api.one((document, 0)).answers == [0, 0]
+    spec(tmp_path, 1)
+    assert api.one((document, 0)).answers == [1, 1]
+
+
+def test_graphs_are_of_the_code_and_the_file_that_are_there_now(tmp_path: Path) -> None:
+    def degrees(folder: str, arm: int, **topology: object) -> list[int]:
+        raw = spec(tmp_path / folder, arm) | {
+            "system": "cooperative-ucb",
+            "agents": {"count": 4},
+            "parameters": {"horizon": 20},
+            "topology": topology,
+        }
+        return [len(links) for links in prepare(raw).spec.graph(0).neighbours]
+
+    own: dict[str, object] = {"kind": "python", "target": "own_bandits:links"}
+    assert degrees("one", 0, **own) == [3, 1, 1, 1]
+    assert degrees("two", 1, **own) == [1, 3, 1, 1]
+    assert degrees("one", 2, **own) == [1, 1, 3, 1]
+    found = []
+    for text in ("0 1\n1 2\n2 3\n", "0 1\n0 2\n0 3\n"):
+        (tmp_path / "one" / "graph.txt").write_text(text)
+        found.append(degrees("one", 0, kind="file", path="graph.txt"))
+    assert found == [[1, 2, 2, 1], [3, 1, 1, 1]]
+
+
+def test_a_module_that_another_hides_is_named(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    raw = spec(second, 0)
+    spec(first, 1)
+    sys.path.append(str(first))  # as the folder of a script is
+    with pytest.raises(PosseError, match=r"second/own_bandits\.py is hidden by .*first/own_ban"):
+        prepare(raw)
+    (second / "json.py").write_text("")
+    with pytest.raises(PosseError, match=r"second/json\.py is hidden by .*; rename yours"):
+        prepare({**raw, "system": "json:SYSTEM"})
+
+
+@pytest.mark.asyncio
+async def test_a_cluster_whose_agents_have_older_code_says_so(tmp_path: Path) -> None:
+    async with posse.Cluster(spec(tmp_path, 0)) as cluster:
+        assert (await cluster.run()).runs[0].answers == [0, 0]
+        spec(tmp_path, 1)
+        with pytest.raises(PosseError, match="own_bandits:SYSTEM changed since the cluster is up"):
+            await cluster.run()
+
+
+def test_a_file_that_is_gone_is_a_change(tmp_path: Path) -> None:
+    raw = spec(tmp_path, 0)
+    prepare(raw)
+    os.unlink(tmp_path / "own_bandits.py")
+    with pytest.raises(PosseError, match="there is no module 'own_bandits'"):
+        prepare(raw)

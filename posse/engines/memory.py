@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from agent.cohort import Cohort
-from posse import own_code
+from posse import own_code, systems
 from posse.engines.base import Observer, Tap, agent_setups, silent
 from posse.engines.board import Board, Showing
 from posse.engines.sources import of_this_machine
@@ -55,6 +55,7 @@ def run(
     agents: list[AgentHost] = []
     if board is not None:
         observe = Showing(board, crowd=1.0).before(observe, agents)
+    systems.know(plan.system, plan.spec.system)
     with own_code.aside():
         coordinator = CoordinatorHost(
             plan, network, number, sources, observe, serial, counts=board is not None

@@ -239,13 +239,18 @@ def lay_out(topology: TopologySpec, agents: int, seed: int, run: int, base: str 
     agents, a count that is not that of the agents, a random graph that does not become connected.
     """
     try:
-        return _lay_out(msgspec.json.encode(topology), agents, seed, run, base)
+        read = own_code.stamp_of(Path(base) / topology.path) if isinstance(topology, File) else ()
+        now = own_code.Edition.number, read
+        return _lay_out(msgspec.json.encode(topology), agents, seed, run, base, now)
     except GraphError as error:
         raise SpecError(f"topology.{error.key}" if error.key else "topology", str(error)) from None
 
 
 @lru_cache(maxsize=8)
-def _lay_out(document: bytes, agents: int, seed: int, run: int, base: str) -> Graph:
+def _lay_out(
+    document: bytes, agents: int, seed: int, run: int, base: str, now: tuple[object, ...]
+) -> Graph:
+    """`now`: what the graph depends on besides, and may have changed."""
     topology: TopologySpec = msgspec.json.decode(document, type=TopologySpec)
     own = topology.own_count()
     if own not in (None, agents):

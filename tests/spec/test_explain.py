@@ -70,8 +70,7 @@ def test_what_is_numpys_is_as_good_as_pythons_own() -> None:
     assert type(prepare(given).spec.parameters["epsilon"]) is float
 
 
-@pytest.mark.parametrize("letters", ["\udce9", "a\ud800"])
-def test_letters_that_no_file_can_hold_are_named(letters: str) -> None:
-    raw = {**GOOD, "path": [letters]}
-    with pytest.raises(SpecError, match=r"path\[0\]: '.*ud.*' has letters that are not UTF-8"):
+def test_letters_that_no_file_can_hold_are_named() -> None:
+    raw = {**GOOD, "path": ["\udce9"]}
+    with pytest.raises(SpecError, match=r"path\[0\]: '.*udce9' has letters that are not UTF-8"):
         prepare(raw)
