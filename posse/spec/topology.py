@@ -104,7 +104,7 @@ class Edges(_Topology, frozen=True, kw_only=True, tag="edges"):
 
 
 class File(_Topology, frozen=True, kw_only=True, tag="file"):
-    """An edge list (two ranks a line, `#` comments) or GraphML (`.graphml`, nodes in order).
+    """An edge list (two ranks a line, `#` comments) or GraphML (`.graphml`).
 
     `path` is relative to the run file.
     """
@@ -301,10 +301,13 @@ def _read_graphml(where: Path, agents: int) -> Graph:
 
 
 def _of_networkx(drawn: Any, agents: int, what: str, *, key: str = "", resamples: int = 0) -> Graph:
-    """The nodes in their order are the ranks."""
+    """Nodes that are called 0 to M - 1, be it in text, are these ranks; else they are in order."""
     if len(drawn) != agents:
         raise GraphError(key, f"{what} has {len(drawn)} nodes, but agents.count is {agents}")
     rank = {node: index for index, node in enumerate(drawn.nodes)}
+    for named in ({i: i for i in range(agents)}, {str(i): i for i in range(agents)}):
+        if named.keys() == rank.keys():
+            rank = named
     pairs = {(rank[edge[0]], rank[edge[1]]) for edge in drawn.edges}
     return graphs.from_edges(agents, sorted(pairs), resamples)
 

@@ -43,6 +43,30 @@ def test_mistakes_name_the_key(table: dict[str, Any], said: str) -> None:
         graph({"kind": "networkx"} | table, 20)
 
 
+@pytest.mark.parametrize(
+    ("name", "centre"), [("{}", 2), ("str({})", 2), ("'n' + str({})", 0), ("({}, 0)", 0)]
+)
+def test_nodes_that_are_ranks_are_these_agents_and_others_in_order(
+    tmp_path, monkeypatch, name: str, centre: int
+) -> None:
+    """As edges [(2, 0), (2, 1), (2, 3)] are, whose node 2 networkx has first."""
+    ends = ", ".join(f"({name.format(2)}, {name.format(i)})" for i in (0, 1, 3))
+    (tmp_path / "own_nodes.py").write_text(
+        f"import networkx\ndef star(agents, seed): return networkx.Graph([{ends}])\n"
+    )
+    monkeypatch.setattr("sys.path", [*sys.path])
+    made = graph({"kind": "python", "target": "own_nodes:star"}, 4, base=str(tmp_path))
+    assert made.degrees.index(3) == centre
+
+
+@pytest.mark.parametrize(("prefix", "centre"), [("", 2), ("n", 0)])
+def test_a_graphml_file_whose_nodes_are_ranks(tmp_path, prefix: str, centre: int) -> None:
+    star = networkx.Graph([(f"{prefix}2", f"{prefix}{i}") for i in (0, 1, 3)])
+    networkx.write_graphml(star, tmp_path / "star.graphml")
+    made = graph({"kind": "file", "path": "star.graphml"}, 4, base=str(tmp_path))
+    assert made.degrees.index(3) == centre
+
+
 def test_ones_own_function_gives_edges(tmp_path, monkeypatch) -> None:
     (tmp_path / "own_edges.py").write_text(
         "def wheel(agents, seed):\n"
