@@ -79,6 +79,20 @@ def sources(target: str, folders: Sequence[str]) -> list[Path]:
     return sorted(set(found))
 
 
+def installed_sources(target: str) -> list[Path]:
+    """The source files of an installed package, which is not imported; none of ours or Python's."""
+    package = target.partition(":")[0].partition(".")[0]
+    if package in OUR_ROOMS or package in sys.stdlib_module_names:
+        return []
+    try:
+        spec = find_spec(package)
+    except (ImportError, ValueError):
+        return []
+    if spec is None or spec.submodule_search_locations is None:
+        return [] if spec is None else [Path(spec.origin or "")]
+    return sorted(file for at in spec.submodule_search_locations for file in Path(at).rglob("*.py"))
+
+
 def aside() -> AbstractContextManager[object]:
     """Within it what is printed goes to standard error: a result has standard output for itself.
 
@@ -167,6 +181,12 @@ def _is_in(name: str, folders: Iterable[str]) -> bool:
     file = os.path.realpath(file)
     bases = [os.path.join(folder, package) for folder in folders]
     return any(file in (base, f"{base}.py") or file.startswith(base + os.sep) for base in bases)
+
+
+def offered() -> dict[str, str]:
+    """What installed packages offer to run files, as `module:object` by its name."""
+    groups = ("posse.systems", "posse.arms", "posse.topologies")
+    return {name: entry.value for group in groups for name, entry in installed(group).items()}
 
 
 def installed(group: str) -> dict[str, Any]:

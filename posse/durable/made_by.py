@@ -12,10 +12,12 @@ import msgspec
 from posse import own_code
 from posse.arms.python import PythonArms
 from posse.plan import Plan
+from posse.spec.topology import PythonTopology
 
 _ROOT = Path(__file__).resolve().parents[2]
 _NOT_RUN = ("papers", "report", "cli")
 """Parts of `posse` that no run depends on."""
+_OWN = PythonArms | PythonTopology
 
 
 def digest(files: Iterable[Path]) -> str:
@@ -47,12 +49,13 @@ def made_by(plan: Plan) -> str:
 
 def _own(plan: Plan) -> Iterator[Path]:
     """What the run file names: reward logs, graphs, modules; each as far as it is here."""
-    spec = plan.spec
-    more = spec.arms.path if isinstance(spec.arms, PythonArms) else ()
-    folders = own_code.folders_of(spec.base, (*spec.path, *more))
+    spec, offered = plan.spec, own_code.offered()
+    own = [part for part in (spec.arms, spec.topology) if isinstance(part, _OWN)]
+    path = [*spec.path, *(folder for part in own for folder in part.path)]
+    folders = own_code.folders_of(spec.base, path)
     for text in _texts(msgspec.to_builtins(spec)):
-        if own_code.is_target(text):
-            yield from own_code.sources(text, folders)
+        if own_code.is_target(target := offered.get(text, text)):
+            yield from own_code.sources(target, folders) or own_code.installed_sources(target)
         elif "{rank}" in text:
             for rank in range(spec.agents.count):
                 yield Path(spec.base) / text.replace("{rank}", str(rank))

@@ -1,5 +1,6 @@
 """What a run is made by: whatever would give other numbers gives another digest."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 
 from posse.durable.made_by import made_by
 from posse.plan import prepare
+from tests.support.packages import offer
 
 
 def of(folder: Path, **changes: Any) -> str:
@@ -46,6 +48,37 @@ def test_the_users_own_code_counts_with_what_lies_beside_it(folder: Path) -> Non
     before = of(folder, arms=arms)
     (folder / "helper.py").write_text("arms = 2\n")
     assert of(folder, arms=arms) != before
+
+
+@pytest.mark.parametrize("target", ["own_probes.deep:arms", "probes"])
+def test_code_of_an_installed_package_counts(
+    folder: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    target: str,
+) -> None:
+    """Also that beside the module which is named; a package is looked for, not imported."""
+    site = tmp_path_factory.mktemp("site")
+    (site / "own_probes").mkdir()
+    for name in ("__init__", "deep", "beside"):
+        (site / "own_probes" / f"{name}.py").write_text("arms = 1\n")
+    offer(site, {"posse.arms": {"probes": "own_probes.deep:arms"}})
+    monkeypatch.setattr(sys, "path", [*sys.path, str(site)])
+    arms = {"kind": "python", "target": target, "count": 2}
+    before = of(folder, arms=arms)
+    (site / "own_probes" / "beside.py").write_text("arms = 2\n")
+    assert of(folder, arms=arms) != before
+    assert "own_probes" not in sys.modules
+
+
+def test_the_folders_of_a_topology_of_ones_own_count(folder: Path) -> None:
+    topology = {"kind": "python", "target": "own_graph:links", "path": ["graphs"]}
+    (folder / "graphs").mkdir()
+    links = "def links(agents, seed): return [(0, 1), (1, 2)]"
+    (folder / "graphs" / "own_graph.py").write_text(links)
+    before = of(folder, topology=topology)
+    (folder / "graphs" / "own_graph.py").write_text(f"{links}  # otherwise")
+    assert of(folder, topology=topology) != before
 
 
 def test_what_is_on_another_machine_counts_for_nothing(folder: Path) -> None:
