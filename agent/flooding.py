@@ -113,6 +113,8 @@ class Flood:
         size, most = self.sizes
         if len(items) % size or len(items) > most:
             raise RemoteProtocolError("wrong-length", f"{len(items)} bytes of items")
+        if sender in self.lost and slot <= self.slot:
+            return  # word of its loss came first: nothing was waited for any more
         if slot == self.slot:
             store = self.bundles
         elif slot == self.slot + 1:

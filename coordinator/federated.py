@@ -143,12 +143,15 @@ class _Server(ServerMachine):
 class CdpServer(_Server):
     """CDP-MAB. With `senders` < M it draws as many agents in each round and asks only them.
 
-    In the place of one that is lost before its means came another is drawn, if there is one.
+    In the place of one that is lost before its means came it asks the next of `spare`, the others
+    in an order drawn once per round: it is the same one, whether the loss was heard of before the
+    round or in it.
     """
 
     reads = Means
 
     choice: np.random.Generator = field(default_factory=np.random.default_rng)
+    spare: list[int] | None = None
 
     def _started(self) -> ServerEffects:
         if self.schedule.senders < self.agents:
@@ -167,19 +170,30 @@ class CdpServer(_Server):
         if senders == self.agents:
             self.asked = tuple(present)
             return [Broadcast(Active(self.round, self.active))]
-        self.asked = self._draw(present, senders)
+        drawn: list[int] = self.choice.choice(self.agents, senders, replace=False).tolist()
+        self.asked, self.spare = tuple(sorted(drawn)), None
+        for peer in drawn:
+            if peer in self.lost:
+                self._replace(peer, self._next_spare())
         return [Send(n, Active(self.round, self.active, n in self.asked)) for n in present]
 
-    def _draw(self, among: list[int], count: int) -> tuple[int, ...]:
-        drawn = self.choice.choice(among, min(count, len(among)), replace=False)
-        return tuple(sorted(drawn.tolist()))
+    def _next_spare(self) -> int | None:
+        """Who is asked in the place of one that is lost, if anybody is left."""
+        if self.spare is None:
+            others = [n for n in range(self.agents) if n not in self.asked]
+            self.spare = self.choice.permutation(others).tolist()
+        cannot = {*self.lost, *self.done, *self.asked}
+        return next((n for n in self.spare if n not in cannot), None)
+
+    def _replace(self, peer: int, instead: int | None) -> None:
+        others = [n for n in self.asked if n != peer]
+        self.asked = tuple(sorted(others if instead is None else [*others, instead]))
 
     def _go_on_without(self, peer: int) -> ServerEffects:
         if peer in self.asked and peer not in self.means and len(self.active) > 1:
-            spare = [n for n in self.present if n not in self.asked and n not in self.done]
-            if spare:
-                (instead,) = self._draw(spare, 1)
-                self.asked = (*(n for n in self.asked if n != peer), instead)
+            instead = self._next_spare()
+            if instead is not None:
+                self._replace(peer, instead)
                 return [Send(instead, Active(self.round, self.active, upload=True))]
         return _Server._go_on_without(self, peer)
 

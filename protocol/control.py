@@ -182,9 +182,13 @@ class Failed(Control, frozen=True):
 
 
 class Gone(Control, frozen=True):
-    """To those who must know: this agent will not act any more, and is not to be waited for."""
+    """To those who must know: this agent will not act any more, and is not to be waited for.
+
+    `exhausted`: its rewards are used up; its process is there, and may take part in the next run.
+    """
 
     agent: Count
+    exhausted: bool = False
 
 
 class Standing(Control, frozen=True):

@@ -139,7 +139,8 @@ class AgentRun:
         elif isinstance(message, control.Stop):
             self._stop(header.now)
         elif isinstance(message, control.Gone):
-            self.gone.append(message.agent)
+            if not message.exhausted:
+                self.gone.append(message.agent)
             self._losses += 1
             self._tell_of_others(PeerLost(message.agent), header.now)
         elif isinstance(message, control.Regroup):
@@ -163,6 +164,8 @@ class AgentRun:
 
     def _tell_of_others(self, event: PeerLost | Regrouped, now: float) -> None:
         """Something of the others, who may still need to hear of an agent that is done."""
+        if self.account.exhausted:
+            return  # they are told that nothing is to be waited for from here
         if self.pace.under_way:
             self.pace.message(event, now)
         else:

@@ -32,6 +32,10 @@ class Attendance:
         """The agents that were not dismissed."""
         return [n for n in range(self.agents) if n not in self.dismissed]
 
+    def counted_on(self) -> list[int]:
+        """The agents that are present, and whose rewards did not run out."""
+        return [n for n in self.present() if n not in self.exhausted]
+
     def dismiss(self, rank: int, why: str, now: float) -> None:
         """The run goes on without an agent."""
         self.dismissed[rank] = why

@@ -230,7 +230,7 @@ class CoordinatorHost:
         """After a loss: who has not said where it stands."""
         if self._regrouping is None:
             return []
-        return self._regrouping.missing(self.attendance.present())
+        return self._regrouping.missing(self.attendance.counted_on())
 
     # --- what happens ----------------------------------------------------------------------------
 
@@ -267,27 +267,29 @@ class CoordinatorHost:
         if not attendance.present():
             self.end(Finish("missing"))
         elif acts:
-            self._tell_of(rank)
-            self._gone(PeerLost(rank))
+            self._go_on_without(rank)
         if self._regrouping is not None:
             self._regroup(self._regrouping)
         self._next_turn()
 
-    def _tell_of(self, rank: int) -> None:
-        """Tell those who must know that an agent is gone."""
+    def _go_on_without(self, rank: int, *, exhausted: bool = False) -> None:
+        """Tell those who must know, and the server, that an agent acts no more."""
         must_know: Collection[int] = self.network.neighbours[rank]
         if self._regrouping is not None:
             self._regrouping.lost()
             must_know = range(self.attendance.agents)
-        for other in must_know:
-            if other not in self.attendance.dismissed:
-                self.send(other, control.Gone(rank))
+        for other in self.attendance.counted_on():
+            if other in must_know:
+                self.send(other, control.Gone(rank, exhausted))
+        self._gone(PeerLost(rank))
 
     def _regroup(self, regrouping: Regrouping) -> None:
         """Let all who are left go on together, once they have said where they stand."""
-        present = self.attendance.present()
+        present = self.attendance.counted_on()
+        if not present or self._ending.verdict is not None:
+            return
         found = regrouping.go_on(present, together=self._server is not None)
-        if found is None or self._ending.verdict is not None:
+        if found is None:
             return
         network, told = found
         if self._server is not None:
@@ -427,7 +429,14 @@ class CoordinatorHost:
         self.attendance.finish(rank, arm, printable(message.exhausted), self.now)
         if self._ending.verdict is not None:
             return
-        self._gone(PeerFinished(rank), sent_at)
+        if not (message.exhausted and self.plan.system.waits):
+            self._gone(PeerFinished(rank), sent_at)
+        elif self.plan.on_missing != "continue":
+            self.end(Finish("exhausted"))
+        else:
+            self._go_on_without(rank, exhausted=True)
+            if self._regrouping is not None:
+                self._regroup(self._regrouping)
 
     def _gone(self, event: PeerFinished | PeerLost, now: float | None = None) -> None:
         """An agent acts no more."""
@@ -486,6 +495,7 @@ class CoordinatorHost:
         self._endpoint.meter.add(self._resources.links(COORDINATOR))
         attendance = self.attendance
         missing = attendance.absences(self.now)
+        used_up = plan.system.waits and attendance.exhausted
         record = RunRecord(
             run=self.run,
             seed=plan.spec.seed,
@@ -496,7 +506,7 @@ class CoordinatorHost:
             exhausted=attendance.exhausted,
             dismissed=attendance.dismissed,
             missing=missing,
-            loss=_effect(plan, verdict, self.network, attendance.dismissed) if missing else "",
+            loss=_effect(plan, verdict, self.network, attendance) if missing or used_up else "",
             log=dict(self.log),
             network=self.network.facts,
             elapsed_seconds=self._ending.elapsed,
@@ -516,20 +526,22 @@ class CoordinatorHost:
 
 def _completed(plan: Plan, seen: Seen, reports: dict[int, control.Report]) -> RunRecord:
     """What a run turned out to be."""
-    missing = seen.record.status == "missing"
-    spec = plan.spec
+    spec, verdict = plan.spec, seen.record.status
+    if verdict == "missing" and seen.record.exhausted and not seen.record.missing:
+        verdict = "exhausted"
     record = assembly.record(spec, seen) if plan.field else lab.record(spec, seen, reports)
     plan.system.results.finish(spec, plan.parameters, record)
-    if missing:
-        record.status = "missing"
+    if verdict in ("missing", "exhausted"):
+        record.status = verdict
     record.right = right(spec, record)
     return record
 
 
-def _effect(plan: Plan, verdict: Finish, network: Network, lost: Collection[int]) -> str:
-    """What the loss of agents did to a run."""
+def _effect(plan: Plan, verdict: Finish, network: Network, attendance: Attendance) -> str:
+    """What the loss of agents did to a run, also of those whose rewards ran out."""
     if plan.on_missing != "continue" or verdict.status == "missing":
         return "The run ended there."
+    lost = {*attendance.dismissed, *attendance.exhausted}
     parts = len(network.parts(lost))
     apart = f" The graph fell apart into {parts} parts, which did not hear of each other."
     return plan.system.loss.effect + apart * (parts > len(network.parts()))

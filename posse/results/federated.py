@@ -67,8 +67,10 @@ def _complete(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
     if spec.mode == "field":
         return
     record.communication.cost_per_slot = (record.communication.cost or 0.0) / (record.slots or 1)
-    here = [log for n, log in enumerate(record.agent_logs) if n not in record.dismissed]
-    record.detail = FederatedDetail([row for _, row in ExploredRow.of(here[0])] if here else [])
+    present = [n for n in range(len(record.agent_logs)) if n not in record.dismissed]
+    first = next((n for n in present if n not in record.exhausted), next(iter(present), None))
+    log = {} if first is None else record.agent_logs[first]
+    record.detail = FederatedDetail([row for _, row in ExploredRow.of(log)])
 
 
 def _cdp(spec: RunSpec, p: CdpParameters, record: RunRecord, rounds: int) -> None:
@@ -80,7 +82,7 @@ def _cdp(spec: RunSpec, p: CdpParameters, record: RunRecord, rounds: int) -> Non
         # a key each; then the masked sums and a seed in every round
         once, each, formula = n, 2 * n, "c1 M (2 rounds + 1)"
     traffic.closed_form = ClosedForm(
-        formula, p.c1 * (once + each * rounds), exact=not record.missing
+        formula, p.c1 * (once + each * rounds), exact=not record.without
     )
     traffic.per_round = [RoundCost(r + 1, each, p.c1 * each) for r in range(rounds)]
 
@@ -98,12 +100,12 @@ def _ddp(spec: RunSpec, p: DdpParameters, record: RunRecord) -> int:
         traffic.closed_form = ClosedForm(
             "c2 rounds sum over edges of min(d_G, 1 + larger eccentricity)",
             p.c2 * rounds * exact,
-            exact=not record.missing,
+            exact=not record.without,
         )
         traffic.closed_form_paper = ClosedForm(
             "c2 rounds d_G sum d_i / 2",
             p.c2 * rounds * gis_links_paper(graph),
-            exact=gis_links_paper(graph) == exact and not record.missing,
+            exact=gis_links_paper(graph) == exact and not record.without,
         )
     return rounds
 
@@ -118,7 +120,7 @@ def _hdp(spec: RunSpec, p: HdpParameters, record: RunRecord, rounds: int) -> Non
     traffic.closed_form = ClosedForm(
         "rounds (c2 sum sd(i, SA_q) + c1 Q)",
         rounds * (p.c2 * sac_links(graph) + p.c1 * q),
-        exact=not record.missing,
+        exact=not record.without,
     )
     traffic.closed_form_by_edges = ClosedForm(
         "rounds (c2 |E| + c1 Q), every edge of a component once",
@@ -154,7 +156,7 @@ def _exchanged(
 
 def _agree(record: RunRecord) -> None:
     """The status where no server decides; what is left for each is only known in the lab."""
-    answers = [arm for n, arm in enumerate(record.answers) if n not in record.dismissed]
+    answers = [arm for n, arm in enumerate(record.answers) if n not in record.without]
     left = {rows[-1][1].arm for log in record.agent_logs if (rows := LeftRow.of(log))}
     record.status = "horizon"
     if left and all(len(arms) == 1 for arms in left):

@@ -185,6 +185,11 @@ class RunRecord(msgspec.Struct, kw_only=True):
             return self.best_arm is not None
         return self.best_arm is not None or any(arm is not None for arm in self.answers)
 
+    @property
+    def without(self) -> set[int]:
+        """The agents that were lost, or whose rewards ran out: the others went on without them."""
+        return {*self.dismissed, *self.exhausted}
+
     def answers_said(self) -> str:
         """Which arm was answered by how many agents, the commonest first."""
         answers = Counter(arm for arm in self.answers if arm is not None)
@@ -196,8 +201,9 @@ class RunRecord(msgspec.Struct, kw_only=True):
         slim = msgspec.structs.replace(self, links=[], ledgers=[])
         plain: dict[str, Any] = msgspec.to_builtins(slim, enc_hook=_number)
         del plain["links"], plain["ledgers"]
-        if not self.missing:
-            del plain["missing"], plain["loss"]
+        for only_if_any in ("missing", "loss"):
+            if not plain[only_if_any]:
+                del plain[only_if_any]
         if not self.restarts:
             del plain["restarts"]
         if plain["delay"] is not None:

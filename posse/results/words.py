@@ -42,7 +42,8 @@ def rows(runs: Sequence[RunRecord], warnings: Sequence[str]) -> list[tuple[str, 
     if refused := sum((Counter(run.refused) for run in runs), Counter()):
         said.append(("refused", ", ".join(f"{n} {reason}" for reason, n in refused.items())))
     if exhausted := {agent for run in runs for agent in run.exhausted}:
-        said.append(("used up", f"{len(exhausted)} agents ran out of rewards"))
+        loss = next((run.loss for run in runs if run.exhausted), "")
+        said.append(("used up", f"{len(exhausted)} agents ran out of rewards. {loss}".rstrip()))
     if missing := sorted({(one.agent, one.why) for run in runs for one in run.missing}):
         gone = ", ".join(f"agent {n} ({why})" for n, why in missing)
         loss = next(run.loss for run in runs if run.missing)

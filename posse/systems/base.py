@@ -57,10 +57,13 @@ class Loss:
 
     `effect`: what going on without it does to the answer and to the claims, in a sentence; empty
     where the machines cannot go on. Those that can are told `PeerLost`.
+    `waits`: the server waits for every agent, so that one whose rewards are used up is lost to it,
+    too, as it always is to its neighbours; else the server is told `PeerFinished`.
     """
 
     effect: str = ""
     default: OnMissing = "end"
+    waits: bool = False
 
 
 ALONE = Loss(
@@ -146,6 +149,11 @@ class System:
     def shares_arms(self) -> bool:
         """Whether all agents share one set of arms, which is the server's to pull."""
         return isinstance(self.shape, SharedArms)
+
+    @property
+    def waits(self) -> bool:
+        """Whether others wait for every agent: one whose rewards are used up is lost to them."""
+        return self.wiring is not None or self.loss.waits
 
     @property
     def broadcasts(self) -> bool:

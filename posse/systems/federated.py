@@ -267,6 +267,7 @@ _FEWER = Loss(
     "within C(r) sqrt(M/n): no arm left by less evidence than claimed. What each agent's messages "
     "cost is the same.",
     "continue",
+    waits=True,
 )
 _REGROUPED = Loss(
     f"{_FEWER.effect} Of its means of a round that was under way twice were sent, alike, and after "

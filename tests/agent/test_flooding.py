@@ -392,9 +392,9 @@ def test_whoever_is_lost_and_whenever_the_others_go_on_to_the_end(data: st.DataO
     assert mesh.finished.keys() == set(range(graph.agents)) - losses.keys()
     for rank, choices in enumerate(mesh.choices):
         assert len(choices) == losses.get(rank, 12)
-    # a bundle that comes after its sender was declared gone is refused, and nothing else
+    # a bundle that comes after its sender was declared gone is nobody's fault
     for rank in mesh.finished:
-        assert mesh.refused[rank].keys() <= {"replayed"}
+        assert not mesh.refused[rank]
 
 
 def test_of_who_is_lost_nothing_is_waited_for_and_the_last_word_counts() -> None:

@@ -112,6 +112,24 @@ def test_another_uploads_in_the_place_of_who_is_lost() -> None:
     assert second not in server.asked
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_who_uploads_does_not_depend_on_when_a_loss_was_heard_of(seed: int) -> None:
+    """Agent 0 is lost before round 2 is drawn, or only after: the same two agents send means."""
+    asked = []
+    for early in (True, False):
+        server = server_of(5, 2, np.random.default_rng(seed))
+        if 0 in server.asked:
+            return
+        if early:
+            server.handle(PeerLost(0), 0.0)
+        for sender in server.asked:
+            server.handle(Received(sender, Means(1, row(0.5, 0.5))), 0.0)
+        if not early:
+            server.handle(PeerLost(0), 0.0)
+        asked.append((server.round, server.asked))
+    assert asked[0] == asked[1]
+
+
 def test_a_run_of_which_all_are_lost_or_done_before_a_round_is_over_has_no_answer() -> None:
     server = server_of(2, 2)
     assert server.handle(PeerFinished(0), 0.0) == []
