@@ -13,10 +13,11 @@ from typing import Any, Literal
 import msgspec
 
 from posse import defect, own_code
+from posse.arms.base import RandomMeans
 from posse.arms.csv import CsvArms
 from posse.arms.python import PythonArms
 from posse.claims.base import ClaimContext
-from posse.errors import SpecError
+from posse.errors import ArmsError, SpecError
 from posse.results.record import RunRecord
 from posse.results.result import NO_KEYS, Links, Result
 from posse.security import noise
@@ -27,7 +28,7 @@ from posse.spec.topology import require_connected
 from posse.systems import find_system
 from posse.systems.base import Field, LabOnly, System
 from posse.systems.network import Network
-from posse.theory.bounds import UNKNOWN_MEANS, Bound, MeansUnknownError
+from posse.theory.bounds import UNKNOWN_MEANS, Bound, MeansUnknownError, means_table
 from protocol import control
 from protocol.machine import COORDINATOR, OnMissing, Parameters
 from protocol.privacy import Claim
@@ -277,6 +278,7 @@ def _check(plan: Plan) -> None:
             spec.arms.check_agents(spec.agents.count)
     except ValueError as error:
         raise SpecError("arms", str(error)) from None
+    _check_spread(spec)
     limits = system.unit_interval
     if limits is not None and not spec.arms.unit_interval:
         printed = limits.unless_printed and not plan.field
@@ -298,6 +300,21 @@ def _check(plan: Plan) -> None:
     spec.agents.activity.rates(spec.agents.count)
     with defect.in_system(spec.system):
         system.check(spec, plan.parameters)
+
+
+_SPREAD_RUNS = 10
+"""Runs whose means are drawn before anything starts."""
+
+
+def _check_spread(spec: RunSpec) -> None:
+    """Means that are spread over agents exist in the first runs; a later one may lack them."""
+    means = getattr(spec.arms, "means", None)
+    if isinstance(means, RandomMeans) and means.spread:
+        try:
+            for run in range(min(spec.repeat, _SPREAD_RUNS) if means.seed is None else 1):
+                means_table(spec, run)
+        except ArmsError as error:
+            raise SpecError("arms.means", str(error)) from None
 
 
 def _check_field(plan: Plan) -> None:

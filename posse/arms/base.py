@@ -9,6 +9,7 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
+from posse.errors import ArmsError
 from protocol.machine import who
 
 FloatArray = NDArray[np.float64]
@@ -64,6 +65,9 @@ MOST_ARMS = 100_000
 """K is bounded where no list says it: what a run file may make us allocate."""
 
 
+_MOST_DRAWS = 1000
+
+
 class RandomMeans(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Means drawn at random: U[low, high], or by cosine similarity.
 
@@ -93,8 +97,21 @@ class RandomMeans(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         if not self.low < self.high:
             raise ValueError(f"low = {self.low} must be less than high = {self.high}")
 
-    def table(self, agents: int, generator: np.random.Generator) -> FloatArray:
-        """Means, shape (agents, count)."""
+    @property
+    def differ(self) -> bool:
+        """Whether each agent has means of its own."""
+        return bool(self.spread) or self.per_agent or self.random == "cosine"
+
+    def table(
+        self,
+        agents: int,
+        generator: np.random.Generator,
+        bounds: tuple[float, float] = (0.0, 1.0),
+    ) -> FloatArray:
+        """Means, shape (agents, count); arms that `spread` takes out of `bounds` are drawn again.
+
+        `ArmsError` where that never ends.
+        """
         if self.seed is not None:
             generator = np.random.default_rng(self.seed)
         if self.random == "cosine":
@@ -106,16 +123,20 @@ class RandomMeans(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         )
         if not self.spread:
             return means
-        for _ in range(1000):
+        low, high = bounds
+        for _ in range(_MOST_DRAWS):
             offsets = generator.uniform(-self.spread, self.spread, means.shape)
             table: FloatArray = means + offsets - offsets.mean(axis=0)
-            outside = (table < 0) | (table > 1)
+            outside = (table < low) | (table > high)
             if not outside.any():
                 return table
             means = np.where(
                 outside.any(axis=0), generator.uniform(self.low, self.high, self.count), means
             )
-        raise ValueError(f"no instance with spread = {self.spread} stays inside [0, 1]")
+        raise ArmsError(
+            f"spread = {self.spread:g} leaves no instance of {agents} agents inside [{low:g}, "
+            f"{high:g}], of {_MOST_DRAWS:,} that were drawn; give less, or means further inside"
+        )
 
     def _cosine(self, agents: int, generator: np.random.Generator) -> FloatArray:
         users = generator.standard_normal((agents, self.dimensions))
@@ -158,6 +179,16 @@ class LabMeans(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                 if not low <= value <= high:
                     raise ValueError(f"means[{index}] has {value}; it must lie in [{low}, {high}]")
 
+    @property
+    def scale(self) -> tuple[float, float]:
+        """What rewards 0 and 1 are on the scale of the means."""
+        return 0.0, 1.0
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Where means may lie."""
+        return 0.0, 1.0
+
     def arm_count(self) -> int:
         """K."""
         if isinstance(self.means, RandomMeans):
@@ -168,7 +199,7 @@ class LabMeans(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def table(self, agents: int, instance: np.random.Generator) -> FloatArray:
         """The means of every agent, shape (agents, K)."""
         if isinstance(self.means, RandomMeans):
-            return self.means.table(agents, instance)
+            return self.means.table(agents, instance, self.bounds)
         table = np.asarray(self.means, dtype=float)
         return np.broadcast_to(table, (agents, table.shape[-1])) if table.ndim == 1 else table
 

@@ -27,6 +27,16 @@ class GaussianArms(LabMeans, frozen=True, kw_only=True, tag_field="kind", tag="g
         """Whether every reward lies in [0, 1]."""
         return self.clip is not None
 
+    @property
+    def scale(self) -> tuple[float, float]:
+        """Means are of rewards before clipping."""
+        return self.clip or (0.0, 1.0)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Means are any numbers."""
+        return -np.inf, np.inf
+
     def build(self, context: ArmsContext) -> "Gaussian":
         """The arms of one agent."""
         means = self.table(context.agents, context.instance)[context.rank]

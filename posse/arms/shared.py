@@ -16,14 +16,23 @@ class SharedArms:
     Regret is the group's (Tossou and Dimitrakakis 2015, equation 2): a slot with M agents costs
     the M largest means less the payoffs of the slot. It is measured on payoffs, not on means,
     because what a collision destroys is a payoff. Without `means`, shape (arms,), it is unknown.
+
+    `scale`: what payoffs 0 and 1 are on the scale of the means, where rewards are clipped. Who
+    pulls nothing, or collides and is paid 0, earns nothing on either scale.
     """
 
     def __init__(
-        self, rewards: RewardBuffer, agents: int, arms: int, means: FloatArray | None
+        self,
+        rewards: RewardBuffer,
+        agents: int,
+        arms: int,
+        means: FloatArray | None,
+        scale: tuple[float, float] = (0.0, 1.0),
     ) -> None:
         self._rewards = rewards
         self.regret: Regret | None = None
         self._optimum = 0.0
+        self._scale = scale
         if means is not None:
             self.regret = Regret(means)
             self._optimum = float(np.sort(means)[::-1][:agents].sum())
@@ -71,4 +80,15 @@ class SharedArms:
             if arm >= 0:
                 row[arm] += 1
         if self.regret is not None:
-            self.regret.add(self._optimum - sum(payoffs), 1, float(self.slots))
+            self.regret.add(self._optimum - self._earned(arms, payoffs), 1, float(self.slots))
+
+    def _earned(self, arms: tuple[int, ...], payoffs: tuple[float, ...]) -> float:
+        """What the group earned in a slot, on the scale of the means."""
+        low, high = self._scale
+        if (low, high) == (0.0, 1.0):
+            return sum(payoffs)
+        return sum(
+            low + (high - low) * payoff
+            for arm, payoff in zip(arms, payoffs, strict=True)
+            if arm >= 0 and (payoff or arms.count(arm) == 1)
+        )

@@ -8,6 +8,7 @@ from typing import Protocol
 from mypy_extensions import mypyc_attr
 
 from posse import defect
+from posse.arms import known_means
 from posse.arms.base import Arms
 from posse.arms.shared import SharedArms
 from posse.errors import PosseError, RunFailed
@@ -213,7 +214,9 @@ def _shared_arms(plan: Plan, chance: Chance, spending: Spending) -> SharedArms:
     table = means_of(arms, agents, chance)
     means = None if table is None else table[0]
     rewards = rewards_of(arms, agents, base, chance, begin)
-    return SharedArms(rewards, agents, arms.arm_count(), means)
+    known = known_means(arms)
+    scale = (0.0, 1.0) if known is None else known.scale
+    return SharedArms(rewards, agents, arms.arm_count(), means, scale)
 
 
 def _task(plan: Plan) -> Task:

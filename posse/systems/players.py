@@ -82,7 +82,7 @@ def _differ(arms: LabMeans) -> bool:
     means = arms.means
     if isinstance(means, list):
         return isinstance(means[0], list) and any(row != means[0] for row in means)
-    return bool(means.spread)
+    return means.differ
 
 
 def _check_offsets(offsets: tuple[int, ...], players: int) -> None:

@@ -53,14 +53,14 @@ class MeansUnknownError(Exception):
 
 def run_gaps(spec: RunSpec, run: int) -> FloatArray:
     """Each agent's Δ_k in run `run`, shape (M, K)."""
-    means = _table(spec, run)
+    means = means_table(spec, run)
     gaps: FloatArray = means.max(axis=1, keepdims=True) - means
     return gaps
 
 
 def run_means(spec: RunSpec, run: int) -> FloatArray:
     """μ_k averaged over the agents in run `run`, shape (K,)."""
-    means: FloatArray = _table(spec, run).mean(axis=0)
+    means: FloatArray = means_table(spec, run).mean(axis=0)
     return means
 
 
@@ -71,7 +71,8 @@ def mean_gaps(spec: RunSpec, run: int) -> FloatArray:
     return gaps
 
 
-def _table(spec: RunSpec, run: int) -> FloatArray:
+def means_table(spec: RunSpec, run: int) -> FloatArray:
+    """The means of every agent in a run, shape (agents, arms)."""
     known = known_means(spec.arms)
     if known is None:
         raise MeansUnknownError

@@ -8,6 +8,7 @@ from scipy import stats
 
 from posse.errors import SpecError
 from posse.plan import prepare
+from posse.theory.bounds import means_table
 from tests.support.arms import ERROR_RATE, build, within
 
 
@@ -17,6 +18,22 @@ def test_gaussian_rewards_have_their_law() -> None:
     assert stats.kstest(rewards, stats.norm(10.4, 0.5).cdf).pvalue > ERROR_RATE
     totals = np.array([arms.totals((0, 1), 16) for _ in range(5_000)])
     assert stats.kstest(totals[:, 0], stats.norm(176.0, 2.0).cdf).pvalue > ERROR_RATE
+
+
+def test_gaussian_means_are_spread_outside_the_unit_interval_too() -> None:
+    """Centred over two agents, whose average is the drawn mean."""
+    means = {"random": "uniform", "count": 3, "low": 5.0, "high": 9.0, "spread": 0.5}
+    one = prepare(
+        {
+            "system": "cdp-mab",
+            "agents": {"count": 2},
+            "arms": {"kind": "gaussian", "clip": [5.0, 9.0], "means": means},
+            "parameters": {"horizon": 500, "epsilon": 1.0},
+        }
+    )
+    table = means_table(one.spec, 0)
+    assert 4.5 < table.min() < table.max() < 9.5
+    assert 0 < np.ptp(table, axis=0).max() <= 1.0
 
 
 def test_clipped_gaussian_rewards_lie_in_the_unit_interval() -> None:

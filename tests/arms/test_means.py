@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from posse.arms.base import RandomMeans
+from posse.errors import SpecError
+from posse.plan import prepare
 
 
 def test_cosine_means_are_similarities_of_unit_vectors() -> None:
@@ -27,3 +29,16 @@ def test_means_per_agent_are_independent_rows() -> None:
     assert len(np.unique(table)) == 12
     with pytest.raises(ValueError, match="spread"):
         RandomMeans(count=4, per_agent=True, spread=0.1)
+
+
+def test_a_spread_that_cannot_be_is_refused_before_anything_starts() -> None:
+    raw = {
+        "system": "cooperative-ucb",
+        "agents": {"count": 20},
+        "arms": {"kind": "bernoulli", "means": {"random": "uniform", "count": 3, "spread": 0.9}},
+        "topology": {"kind": "ring"},
+        "parameters": {"horizon": 50},
+    }
+    said = r"^arms.means: spread = 0.9 leaves no instance of 20 agents inside \[0, 1\]"
+    with pytest.raises(SpecError, match=said):
+        prepare(raw)

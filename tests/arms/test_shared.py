@@ -44,6 +44,25 @@ def test_who_pulled_what_and_the_groups_regret() -> None:
     assert arms.regret.total == np.float64(2 * 1.4 - 2.0)
 
 
+def test_the_groups_regret_is_on_the_scale_of_the_means_where_rewards_are_clipped() -> None:
+    """Of [9, 13] the payoffs .5 and .25 are 11 and 10; both get nothing where they collide."""
+    means = np.array([11.0, 10.0, 9.0])
+    arms = SharedArms(RewardBuffer(Rising(), 3), 2, 3, means, scale=(9.0, 13.0))
+    assert arms.regret is not None
+    regrets = []
+    for pulled, payoffs in (
+        ((0, 1), (0.5, 0.25)),
+        ((0, 0), (0.0, 0.0)),  # a collision
+        ((0, 0), (0.5, 0.0)),  # one of those that collided is paid
+        ((0, -1), (0.5, 0.0)),
+        ((0, 2), (0.5, 0.0)),  # a reward of 9, or below
+    ):
+        arms.pull(Pull(tuple(sorted({*pulled} - {-1})), 1))
+        arms.played(pulled, payoffs)
+        regrets.append(arms.regret.total)
+    assert np.diff([0.0, *regrets]).tolist() == [0, 21, 10, 10, 1]
+
+
 def test_without_means_there_is_no_regret() -> None:
     arms = shared()
     arms.pull(Pull((0, 1), 1))

@@ -5,6 +5,8 @@ import pytest
 from posse.errors import SpecError
 from tests.support.players import spec
 
+RANDOM = {"random": "uniform", "count": 4, "seed": 3}
+
 
 @pytest.mark.parametrize(
     ("changes", "where", "what"),
@@ -18,6 +20,9 @@ from tests.support.players import spec
         ({"deadline": 60.0}, "parameters.deadline", "below engine.deadline"),
         ({"horizon": 0}, "parameters.horizon", "0"),
         ({"means": [[0.1, 0.2]] * 2 + [[0.2, 0.1]]}, "agents.count", "more players"),
+        ({"means": RANDOM | {"per_agent": True}}, "arms.means", "one list of means"),
+        ({"means": RANDOM | {"random": "cosine"}}, "arms.means", "one list of means"),
+        ({"means": RANDOM | {"spread": 0.1}}, "arms.means", "one list of means"),
         ({"means": [[0.1, 0.2, 0.3]] * 2 + [[0.3, 0.2, 0.1]]}, "arms.means", "one list of means"),
     ],
 )
