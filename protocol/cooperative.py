@@ -17,6 +17,7 @@ from msgspec import Meta
 from protocol.log import Row
 from protocol.machine import FloatArray, Parameters
 from protocol.message import Message
+from protocol.privacy import LEAST_EPSILON, Epsilon
 
 Releases = Literal["intervals", "doubling"]
 Count = Annotated[int, Meta(ge=0, le=0xFFFF_FFFF)]
@@ -55,6 +56,9 @@ def reward_record() -> np.dtype[np.void]:
 
 _ENVELOPE = [("origin", "<u4"), ("created", "<u4"), ("life", "<u2")]
 
+MOST_NUMBERED = 1 << 16
+"""Arms that a `reward_record` can name."""
+
 
 class AloneParameters(Parameters, frozen=True, kw_only=True):
     """`ucb1`: every agent by itself."""
@@ -77,7 +81,9 @@ def _require_listed(horizon: int, way: str) -> None:
 class PrivateAloneParameters(AloneParameters, frozen=True, kw_only=True):
     """`dp-ucb-int`: every agent by itself, and its actions are seen."""
 
-    epsilon: Annotated[float, Meta(gt=0, le=1, description="ε; f = ⌈1/ε⌉ pulls per release")]
+    epsilon: Annotated[
+        float, Meta(ge=LEAST_EPSILON, le=1, description="ε; f = ⌈1/ε⌉ pulls per release")
+    ]
     v: Annotated[float, Meta(gt=1, le=1.5, description="v, exponent of the noise")] = 1.1
     delta_prime: Annotated[
         float, Meta(gt=0, lt=1, description="δ', slack of the composition of releases")
@@ -94,7 +100,7 @@ OPTIMISM = 3.1
 class AdapParameters(AloneParameters, frozen=True, kw_only=True):
     """`adap-ucb`: every agent by itself, episodes that double, and its actions are seen."""
 
-    epsilon: Annotated[float, Meta(gt=0, description="ε, privacy of one reward")]
+    epsilon: Annotated[Epsilon, Meta(description="ε, privacy of one reward")]
     alpha: Annotated[float, Meta(gt=3, description="α, optimism of the index")] = OPTIMISM
 
 
@@ -168,7 +174,7 @@ class RobustParameters(ContaminatedParameters, frozen=True, kw_only=True):
     if it is not said). `estimator`: "mean" is that of `private-ucb`, for comparison.
     """
 
-    epsilon: Annotated[float, Meta(gt=0, description="ε, privacy of one reward")]
+    epsilon: Annotated[Epsilon, Meta(description="ε, privacy of one reward")]
     contamination: Contamination = Contamination(rate=0.0, agents=0)
     estimator: Literal["robust", "mean"] = "robust"
 

@@ -18,7 +18,7 @@ from protocol.errors import RemoteProtocolError
 from protocol.log import Row
 from protocol.machine import MOST_PULLS, FloatArray, Parameters
 from protocol.message import Message, Plane
-from protocol.privacy import FARTHEST
+from protocol.privacy import FARTHEST, Epsilon
 
 NoiseReading = Literal["printed", "per_agent"]
 CdpNoise = Literal["printed", "per_agent", "shared"]
@@ -112,7 +112,7 @@ class SingleParameters(Parameters, frozen=True, kw_only=True):
     """`single-mab`: every agent alone, the elimination of one agent (M = 1)."""
 
     horizon: Annotated[int, Meta(ge=1, le=MOST_PULLS, description="T, slots per agent")]
-    epsilon: Annotated[float, Meta(gt=0, description="ε, privacy level")]
+    epsilon: Annotated[Epsilon, Meta(description="ε, privacy level")]
 
 
 class FederatedParameters(SingleParameters, frozen=True, kw_only=True):

@@ -15,6 +15,7 @@ from msgspec import Meta
 from protocol.log import Row
 from protocol.machine import MOST_PULLS, FloatArray, Parameters, Variant
 from protocol.message import Message
+from protocol.privacy import Epsilon
 
 VoteRule = Literal["at-least", "more-than"]
 
@@ -65,7 +66,7 @@ class MaseParameters(BaselineParameters, frozen=True, kw_only=True):
 class DpMaseParameters(MaseParameters, frozen=True, kw_only=True):
     """DP-MASE: epochs with one noisy mean per arm."""
 
-    epsilon: Annotated[float, Meta(gt=0, description="ε, privacy of one reward")]
+    epsilon: Annotated[Epsilon, Meta(description="ε, privacy of one reward")]
 
 
 class CorruptedParameters(BaselineParameters, frozen=True, kw_only=True):

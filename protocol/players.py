@@ -18,6 +18,7 @@ from msgspec import Meta
 from protocol.log import Row
 from protocol.machine import Parameters, Variant
 from protocol.message import Message, Plane
+from protocol.privacy import Epsilon
 
 Split = Literal["half", "tossou"]
 Counter = Literal["hybrid", "tree", "honaker"]
@@ -82,7 +83,7 @@ class TdfsParameters(PlayerParameters, frozen=True, kw_only=True):
 class PrivateTdfsParameters(TdfsParameters, frozen=True, kw_only=True):
     """TDFS with noisy sums."""
 
-    epsilon: Annotated[float, Meta(gt=0, description="ε, privacy of one reward")]
+    epsilon: Annotated[Epsilon, Meta(description="ε, privacy of one reward")]
     counter: Annotated[
         Counter,
         Meta(

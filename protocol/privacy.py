@@ -1,9 +1,10 @@
 """What a release gives away, and what a run claims about it."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 import numpy as np
+from msgspec import Meta
 
 from protocol.accounting import composed
 
@@ -12,6 +13,11 @@ REWARD = "the value of one reward of one agent, its arm and place fixed"
 moved to another arm, shifts all that come after it into other statistics; that is another matter.
 """
 
+
+LEAST_EPSILON = 1e-9
+
+Epsilon = Annotated[float, Meta(ge=LEAST_EPSILON, le=1e9)]
+"""A parameter ε. Beyond, what is computed from it leaves the numbers, and no use of it is known."""
 
 FARTHEST = 41.0
 """A Laplace number is farther out than so many times its scale once in e^41, 6e17, draws."""

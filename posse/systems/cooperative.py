@@ -34,6 +34,7 @@ from posse.systems.shapes import AgentRole, Mesh, Wiring
 from posse.theory import cooperative as theory
 from posse.theory.bounds import undrawn
 from protocol.cooperative import (
+    MOST_NUMBERED,
     Bundle,
     ByzantineParameters,
     ContaminatedParameters,
@@ -276,6 +277,11 @@ def _check_cooperative(spec: RunSpec, parameters: CooperativeParameters) -> None
 
 def _check_byzantine(spec: RunSpec, parameters: ByzantineParameters) -> None:
     _check_contaminated(spec, parameters)
+    if (arms := spec.arms.arm_count()) > MOST_NUMBERED:
+        raise SpecError(
+            "arms",
+            f"are {arms:,}; a message names the arm by 16 bits: {MOST_NUMBERED:,} at most",
+        )
     contamination = parameters.contamination
     if contamination.rate >= 0.5 and parameters.assumed_contamination is None:
         raise SpecError(

@@ -2,6 +2,7 @@
 
 import math
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from agent.mase import DpMaseVoter
 from agent.noise import SeededNoise
+from posse.systems import get_system, names
 from protocol.machine import Disclose, Pull, Pulled, Started
 from protocol.privacy import Release, spent
 
@@ -57,3 +59,15 @@ def test_dp_mase_spends_epsilon_however_many_epochs(epsilon: float) -> None:
     for release in releases:
         assert release.epsilon == pytest.approx(release.sensitivity / release.scale)
     assert spent(releases) == pytest.approx(epsilon)
+
+
+@pytest.mark.parametrize("value", [5e-324, 9e-10, 1.1e9, 1e308])
+def test_an_epsilon_that_leaves_the_numbers_is_refused_by_every_system(value: float) -> None:
+    asked = 0
+    for name in names():
+        system = get_system(name)
+        if "epsilon" in system.parameters.__struct_fields__:
+            asked += 1
+            with pytest.raises(msgspec.ValidationError, match=r"Expected `float` [<>]= .*epsilon"):
+                msgspec.convert({"epsilon": value, "horizon": 50}, system.parameters)
+    assert asked >= 9

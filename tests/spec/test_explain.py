@@ -17,7 +17,7 @@ from tests.support.runfile import GOOD, changed
         ("parameters.epsilonn", 1, r"parameters\.epsilonn: unknown key; did you mean 'epsilon'"),
         ("agents.number", 1, r"agents\.number: unknown key; .*known: activity, count"),
         ("system", "dpmase", r"system: 'dpmase' is not known; did you mean 'dp-mase'"),
-        ("parameters.epsilon", 0, r"parameters\.epsilon: is 0; it must be a number > 0"),
+        ("parameters.epsilon", 0, r"parameters\.epsilon: is 0; it must be a number >= 1e-09"),
         ("parameters.epsilon", "a", r"parameters\.epsilon: is 'a'; it must be a number"),
         ("parameters.beta", 1, r"parameters\.beta: is 1; it must be a number < 1"),
         ("parameters.vote_rule", "most", r"parameters\.vote_rule: 'most' is not known; .*at-least"),

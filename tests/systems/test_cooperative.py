@@ -9,6 +9,7 @@ from agent.cohort import Cohort
 from agent.noise import SeededNoise
 from agent.trimmed import TrimmedMeans
 from posse.errors import SpecError
+from posse.plan import prepare
 from posse.systems import get_system
 from posse.systems.context import AgentContext
 from protocol.cooperative import means_record, noise_scale, release_counts
@@ -91,3 +92,19 @@ def test_who_believes_in_too_many_lies_to_trim_is_warned(believed, more, warned)
     estimator.add(np.zeros(len(samples), dtype=int), samples)
     bears_lies = float(estimator.estimate(believed, [0.5])[0, 0]) < 1
     assert bears_lies is not warned
+
+
+@pytest.mark.parametrize(("arms", "fine"), [(65_536, True), (65_537, False)])
+def test_a_message_names_no_more_arms_than_its_number_can(arms: int, fine: bool) -> None:
+    raw: dict[str, Any] = {
+        "system": "byzantine-ucb",
+        "agents": {"count": 2},
+        "arms": {"kind": "bernoulli", "means": {"random": "uniform", "count": arms, "seed": 1}},
+        "topology": {"kind": "complete"},
+        "parameters": {"horizon": 70_000, "gamma": 1},
+    }
+    if fine:
+        prepare(raw)
+    else:
+        with pytest.raises(SpecError, match="^arms: are 65,537; .* 65,536 at most"):
+            prepare(raw)
