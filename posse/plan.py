@@ -21,6 +21,7 @@ from posse.errors import ArmsError, SpecError
 from posse.results.record import RunRecord
 from posse.results.result import NO_KEYS, Links, Result
 from posse.security import noise
+from posse.spec.activity import ActivitySpec
 from posse.spec.explain import convert
 from posse.spec.privacy import TOO_MUCH
 from posse.spec.runfile import Clock, RunSpec, put, read
@@ -143,6 +144,11 @@ class Plan:
         claim, said = self.claim, []
         if self.field and (not claim.holds or claim.mechanism == "none"):
             said = [f"{self.spec.system} protects no real rewards: {claim.note}"]
+        if self.clock != "virtual" and self.spec.agents.activity != ActivitySpec():
+            said.append(
+                f"agents.activity counts for nothing: by the clock '{self.clock}' nobody is drawn "
+                "to be active; it is for the clock 'virtual'"
+            )
         return [*said, *self.system.advise(self.spec, self.parameters)]
 
 

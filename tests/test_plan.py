@@ -89,3 +89,19 @@ def test_help_and_completion_show_what_there_is():
     shown = pydoc.render_doc(posse)
     for name in posse.__all__:
         assert name in re.sub(".\b", "", shown)  # bold is a letter struck twice
+
+
+@pytest.mark.parametrize(
+    ("system", "parameters", "said"),
+    [("mase", {}, False), ("cdp-mab", {"horizon": 500, "epsilon": 1.0}, True)],
+)
+def test_an_activity_that_counts_for_nothing_is_said(system, parameters, said):
+    raw = {
+        "system": system,
+        "agents": {"count": 5, "activity": {"kind": "power"}},
+        "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
+        "parameters": parameters,
+    }
+    advice = prepare(raw).advice()
+    assert any("agents.activity counts for nothing" in sentence for sentence in advice) is said
+    assert not prepare({**raw, "agents": {"count": 5}}).advice()

@@ -103,7 +103,7 @@ def _complete(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
 
 def _complete_parallel(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
     """Of users alone, who look for an arm each."""
-    record.status, record.best_arm = "horizon", None
+    record.status, record.best_arm = "exhausted" if record.used_up else "horizon", None
     in_lab = spec.mode == "lab"
     record.detail = ParallelDetail(_earned(record, parameters.horizon) if in_lab else None)
 

@@ -62,6 +62,8 @@ def _complete(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
         case _:
             record.communication.cost = 0.0
             _agree(record)
+    if record.used_up and record.status == "horizon":
+        record.status = "exhausted"
     record.rounds = record.communication.rounds = rounds
     record.detail = FederatedDetail()
     if spec.mode == "field":
@@ -91,7 +93,9 @@ def _ddp(spec: RunSpec, p: DdpParameters, record: RunRecord) -> int:
     """Returns the number of rounds: what most agents say, as one may report what it likes."""
     graph = spec.graph(record.run)
     traffic = record.communication
-    rounds = statistics.median_low(len(ExchangedRow.of(log)) for log in record.agent_logs)
+    # who is alone exchanges nothing, and decides as soon as it has explored
+    rows = ExchangedRow if spec.agents.count > 1 else ExploredRow
+    rounds = statistics.median_low(len(rows.of(log)) for log in record.agent_logs)
     traffic.per_round = per_round = _exchanged(record, p, rounds)
     traffic.cost = sum(row.cost for row in per_round)
     traffic.closed_form = None

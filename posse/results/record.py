@@ -190,6 +190,11 @@ class RunRecord(msgspec.Struct, kw_only=True):
         """The agents that were lost, or whose rewards ran out: the others went on without them."""
         return {*self.dismissed, *self.exhausted}
 
+    @property
+    def used_up(self) -> bool:
+        """Whether every agent ran out of rewards, or was lost."""
+        return bool(self.exhausted) and self.without >= set(range(len(self.answers)))
+
     def answers_said(self) -> str:
         """Which arm was answered by how many agents, the commonest first."""
         answers = Counter(arm for arm in self.answers if arm is not None)

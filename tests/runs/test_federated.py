@@ -212,3 +212,20 @@ def test_time_and_memory_do_not_grow_with_the_horizon() -> None:
             memory.run(named("ddp ring", parameters={"horizon": horizon}), 0)
         draws.append(drawn)
     assert draws[1] < 2 * draws[0] < 20_000
+
+
+@pytest.mark.parametrize("system", ["cdp-mab", "ddp-mab", "hdp-mab"])
+def test_the_rounds_of_who_is_alone_are_counted(system: str) -> None:
+    record = memory.run(
+        prepare(
+            {
+                "system": system,
+                "agents": {"count": 1},
+                "arms": {"kind": "bernoulli", "means": [1.0, 0.0]},
+                "parameters": {"horizon": 10_000, "epsilon": 1.0},
+                **({} if system == "cdp-mab" else {"topology": {"kind": "single"}}),
+            }
+        ),
+        0,
+    )
+    assert (record.status, record.rounds) == ("identified", 1)

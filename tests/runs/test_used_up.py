@@ -113,3 +113,18 @@ def test_with_partial_participation_both_engines_ask_the_same(tmp_path: Path) ->
     assert first.answers == again.answers
     assert first.log == again.log
     assert first.pulls_per_agent == again.pulls_per_agent
+
+
+@pytest.mark.parametrize("system", ["single-mab", "ddp-mab", "cdp-mab", "parallel-ucb", "ucb1"])
+def test_where_all_rewards_are_used_up_the_status_says_so(system: str, tmp_path: Path) -> None:
+    private = {} if system in ("parallel-ucb", "ucb1") else {"epsilon": 1.0}
+    one = spec(
+        system,
+        6,
+        **unequal_logs(tmp_path, short=20, rows=20),
+        **({"topology": RING} if system == "ddp-mab" else {}),
+        parameters={"horizon": 1000, **private},
+    )
+    record = memory.run(one, 0)
+    assert (record.status, record.best_arm) == ("exhausted", None)
+    assert sorted(record.exhausted) == list(range(6))
