@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from agent.ways import Records
+from agent.ways import IntArray, Records
 from protocol.cooperative import Contamination
 from protocol.machine import FloatArray
 
@@ -21,13 +21,17 @@ class Corruption:
     generator: np.random.Generator
 
     def corrupt(self, own: Records, passed_on: Records, slot: int) -> None:
-        """Change the rewards, or the means, of these messages in place, according to the form."""
+        """Change the rewards, or the means, of these messages in place, according to the form.
+
+        The agent's `own` is of this `slot`, and has no envelope yet.
+        """
         records = own if self.does.form == "source" else passed_on
         if len(records):
             struck = np.flatnonzero(self.generator.random(len(records)) < self.does.rate)
             said = "reward" if "reward" in (records.dtype.names or ()) else "means"
             if len(struck) and self.does.law == "informed":
-                records[struck] = _informed(records[struck], slot)
+                created = slot if records is own else records["created"][struck, None]
+                records[struck] = _informed(records[struck], created)
             elif len(struck):
                 records[said][struck] = self.draw(records[said][struck])
 
@@ -45,14 +49,15 @@ class Corruption:
                 return np.full(truth.shape, value)
 
 
-def _informed(records: Records, slot: int) -> Records:
+def _informed(records: Records, created: int | IntArray) -> Records:
     """Means turned against the algorithm: the best arm has 0 and every other 1.
 
-    Of each, as many pulls are claimed as time allows, so that an estimate by counts is theirs.
+    Of each, as many pulls are claimed as its origin had slots for, so that an estimate by counts is
+    theirs.
     """
     arms = records["means"].shape[1]
     best = np.nanargmax(np.where(np.isnan(records["means"]), -np.inf, records["means"]), axis=1)
     records["means"] = 1.0
     records["means"][np.arange(len(records)), best] = 0.0
-    records["counts"] = slot // arms
+    records["counts"] = created // arms
     return records

@@ -146,7 +146,7 @@ class Contamination(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     `agents`  how many (drawn at random), which ones, or "all"
     `law`     Q: the point mass at `value`; "uniform" on [0, 1]; "opposite", 1 - x; "outlier", the
               point mass at `value`, 10 if it is not said; of means also "informed", 0 for the best
-              arm and 1 for the others, with as many pulls as time allows
+              arm and 1 for the others, with as many pulls as time allows; then `rate` is 1
     `form`    "source": in the agent's own messages; "relay": in those it passes on
     """
 

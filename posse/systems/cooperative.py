@@ -311,6 +311,13 @@ def _advise_byzantine(spec: RunSpec, parameters: ByzantineParameters) -> list[st
 def _check_robust(spec: RunSpec, parameters: RobustParameters) -> None:
     _check_contaminated(spec, parameters)
     check_turns(spec, parameters)
+    lies = parameters.contamination
+    if lies.law == "informed" and 0 < lies.rate < 1:
+        raise SpecError(
+            "parameters.contamination.rate",
+            f"is {lies.rate:g}; 'informed' lies claim all pulls there can have been, so that truth "
+            "after one is refused, for its counts go down: set rate = 1",
+        )
     if (
         parameters.contamination.rate
         and parameters.contamination.agents == "all"

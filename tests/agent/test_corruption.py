@@ -52,3 +52,12 @@ def test_what_a_liar_makes_of_means(law, means, counts) -> None:
     Corruption(does, np.random.default_rng(0)).corrupt(own, own[:0], 30)
     np.testing.assert_array_equal(own["means"][0], means)
     assert own["counts"][0].tolist() == counts
+
+
+def test_a_relay_claims_no_more_pulls_than_the_origin_had_slots_for() -> None:
+    passed_on = np.zeros(2, dtype=means_record(3))
+    passed_on["means"], passed_on["created"] = [0.5, 0.2, 0.1], [28, 12]
+    does = Contamination(rate=1.0, law="informed", form="relay")
+    Corruption(does, np.random.default_rng(0)).corrupt(passed_on[:0], passed_on, 30)
+    assert passed_on["counts"].tolist() == [[9] * 3, [4] * 3]
+    assert passed_on["means"].tolist() == [[0.0, 1.0, 1.0]] * 2

@@ -8,6 +8,7 @@ import pytest
 from agent.cohort import Cohort
 from agent.noise import SeededNoise
 from agent.trimmed import TrimmedMeans
+from posse.engines import memory
 from posse.errors import SpecError
 from posse.plan import prepare
 from posse.systems import get_system
@@ -108,3 +109,21 @@ def test_a_message_names_no_more_arms_than_its_number_can(arms: int, fine: bool)
     else:
         with pytest.raises(SpecError, match="^arms: are 65,537; .* 65,536 at most"):
             prepare(raw)
+
+
+@pytest.mark.parametrize("form", ["source", "relay"])
+def test_informed_lies_are_in_every_message_and_none_is_refused(form: str) -> None:
+    """On a ring of 6 what agents two hops apart say comes one way from either side."""
+    lies: dict[str, Any] = {"rate": 1.0, "agents": [2], "law": "informed", "form": form}
+    raw: dict[str, Any] = {
+        "system": "robust-private-ucb",
+        "agents": {"count": 6},
+        "arms": {"kind": "bernoulli", "means": [0.6, 0.4]},
+        "topology": {"kind": "ring"},
+        "parameters": {"horizon": 100, "epsilon": 1.0, "gamma": 2, "contamination": lies},
+    }
+    without = {**raw, "parameters": raw["parameters"] | {"contamination": lies | {"rate": 0.0}}}
+    assert memory.run(prepare(raw), 0).refused == {}
+    assert memory.run(prepare(raw), 0).regret != memory.run(prepare(without), 0).regret
+    with pytest.raises(SpecError, match=r"^parameters.contamination.rate: is 0.5; .*set rate = 1"):
+        prepare({**raw, "parameters": {**raw["parameters"], "contamination": lies | {"rate": 0.5}}})
