@@ -71,7 +71,9 @@ class Neighbours(msgspec.Struct, frozen=True, kw_only=True):
     Reward number `place` (from 0) that `agent` has of `arm` is `values[0]` in one and `values[1]`
     in the other. Every other reward of arm k is `levels[k]`, and `levels[-1]` of arms beyond; with
     no levels the rewards are the run file's own, drawn once. `exchanged`: an agent that has the
-    other value in that place, so that who has which is all that differs; -1 for none.
+    other value in that place, so that who has which is all that differs; -1 for none. `grouped`:
+    it is the next of the first group that `agent` is in that has it, and both have it in the first
+    round of that group, whichever arm that plays (groups of `anonymous`).
     """
 
     levels: tuple[float, ...] = ()
@@ -80,11 +82,17 @@ class Neighbours(msgspec.Struct, frozen=True, kw_only=True):
     place: int = 0
     values: tuple[float, float] = (1.0, 0.0)
     exchanged: int = -1
+    grouped: bool = False
 
     @property
     def says(self) -> str:
         """In words."""
         one, other = self.values
+        if self.grouped:
+            return (
+                f"agent {self.agent}'s reward in the first round of its first group is {one:g} and "
+                f"that of the group's next member {other:g}, or the reverse"
+            )
         whose = f"agent {self.agent}'s reward number {self.place + 1} of arm {self.arm}"
         if self.exchanged >= 0:
             return f"{whose} is {one:g} and agent {self.exchanged}'s {other:g}, or the reverse"

@@ -1,21 +1,26 @@
 """Two data sets that differ in one reward: arms that give them, and which of them are tried."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+import msgspec
 import numpy as np
 
 from posse.arms import Arms, ArmsContext, ArmsSpec
 from posse.arms.base import FloatArray
 from posse.plan import Plan
 from posse.seeds import Purpose, generator
+from protocol.anonymous import AnonymousParameters, ExploreThenCommitParameters
 from protocol.machine import COORDINATOR
 from protocol.privacy import Neighbours
+from protocol.wire import HEADER
 
 FAR = 1e6
 """What takes a reward's place where rewards have no bound."""
 
 _LEVELS = ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (0.5, 0.5))
 """Of the rewards around the one that differs: its own arm's, and all others'."""
+
+_decode = msgspec.msgpack.Decoder().decode
 
 
 class _Levels(Arms):
@@ -67,6 +72,22 @@ class _Audited:
         return rewards
 
 
+@dataclass(kw_only=True)
+class _Grouped(_Audited):
+    """Arms of agent `rank`, whose next reward is another while `pending` has one for it."""
+
+    rank: int
+    pending: dict[int, float]
+
+    def _draw(self, arm: int, count: int) -> FloatArray:
+        rewards = self.inner.draw(arm, count)
+        value = self.pending.pop(self.rank, None)
+        if value is not None:
+            rewards = rewards.copy()
+            rewards[0] = value
+        return rewards
+
+
 @dataclass
 class World:
     """The arms of one run on data set `side`; `pulls` has what each agent pulled, by its rank.
@@ -79,6 +100,24 @@ class World:
     side: int
     watched: bool
     pulls: dict[int, list[tuple[int, int]]]
+    pending: dict[int, float] = field(default_factory=dict)
+    paired: bool = False
+
+    def hear(self, frame: bytes) -> None:
+        """Learn who exchanges rewards from the first group that the case's agent is put in.
+
+        All of a group play one arm in the same rounds, and in the first of them nobody is left out,
+        so that the first reward of each of the two is in one sum.
+        """
+        case = self.case
+        if case is None or not case.grouped or self.paired:
+            return
+        match _decode(frame[HEADER.size :]):
+            case ["Assign", _, _, _, list(group)] if case.agent in group:
+                after = group[(group.index(case.agent) + 1) % len(group)]
+                one, other = case.values[self.side], case.values[1 - self.side]
+                self.pending |= {case.agent: one, after: other}
+                self.paired = True
 
     def arms(self, spec: ArmsSpec, context: ArmsContext) -> Arms:
         """See `Sources.arms`."""
@@ -92,13 +131,33 @@ class World:
             rewards = generator(context.seed, 0, context.rank, Purpose.REWARDS)
             instance = generator(context.seed, 0, COORDINATOR, Purpose.INSTANCE)
             inner = spec.build(replace(context, run=0, rewards=rewards, instance=instance))
+        pulls = self.pulls.setdefault(context.rank, [])
+        ahead = inner.simulated and not self.watched
+        if case.grouped:
+            rank, pending = context.rank, self.pending
+            return _Grouped(inner, case, None, ahead, pulls, rank=rank, pending=pending)
         value = None
         if context.rank in (case.agent, COORDINATOR):
             value = case.values[self.side]
         elif context.rank == case.exchanged:
             value = case.values[1 - self.side]
-        pulls = self.pulls.setdefault(context.rank, [])
-        return _Audited(inner, case, value, inner.simulated and not self.watched, pulls)
+        return _Audited(inner, case, value, ahead, pulls)
+
+
+def by_groups(plan: Plan) -> bool:
+    """Whether the system says whose rewards are added up, in groups that change."""
+    return isinstance(plan.parameters, AnonymousParameters | ExploreThenCommitParameters)
+
+
+def exchanging(plan: Plan, case: Neighbours) -> Neighbours:
+    """The case for a claim about sums: two exchange rewards, so that who has which is all that
+    differs. They are two of one group where there are groups, else agents 0 and 1.
+    """
+    if case.exchanged >= 0:
+        return case
+    if by_groups(plan):
+        return msgspec.structs.replace(case, grouped=True)
+    return msgspec.structs.replace(case, exchanged=int(case.agent == 0))
 
 
 def proposed(plan: Plan) -> list[Neighbours]:
@@ -107,6 +166,7 @@ def proposed(plan: Plan) -> list[Neighbours]:
     In all of them the first reward of arm 0 differs that agent 0 gets, as much as rewards can.
     """
     values = (1.0, 0.0) if plan.spec.arms.unit_interval else (FAR, 0.0)
-    exchanged = 1 if plan.claim.mechanism == "aggregation" else -1
-    general = [Neighbours(levels=levels, values=values, exchanged=exchanged) for levels in _LEVELS]
+    general = [Neighbours(levels=levels, values=values) for levels in _LEVELS]
+    if plan.claim.mechanism == "aggregation":
+        general = [exchanging(plan, case) for case in general]
     return [*plan.claim.worst, *general]

@@ -69,10 +69,11 @@ def carried_out(trial: Trial) -> Table:
     for number in range(trial.first, trial.first + trial.count):
         watch = Watch(plan, trial.sees, trial.case.agent if trial.case is not None else 0)
         world = World(trial.case, trial.side, trial.sees == "pulls", {})
+        tap = partial(_heard, world, watch)
         sources = replace(of_this_machine(lambda: 0), arms=world.arms)
         # no two runs of an audit share a number, whatever data they are on
         try:
-            record = memory.run(plan, 2 * number + trial.side, tap=watch, sources=sources)
+            record = memory.run(plan, 2 * number + trial.side, tap=tap, sources=sources)
         except EnoughSeen:
             pass
         else:
@@ -82,6 +83,14 @@ def carried_out(trial: Trial) -> Table:
     nan = float("nan")
     values = np.array([[row.get(name, nan) for name in names] for row in rows], dtype=float)
     return Table(names, values.reshape(len(rows), len(names)), max(spent, default=None))
+
+
+def _heard(
+    world: World, watch: Watch, source: int | None, target: int | None, frame: bytes
+) -> None:
+    """A frame of a run, for its arms, which may depend on it, and for who watches."""
+    world.hear(frame)
+    watch(source, target, frame)
 
 
 @dataclass(frozen=True)

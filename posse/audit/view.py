@@ -36,6 +36,10 @@ MOST_FRAMES = 5_000
 _decode = msgspec.msgpack.Decoder().decode
 
 
+_A_PLAYERS_OWN = ("sample", "payoff")
+"""Fields that say what a player got of arms that all share, which others do not see."""
+
+
 class EnoughSeen(Exception):
     """So many frames of a run were seen; what they show is what the audit goes by."""
 
@@ -51,12 +55,13 @@ class Watch:
         self._agent = agent
         self._end = plan.system.end
         self._shares_arms = plan.system.shares_arms
+        self._hidden = _A_PLAYERS_OWN if self._shares_arms else ()
         self._fields = fields_of(plan)
         arms = plan.spec.arms.arm_count()
         byzantine = isinstance(plan.parameters, ByzantineParameters)
         self._record = reward_record() if byzantine else means_record(arms)
         self._seen: set[tuple[int, int | None, int]] = set()
-        self._told: tuple[float, bytes] | None = None
+        self._told: tuple[float, str, list[tuple[str, Any]]] | None = None
         self._sums = Sums(plan.spec.agents.count, getattr(plan.parameters, "precision", 0))
         self._sizes: Counter[str] = Counter()
         self._frames = self._place = 0
@@ -82,8 +87,14 @@ class Watch:
         if kind == "Finished":
             self._ended(said_by, values, header.now)
             return
-        told = None if link is None else (header.now, frame[HEADER.size :])
-        # with a place each, copies of one message would look like numbers of their own
+        shown = [
+            (field, value)
+            for field, value in zip(self._fields[kind], values, strict=False)
+            if field not in self._hidden
+        ]
+        told = None if link is None else (header.now, kind, shown)
+        # with a place each, copies of one message would look like numbers of their own; what is
+        # hidden must not say which are copies
         self._place += told is None or told != self._told
         self._told = told
         counted = f"number of `{kind}` of {said_by}"
@@ -96,8 +107,8 @@ class Watch:
             return
         name = f"{said_by}'s {ordinal(n)} `{kind}`{to}"
         if self._sees == "coordinator" and kind in MASKING:
-            values = [v for v in values if isinstance(v, int)]  # sums tell the rest
-        for field, value in zip(self._fields[kind], values, strict=False):
+            shown = [pair for pair in shown if isinstance(pair[1], int)]  # sums tell the rest
+        for field, value in shown:
             for path, item in self._items(field, value):
                 self.numbers[f"`{path}` of {name}"] = item
         self.numbers[f"size of {name}"] = len(frame)
@@ -134,8 +145,6 @@ class Watch:
 
     def _items(self, field: str, value: Any) -> Iterator[tuple[str, float]]:
         """Numbers in one field of a message."""
-        if self._shares_arms and field in ("sample", "payoff"):
-            return  # what a player got, not what others see
         match value:
             case bool() | int() | float():
                 yield field, float(value)
@@ -170,6 +179,13 @@ def fields_of(plan: Plan) -> dict[str, tuple[str, ...]]:
     """The fields of each kind of message that the plan's system has."""
     kinds = plan.system.agent.hears + plan.system.server_hears
     return {kind.__name__: kind.__struct_fields__ for kind in kinds}
+
+
+def sees_only_ends(plan: Plan, sees: View) -> bool:
+    """Whether no message of this system is seen so: players' choices are seen with pulls alone."""
+    kinds = plan.system.agent.hears + plan.system.server_hears
+    worlds = bool(kinds) and all(kind.plane == Plane.WORLD for kind in kinds)
+    return worlds and sees != "pulls"
 
 
 def numbers_in(data: bytes) -> list[float]:

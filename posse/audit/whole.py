@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -13,13 +14,13 @@ from posse.audit.bounds import ERROR
 from posse.audit.event import Table, aligned, learn
 from posse.audit.guess import Guess, guessed, rotated
 from posse.audit.judge import Verdict, judge
-from posse.audit.neighbours import proposed
+from posse.audit.neighbours import by_groups, exchanging, proposed
 from posse.audit.trials import SIZE, Bench
+from posse.audit.view import sees_only_ends
 from posse.engines import memory
-from posse.errors import InputError, RunFailed
+from posse.errors import InputError, RunFailed, SpecError
 from posse.measure.numbers import number
 from posse.plan import Plan
-from protocol.anonymous import AnonymousParameters, ExploreThenCommitParameters
 from protocol.privacy import Neighbours, View
 
 RUNS = 4_000
@@ -100,9 +101,18 @@ class Audit:
     done: Callable[[bool], None] = lambda before: None
 
     @property
+    def view(self) -> View:
+        """What the adversary sees."""
+        return self.sees or self.plan.claim.sees
+
+    @property
     def tried(self) -> list[Neighbours]:
         """The data sets that are tried."""
-        return list(self.cases) or proposed(self.plan)
+        if not self.cases:
+            return proposed(self.plan)
+        if self.epsilon is None and self.plan.claim.mechanism == "aggregation":
+            return [exchanging(self.plan, case) for case in self.cases]
+        return list(self.cases)
 
     @property
     def pieces(self) -> int:
@@ -120,7 +130,7 @@ class Audit:
             system=plan.spec.system,
             variant=plan.spec.variant,
             claim=plan.claim.says,
-            sees=self.sees or plan.claim.sees,
+            sees=self.view,
             word=found.word,
             says=found.says,
             words=found.words,
@@ -135,8 +145,13 @@ class Audit:
                 "an audit runs on data of its own, and this is a run on real rewards; set "
                 'mode = "lab", or audit what was captured: posse audit --captured FRAMES'
             )
-        claim = self.plan.claim
-        sees = self.sees or claim.sees
+        claim, sees = self.plan.claim, self.view
+        if sees_only_ends(self.plan, sees):
+            raise SpecError(
+                "--sees",
+                f"is '{sees}', by which nothing is seen of {self.plan.spec.system} but agents' "
+                "ends: its agents choose arms, and choices are pulls; use --sees pulls",
+            )
         claimed = self.epsilon if self.epsilon is not None else claim.epsilon
         if claimed is None and claim.guess is not None:
             plans = rotated(self.plan)
@@ -193,9 +208,9 @@ def telling(pair: tuple[Table, Table]) -> tuple[str, ...]:
 
 def observed_alone(plan: Plan) -> list[str]:
     """What a coordinator of the anonymous family could read of fewer than C users, by the masks."""
-    p = plan.parameters
-    if not isinstance(p, AnonymousParameters | ExploreThenCommitParameters):
+    if not by_groups(plan):
         return []
+    p: Any = plan.parameters
     found: list[str] = []
     for run in range(_LOOKS):
         heard = Heard()

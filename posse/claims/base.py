@@ -7,7 +7,7 @@ from typing import Any
 
 from posse.arms.csv import CsvArms
 from posse.spec.runfile import RunSpec
-from protocol.privacy import Claim, amount
+from protocol.privacy import Claim, View, amount
 
 ALL_MESSAGES = "whoever reads all messages of all agents"
 ITS_PULLS = "whoever sees the agent's pulls"
@@ -50,7 +50,7 @@ Claiming = Callable[[ClaimContext], Claim]
 """What a system claims of such a run."""
 
 
-def unprotected(note: str) -> Claiming:
-    """No reward is protected; `note` says who learns what."""
-    claim = Claim(mechanism="none", adversary="nobody", note=note)
+def unprotected(note: str, sees: View = "messages") -> Claiming:
+    """No reward is protected; `note` says who learns what, an audit goes by what one `sees`."""
+    claim = Claim(mechanism="none", adversary="nobody", note=note, sees=sees)
     return lambda context: claim

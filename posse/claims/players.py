@@ -22,7 +22,7 @@ _PARTS = {
     "(⌊log2 T⌋ + 1)/ε (Chan, Shi and Song 2011, Algorithm 2; Honaker 2015)",
 }
 
-nothing = unprotected(f"Choices follow raw rewards. {_ARMS}")
+nothing = unprotected(f"Choices follow raw rewards. {_ARMS}", "pulls")
 
 
 def silence(context: ClaimContext) -> Claim:

@@ -4,21 +4,27 @@ import numpy as np
 import pytest
 
 from posse.arms import ArmsContext
-from posse.audit.neighbours import FAR, World, proposed
+from posse.audit.neighbours import FAR, World, exchanging, proposed
 from posse.plan import prepare
+from protocol.anonymous import Assign
 from protocol.machine import COORDINATOR
 from protocol.privacy import Neighbours
+from protocol.wire import encode
 from tests.support.planted import planted
 
 
 def arms(side, rank=0, watched=False, run=0, **case):
+    world = World(Neighbours(**case) if case else None, side, watched, {})
+    return arms_of(world, rank, run), world
+
+
+def arms_of(world, rank, run=0):
     plan = prepare(planted("none"))
     drawn = np.random.default_rng(run)
     context = ArmsContext(
-        rank=rank, agents=2, run=run, seed=3, base=".", rewards=drawn, instance=drawn
+        rank=rank, agents=4, run=run, seed=3, base=".", rewards=drawn, instance=drawn
     )
-    world = World(Neighbours(**case) if case else None, side, watched, {})
-    return world.arms(plan.spec.arms, context), world
+    return world.arms(plan.spec.arms, context)
 
 
 @pytest.mark.parametrize("side", [0, 1])
@@ -41,6 +47,29 @@ def test_who_has_which_is_all_that_differs_where_two_exchange():
         for side in (0, 1)
     ]
     assert both == [[1.0, 0.0], [0.0, 1.0]]
+
+
+def test_two_of_one_group_exchange_the_first_rewards_of_its_first_round():
+    drawn = []
+    for side in (0, 1):
+        own, world = arms(side, rank=0, levels=(0.5,), grouped=True)
+        others = {rank: arms_of(world, rank) for rank in (2, 3)}
+        # alone at first, then with 3 and 2: what comes after it in the group is 2
+        world.hear(encode(Assign(1, 0, 1, ()), 0, COORDINATOR, 0, 1.0, 0))
+        assert own.draw(0, 2).tolist() == [0.5, 0.5]
+        world.hear(encode(Assign(2, 1, 1, (3, 0, 2)), 0, COORDINATOR, 1, 1.0, 0))
+        world.hear(encode(Assign(3, 1, 1, (0, 3, 2)), 0, COORDINATOR, 2, 1.0, 0))
+        drawn.append([a.draw(1, 3).tolist() for a in (own, others[2], others[3])])
+        assert own.draw(1, 1).tolist() == [0.5]
+    assert drawn[0] == [[1, 0.5, 0.5], [0, 0.5, 0.5], [0.5] * 3]
+    assert drawn[1] == [[0, 0.5, 0.5], [1, 0.5, 0.5], [0.5] * 3]
+
+
+def test_who_exchanges_where_a_system_does_not_say_whose_rewards_are_in_a_sum():
+    plan = prepare(planted("none"))
+    assert exchanging(plan, Neighbours()).exchanged == 1
+    assert exchanging(plan, Neighbours(agent=2)).exchanged == 0
+    assert exchanging(plan, Neighbours(exchanged=3)).exchanged == 3
 
 
 def test_the_run_files_own_rewards_are_drawn_once():

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from posse.audit.neighbours import World
-from posse.audit.view import EnoughSeen, Watch, numbers_in, ordinal
+from posse.audit.view import EnoughSeen, Watch, numbers_in, ordinal, sees_only_ends
 from posse.engines import memory
 from posse.engines.sources import of_this_machine
 from posse.plan import prepare
 from protocol.machine import COORDINATOR
-from protocol.players import Outcome
+from protocol.players import Choice, Outcome
 from protocol.privacy import Neighbours
 from protocol.wire import encode
 from tests.support.planted import Told, planted
@@ -110,6 +110,28 @@ def test_a_coordinator_numbers_each_link_by_itself():
     ] == [0, 1, 1]
     assert found["number of `Outcome` of the coordinator to agent 2"] == 1
     assert found["number of `Outcome` of the coordinator"] == 3
+
+
+def test_whether_players_saw_equal_samples_is_not_in_the_places_of_what_follows():
+    def places(samples):
+        watch = Watch(prepare(PLAYERS), "pulls", 0)
+        for rank, sample in enumerate(samples):
+            outcome = Outcome(1, sample, sample, False)
+            watch(COORDINATOR, rank, encode(outcome, 0, COORDINATOR, 0, 1.0, 0))
+        watch(0, COORDINATOR, encode(Choice(2, 0), 0, 0, 0, 2.0, 0))
+        found = watch.found({})
+        return {name: value for name, value in found.items() if name.startswith("place")}
+
+    assert places([0.0, 0.0, 0.0]) == places([0.0, 1.0, 0.0])
+    assert places([0.0, 1.0, 0.0])["place of agent 0's first `Choice`"] == 2
+
+
+def test_only_pulls_show_what_players_do():
+    players, told = prepare(PLAYERS), prepare(planted("none"))
+    assert sees_only_ends(players, "agent")
+    assert sees_only_ends(players, "messages")
+    assert not sees_only_ends(players, "pulls")
+    assert not sees_only_ends(told, "agent")
 
 
 def test_each_player_has_an_outcome_in_each_slot():

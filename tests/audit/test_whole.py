@@ -5,7 +5,9 @@ import pytest
 
 from posse.audit.event import Table
 from posse.audit.judge import Verdict
+from posse.audit.neighbours import proposed
 from posse.audit.whole import Audit, telling
+from posse.errors import SpecError
 from posse.plan import prepare
 from protocol.privacy import Neighbours
 from tests.support.planted import planted
@@ -33,6 +35,70 @@ def test_of_too_many_numbers_those_are_kept_whose_means_differ_most():
     kept = telling((Table(names, rows[0]), Table(names, rows[1])))
     assert len(kept) == 256
     assert "299" in kept
+
+
+def players(system, **parameters):
+    """Two players, two arms, three slots."""
+    return prepare({
+        "system": system,
+        "agents": {"count": 2},
+        "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
+        "parameters": {"horizon": 3, **parameters},
+        "engine": {"kind": "memory"},
+    })  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "plan",
+    [
+        players("random-player"),
+        players("tdfs-private", epsilon=0.1, shared_sample=False),
+    ],
+    ids=["random-player", "tdfs-private"],
+)
+def test_what_players_see_of_arms_is_no_part_of_what_others_see(plan):
+    case = Neighbours(levels=(0.0, 0.0))
+    found = Audit(plan=plan, runs=100, jobs=1, cases=(case,)).verdict()
+    assert isinstance(found, Verdict)
+    assert not found.refuted
+
+
+def anonymous(system, agents, **parameters):
+    """Users in groups of three to five, two arms."""
+    return prepare({
+        "system": system,
+        "agents": {"count": agents},
+        "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
+        "parameters": {"horizon": 12, "group_size": 2, **parameters},
+        "engine": {"kind": "memory"},
+    })  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("aggregation", ["masked", "sink"])
+def test_honest_sums_over_groups_are_not_refuted_wherever_users_are_grouped(aggregation):
+    # 6 users on two arms, so that users 0 and 1 are often in two groups
+    plan = anonymous("explore-then-commit", 6, aggregation=aggregation)
+    found = Audit(plan=plan, runs=200, jobs=1, cases=proposed(plan)[:1]).verdict()
+    assert isinstance(found, Verdict)
+    assert not found.refuted
+    assert found.claimed == 0
+
+
+def test_data_sets_of_ones_own_for_sums_differ_in_who_has_what_unless_epsilon_is_asked_for():
+    plan = anonymous("explore-then-commit", 6)
+    (tried,) = Audit(plan=plan, cases=CASE).tried
+    assert tried.grouped
+    assert tried.levels == CASE[0].levels
+    assert Audit(plan=plan, cases=CASE, epsilon=1.0).tried == list(CASE)
+
+
+def test_nothing_is_judged_where_nothing_is_seen():
+    with pytest.raises(SpecError, match="--sees: is 'agent', by which nothing is seen of random-p"):
+        Audit(plan=players("random-player"), runs=100, sees="agent").verdict()
+    # without privacy it is not said how much, and pulls are what tells
+    assert players("tdfs-ucb").claim.sees == "pulls"
 
 
 @pytest.mark.slow
