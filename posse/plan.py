@@ -29,7 +29,7 @@ from posse.spec.topology import require_connected
 from posse.systems import find_system
 from posse.systems.base import Field, LabOnly, System
 from posse.systems.network import Network
-from posse.theory.bounds import UNKNOWN_MEANS, Bound, MeansUnknownError, means_table
+from posse.theory.bounds import Bound, NoBoundError, means_table
 from protocol import control
 from protocol.machine import COORDINATOR, OnMissing, Parameters
 from protocol.privacy import Claim
@@ -102,8 +102,8 @@ class Plan:
         """What theory says about run `run`."""
         try:
             return self.system.bound(self.spec, self.parameters, run)
-        except MeansUnknownError:
-            return UNKNOWN_MEANS
+        except NoBoundError as why:
+            return Bound(note=f"No bound is drawn: {why}")
 
     def missing(self, spawn: int | None = None) -> str:
         """What agents 0 to `spawn` (default: all) would lack on this machine; "" if nothing.

@@ -19,4 +19,4 @@ def known_means(arms: ArmsSpec) -> LabMeans | None:
     return None
 
 
-__all__ = ["Arms", "ArmsContext", "ArmsSpec", "LabMeans", "known_means"]
+__all__ = ["Arms", "ArmsContext", "ArmsSpec", "GaussianArms", "LabMeans", "known_means"]

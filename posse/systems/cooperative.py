@@ -26,6 +26,7 @@ from posse.results import cooperative as results
 from posse.results.record import NetworkFacts
 from posse.seeds import Purpose, generator
 from posse.spec.runfile import RunSpec
+from posse.systems import advice
 from posse.systems.base import Field, Loss, System, UnitInterval
 from posse.systems.context import AgentContext
 from posse.systems.lone import check_horizon, check_turns
@@ -298,13 +299,14 @@ def _check_byzantine(spec: RunSpec, parameters: ByzantineParameters) -> None:
 
 
 def _advise_byzantine(spec: RunSpec, parameters: ByzantineParameters) -> list[str]:
-    p = parameters
+    p, said = parameters, advice.deviation(spec, parameters)
     believed = p.contamination.rate if p.assumed_contamination is None else p.assumed_contamination
     if spec.variant == "printed" or p.winsor or believed < TRIMS_BELOW:
-        return []
+        return said
     return [
+        *said,
         f"parameters.assumed_contamination is {believed}: from {TRIMS_BELOW} on nothing is "
-        "trimmed, and the plain mean bears no lies; set winsor = true"
+        "trimmed, and the plain mean bears no lies; set winsor = true",
     ]
 
 
@@ -395,6 +397,7 @@ SYSTEMS = (
         claim=claims.means,
         one_form=True,
         check=_check_cooperative,
+        advise=advice.deviation,
         bound=undrawn("No bound is drawn: the paper states none for the form without privacy."),
     ),
 )

@@ -17,6 +17,8 @@ from agent.shared import SharedNoiseAgent
 from agent.signed import SignedRows
 from coordinator.federated import CdpServer, HdpServer
 from coordinator.shared import SharedNoiseServer
+from posse.arms import known_means
+from posse.arms.base import RandomMeans
 from posse.claims import federated as claims
 from posse.errors import SpecError
 from posse.results.federated import FEDERATED
@@ -29,6 +31,7 @@ from posse.systems.context import AgentContext, CoordinatorContext
 from posse.systems.network import Network, along
 from posse.systems.shapes import AgentRole, Alone, Mesh, MeshWithServer, ServerRole, Star, Wiring
 from posse.theory import federated as theory
+from posse.theory.bounds import NoBoundError, mean_gaps, positive
 from protocol.federated import (
     Active,
     Adv,
@@ -255,6 +258,22 @@ def _towards_sinks(graph: Graph) -> Network:
     return along(graph, told, server, NetworkFacts(sinks=list(sinks.sink)))
 
 
+def _advise(spec: RunSpec, parameters: FederatedParameters) -> list[str]:
+    known = known_means(spec.arms)
+    if known is not None and isinstance(known.means, RandomMeans):
+        return []
+    try:
+        gaps = positive(mean_gaps(spec, 0))
+    except NoBoundError:
+        return []
+    if not gaps.size or not theory.too_wide(parameters, float(gaps.min())):
+        return []
+    return [
+        f"parameters.gap = {parameters.gap}: the smallest gap is {gaps.min():.4g}, so that the R "
+        "rounds end before the best arms are told apart; lower it"
+    ]
+
+
 _system = partial(
     System,
     clocks=("slots",),
@@ -274,7 +293,7 @@ _REGROUPED = Loss(
     "a loss the coordinator was told rounds, slots and arms left.",
     "continue",
 )
-_over_links = partial(_system, field=PER_AGENT, claim=claims.messages)
+_over_links = partial(_system, advise=_advise, field=PER_AGENT, claim=claims.messages)
 
 SYSTEMS = (
     _over_links(

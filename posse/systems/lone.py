@@ -8,6 +8,7 @@ from posse.errors import SpecError
 from posse.results import cooperative as results
 from posse.seeds import Purpose
 from posse.spec.runfile import RunSpec
+from posse.systems import advice
 from posse.systems.base import ALONE, Field, System, UnitInterval
 from posse.systems.context import AgentContext
 from posse.systems.shapes import Alone
@@ -92,6 +93,7 @@ SYSTEMS = (
         claim=claims.nothing,
         one_form=True,
         check=check_horizon,
+        advise=advice.deviation,
         bound=theory.ucb1,
     ),
     _system(

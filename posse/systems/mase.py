@@ -14,6 +14,7 @@ from posse.errors import SpecError
 from posse.results.mase import CENTRAL, INDEPENDENT, VOTES
 from posse.seeds import Purpose
 from posse.spec.runfile import RunSpec
+from posse.systems import advice
 from posse.systems.base import ALONE, Field, LabOnly, Loss, System, UnitInterval
 from posse.systems.context import AgentContext, CoordinatorContext
 from posse.systems.shapes import AgentRole, Alone, ServerRole, Star
@@ -56,17 +57,18 @@ def _check_votes(spec: RunSpec, parameters: MaseParameters | CorruptedParameters
 
 
 def _advise(spec: RunSpec, parameters: BaselineParameters) -> list[str]:
-    known = known_means(spec.arms)
+    said, known = advice.deviation(spec, parameters), known_means(spec.arms)
     if known is None or isinstance(known.means, RandomMeans):
-        return []
+        return said
     means = run_means(spec, 0)
     best = means.max()
     ties = np.count_nonzero(means == best)
     if ties == 1:
-        return []
+        return said
     return [
+        *said,
         f"arms.means: {ties} arms share the best mean, {best:.4g}: the run may never end, or names "
-        "any of them; have one best arm"
+        "any of them; have one best arm",
     ]
 
 

@@ -24,6 +24,7 @@ from posse.errors import SpecError
 from posse.results.players import PLAYERS
 from posse.seeds import Purpose
 from posse.spec.runfile import RunSpec
+from posse.systems import advice
 from posse.systems.base import Field, Loss, System, UnitInterval
 from posse.systems.context import AgentContext, CoordinatorContext
 from posse.systems.shapes import AgentRole, ServerRole, SharedArms
@@ -219,6 +220,7 @@ SYSTEMS = (
         TdfsParameters,
         _ucb,
         claim=claims.nothing,
+        advise=advice.deviation,
         bound=undrawn("No bound is drawn: Theorem 6 is about the private forms."),
         one_form=True,
     ),

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from posse.arms import known_means
+from posse.arms import GaussianArms, known_means
 from posse.seeds import Purpose, generator
 from posse.spec.runfile import RunSpec
 from protocol.machine import COORDINATOR, FloatArray
@@ -44,15 +44,46 @@ def undrawn(why: str) -> Theory:
     return lambda spec, parameters, run: Bound(note=why)
 
 
-UNKNOWN_MEANS = Bound(note="No bound is drawn: the arms' true means are not known.")
+class NoBoundError(Exception):
+    """Raised where theory promises nothing of a run, with why: "No bound is drawn: …"."""
 
 
-class MeansUnknownError(Exception):
-    """Raised by what asks for true means where they are not known; the bound is `UNKNOWN_MEANS`."""
+class MeansUnknownError(NoBoundError):
+    """Raised by what asks for true means where they are not known."""
+
+    def __init__(self) -> None:
+        super().__init__("the arms' true means are not known.")
+
+
+DEVIATION = 0.5
+"""Of a reward, at most: radii are for 1/2-subgaussian ones, as all in [0, 1] are."""
+
+_ROUNDING = 1e-12
+"""A gap not above it is none: means of agents that are level on average differ by so much."""
+
+
+def require_law(spec: RunSpec, deviation: float = DEVIATION) -> None:
+    """`NoBoundError` where rewards are not of the law that statements are about.
+
+    Clipped to [lo, hi] and mapped onto [0, 1] a Gaussian reward's mean is another than is known.
+    """
+    arms = spec.arms
+    if not isinstance(arms, GaussianArms):
+        return
+    if arms.clip is not None:
+        raise NoBoundError(
+            "the means that are known are those before arms.clip, which moves and rescales them."
+        )
+    if arms.sd > deviation:
+        raise NoBoundError(
+            f"what is known is about rewards whose deviation is at most {deviation:g}, and arms.sd "
+            f"is {arms.sd:g}."
+        )
 
 
 def run_gaps(spec: RunSpec, run: int) -> FloatArray:
     """Each agent's Δ_k in run `run`, shape (M, K)."""
+    require_law(spec)
     means = means_table(spec, run)
     gaps: FloatArray = means.max(axis=1, keepdims=True) - means
     return gaps
@@ -66,8 +97,26 @@ def run_means(spec: RunSpec, run: int) -> FloatArray:
 
 def mean_gaps(spec: RunSpec, run: int) -> FloatArray:
     """Δ_k of the means averaged over the agents, shape (K,)."""
+    require_law(spec)
     means = run_means(spec, run)
     gaps: FloatArray = means.max() - means
+    return gaps
+
+
+def shared_gaps(spec: RunSpec, run: int, deviation: float = DEVIATION) -> FloatArray:
+    """Δ_k of the means that all agents have, shape (K,); `NoBoundError` where they differ.
+
+    An agent then goes to an arm that is best for it, or for those it hears of, and its regret
+    against the average means grows for ever.
+    """
+    require_law(spec, deviation)
+    means = means_table(spec, run)
+    if (means != means[0]).any():
+        raise NoBoundError(
+            "what is known is about agents that have the same means, and here each may take an arm "
+            "for the best that is not so on average, which is what regret is against."
+        )
+    gaps: FloatArray = means[0].max() - means[0]
     return gaps
 
 
@@ -82,7 +131,7 @@ def means_table(spec: RunSpec, run: int) -> FloatArray:
 
 def positive(gaps: FloatArray) -> FloatArray:
     """The Δ_k > 0."""
-    found: FloatArray = gaps[gaps > 0]
+    found: FloatArray = gaps[gaps > _ROUNDING]
     return found
 
 

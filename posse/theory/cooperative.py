@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from posse.spec.runfile import RunSpec
-from posse.theory.bounds import Bound, mean_gaps, positive
+from posse.theory.bounds import Bound, positive, shared_gaps
 from protocol.cooperative import (
     ByzantineParameters,
     PrivateParameters,
@@ -110,7 +110,7 @@ def private(spec: RunSpec, parameters: PrivateParameters, run: int) -> Bound:
         return Bound(note="No bound is drawn: Theorem 3.7 is about noise at the source.")
     if p.releases == "doubling":
         return Bound(note="No bound is drawn: none is known of cooperation by doubling batches.")
-    gaps = mean_gaps(spec, run)
+    gaps = shared_gaps(spec, run)
     graph = spec.graph(run)
     gamma = hops(p.gamma, graph.diameter)
     cliques = clique_cover(graph, gamma)
@@ -131,7 +131,7 @@ def robust(spec: RunSpec, parameters: RobustParameters, run: int) -> Bound:
     """What each agent has by itself, which lies do not take away."""
     if parameters.estimator == "mean":
         return Bound(note="No bound is drawn: a mean bears no lies.")
-    gaps, agents = mean_gaps(spec, run), spec.agents.count
+    gaps, agents = shared_gaps(spec, run), spec.agents.count
     return Bound(
         label="each agent alone",
         regret=lambda t: robust_cooperation_regret(
@@ -143,7 +143,8 @@ def robust(spec: RunSpec, parameters: RobustParameters, run: int) -> Bound:
 
 def byzantine(spec: RunSpec, parameters: ByzantineParameters, run: int) -> Bound:
     """Theorem 4.3, at the contamination that agents believe in."""
-    p, agents, gaps = parameters, spec.agents.count, mean_gaps(spec, run)
+    p, agents = parameters, spec.agents.count
+    gaps = shared_gaps(spec, run, parameters.sigma)
     graph = spec.graph(run)
     gamma = hops(p.gamma, graph.diameter)
     cliques = clique_cover(graph, gamma)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from posse.spec.runfile import RunSpec
-from posse.theory.bounds import Bound, mean_gaps, positive, run_gaps
+from posse.theory.bounds import Bound, NoBoundError, mean_gaps, positive, run_gaps
 from protocol.federated import (
     DdpParameters,
     FederatedParameters,
@@ -90,6 +90,12 @@ def _idle_slots(spec: RunSpec, parameters: SingleParameters, run: int) -> int:
     return max(0, longest - (parameters.t_delay == "diameter-1"))
 
 
+def too_wide(parameters: FederatedParameters, least: float) -> bool:
+    """Whether the R-round form is told a gap above the smallest: it ends before it can be seen."""
+    p = parameters
+    return p.max_rounds is not None and p.gap is not None and p.gap > least + 1e-9
+
+
 def elimination(spec: RunSpec, parameters: SingleParameters, run: int) -> Bound:
     """The proof's sum over the arms, with the schedule's own S(r)."""
     p, agents, arms = parameters, spec.agents.count, spec.arms.arm_count()
@@ -101,12 +107,19 @@ def elimination(spec: RunSpec, parameters: SingleParameters, run: int) -> Bound:
         )
     if isinstance(p, DdpParameters) and p.exchange == "gossip":
         return Bound(note="No bound is drawn: gossip has no fixed delay.")
+    least = positive(gaps).min(initial=np.inf)
+    if least == np.inf:
+        raise NoBoundError("all arms are level on average, so that there is no regret.")
+    if isinstance(p, FederatedParameters) and too_wide(p, float(least)):
+        raise NoBoundError(
+            f"the R-round form needs the smallest gap, {least:.4g}, and was told {p.gap:g}."
+        )
     schedule = schedule_of(p, agents if isinstance(p, FederatedParameters) else 1, arms)
     notes = ["The proof's sum over the arms, with this run's S(r), on the event E_R; not its O(.)."]
     if schedule.senders < agents and (rows != rows[0]).any():
         notes.append("It does not hold here: agents differ, and those that upload are a sample.")
-    elif isinstance(p, FederatedParameters) and (least := positive(gaps)).size:
-        p_r = schedule.logs(elimination_rounds(float(least.min())), arms)[1]
+    elif isinstance(p, FederatedParameters):
+        p_r = schedule.logs(elimination_rounds(float(least)), arms)[1]
         if p_r >= schedule.senders and not isinstance(schedule, SharedSchedule):
             notes.append(
                 f"That E_R is likely is proved where P_r = log(8 K r² T) < M (Fact 2); here it is "

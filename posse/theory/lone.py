@@ -3,7 +3,7 @@
 import numpy as np
 
 from posse.spec.runfile import RunSpec
-from posse.theory.bounds import Bound, mean_gaps, positive, ucb1_regret
+from posse.theory.bounds import Bound, positive, shared_gaps, ucb1_regret
 from protocol.cooperative import AdapParameters, AloneParameters
 from protocol.machine import FloatArray
 
@@ -23,7 +23,7 @@ def adap_ucb_regret(gaps: FloatArray, t: FloatArray, epsilon: float, alpha: floa
 
 def ucb1(spec: RunSpec, parameters: AloneParameters, run: int) -> Bound:
     """UCB1 for every agent by itself."""
-    gaps = mean_gaps(spec, run)
+    gaps = shared_gaps(spec, run)
     return Bound(
         label="UCB1's bound, each agent alone",
         regret=lambda t: spec.agents.count * ucb1_regret(gaps, t),
@@ -33,7 +33,7 @@ def ucb1(spec: RunSpec, parameters: AloneParameters, run: int) -> Bound:
 
 def adap_ucb(spec: RunSpec, parameters: AdapParameters, run: int) -> Bound:
     """AdaP-UCB for every agent by itself."""
-    gaps = mean_gaps(spec, run)
+    gaps = shared_gaps(spec, run)
     p = parameters
     return Bound(
         label="AdaP-UCB's bound, each agent alone",

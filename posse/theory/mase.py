@@ -4,7 +4,7 @@ import math
 from bisect import bisect_left
 
 from posse.spec.runfile import RunSpec
-from posse.theory.bounds import Bound, MeansUnknownError, mean_gaps, positive
+from posse.theory.bounds import Bound, NoBoundError, positive, shared_gaps
 from protocol.mase import (
     BaselineParameters,
     CorruptedParameters,
@@ -39,9 +39,10 @@ def samples_of_epochs(gap: float, arms: int, beta: float, epsilon: float) -> int
     """T_β: activations by which an agent of DP-MASE has dropped an arm of gap Δ.
 
     Σ_e R(e, K) up to e = ⌊log2(1/Δ)⌋ + 1: R makes both radii at most Δ_e / 8, so that an arm leaves
-    in the first epoch with Δ_e = 2^-e < Δ. Rio et al. 2023, Proposition 4.3 before its O(.).
+    in the first epoch with Δ_e = 2^-e < Δ, of gaps above 1 in the first of all. Rio et al. 2023,
+    Proposition 4.3 before its O(.).
     """
-    last = math.floor(math.log2(1 / gap) + 1e-9) + 1
+    last = max(1, math.floor(math.log2(1 / gap) + 1e-9) + 1)
     return sum(epoch_length(arms, epoch, beta, epsilon) for epoch in range(1, last + 1))
 
 
@@ -63,9 +64,9 @@ _PROOF = (
 
 
 def _smallest_gap(spec: RunSpec, run: int) -> float:
-    gaps = positive(mean_gaps(spec, run))
+    gaps = positive(shared_gaps(spec, run))
     if not gaps.size:
-        raise MeansUnknownError
+        raise NoBoundError("all arms are level, so that none is ever found to be the best.")
     return float(gaps.min())
 
 

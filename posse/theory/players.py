@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from posse.spec.runfile import RunSpec
-from posse.theory.bounds import Bound, run_means
+from posse.theory.bounds import Bound, require_law, run_means
 from protocol.machine import FloatArray
 from protocol.players import PrivateTdfsParameters
 
@@ -92,6 +92,7 @@ def without_bound(spec: RunSpec, parameters: PrivateTdfsParameters, run: int) ->
 def _fair_sharing(
     spec: RunSpec, parameters: PrivateTdfsParameters, run: int, plays: Plays, lemma: str
 ) -> Bound:
+    require_law(spec)
     means = run_means(spec, run)
     if parameters.counter != "hybrid":
         return Bound(note="No bound is drawn: Theorem 6 is about the hybrid mechanism.")

@@ -106,6 +106,77 @@ def test_no_constant_is_made_up(changes, words):
     assert words in bound.note
 
 
+CLIPPED = {"kind": "gaussian", "means": [60.0, 50.0, 40.0], "sd": 5.0, "clip": [0.0, 100.0]}
+WIDE = {"kind": "gaussian", "means": [0.9, 0.5, 0.1], "sd": 0.6}
+APART = {"kind": "bernoulli", "means": [[0.36, 0.67, 0.1], [0.86, 0.06, 0.1]] * 3}
+LEVEL = {"kind": "bernoulli", "means": [[0.9, 0.1], [0.1, 0.9]] * 3}
+DRAWN = [*SMALL, "adap-ucb", "byzantine-ucb"]
+MORE: dict[str, dict[str, Any]] = {
+    "adap-ucb": {"parameters": {"horizon": 500, "epsilon": 1.0}},
+    "byzantine-ucb": {"parameters": {"horizon": 500}, "topology": {"kind": "ring"}},
+}
+FEDERATED = ["cdp-mab", "ddp-mab", "hdp-mab"]
+
+
+def _note(system, arms, **changes):
+    bound = prepare(_raw(system, **(MORE.get(system, {}) | {"arms": arms, **changes}))).bound(0)
+    assert bound.regret is None
+    assert bound.rounds is None
+    assert bound.note.startswith("No bound is drawn: ")
+    return bound.note
+
+
+@pytest.mark.parametrize("system", DRAWN)
+def test_there_is_no_bound_by_means_that_clipping_moves(system):
+    assert "before arms.clip" in _note(system, CLIPPED)
+
+
+@pytest.mark.parametrize("system", ["mase", "central", "independent", "ucb1", "parallel-ucb"])
+def test_there_is_no_bound_on_rewards_that_spread_wider_than_its_proof_takes(system):
+    assert "at most 0.5, and arms.sd is 0.6" in _note(system, WIDE)
+    assert prepare(_raw(system, arms=WIDE | {"sd": 0.5})).bound(0).label
+
+
+def test_algorithm_3s_bound_is_about_its_own_deviation():
+    parameters = {"horizon": 500, "sigma": 0.6, "assumed_contamination": 0.0}
+    raw = _raw("byzantine-ucb", topology={"kind": "ring"}, arms=WIDE, parameters=parameters)
+    assert prepare(raw).bound(0).label == "Theorem 4.3"
+    assert "at most 0.6, and arms.sd is 0.7" in _note(
+        "byzantine-ucb", WIDE | {"sd": 0.7}, parameters=parameters
+    )
+
+
+OF_EQUALS = [n for n in DRAWN if n not in (*FEDERATED, "parallel-ucb", "corrupted-elimination")]
+
+
+@pytest.mark.parametrize("system", OF_EQUALS)
+def test_there_is_no_bound_against_average_means_of_who_goes_to_its_own_best_arm(system):
+    said = _note(system, APART)
+    assert "on average" in said or "average means" in said
+
+
+@pytest.mark.parametrize("system", FEDERATED)
+def test_there_is_no_bound_where_all_arms_are_level_on_average(system, tmp_path):
+    assert "level on average" in _note(system, LEVEL)
+    assert "level on average" in _report(tmp_path, system=system, arms=LEVEL).caption
+
+
+def test_there_is_no_bound_where_the_gap_that_is_told_is_above_the_smallest():
+    def parameters(gap):
+        return {"horizon": 4000, "epsilon": 1.0, "max_rounds": 2, "gap": gap}
+
+    arms = {"kind": "bernoulli", "means": [0.8, 0.5, 0.1]}
+    said = "the R-round form needs the smallest gap, 0.3, and was told 0.4."
+    assert said in _note("cdp-mab", arms, parameters=parameters(0.4))
+    told = prepare(_raw("cdp-mab", arms=arms, parameters=parameters(0.3)))
+    assert told.bound(0).label
+    assert told.advice() == []
+
+
+def test_there_is_no_bound_on_how_long_level_arms_take():
+    assert "all arms are level" in _note("mase", {"kind": "bernoulli", "means": [0.5, 0.5]})
+
+
 def _report(tmp_path, **changes):
     spec = prepare(_raw(**changes))
     RunDirectory(tmp_path, spec).open().complete(api.run(spec))

@@ -27,6 +27,12 @@ def test_samples_of_epochs_by_hand():
     )
 
 
+def test_an_arm_of_a_gap_above_one_leaves_in_the_first_epoch():
+    # R(1, K), as of a gap of 1: Δ_1 = 1/2 is below either
+    assert mase.samples_of_epochs(1.0, 3, 0.5, 1.0) == epoch_length(3, 1, 0.5, 1.0)
+    assert mase.samples_of_epochs(10.0, 3, 0.5, 1.0) == epoch_length(3, 1, 0.5, 1.0)
+
+
 @pytest.mark.parametrize(("votes", "rounds"), [(29, 114_098), (18, 113_535), (11, 112_908)])
 def test_rounds_of_votes_against_known_values(votes, rounds):
     # T_η = 1700, N = 64, a = 1/2

@@ -1,0 +1,23 @@
+"""What is allowed and probably not meant, of several families."""
+
+from typing import Any
+
+from posse.arms import GaussianArms
+from posse.spec.runfile import RunSpec
+from posse.theory.bounds import DEVIATION
+
+
+def deviation(spec: RunSpec, parameters: Any) -> list[str]:
+    """Whether rewards spread wider than confidence radii take them to.
+
+    They take 1/2-subgaussian ones, as those in [0, 1] are, or of deviation `sigma` where there is
+    that parameter.
+    """
+    arms, most = spec.arms, getattr(parameters, "sigma", DEVIATION)
+    if not isinstance(arms, GaussianArms) or arms.clip is not None or arms.sd <= most:
+        return []
+    way = " or raise parameters.sigma" if hasattr(parameters, "sigma") else ", or set arms.clip"
+    return [
+        f"arms.sd is {arms.sd:g}: confidence is for rewards of deviation {most:g} at most, so that "
+        f"arms are told apart too soon, and wrongly; lower it{way}"
+    ]
