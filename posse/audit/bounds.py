@@ -55,6 +55,14 @@ def delta_at_least(
     return max(0.0, low - high * math.exp(min(epsilon, 700.0)))
 
 
+def fewest(error: float = ERROR) -> int:
+    """The runs on each data set, half of them to learn, with which anything can be refuted at all.
+
+    With n counted, n hits against none show an ε above 0 if (error/2)^(1/n) > 1/2.
+    """
+    return 2 * (math.floor(math.log(error / 2) / math.log(0.5)) + 1)
+
+
 def runs_needed(share: float, epsilon: float, delta: float, error: float = ERROR) -> int | None:
     """How many runs on each data set would show that 2ε are spent, not ε.
 

@@ -106,11 +106,16 @@ class Audit:
         return self.sees or self.plan.claim.sees
 
     @property
+    def exchanges(self) -> bool:
+        """Whether the claim is about sums, of which it must not show who reported what."""
+        return self.epsilon is None and self.plan.claim.mechanism == "aggregation"
+
+    @property
     def tried(self) -> list[Neighbours]:
         """The data sets that are tried."""
         if not self.cases:
             return proposed(self.plan)
-        if self.epsilon is None and self.plan.claim.mechanism == "aggregation":
+        if self.exchanges:
             return [exchanging(self.plan, case) for case in self.cases]
         return list(self.cases)
 
@@ -138,20 +143,25 @@ class Audit:
             guess=found if isinstance(found, Guess) else None,
         )
 
-    def verdict(self) -> Verdict | Guess:
-        """Try the cases, learn on the worst, and judge."""
+    def require(self) -> None:
+        """`PosseError` where no verdict would mean anything."""
+        spec = self.plan.spec
         if self.plan.field:
             raise InputError(
                 "an audit runs on data of its own, and this is a run on real rewards; set "
                 'mode = "lab", or audit what was captured: posse audit --captured FRAMES'
             )
-        claim, sees = self.plan.claim, self.view
-        if sees_only_ends(self.plan, sees):
+        if sees_only_ends(self.plan, self.view):
             raise SpecError(
                 "--sees",
-                f"is '{sees}', by which nothing is seen of {self.plan.spec.system} but agents' "
-                "ends: its agents choose arms, and choices are pulls; use --sees pulls",
+                f"is '{self.view}', by which nothing is seen of {spec.system} but agents' ends: "
+                "its agents choose arms, and choices are pulls; use --sees pulls",
             )
+
+    def verdict(self) -> Verdict | Guess:
+        """Try the cases, learn on the worst, and judge."""
+        self.require()
+        claim, sees = self.plan.claim, self.view
         claimed = self.epsilon if self.epsilon is not None else claim.epsilon
         if claimed is None and claim.guess is not None:
             plans = rotated(self.plan)

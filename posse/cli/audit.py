@@ -3,12 +3,15 @@
 import argparse
 import dataclasses
 import json
+import math
+import sys
 from pathlib import Path
 
 import msgspec
 
-from posse.audit.bounds import ERROR
+from posse.audit.bounds import ERROR, fewest
 from posse.audit.captured import checks
+from posse.audit.neighbours import by_groups
 from posse.audit.whole import RUNS, Audit
 from posse.cli import paths, volume
 from posse.cli.options import add_jobs, add_result, count, number, plan, print_json
@@ -87,7 +90,11 @@ def _asked(options: argparse.Namespace) -> Audit:
     error = ERROR if options.error is None else options.error
     if not 0 < error < 0.5:
         raise SpecError("--error", f"is {error}; it must lie between 0 and .5")
-    return Audit(
+    if options.epsilon is not None and not 0 <= options.epsilon < math.inf:
+        raise SpecError("--epsilon", f"is {options.epsilon}; it must be a number, 0 or more")
+    if options.delta is not None and not 0 <= options.delta < 1:
+        raise SpecError("--delta", f"is {options.delta}; it must be at least 0 and below 1")
+    asked = Audit(
         plan=plan(options, "engine.kind=memory"),
         runs=options.runs or RUNS,
         error=error,
@@ -96,6 +103,14 @@ def _asked(options: argparse.Namespace) -> Audit:
         sees=options.sees,
         cases=_cases(options),
     )
+    if asked.runs < (least := fewest(error)):
+        raise SpecError(
+            "--runs", f"is {asked.runs}: so few refute nothing, whatever they show; use {least}"
+        )
+    asked.require()
+    for case in asked.cases:
+        _require_possible(case, asked)
+    return asked
 
 
 def _cases(options: argparse.Namespace) -> list[Neighbours]:
@@ -106,10 +121,50 @@ def _cases(options: argparse.Namespace) -> list[Neighbours]:
         return []
     levels = () if options.rest == "data" else _numbers("--rest", options.rest)
     values = _numbers("--values", options.values or "1,0")
-    if len(values) != 2:
-        raise SpecError("--values", f"is {options.values}; it must be two numbers, as in 1,0")
+    if len(values) != 2 or values[0] == values[1]:
+        raise SpecError(
+            "--values", f"is {options.values}; it must be two numbers that differ, as in 1,0"
+        )
     place = {"agent": options.agent, "arm": options.arm, "place": options.place}
     return [Neighbours(levels=levels, values=(values[0], values[1]), **place)]
+
+
+def _require_possible(case: Neighbours, audit: Audit) -> None:
+    """`SpecError` where a run can have no such rewards, so that a verdict would say nothing."""
+    spec = audit.plan.spec
+    agents, arms = spec.agents.count, spec.arms.arm_count()
+    if case.agent >= agents:
+        raise SpecError("--agent", f"is {case.agent}; the agents are 0 to {agents - 1}")
+    if audit.exchanges and by_groups(audit.plan) and (case.arm or case.place):
+        raise SpecError(
+            "--arm",
+            f"and --place are not for {spec.system}: who of a group has which reward differs, in "
+            "the first round of the agent's first group; delete them",
+        )
+    if case.arm >= arms:
+        raise SpecError("--arm", f"is {case.arm}; the arms are 0 to {arms - 1}")
+    if case.levels and len(case.levels) != arms:
+        raise SpecError(
+            "--rest", f"names {len(case.levels)} rewards for {arms} arms; name one for each"
+        )
+    most = getattr(audit.plan.parameters, "horizon", math.inf)
+    most *= agents if audit.plan.system.shares_arms else 1
+    if case.place >= most:
+        raise SpecError(
+            "--place",
+            f"is {case.place}, from 0; of an arm there are {most} rewards at most",
+        )
+    for option, values in (("--rest", case.levels), ("--values", case.values)):
+        _require_rewards(option, values, unit=spec.arms.unit_interval)
+
+
+def _require_rewards(option: str, values: tuple[float, ...], *, unit: bool) -> None:
+    """`SpecError` unless all are rewards that such arms may give."""
+    low, high = (0.0, 1.0) if unit else (-sys.float_info.max, sys.float_info.max)
+    for value in values:
+        if not low <= value <= high:
+            where = "in [0, 1], as these arms' rewards do" if unit else "among the finite numbers"
+            raise SpecError(option, f"has {value:g}; it must lie {where}")
 
 
 def _numbers(option: str, text: str) -> tuple[float, ...]:

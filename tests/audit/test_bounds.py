@@ -22,6 +22,14 @@ def test_the_intervals_by_hand() -> None:
     assert bounds.delta_at_least(500, 500, n, 0.0) == 0
 
 
+def test_from_some_number_of_runs_on_something_can_be_refuted() -> None:
+    assert bounds.fewest() == 16
+    for error in (0.01, 0.1, 1e-6):
+        half = bounds.fewest(error) // 2
+        assert epsilon_at_least(half, 0, half, error=error) > 0
+        assert epsilon_at_least(half - 1, 0, half - 1, error=error) == 0
+
+
 def test_the_intervals_are_scipys() -> None:
     for hits, trials in ((0, 10), (3, 10), (10, 10), (700, 1000)):
         interval = binomtest(hits, trials).proportion_ci(0.98, "exact")

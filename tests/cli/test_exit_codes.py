@@ -63,6 +63,25 @@ WRONG = [
     "audit ride.toml --values 1,0",
     "audit ride.toml --rest 0 --values 1",
     "audit ride.toml --out /proc/none",
+    "audit ride.toml --epsilon -1",
+    "audit ride.toml --epsilon nan",
+    "audit ride.toml --epsilon inf",
+    "audit ride.toml --delta -1",
+    "audit ride.toml --delta 1",
+    "audit ride.toml --delta nan",
+    "audit ride.toml --runs 1",
+    "audit ride.toml --rest 0",
+    "audit ride.toml --rest 0,0,0",
+    "audit ride.toml --rest 0,nan",
+    "audit ride.toml --rest 0,2",
+    "audit ride.toml --rest 0,0 --values 1,1",
+    "audit ride.toml --rest 0,0 --values 1000,0",
+    "audit ride.toml --rest 0,0 --values nan,0",
+    "audit ride.toml --rest 0,0 --agent 99",
+    "audit ride.toml --rest 0,0 --arm 7",
+    "audit drive.toml --rest 0,0 --place 4",
+    "audit shared.toml --sees agent",
+    "audit groups.toml --rest 0,0 --arm 1",
     "audit field.toml",
     "audit --captured absent",
     "paper rio-0",
@@ -128,11 +147,19 @@ arms = { kind = "csv", path = "rewards-{rank}.csv", count = 2 }
 parameters.epsilon = 0.5
 """
 
+HORIZON = "parameters.horizon = 4"
+
 PLAYERS = """
 system = "random-player"
 agents.count = 2
 arms = { kind = "csv", path = "rewards.csv", count = 2 }
 parameters.horizon = 100
+"""
+GROUPS = """
+system = "anonymous"
+agents.count = 6
+arms = { kind = "bernoulli", means = [0.9, 0.1] }
+parameters = { horizon = 1000, group_size = 2 }
 """
 MODULE = """
 system = "mase"
@@ -148,6 +175,10 @@ def test_wrong_input_is_a_sentence_and_exit_code_2(line, tmp_path, monkeypatch, 
     (tmp_path / "field.toml").write_text(FIELD)
     (tmp_path / "logs.toml").write_text(FIELD.replace("field", "lab"))
     (tmp_path / "players.toml").write_text(PLAYERS)
+    (tmp_path / "groups.toml").write_text(GROUPS)
+    shared = RIDE.replace("dp-mase", "tdfs-private").replace("count = 8", "count = 2") + HORIZON
+    (tmp_path / "shared.toml").write_text(shared)
+    (tmp_path / "drive.toml").write_text(RIDE.replace("dp-mase", "adap-ucb") + HORIZON)
     (tmp_path / "module.toml").write_text(MODULE)
     (tmp_path / "leaves.py").write_text("import sys; sys.exit(0)")
     (tmp_path / "leaving.py").write_text("import sys\ndef graph(agents, seed): sys.exit(0)")
