@@ -5,9 +5,13 @@ stays with the agent, and only the coordinator's is in the result.
 """
 
 from functools import cache
-from typing import Any, ClassVar, Self, get_origin
+from math import isfinite, nan
+from typing import Annotated, Any, ClassVar, Self, get_args, get_origin
 
 import msgspec
+import numpy as np
+
+from protocol.errors import WORD, LocalProtocolError
 
 Log = dict[str, list[list[float]]]
 """By table the rows, each its time first and then its cells."""
@@ -16,10 +20,44 @@ Log = dict[str, list[list[float]]]
 class Row(msgspec.Struct, frozen=True):
     """One row of the table named `table`; each table has a subclass, whose fields are its columns.
 
-    The last field may be a tuple: it is as many columns as it has items.
+    A field is an int or a float; the last may be a tuple of them: it is as many columns as it has
+    items.
     """
 
     table: ClassVar[str]
+
+    @classmethod
+    def fault(cls) -> str:
+        """What is wrong with the class itself, as the end of a sentence; "" if nothing."""
+        table = getattr(cls, "table", None)
+        if not isinstance(table, str) or not WORD.fullmatch(table):
+            return (
+                f"has table = {table!r:.80}; it must be a str of letters (a to z, A to Z), digits, "
+                "blanks, - and _, a letter first"
+            )
+        kinds = [field.type for field in msgspec.structs.fields(cls)]
+        if kinds and _is_open(cls):
+            kinds[-1:] = [kind for kind in get_args(kinds[-1]) if kind is not ...]
+        if not kinds or not all(map(_is_number, kinds)):
+            return (
+                "must have fields that are int or float, the last of which may be a tuple of them"
+            )
+        return ""
+
+    def line(self, now: float) -> list[float]:
+        """Time and cells as they stand in a `Log`; a bool counts as 0 or 1.
+
+        `LocalProtocolError` for what is no finite number: no such table could be read back.
+        """
+        values = [now, *self.cells()]
+        if not {*map(type, values)} <= _PLAIN:
+            values = [*map(_plain, values)]
+        if not all(-_MOST < v < _MOST if type(v) is int else isfinite(v) for v in values):
+            raise LocalProtocolError(
+                f"{self!r:.200} cannot be noted: its time and all its cells must be finite "
+                "numbers, and ints below 2^63"
+            )
+        return values
 
     def cells(self) -> list[float]:
         """The row as it stands in a `Log`, without its time."""
@@ -53,6 +91,26 @@ class Row(msgspec.Struct, frozen=True):
             longest = max((len(row) for row in log.get(cls.table, [])), default=0)
             names += [f"{last}_{n}" for n in range(longest - 1 - len(names))]
         return names
+
+
+_PLAIN = {int, float}
+
+_MOST = 1 << 63
+"""What ints in a result may have."""
+
+
+def _plain(value: object) -> float:
+    """A bool, or a number of NumPy's, as Python's; NaN for what is no number."""
+    if isinstance(value, int | np.integer | np.bool_):
+        return int(value)
+    return float(value) if isinstance(value, float | np.floating) else nan
+
+
+def _is_number(kind: Any) -> bool:
+    """Whether this type is `int`, `float`, or either."""
+    if get_origin(kind) is Annotated:
+        kind = get_args(kind)[0]
+    return {*(get_args(kind) or (kind,))} <= _PLAIN
 
 
 @cache

@@ -248,7 +248,10 @@ class Dismiss(msgspec.Struct, frozen=True):
 
 
 class Timer(msgspec.Struct, frozen=True):
-    """Hand a coordinator's machine `TimerFired` in `after` seconds; replaces the timer before."""
+    """Hand a coordinator's machine `TimerFired` in `after` seconds; replaces the timer before.
+
+    Infinite: not any more.
+    """
 
     after: float
 
@@ -303,20 +306,33 @@ def assert_never_effect(effect: Never, machine: object, whose: str, allowed: Uni
     )
 
 
+def no_effects(machine: object, answer: object) -> LocalProtocolError:
+    """The error of answering an event with what is no list of effects.
+
+    A generator would be empty once it was looked through.
+    """
+    return LocalProtocolError(
+        f"{type(machine).__name__}.handle answered {answer!r:.80}; it must be a list or a tuple of "
+        "effects, [] where there are none"
+    )
+
+
 def require_arms(order: Pull | Explore, count: int) -> None:
     """`LocalProtocolError` for an order that no `count` arms can carry out."""
     arms, times = order.arms, order.times if isinstance(order, Pull) else 1
-    ints = all(isinstance(number, int) for number in (*arms, times))
-    if not ints or not arms or min(arms) < 0 or max(arms) >= count or times < 1:
+    ints = all(isinstance(n, int) and not isinstance(n, bool) for n in (*arms, times))
+    if not ints or not arms or min(arms) < 0 or max(arms) >= count or not 0 < times <= MOST_PULLS:
         raise LocalProtocolError(
             f"{order} cannot be carried out: arms are ints from 0 to {count - 1}, and times is one "
-            "from 1"
+            "from 1 to 2^53 - 1"
         )
 
 
 def require_answer(finish: Finish, count: int) -> None:
-    """`LocalProtocolError` for an end whose answer is none of `count` arms."""
+    """`LocalProtocolError` for an end without a status, or whose answer is none of `count` arms."""
     arm = finish.arm
+    if not isinstance(finish.status, str):
+        raise LocalProtocolError(f"{finish}: status must be a str")
     if arm is not None and not (isinstance(arm, int) and 0 <= arm < count):
         raise LocalProtocolError(f"{finish}: arm must be None or an int from 0 to {count - 1}")
 

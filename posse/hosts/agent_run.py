@@ -28,6 +28,7 @@ from protocol import control
 from protocol.errors import LocalProtocolError, RemoteProtocolError
 from protocol.machine import (
     COORDINATOR,
+    MOST_PULLS,
     Abort,
     AgentEffect,
     AgentEvent,
@@ -51,6 +52,7 @@ from protocol.machine import (
     Stand,
     Stopwatch,
     assert_never_effect,
+    no_effects,
     require_answer,
     require_arms,
     require_machine,
@@ -189,6 +191,8 @@ class AgentRun:
         """Hand an event to the machine and carry out its effects; return its order, if any."""
         order: Order | Ready | Finish | None = None
         effects = self.machine.handle(event, now)
+        if not isinstance(effects, (list, tuple)):
+            raise no_effects(self.machine, effects)
         if self.field and any(isinstance(effect, _TELLING) for effect in effects):
             self._spending.uses(self.account.pulls)
         for effect in effects:  # a class pattern takes .3 µs for what isinstance takes .02
@@ -211,15 +215,22 @@ class AgentRun:
                 if order is not None:
                     raise LocalProtocolError(f"{effect} and {order} are ordered at once")
                 order = effect
-                if not isinstance(effect, Ready) and effect.arms not in self._ordered:
+                asked: Any = effect  # by its type compiled code would take bools for ints
+                times = getattr(asked, "times", 1)
+                if not isinstance(effect, Ready) and (
+                    effect.arms not in self._ordered
+                    or type(times) is not int
+                    or not 0 < times <= MOST_PULLS
+                    or type(asked.arms[0]) is not int  # bools equal ints, and are a mask
+                ):
                     require_arms(effect, self._setup.arm_count)
                     self._ordered.add(effect.arms)
             elif isinstance(effect, Disclose):
                 self.account.disclosed(effect.release)
             elif isinstance(effect, Note):
                 row = effect.row
-                self._system.results.check(row)
-                self.account.log.setdefault(row.table, []).append([self.pace.now, *row.cells()])
+                line = self._system.results.line(row, self.pace.now)
+                self.account.log.setdefault(row.table, []).append(line)
             elif isinstance(effect, Finish):
                 require_answer(effect, self._setup.arm_count)
                 order = effect

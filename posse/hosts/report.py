@@ -1,19 +1,17 @@
 """What an agent reports at its end, checked before it becomes part of a result."""
 
 import math
-import re
 from collections.abc import Collection
 
 import msgspec
 import numpy as np
 
 from protocol.control import Report
-from protocol.errors import RemoteProtocolError
+from protocol.errors import WORD, RemoteProtocolError
 from protocol.log import Row
 from protocol.machine import COORDINATOR, MOST_PULLS
 from protocol.message import Plane
 
-_WORD = re.compile(r"[A-Za-z][A-Za-z0-9 _-]{0,63}")
 _LONGEST = 200
 _PLANES = frozenset(map(int, Plane))
 _BUCKETS = 600
@@ -84,17 +82,19 @@ class ReportForm:
         """Kinds, reasons and names are the words that posse has, not text of the agent's own."""
         words = [*report.refused, *report.seconds, *(link.kind for link in report.links)]
         words += [release.mechanism for release in report.releases]
-        if not all(_WORD.fullmatch(word) for word in words):
+        if not all(WORD.fullmatch(word) for word in words):
             raise BadReport("a word that posse does not use")
         if not all(len(r.block) < _LONGEST and r.block.isprintable() for r in report.releases):
             raise BadReport("the block of a release")
 
     def _check_log(self, report: Report) -> None:
         """Rows of known tables, with as many numbers as these have columns."""
-        for table in report.log:
+        for table, rows in report.log.items():
             if table not in self._log:
                 raise BadReport("a table that this system does not have")
             try:
                 self._log[table].of(report.log)
             except (ValueError, msgspec.ValidationError):
                 raise BadReport(f"a row of {table}") from None
+            if not all(math.isfinite(cell) for row in rows for cell in row):
+                raise BadReport(f"a cell of {table} that is not finite")

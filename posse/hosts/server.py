@@ -39,6 +39,7 @@ from protocol.machine import (
     Timer,
     TimerFired,
     assert_never_effect,
+    no_effects,
     require_answer,
     require_machine,
 )
@@ -124,6 +125,8 @@ class Server:
         """Hand an event to the machine, which happened at `now` or just now."""
         try:
             effects = self._machine.handle(event, self._run.now if now is None else now)
+            if not isinstance(effects, (list, tuple)):
+                raise no_effects(self._machine, effects)
             if effects:
                 self._carry_out(effects)
         except (RemoteProtocolError, PosseError):
@@ -144,11 +147,11 @@ class Server:
             elif isinstance(effect, Pull):
                 self._pull(effect)
             elif isinstance(effect, Timer):
-                self.timer = self._wall() / 1e9 + effect.after
+                self._wait(effect)
             elif isinstance(effect, Note):
                 row, at = effect.row, effect.at
-                self._system.results.check(row)
-                self.log[row.table].append([run.now if at is None else at, *row.cells()])
+                line = self._system.results.line(row, run.now if at is None else at)
+                self.log[row.table].append(line)
             elif isinstance(effect, Broadcast):
                 message = effect.message
                 if type(message) not in self._agents_hear:
@@ -168,6 +171,11 @@ class Server:
                 f"{self._system.name} has no arms that all agents share: each agent pulls its own"
             )
         return self.arms
+
+    def _wait(self, order: Timer) -> None:
+        if not order.after >= 0:
+            raise LocalProtocolError(f"{order}: after must be seconds, 0 or more")
+        self.timer = self._wall() / 1e9 + order.after
 
     def _pull(self, order: Pull) -> None:
         arms = self._arms()

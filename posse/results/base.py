@@ -51,6 +51,10 @@ Says = Callable[[Standing], Sequence[str]]
 """The parts of the line, the most telling first."""
 
 
+_OURS = ("runs", "agents", "links", "regret")
+"""Tables that every result has."""
+
+
 def agents_done(standing: Standing) -> Sequence[str]:
     """Of systems that end when their agents do, each for itself."""
     return [f"{standing.finished} of {standing.agents} agents done", standing.time()]
@@ -72,6 +76,19 @@ class Results:
     complete: Callable[[RunSpec, Any, RunRecord], None] | None = None
     detail: type[Detail] = Detail
 
+    def __post_init__(self) -> None:
+        tables = list(_OURS)
+        for kind in self.log:
+            if not (isinstance(kind, type) and issubclass(kind, Row)):
+                raise TypeError(f"log = {self.log!r}: must be a tuple of classes of rows")
+            if said := kind.fault():
+                raise TypeError(f"the row {kind.__name__} {said}")
+            if kind.table in tables:
+                raise ValueError(
+                    f"the row {kind.__name__}: there is a table {kind.table!r} already"
+                )
+            tables.append(kind.table)
+
     def finish(self, spec: RunSpec, parameters: Any, record: RunRecord) -> None:
         """Fill in what the system adds to the record of a run that has ended."""
         if self.complete is None:
@@ -79,13 +96,14 @@ class Results:
         else:
             self.complete(spec, parameters, record)
 
-    def check(self, row: Row) -> None:
-        """Raise `LocalProtocolError` if a machine notes a row of another table."""
+    def line(self, row: Row, now: float) -> list[float]:
+        """A row as it is written down; `LocalProtocolError` if it cannot be, see `Row.line`."""
         if type(row) not in self.log:
             raise LocalProtocolError(
-                f"a machine notes a row of the table {row.table!r} ({type(row).__name__}), which "
-                "its system does not name among the tables of its results"
+                f"a machine notes {row!r:.80}, and its system does not name {type(row).__name__} "
+                "among the tables of its results"
             )
+        return row.line(now)
 
 
 PLAIN = Results()

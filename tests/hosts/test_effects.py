@@ -1,5 +1,6 @@
 """What a machine asks for that is none of its effects ends with a sentence, never in silence."""
 
+import math
 from collections.abc import Iterator
 from typing import Any, get_args
 
@@ -23,6 +24,7 @@ from protocol.machine import (
     Refuse,
     ServerEffect,
     Stand,
+    Started,
     Stopwatch,
     Timer,
 )
@@ -102,6 +104,35 @@ def test_a_coordinator_pulls_only_arms_that_all_share(effect: Any) -> None:
 def test_an_order_is_for_arms_that_there_are(order: Any) -> None:
     with pytest.raises(RunFailed, match=r"agent 0 has a defect: .* cannot be carried out: arms"):
         run_with("central", agent=lambda context: Answers(order))
+
+
+NO_TIMES: list[Any] = [0, -3, HALF, np.int64(2), 1 << 55, True]
+NO_ARMS: list[Any] = [(False, True), (np.int64(0), np.int64(1))]
+
+
+@pytest.mark.parametrize(
+    "order",
+    [*(Pull((0, 1), times) for times in NO_TIMES), *(Pull(arms, 1) for arms in NO_ARMS)],
+    ids=repr,
+)
+def test_an_order_for_arms_that_were_ordered_before_is_checked_all_the_same(order: Any) -> None:
+    class Twice(Answers):
+        def handle(self, event: Any, now: float) -> Any:
+            if isinstance(event, Started):
+                return [Explore((0, 1))]
+            return [self.effect]
+
+        def silent(self, rewards: Any) -> int:
+            return 0
+
+    with pytest.raises(RunFailed, match=r"agent 0 has a defect: .* cannot be carried out: arms"):
+        run_with("central", agent=lambda context: Twice(order))
+
+
+@pytest.mark.parametrize("after", [math.nan, -1.0])
+def test_a_timer_is_for_later(after: float) -> None:
+    with pytest.raises(RunFailed, match=r"Timer\(.*\): after must be seconds, 0 or more"):
+        run_with("central", server=lambda context: Answers(Timer(after)))
 
 
 @pytest.mark.parametrize("made", [None, Answers])

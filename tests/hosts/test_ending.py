@@ -1,5 +1,6 @@
 """How a run ends: a verdict, and then the last word of every agent that is present."""
 
+import math
 from typing import Any
 
 import msgspec
@@ -119,3 +120,5 @@ def test_rows_of_a_reports_log_have_their_tables_columns() -> None:
     for table, row in (("eliminations", [4.0]), ("eliminations", [4.0, 1, 0]), ("left", [])):
         with pytest.raises(RemoteProtocolError, match=f"a row of {table}"):
             form.check(1, report(log={table: [row]}))
+    with pytest.raises(RemoteProtocolError, match="a cell of eliminations that is not finite"):
+        form.check(1, report(log={"eliminations": [[math.nan, 1]]}))

@@ -1,13 +1,14 @@
 """The line that moves while a run goes on: each family's own words, worked out by hand."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from posse.engines import memory
 from posse.plan import prepare
-from posse.results.base import Standing
+from posse.results.base import Results, Standing
 from posse.systems import get_system, names
+from protocol.log import Row
 from tests.support import field as support
 
 
@@ -97,3 +98,60 @@ def test_every_system_has_something_to_say_at_every_moment(system: str) -> None:
     assert all(said)
     assert ("votes" in said[-1]) == (system in ("mase", "dp-mase", "corrupted-elimination"))
     assert said[0] != said[-1]
+
+
+class NoTable(Row, frozen=True):
+    cell: float
+
+
+class Above(Row, frozen=True):
+    table: ClassVar[str] = "../above"
+    cell: float
+
+
+class Runs(Row, frozen=True):
+    table: ClassVar[str] = "runs"
+    cell: float
+
+
+class Text(Row, frozen=True):
+    table: ClassVar[str] = "text"
+    cell: str
+
+
+class Truth(Row, frozen=True):
+    table: ClassVar[str] = "truth"
+    cell: bool
+
+
+class NoCells(Row, frozen=True):
+    table: ClassVar[str] = "no-cells"
+
+
+class Fine(Row, frozen=True):
+    table: ClassVar[str] = "fine"
+    cell: int | float
+    more: tuple[int, ...]
+
+
+FIELDS = "must have fields that are int or float, the last of which may be a tuple of them"
+
+
+@pytest.mark.parametrize(
+    ("log", "said"),
+    [
+        ((NoTable,), "the row NoTable has table = None; it must be a str of letters"),
+        ((Above,), r"the row Above has table = '\.\./above'; it must be a str of letters"),
+        ((Runs,), "the row Runs: there is a table 'runs' already"),
+        ((Fine, Fine), "the row Fine: there is a table 'fine' already"),
+        ((Text,), f"the row Text {FIELDS}"),
+        ((Truth,), f"the row Truth {FIELDS}"),
+        ((NoCells,), f"the row NoCells {FIELDS}"),
+        (("Fine",), "must be a tuple of classes of rows"),
+    ],
+    ids=repr,
+)
+def test_tables_of_rows_are_checked_when_a_system_is_made(log: Any, said: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=said):
+        Results(log=log)
+    assert Results(log=(Fine,)).line(Fine(1, (2, 3)), 0.5) == [0.5, 1, 2, 3]

@@ -69,9 +69,9 @@ def test_the_columns_are_what_the_rows_say(
 
 
 def test_a_row_of_a_table_that_the_system_does_not_name_is_a_defect() -> None:
-    get_system("mase").results.check(VoteRow(0, 1))
-    with pytest.raises(LocalProtocolError, match="'votes'"):
-        PLAIN.check(VoteRow(0, 1))
+    assert get_system("mase").results.line(VoteRow(0, 1), 2.0) == [2.0, 0, 1]
+    with pytest.raises(LocalProtocolError, match="does not name VoteRow among the tables"):
+        PLAIN.line(VoteRow(0, 1), 2.0)
 
 
 def test_what_is_not_known_in_the_field_is_empty(tmp_path: Path) -> None:

@@ -14,10 +14,17 @@ OWN = """
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from posse.extend import (
-    COORDINATOR, AgentRole, Finish, Message, Parameters, PeerFinished, Played, Received, Row, Send,
-    ServerRole, Star, Started, System, TimerFired, Timer, unprotected,
+    COORDINATOR, AgentRole, Finish, Message, Note, Parameters, PeerFinished, Played, Received,
+    RemoteProtocolError, Results, Row, Send, ServerRole, Star, Started, System, TimerFired, Timer,
+    unprotected,
 )
+
+class Noted(Row, frozen=True):
+    table = "noted"
+    cell: float
 
 class Hello(Message, frozen=True):
     data: bytes
@@ -54,6 +61,20 @@ def mistaken(kind, to, own):
             return [Send(to, "hello")]
         case "not to be encoded":
             return [Send(to, own(object()))]
+        case "generator":
+            return (effect for effect in [Finish("done", 0)])
+        case "nothing":
+            return None
+        case "text noted":
+            return [Note(Noted("text"))]
+        case "NaN noted":
+            return [Note(Noted(float("nan")))]
+        case "array noted":
+            return [Note(Noted(np.zeros(2)))]
+        case "status":
+            return [Finish(3, 0)]
+        case "reason":
+            raise RemoteProtocolError("größe")  # reason
 
 @dataclass
 class Agent:
@@ -74,6 +95,7 @@ class Server:
         match event:
             case Received(sender, _):
                 return mistaken(self.p.mistake, sender, Reply)
+        return []
 
 def make(kind):
     def made(context):
@@ -88,7 +110,7 @@ def make(kind):
 SYSTEM = System(
     name="own", title="own", paper="none", parameters=OwnParameters, clocks=("slots",),
     shape=Star(AgentRole(make(Agent), (Reply,)), ServerRole(make(Server), (Hello,))),
-    claim=unprotected("nothing"),
+    claim=unprotected("nothing"), results=Results(log=(Noted,)),
 )
 """
 
@@ -104,6 +126,13 @@ MISTAKES = {
     "unknown field": "AttributeError: '{own}' object has no attribute 'date'",
     "no message": "str is sent, and what .* hears is .*; add it to `hears`",
     "not to be encoded": "TypeError: Encoding objects of type object is unsupported",
+    "generator": "handle answered <generator .*; it must be a list or a tuple of effects",
+    "nothing": "handle answered None; it must be a list or a tuple of effects",
+    "text noted": r"Noted\(cell='text'\) cannot be noted: its time and all its cells must be f",
+    "NaN noted": r"Noted\(cell=nan\) cannot be noted: ",
+    "array noted": r"Noted\(cell=array.*\) cannot be noted: ",
+    "status": r"Finish\(status=3, arm=0\): status must be a str",
+    "reason": "the reason 'größe' of a refusal is no name by which it can be counted: up to 64",
     "cannot be made": "KeyError: 'table'",
     "exits early": "SystemExit: 0",
 }
@@ -151,7 +180,7 @@ def test_a_mistake_has_its_file_and_line(folder: Path, side: str, mistake: str) 
 
 
 @pytest.mark.parametrize("side", SIDES)
-@pytest.mark.parametrize("mistake", ["raises", "exits", "exits early", "too large"])
+@pytest.mark.parametrize("mistake", ["raises", "exits", "exits early", "too large", "text noted"])
 def test_across_processes_it_is_the_same(folder: Path, side: str, mistake: str) -> None:
     memory = fails(folder, side, mistake, "memory")
     processes = fails(folder, side, mistake, "processes")
