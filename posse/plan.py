@@ -92,9 +92,11 @@ class Plan:
         wiring, agents = self.system.wiring, self.spec.agents.count
         if wiring is None:  # they only know the coordinator
             return Network([()] * agents, [{}] * agents)
-        found = wiring.network(self.spec, self.parameters, run)
-        is_one = isinstance(found, Network)
-        if said := found.fault(agents) if is_one else f"is {found!r:.80}, no Network":
+        with defect.in_system(self.spec.system):
+            found = wiring.network(self.spec, self.parameters, run)
+            is_one = isinstance(found, Network)
+            said = found.fault(agents) if is_one else f"is {found!r:.80}, no Network"
+        if said:
             raise SpecError("system", f"the network of '{self.spec.system}' {said}")
         return found
 
@@ -149,7 +151,12 @@ class Plan:
                 f"agents.activity counts for nothing: by the clock '{self.clock}' nobody is drawn "
                 "to be active; it is for the clock 'virtual'"
             )
-        return [*said, *self.system.advise(self.spec, self.parameters)]
+        with defect.in_system(self.spec.system):
+            more = self.system.advise(self.spec, self.parameters)
+        if not isinstance(more, list | tuple) or not all(isinstance(one, str) for one in more):
+            must = "it must be a list of sentences"
+            raise SpecError("system", f"'{self.spec.system}' advises {more!r:.80}; {must}")
+        return [*said, *more]
 
 
 Source = str | Path | dict[str, Any] | RunSpec | Plan
@@ -306,6 +313,7 @@ def _check(plan: Plan) -> None:
     spec.agents.activity.rates(spec.agents.count)
     with defect.in_system(spec.system):
         system.check(spec, plan.parameters)
+        _ = system.agents_codec, plan.coordinators_codec  # made of what is heard, if that can be
 
 
 _SPREAD_RUNS = 10

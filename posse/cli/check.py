@@ -16,7 +16,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Print what a checked run file means."""
     checked = plan(options)
-    spec, system = checked.spec, checked.system
+    spec, system, advice = checked.spec, checked.system, checked.advice()
+    checked.network(0)  # so that what a run would refuse is found here
     print(f"{options.file}: {system.name}, {system.title} ({system.paper})")
     print(
         f"  variant {spec.variant}; {spec.agents.count} agents; {spec.arms.arm_count()} arms; "
@@ -34,7 +35,7 @@ def run(options: argparse.Namespace) -> None:
             print(f"         {line}")
     if checked.field:
         print(f"  privacy: {spec.privacy.says}")
-    for advice in checked.advice():
-        print(f"  warning: {advice}")
+    for sentence in advice:
+        print(f"  warning: {sentence}")
     if absent := checked.missing():
         print(f"  not on this machine: {absent}")

@@ -1,6 +1,7 @@
 """`[topology]`: what the run file may say about who is linked to whom, and the graph it means."""
 
 import inspect
+import operator
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -211,7 +212,9 @@ class PythonTopology(_Topology, frozen=True, kw_only=True, tag="python"):
             made = make(agents=agents, seed=int(random.integers(1 << 31)))
             if hasattr(made, "nodes"):
                 return _of_networkx(made, agents, "its graph")
-            return graphs.from_edges(agents, [(int(i), int(j)) for i, j in made])
+            return graphs.from_edges(
+                agents, [(operator.index(i), operator.index(j)) for i, j in made]
+            )
         except GraphError as error:
             raise GraphError("target", f"'{self.target}': {error}") from None
         except (Exception, SystemExit) as error:  # a user's own code may call sys.exit

@@ -114,6 +114,9 @@ class System:
         known = get_args(Clock)
         if not self.clocks or not set(self.clocks) <= set(known):
             raise ValueError(f"clocks = {self.clocks!r}: must be some of {known}")
+        kind = self.parameters
+        if not (isinstance(kind, type) and issubclass(kind, Parameters)):
+            raise TypeError(f"parameters = {kind!r}: must be a class derived from Parameters")
         if not callable(self.claim):
             raise TypeError(f"claim = {self.claim!r}: must be callable, as `unprotected('…')` is")
 

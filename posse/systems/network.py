@@ -30,7 +30,7 @@ class Network:
                 f"{len(self.neighbours)} rows of neighbours and {len(self.knowledge)} of knowledge"
             )
             return f"has {rows} for {agents} agents"
-        if any(max(near, default=0) >= agents for near in self.neighbours):
+        if any(not 0 <= n < agents for near in self.neighbours for n in near):
             return "has neighbours that do not exist"
         try:
             msgspec.msgpack.encode(self.knowledge)

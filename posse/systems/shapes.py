@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Literal
 from posse.spec.runfile import RunSpec
 from posse.systems.context import AgentContext, CoordinatorContext
 from posse.systems.network import Network
+from protocol.errors import WORD
 from protocol.machine import AgentMachine, ServerMachine
 from protocol.message import Message
 from topologies.graphs import Graph
@@ -52,6 +53,12 @@ def _require_messages(hears: object) -> None:
         isinstance(kind, type) and issubclass(kind, Message) for kind in hears
     ):
         raise TypeError(f"hears = {hears!r}: must be a tuple of classes of messages")
+    for kind in hears:
+        if not WORD.fullmatch(kind.__name__):
+            raise TypeError(
+                f"the message {kind.__name__} is counted by its name: up to 64 letters (a to z, "
+                "A to Z), digits and _"
+            )
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,8 @@
 """posse check."""
 
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -116,3 +118,49 @@ def test_who_eliminates_arms_until_one_is_left_is_warned_of_ties(
     for means, ties in (("[0.5,0.3,0.5]", True), ("[0.5,0.3,0.3]", False)):
         assert main([*command, "--set", f"arms.means={means}"]) == 0
         assert ("may never end" in capsys.readouterr().out) is (warned and ties)
+
+
+OWN = """
+from dataclasses import replace
+from posse.extend import AgentRole, Message, Mesh, Wiring, along
+from posse.systems import get_system
+
+class One(Message, frozen=True, tag="same"):
+    x: int
+
+class Other(Message, frozen=True, tag="same"):
+    x: str
+
+def mesh(knowledge, *hears):
+    ucb = get_system("cooperative-ucb")
+    make, told = ucb.agent.make, lambda spec, parameters, run: along(spec.graph(run), knowledge)
+    return replace(ucb, shape=Mesh(AgentRole(make, hears or ucb.agent.hears), Wiring(told)))
+
+TAGS = mesh(None, One, Other)
+KNOWN = mesh([{"k": object()}] * 4)
+ROWS = mesh([{}] * 3)
+ADVICE = replace(mesh(None), advise=lambda spec, parameters: "one sentence")
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("TAGS", "cannot be used: TypeError: If a type union contains multiple Struct types, all"),
+        ("KNOWN", "has knowledge that cannot be sent: Encoding objects of type object is unsupp"),
+        ("ROWS", "has 4 rows of neighbours and 3 of knowledge for 4 agents"),
+        ("ADVICE", "advises 'one sentence'; it must be a list of sentences"),
+    ],
+)
+def test_check_finds_what_is_wrong_with_a_users_system(
+    name: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any
+) -> None:
+    monkeypatch.setattr("sys.path", [*sys.path])
+    (tmp_path / "own_checked.py").write_text(OWN)
+    path = tmp_path / "ride.toml"
+    path.write_text(COOPERATIVE.replace("private-ucb", f"own_checked:{name}") + LAB)
+    path.write_text(path.read_text().replace(", epsilon = 0.5", ""))
+    assert main(["check", str(path)]) == 2
+    found = capsys.readouterr()
+    assert said in found.err
+    assert found.out == ""

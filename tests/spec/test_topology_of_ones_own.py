@@ -75,6 +75,8 @@ def test_ones_own_function_gives_edges(tmp_path, monkeypatch) -> None:
         "    return 1 / 0\n"
         "def far(agents, seed):\n"
         "    return [(0, agents)]\n"
+        "def halves(agents, seed):\n"
+        "    return [(0.5, 1)]\n"
         "def leaves(agents, seed):\n"
         "    raise SystemExit(0)\n"
     )
@@ -83,7 +85,9 @@ def test_ones_own_function_gives_edges(tmp_path, monkeypatch) -> None:
     assert sorted(graph(table, 4, base=str(tmp_path)).edges()) == [(0, 1), (0, 2), (0, 3), (1, 2)]
     with pytest.raises(SpecError, match=r"ZeroDivisionError.*own_edges\.py:4"):
         graph(table | {"target": "own_edges:broken"}, 4, base=str(tmp_path))
-    with pytest.raises(SpecError, match=r"'own_edges:leaves' .*SystemExit: 0 \(.*edges\.py:8"):
+    with pytest.raises(SpecError, match=r"'own_edges:leaves' .*SystemExit: 0 \(.*edges\.py:10"):
         graph(table | {"target": "own_edges:leaves"}, 4, base=str(tmp_path))
+    with pytest.raises(SpecError, match="'own_edges:halves' cannot be used: TypeError: 'float'"):
+        graph(table | {"target": "own_edges:halves"}, 4, base=str(tmp_path))
     with pytest.raises(SpecError, match="^topology.target: 'own_edges:far': .* names agent 4"):
         graph(table | {"target": "own_edges:far"}, 4, base=str(tmp_path))

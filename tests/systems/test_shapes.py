@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from posse import own_code
@@ -24,6 +25,7 @@ from posse.systems.shapes import (
     Wiring,
 )
 from protocol.mase import Vote
+from protocol.message import Message
 from tests.support.runs import spec
 
 DOCS = Path(__file__).parents[2] / "docs" / "architecture.md"
@@ -67,6 +69,27 @@ def test_clocks_are_those_that_there_are(clocks: Any) -> None:
         dataclasses.replace(get_system("mase"), clocks=clocks)
 
 
+def test_parameters_are_a_model_of_posses() -> None:
+    mase: Any = get_system("mase")
+    with pytest.raises(TypeError, match="parameters = <class 'dict'>: must be a class derived fr"):
+        dataclasses.replace(mase, parameters=dict)
+
+
+@pytest.mark.parametrize("advised", [None, "a sentence", [3]])
+def test_advice_is_a_list_of_sentences(advised: Any) -> None:
+    plan = spec("mase", 8)
+    system = dataclasses.replace(plan.system, advise=lambda spec, parameters: advised)
+    with pytest.raises(SpecError, match=r"system: 'mase' advises .*; it must be a list of sent"):
+        dataclasses.replace(plan, system=system).advice()
+
+
+def test_a_message_is_named_by_a_word_that_a_report_may_have() -> None:
+    named: Any = msgspec.defstruct("Größe", [], bases=(Message,), frozen=True)
+    make: Any = get_system
+    with pytest.raises(TypeError, match="the message Größe is counted by its name"):
+        ServerRole(make, (named,))
+
+
 def test_a_claim_is_made_by_a_function_and_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     mase: Any = get_system("mase")
     with pytest.raises(TypeError, match="claim = 'none': must be callable"):
@@ -101,6 +124,7 @@ def test_a_package_that_cannot_be_imported_is_named_and_hides_no_other(
         (None, "is None, no Network"),
         (Network([()], [{}]), "has 1 rows of neighbours and 1 of knowledge for 2 agents"),
         (Network([(1,), (2,)], [{}, {}]), "has neighbours that do not exist"),
+        (Network([(1,), (-1,)], [{}, {}]), "has neighbours that do not exist"),
         (Network([(1,), (0,)], [{}, {"sink": object()}]), "has knowledge that cannot be sent"),
         (Network([(1,), (0,)], [{}, {"sink": 0}]), ""),
     ],
