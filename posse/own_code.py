@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager, nullcontext, redirect_stdout, sup
 from importlib.machinery import PathFinder
 from importlib.util import cache_from_source, find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from posse.errors import PosseError
@@ -115,7 +116,7 @@ def load(target: str, folders: Sequence[str], group: str) -> Any:
     _look_first_in(folders, module)
     with aside():
         found: Any = importlib.import_module(module)
-    if getattr(found, "__file__", None) not in _STAMPS:
+    if _file(found) not in _STAMPS:
         _STAMPS.update((path, stamp_of(path)) for path in map(str, sources(target, folders)))
     if not _is_in(module, folders):
         _require_nothing_hidden(target, folders, found)
@@ -167,18 +168,25 @@ def _require_nothing_hidden(target: str, folders: Sequence[str], found: Any) -> 
 
 
 def _forget() -> None:
-    for name in [name for name in sys.modules if _is_in(name, _NAMED)]:
-        del sys.modules[name]
+    """Nothing but what lies beside a module that was named: a run file's folder may hold all."""
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if (_file(module) in _STAMPS) if file else _is_in(name, _NAMED):
+            del sys.modules[name]
     _STAMPS.clear()
     importlib.invalidate_caches()
     Edition.number += 1
 
 
+def _file(module: ModuleType) -> str:
+    """Where a module is: its file, or the folder of a package without one."""
+    found = getattr(module, "__file__", None) or next(iter(getattr(module, "__path__", ())), "")
+    return os.path.realpath(found)
+
+
 def _is_in(name: str, folders: Iterable[str]) -> bool:
     """Whether the module of this name was imported from one of these folders, not from below."""
-    module, package = sys.modules[name], name.partition(".")[0]
-    file = getattr(module, "__file__", None) or next(iter(getattr(module, "__path__", ())), "")
-    file = os.path.realpath(file)
+    file, package = _file(sys.modules[name]), name.partition(".")[0]
     bases = [os.path.join(folder, package) for folder in folders]
     return any(file in (base, f"{base}.py") or file.startswith(base + os.sep) for base in bases)
 

@@ -1,5 +1,6 @@
 """The user's own code: found in the user's folders, looked for before it is imported."""
 
+import importlib
 import json
 import os
 import subprocess
@@ -165,6 +166,19 @@ def test_where_nothing_changed_objects_stay(tmp_path: Path) -> None:
     assert prepare(plan) is plan
     assert prepare(plan.spec).system is plan.system
     assert own_code.Edition.number == before
+
+
+def test_nothing_else_of_a_folder_is_forgotten(tmp_path: Path) -> None:
+    """A run file may lie in a checkout, or beside tests that run it."""
+    (tmp_path / "own_bandits_tests").mkdir()
+    (tmp_path / "own_bandits_tests" / "__init__.py").write_text("")
+    sys.path.append(str(tmp_path))
+    theirs = importlib.import_module("own_bandits_tests")
+    raw = spec(tmp_path, 0)
+    first = prepare(raw).system
+    spec(tmp_path, 1)
+    assert prepare(raw).system is not first
+    assert sys.modules["own_bandits_tests"] is theirs
 
 
 def test_plans_of_two_folders_stand_side_by_side(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ prints goes to standard error.
 
 import _thread
 import contextlib
+import functools
 import gc
 import logging
 import os
@@ -149,8 +150,9 @@ def _share_cores(rank: int, agents: int) -> bool:
     return many
 
 
+@functools.cache
 def _rehearse() -> None:
-    """Run a small posse in memory.
+    """Run a small posse in memory, once.
 
     What a process does for the first time it does in fresh memory. What was done before the fork
     all agents share, which saves each of them a twentieth.
