@@ -30,13 +30,16 @@ OUR_ROOMS = ("agent", "coordinator", "posse", "protocol", "topologies")
 Stamp = tuple[int, int, int]
 """When a file was changed, its size and its number; while they stay, so does its content."""
 
-_NAMED: set[str] = set()
-"""Folders that were named so far."""
-_ADDED: list[str] = []
-"""Those of them that are on `sys.path` for that alone, the last named first."""
+Group = tuple[str, tuple[str, ...]]
+"""A package, and the folders that it is looked for in."""
 
+_LOCK = threading.RLock()
+_ADDED: list[str] = []
+"""Folders that are on `sys.path` because they were named, the last named first."""
+_LOADED: dict[Group, set[str]] = {}
+"""The user's files that are imported together."""
 _STAMPS: dict[str, Stamp] = {}
-"""Of the user's files that are imported."""
+"""Of the user's files, as they were when they were looked at last."""
 
 
 class Edition:
@@ -113,11 +116,9 @@ def load(target: str, folders: Sequence[str], group: str) -> Any:
         with aside():
             return installed(group)[target].load()
     module, _, name = target.partition(":")
-    _look_first_in(folders, module)
-    with aside():
+    with _LOCK, aside():
+        _make_way(target, folders)
         found: Any = importlib.import_module(module)
-    if _file(found) not in _STAMPS:
-        _STAMPS.update((path, stamp_of(path)) for path in map(str, sources(target, folders)))
     if not _is_in(module, folders):
         _require_nothing_hidden(target, folders, found)
     for part in name.split("."):
@@ -127,12 +128,10 @@ def load(target: str, folders: Sequence[str], group: str) -> Any:
 
 def renew() -> None:
     """Forget the user's modules if one of their files changed since it was imported."""
-    changed = [path for path, stamp in _STAMPS.items() if stamp_of(path) != stamp]
-    for path in changed:
-        with suppress(OSError):  # compiled code is told from older only by the second and the size
-            os.unlink(cache_from_source(path))
-    if changed:
-        _forget()
+    with _LOCK:
+        changed = _changed(_STAMPS)
+        for group in [group for group, files in _LOADED.items() if files & changed]:
+            _forget(group)
 
 
 def stamp_of(path: str | Path) -> Stamp:
@@ -144,17 +143,31 @@ def stamp_of(path: str | Path) -> Stamp:
     return found.st_mtime_ns, found.st_size, found.st_ino
 
 
-def _look_first_in(folders: Sequence[str], module: str) -> None:
+def _make_way(target: str, folders: Sequence[str]) -> None:
     """Have a module imported from these folders, before other folders that were named."""
-    package = module.partition(".")[0]
-    _NAMED.update(folders)
-    if package in sys.modules and _is_in(package, _NAMED) and not _is_in(package, folders):
-        _forget()
+    package = target.partition(":")[0].partition(".")[0]
+    if package in sys.modules and not _is_in(package, folders):
+        for other in [other for other in _LOADED if other[0] == package]:
+            _forget(other)
     new = [folder for folder in folders if folder in _ADDED or folder not in sys.path]
     if new != _ADDED[: len(new)]:
         _ADDED[:] = [*new, *(folder for folder in _ADDED if folder not in new)]
         # at the end: a user's folder must not hide a package of ours
         sys.path[:] = [*(folder for folder in sys.path if folder not in _ADDED), *_ADDED]
+    if (group := (package, tuple(folders))) not in _LOADED:
+        _LOADED[group] = {str(path) for path in sources(target, folders)}
+        _changed(_LOADED[group])
+
+
+def _changed(files: Iterable[str]) -> set[str]:
+    """Those that are not as they were when they were looked at last."""
+    found = {path for path in files if _STAMPS.get(path) != stamp_of(path)}
+    for path in found:
+        if path in _STAMPS:
+            with suppress(OSError):  # what Python compiled is told from older by second and size
+                os.unlink(cache_from_source(path))
+        _STAMPS[path] = stamp_of(path)
+    return found
 
 
 def _require_nothing_hidden(target: str, folders: Sequence[str], found: Any) -> None:
@@ -167,13 +180,12 @@ def _require_nothing_hidden(target: str, folders: Sequence[str], found: Any) -> 
             raise ImportError(f"{hidden[0]} is hidden by {where}; rename yours")
 
 
-def _forget() -> None:
-    """Nothing but what lies beside a module that was named: a run file's folder may hold all."""
+def _forget(group: Group) -> None:
+    files = _LOADED.pop(group)
     for name, module in list(sys.modules.items()):
-        file = getattr(module, "__file__", None)
-        if (_file(module) in _STAMPS) if file else _is_in(name, _NAMED):
+        bare = name.partition(".")[0] == group[0] and getattr(module, "__file__", None) is None
+        if bare or _file(module) in files:
             del sys.modules[name]
-    _STAMPS.clear()
     importlib.invalidate_caches()
     Edition.number += 1
 

@@ -132,7 +132,7 @@ def _apart(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     for name in [name for name in sys.modules if name.startswith("own_bandits")]:
         del sys.modules[name]
-    own_code._NAMED.clear()
+    own_code._LOADED.clear()
     own_code._ADDED.clear()
     own_code._STAMPS.clear()
 

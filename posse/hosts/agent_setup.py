@@ -8,6 +8,7 @@ from msgspec import Meta
 from posse.arms import ArmsSpec
 from posse.claims.base import ClaimContext
 from posse.hosts.spending import Task
+from posse.spec.explain import convert
 from posse.spec.privacy import PrivacySpec
 from posse.spec.runfile import Clock, Mode
 from posse.systems import get_system
@@ -55,7 +56,7 @@ class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
             ClaimContext(
                 agents=self.agents,
                 arms=self.arm_count,
-                parameters=msgspec.convert(self.parameters, system.parameters),
+                parameters=convert(self.parameters, system.parameters, "parameters"),
                 variant=self.variant,
                 field=self.mode == "field",
             )
