@@ -146,7 +146,8 @@ def stamp_of(path: str | Path) -> Stamp:
 def _make_way(target: str, folders: Sequence[str]) -> None:
     """Have a module imported from these folders, before other folders that were named."""
     package = target.partition(":")[0].partition(".")[0]
-    if package in sys.modules and not _is_in(package, folders):
+    known = sys.modules.get(package)
+    if known is not None and _file(known) and not _is_in(package, folders):
         for other in [other for other in _LOADED if other[0] == package]:
             _forget(other)
     new = [folder for folder in folders if folder in _ADDED or folder not in sys.path]
@@ -183,17 +184,17 @@ def _require_nothing_hidden(target: str, folders: Sequence[str], found: Any) -> 
 def _forget(group: Group) -> None:
     files = _LOADED.pop(group)
     for name, module in list(sys.modules.items()):
-        bare = name.partition(".")[0] == group[0] and getattr(module, "__file__", None) is None
-        if bare or _file(module) in files:
+        file = _file(module)
+        if file in files or (name.partition(".")[0] == group[0] and os.path.isdir(file)):
             del sys.modules[name]
     importlib.invalidate_caches()
     Edition.number += 1
 
 
 def _file(module: ModuleType) -> str:
-    """Where a module is: its file, or the folder of a package without one."""
+    """Where a module is: its file, or the folder of a package without one; "" if nowhere."""
     found = getattr(module, "__file__", None) or next(iter(getattr(module, "__path__", ())), "")
-    return os.path.realpath(found)
+    return os.path.realpath(found) if found else ""
 
 
 def _is_in(name: str, folders: Iterable[str]) -> bool:

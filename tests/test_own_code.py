@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -179,6 +180,17 @@ def test_nothing_else_of_a_folder_is_forgotten(tmp_path: Path) -> None:
     spec(tmp_path, 1)
     assert prepare(raw).system is not first
     assert sys.modules["own_bandits_tests"] is theirs
+
+
+def test_a_module_that_is_in_no_file_stays(tmp_path: Path) -> None:
+    """As one that a notebook made."""
+    made = types.ModuleType("own_bandits_made")
+    made.best = 3  # type: ignore[attr-defined]
+    sys.modules["own_bandits_made"] = made
+    for _ in range(2):
+        spec(tmp_path, 0)
+        own_code.renew()
+        assert own_code.load("own_bandits_made:best", [str(tmp_path)], "posse.arms") == 3
 
 
 def test_plans_of_two_folders_stand_side_by_side(tmp_path: Path) -> None:
