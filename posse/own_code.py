@@ -16,7 +16,6 @@ from contextlib import AbstractContextManager, nullcontext, redirect_stdout, sup
 from importlib.machinery import PathFinder
 from importlib.util import cache_from_source, find_spec
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from posse.errors import PosseError
@@ -146,8 +145,7 @@ def stamp_of(path: str | Path) -> Stamp:
 def _make_way(target: str, folders: Sequence[str]) -> None:
     """Have a module imported from these folders, before other folders that were named."""
     package = target.partition(":")[0].partition(".")[0]
-    known = sys.modules.get(package)
-    if known is not None and _file(known) and not _is_in(package, folders):
+    if _at(sys.modules.get(package)) and not _is_in(package, folders):
         for other in [other for other in _LOADED if other[0] == package]:
             _forget(other)
     new = [folder for folder in folders if folder in _ADDED or folder not in sys.path]
@@ -184,24 +182,31 @@ def _require_nothing_hidden(target: str, folders: Sequence[str], found: Any) -> 
 def _forget(group: Group) -> None:
     files = _LOADED.pop(group)
     for name, module in list(sys.modules.items()):
-        file = _file(module)
-        if file in files or (name.partition(".")[0] == group[0] and os.path.isdir(file)):
+        at = _at(module)
+        bare = name.partition(".")[0] == group[0] and any(map(os.path.isdir, at))
+        if bare or at & files:
             del sys.modules[name]
     importlib.invalidate_caches()
     Edition.number += 1
 
 
-def _file(module: ModuleType) -> str:
-    """Where a module is: its file, or the folder of a package without one; "" if nowhere."""
+def _at(module: object) -> set[str]:
+    """Where a module is: its file, or the folder of a package without one; empty if nowhere.
+
+    By the name that it was found by, with links, and without; folders are named without.
+    """
     found = getattr(module, "__file__", None) or next(iter(getattr(module, "__path__", ())), "")
-    return os.path.realpath(found) if found else ""
+    folder, file = os.path.split(str(found))
+    own = os.path.join(os.path.realpath(folder), file)
+    return {str(found), own, os.path.realpath(found)} if found else set()
 
 
 def _is_in(name: str, folders: Iterable[str]) -> bool:
     """Whether the module of this name was imported from one of these folders, not from below."""
-    file, package = _file(sys.modules[name]), name.partition(".")[0]
+    package = name.partition(".")[0]
     bases = [os.path.join(folder, package) for folder in folders]
-    return any(file in (base, f"{base}.py") or file.startswith(base + os.sep) for base in bases)
+    begins = tuple(base + end for base in bases for end in (os.sep, "."))
+    return any(at in bases or at.startswith(begins) for at in _at(sys.modules[name]))
 
 
 def offered() -> dict[str, str]:

@@ -193,6 +193,23 @@ def test_a_module_that_is_in_no_file_stays(tmp_path: Path) -> None:
         assert own_code.load("own_bandits_made:best", [str(tmp_path)], "posse.arms") == 3
 
 
+def test_links_and_compiled_modules_are_in_their_folders(tmp_path: Path) -> None:
+    raw = spec(tmp_path / "real", 0)
+    (tmp_path / "links").mkdir()
+    for name in ("own_bandits.py", "own_bandits_helper.py"):
+        (tmp_path / "links" / name).symlink_to(tmp_path / "real" / name)
+    (tmp_path / "folder").symlink_to(tmp_path / "links")
+    assert answers({**raw, "base": str(tmp_path / "folder")}) == [0, 0]
+    before = own_code.Edition.number
+    assert answers({**raw, "base": str(tmp_path / "links")}) == [0, 0]
+    assert own_code.Edition.number == before
+    made = types.ModuleType("own_bandits_fast")
+    made.__file__ = str(tmp_path / "own_bandits_fast.cpython-311.so")
+    sys.modules["own_bandits_fast"] = made
+    assert own_code._is_in("own_bandits_fast", [str(tmp_path)])
+    assert not own_code._is_in("own_bandits_fast", [str(tmp_path / "real")])
+
+
 def test_plans_of_two_folders_stand_side_by_side(tmp_path: Path) -> None:
     one, two = prepare(spec(tmp_path / "one", 0)), prepare(spec(tmp_path / "two", 1))
     assert get_system("own_bandits:SYSTEM") is two.system
