@@ -14,6 +14,7 @@ from posse.engines.sockets import (
     Happening,
     happened,
     heartbeat,
+    monitored,
     reconnect,
     why_failed,
 )
@@ -108,7 +109,7 @@ class RemoteGuard(Guard):
             if self._inbox is None:  # one answers for every inbox of this context
                 Authenticator(self._context, self._decide, self._refused)
             serve_with(socket, self._own.secret)
-        self._inbox = socket.get_monitor_socket(WATCHED)
+        self._inbox = monitored(socket, WATCHED)
         self._door = InboxDoor(self._inbox)
 
     def took(self, size: int) -> None:
@@ -142,7 +143,7 @@ class RemoteGuard(Guard):
         reconnect(socket)
         heartbeat(socket)
         socket.setsockopt(zmq.RCVHWM, 0)  # see `posse.engines.door`
-        monitor = socket.get_monitor_socket(_WATCHED)
+        monitor = monitored(socket, _WATCHED)
         if monitor not in self._monitors:
             self._monitors[monitor] = socket
             self._selector.watch(monitor, lambda: self._happened(monitor))

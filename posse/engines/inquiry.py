@@ -5,7 +5,7 @@ import time
 import msgspec
 import zmq
 
-from posse.engines.sockets import HANDSHAKE_FAILURES, configure, end, know_family
+from posse.engines.sockets import HANDSHAKE_FAILURES, configure, end, know_family, monitored
 from posse.errors import PosseError
 from posse.measure.status import CoordinatorStatus
 from posse.security.keys import AgentKeys
@@ -25,7 +25,7 @@ def ask(endpoint: str, keys: AgentKeys | None, wait: float) -> CoordinatorStatus
     socket.setsockopt(zmq.LINGER, 0)
     if keys is not None:
         connect_with(socket, keys.own.public, keys.own.secret, keys.coordinator)
-    monitor = socket.get_monitor_socket(HANDSHAKE_FAILURES)
+    monitor = monitored(socket, HANDSHAKE_FAILURES)
     try:
         know_family(socket, endpoint)
         socket.connect(endpoint)

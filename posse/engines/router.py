@@ -21,6 +21,7 @@ from posse.engines.sockets import (
     end,
     heartbeat,
     know_family,
+    monitored,
     sender,
     unbound,
     why_failed,
@@ -78,7 +79,7 @@ class Router:
             raise unbound(bind, error) from None
         self.endpoint = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
         self._file = None if bind.startswith("ipc://@") else _file_at(self.endpoint)
-        self._monitor = self._socket.get_monitor_socket(WATCHED)
+        self._monitor = monitored(self._socket, WATCHED)
         self.door = Door(self._monitor, agents, members, guarded=not bind.startswith("ipc:"))
 
     def _guard(self, keys: CoordinatorKeys) -> None:

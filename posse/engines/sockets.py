@@ -1,6 +1,7 @@
 """Decisions about ZeroMQ sockets, in one place."""
 
 import errno
+import itertools
 import os
 import struct
 import threading
@@ -42,6 +43,7 @@ END_WITHIN = 10.0
 """Seconds for a context to end, whose sockets linger for two of them at most."""
 
 _MONITORED = struct.Struct("=hi")
+_MONITORS = itertools.count()
 
 HANDSHAKE_FAILURES = (
     zmq.EVENT_HANDSHAKE_FAILED_AUTH
@@ -118,6 +120,18 @@ def reconnect(socket: zmq.Socket[bytes]) -> None:
     """How soon, and how often, a lost connection is made again."""
     socket.setsockopt(zmq.RECONNECT_IVL, 100)
     socket.setsockopt(zmq.RECONNECT_IVL_MAX, 2_000)
+
+
+def monitored(socket: zmq.Socket[bytes], events: int) -> zmq.Socket[bytes]:
+    """The socket's monitor, which tells of these events.
+
+    It has a name of its own. pyzmq's is the socket's file descriptor, which the next socket may be
+    given while ZeroMQ still takes down the monitor of the last.
+    """
+    monitor: zmq.Socket[bytes] = socket.get_monitor_socket(
+        events, f"inproc://monitor-{next(_MONITORS)}"
+    )
+    return monitor
 
 
 class Happening(NamedTuple):

@@ -24,6 +24,7 @@ from posse.engines.sockets import (
     happened,
     heartbeat,
     know_family,
+    monitored,
     reconnect,
     sender,
     why_failed,
@@ -79,7 +80,7 @@ class Uplink(Link):
             if fills:
                 self.socket.setsockopt(zmq.RCVHWM, 0)
             reconnect(self.socket)
-            self.monitor = self.socket.get_monitor_socket(_WATCHED)
+            self.monitor = monitored(self.socket, _WATCHED)
         if keys is not None:
             connect_with(self.socket, keys.own.public, keys.own.secret, keys.coordinator)
         self._look_up_at = 0.0

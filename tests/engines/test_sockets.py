@@ -3,7 +3,7 @@
 import pytest
 import zmq
 
-from posse.engines.sockets import end
+from posse.engines.sockets import end, monitored
 from tests.support.remote import until
 
 
@@ -21,3 +21,13 @@ def test_nothing_is_said_of_a_context_that_ends(caplog: pytest.LogCaptureFixture
     end(context)
     assert context.closed
     assert not caplog.text
+
+
+def test_a_monitor_takes_no_name_of_one_that_is_still_taken_down() -> None:
+    """Whose file descriptor the socket has."""
+    with zmq.Context() as context, context.socket(zmq.PUSH) as socket:
+        with context.socket(zmq.PAIR) as last:
+            last.bind(f"inproc://monitor.s-{socket.FD}")
+            monitor = monitored(socket, zmq.EVENT_CONNECTED)
+        socket.disable_monitor()
+        monitor.close(0)
