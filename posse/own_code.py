@@ -160,12 +160,12 @@ def _make_way(target: str, folders: Sequence[str]) -> None:
 
 def _changed(files: Iterable[str]) -> set[str]:
     """Those that are not as they were when they were looked at last."""
-    found = {path for path in files if _STAMPS.get(path) != stamp_of(path)}
-    for path in found:
-        if path in _STAMPS:
-            with suppress(OSError):  # what Python compiled is told from older by second and size
-                os.unlink(cache_from_source(path))
-        _STAMPS[path] = stamp_of(path)
+    now = {path: stamp_of(path) for path in files}
+    found = {path for path, stamp in now.items() if _STAMPS.get(path) != stamp}
+    for path in found & _STAMPS.keys():
+        with suppress(OSError):  # what Python compiled is told from older by second and size
+            os.unlink(cache_from_source(path))
+    _STAMPS.update(now)
     return found
 
 

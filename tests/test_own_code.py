@@ -1,6 +1,7 @@
 """The user's own code: found in the user's folders, looked for before it is imported."""
 
 import importlib
+import itertools
 import json
 import os
 import subprocess
@@ -130,6 +131,7 @@ SYSTEM = System(name="own", title="x", paper="x", parameters=Own, clocks=("slots
 def _apart(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What a test imports is forgotten afterwards."""
     monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
     yield
     for name in [name for name in sys.modules if name.startswith("own_bandits")]:
         del sys.modules[name]
@@ -138,11 +140,17 @@ def _apart(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     own_code._STAMPS.clear()
 
 
+MOMENTS = itertools.count()
+
+
 def spec(base: Path, arm: int) -> dict[str, Any]:
     """A run of a system whose agents answer `arm`, by a module beside it."""
     base.mkdir(exist_ok=True)
     (base / "own_bandits.py").write_text(SYSTEM)
-    (base / "own_bandits_helper.py").write_text(f"ARM = {arm}")
+    helper = base / "own_bandits_helper.py"
+    helper.write_text(f"ARM = {arm}")
+    # each in the same second, so that Python takes what it compiled before for this
+    os.utime(helper, ns=(moment := 10**18 + next(MOMENTS), moment))
     return {
         "base": str(base),
         "system": "own_bandits:SYSTEM",
