@@ -107,7 +107,7 @@ class Ucb:
 
 
 @dataclass(slots=True)
-class UcbPrivateBound:
+class UcbPrivateBound(Ucb):
     """UCB-Private-Bound: s_a from a counter on n_a, and a term for its error.
 
     s_a / n_a + sqrt(2 log t / n_a) + (4 log t / ε) f(n_a)
@@ -116,25 +116,22 @@ class UcbPrivateBound:
     the hybrid mechanism.
     """
 
-    arms: int
     epsilon: float
     counter: Callable[[int], Counter]
     factor: Callable[[Counter], float]
-    ucb: Ucb = field(init=False)
     sums: list[Counter] = field(init=False)
     factors: list[float] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.ucb = Ucb(self.arms)
+        Ucb.__post_init__(self)
         self.sums = [self.counter(1) for _ in range(self.arms)]
         self.factors = [0.0] * self.arms
 
     def observe(self, arm: int, sample: float) -> list[Release]:
-        """See `Index`."""
-        counter, ucb = self.sums[arm], self.ucb
+        counter = self.sums[arm]
         total = counter.insert(0, sample).item()
         n = counter.t
-        ucb.mean[arm], ucb.width[arm] = total / n, 1 / math.sqrt(n)
+        self.mean[arm], self.width[arm] = total / n, 1 / math.sqrt(n)
         self.factors[arm] = self.factor(counter)
         return [
             Release(r.mechanism, r.sensitivity, r.scale, r.epsilon, f"arm {arm}, {r.block}")
@@ -142,46 +139,33 @@ class UcbPrivateBound:
         ]
 
     def value(self, slot: int) -> list[float]:
-        """See `Index`."""
         weight = privacy_weight(slot, self.epsilon)
-        return [u + weight * f for u, f in zip(self.ucb.value(slot), self.factors, strict=True)]
+        return [u + weight * f for u, f in zip(Ucb.value(self, slot), self.factors, strict=True)]
 
 
 @dataclass(slots=True)
-class UcbPrivate:
+class UcbPrivate(Ucb):
     """UCB-Private: in each slot the sample enters its arm's counter and 0 all others.
 
     The counters' clock is t, n_a counts real pulls only, and the index has no privacy term:
-    s_a / n_a + sqrt(2 log t / n_a). `counter` makes a counter of so many streams.
+    s_a / n_a + sqrt(2 log t / n_a), `share` = 1/n_a. `counter` makes a counter of so many streams.
     """
 
-    arms: int
     counter: Callable[[int], Counter]
-    n: list[int] = field(init=False)
     share: list[float] = field(init=False)
-    width: list[float] = field(init=False)
-    s: list[float] = field(init=False)
     sums: Counter = field(init=False)
 
     def __post_init__(self) -> None:
-        self.n = [0] * self.arms
+        Ucb.__post_init__(self)
         self.share = [0.0] * self.arms
-        self.width = [math.inf] * self.arms
-        self.s = [0.0] * self.arms
         self.sums = self.counter(self.arms)
 
     def observe(self, arm: int, sample: float) -> list[Release]:
-        """See `Index`."""
         self.s = self.sums.insert(arm, sample).tolist()
         n = self.n[arm] + 1
         self.n[arm], self.share[arm], self.width[arm] = n, 1 / n, 1 / math.sqrt(n)
+        self.mean = [s * share for s, share in zip(self.s, self.share, strict=True)]
         return self.sums.begun()
-
-    def value(self, slot: int) -> list[float]:
-        """See `Index`."""
-        weight = math.sqrt(2 * math.log(slot))
-        known = zip(self.s, self.share, self.width, strict=True)
-        return [s * share + weight * width for s, share, width in known]
 
 
 def ranked(index: list[float], j: int) -> int:

@@ -113,7 +113,7 @@ def test_the_privacy_term_of_a_tree_follows_its_own_noise():
         index.observe(1, 0.0)
     # after three items: two nodes, each Laplace of scale 4 levels / ε
     sigma = math.sqrt(2 * 2) * 4 / 0.5
-    without = index.ucb.value(9)[1]
+    without = Ucb.value(index, 9)[1]
     assert index.value(9)[1] == pytest.approx(without + math.sqrt(2) * sigma * math.log(9) / 3)
 
 
