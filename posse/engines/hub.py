@@ -25,7 +25,6 @@ from posse.engines.router import Router
 from posse.engines.selector import Selector
 from posse.engines.snapshot import Snapshot
 from posse.engines.sockets import PROBE_EVERY
-from posse.engines.tap import TappedRouter
 from posse.errors import InputError, PosseError, RunFailed
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
@@ -36,6 +35,7 @@ from posse.security.keys import CoordinatorKeys
 from posse.spec.fingerprint import fingerprint
 from posse.spec.runfile import RunSpec
 from protocol import control
+from protocol.machine import COORDINATOR
 from protocol.message import Message
 from protocol.wire import kind_of
 
@@ -102,12 +102,11 @@ class Hub:
         self._bury_at = math.inf
         self._host: CoordinatorHost | None = None
         self._journal = journal
-        if journal is not None:
-            tap = committing(journal, tap)
         self._around = AROUND if keys is None else AROUND_WITH_KEYS
-        router = (bind, engine.deadline, _LOOK, keys, agents, roster.taken)
-        rank_of = roster.rank_of
-        self._router = Router(*router) if tap is None else TappedRouter(tap, rank_of, *router)
+        self._router = Router(bind, engine.deadline, _LOOK, keys, agents, roster.taken)
+        heard = tap if journal is None else committing(journal, tap)
+        if heard is not None:
+            self._router.heard = lambda to, frame: heard(COORDINATOR, roster.rank_of(to), frame)
         self.endpoint = self._router.endpoint
         members = self.lobby.roster.members
         self._ways = {rank: AgentLink(self._router, members, rank) for rank in range(agents)}

@@ -8,7 +8,6 @@ from contextlib import suppress
 from typing import Final
 
 import zmq
-from mypy_extensions import mypyc_attr
 
 from posse.engines.door import WATCHED, Door
 from posse.engines.events import Closed, Rejected
@@ -38,11 +37,11 @@ _LINGER = 500
 """Milliseconds for what is under way at the end."""
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class Router:
     """Where agents connect. With keys only those of the allowlist get as far as a first frame.
 
-    `members`: see `Door`.
+    `members`: see `Door`. `heard`, if there is one, is told of each frame before it is handed over,
+    and over which connection.
     """
 
     def __init__(
@@ -54,6 +53,7 @@ class Router:
         agents: int,
         members: Callable[[], Mapping[int, int]],
     ) -> None:
+        self.heard: Callable[[bytes, bytes], object] | None = None
         self._keyed = keys is not None
         self._turned_away: deque[tuple[str, str]] = deque()
         self._look_up_at = 0.0
@@ -116,11 +116,15 @@ class Router:
 
     def send(self, identity: bytes, frame: bytes) -> None:
         """Hand over a frame; `zmq.Again` if the peer does not read, ZMQError if it is gone."""
+        if self.heard is not None:
+            self.heard(identity, frame)
         self._send(identity, _MORE)
         self._send(frame)
 
     def reply(self, identity: bytes, frame: bytes) -> bool:
         """Hand over a frame if that is possible at once; whether it was."""
+        if self.heard is not None:
+            self.heard(identity, frame)
         try:
             self._socket.send_multipart((identity, frame), zmq.NOBLOCK)
         except zmq.ZMQError:
