@@ -71,9 +71,7 @@ class Round:
     @property
     def over(self) -> bool:
         """Whether everybody has played and every group has its sums or is broken."""
-        return not self.unanswered and all(
-            group.broken or group.sums is not None for group in self.groups
-        )
+        return not self.unanswered and not any(group.open for group in self.groups)
 
 
 def form_groups(arms: IntArray, group_size: int, generator: np.random.Generator) -> list[Group]:

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from posse.cli.options import count, number, place
 from posse.security import keys
-
-COORDINATOR = "coordinator"
+from posse.security.keys import COORDINATOR
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -129,7 +129,8 @@ class Roster:
 
     def missing(self) -> list[int]:
         """The ranks that have not arrived yet."""
-        return [n for n in range(self.agents) if not self._is_here(n)]
+        here = {rank for rank, member in self.members.items() if member.arrived}
+        return [n for n in range(self.agents) if n not in here]
 
     @property
     def inboxes(self) -> dict[int, str]:
@@ -148,10 +149,6 @@ class Roster:
     def arrived(self) -> int:
         """How many agents are here."""
         return sum(member.arrived for member in self.members.values())
-
-    def _is_here(self, rank: int) -> bool:
-        member = self.members.get(rank)
-        return member is not None and member.arrived
 
     def lost(self, connection: int) -> Member | None:
         """The agent on another machine whose connection this was; it may come back.
