@@ -28,7 +28,6 @@ COMPILED = [
     "posse/clocks/immediate",
     "posse/clocks/pace",
     "posse/clocks/run_clock",
-    "posse/clocks/shared",
     "posse/clocks/virtual",
     "posse/durable/broadcast",
     "posse/durable/session",

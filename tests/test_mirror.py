@@ -20,7 +20,6 @@ ELSEWHERE = [
         "tests/hosts/test_effects.py",
         "protocol: errors control machine",
         "posse: errors",
-        "posse/clocks: pace",
         "posse/engines: base crew place",
         "posse/hosts: agent_setup spending",
         "posse/measure: status",

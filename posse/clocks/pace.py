@@ -1,7 +1,7 @@
 """The pace of an agent: when its machine's orders to its arms are carried out.
 
-There is one pace for each clock: `virtual`, `lockstep` (clock `slots`), `wall`, and `shared` where
-all agents share the arms. A pace reads no clock of its own.
+There is one pace for each clock (`posse.clocks.virtual`, `posse.clocks.immediate`), and
+`SharedPace` where all agents share the arms. A pace reads no clock of its own.
 """
 
 from abc import ABC, abstractmethod
@@ -100,3 +100,19 @@ class Pace(ABC):
     @abstractmethod
     def _take(self, order: Order | Ready | Finish | None) -> None:
         """What the machine orders replaces what is under way."""
+
+
+class SharedPace(Pace):
+    """An agent without arms of its own: it answers messages, and the coordinator has the time."""
+
+    def message(self, event: Received | PeerLost | Regrouped, now: float) -> None:
+        if not self._over:
+            self.now = now
+            if (order := self._run.tell(event, now)) is not None:
+                self._take(order)
+
+    def _take(self, order: Order | Ready | Finish | None) -> None:
+        if isinstance(order, Finish):
+            self._over = True
+        elif order is not None:
+            raise LocalProtocolError("an agent that shares its arms has none of its own to pull")

@@ -10,11 +10,9 @@ from agent.cohort import Cohort
 from agent.noise import SeededNoise
 from posse.arms import Arms
 from posse.arms.base import FloatArray
-from posse.clocks.activity import Activity
 from posse.clocks.immediate import SlotPace, WallPace
-from posse.clocks.pace import Order, Pace
-from posse.clocks.shared import SharedPace
-from posse.clocks.virtual import VirtualPace
+from posse.clocks.pace import Order, Pace, SharedPace
+from posse.clocks.virtual import Activity, VirtualPace
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.endpoint import NEIGHBOURS, Endpoint, unheard
 from posse.hosts.rewards import references_of, rewards_of

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from posse.clocks.activity import Activity
+from posse.clocks.virtual import Activity
 from posse.spec.activity import ActivitySpec
 
 ERROR_RATE = 1e-4

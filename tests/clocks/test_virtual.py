@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from posse.clocks.activity import Activity
-from posse.clocks.virtual import VirtualPace
+from posse.clocks.virtual import Activity, VirtualPace
 from protocol.control import Due
 from protocol.errors import LocalProtocolError, RemoteProtocolError
 from protocol.machine import Explore, Finish, Observed, Pull, Pulled, Ready, Received

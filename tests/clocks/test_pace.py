@@ -2,7 +2,7 @@
 
 import pytest
 
-from posse.clocks.shared import SharedPace
+from posse.clocks.pace import SharedPace
 from protocol.errors import LocalProtocolError, RemoteProtocolError
 from protocol.machine import Finish, Pull, Received
 from protocol.players import Outcome
