@@ -47,8 +47,7 @@ from posse.engines.events import (
     ShowStatus,
     Tell,
 )
-from posse.engines.outages import link
-from posse.engines.patience import Patience
+from posse.engines.patience import Patience, link
 from posse.engines.roster import SAME_VERSION, SUPERSEDED, Member, NotAdmitted, Peer, Roster
 from posse.errors import InputError, RunFailed
 from posse.hosts.agent_setup import AgentSetup
