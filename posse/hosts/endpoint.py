@@ -101,29 +101,26 @@ class Endpoint:
             self._near.append((self.name, to, message, now))
             self.meter.hand(self.name, to, message)
             return
-        numbers, row = self._numbers, to if self._per_link else NEIGHBOURS
-        numbers[row] = number = numbers.get(row, -1) + 1
-        frame = encode(message, self._stated, self.name, number, now, self._stamp())
-        if len(frame) > _LARGEST:
-            self._check_size(message, frame)
-        self.meter.count(self.name, to, type(message), frame)
-        self._outbox.append((to, frame))
+        self._put(to, to, to if self._per_link else NEIGHBOURS, message, now)
 
     def send_to_all(self, neighbours: tuple[int, ...], message: Message, now: float) -> None:
         """Encode, number and count a message that all neighbours are sent as one frame."""
-        self._numbers[NEIGHBOURS] = number = self._numbers.get(NEIGHBOURS, -1) + 1
-        frame = encode(message, self._stated, self.name, number, now, self._stamp())
-        if len(frame) > _LARGEST:
-            self._check_size(message, frame)
-        self.meter.count(self.name, neighbours, type(message), frame)
-        self._outbox.append((NEIGHBOURS, frame))
+        self._put(NEIGHBOURS, neighbours, NEIGHBOURS, message, now)
 
-    def _check_size(self, message: Message, frame: bytes) -> None:
-        if message.plane == Plane.DATA or self.name != COORDINATOR:
+    def _put(
+        self, target: int, ends: int | tuple[int, ...], row: int, message: Message, now: float
+    ) -> None:
+        """A frame for `target`, counted for these `ends`, and numbered in one row with others."""
+        numbers = self._numbers
+        numbers[row] = number = numbers.get(row, -1) + 1
+        frame = encode(message, self._stated, self.name, number, now, self._stamp())
+        if len(frame) > _LARGEST and (message.plane == Plane.DATA or self.name != COORDINATOR):
             raise LocalProtocolError(
                 f"{type(message).__name__} has {len(frame) - HEADER.size:,} bytes; a message may "
                 f"have {MAX_DATA:,}"
             )
+        self.meter.count(self.name, ends, type(message), frame)
+        self._outbox.append((target, frame))
 
     def count(self, source: int, message: Message, frame: bytes) -> None:
         """Count a frame that came in, where its sender cannot or must not say what it sent."""
