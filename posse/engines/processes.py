@@ -94,9 +94,10 @@ class ProcessEngine:
         self._scratch = Scratch() if self._ipc or self._durable else None
         if bind is None:
             bind = f"ipc://{self._folder}/hub" if self._ipc else "tcp://127.0.0.1:*"
-        self._token = secrets.token_hex(16) if token is None else token
+        self.token = secrets.token_hex(16) if token is None else token
+        """What agents show when they join."""
         try:
-            self.hub = Hub(spec, bind, self._token, self._keys, capture, journal)
+            self.hub = Hub(spec, bind, self.token, self._keys, capture, journal)
         except BaseException:
             self._remove_scratch()
             raise
@@ -116,11 +117,6 @@ class ProcessEngine:
     def endpoint(self) -> str:
         """Where agents join."""
         return self.hub.endpoint
-
-    @property
-    def token(self) -> str:
-        """What agents show when they join."""
-        return self._token
 
     def __enter__(self) -> Self:
         try:
@@ -294,7 +290,7 @@ class ProcessEngine:
         self._starter.start(
             Crew(
                 endpoints=ways,
-                token=self._token,
+                token=self.token,
                 ranks=list(ranks),
                 system=self._spec.system,
                 folders=folders_of(self._spec.base, self._spec.path),

@@ -6,8 +6,7 @@ and no randomness but what it is handed; see `posse.hosts.sources`.
 """
 
 import math
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final
 
 from mypy_extensions import mypyc_attr
@@ -97,9 +96,11 @@ class CoordinatorHost:
         self._resources.begin()
         chance = Chance(sources, self._field, spec.seed, run, COORDINATOR)
         agents = spec.agents.count
+        self.serial = run if serial is None else serial
+        """The number of this run in the headers of its frames."""
         self._endpoint = Endpoint(
             name=COORDINATOR,
-            run=run if serial is None else serial,
+            run=self.serial,
             peers=range(agents),
             codec=plan.coordinators_codec,
             stamp=sources.stamp,
@@ -107,8 +108,12 @@ class CoordinatorHost:
             near=sources.near,
             per_link=True,
         )
+        self.refused = self._endpoint.refused
+        """What was refused so far, by reason."""
         self._heard = Meter() if counts and not self._field else None
         self.attendance = Attendance(spec.agents.activity.rates(agents))
+        self.dismissed = self.attendance.dismissed
+        """The agents that the run goes on without, and why."""
         self._ending = Ending(self.attendance, _report_form(plan, chance), sources.clock)
         self._agreement = Agreement(agents)
         lay_out = plan.system.wiring.regroup if plan.system.wiring is not None else None
@@ -139,11 +144,6 @@ class CoordinatorHost:
         return math.inf if self._server is None else self._server.timer
 
     @property
-    def refused(self) -> Counter[str]:
-        """What was refused so far, by reason."""
-        return self._endpoint.refused
-
-    @property
     def outlives_agents(self) -> bool:
         """Whether the run deals with the loss of an agent: it goes on, or ends in order.
 
@@ -164,11 +164,6 @@ class CoordinatorHost:
         """Who refused what whom sent, for the sentence that ends a run; empty if nobody did."""
         return str(self._complaints)
 
-    @property
-    def dismissed(self) -> Mapping[int, str]:
-        """The agents that the run goes on without, and why."""
-        return self.attendance.dismissed
-
     def standing(self) -> Standing:
         """How the run stands, as far as this side knows."""
         return Standing(
@@ -181,11 +176,6 @@ class CoordinatorHost:
             finished=len(self.attendance.finished),
             log=self.log,
         )
-
-    @property
-    def serial(self) -> int:
-        """The number of this run in the headers of its frames."""
-        return self._endpoint.run
 
     @property
     def shared_regret(self) -> float | None:
@@ -366,7 +356,7 @@ class CoordinatorHost:
             self._observe(self)
 
     def _refuse(self, rank: int, error: RemoteProtocolError) -> None:
-        self._endpoint.refused[error.reason] += 1
+        self.refused[error.reason] += 1
         self._complaints.add(COORDINATOR, rank, error.told(self._field))
 
     def _next_turn(self) -> None:
@@ -475,7 +465,7 @@ class CoordinatorHost:
     def dismiss(self, agent: int, reason: str) -> None:
         """See `Serving`."""
         self.attendance.dismiss(agent, reason, self.now)
-        self._endpoint.refused[reason] += 1
+        self.refused[reason] += 1
 
     def end(self, verdict: Finish, exhausted: str = "") -> None:
         """See `Serving`."""
