@@ -1,7 +1,6 @@
 """How means travel between neighbours, slot by slot: what all ways have in common."""
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
@@ -27,8 +26,8 @@ def taken(
 
 
 @dataclass(slots=True)
-class Exchange(ABC):
-    """One agent's part in it.
+class Exchange:
+    """One agent's part in it; by this one nothing travels, and no slot is needed.
 
     `begin` takes a round's own row; `open` begins a slot, in which `receive` takes what neighbours
     say until the slot is over and the exchange `idle` again; after the last slot it is `over`.
@@ -54,9 +53,9 @@ class Exchange(ABC):
         self.members = tuple(range(self.agents))
 
     @property
-    @abstractmethod
     def slots(self) -> int | None:
         """How many slots a round takes; None if that is not known before."""
+        return 0
 
     @property
     def over(self) -> bool:
@@ -76,13 +75,13 @@ class Exchange(ABC):
         self.idle, self.slot = True, -1
         self.members = tuple(knowledge["members"])
 
-    @abstractmethod
     def open(self) -> AgentEffects:
         """The next slot begins."""
+        return []
 
-    @abstractmethod
     def receive(self, event: Received) -> AgentEffects:
         """A neighbour's message."""
+        raise RemoteProtocolError("out-of-turn", type(event.message).__name__)
 
 
 @dataclass(slots=True)

@@ -82,7 +82,7 @@ class Eliminator(AgentMachine):
     arms: int
     schedule: Schedule
     noise: Noise
-    exchange: Exchange | None = None
+    exchange: Exchange = field(default_factory=lambda: Exchange(0, 1))
     t_delay: Delay = "diameter-1"
     round: int = 0
     observed: int = 0
@@ -138,8 +138,8 @@ class Eliminator(AgentMachine):
         return []
 
     def _stand_still(self) -> AgentEffects:
-        if self.exchange is None:
-            return []
+        if self.exchange.agents == 1:
+            return []  # there is nobody whose means are waited for
         self.view += 1
         self.stands = True
         effects = self._catch_up()
@@ -154,7 +154,7 @@ class Eliminator(AgentMachine):
         """Go on with those who are left, in the round of those who came furthest."""
         exchange = self.exchange
         behind = self.at < event.round
-        if exchange is None or event.view != self.view or event.round < self.at:
+        if exchange.agents == 1 or event.view != self.view or event.round < self.at:
             return []  # another loss is on its way
         if behind and not (event.arms and set(event.arms) <= set(self.active)):
             raise RemoteProtocolError("no-such-arm", "the arms left must be some of those before")
@@ -203,8 +203,6 @@ class Eliminator(AgentMachine):
 
     def _share(self) -> AgentEffects:
         exchange = self.exchange
-        if exchange is None:
-            return self._shared()
         if self.stands:
             self.stage = "wait"
             return []
@@ -250,14 +248,13 @@ class Eliminator(AgentMachine):
         return [Pull((self.answer,), 1)]
 
     def _open(self) -> AgentEffects:
-        assert self.exchange is not None
         self.stage = "wait"
         effects = self.exchange.open()
         return [*effects, *self._slot_over()] if self.exchange.idle else effects
 
     def _received(self, event: Received) -> AgentEffects:
         exchange = self.exchange
-        if exchange is None or event.sender == COORDINATOR:
+        if event.sender == COORDINATOR:
             raise RemoteProtocolError("out-of-turn", type(event.message).__name__)
         closed = exchange.idle
         effects = exchange.receive(event)
@@ -265,7 +262,6 @@ class Eliminator(AgentMachine):
 
     def _slot_over(self) -> AgentEffects:
         exchange = self.exchange
-        assert exchange is not None
         if not exchange.over:
             return self._delay() if self._again is None else self._open()
         row = ExchangedRow(self.round, exchange.slot, exchange.links)
@@ -277,15 +273,13 @@ class Eliminator(AgentMachine):
 
     def _lack_of(self, origins: Collection[int], how: str) -> AgentEffects:
         """The end of the run if means of these agents did not come."""
-        exchange = self.exchange
-        assert exchange is not None
-        missing = [n for n in origins if n not in exchange.has]
+        missing = [n for n in origins if n not in self.exchange.has]
         if not missing:
             return []
         return [
             Abort(
-                f"after {exchange.slot} slots of round {self.round} the means of {len(missing)} "
-                f"agents {how}, of agent {missing[0]} first"
+                f"after {self.exchange.slot} slots of round {self.round} the means of "
+                f"{len(missing)} agents {how}, of agent {missing[0]} first"
             )
         ]
 
@@ -341,9 +335,7 @@ class DdpAgent(Eliminator):
         return self.mean if self.variant == "corrected" else self.latest
 
     def _shared(self) -> AgentEffects:
-        exchange = self.exchange
-        assert exchange is not None
-        members = exchange.members
+        exchange, members = self.exchange, self.exchange.members
         if lack := self._lack_of(members, "are missing"):
             return lack
         self._decide(exchange.rows[list(members)].mean(axis=0), len(members))
@@ -389,7 +381,7 @@ class _Served(Eliminator):
         return self._go_on()
 
     def _idle(self) -> bool:
-        return self.exchange is None or (self.exchange.idle and self.exchange.over)
+        return self.exchange.idle and self.exchange.over
 
     def _go_on(self) -> AgentEffects:
         """Take the server's decision if it is there."""
@@ -458,7 +450,6 @@ class HdpAgent(_Served):
 
     def _shared(self) -> AgentEffects:
         exchange = self.exchange
-        assert exchange is not None
         if not self.component:
             return self._go_on()
         if lack := self._lack_of(self.component, f"did not reach sink {exchange.rank}"):
