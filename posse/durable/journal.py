@@ -28,6 +28,7 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
+from posse.durable.session import ENVELOPE_BYTES, Session
 from posse.errors import PosseError
 
 T = TypeVar("T")
@@ -124,6 +125,16 @@ class Journal:
         if self.beginning and not self.replaying:
             self._inputs.append((what, whom, said))
 
+    def take(self, whom: int, session: Session, data: bytes) -> bytes | None:
+        """As `session.take`; what brought the session on is written down, and nothing else."""
+        before = session.taken + session.confirmed
+        frame = session.take(data)
+        if frame is not None:
+            self.add(FRAME, whom, data)
+        elif session.taken + session.confirmed != before:
+            self.add(FRAME, whom, data[:ENVELOPE_BYTES])
+        return frame
+
     def stepped(self) -> None:
         """The host was given a step."""
         inputs = self._inputs
@@ -131,6 +142,11 @@ class Journal:
             inputs[-1] = (STEPS, inputs[-1][1] + 1, b"")
         else:
             self.add(STEPS, 1)
+
+    @property
+    def repeats(self) -> bool:
+        """Whether all that is done now was done before: there are answers to what came after."""
+        return self.replaying and bool(self._given)
 
     def commit(self) -> None:
         """Write down what is not written yet; to be called before anything leaves."""

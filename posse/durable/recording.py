@@ -122,7 +122,7 @@ class RecordedSpending(Spending):
 
     def uses(self, pulls: NDArray[np.int64]) -> None:
         """See `Spending`; what was told before was written down before."""
-        if not self._journal.replaying:
+        if not self._journal.repeats:
             self._spending.uses(pulls)
 
     def end(self, spent: float | None) -> str:

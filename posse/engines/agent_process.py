@@ -155,6 +155,8 @@ class AgentProcess:
                 return
             # who says that it fails is lost at once, and never goes on in that run
             self._journal.remove()
+        if self.host is not None:
+            self.host.outbox.clear()  # it may be that this could not be written down
         if self.joining.belongs:
             if field:  # the reason may quote rewards
                 reason = f"agent {self.joining.rank} cannot go on; its own log says why"
@@ -495,7 +497,9 @@ class AgentProcess:
         if self.showing is not None:
             self.showing.look((host,))
         if host.outbox:
-            ways = self._ways
+            ways, journal = self._ways, self._journal
+            if journal is not None and not journal.replaying:
+                journal.commit()  # before a number is given to what may not leave
             for target, frame in host.outbox:
                 ways[target].send(frame)
             host.outbox.clear()

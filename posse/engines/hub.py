@@ -12,7 +12,7 @@ from typing import Final, assert_never
 
 import msgspec
 
-from posse.durable.journal import FRAME, Input, Journal
+from posse.durable.journal import Input, Journal
 from posse.durable.session import Session, is_numbered
 from posse.engines import events
 from posse.engines.agent_link import AgentLink, NotReading, outside_runs
@@ -281,9 +281,11 @@ class Hub:
         else:
             if data is not None:
                 member.received += len(data) + self._around
-                if self._journal is not None and self._host is not None and is_numbered(data):
-                    self._journal.add(FRAME, member.rank, data)
-                frame = member.session.take(data)
+                journal, session = self._journal, member.session
+                if journal is not None and self._host is not None and is_numbered(data):
+                    frame = journal.take(member.rank, session, data)
+                else:
+                    frame = session.take(data)
                 if member.session.replies:
                     self._ways[member.rank].answer()
                 if frame is None:

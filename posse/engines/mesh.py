@@ -5,7 +5,7 @@ from typing import Final
 
 import zmq
 
-from posse.durable.journal import FRAME, Journal
+from posse.durable.journal import Journal
 from posse.durable.session import content
 from posse.engines.each_link import EachLink
 from posse.engines.guard import Guard
@@ -101,10 +101,14 @@ class Mesh:
         return frames
 
     def _receive(self, flags: int) -> tuple[int | None, bytes]:
-        """The next frame of a neighbour that is due; `zmq.Again` if there is none."""
+        """The next frame of a neighbour that is due; `zmq.Again` if there is none.
+
+        Who sends what is no such frame keeps an agent from its other sockets no longer than it
+        takes to look at `MOST_AT_ONCE` of it.
+        """
         neighbours, ties = self._guard.neighbours, self.links.ties
         sender, took = None, self._guard.took
-        while True:
+        for _ in range(MOST_AT_ONCE):
             if neighbours is None:
                 data = self.inbox.recv(flags)
                 took(len(data))
@@ -117,18 +121,23 @@ class Mesh:
                 took(len(part))
                 sender = neighbours.get(key_of(part))
                 if sender is None:
+                    flags = zmq.NOBLOCK
                     continue
                 data = alone(part.bytes)
                 tie = ties.get(name_of(sender))
             if tie is None:
                 return sender, content(data)  # a stranger's, which the host refuses
-            if self._journal is not None:
-                self._journal.add(FRAME, tie.neighbour, data)
-            frame = tie.session.take(data)
-            if tie.session.replies:
+            journal, session = self._journal, tie.session
+            if journal is None:
+                frame = session.take(data)
+            else:
+                frame = journal.take(tie.neighbour, session, data)
+            if session.replies:
                 tie.answer()
             if frame is not None:
                 return sender, frame
+            flags = zmq.NOBLOCK
+        raise zmq.Again
 
     def mind_time(self, now: float) -> None:
         """Now and then see to it that what was sent is confirmed."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import zmq
 
-from posse.durable.journal import FRAME, Journal
+from posse.durable.journal import Journal
 from posse.durable.session import Session, SessionBroken, SessionFull, is_numbered
 from posse.engines.door import AROUND, AROUND_WITH_KEYS
 from posse.engines.events import Closure, Connected, Disconnected, NotLetIn
@@ -171,10 +171,11 @@ class Uplink(Link):
             self.door.taken += len(data) + self._around
         if not self._up and is_numbered(data):
             return None  # of a connection that is gone: it comes again
-        if self.journal is not None and is_numbered(data):
-            self.journal.add(FRAME, COORDINATOR, data)
-        session = self.session
-        frame = session.take(data)
+        session, journal = self.session, self.journal
+        if journal is not None and is_numbered(data):
+            frame = journal.take(COORDINATOR, session, data)
+        else:
+            frame = session.take(data)
         if session.replies:
             self._answer()
         return frame

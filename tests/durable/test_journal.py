@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from agent.noise import SeededNoise
 from posse.arms import Arms
@@ -345,6 +346,35 @@ def test_who_is_killed_before_it_said_anything_has_one_run_in_its_ledger(
     again.end(None)
     two.remove()
     assert len(lifetime(tmp_path / "own.Arms-3.ledger").runs) == 1
+
+
+class Noted(Spending):
+    """Notes what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[list[int]] = []
+
+    def uses(self, pulls: NDArray[np.int64]) -> None:
+        self.told.append(pulls.tolist())
+
+
+def test_what_was_handed_over_and_never_answered_costs_when_it_is_done_again(path: Path) -> None:
+    """The confirmation of a frame writes it down, before the host has it."""
+    one = opened(path)
+    one.begin(b"x")
+    one.add(FRAME, -1, b"pull")
+    one.asked(lambda: 1)()
+    one.add(FRAME, -1, b"pull again")
+    one.commit()
+    one.close()
+    two, noted = opened(path), Noted()
+    again, ask = RecordedSpending(two, noted), two.asked(lambda: 2)
+    with two.replay() as inputs:
+        for pulls, _ in enumerate(inputs, 1):
+            again.uses(np.array([pulls]))
+            ask()
+    assert noted.told == [[2]]
+    two.remove()
 
 
 def test_the_ledger_has_a_run_before_the_journal_says_so(path: Path) -> None:

@@ -19,6 +19,7 @@ from posse.engines.base import agent_setups
 from posse.engines.local_agent import local_agent
 from posse.engines.roster import SUPERSEDED
 from posse.engines.sockets import end
+from posse.errors import PosseError
 from posse.plan import Plan, prepare
 from posse.security import noise
 from protocol import control
@@ -311,3 +312,31 @@ def test_who_has_no_coordinator_when_it_fails_can_go_on_once_it_is_mended(
     coordinator.says(control.Goodbye())
     assert agent.ended() == 0
     assert not list(tmp_path.glob("*.journal*"))
+
+
+class Full(Journal):
+    """One on a disk that takes so many rows more."""
+
+    room = 100
+
+    def _write(self, statement: str, *values: object) -> None:
+        self.room -= 1
+        if self.room < 0:
+            raise PosseError("the disk is full")
+        super()._write(statement, *values)
+
+
+@field
+def test_what_cannot_be_written_down_is_not_told_and_the_failure_is(
+    coordinator: Coordinator, tmp_path: Path
+) -> None:
+    journal = Full(tmp_path / "kept.journal", "agent 3", synchronous=False)
+    agent = serving(coordinator, journal=journal)
+    mend("line", tmp_path)
+    coordinator.heard()
+    coordinator.says(configure(broken("none", tmp_path)))
+    assert isinstance(coordinator.heard(), control.Ready)
+    journal.room = 1  # for the run that its ledger has begun
+    coordinator.says(control.Begin(0, 0))
+    assert isinstance(coordinator.heard(), control.Failed)
+    assert agent.ended() == 1
