@@ -54,7 +54,8 @@ class MaseTally(ServerMachine):
     last arm of G never leaves: two arms may cross the threshold in one step while the leader of
     the voting agent is already dead, and G would be empty.
 
-    When every agent is done and |G| > 1 the answer is the least-voted arm of G (`no_consensus`).
+    When every agent is done and |G| > 1 the answer is the least-voted arm of G (`no_consensus`);
+    where nobody voted at all there is none (`exhausted`).
 
     The votes of an agent that is `lost` count as far as they came. The run ends without an answer
     (`missing`) when a loss leaves too few agents for all arms but one to get the votes they need.
@@ -117,6 +118,8 @@ class MaseTally(ServerMachine):
     def _end_if_all_are_done(self) -> ServerEffects:
         if len(self.done | self.lost) < self.agents:
             return []
+        if not any(self.voters):
+            return [Finish("exhausted")]
         fewest = min(len(self.voters[k]) for k in self.alive)
         tied = [k for k in self.alive if len(self.voters[k]) == fewest]
         return [Finish("no_consensus", tied[int(self.ties.integers(len(tied)))])]
@@ -166,5 +169,7 @@ class CentralEliminator(ServerMachine):
         return _eliminated(losers, self.alive)
 
     def _no_consensus(self) -> ServerEffects:
-        means = self.sums[list(self.alive)] / max(self.t, 1)
-        return [Finish("no_consensus", self.alive[int(means.argmax())])]
+        if not self.t:
+            return [Finish("exhausted")]
+        sums = self.sums[list(self.alive)]
+        return [Finish("no_consensus", self.alive[int(sums.argmax())])]

@@ -116,4 +116,4 @@ def complain(text: str) -> None:
     if any(isinstance(handler.formatter, Json) for handler in LOG.handlers):
         LOG.error("%s", text)
     else:
-        print(f"posse: {text}", file=sys.stderr)
+        sys.stderr.write(f"posse: {text}\n")

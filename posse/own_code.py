@@ -71,14 +71,19 @@ def missing(target: str, folders: Sequence[str], group: str) -> str:
 
 
 def sources(target: str, folders: Sequence[str]) -> list[Path]:
-    """The module's files, and those beside them in the user's `folders`; none if installed."""
+    """The module's files, and all modules and packages beside it in the user's `folders`.
+
+    None if it is installed.
+    """
     package = target.partition(":")[0].partition(".")[0]
     found: list[Path] = []
     for folder in map(Path, folders):
-        if (folder / package).is_dir():
-            found += (folder / package).rglob("*.py")
-        if (folder / f"{package}.py").is_file():
+        if (folder / package).is_dir() or (folder / f"{package}.py").is_file():
             found += folder.glob("*.py")
+            for beside in folder.glob("*/"):
+                whole = beside.name == package or (beside / "__init__.py").is_file()
+                if beside.name not in OUR_ROOMS:
+                    found += beside.glob("**/*.py" if whole else "*.py")
     return sorted(set(found))
 
 
@@ -154,7 +159,9 @@ def _make_way(target: str, folders: Sequence[str]) -> None:
         # at the end: a user's folder must not hide a package of ours
         sys.path[:] = [*(folder for folder in sys.path if folder not in _ADDED), *_ADDED]
     if (group := (package, tuple(folders))) not in _LOADED:
-        _LOADED[group] = {str(path) for path in sources(target, folders)}
+        _LOADED[group] = {str(path) for path in sources(target, folders)} - _others(
+            package, folders
+        )
         _changed(_LOADED[group])
 
 
@@ -188,6 +195,14 @@ def _forget(group: Group) -> None:
             del sys.modules[name]
     importlib.invalidate_caches()
     Edition.number += 1
+
+
+def _others(package: str, folders: Sequence[str]) -> set[str]:
+    """Files of packages in these folders that somebody else has imported, as tests beside a run."""
+    beside = {at.name for folder in folders for at in Path(folder).glob("*/")} - {package}
+    ours = set[str]().union(*_LOADED.values())
+    loaded = [module for name, module in sys.modules.items() if name.partition(".")[0] in beside]
+    return {file for module in loaded for file in _at(module)} - ours
 
 
 def _at(module: object) -> set[str]:

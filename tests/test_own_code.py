@@ -170,6 +170,25 @@ def test_runs_of_two_folders_and_of_an_edited_file_have_their_own_code(tmp_path:
     assert answers(one) == [1, 1]
 
 
+@pytest.mark.parametrize("of_a_package", [False, True])
+def test_what_an_edited_package_beside_it_says_is_said(tmp_path: Path, of_a_package: bool) -> None:
+    """Beside a module, or beside a package that has it; a kept run was made by it, too."""
+    raw = spec(tmp_path, 0)
+    for room in ("own_bandits_deep", "own_bandits_room"):
+        (tmp_path / room).mkdir()
+    (tmp_path / "own_bandits_deep" / "__init__.py").write_text("")
+    inner = tmp_path / "own_bandits_deep" / "er.py"
+    (tmp_path / "own_bandits_helper.py").write_text("from own_bandits_deep.er import ARM")
+    if of_a_package:
+        (tmp_path / "own_bandits.py").rename(tmp_path / "own_bandits_room" / "system.py")
+        raw["system"] = "own_bandits_room.system:SYSTEM"
+    for arm in (0, 1, 0):
+        inner.write_text(f"ARM = {arm}")
+        os.utime(inner, ns=(moment := 10**18 + next(MOMENTS), moment))
+        assert answers(raw) == [arm, arm]
+        assert inner in own_code.sources(raw["system"], [str(tmp_path)])
+
+
 def test_where_nothing_changed_objects_stay(tmp_path: Path) -> None:
     plan, before = prepare(spec(tmp_path, 0)), own_code.Edition.number
     assert prepare(plan) is plan

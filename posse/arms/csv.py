@@ -99,43 +99,42 @@ class CsvArms(
     def build(self, context: ArmsContext) -> "Csv":
         """The arms of one agent."""
         path = self._log(context.base, context.rank)
-        bounded = self.clip is None
-        rows = _read(path, self.count, context.who, finite=bounded)
-        logs = []
-        for arm, log in enumerate(rows):
-            rewards = rescale(np.asarray(log, dtype=float), self.clip)
-            if bounded and len(rewards) and (rewards.min() < 0 or rewards.max() > 1):
-                raise LogError(
-                    f"{context.who}: {path} has a reward outside [0, 1] for arm {arm}; "
-                    "set arms.clip = [lo, hi]"
-                )
-            logs.append(rewards)
+        rows = _read(path, self.count, context.who, bounded=self.clip is None)
+        logs = [rescale(np.asarray(log, dtype=float), self.clip) for log in rows]
         return Csv(logs, self.replace, context.rewards)
 
 
-def _read(path: Path, count: int, who: str, *, finite: bool) -> list[list[float]]:
-    """The rewards of each arm, in the order of the file; all `finite`, if that is asked for."""
+def _read(path: Path, count: int, who: str, *, bounded: bool) -> list[list[float]]:
+    """The rewards of each arm, in the order of the file; all in [0, 1], if `bounded`."""
     logs: list[list[float]] = [[] for _ in range(count)]
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.DictReader(file)
+            reader = csv.DictReader(file, strict=True)  # else a quote that is open takes the rest
             if not {"arm", "reward"} <= set(reader.fieldnames or ()):
                 first = printable(",".join(reader.fieldnames or ()))
                 raise LogError(f"{who}: {path} lacks the columns 'arm,reward'; it has '{first}'")
-            for number, row in enumerate(reader, start=2):
+            for row in reader:
                 try:
                     arm, reward = int(row["arm"]), float(row["reward"])
                 except (TypeError, ValueError):
                     arm, reward = -1, math.nan
-                if not 0 <= arm < count or (finite and not math.isfinite(reward)):
+                if not 0 <= arm < count or (bounded and not math.isfinite(reward)):
                     raise LogError(
-                        f"{who}: {path}, line {number}: needs an arm from 0 to {count - 1} "
-                        f"and a {'finite ' if finite else ''}reward"
+                        f"{who}: {path}, line {reader.line_num}: needs an arm from 0 to "
+                        f"{count - 1} and a {'finite ' if bounded else ''}reward"
+                    )
+                if bounded and not 0 <= reward <= 1:
+                    raise LogError(
+                        f"{who}: {path}, line {reader.line_num}: has a reward outside [0, 1] for "
+                        f"arm {arm}; set arms.clip = [lo, hi]"
                     )
                 logs[arm].append(reward)
     except OSError as error:
         raise LogError(f"{who}: {path} cannot be read: {error.strerror}") from None
-    except (csv.Error, UnicodeDecodeError) as error:
+    except csv.Error as error:
+        at = f"{path}, after line {reader.line_num}"
+        raise LogError(f"{who}: {at}: is no CSV: {error}") from None
+    except UnicodeDecodeError as error:
         raise LogError(f"{who}: {path} is not a CSV file in UTF-8: {error}") from None
     return logs
 

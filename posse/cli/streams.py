@@ -62,8 +62,11 @@ def prepare() -> None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115  (as long as the process)
     if type(sys.stdout) is io.TextIOWrapper:  # not a test's own
         encoding, lines = sys.stdout.encoding, sys.stdout.line_buffering
-        buffer = sys.stdout.detach()
-        sys.stdout = Output(buffer, encoding, "backslashreplace", line_buffering=lines)
+        sys.stdout.flush()
+        # a result has it for itself: what children and libraries in C print goes to standard error
+        results = os.fdopen(os.dup(1), "wb")
+        os.dup2(2, 1)
+        sys.stdout = Output(results, encoding, "backslashreplace", line_buffering=lines)
 
 
 class Interrupt:
@@ -131,7 +134,8 @@ def ignore_signals(act: Callable[[], None] | None = None) -> None:
 
 def _leave_terminal() -> None:
     """A terminal that is gone refuses every letter."""
-    for descriptor in (1, 2):
+    results = [sys.stdout.fileno()] if isinstance(sys.stdout, Output) else []
+    for descriptor in (*results, 1, 2):
         try:
             os.ttyname(descriptor)
         except OSError as error:

@@ -37,7 +37,8 @@ class Place:
         Here the coordinator says it, but for what it is not told in the field.
         """
         if field:
-            print(f"posse: {reason.splitlines()[0]}", file=sys.stderr)
+            # in one piece: other agents say theirs
+            sys.stderr.write(f"posse: {reason.splitlines()[0]}\n")
 
     def signer(self, agents: int, name: bytes) -> Signer | None:
         """Who signs for this agent in the run of this name; here nobody has keys."""

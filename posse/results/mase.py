@@ -25,6 +25,8 @@ def _complete_independent(spec: RunSpec, parameters: Any, record: RunRecord) -> 
     answers = set(record.answers) - {None}
     if answers:
         record.status = "identified" if len(answers) == 1 else "no_consensus"
+    elif record.used_up:
+        record.status = "exhausted"
 
 
 def _eliminations(standing: Standing) -> Sequence[str]:

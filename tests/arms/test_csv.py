@@ -93,6 +93,9 @@ def test_the_mark_that_a_spreadsheet_begins_a_file_with_is_no_mistake(tmp_path: 
         ("arm,reward\nx,0.5\n", "line 2"),
         ("arm,reward\n0,nan\n", "finite"),
         ("arm,reward\n0\n", "line 2"),
+        ("arm,reward\n0,0.5\n0,1.5\n", "line 3: has a reward outside"),
+        ('arm,reward,note\n0,1,"two\nlines"\n\n\nx,1,\n', "line 6"),
+        ('arm,reward,note\n0,1,\n0,1,"ward 5\n1,1,\n', "after line 2: .* unexpected end of data"),
     ],
 )
 def test_bad_files_are_named(tmp_path: Path, text: str, said: str) -> None:

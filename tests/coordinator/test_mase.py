@@ -47,6 +47,14 @@ def test_no_consensus_gives_the_least_voted_arm_of_g() -> None:
     assert machine.handle(PeerFinished(2), 0.0) == [Finish("no_consensus", 1)]
 
 
+def test_where_nobody_said_anything_there_is_no_answer() -> None:
+    central = CentralEliminator(arms=3, agents=2, delta=0.1)
+    central.handle(Started(), 0.0)
+    for machine in (tally(arms=3, agents=2, needed=1), central):
+        assert machine.handle(PeerFinished(1), 0.0) == []
+        assert machine.handle(PeerFinished(0), 0.0) == [Finish("exhausted")]
+
+
 def test_the_votes_of_who_was_lost_count_and_the_others_go_on() -> None:
     """Four agents, two votes needed: agent 0 votes and is lost, agent 1 is lost without a vote."""
     machine = tally()
@@ -122,6 +130,8 @@ def test_in_no_order_of_losses_the_tally_stands_still_or_names_what_was_not_foun
                 assert all(len(votes[k]) >= needed for k in range(4) if k != end.arm)
             elif end.status == "missing":
                 assert (losses > 0, end.arm) == (True, None)
+            elif not any(votes.values()):
+                assert (left, end) == (set(), Finish("exhausted"))
             else:
                 assert not left
                 assert len(votes[end.arm]) == min(len(votes[k]) for k in machine.alive)

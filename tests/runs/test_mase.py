@@ -1,6 +1,7 @@
 """Best-arm identification, run (Rio et al. 2023)."""
 
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
@@ -52,18 +53,24 @@ def test_privacy_spent_is_epsilon_however_many_epochs() -> None:
     assert max(record.privacy.spent_per_agent) == pytest.approx(0.05)
 
 
-def test_agents_without_rewards_end_as_no_consensus(tmp_path: Any) -> None:
+@pytest.mark.parametrize(
+    ("system", "rows"),
+    [("mase", 0), ("dp-mase", 0), ("dp-mase", 40), ("central", 0), ("independent", 0)],
+)
+def test_agents_whose_rewards_are_used_up_before_anything_was_said_have_no_answer(
+    tmp_path: Path, system: str, rows: int
+) -> None:
     for rank in range(6):
-        rows = "".join(f"{arm},{arm}\n" for arm in (0, 1) for _ in range(40))
-        (tmp_path / f"log-{rank}.csv").write_text("arm,reward\n" + rows)
+        log = "".join(f"{arm},{arm}\n" for arm in (0, 1) for _ in range(rows))
+        (tmp_path / f"log-{rank}.csv").write_text("arm,reward\n" + log)
     run = spec(
-        "dp-mase",
+        system,
         agents=6,
         arms={"kind": "csv", "path": "log-{rank}.csv", "count": 2},
         base=str(tmp_path),
     )
     record = memory.run(run, 0)
-    assert record.status == "no_consensus"
+    assert (record.status, record.best_arm, record.answered) == ("exhausted", None, False)
     assert sorted(record.exhausted) == list(range(6))
     assert "rewards left" in record.exhausted[0]
 
