@@ -1,5 +1,6 @@
 """Two data sets that differ in one reward: arms that give them, and which of them are tried."""
 
+import math
 from dataclasses import dataclass, field, replace
 
 import msgspec
@@ -7,6 +8,7 @@ import numpy as np
 
 from posse.arms import Arms, ArmsContext, ArmsSpec
 from posse.arms.base import FloatArray
+from posse.errors import RunFailed
 from posse.plan import Plan
 from posse.seeds import Purpose, generator
 from protocol.anonymous import AnonymousParameters, ExploreThenCommitParameters
@@ -16,6 +18,10 @@ from protocol.wire import HEADER
 
 FAR = 1e6
 """What takes a reward's place where rewards have no bound."""
+
+_MOST_PULLS = 5_000
+"""Of one agent, where nothing but what it finds ends a run: on data that never tell it anything it
+goes on for ever."""
 
 _LEVELS = ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (0.5, 0.5))
 """Of the rewards around the one that differs: its own arm's, and all others'."""
@@ -38,16 +44,22 @@ class _Levels(Arms):
 
 @dataclass
 class _Audited:
-    """Arms of which one reward is another; `pulls` has what was drawn, arm and times, in order."""
+    """Arms of which one reward is another; `pulls` has what was drawn, arm and times, in order.
+
+    `RunFailed` where they are more than `most`.
+    """
 
     inner: Arms
     case: Neighbours
     value: float | None
     simulated: bool
     pulls: list[tuple[int, int]]
+    most: float
     used: int = 0
 
     def draw(self, arm: int, count: int) -> FloatArray:
+        if len(self.pulls) >= self.most:
+            raise RunFailed("the run does not end on rewards that are all alike")
         self.pulls.append((arm, count))
         return self._draw(arm, count)
 
@@ -93,13 +105,14 @@ class World:
     """The arms of one run on data set `side`; `pulls` has what each agent pulled, by its rank.
 
     Without a case they are the run file's own. With `watched` pulls rewards are drawn one by one,
-    as they are used.
+    as they are used. `horizon` says whether a run ends by itself, whatever its rewards are.
     """
 
     case: Neighbours | None
     side: int
     watched: bool
-    pulls: dict[int, list[tuple[int, int]]]
+    horizon: bool
+    pulls: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
     pending: dict[int, float] = field(default_factory=dict)
     paired: bool = False
 
@@ -133,15 +146,16 @@ class World:
             inner = spec.build(replace(context, run=0, rewards=rewards, instance=instance))
         pulls = self.pulls.setdefault(context.rank, [])
         ahead = inner.simulated and not self.watched
+        most = math.inf if self.horizon else _MOST_PULLS
         if case.grouped:
             rank, pending = context.rank, self.pending
-            return _Grouped(inner, case, None, ahead, pulls, rank=rank, pending=pending)
+            return _Grouped(inner, case, None, ahead, pulls, most, rank=rank, pending=pending)
         value = None
         if context.rank in (case.agent, COORDINATOR):
             value = case.values[self.side]
         elif context.rank == case.exchanged:
             value = case.values[1 - self.side]
-        return _Audited(inner, case, value, ahead, pulls)
+        return _Audited(inner, case, value, ahead, pulls, most)
 
 
 def by_groups(plan: Plan) -> bool:

@@ -68,7 +68,8 @@ def carried_out(trial: Trial) -> Table:
     spent: list[float] = []
     for number in range(trial.first, trial.first + trial.count):
         watch = Watch(plan, trial.sees, trial.case.agent if trial.case is not None else 0)
-        world = World(trial.case, trial.side, trial.sees == "pulls", {})
+        horizon = hasattr(plan.parameters, "horizon")
+        world = World(trial.case, trial.side, trial.sees == "pulls", horizon)
         tap = partial(_heard, world, watch)
         sources = replace(of_this_machine(lambda: 0), arms=world.arms)
         # no two runs of an audit share a number, whatever data they are on

@@ -5,6 +5,7 @@ import pytest
 
 from posse.arms import ArmsContext
 from posse.audit.neighbours import FAR, World, exchanging, proposed
+from posse.errors import RunFailed
 from posse.plan import prepare
 from protocol.anonymous import Assign
 from protocol.machine import COORDINATOR
@@ -13,8 +14,8 @@ from protocol.wire import encode
 from tests.support.planted import planted
 
 
-def arms(side, rank=0, watched=False, run=0, **case):
-    world = World(Neighbours(**case) if case else None, side, watched, {})
+def arms(side, rank=0, watched=False, run=0, horizon=True, **case):
+    world = World(Neighbours(**case) if case else None, side, watched, horizon)
     return arms_of(world, rank, run), world
 
 
@@ -39,6 +40,17 @@ def test_one_reward_differs_however_rewards_are_used(side):
     assert summed.totals((0,), 2).tolist() == [1.0]
     assert arms(side, rank=1, **case)[0].draw(0, 4).tolist() == [0.5] * 4
     assert arms(side, rank=COORDINATOR, **case)[0].draw(0, 3)[2] == value
+
+
+def test_a_run_that_only_what_it_finds_would_end_is_given_up():
+    with pytest.raises(RunFailed, match="does not end"):
+        run_on_level_arms(horizon=False)
+    assert run_on_level_arms(horizon=True) == 20_000
+
+
+def run_on_level_arms(horizon):
+    own, _ = arms(0, levels=(0.5,), horizon=horizon)
+    return sum(len(own.draw(0, 1)) for _ in range(20_000))
 
 
 def test_who_has_which_is_all_that_differs_where_two_exchange():

@@ -38,7 +38,7 @@ PLAYERS = {
 def seen(raw, sees, agent=0):
     plan = prepare(raw)
     watch = Watch(plan, sees, agent)
-    world = World(None, 0, sees == "pulls", {})
+    world = World(None, 0, sees == "pulls", horizon=True)
     if sees == "pulls":
         world.case = Neighbours(levels=(1.0, 0.0))
     memory.run(plan, 0, tap=watch, sources=replace(of_this_machine(lambda: 0), arms=world.arms))
