@@ -137,7 +137,7 @@ def test_a_finished_run_of_the_field_is_never_made_again(
 ) -> None:
     pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
     monkeypatch.chdir(tmp_path)
-    rows = "".join(f"{arm},{1 - arm}\n" for arm in (0, 1) for _ in range(400))
+    rows = "".join(f"{arm},{1 - arm}\n" for arm in (0, 1) for _ in range(4_000))
     for rank in range(6):
         Path(f"rewards-{rank}.csv").write_text(f"arm,reward\n{rows}")
     Path("run.toml").write_text(FIELD)
