@@ -81,7 +81,9 @@ def _headline(series: Series) -> str:
         return f"{ended} of {total} runs, each on arms of its own, found one to be the best"
     if found_in:
         arm, hits = found_in.most_common(1)[0]
-        return f"Arm {arm} is the best, say {_of(hits, total)}"
+        ends = {run.status for run in series.runs if run.best_arm == arm}
+        likely = "likeliest, without consensus" if ends == {"no_consensus"} else "best"
+        return f"Arm {arm} is the {likely}, say {_of(hits, total)}"
     if regret := series.values(REGRET.of):
         return f"Regret {with_ci(regret)} in {counted(total, 'run')}"
     return f"{counted(total, 'run')}, no answer"

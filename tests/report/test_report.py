@@ -93,6 +93,15 @@ def test_the_page_says_what_the_result_says(run_directory):
     assert "#00fe" not in text
 
 
+def test_an_arm_that_no_run_agreed_on_is_not_called_the_best(run_directory, tmp_path):
+    series = read.read(run_directory)
+    for run in series.runs:
+        run.status = "no_consensus"
+    run_page.run_page(series).write(tmp_path / "page.html")
+    said = "Arm 0 is the likeliest, without consensus, say all 3 runs"
+    assert said in (tmp_path / "page.html").read_text()
+
+
 def test_the_page_of_the_same_run_is_the_same(run_directory, tmp_path):
     series = read.read(run_directory)
     for name in ("a", "b"):
