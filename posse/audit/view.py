@@ -1,11 +1,12 @@
 """What an adversary sees of a run, as numbers that have names.
 
-Every field of every message that it sees, as far as it is a number or is made of numbers; how many
-there are of a kind, their sizes, their order and time, when an agent ends and what it then says;
-and pulls where it sees them. Time is the run's own, in rounds or slots: it is what the algorithm
-makes of pulls, and no clock's, which no claim is about.
+Every field of every message that it sees, numbers as they are, texts as their length and a hash;
+how many there are of a kind, their sizes, their order and time, when an agent ends and what it then
+says; and pulls where it sees them. Time is the run's own, in rounds or slots: it is what the
+algorithm makes of pulls, and no clock's, which no claim is about.
 """
 
+import zlib
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +16,7 @@ import numpy as np
 
 from posse.audit.sums import MASKING, Sums
 from posse.plan import Plan
-from protocol.cooperative import ByzantineParameters, means_record, reward_record
+from protocol.cooperative import Bundle, ByzantineParameters, means_record, reward_record
 from protocol.machine import COORDINATOR, who
 from protocol.message import Plane
 from protocol.privacy import View
@@ -59,7 +60,8 @@ class Watch:
         self._fields = fields_of(plan)
         arms = plan.spec.arms.arm_count()
         byzantine = isinstance(plan.parameters, ByzantineParameters)
-        self._record = reward_record() if byzantine else means_record(arms)
+        record = reward_record() if byzantine else means_record(arms)
+        self._record = record if Bundle in plan.system.agent.hears else None
         self._seen: set[tuple[int, int | None, int]] = set()
         self._told: tuple[float, str, list[tuple[str, Any]]] | None = None
         self._sums = Sums(plan.spec.agents.count, getattr(plan.parameters, "precision", 0))
@@ -148,8 +150,8 @@ class Watch:
         match value:
             case bool() | int() | float():
                 yield field, float(value)
-            case bytes() if field == "items":
-                yield from self._of_records(value)
+            case bytes() if self._record is not None and field == "items":
+                yield from _of_records(value, self._record)
             case bytes():
                 yield f"length of {field}", float(len(value))
                 for i, item in enumerate(numbers_in(value)[:_ITEMS]):
@@ -161,18 +163,21 @@ class Watch:
             case dict():
                 for key in list(value)[:_ITEMS]:
                     yield from self._items(f"{field}[{key}]", value[key])
-            case str():
-                yield f"length of {field}", float(len(value))
+            case _:  # a text, a time, or None: a hash tells one from another
+                text = str(value)
+                yield f"length of {field}", float(len(text))
+                yield f"hash of {field}", zlib.crc32(text.encode()) / 2.0**32
 
-    def _of_records(self, items: bytes) -> Iterator[tuple[str, float]]:
-        """Of a bundle the sender's own message; those of others it has as they sent them."""
-        yield "number of items", len(items) / self._record.itemsize
-        if len(items) % self._record.itemsize or not items:
-            return
-        own = np.frombuffer(items, self._record)[0]
-        for name in (self._record.names or ())[3:]:
-            for i, item in enumerate(np.atleast_1d(own[name])[:_ITEMS].tolist()):
-                yield f"{name}[{i}]", float(item)
+
+def _of_records(items: bytes, record: np.dtype[np.void]) -> Iterator[tuple[str, float]]:
+    """Of a bundle the sender's own message; those of others it has as they sent them."""
+    yield "number of items", len(items) / record.itemsize
+    if len(items) % record.itemsize or not items:
+        return
+    own = np.frombuffer(items, record)[0]
+    for name in (record.names or ())[3:]:
+        for i, item in enumerate(np.atleast_1d(own[name])[:_ITEMS].tolist()):
+            yield f"{name}[{i}]", float(item)
 
 
 def fields_of(plan: Plan) -> dict[str, tuple[str, ...]]:
@@ -189,13 +194,20 @@ def sees_only_ends(plan: Plan, sees: View) -> bool:
 
 
 def numbers_in(data: bytes) -> list[float]:
-    """Packed floating-point numbers, or words of eight bytes as shares of 2^64."""
-    whole = data[: len(data) // 8 * 8]
-    floats = np.frombuffer(whole, "<f8")
-    size = np.abs(floats)
-    if ((size == 0) | ((size > _SMALL) & (size < _LARGE))).all():
-        return [float(v) for v in floats]
-    return [float(v) for v in np.frombuffer(whole, "<u8") / 2.0**64]
+    """Packed floating-point numbers, or words of eight bytes as shares of 2^64; then the bytes that
+    are left over.
+    """
+    end = len(data) // 8 * 8
+    whole = data[:end]
+    floats = are_floats(whole)
+    read = np.frombuffer(whole, "<f8") if floats else np.frombuffer(whole, "<u8") / 2.0**64
+    return [*read.tolist(), *map(float, data[end:])]
+
+
+def are_floats(data: bytes) -> bool:
+    """Whether each eight of these bytes are taken for a floating-point number."""
+    size = np.abs(np.frombuffer(data, "<f8"))
+    return bool(((size == 0) | ((size > _SMALL) & (size < _LARGE))).all())
 
 
 def ordinal(n: int) -> str:

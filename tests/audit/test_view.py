@@ -3,6 +3,7 @@
 import struct
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -14,7 +15,7 @@ from posse.plan import prepare
 from protocol.machine import COORDINATOR
 from protocol.players import Choice, Outcome
 from protocol.privacy import Neighbours
-from protocol.wire import encode
+from protocol.wire import HEADER, encode
 from tests.support.planted import Told, planted
 
 COOPERATION = {
@@ -171,8 +172,35 @@ def test_what_an_agent_says_to_each_neighbour_by_itself_is_as_many_messages():
     assert watch.found({})["number of `Told` of agent 0"] == 2
 
 
-def test_packed_bytes_are_numbers_or_words():
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("yes", "no."),
+        (b"1234", b"1235"),
+        (b"12345678a", b"12345678b"),
+        (None, False),
+        ([""], ["a"]),
+    ],
+)
+def test_whatever_a_field_has_is_in_the_numbers(one, other):
+    def numbers(value):
+        watch = Watch(prepare(COOPERATION), "messages", 0)
+        payload = msgspec.msgpack.encode(["Bundle", value, b""])
+        watch(0, 1, HEADER.pack(b"po", 1, 0, 0, 0, 0, 0.0, 0) + payload)
+        return {name: n for name, n in watch.found({}).items() if not name.startswith("size")}
+
+    assert numbers(one) == numbers(one)
+    assert numbers(one) != numbers(other)
+
+
+def test_a_users_own_items_are_no_bundles():
+    watch = Watch(prepare(planted("none")), "messages", 0)
+    assert dict(watch._items("items", b"1")) == {"length of items": 1, "items[0]": 49}
+
+
+def test_packed_bytes_are_numbers_or_words_and_what_is_left_over():
     assert numbers_in(struct.pack("<2d", 0.25, -3.0)) == [0.25, -3.0]
     assert numbers_in(struct.pack("<Q", 15 << 60)) == [15 / 16]
-    assert numbers_in(b"123") == []
+    assert numbers_in(struct.pack("<d", 0.25) + b"1") == [0.25, 49]
+    assert numbers_in(b"123") == [49, 50, 51]
     assert [ordinal(n) for n in (1, 2, 9, 10)] == ["first", "second", "ninth", "10th"]

@@ -119,6 +119,7 @@ def test_what_is_honest_is_not_refuted_and_its_epsilon_is_nearly_found():
         ("half", "`value` of agent 0's first `Told`"),
         ("twice", "`value` of agent 0's "),
         ("longer", "`length of note` of agent 0's first `Told`"),
+        ("other", "`hash of note` of agent 0's first `Told`"),
         ("early", "agent 0's end"),
     ],
 )

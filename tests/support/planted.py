@@ -31,7 +31,10 @@ from posse.extend import (
     System,
 )
 
-Fault = Literal["none", "half", "twice", "longer", "early"]
+Fault = Literal["none", "half", "twice", "longer", "other", "early"]
+
+_NOTES = {"longer": ("", "more"), "other": ("less", "more")}
+"""What a note says of the reward."""
 
 
 class Told(Message, frozen=True):
@@ -65,7 +68,8 @@ class Teller:
         said: list[Any] = []
         for _ in range(2 if p.fault == "twice" else 1):
             value = float(self.noise.noisy(np.array([reward]), 1.0, scale)[0])
-            note = "more" if p.fault == "longer" and reward == 1 else ""
+            zero, one = _NOTES.get(p.fault, ("", ""))
+            note = one if reward == 1 else zero
             said.append(Send(COORDINATOR, Told(value, note)))
             release = Release("laplace", 1.0, scale, 1.0 / scale, f"reward {self.told}")
             said.append(Disclose(release))
