@@ -6,22 +6,23 @@ the system has, none longer than what it says, and none more often.
 """
 
 import math
-from collections import defaultdict
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from posse.audit.sums import MASKING
-from posse.audit.view import fields_of, numbers_in
+from posse.audit.view import Bundles, are_floats, fields_of, numbers_in
 from posse.durable.frames import Frame
 from posse.errors import InputError
 from posse.plan import Plan
 from protocol import control
 from protocol.anonymous import Sums
-from protocol.cooperative import means_record
+from protocol.cooperative import Bundle
+from protocol.federated import SinkMeans
 from protocol.machine import COORDINATOR, who
+from protocol.signing import SIGNATURE_BYTES
 from protocol.wire import HEADER
 
 _ENVELOPE = 12
@@ -30,8 +31,8 @@ _ENVELOPE = 12
 _ZEROS = 4
 """Low bits of a number that are 0 on the grid of safe noise; of another they are so once in 16."""
 
-_NO_NOISE = MASKING | {"Bundle", Sums.__name__}
-"""Kinds whose numbers lie on no grid, or are no noisy ones."""
+_NO_NOISE = MASKING | {"Bundle", Sums.__name__, SinkMeans.__name__}
+"""Kinds whose numbers lie on no grid, as averages do not, or are no noisy ones."""
 
 _MOST = 20
 """Sentences of one check."""
@@ -42,11 +43,20 @@ _ALLOWED = {kind.__name__ for kind in _OURS}
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """What was looked at, how much of it there was, and a sentence for each thing that is wrong."""
+    """What was looked at, how much of it there was, and a sentence for each thing that is wrong.
+
+    `untold` has one for each kind of which it cannot be told.
+    """
 
     name: str
     looked_at: int
     violations: list[str]
+    untold: list[str] = []
+
+    @property
+    def says(self) -> str:
+        """The outcome in words."""
+        return "; ".join(self.violations + self.untold) or f"yes, in {self.looked_at:,}"
 
 
 def checks(frames: Iterable[Frame], plan: Plan | None = None) -> list[Check]:
@@ -54,21 +64,34 @@ def checks(frames: Iterable[Frame], plan: Plan | None = None) -> list[Check]:
     heard = [f for f in frames if f.plane != "session" and not f.resent]
     if not heard:
         raise InputError("the capture has no frames")
-    said = [f for f in heard if f.source not in (None, COORDINATOR) and f.plane == "data"]
-    return [_kinds(heard, plan), _sizes(heard), *_releases(said), _noise(said, plan), _grid(said)]
+    said = [f for f in heard if _is_said(f)]
+    return [_kinds(heard, plan), _sizes(heard), *_releases(heard), _noise(said, plan), _grid(said)]
 
 
-def _check(name: str, looked_at: int, violations: Iterable[str]) -> Check:
-    return Check(name=name, looked_at=looked_at, violations=list(violations)[:_MOST])
+def _is_said(frame: Frame) -> bool:
+    """Whether it is what an agent's algorithm says."""
+    return frame.source not in (None, COORDINATOR) and frame.plane == "data"
+
+
+def _check(
+    name: str, looked_at: int, violations: Iterable[str], untold: Iterable[str] = ()
+) -> Check:
+    return Check(
+        name=name, looked_at=looked_at, violations=list(violations)[:_MOST], untold=sorted(untold)
+    )
 
 
 def _kinds(heard: list[Frame], plan: Plan | None) -> Check:
-    """Only what the system and posse's own protocol have, and nothing of the lab's."""
-    known = None if plan is None else _ALLOWED | fields_of(plan).keys()
+    """Only what the system and posse's own protocol have, and in the field nothing of the lab's."""
+    lab = plan is not None and not plan.field
+    known = None if plan is None else _ALLOWED | fields_of(plan).keys() | (_LABS if lab else set())
     wrong = {
         f"{who(f.source)} sent `{f.kind or 'bytes that are no message'}`"
+        + ", as only the lab does" * (f.kind in _LABS)
         for f in heard
-        if not f.kind or f.kind in _LABS or (known is not None and f.kind not in known)
+        if not f.kind
+        or (f.kind in _LABS and not lab)
+        or (known is not None and f.kind not in known)
     }
     return _check("nothing is sent but the kinds that the system has", len(heard), sorted(wrong))
 
@@ -88,37 +111,66 @@ def _sizes(heard: list[Frame]) -> Check:
     return _check("no frame is longer than what it says", len(heard), wrong)
 
 
-def _parts(frame: Frame) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """What a message is about (whole numbers and lists), and what it says of it."""
-    about = tuple(repr(v) for v in frame.fields if not isinstance(v, bytes | float))
-    says = tuple(v for v in frame.fields if isinstance(v, bytes | float))
-    return about, says
+def _parts(frame: Frame) -> tuple[tuple[str, ...], list[Any]]:
+    """What a message is about (whole numbers, and lists of them), and what it says of it."""
+    says = [v for v in frame.fields if _has_floats(v)]
+    return tuple(repr(v) for v in frame.fields if not _has_floats(v)), says
 
 
-def _releases(said: list[Frame]) -> list[Check]:
-    """One message of each kind about one thing on one link, and the same numbers in it."""
-    seen: dict[tuple[Any, ...], set[tuple[Any, ...]]] = defaultdict(set)
+def _has_floats(value: Any) -> bool:
+    """Whether there are numbers with a point in it, or bytes, which may have any."""
+    return any(isinstance(leaf, bytes | float) for leaf in _leaves(value))
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    match value:
+        case list():
+            for item in value:
+                yield from _leaves(item)
+        case dict():
+            yield from _leaves(list(value.values()))
+        case _:
+            yield value
+
+
+def _is_numbered(fields: Sequence[Any]) -> bool:
+    """Whether a whole number says of which round, slot or statistic a message is."""
+    return any(isinstance(v, int) and not isinstance(v, bool) for v in fields)
+
+
+def _releases(heard: list[Frame]) -> list[Check]:
+    """One message of each kind about one thing on one link, and the same numbers in it.
+
+    Who had to stand still for a loss says some things again, of those who are left.
+    """
+    seen: dict[tuple[Any, ...], set[bytes]] = defaultdict(set)
     lengths: dict[tuple[Any, ...], set[tuple[int, ...]]] = defaultdict(set)
-    twice, often, long = [], [], []
-    for f in said:
+    losses: Counter[tuple[int | None, int | None]] = Counter()
+    twice, often, long, untold = [], [], [], set()
+    for f in heard:
+        losses[f.run, f.source] += f.kind == control.Standing.__name__
         about, says = _parts(f)
-        if not says:
+        if not says or not _is_said(f):
             continue
-        before = seen[f.run, f.source, f.target, f.kind, about]
-        if before:
-            of = ", ".join(about)
+        of, numbers = ", ".join(about), msgspec.msgpack.encode(says)
+        before = seen[f.run, f.source, f.target, f.kind, about, losses[f.run, f.source]]
+        if before and not _is_numbered(f.fields):
+            untold.add(f"cannot be told of `{f.kind}`, which has no number of its own")
+        elif before:
             often.append(f"{who(f.source)} sent `{f.kind}` of {of} more than once")
-            if says not in before:
+            if numbers not in before:
                 twice.append(f"{who(f.source)} sent `{f.kind}` of {of} again, with other numbers")
-        before.add(says)
-        if f.kind != "Bundle":  # which has what others said, too
-            lengths[f.run, f.kind, about].add(tuple(len(v) for v in says if isinstance(v, bytes)))
+        before.add(numbers)
+        if f.kind != "Bundle" and _is_numbered(f.fields):  # a bundle has what others said, too
+            sizes = tuple(len(v) for v in says if not isinstance(v, float))
+            lengths[f.run, f.kind, about].add(sizes)
     for (_, kind, about), found in lengths.items():
         if len(found) > 1:
             long.append(f"`{kind}` of {', '.join(about)} is not equally long from all agents")
+    count = sum(map(_is_said, heard))
     return [
-        _check("no statistic is sent again with other noise", len(said), twice),
-        _check("nothing is said more than once of one thing", len(said), often),
+        _check("no statistic is sent again with other noise", count, twice, untold),
+        _check("nothing is said more than once of one thing", count, often, untold),
         _check("what agents say of one thing is equally long", len(lengths), long),
     ]
 
@@ -126,28 +178,20 @@ def _releases(said: list[Frame]) -> list[Check]:
 def _noise(said: list[Frame], plan: Plan | None) -> Check:
     """In bundles of means: one mean for one count of an arm, whoever passes it on."""
     means: dict[tuple[Any, ...], set[float]] = defaultdict(set)
-    for f in said:
-        for origin, arm, count, mean in _means(f, plan):
-            means[f.run, origin, arm, count].add(mean)
+    hears = () if plan is None else plan.system.agent.hears
+    if plan is not None and Bundle in hears and plan.system.name != "byzantine-ucb":
+        bundles = Bundles(plan)
+        for f in said:
+            for row in bundles.rows(f.fields[1]) if f.kind == "Bundle" else ():
+                for arm, (mean, count) in enumerate(zip(row["means"], row["counts"], strict=True)):
+                    if math.isfinite(mean):
+                        means[f.run, int(row["origin"]), arm, int(count)].add(float(mean))
     wrong = [
         f"agent {origin}'s mean of arm {arm} after {count} pulls has {len(found)} values"
         for (_, origin, arm, count), found in means.items()
         if len(found) > 1
     ]
     return _check("an arm that rests is not noised again", len(means), wrong)
-
-
-def _means(frame: Frame, plan: Plan | None) -> Iterable[tuple[int, int, int, float]]:
-    if frame.kind != "Bundle" or plan is None or plan.system.name == "byzantine-ucb":
-        return
-    record = means_record(plan.spec.arms.arm_count())
-    items = frame.fields[1]
-    if len(items) % record.itemsize:
-        return
-    for row in np.frombuffer(items, record):
-        for arm, (mean, count) in enumerate(zip(row["means"], row["counts"], strict=True)):
-            if math.isfinite(mean):
-                yield int(row["origin"]), arm, int(count), float(mean)
 
 
 def _grid(said: list[Frame]) -> Check:
@@ -157,9 +201,8 @@ def _grid(said: list[Frame]) -> Check:
     first: dict[tuple[Any, ...], list[float]] = {}
     for f in said:
         if f.kind not in _NO_NOISE and (f.run, f.source, f.kind) not in first:
-            packed = [v for v in f.fields if isinstance(v, bytes)]
             first[f.run, f.source, f.kind] = [
-                v for data in packed for v in numbers_in(data) if v and not v.is_integer()
+                v for v in _numbers(_unsigned(f)) if v and not v.is_integer()
             ]
     values = [v for found in first.values() for v in found]
     off = sum(int(math.frexp(v)[0] * 2**53) % 2**_ZEROS != 0 for v in values)
@@ -170,3 +213,23 @@ def _grid(said: list[Frame]) -> Check:
             "whose low bits give the input away"
         )
     return _check("noisy numbers lie on a grid", len(values), wrong)
+
+
+def _unsigned(frame: Frame) -> list[Any]:
+    """The fields of a message, without the signatures of those whose means are passed on."""
+    match frame.kind, frame.fields:
+        case "Data" | "Hop", [*at, list(origins), bytes(means)]:
+            end = max(0, len(means) - SIGNATURE_BYTES * len(origins))
+            return [*at, means if are_floats(means[end:]) else means[:end]]
+        case _:
+            return list(frame.fields)
+
+
+def _numbers(value: Any) -> Iterator[float]:
+    """All numbers with a point in it."""
+    for leaf in _leaves(value):
+        match leaf:
+            case float() if math.isfinite(leaf):
+                yield leaf
+            case bytes():
+                yield from numbers_in(leaf)

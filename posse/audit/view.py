@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from posse.audit.sums import MASKING, Sums
 from posse.plan import Plan
@@ -20,6 +21,7 @@ from protocol.cooperative import Bundle, ByzantineParameters, means_record, rewa
 from protocol.machine import COORDINATOR, who
 from protocol.message import Plane
 from protocol.privacy import View
+from protocol.signing import SIGNATURE_BYTES
 from protocol.wire import HEADER, read_header
 
 _MESSAGES, _ITEMS, _PULLS = 32, 64, 64
@@ -58,10 +60,7 @@ class Watch:
         self._shares_arms = plan.system.shares_arms
         self._hidden = _A_PLAYERS_OWN if self._shares_arms else ()
         self._fields = fields_of(plan)
-        arms = plan.spec.arms.arm_count()
-        byzantine = isinstance(plan.parameters, ByzantineParameters)
-        record = reward_record() if byzantine else means_record(arms)
-        self._record = record if Bundle in plan.system.agent.hears else None
+        self._bundles = Bundles(plan) if Bundle in plan.system.agent.hears else None
         self._seen: set[tuple[int, int | None, int]] = set()
         self._told: tuple[float, str, list[tuple[str, Any]]] | None = None
         self._sums = Sums(plan.spec.agents.count, getattr(plan.parameters, "precision", 0))
@@ -150,8 +149,8 @@ class Watch:
         match value:
             case bool() | int() | float():
                 yield field, float(value)
-            case bytes() if self._record is not None and field == "items":
-                yield from _of_records(value, self._record)
+            case bytes() if self._bundles is not None and field == "items":
+                yield from self._bundles.numbers(value)
             case bytes():
                 yield f"length of {field}", float(len(value))
                 for i, item in enumerate(numbers_in(value)[:_ITEMS]):
@@ -169,15 +168,34 @@ class Watch:
                 yield f"hash of {field}", zlib.crc32(text.encode()) / 2.0**32
 
 
-def _of_records(items: bytes, record: np.dtype[np.void]) -> Iterator[tuple[str, float]]:
-    """Of a bundle the sender's own message; those of others it has as they sent them."""
-    yield "number of items", len(items) / record.itemsize
-    if len(items) % record.itemsize or not items:
-        return
-    own = np.frombuffer(items, record)[0]
-    for name in (record.names or ())[3:]:
-        for i, item in enumerate(np.atleast_1d(own[name])[:_ITEMS].tolist()):
-            yield f"{name}[{i}]", float(item)
+class Bundles:
+    """Reads what is in bundles of this plan's."""
+
+    def __init__(self, plan: Plan) -> None:
+        byzantine = isinstance(plan.parameters, ByzantineParameters)
+        record = reward_record() if byzantine else means_record(plan.spec.arms.arm_count())
+        signed = np.dtype([*record.descr, ("signature", f"V{SIGNATURE_BYTES}")])
+        self._forms = record, signed
+        self._said = (record.names or ())[3:]
+        self._agents = plan.spec.agents.count
+
+    def rows(self, items: bytes) -> NDArray[np.void]:
+        """The messages of a bundle, signed or not; none of what is no bundle."""
+        for form in self._forms:
+            if len(items) % form.itemsize == 0:
+                rows = np.frombuffer(items, form)
+                if (rows["origin"] < self._agents).all():
+                    return rows
+        return np.zeros(0, self._forms[0])
+
+    def numbers(self, items: bytes) -> Iterator[tuple[str, float]]:
+        """Of a bundle the sender's own message; those of others it has as they sent them."""
+        rows = self.rows(items)
+        yield "number of items", len(rows)
+        for own in rows[:1]:
+            for name in self._said:
+                for i, item in enumerate(np.atleast_1d(own[name])[:_ITEMS].tolist()):
+                    yield f"{name}[{i}]", float(item)
 
 
 def fields_of(plan: Plan) -> dict[str, tuple[str, ...]]:
@@ -206,6 +224,8 @@ def numbers_in(data: bytes) -> list[float]:
 
 def are_floats(data: bytes) -> bool:
     """Whether each eight of these bytes are taken for a floating-point number."""
+    if len(data) % 8:
+        return False
     size = np.abs(np.frombuffer(data, "<f8"))
     return bool(((size == 0) | ((size > _SMALL) & (size < _LARGE))).all())
 

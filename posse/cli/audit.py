@@ -181,9 +181,5 @@ def _captured(options: argparse.Namespace) -> int:
     if options.json:
         print_json(found)
         return 0
-    rows = [
-        (check.name, "; ".join(check.violations) or f"yes, in {check.looked_at:,}")
-        for check in found
-    ]
-    _show(rows, options)
+    _show([(check.name, check.says) for check in found], options)
     return 0

@@ -11,8 +11,13 @@ from posse.plan import prepare
 from protocol.cooperative import means_record
 from protocol.federated import Means
 from protocol.wire import pack_floats
+from tests.support.signing import signers
 
 GRID = np.arange(1, 5) / 1024
+TWICE = {
+    "no statistic is sent again with other noise",
+    "nothing is said more than once of one thing",
+}
 CENTRAL = prepare({
     "system": "cdp-mab",
     "agents": {"count": 2},
@@ -49,7 +54,6 @@ def test_what_is_in_order_has_no_violation():
         ([means(0), means(0)], "more than once"),
         ([means(0), means(1, values=GRID[:2])], "not equally long"),
         ([means(0, more=3)], "3 bytes beside its message"),
-        ([means(0), frame(0, "Report", plane="control")], "`Report`"),
         ([means(0), frame(0, "Bundle", 1, b"")], "`Bundle`"),
         ([means(0, values=np.random.default_rng(1).laplace(size=4))], "use all their bits"),
     ],
@@ -58,7 +62,65 @@ def test_each_fault_is_said(frames, said):
     assert any(said in text for found in wrong(frames).values() for text in found)
 
 
-def test_an_arm_that_rests_and_is_noised_again_is_found():
+def test_what_only_the_lab_sends_is_right_in_a_run_of_the_labs():
+    report = [means(0), frame(0, "Report", plane="control")]
+    assert wrong(report) == {}
+    assert "`Report`, as only the lab does" in str(wrong(report, None))
+
+
+def test_signatures_of_means_that_are_passed_on_are_no_numbers():
+    def passed_on(kind, values):
+        rows = pack_floats(np.asarray(values))
+        signatures = b"".join(signer.sign(b"means", rows) for signer in signers(2))
+        return frame(0, kind, 1, 1, [0, 1], rows + signatures, target=1)
+
+    rough = np.random.default_rng(1).laplace(size=8)
+    for kind in ("Data", "Hop"):
+        assert wrong([passed_on(kind, np.tile(GRID, 2))], None) == {}
+        assert "8 of 8 first numbers" in str(wrong([passed_on(kind, rough)], None))
+
+
+def test_averages_lie_on_no_grid():
+    assert wrong([frame(0, "SinkMeans", 1, pack_floats(GRID / 3))], None) == {}
+
+
+def test_after_a_loss_a_round_is_said_again_over_those_who_are_left():
+    said = [frame(0, "SinkMeans", 1, pack_floats(GRID * n)) for n in (1, 2)]
+    stands = frame(0, "Standing", 1, 1, 0, 360, [0, 1, 2], plane="control")
+    assert wrong([said[0], stands, said[1]], None) == {}
+    assert "with other numbers" in str(wrong([stands, *said], None))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (([0, 1], GRID.tobytes()), ([0, 1], GRID[::-1].tobytes())),
+        ((0.5,), (0.25,)),
+        (([0.5],), ([0.5],)),
+    ],
+)
+def test_of_what_has_no_number_nothing_can_be_told(one, other):
+    found = {check.name: check for check in checks([frame(0, "Mine", *one)])}
+    assert all(check.says.startswith("yes") for check in found.values())
+    frames = [frame(0, "Mine", *one), frame(0, "Mine", *other)]
+    found = {check.name: check for check in checks(frames)}
+    assert not any(check.violations for check in found.values())
+    for name in TWICE:
+        assert found[name].says == "cannot be told of `Mine`, which has no number of its own"
+
+
+def test_lists_and_tables_of_numbers_are_what_is_said():
+    for one, other in (([0.5], [0.25]), ({"a": 0.5}, {"a": 0.25}), ([[1, 0.5]], [[1, 0.25]])):
+        found = wrong([frame(0, "Mine", 1, value) for value in (one, other)], None)
+        assert set(found) == TWICE
+    two = [frame(0, "Mine", 1, [0.5]), frame(1, "Mine", 1, [0.5, 0.5])]
+    assert "not equally long" in str(wrong(two, None))
+    rough = np.random.default_rng(1).laplace(size=4).tolist()
+    assert "4 of 4 first numbers" in str(wrong([frame(0, "Mine", 1, rough)], None))
+
+
+@pytest.mark.parametrize("signature", [b"", bytes(range(64))], ids=["plain", "signed"])
+def test_an_arm_that_rests_and_is_noised_again_is_found(signature):
     plan = prepare({
         "system": "private-ucb",
         "agents": {"count": 2},
@@ -70,7 +132,7 @@ def test_an_arm_that_rests_and_is_noised_again_is_found():
     def bundle(slot, mean):
         record = np.zeros(1, means_record(2))
         record["means"], record["counts"] = mean, 1
-        return frame(0, "Bundle", slot, record.tobytes(), target=1)
+        return frame(0, "Bundle", slot, record.tobytes() + signature, target=1)
 
     assert wrong([bundle(1, 0.5), bundle(2, 0.5)], plan) == {}
     found = wrong([bundle(1, 0.5), bundle(2, 0.25)], plan)

@@ -64,8 +64,10 @@ def test_one_agents_view_has_no_others_messages():
     assert not [name for name in seen(COOPERATION, "coordinator") if "Bundle" in name]
 
 
-def test_a_bundle_is_read_as_its_senders_own_message():
-    found = seen(COOPERATION, "messages")
+@pytest.mark.parametrize("sign", [False, True])
+def test_a_bundle_is_read_as_its_senders_own_message(sign):
+    found = seen({**COOPERATION, "engine": {"kind": "memory", "sign": sign}}, "messages")
+    assert found["`number of items` of agent 0's second `Bundle`"] == 1
     assert found["`counts[0]` of agent 0's first `Bundle`"] == 1
     assert np.isfinite(found["`means[0]` of agent 0's second `Bundle`"])
 

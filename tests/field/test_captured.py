@@ -9,11 +9,14 @@ from posse.durable.capture import writing
 from posse.durable.frames import read
 from posse.engines.processes import ProcessEngine
 from posse.plan import Plan, prepare
+from posse.security import keys
 from tests.support.field import MEANS, field, logs
+from tests.support.remote import Agent, Coordinator
 
 pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
 
 GRID = "noisy numbers lie on a grid"
+RESTS = "an arm that rests is not noised again"
 
 
 def looked_at(plan: Plan, path: Path) -> dict[str, Check]:
@@ -47,6 +50,28 @@ def test_what_the_field_sends_has_no_violation(
     assert all(check.looked_at for name, check in found.items() if "kinds" in name)
     if system in ("cdp-mab", "ddp-mab", "hdp-mab") and not parameters:
         assert found[GRID].looked_at > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("system", "check"), [("ddp-mab", GRID), ("hdp-mab", GRID), ("private-ucb", RESTS)]
+)
+def test_signatures_are_no_numbers(system: str, check: str, tmp_path: Path) -> None:
+    plan = field(system, logs(tmp_path / "logs", MEANS, 5))
+    folder = tmp_path / "keys"
+    keys.create(folder, 4)
+    with writing(tmp_path / "frames") as capture:
+        c = Coordinator(plan, "tcp://127.0.0.1:*", folder)
+        agents = [
+            Agent(c.endpoint, rank, keys=keys.for_agent(folder, rank), plan=plan, tap=capture)
+            for rank in range(4)
+        ]
+        c.ended()
+        assert c.error is None
+        assert [agent.ended() for agent in agents] == [0] * 4
+    found = {check.name: check for check in checks(read(tmp_path / "frames"), plan)}
+    assert {name: check.violations for name, check in found.items() if check.violations} == {}
+    assert found[check].looked_at > 0
 
 
 @pytest.mark.slow
