@@ -18,7 +18,7 @@ from posse.cli.options import add_jobs, add_result, count, number, plan, print_j
 from posse.cli.progress import screen
 from posse.cli.series import table
 from posse.durable import frames, lock, whole
-from posse.errors import InputError, SpecError
+from posse.errors import InputError, RunFailed, SpecError
 from posse.progress import Progress
 from protocol.privacy import Neighbours
 
@@ -51,6 +51,10 @@ def add(parser: argparse.ArgumentParser) -> None:
                           ("place", "which of its rewards, from 0")):  # fmt: skip
         parser.add_argument(f"--{name}", type=number, default=0, metavar="N", help=meaning)
     parser.add_argument("--captured", type=Path, metavar="FRAMES", help="look at a capture instead")
+    parser.add_argument(
+        "--strict", action="store_true",
+        help="exit code 3 where a claim is refuted, or a capture has what it should not",
+    )  # fmt: skip
     add_jobs(parser)
     add_result(parser)
     parser.set_defaults(command=run)
@@ -78,7 +82,12 @@ def run(options: argparse.Namespace) -> int:
         print_json(document)
     else:
         _show([*document.rows, ("written to", str(folder / _AUDIT))], options)
-    return 0
+    return _code(options, document.word == "refuted")
+
+
+def _code(options: argparse.Namespace, found: bool) -> int:
+    """The exit code where something was found, or nothing: what is found is a result as any."""
+    return RunFailed.exit_code if options.strict and found else 0
 
 
 def _show(rows: list[tuple[str, str]], options: argparse.Namespace) -> None:
@@ -180,6 +189,6 @@ def _captured(options: argparse.Namespace) -> int:
     found = checks(frames.read(options.captured), checked)
     if options.json:
         print_json(found)
-        return 0
-    _show([(check.name, check.says) for check in found], options)
-    return 0
+    else:
+        _show([(check.name, check.says) for check in found], options)
+    return _code(options, any(check.violations for check in found))

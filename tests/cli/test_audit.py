@@ -31,6 +31,7 @@ def test_an_audit_is_said_kept_and_drawn(file, tmp_path, capsys):
     assert "length of note" in said
     assert audit(file, "--out", out, "--json") == 0
     document = json.loads(capsys.readouterr().out)
+    assert audit(file, "--out", out, "--strict", "-q") == 3
     assert document == json.loads((out / "audit.json").read_text())
     assert document["word"] == "refuted"
     assert document["verdict"]["found"] > document["verdict"]["claimed"] == 1.0
@@ -50,5 +51,6 @@ def test_a_capture_is_looked_at(file, tmp_path, capsys):
     assert any("`Report`" in text for check in found for text in check["violations"])
     assert main(["audit", "--captured", str(frames), str(file)]) == 0
     said = " ".join(capsys.readouterr().out.split())
+    assert main(["audit", "--captured", str(frames), str(file), "--strict", "-q"]) == 3
     assert "`Report`" not in said
     assert "use all their bits" in said
