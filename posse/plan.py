@@ -23,7 +23,7 @@ from posse.results.result import NO_KEYS, Links, Result
 from posse.security import noise
 from posse.spec.activity import ActivitySpec
 from posse.spec.explain import convert
-from posse.spec.privacy import TOO_MUCH
+from posse.spec.privacy import TOO_LIKELY, TOO_MUCH
 from posse.spec.runfile import Clock, RunSpec, put, read
 from posse.spec.topology import require_connected
 from posse.systems import find_system
@@ -190,7 +190,7 @@ def prepare(source: Source) -> Plan:
         parameters=convert(spec.parameters, system.parameters, "parameters"),
         clock=spec.engine.clock or ("wall" if spec.mode == "field" else system.clocks[0]),
     )
-    _check(plan)
+    check(plan)
     return plan
 
 
@@ -268,8 +268,8 @@ def _folders(raw: dict[str, Any]) -> list[str]:
     return own_code.folders_of(str(raw.get("base", ".")), named)
 
 
-def _check(plan: Plan) -> None:
-    """What the types of the tables cannot say."""
+def check(plan: Plan, *, graph: bool = True) -> None:
+    """What the types of the tables cannot say, but for the `graph` where that is not known."""
     spec, system = plan.spec, plan.system
     if not plan.field and plan.clock not in system.clocks:
         raise SpecError(
@@ -306,10 +306,10 @@ def _check(plan: Plan) -> None:
         _check_field(plan)
     if spec.topology is not None and system.wiring is None:
         raise SpecError("topology", f"{system.name} has none; delete the table")
-    if system.wiring is not None:
-        graph = spec.graph(run=0)
+    if graph and system.wiring is not None:
+        laid = spec.graph(run=0)
         if not system.wiring.components:
-            require_connected(graph)
+            require_connected(laid)
     spec.agents.activity.rates(spec.agents.count)
     with defect.in_system(spec.system):
         system.check(spec, plan.parameters)
@@ -363,6 +363,7 @@ def _check_field(plan: Plan) -> None:
             "that is used twice can be read from the difference; delete it",
         )
     if epsilon is not None and not epsilon <= spec.privacy.budget:
-        raise SpecError(
-            "parameters.epsilon", TOO_MUCH.format(epsilon, spec.privacy.budget, "[privacy] budget")
-        )
+        raise SpecError("parameters.epsilon", TOO_MUCH.format(epsilon, spec.privacy.budget))
+    delta = plan.claim.delta
+    if delta is not None and not delta <= spec.privacy.delta:
+        raise SpecError("privacy.delta", TOO_LIKELY.format(delta, spec.privacy.delta))

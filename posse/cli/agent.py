@@ -13,7 +13,7 @@ from posse.errors import InputError
 from posse.measure import health
 from posse.plan import prepare
 from posse.security import keys
-from posse.spec.privacy import MOST
+from posse.spec.privacy import ALONE, MOST, PrivacySpec
 from posse.spec.runfile import read
 
 
@@ -44,9 +44,18 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--budget",
         type=epsilon,
-        default=1.0,
+        default=ALONE.budget,
         metavar="EPSILON",
-        help="with --data alone: what one reward may cost in its whole life (default: 1)",
+        help="with --data alone: what one reward may cost in its whole life (default: "
+        f"{ALONE.budget:g})",
+    )
+    parser.add_argument(
+        "--delta",
+        type=delta,
+        default=ALONE.delta,
+        metavar="DELTA",
+        help="with --data alone: the probability with which noise may fail a reward in its whole "
+        f"life (default: {ALONE.delta:g})",
     )
     parser.add_argument(
         "--set", action="append", default=[], metavar="PATH=VALUE", help="as for posse run"
@@ -73,6 +82,14 @@ def epsilon(text: str) -> float:
     said = float(text)
     if not 0 < said <= MOST:
         raise argparse.ArgumentTypeError(f"is {text}; it must be above 0 and at most {MOST:g}")
+    return said
+
+
+def delta(text: str) -> float:
+    """A probability that is allowed."""
+    said = float(text)
+    if not 0 <= said < 1:
+        raise argparse.ArgumentTypeError(f"is {text}; it must be from 0 and below 1")
     return said
 
 
@@ -112,7 +129,7 @@ def run(options: argparse.Namespace) -> int:
             wait=options.wait,
             plan=plan,
             data=options.data,
-            budget=options.budget,
+            privacy=PrivacySpec(budget=options.budget, delta=options.delta),
             lab=options.lab,
             tap=tap,
             journal=journal_of(options.join, rank, plan, options.data),

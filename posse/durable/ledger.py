@@ -15,6 +15,7 @@ import sqlite3
 import weakref
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,7 +133,7 @@ class Ledger(Spending):
 
     def _admit(self, task: Task, arms: Arms) -> None:
         """Leave to the run the rows that it may use; `PosseError` if there are none."""
-        privacy, epsilon = task.privacy, task.epsilon
+        privacy = task.privacy
         if not isinstance(arms, Csv):
             self._admit_unknown(task)
             return
@@ -142,19 +143,19 @@ class Ledger(Spending):
             self._refuse_drawn()
         self._rows = []
         for arm, length in enumerate(arms.lengths):
+            runs, epsilon, delta = over_arms(self._db, arm, length)
             if privacy.reuse == "unlimited":
                 allowed = np.ones(length, dtype=bool)
             elif privacy.reuse == "never":
-                allowed = over_arms(self._db, arm, length, count=True) == 0
+                allowed = runs == 0
             else:
-                charged = over_arms(self._db, arm, length, count=False)
-                allowed = charged + (epsilon or 0.0) <= privacy.budget * (1 + 1e-12)
+                allowed = _within(task, epsilon, delta)
             self._rows.append(np.flatnonzero(allowed))
         if any(arms.lengths) and not any(len(rows) for rows in self._rows):
             what = (
                 "was used in a run before, and each is used once"
                 if privacy.reuse == "never"
-                else f"would cost more than its budget, ε = {privacy.budget:g}"
+                else f"would cost more than its budget, {privacy.bound}"
             )
             raise PosseError(
                 f"every row of {self._data} {what}; give this agent new rows, or allow more by "
@@ -180,9 +181,10 @@ class Ledger(Spending):
 
     def _admit_unknown(self, task: Task) -> None:
         """The user's own arms: nobody here knows whether a reward comes twice."""
-        privacy, epsilon = task.privacy, task.epsilon or 0.0
-        runs, bounded, charged = self._db.execute(
-            "SELECT COUNT(*), COUNT(epsilon), TOTAL(epsilon) FROM runs WHERE rewards > 0"
+        privacy = task.privacy
+        runs, bounded, epsilon, delta = self._db.execute(
+            "SELECT COUNT(*), COUNT(epsilon), TOTAL(epsilon), TOTAL(delta) FROM runs"
+            " WHERE rewards > 0"
         ).fetchone()
         if privacy.reuse == "never" and runs:
             raise PosseError(
@@ -196,10 +198,11 @@ class Ledger(Spending):
                 'no budget; set [privacy] reuse = "unlimited" in its own run file if they give new '
                 f"rewards. posse ledger {self._path} shows the runs"
             )
-        if privacy.reuse == "budget" and charged + epsilon > privacy.budget * (1 + 1e-12):
+        if privacy.reuse == "budget" and not _within(task, epsilon, delta):
+            more = amount(task.epsilon or 0.0, task.claim.delta)
             raise PosseError(
-                f"this agent's own arms cost {amount(charged)} so far and this run would cost "
-                f"{amount(epsilon)} more, beyond [privacy] budget = {privacy.budget:g}. "
+                f"this agent's own arms cost {amount(epsilon, delta)} so far and this run would "
+                f"cost {more} more, beyond what [privacy] allows, {privacy.bound}. "
                 f"posse ledger {self._path} shows the runs"
             )
 
@@ -256,6 +259,13 @@ class Ledger(Spending):
             f"{self._path} cannot be written: {why}; an agent writes down there what its rewards "
             "cost before it tells anything, so their folder must be writable"
         )
+
+
+def _within(task: Task, epsilon: Any, delta: Any) -> Any:
+    """Whether rewards that have cost so much, numbers or arrays, may be used in this run, too."""
+    allowed, rounding = task.privacy, 1 + 1e-12
+    fits = epsilon + (task.epsilon or 0.0) <= allowed.budget * rounding
+    return fits & (delta + (task.claim.delta or 0.0) <= allowed.delta * rounding)
 
 
 def _close(connection: sqlite3.Connection, descriptor: int) -> None:

@@ -121,18 +121,26 @@ def lifetime(connection: sqlite3.Connection, path: Path) -> Lifetime:
 
 
 def over_arms(
-    connection: sqlite3.Connection, arm: int, length: int, *, count: bool
-) -> NDArray[np.float64]:
-    """For each of an arm's `length` rows: in how many runs it was used, or the ε of these runs."""
+    connection: sqlite3.Connection, arm: int, length: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """For each of an arm's `length` rows: in how many runs it was used, their ε, and their δ."""
     found = connection.execute(
-        "SELECT runs.run, first, last, epsilon FROM rows JOIN runs USING (run) WHERE arm = ?",
+        "SELECT runs.run, first, last, epsilon, delta FROM rows JOIN runs USING (run)"
+        " WHERE arm = ?",
         (arm,),
     ).fetchall()
-    spans = [(run, first, last) for run, first, last, _ in found]
-    # a use that was charged with no ε has no bound
-    weights = {run: 1.0 if count else (np.inf if e is None else e) for run, _, _, e in found}
-    charged = _charges(spans, weights)
-    return np.pad(charged, (0, max(0, length - len(charged))))[:length]
+    spans = [row[:3] for row in found]
+
+    def charged(weights: dict[int, float]) -> NDArray[np.float64]:
+        charges = _charges(spans, weights)
+        return np.pad(charges, (0, max(0, length - len(charges))))[:length]
+
+    return (
+        charged({row[0]: 1.0 for row in found}),
+        # a use that was charged with no ε has no bound
+        charged({row[0]: np.inf if row[3] is None else row[3] for row in found}),
+        charged({row[0]: row[4] or 0.0 for row in found}),
+    )
 
 
 def _charges(spans: list[tuple[int, int, int]], weights: dict[int, float]) -> NDArray[np.float64]:

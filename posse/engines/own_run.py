@@ -9,10 +9,13 @@ from posse.arms.csv import CsvArms
 from posse.arms.python import PythonArms
 from posse.engines.events import Log
 from posse.engines.joining import Orders
-from posse.errors import PosseError
+from posse.errors import PosseError, SpecError
 from posse.hosts.agent_setup import AgentSetup
-from posse.plan import Plan
-from posse.spec.privacy import TOO_MUCH, PrivacySpec
+from posse.plan import Plan, check
+from posse.spec.explain import convert
+from posse.spec.privacy import PrivacySpec
+from posse.spec.runfile import AgentsSpec, RunSpec
+from posse.systems import get_system
 
 
 class TheirRun(Orders):
@@ -46,7 +49,8 @@ class TheirRun(Orders):
 class OwnData(TheirRun):
     """The coordinator's run on a reward log of this machine's, if it protects each reward.
 
-    `path` is the log. Of the coordinator's arms only their number and `clip` are taken.
+    `path` is the log, `privacy` what a reward may cost. Of the coordinator's arms only their number
+    and `clip` are taken.
     """
 
     def __init__(self, path: str, privacy: PrivacySpec, *, lab: bool) -> None:
@@ -63,15 +67,33 @@ class OwnData(TheirRun):
         clip = setup.arms.clip if isinstance(setup.arms, CsvArms | PythonArms) else None
         arms = CsvArms(path=self._path, count=setup.arm_count, clip=clip)
         refuse_lab(setup, arms, allowed=self._lab)
+        if setup.mode == "field":
+            self._check(setup, arms)
+        return msgspec.structs.replace(setup, arms=arms, base="/", privacy=self._privacy)
+
+    def _check(self, setup: AgentSetup, arms: CsvArms) -> None:
+        """`PosseError` unless a run file of this machine's could have ordered this run."""
         claim = setup.claim
-        if setup.mode == "field" and (not claim.holds or claim.epsilon is None):
+        if not claim.holds or claim.epsilon is None:
             raise PosseError(
                 f"{setup.system} protects no reward by noise: {claim.note} An agent takes part in "
                 "such a run only by its own run file (--run RUN.toml)"
             )
-        if setup.mode == "field" and (claim.epsilon or 0.0) > self._privacy.budget:
-            raise PosseError(TOO_MUCH.format(claim.epsilon, self._privacy.budget, "--budget"))
-        return msgspec.structs.replace(setup, arms=arms, base="/", privacy=self._privacy)
+        system = get_system(setup.system)
+        spec = RunSpec(
+            system=setup.system,
+            arms=msgspec.structs.replace(arms, path="{rank}"),
+            agents=convert({"count": setup.agents}, AgentsSpec, "agents"),
+            mode=setup.mode,
+            parameters=setup.parameters,
+            variant=setup.variant,
+            privacy=self._privacy,
+        )
+        parameters = convert(setup.parameters, system.parameters, "parameters")
+        try:  # its graph is not told to an agent
+            check(Plan(spec, system, parameters, setup.clock), graph=False)
+        except SpecError as error:
+            raise PosseError(f"the coordinator's run is none for real rewards: {error}") from None
 
 
 class OwnRun(TheirRun):

@@ -29,7 +29,7 @@ from posse.plan import Plan
 from posse.security import address
 from posse.security.keys import AgentKeys
 from posse.spec.fingerprint import fingerprint
-from posse.spec.privacy import PrivacySpec
+from posse.spec.privacy import ALONE, PrivacySpec
 from posse.systems import get_system
 from protocol import control
 from protocol.privacy import Claim, amount, spent
@@ -94,7 +94,7 @@ def remote_agent(
     inbox: str = "",
     plan: Plan | None = None,
     data: Path | None = None,
-    budget: float = 1.0,
+    privacy: PrivacySpec = ALONE,
     wait: float = 300.0,
     lab: bool = False,
     tap: Tap | None = None,
@@ -107,7 +107,7 @@ def remote_agent(
     address; "" takes any free port of the address by which this machine reaches the coordinator.
     `plan` is this machine's own run file's: its arms are used, and the rest must be as the
     coordinator has it. `data` is this machine's own reward log; without a `plan` it is for whatever
-    run protects each reward by `budget` (ε) at most. With neither the agent has no rewards but
+    run protects each reward as well as `privacy` says. With neither the agent has no rewards but
     simulated ones.
     `wait`: seconds without a coordinator after which the agent gives up.
     `lab` lets real rewards (arms csv, python) be protected by the lab's noise, which is none
@@ -134,7 +134,7 @@ def remote_agent(
         time.monotonic(),
         endpoint=endpoint,
         key=own.public if own is not None else "",
-        orders=_orders(plan, data, budget, lab=lab),
+        orders=_orders(plan, data, privacy, lab=lab),
         wait=wait,
     )
     kept = None
@@ -148,12 +148,12 @@ def remote_agent(
     return AgentProcess(context, selector, uplink, joining, place, tap, kept)
 
 
-def _orders(plan: Plan | None, data: Path | None, budget: float, *, lab: bool) -> Orders:
+def _orders(plan: Plan | None, data: Path | None, privacy: PrivacySpec, *, lab: bool) -> Orders:
     """What the coordinator's configuration is held against."""
     path = str(data.resolve()) if data is not None else ""
     if plan is not None:
         return OwnRun(plan, path, lab=lab)
-    return OwnData(path, PrivacySpec(budget=budget), lab=lab) if path else TheirRun()
+    return OwnData(path, privacy, lab=lab) if path else TheirRun()
 
 
 def journal_of(

@@ -22,6 +22,7 @@ _LOCAL = (
     "engine.restarts",
     "engine.transport",
     "privacy.budget",
+    "privacy.delta",
     "privacy.reuse",
     "seed",
 )

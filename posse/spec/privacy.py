@@ -5,6 +5,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from protocol.privacy import amount
+
 Reuse = Literal["never", "budget", "unlimited"]
 
 LOOSE = 10.0
@@ -13,24 +15,37 @@ LOOSE = 10.0
 MOST = 1_000.0
 """What nobody can have meant."""
 
+RARE = 1e-3
+"""δ beyond which (ε, δ) promises little: with probability δ a reward may be told as it is, so that
+δ should be well below one over the number of rewards."""
+
 TOO_MUCH = (
     "a reward of this run would cost ε = {:.4g} and the budget is {:g}; take a smaller epsilon, or "
-    "say that this is meant: {}"
+    "say that this is meant: [privacy] budget, or --budget beside --data alone"
+)
+
+TOO_LIKELY = (
+    "a reward of this run would cost δ = {:.4g}, a probability with which all of it may be told, "
+    "and {:g} is allowed; take a smaller delta_prime, or say that this is meant: [privacy] delta, "
+    "or --delta beside --data alone"
 )
 
 
 class PrivacySpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What one reward may cost over its whole life, and how often it may be used.
 
-    `budget` is the ε that all runs together may spend on one reward. `reuse`: "never", each row of
-    a reward log is used in one run only, and the next run goes on with the rows behind; "budget",
-    rows may be used again as long as all runs together stay within the budget; "unlimited", by
-    whoever knows that each pull gives a new reward, or wants no promise.
+    `budget` and `delta` are the ε and the δ that all runs together may spend on one reward.
+    `reuse`: "never", each row of a reward log is used in one run only, and the next run goes on
+    with the rows behind; "budget", rows may be used again as long as all runs together stay within
+    both; "unlimited", by whoever knows that each pull gives a new reward, or wants no promise.
     """
 
     budget: Annotated[
         float, Meta(gt=0, le=MOST, description="ε that all runs may spend on one reward")
     ] = LOOSE
+    delta: Annotated[
+        float, Meta(ge=0, lt=1, description="δ that all runs may spend on one reward")
+    ] = RARE
     reuse: Reuse = "never"
 
     @property
@@ -40,4 +55,13 @@ class PrivacySpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             return "rows may be used again and again, and what all runs cost has no bound"
         once = "each row of a log is used in one run only"
         used = once if self.reuse == "never" else "rows may be used again"
-        return f"at most ε = {self.budget:g} for each reward, ever; {used}"
+        return f"at most {self.bound} for each reward, ever; {used}"
+
+    @property
+    def bound(self) -> str:
+        """What one reward may cost."""
+        return amount(self.budget, self.delta)
+
+
+ALONE = PrivacySpec(budget=1.0)
+"""What an agent allows by `--data` alone, where the run is its coordinator's choice."""

@@ -82,7 +82,10 @@ def test_check_says_what_is_really_spent_and_against_whom(
     said = capsys.readouterr().out
     assert "parameters.noise = per_agent" in said
     assert "ε = 0.1 against whoever reads all messages of all agents" in said
-    assert "privacy: at most ε = 10 for each reward, ever; each row of a log is used in" in said
+    assert (
+        "privacy: at most ε = 10, δ = 0.001 for each reward, ever; each row of a log is used in"
+        in said
+    )
     assert main(["check", str(run), "--set", "parameters.noise=printed"]) == 0
     assert "ε = 5 (M ε, not ε) against whoever reads all messages" in capsys.readouterr().out
     assert main(["check", str(run), "--set", "parameters.epsilon=inf"]) == 2

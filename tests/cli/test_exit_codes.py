@@ -105,6 +105,7 @@ WRONG = [
     "agent --join tcp://127.0.0.1:1 --rank ²",
     "agent --join tcp://127.0.0.1:1 --wait nan",
     "agent --join tcp://127.0.0.1:1 --budget x",
+    "agent --join tcp://127.0.0.1:1 --delta 1",
     "agent --join tcp://127.0.0.1:1 --keys absent",
     "agent --join tcp://127.0.0.1:1 --run absent.toml",
     "status --join nonsense",

@@ -35,7 +35,8 @@ def log(tmp_path: Path) -> Path:
     return path
 
 
-def task(epsilon: float | None = 0.5, delta: float | None = None, **privacy: Any) -> Task:
+def task(epsilon: float | None = 0.5, cost: float | None = None, /, **privacy: Any) -> Task:
+    """A run by whose claim a reward costs `epsilon`, and `cost` as δ."""
     mechanism = "none" if epsilon is None else "laplace"
     return Task(
         system="dp-mase",
@@ -43,7 +44,7 @@ def task(epsilon: float | None = 0.5, delta: float | None = None, **privacy: Any
         parameters={"epsilon": epsilon},
         agents=8,
         rank=3,
-        claim=Claim(mechanism=mechanism, epsilon=epsilon, delta=delta),
+        claim=Claim(mechanism=mechanism, epsilon=epsilon, delta=cost),
         privacy=PrivacySpec(**privacy),
     )
 
@@ -112,6 +113,18 @@ def test_within_a_budget_rows_are_used_again(log: Path) -> None:
     # in between: .4 more fits where .5 was spent, and nowhere else
     used_by(log, task(0.1, **within), 0, 0)
     assert Run(log, task(0.5, **within)).pulls_of(0, 9) == [0.04, 0.05]
+
+
+def test_the_deltas_of_all_runs_are_within_what_is_allowed_too(log: Path) -> None:
+    """δ = .0004 twice; a claim of ε = 0 at δ = .5 would fit into every budget for ever."""
+    within = task(0.0, 4e-4, budget=1.0, reuse="budget")
+    for _ in range(2):
+        assert used_by(log, within, 2, 0) == [[0.0, 0.01], []]
+    assert used_by(log, within, 2, 4) == [[0.02, 0.03], [0.1, 0.11, 0.12, 0.13]]
+    assert read(log).delta == 8e-4
+    used_by(log, task(0.0, reuse="budget"), 9, 9)  # one without δ goes with all of them
+    with pytest.raises(PosseError, match=r"more than its budget, ε = 10, δ = 0\.0001; give"):
+        Run(log, task(0.0, 4e-4, delta=1e-4, reuse="budget"))
 
 
 def test_what_a_run_without_epsilon_used_is_beyond_every_budget(log: Path) -> None:
@@ -263,6 +276,17 @@ def test_of_ones_own_arms_nobody_knows_whether_a_reward_comes_twice(tmp_path: Pa
     assert (book.rows, book.epsilon) == (None, 1.5)
 
 
+def test_of_ones_own_arms_the_deltas_of_all_runs_add_up(tmp_path: Path) -> None:
+    within = task(0.0, 4e-4, reuse="budget")
+    for _ in range(2):
+        ledger = of_ones_own(tmp_path, within)
+        ledger.uses(np.array([3, 4]))
+        ledger.end(None)
+    said = r"cost ε = 0, δ = 0\.0008 so far .* cost ε = 0, δ = 0\.0004 more, .* ε = 10, δ = 0\.001"
+    with pytest.raises(PosseError, match=said):
+        of_ones_own(tmp_path, within)
+
+
 def test_what_a_run_without_epsilon_used_of_ones_own_arms_is_beyond_every_budget(
     tmp_path: Path,
 ) -> None:
@@ -307,5 +331,5 @@ def test_no_row_ever_costs_more_than_its_budget(tmp_path: Path) -> None:
     assert slow_most_exposed(book, Path(f"{path}.ledger")) == pytest.approx(book.epsilon)
     assert 1.5 < book.epsilon <= 2.0 + 1e-9
     connection = sqlite3.connect(f"{path}.ledger")
-    assert over_arms(connection, 0, 30, count=False).max() <= 2.0 + 1e-9
+    assert over_arms(connection, 0, 30)[1].max() <= 2.0 + 1e-9
     connection.close()

@@ -32,6 +32,7 @@ def test_the_most_exposed_row_is_found(
     connection.executescript(SCHEMA)
     cost: dict[tuple[int, int], float] = {}
     uses: dict[tuple[int, int], int] = {}
+    slack: dict[tuple[int, int], float] = {}
     rewards = [0, 0, 0, 0]
     for run, arm, first, length in spans:
         rewards[run - 1] += length
@@ -41,20 +42,23 @@ def test_the_most_exposed_row_is_found(
         for row in range(first, first + length):
             cost[arm, row] = cost.get((arm, row), 0.0) + (costs[run - 1] or 0.0)
             uses[arm, row] = uses.get((arm, row), 0) + 1
+            slack[arm, row] = slack.get((arm, row), 0.0) + (costs[run - 1] or 0.0) / 8
     for run, used in enumerate(rewards, start=1):
         connection.execute(
-            "INSERT INTO runs VALUES (?, '', NULL, '', 0, 1, ?, NULL, ?, NULL)",
-            (run, costs[run - 1], used),
+            "INSERT INTO runs VALUES (?, '', NULL, '', 0, 1, ?, ?, ?, NULL)",
+            (run, costs[run - 1], costs[run - 1] and costs[run - 1] / 8, used),
         )
     book = lifetime(connection, Path("log.ledger"))
     assert book.rows == len(cost)
     assert book.epsilon == max(cost.values(), default=0.0)
+    assert book.delta == max(slack.values(), default=0.0)
     assert book.unprotected == sum(
         used for used, epsilon in zip(rewards, costs, strict=True) if epsilon is None
     )
     for arm in range(2):
-        counted = over_arms(connection, arm, 20, count=True)
+        counted, _, delta = over_arms(connection, arm, 20)
         np.testing.assert_array_equal(counted, [uses.get((arm, row), 0) for row in range(20)])
+        np.testing.assert_array_equal(delta, [slack.get((arm, row), 0) for row in range(20)])
     connection.close()
 
 

@@ -14,11 +14,13 @@ from posse.errors import PosseError
 from posse.hosts.agent_setup import AgentSetup
 from posse.plan import Plan
 from posse.spec.privacy import PrivacySpec
+from tests.support.field import CASES, field
 from tests.support.runs import spec
 
 CSV = {"kind": "csv", "path": "mine-{rank}.csv", "count": 3}
 PYTHON = {"kind": "python", "target": "os:system", "count": 3}
 MINE = "/data/mine.csv"
+SHARED = {"epsilon": 1.0, "horizon": 1200, "noise": "shared", "honest": 1.0}
 
 
 def told(run: Plan) -> AgentSetup:
@@ -35,8 +37,8 @@ def private(**changes: Any) -> AgentSetup:
     return msgspec.structs.replace(lab, **{"mode": "field", **changes})
 
 
-def own_data(*, budget: float = 1.0, lab: bool = False) -> OwnData:
-    return OwnData(MINE, PrivacySpec(budget=budget), lab=lab)
+def own_data(*, lab: bool = False, **privacy: Any) -> OwnData:
+    return OwnData(MINE, PrivacySpec(**{"budget": 1.0, **privacy}), lab=lab)
 
 
 def test_without_rewards_of_its_own_an_agent_follows_simulated_ones() -> None:
@@ -126,6 +128,52 @@ def test_with_data_of_its_own_epsilon_is_bounded_by_the_agents_budget() -> None:
     printed = {"epsilon": 0.1, "horizon": 4000, "noise": "printed"}
     with pytest.raises(PosseError, match=r"would cost ε = 1\.6"):
         own_data().accept(private(system="cdp-mab", parameters=printed))
+
+
+def test_with_data_of_its_own_delta_is_bounded_too() -> None:
+    """By δ' = .9 the same sums cost ε = .16 that by δ' = 1e-6 cost 11: they leave as they are."""
+    ucb = {"epsilon": 1.0, "v": 1.1, "horizon": 400}
+    loose = private(system="private-ucb", parameters={**ucb, "delta_prime": 0.9})
+    assert (loose.claim.epsilon or 0.0) < 0.2
+    with pytest.raises(
+        PosseError, match=r"would cost δ = 0\.9, .* and 0\.001 is allowed; .*--delta"
+    ):
+        own_data().accept(loose)
+    own_data(delta=0.95).accept(loose)
+    slight = {"epsilon": 0.01, "horizon": 4000, "noise": "shared", "delta_prime": 1e-6}
+    own_data().accept(private(system="cdp-mab", parameters=slight))
+    with pytest.raises(PosseError, match=r"would cost δ = 1e-06, .* and 0 is allowed"):
+        own_data(delta=0.0).accept(private(system="cdp-mab", parameters=slight))
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"parameters": SHARED | {"precision": 0}}, r"parameters\.precision: is 0: a share of"),
+        ({"parameters": SHARED | {"participation": 0.5}}, r"parameters\.participation: is 0\.5"),
+        ({"agents": 1}, r"agents\.count: is 1: noise is shared"),
+        ({"agents": 0}, r"agents\.count: is 0"),
+        ({"agents": 10**12}, r"agents\.count: is 1000000000000"),
+        ({"clock": "virtual"}, r"engine\.clock: 'virtual' is the lab's"),
+    ],
+)
+def test_with_data_of_its_own_a_run_must_be_one_that_a_run_file_could_order(
+    changes: dict[str, Any], match: str
+) -> None:
+    """With precision = 0 each agent's share of the noise is far below one word."""
+    shared: dict[str, Any] = {"system": "cdp-mab", "parameters": SHARED}
+    own_data().accept(private(**shared))
+    with pytest.raises(PosseError, match=match):
+        own_data().accept(private(**(shared | changes)))
+
+
+@pytest.mark.parametrize("system", CASES)
+def test_with_data_of_its_own_whatever_claims_an_epsilon_is_taken_part_in(
+    system: str, tmp_path: Path
+) -> None:
+    run = field(system, tmp_path)
+    if not run.system.shares_arms and run.claim.holds and run.claim.epsilon is not None:
+        assert own_data(budget=10.0).accept(told(run)).arms == CsvArms(path=MINE, count=4)
 
 
 def test_in_the_field_it_is_said_what_is_given_away() -> None:

@@ -27,6 +27,7 @@ from tests.support.remote import Agent, Coordinator
 pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
 
 MEANS = (0.95, 0.5, 0.3, 0.1)
+UCB: dict[str, Any] = {"system": "dp-ucb-int", "parameters": {"epsilon": 0.1, "horizon": 400}}
 
 
 def field_spec(folder: Path, agents: int = 2, system: str = "dp-mase", **changes: Any) -> Plan:
@@ -126,6 +127,8 @@ def test_a_bare_draw_is_refused() -> None:
         ({"parameters": {"epsilon": math.inf}}, "parameters.epsilon: .*not a finite number"),
         ({"parameters": {"epsilon": 1e9}}, "would cost ε = 1e[+]09"),
         ({"parameters": {"epsilon": 50.0}}, r"would cost ε = 50 .* is meant: \[privacy\] budget"),
+        (UCB | {"parameters": {"epsilon": 0.1, "horizon": 400, "delta_prime": 0.5}}, "δ = 0.5, a"),
+        (UCB | {"privacy": {"delta": 1e-6}}, r"δ = 4\.54e-05, .* is meant: \[privacy\] delta"),
         ({"privacy": {"budget": math.inf}}, "privacy.budget"),
         ({"privacy": {"budget": 1e308}}, "privacy.budget"),
     ],

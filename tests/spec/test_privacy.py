@@ -13,8 +13,11 @@ from posse.spec.privacy import PrivacySpec
 @pytest.mark.parametrize(
     ("raw", "said"),
     [
-        ({}, "at most ε = 10 for each reward, ever; each row of a log is used in one run only"),
-        ({"budget": 2, "reuse": "budget"}, "at most ε = 2 for each reward, ever; rows may be"),
+        ({}, "at most ε = 10, δ = 0.001 for each reward, ever; each row of a log is used in one"),
+        (
+            {"budget": 2, "delta": 0, "reuse": "budget"},
+            "at most ε = 2 for each reward, ever; rows may be",
+        ),
         ({"reuse": "unlimited"}, "rows may be used again and again, and what all runs cost has no"),
     ],
 )
@@ -26,6 +29,12 @@ def test_it_says_what_a_reward_may_cost(raw: dict[str, Any], said: str) -> None:
 def test_a_budget_is_a_number_that_somebody_can_have_meant(budget: Any) -> None:
     with pytest.raises(SpecError, match=r"privacy\.budget"):
         convert({"budget": budget}, PrivacySpec, "privacy")
+
+
+@pytest.mark.parametrize("delta", [-1e-9, 1, math.inf, math.nan, "little"])
+def test_a_delta_is_a_probability_that_is_not_one(delta: Any) -> None:
+    with pytest.raises(SpecError, match=r"privacy\.delta"):
+        convert({"delta": delta}, PrivacySpec, "privacy")
 
 
 def test_words_that_are_not_known_are_refused() -> None:
