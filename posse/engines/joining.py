@@ -368,6 +368,10 @@ class Joining:
         except msgspec.DecodeError as error:
             reason = f"the coordinator's configuration was not understood: {printable(str(error))}"
             return [Fail(f"{reason}; are both of the same version of posse?", PosseError)]
+        if decoded.mode == "field" and decoded.clock != "wall":
+            # by another the clock asks for, and is told, what raw rewards decide
+            said = f"the coordinator's run goes by the clock '{decoded.clock}', which is the lab's"
+            return [Fail(f"{said}; with real rewards an agent goes by the wall's", PosseError)]
         self.rank = rank
         for other, inbox in decoded.inboxes.items():
             if self.remote and (trouble := inbox_trouble(inbox, "", ())):

@@ -444,3 +444,17 @@ def test_a_mode_a_clock_and_a_variant_that_nobody_knows_are_refused(name: str, v
     assert isinstance(fail, Fail)
     assert f"Invalid enum value '{value}'" in fail.reason
     assert script.machine.state is State.JOINED
+
+
+@pytest.mark.parametrize("clock", ["virtual", "slots"])
+def test_in_the_field_no_clock_but_the_walls_is_followed(clock: Any) -> None:
+    """By the virtual clock an agent says when it is due, which raw rewards decide."""
+    script = Script()
+    script.joins()
+    setup = msgspec.structs.replace(SETUP, mode="field", clock=clock)
+    (fail,) = script.told(control.Configure(4, msgspec.msgpack.encode(setup)))
+    assert isinstance(fail, Fail)
+    assert f"goes by the clock '{clock}', which is the lab's" in fail.reason
+    assert script.machine.state is State.JOINED
+    walls = msgspec.structs.replace(setup, clock="wall")
+    assert LinkUp(walls) in script.told(control.Configure(4, msgspec.msgpack.encode(walls)))
