@@ -15,6 +15,8 @@ Text = Annotated[str, Meta(max_length=4000)]
 ShortText = Annotated[str, Meta(max_length=64)]
 Address = Annotated[str, Meta(max_length=200)]
 Count = Annotated[int, Meta(ge=0)]
+MOST_AGENTS = 100_000
+Rank = Annotated[int, Meta(ge=0, lt=MOST_AGENTS)]
 ShortHash = Annotated[str, Meta(max_length=16)]
 Configuration = Annotated[dict[str, ShortHash], Meta(max_length=1000)]
 
@@ -53,7 +55,7 @@ class Refused(Control, frozen=True):
 class Welcome(Control, frozen=True):
     """An agent on another machine is let in; `system` says whether agents talk to each other."""
 
-    rank: int
+    rank: Rank
     system: Text
 
 
@@ -113,7 +115,7 @@ class Arrived(Control, frozen=True):
 class Configure(Control, frozen=True):
     """All that an agent may know: its own rank, its arms, its neighbours, the parameters."""
 
-    rank: int
+    rank: Rank
     setup: bytes
 
 

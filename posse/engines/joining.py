@@ -111,6 +111,8 @@ class Joining:
     `join` is what this agent says of itself. `endpoint` and `key`, its public key ("" without), are
     for sentences; `system` is known beforehand only beside the coordinator. `wait`: seconds without
     a coordinator.
+
+    Above 300 lines: each line of the table above, and what may come instead.
     """
 
     def __init__(
@@ -318,7 +320,7 @@ class Joining:
             case control.Unknown() if self.state is State.RESUMING:
                 return self._begin(now)
             case control.Welcome(rank, system) if self.state is State.JOINING:
-                self.rank = rank
+                self._be(rank)
                 self._system = system
                 self._trips = []
                 self.state = State.SYNCHRONISING
@@ -331,6 +333,15 @@ class Joining:
                 return self._let_go(code)
             case _:
                 return []
+
+    def _be(self, rank: int) -> None:
+        """Take this rank, if there was none: logs and ledgers are told apart by it."""
+        if self.rank not in (-1, rank):
+            raise PosseError(
+                f"the coordinator takes this agent, which is agent {self.rank}, for agent {rank}; "
+                "which rewards it uses, and what is known of their use, goes by its rank"
+            )
+        self.rank = rank
 
     def _let_go(self, code: int) -> list[JoiningEffect]:
         if not self.remote:
@@ -372,7 +383,7 @@ class Joining:
             # by another the clock asks for, and is told, what raw rewards decide
             said = f"the coordinator's run goes by the clock '{decoded.clock}', which is the lab's"
             return [Fail(f"{said}; with real rewards an agent goes by the wall's", PosseError)]
-        self.rank = rank
+        self._be(rank)
         for other, inbox in decoded.inboxes.items():
             if self.remote and (trouble := inbox_trouble(inbox, "", ())):
                 return [Fail(f"the coordinator says of agent {other} that {trouble}", PosseError)]

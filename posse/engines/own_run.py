@@ -111,6 +111,14 @@ class OwnRun(TheirRun):
             self._arms = msgspec.structs.replace(self._arms, path=path)
         self._lab = lab
 
+    @property
+    def by_rank(self) -> bool:
+        """Whether an agent's rank says which real rewards it uses, or where that is written."""
+        arms, real = self._arms, self._plan.field and not self._plan.system.shares_arms
+        if not real or not isinstance(arms, CsvArms | PythonArms):
+            return False
+        return arms.ledger("/", 0) != arms.ledger("/", 1)
+
     def accept(self, setup: AgentSetup) -> AgentSetup:
         plan = self._plan
         spec, untold = plan.spec, plan.system.untold

@@ -22,6 +22,7 @@ from posse.engines.place import Place
 from posse.engines.selector import Selector
 from posse.engines.sockets import one_context
 from posse.engines.uplink import Uplink
+from posse.errors import InputError
 from posse.log import LOG
 from posse.measure.account import Account
 from posse.measure.traffic import Delays, quantile
@@ -103,8 +104,9 @@ def remote_agent(
 ) -> AgentProcess:
     """An agent that joins the coordinator at `endpoint` and stays with it until told to leave.
 
-    `rank` -1 lets key or coordinator choose. `inbox`: where neighbours reach this agent, a ZeroMQ
-    address; "" takes any free port of the address by which this machine reaches the coordinator.
+    `rank` -1 lets the key choose, or the coordinator where no real rewards go by it. `inbox`: where
+    neighbours reach this agent, a ZeroMQ address; "" takes any free port of the address by which
+    this machine reaches the coordinator.
     `plan` is this machine's own run file's: its arms are used, and the rest must be as the
     coordinator has it. `data` is this machine's own reward log; without a `plan` it is for whatever
     run protects each reward as well as `privacy` says. With neither the agent has no rewards but
@@ -121,6 +123,12 @@ def remote_agent(
         rank = keys.rank
     own = keys.own if keys is not None else None
     configuration = fingerprint(plan.spec) if plan is not None else {}
+    orders = _orders(plan, data, privacy, lab=lab)
+    if rank < 0 and isinstance(orders, OwnRun) and orders.by_rank:
+        raise InputError(
+            "--rank: this agent has none, and its real rewards go by it; a coordinator that chose "
+            "it could ask for them again under another; give it one, or keys, which have ranks"
+        )
     joining = Joining(
         control.Join(
             rank,
@@ -134,7 +142,7 @@ def remote_agent(
         time.monotonic(),
         endpoint=endpoint,
         key=own.public if own is not None else "",
-        orders=_orders(plan, data, privacy, lab=lab),
+        orders=orders,
         wait=wait,
     )
     kept = None

@@ -14,6 +14,7 @@ from posse.printable import printable
 from posse.spec.activity import ActivitySpec
 from posse.spec.privacy import PrivacySpec
 from posse.spec.topology import TopologySpec, lay_out
+from protocol.control import MOST_AGENTS
 from protocol.machine import OnMissing, Variant
 from topologies.graphs import Graph
 
@@ -27,7 +28,7 @@ Mode = Literal["lab", "field"]
 class AgentsSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`[agents]`: how many, and how active each is."""
 
-    count: Annotated[int, Meta(ge=1, le=100_000)]
+    count: Annotated[int, Meta(ge=1, le=MOST_AGENTS)]
     activity: ActivitySpec = ActivitySpec()
 
 

@@ -49,6 +49,24 @@ def test_a_log_that_is_not_there_is_told_before_joining(
 
 
 @pytest.mark.parametrize(
+    "arms", ['kind = "csv", path = "rewards-{rank}.csv"', 'kind = "python", target = "mine:ARMS"']
+)
+def test_real_rewards_that_go_by_a_rank_need_one_of_the_agents_own(
+    arms: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without keys the coordinator chooses it: it could ask for rewards again under another."""
+    run, log = tmp_path / "run.toml", tmp_path / "mine.csv"
+    log.write_text("arm,reward\n0,1\n1,0\n")
+    run.write_text(FIELD.replace('kind = "csv", path = "rewards-{rank}.csv"', arms))
+    alone = ["agent", "--join", "tcp://127.0.0.1:1", "--wait", "0.2", "--run", str(run)]
+    assert main(alone) == 2
+    assert "--rank: this agent has none, and its real rewards go by it" in capsys.readouterr().err
+    if "csv" in arms:
+        assert main([*alone, "--data", str(log)]) != 2
+    assert main([*alone, "--set", "mode=lab"]) != 2
+
+
+@pytest.mark.parametrize(
     "wrong",
     [
         ["agent", "--join", "tcp://127.0.0.1:1", "--keys", "absent"],

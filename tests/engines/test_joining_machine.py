@@ -446,6 +446,33 @@ def test_a_mode_a_clock_and_a_variant_that_nobody_knows_are_refused(name: str, v
     assert script.machine.state is State.JOINED
 
 
+def test_an_agent_that_has_a_rank_is_no_other() -> None:
+    """Attack: its own arms were used again under rank 7, whose ledger knew of no run."""
+    given = Script(rank=3)
+    given.handle(Connected(WALL))
+    with pytest.raises(PosseError, match="which is agent 3, for agent 4;"):
+        given.told(control.Welcome(4, "mase"))
+    beside, chosen = Script(rank=3, incarnation=b""), Script()
+    beside.handle(Connected(WALL))
+    chosen.joins()
+    for script in (beside, chosen):
+        with pytest.raises(PosseError, match="for agent 7;"):
+            script.told(control.Configure(7, msgspec.msgpack.encode(SETUP)))
+    chosen.handle(Disconnected())
+    chosen.handle(Connected(WALL))
+    chosen.told(control.Unknown())
+    with pytest.raises(PosseError, match="which is agent 4, for agent 0;"):
+        chosen.told(control.Welcome(0, "mase"))
+
+
+@pytest.mark.parametrize("rank", [-1, control.MOST_AGENTS, 2**40])
+def test_a_rank_that_no_agent_has_is_not_taken(rank: int) -> None:
+    script = Script()
+    script.handle(Connected(WALL))
+    assert script.told(control.Welcome(rank, "mase")) == []
+    assert script.machine.rank == -1
+
+
 @pytest.mark.parametrize("clock", ["virtual", "slots"])
 def test_in_the_field_no_clock_but_the_walls_is_followed(clock: Any) -> None:
     """By the virtual clock an agent says when it is due, which raw rewards decide."""

@@ -171,7 +171,7 @@ def test_what_leaves_a_process_is_what_the_page_lists(
     run = field_spec(rewards)
     c = Coordinator(run, "tcp://127.0.0.1:*")
     with relay(c.endpoint) as way:
-        agents = [Agent(way.endpoint, plan=run), Agent(way.endpoint, plan=run)]
+        agents = [Agent(way.endpoint, rank, plan=run) for rank in range(2)]
         record = c.ended()
         assert c.error is None
         assert [agent.ended() for agent in agents] == [0, 0]
@@ -297,7 +297,7 @@ def test_a_failure_in_the_field_quotes_nothing(rewards: Path) -> None:
     (rewards / "rewards-1.csv").write_text("arm,reward\n0,17.25\n")
     run = field_spec(rewards, engine={"deadline": 15.0, "on_missing": "end"})
     c = Coordinator(run, "tcp://127.0.0.1:*")
-    agents = [Agent(c.endpoint, plan=run), Agent(c.endpoint, plan=run)]
+    agents = [Agent(c.endpoint, rank, plan=run) for rank in range(2)]
     c.ended()
     assert "agent 1 cannot go on; its own log says why" in str(c.error)
     assert "17.25" not in str(c.error)

@@ -70,7 +70,7 @@ def test_an_agent_says_what_it_gives_away_before_it_uses_a_reward(
     caplog.set_level(logging.INFO, "posse")
     spec = field("cooperative-ucb", rewards)
     c = Coordinator(spec, "tcp://127.0.0.1:*")
-    agents = [Agent(c.endpoint, plan=spec) for _ in range(4)]
+    agents = [Agent(c.endpoint, rank, plan=spec) for rank in range(4)]
     record = c.ended()
     assert c.error is None
     assert [agent.ended() for agent in agents] == [0] * 4
