@@ -15,6 +15,7 @@ from posse.plan import prepare
 from posse.security import keys
 from posse.spec.privacy import ALONE, MOST, PrivacySpec
 from posse.spec.runfile import read
+from protocol.control import MOST_AGENTS
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -144,8 +145,11 @@ def rank_of(said: str) -> int:
     names = ("JOB_COMPLETION_INDEX", "SLURM_PROCID")
     sources = {"--rank": said} if said != "auto" else {n: os.environ.get(n, "") for n in names}
     for name, value in sources.items():
-        if value and not value.isdecimal():
-            raise InputError(f"{name} {value}: must be a number from 0, or auto")
-        if value:
-            return int(value)
+        if not value:
+            continue
+        # digits without end are no number to Python
+        if not value.isdecimal() or len(value) > 20 or int(value) >= MOST_AGENTS:
+            below = f"must be a number from 0 and below {MOST_AGENTS}, or auto"
+            raise InputError(f"{name} {value:.60}: {below}")
+        return int(value)
     return -1

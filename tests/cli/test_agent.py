@@ -25,9 +25,14 @@ def test_the_rank_comes_from_whoever_starts_many(
     monkeypatch.setenv(name, "5")
     assert rank_of("auto") == 5
     assert rank_of("3") == 3
-    monkeypatch.setenv(name, "five")
-    with pytest.raises(PosseError, match=f"{name} five: must be a number"):
-        rank_of("auto")
+    for wrong in ("five", "100000", "3000000000", "9" * 5000):
+        monkeypatch.setenv(name, wrong)
+        said = f"{name} {wrong[:60]}: must be a number from 0 and below 100000, or auto"
+        with pytest.raises(PosseError, match=said):
+            rank_of("auto")
+        with pytest.raises(PosseError, match=f"--rank {wrong[:60]}: must be a number"):
+            rank_of(wrong)
+    assert rank_of("99999") == 99_999
     monkeypatch.delenv(name)
     assert rank_of("auto") == -1
 
