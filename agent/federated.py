@@ -124,6 +124,7 @@ class Eliminator(AgentMachine):
             case PeerLost():
                 return self._stand_still()
             case Regrouped():
+                self._check(event)
                 return self._regroup(event)
             case _:
                 raise RemoteProtocolError("out-of-turn", type(event).__name__)
@@ -150,14 +151,20 @@ class Eliminator(AgentMachine):
         """What is decided already needs no exchange any more."""
         return []
 
+    def _check(self, event: Regrouped) -> None:
+        """Refuse a round that nobody can have come to, and arms that nobody can have left."""
+        if not self.schedule.fits(event.round - 1) or event.begun > self.schedule.horizon:
+            raise RemoteProtocolError("beyond-horizon", f"round {event.round}")
+        behind = event.view == self.view and self.at < event.round
+        if behind and not (event.arms and set(event.arms) <= set(self.active)):
+            raise RemoteProtocolError("no-such-arm", "the arms left must be some of those before")
+
     def _regroup(self, event: Regrouped) -> AgentEffects:
         """Go on with those who are left, in the round of those who came furthest."""
         exchange = self.exchange
         behind = self.at < event.round
         if exchange.agents == 1 or event.view != self.view or event.round < self.at:
             return []  # another loss is on its way
-        if behind and not (event.arms and set(event.arms) <= set(self.active)):
-            raise RemoteProtocolError("no-such-arm", "the arms left must be some of those before")
         self.stands, self.regrouped = False, event
         exchange.regroup(event.neighbours, event.knowledge)
         exchange.round = EXCHANGES * self.view + event.round - 1

@@ -245,9 +245,13 @@ class Schedule:
     def fits(self, r: int) -> bool:
         """Whether anybody can have come through round r: it takes S(r) pulls of two arms or more.
 
-        S(r) grows with |I| and with each round, so that S(r) for two arms is the least.
+        S(r) grows with |I| and with each round, so that S(r) for two arms is the least. It is above
+        1 / (M Δ̃_r²), which alone can be said of a round so late that Δ̃_r is next to nothing.
         """
-        return r < 1 or 2 * self.observations(r, 2, r - 1) <= self.horizon
+        if r < 1:
+            return True
+        near = self.senders * self.horizon * self.aim(r) ** 2 >= 1
+        return near and 2 * self.observations(r, 2, r - 1) <= self.horizon
 
     def radius(self, r: int, active: int, observations: int) -> float:
         """C(r) = sqrt(L_r / (2 M S(r))) + r sqrt(8 P_r) / (M^1.5 ε S(r))."""

@@ -3,18 +3,22 @@
 import math
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
-from agent.federated import CdpAgent, DdpAgent, LoneEliminator
+from agent.federated import CdpAgent, DdpAgent, HdpAgent, LoneEliminator
 from agent.gis import Gis
 from agent.noise import SeededNoise
+from posse.engines.base import agent_setups
 from posse.hosts.agent import AgentHost
+from protocol import control
 from protocol.errors import RemoteProtocolError
 from protocol.federated import Active, Adv, Data, Means, Quiet, Req, Schedule
 from protocol.machine import COORDINATOR, Abort, Pull, Pulled, Received, Started
 from protocol.wire import pack_floats
 from tests.support.federated import named, row
+from tests.support.hosts import begin, frame, sources
 
 
 def test_noise_of_the_private_mean_has_the_printed_deviation() -> None:
@@ -65,9 +69,6 @@ def test_printed_ddp_shares_the_latest_means_only() -> None:
 )
 def test_bad_decisions_are_refused_by_agents(bad: Any) -> None:
     run = named("cdp")
-    from posse.engines.base import agent_setups  # noqa: PLC0415
-    from tests.support.hosts import begin, frame, sources  # noqa: PLC0415
-
     setup = agent_setups(run, run.network(0))[0]
     host = AgentHost(setup, 0, sources())
     host.receive(COORDINATOR, begin(seed=5))
@@ -78,6 +79,40 @@ def test_bad_decisions_are_refused_by_agents(bad: Any) -> None:
     good = Active(2, (0, 1))
     host.receive(COORDINATOR, frame(good, COORDINATOR, 2))
     assert host.busy
+
+
+@pytest.mark.parametrize("system", ["ddp ring", "hdp"])
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ({"round": 5_000}, "beyond-horizon"),  # 2^-5000 is 0
+        ({"round": 2**62}, "beyond-horizon"),
+        ({"round": 30}, "beyond-horizon"),
+        ({"begun": 2**40}, "beyond-horizon"),
+        ({"arms": [99]}, "no-such-arm"),
+    ],
+)
+def test_agents_are_not_sent_to_a_round_that_nobody_can_have_come_to(
+    system: str, wrong: dict[str, Any], why: str
+) -> None:
+    """Attack: the schedule of round 5,000 divided by zero, and the agent ended in a traceback."""
+    run = named(system)
+    setup = agent_setups(run, run.network(0))[0]
+    host = AgentHost(setup, 0, sources())
+    host.receive(COORDINATOR, begin(seed=5))
+    host.receive(COORDINATOR, frame(control.Gone(1, exhausted=False), COORDINATOR, 1))
+    assert host.run is not None
+    machine = host.run.machine
+    assert isinstance(machine, DdpAgent | HdpAgent)
+    left = [n for n in range(run.spec.agents.count) if n != 1]
+    known = msgspec.msgpack.encode(setup.knowledge | {"members": left, "component": left})
+    told = control.Regroup(1, setup.neighbours, known, 2, 10, 10, (0, 1))
+    component = getattr(machine, "component", None)
+    host.receive(COORDINATOR, frame(msgspec.structs.replace(told, **wrong), COORDINATOR, 2))
+    assert host.refused == {why: 1}
+    assert (machine.stands, machine.at, getattr(machine, "component", None)) == (True, 1, component)
+    host.receive(COORDINATOR, frame(told, COORDINATOR, 3))
+    assert (machine.stands, machine.at) == (False, 2)
 
 
 def test_missing_means_abort() -> None:
