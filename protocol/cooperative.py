@@ -158,6 +158,18 @@ class Contamination(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     value: float | None = None
     form: Literal["source", "relay"] = "source"
 
+    def liars(self, agents: int) -> int:
+        """How many of so many agents are byzantine."""
+        if self.rate == 0:
+            return 0
+        match self.agents:
+            case "all":
+                return agents
+            case int(number):
+                return number
+            case named:
+                return len(set(named))
+
 
 class ContaminatedParameters(AloneParameters, frozen=True, kw_only=True):
     """`contamination` is what byzantine agents do, `assumed_contamination` what agents believe."""
@@ -190,6 +202,11 @@ class ByzantineParameters(ContaminatedParameters, frozen=True, kw_only=True):
     sigma: Annotated[float, Meta(gt=0, description="σ, deviation of a reward")] = 0.5
     winsor: bool = False
     reward_range: tuple[float, float] | None = None
+
+
+def most_liars(share: float, agents: int) -> int:
+    """L = ⌊f M⌋, where a share of k in M is k, whatever it is rounded to."""
+    return math.floor(share * agents + 1e-9)
 
 
 def hops(gamma: int | str, diameter: int) -> int:

@@ -45,6 +45,7 @@ from protocol.cooperative import (
     RobustParameters,
     doubling_counts,
     hops,
+    most_liars,
     noise_scale,
     release_counts,
 )
@@ -138,7 +139,7 @@ def _robust(context: AgentContext) -> AgentMachine:
             releases=doubling_counts(p.horizon),
         )
         if isinstance(learner, RobustMeans):
-            learner.liars = int(context.knowledge["assumed"] * context.agents)
+            learner.liars = most_liars(context.knowledge["assumed"], context.agents)
         return learner
 
     return _cooperate(context, make)

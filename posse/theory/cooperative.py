@@ -4,13 +4,15 @@ import math
 
 import numpy as np
 
+from agent.trimmed import TRIMS_BELOW
 from posse.spec.runfile import RunSpec
-from posse.theory.bounds import Bound, positive, shared_gaps
+from posse.theory.bounds import Bound, NoBoundError, positive, shared_gaps
 from protocol.cooperative import (
     ByzantineParameters,
     PrivateParameters,
     RobustParameters,
     hops,
+    most_liars,
     pulls_per_release,
     zeta,
 )
@@ -56,7 +58,8 @@ def byzantine_cooperation_regret(
         χ̄ Σ_k 4σ² log t / (Δ_k - 2σ sqrt ε)² + (3M + γ χ̄ (M - 1)) Σ_k Δ_k.
 
     `ValueError` unless 2σ sqrt ε < Δ_k for all k, which event (C) of the proof needs; the theorem
-    prints the condition ε < Δ_min / 2σ. Equation 51 has the factor Δ_k in the first sum.
+    prints the condition ε < Δ_min / 2σ. Equation 51 has the factor Δ_k in the first sum. Equation
+    38 with Algorithm 3's δ = 1/t² gives 8σ for the 4σ² of equation 40: four times it at σ = 1/2.
     """
     found = positive(gaps)
     room = found - 2 * sigma * math.sqrt(epsilon)
@@ -132,6 +135,14 @@ def robust(spec: RunSpec, parameters: RobustParameters, run: int) -> Bound:
     if parameters.estimator == "mean":
         return Bound(note="No bound is drawn: a mean bears no lies.")
     gaps, agents = shared_gaps(spec, run), spec.agents.count
+    lies, share = parameters.contamination, parameters.assumed_contamination
+    liars = lies.liars(agents)
+    if share is not None and liars > (most := most_liars(share, agents)):
+        raise NoBoundError(f"{liars} agents lie, and it is proved for {most} at most.")
+    if liars and lies.form == "relay":
+        raise NoBoundError(
+            "it is proved of agents that lie for themselves, and here what others said is changed."
+        )
     return Bound(
         label="each agent alone",
         regret=lambda t: robust_cooperation_regret(
@@ -150,10 +161,16 @@ def byzantine(spec: RunSpec, parameters: ByzantineParameters, run: int) -> Bound
     cliques = clique_cover(graph, gamma)
     believed = p.assumed_contamination
     epsilon = p.contamination.rate if believed is None else believed
+    _require_borne(p, epsilon, agents, gamma)
     if not positive(gaps).size or 2 * p.sigma * math.sqrt(epsilon) >= positive(gaps).min():
         return Bound(
             note="No bound is drawn: Theorem 4.3 needs every gap to be above 2σ sqrt(ε), and here "
             "one is not."
+        )
+    if spec.variant == "corrected" and not p.winsor and epsilon >= TRIMS_BELOW:
+        raise NoBoundError(
+            f"who believes that {TRIMS_BELOW:g} or more are lies trims nothing, and Theorem 4.3 is "
+            "about the trimmed mean."
         )
     return Bound(
         label="Theorem 4.3",
@@ -161,5 +178,21 @@ def byzantine(spec: RunSpec, parameters: ByzantineParameters, run: int) -> Bound
             gaps, t, cliques=cliques, agents=agents, gamma=gamma, sigma=p.sigma, epsilon=epsilon
         ),
         note=f"{PAPER}, Theorem 4.3, with {cliques} cliques in G_γ (greedily). It rests on Theorem "
-        "4.2, which fails on Bernoulli rewards of some means.",
+        "4.2, which fails on Bernoulli rewards of some means, and its 4σ² is 8σ by its equation "
+        "38, four times as much at σ = 1/2.",
     )
+
+
+def _require_borne(p: ByzantineParameters, believed: float, agents: int, gamma: int) -> None:
+    """`NoBoundError` unless agents believe at least as many lies as there may be (section 4.2).
+
+    Of messages that γ agents pass on, up to γ ε are lies (section 4).
+    """
+    lies = p.contamination
+    rate = lies.rate * (gamma if lies.form == "relay" else min(gamma, 1))
+    if lies.liars(agents) and rate > believed + 1e-12:
+        on_the_way = f" in each of {gamma} hops" if lies.form == "relay" else ""
+        raise NoBoundError(
+            f"Theorem 4.3 needs ε to be no less than the rate of lies, which is {lies.rate:g}"
+            f"{on_the_way}, and agents believe {believed:g}."
+        )

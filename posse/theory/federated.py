@@ -107,6 +107,13 @@ def elimination(spec: RunSpec, parameters: SingleParameters, run: int) -> Bound:
         )
     if isinstance(p, DdpParameters) and p.exchange == "gossip":
         return Bound(note="No bound is drawn: gossip has no fixed delay.")
+    if isinstance(p, HdpParameters) and spec.variant == "printed" and (rows != rows[0]).any():
+        sizes = {len(part) for part in spec.graph(run).components}
+        if len(sizes) > 1:
+            raise NoBoundError(
+                "agents differ, and as printed a small component weighs as much as a large one, so "
+                "that what is found need not be best on average."
+            )
     least = positive(gaps).min(initial=np.inf)
     if least == np.inf:
         raise NoBoundError("all arms are level on average, so that there is no regret.")

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from posse.spec.runfile import RunSpec
-from posse.theory.bounds import Bound, require_law, run_means
+from posse.theory.bounds import Bound, NoBoundError, positive, require_law, run_means
 from protocol.machine import FloatArray
 from protocol.players import PrivateTdfsParameters
 
@@ -96,6 +96,12 @@ def _fair_sharing(
     means = run_means(spec, run)
     if parameters.counter != "hybrid":
         return Bound(note="No bound is drawn: Theorem 6 is about the hybrid mechanism.")
+    best = np.sort(means)[::-1][: spec.agents.count]
+    if positive(-np.diff(best)).size + 1 < best.size:
+        raise NoBoundError(
+            f"two of the {best.size} best arms are level, so that players may rank them "
+            "differently and collide for ever, which Theorem 6 does not count."
+        )
     return Bound(
         label="Theorem 6",
         regret=lambda t: fair_sharing_regret(means, t, players=spec.agents.count, plays=plays),

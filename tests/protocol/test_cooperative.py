@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocol.cooperative import hops, privacy_bound, release_counts, zeta
+from protocol.cooperative import (
+    Contamination,
+    hops,
+    most_liars,
+    privacy_bound,
+    release_counts,
+    zeta,
+)
 
 
 @pytest.mark.parametrize(
@@ -16,6 +23,19 @@ from protocol.cooperative import hops, privacy_bound, release_counts, zeta
 )
 def test_half_a_diameter_is_rounded_up(asked, diameter, gamma) -> None:
     assert hops(asked, diameter) == gamma
+
+
+def test_a_share_of_k_in_m_is_k_liars() -> None:
+    """1 / 49 * 49 is less than 1."""
+    pairs = [(liars, agents) for agents in range(2, 201) for liars in range(agents)]
+    assert all(most_liars(liars / agents, agents) == liars for liars, agents in pairs)
+    assert (most_liars(0.19, 10), most_liars(0.2, 10), most_liars(0.0, 10)) == (1, 2, 0)
+
+
+@pytest.mark.parametrize(("agents", "liars"), [("all", 7), (3, 3), ((1, 4, 4), 2), ((), 0)])
+def test_how_many_lie(agents, liars) -> None:
+    assert Contamination(rate=0.1, agents=agents).liars(7) == liars
+    assert Contamination(rate=0.0, agents=agents).liars(7) == 0
 
 
 @pytest.mark.parametrize(

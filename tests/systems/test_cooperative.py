@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from agent import robust
 from agent.cohort import Cohort
 from agent.noise import SeededNoise
+from agent.robust import radii
 from agent.trimmed import TrimmedMeans
 from posse.engines import memory
 from posse.errors import SpecError
@@ -127,3 +129,25 @@ def test_informed_lies_are_in_every_message_and_none_is_refused(form: str) -> No
     assert memory.run(prepare(raw), 0).regret != memory.run(prepare(without), 0).regret
     with pytest.raises(SpecError, match=r"^parameters.contamination.rate: is 0.5; .*set rate = 1"):
         prepare({**raw, "parameters": {**raw["parameters"], "contamination": lies | {"rate": 0.5}}})
+
+
+@pytest.mark.parametrize("share", [None, 1 / 49])
+def test_a_liar_is_not_lost_to_rounding(share: float | None, monkeypatch: Any) -> None:
+    seen = set()
+
+    def watched(t: int, agents: int, liars: int, epsilon: float) -> Any:
+        seen.add(liars)
+        return radii(t, agents, liars, epsilon)
+
+    monkeypatch.setattr(robust, "radii", watched)
+    lies = {"rate": 1.0, "agents": [7], "law": "informed"}
+    believed = {} if share is None else {"assumed_contamination": share}
+    raw = {
+        "system": "robust-private-ucb",
+        "agents": {"count": 49},
+        "arms": {"kind": "bernoulli", "means": [0.9, 0.5]},
+        "topology": {"kind": "star"},
+        "parameters": {"horizon": 5, "epsilon": 20.0, "contamination": lies, **believed},
+    }
+    memory.run(prepare(raw), 0)
+    assert seen == {1}

@@ -13,6 +13,7 @@ from posse.report import read
 from posse.report.regret import regret
 from posse.systems.base import NO_THEORY
 from posse.theory import bounds
+from posse.theory.players import fair_sharing_regret
 
 GAPS = np.array([0.0, 0.5, 0.25])
 
@@ -138,7 +139,7 @@ def test_there_is_no_bound_on_rewards_that_spread_wider_than_its_proof_takes(sys
 
 
 def test_algorithm_3s_bound_is_about_its_own_deviation():
-    parameters = {"horizon": 500, "sigma": 0.6, "assumed_contamination": 0.0}
+    parameters = {"horizon": 500, "sigma": 0.6, "contamination": {"rate": 0.0}}
     raw = _raw("byzantine-ucb", topology={"kind": "ring"}, arms=WIDE, parameters=parameters)
     assert prepare(raw).bound(0).label == "Theorem 4.3"
     assert "at most 0.6, and arms.sd is 0.7" in _note(
@@ -171,6 +172,36 @@ def test_there_is_no_bound_where_the_gap_that_is_told_is_above_the_smallest():
     told = prepare(_raw("cdp-mab", arms=arms, parameters=parameters(0.3)))
     assert told.bound(0).label
     assert told.advice() == []
+
+
+@pytest.mark.parametrize("system", ["tdfs-private", "tdfs-private-bound"])
+def test_there_is_no_bound_on_players_whose_targets_are_level(system):
+    def told(*means, players=2):
+        arms = {"kind": "bernoulli", "means": list(means)}
+        parameters = {"horizon": 500, "epsilon": 10.0}
+        return {"arms": arms, "agents": {"count": players}, "parameters": parameters}
+
+    assert "two of the 2 best arms are level" in _note(system, **told(0.5, 0.5))
+    assert "two of the 3 best arms are level" in _note(system, **told(0.9, 0.5, 0.5, players=3))
+    # who targets the second best may take either of two
+    assert prepare(_raw(system, **told(0.9, 0.5, 0.5))).bound(0).label == "Theorem 6"
+    assert prepare(_raw(system, **told(0.5, 0.5, players=1))).bound(0).label == "Theorem 6"
+
+
+@pytest.mark.parametrize("system", ["tdfs-private", "tdfs-private-bound"])
+def test_players_whose_targets_are_level_collide_for_ever(system):
+    """Above what Theorem 6 adds up for two level arms, which is 0."""
+    raw = _raw(
+        system,
+        arms={"kind": "bernoulli", "means": [0.5, 0.5]},
+        agents={"count": 2},
+        parameters={"horizon": 5000, "epsilon": 10.0},
+    )
+    sums = fair_sharing_regret(
+        np.array([0.5, 0.5]), np.array([5000.0]), players=2, plays=lambda gap, t: t
+    )
+    assert sums == pytest.approx([0.0])
+    assert min(record.regret for record in api.run(prepare(raw)).runs) > 200
 
 
 def test_there_is_no_bound_on_how_long_level_arms_take():

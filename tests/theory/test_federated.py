@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from posse.plan import prepare
 from posse.theory import federated
 from posse.theory.federated import gis_links, gis_links_paper, sac_links
 from protocol.federated import Schedule
@@ -65,3 +66,31 @@ def test_elimination_regret_of_few_rounds():
     s = math.ceil(8 * math.log(24 * 1000) / (4 * 0.25**2))
     found = federated.elimination_regret(GAPS, np.array([1e6]), schedule, agents=4)
     assert found == pytest.approx([4 * 0.75 * s])
+
+
+@pytest.mark.parametrize(
+    ("variant", "sizes", "apart", "drawn"),
+    [
+        ("printed", (8, 2), True, False),
+        ("corrected", (8, 2), True, True),
+        ("printed", (5, 5), True, True),
+        ("printed", (8, 2), False, True),
+    ],
+)
+def test_there_is_no_bound_by_equal_weights_of_unequal_components(variant, sizes, apart, drawn):
+    """Eight like arm 0, two arm 1: each component weighs half, and arm 1 is found."""
+    first, others = [0.6, 0.4], [0.05, 0.95] if apart else [0.6, 0.4]
+    large, small = sizes
+    bound = prepare({
+        "system": "hdp-mab",
+        "variant": variant,
+        "agents": {"count": 10},
+        "topology": {
+            "kind": "components",
+            "components": [{"kind": "complete", "count": count} for count in sizes],
+        },
+        "arms": {"kind": "bernoulli", "means": [first] * large + [others] * small},
+        "parameters": {"horizon": 20_000, "epsilon": 1.0},
+    }).bound(0)  # fmt: skip
+    assert (bound.regret is not None) == drawn
+    assert drawn or "a small component weighs as much as a large one" in bound.note
