@@ -20,6 +20,7 @@ from posse.engines.on_dask import Placement
 from posse.engines.platform import require_processes
 from posse.engines.pool import on_all_cores
 from posse.errors import PosseError
+from posse.log import LOG
 from posse.plan import Plan, Source, changed, prepare, unpacked
 from posse.progress import RunProgress, of_notebook
 from posse.results.record import RunRecord
@@ -77,6 +78,7 @@ def run(
     of the links is written into: `posse.testing` reads it. `on` is a Dask cluster whose workers
     have the agents, or the runs of engine `memory`: "dask://HOST:PORT", or a `Placement`; there
     `capture` has the coordinator's frames alone.
+    What `posse check` warns of is said to the logger "posse", and in the result's `warnings`.
     Raises `SpecError` before anything is started, `RunFailed` or `ArmsError` if a run fails.
     """
     plan = changed(
@@ -89,6 +91,8 @@ def run(
     )
     placement = Placement(on) if isinstance(on, str) else on
     plan.require(None if placement is None else 0)
+    for sentence in plan.advice():  # now: what is warned of may be that there is never a result
+        LOG.warning("%s", sentence)
     screen = of_notebook()
     with RunProgress(plan, screen) as progress:
         if observe is silent and screen.every < math.inf:

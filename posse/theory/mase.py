@@ -64,10 +64,13 @@ _PROOF = (
 
 
 def _smallest_gap(spec: RunSpec, run: int) -> float:
-    gaps = positive(shared_gaps(spec, run))
-    if not gaps.size:
-        raise NoBoundError("all arms are level, so that none is ever found to be the best.")
-    return float(gaps.min())
+    gaps = shared_gaps(spec, run)
+    worse = positive(gaps)
+    if ties := gaps.size - worse.size - 1:
+        raise NoBoundError(
+            f"{ties + 1} arms share the best mean, so that none need ever be found to be the best."
+        )
+    return float(worse.min())
 
 
 def votes(spec: RunSpec, parameters: MaseParameters | CorruptedParameters, run: int) -> Bound:

@@ -204,8 +204,15 @@ def test_players_whose_targets_are_level_collide_for_ever(system):
     assert min(record.regret for record in api.run(prepare(raw)).runs) > 200
 
 
-def test_there_is_no_bound_on_how_long_level_arms_take():
-    assert "all arms are level" in _note("mase", {"kind": "bernoulli", "means": [0.5, 0.5]})
+@pytest.mark.parametrize(
+    "system", ["mase", "dp-mase", "corrupted-elimination", "central", "independent"]
+)
+@pytest.mark.parametrize(("means", "ties"), [([0.5, 0.5], 2), ([0.9, 0.1, 0.9, 0.9], 3)])
+def test_there_is_no_bound_on_how_long_level_arms_take(system, means, ties):
+    said = f"{ties} arms share the best mean"
+    assert said in _note(system, {"kind": "bernoulli", "means": means})
+    level_below = {"kind": "bernoulli", "means": [0.9, 0.5, 0.5]}
+    assert prepare(_raw(system, arms=level_below)).bound(0).rounds
 
 
 def _report(tmp_path, **changes):
