@@ -6,10 +6,10 @@ import random
 import pytest
 
 from posse.engines import memory
-from posse.papers.esfandiari import bounds, estimates
+from posse.papers.esfandiari import bounds, estimates, figures
 from posse.papers.esfandiari.setting import UNIFORM, anonymous, commit
 from posse.plan import prepare
-from tests.support.papers import GENERATOR, alike_on_average
+from tests.support.papers import GENERATOR, alike_on_average, measured
 
 
 def test_variance_of_an_estimate_by_hand():
@@ -36,6 +36,26 @@ def test_the_experiments_sums_are_those_of_masks(of):
     masked = {**raw, "parameters": {**raw["parameters"], "aggregation": "masked"}}
     one, other = (memory.run(prepare(each), 0) for each in (raw, masked))
     assert one.regret_curve == other.regret_curve
+
+
+@pytest.mark.parametrize(
+    ("regrets", "answer"),
+    [
+        ([100.0, 110.0, 120.0], "borne out"),
+        ([120.0, 135.0, 150.0], "undecided"),  # 13.5 on average
+        ([150.0, 151.0, 152.0], "not borne out"),
+        ([60.0, 61.0, 62.0], "not borne out"),
+        ([110.0], "undecided"),  # of a single run there is no interval
+    ],
+)
+def test_about_ten_times_by_the_interval_of_runs(regrets, answer):
+    worse = {0: [1000.0] * len(regrets)}
+    lines = {"random": worse, "lp": worse, "explore-then-commit": worse, "greedy": {0: regrets}}
+    best = {0: [10.0] * len(regrets)}
+    runs = measured(**{f"a: {name}": of for name, of in {**lines, "parallel UCB": best}.items()})
+    found = figures.ten_times("a")(runs)
+    assert found.answer == answer
+    assert found.said.startswith("greedy: ratio ")
 
 
 def test_two_users_in_one_group_tell_nothing():

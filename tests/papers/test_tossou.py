@@ -9,7 +9,8 @@ from agent.hybrid import HybridSums
 from agent.noise import SeededNoise
 from agent.players import TdfsPlayer, UcbPrivateBound
 from posse.engines import memory
-from posse.papers.sample import Sample, regret
+from posse.papers.limits import at_most
+from posse.papers.sample import Sample, of_run, regret
 from posse.papers.statements import Measured
 from posse.papers.tossou import figures, shared, sums, theory
 from posse.papers.tossou.setting import RANDOM_PACE
@@ -17,7 +18,7 @@ from posse.plan import prepare
 from protocol.machine import COORDINATOR, Received, Started
 from protocol.players import Outcome, privacy_factor
 from tests.support.claims import plan
-from tests.support.papers import GENERATOR, alike_on_average
+from tests.support.papers import GENERATOR, alike_on_average, measured
 
 
 def test_the_random_players_pace_by_hand():
@@ -209,3 +210,20 @@ def test_the_error_of_a_counter_is_that_of_its_noise(counter: str) -> None:
     wanted = math.sqrt(sum(variances[32:]) / 32)
     found = [sums.error(counter, 64, generator=GENERATOR(s)) for s in range(40)]
     assert math.sqrt(sum(x * x for x in found) / 40) == pytest.approx(wanted, rel=0.1)
+
+
+@pytest.mark.parametrize(("share", "answer"), [(0.9, "borne out"), (1.1, "undecided")])
+def test_a_bound_above_all_there_can_be_decides_nothing(share, answer):
+    runs = measured(a={0: [1.0, 1.1]})
+    decided = theory.telling(lambda variant: share, at_most("a", 2.0))(runs)
+    assert decided.answer == answer
+    assert ("no run could fail" in decided.said) == (answer == "undecided")
+
+
+def test_after_twenty_thousand_slots_all_bounds_are_above_what_there_can_be():
+    (plays,) = (one for one in theory.EXPERIMENTS if one.name == "tossou-plays")
+    runs = Measured("printed", plays.metric)
+    for line, raw in plays.lines.items():
+        run = memory.run(prepare({**raw, "seed": 1, "variant": "printed"}), 0)
+        runs.runs[line, 0.0] = [of_run(run, keep_log=False)]
+    assert [said.check(runs).answer for said in plays.statements] == ["undecided"] * 4
