@@ -527,12 +527,15 @@ def _completed(plan: Plan, seen: Seen, reports: dict[int, control.Report]) -> Ru
 
 def _effect(plan: Plan, verdict: Finish, network: Network, attendance: Attendance) -> str:
     """What the loss of agents did to a run, also of those whose rewards ran out."""
+    # who was dismissed reports nothing; shared arms are the coordinator's
+    unknown = bool(attendance.dismissed) and not (plan.field or plan.system.shares_arms)
+    totals = " Pulls, rounds and regret are without theirs." * unknown
     if plan.on_missing != "continue" or verdict.status == "missing":
-        return "The run ended there."
+        return "The run ended there." + totals
     lost = {*attendance.dismissed, *attendance.exhausted}
     parts = len(network.parts(lost))
     apart = f" The graph fell apart into {parts} parts, which did not hear of each other."
-    return plan.system.loss.effect + apart * (parts > len(network.parts()))
+    return plan.system.loss.effect + apart * (parts > len(network.parts())) + totals
 
 
 def _run_clock(plan: Plan, server: Server | None, sources: Sources) -> RunClock:

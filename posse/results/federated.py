@@ -79,14 +79,16 @@ def _cdp(spec: RunSpec, p: CdpParameters, record: RunRecord, rounds: int) -> Non
     n = uploaders(spec.agents.count, p.participation)
     traffic = record.communication
     traffic.cost = p.c1 * traffic.links.agent_coordinator
-    once, each, formula = 0, n, "c1 ceil(pM) rounds"
+    once, each, formula = 0, 1, "c1 ceil(pM) rounds"
     if p.noise == "shared":
         # a key each; then the masked sums and a seed in every round
-        once, each, formula = n, 2 * n, "c1 M (2 rounds + 1)"
+        once, each, formula = n, 2, "c1 M (2 rounds + 1)"
     traffic.closed_form = ClosedForm(
-        formula, p.c1 * (once + each * rounds), exact=not record.without
+        formula, p.c1 * (once + each * n * rounds), exact=not record.without
     )
-    traffic.per_round = [RoundCost(r + 1, each, p.c1 * each) for r in range(rounds)]
+    # after a loss fewer are asked
+    links = [each * row.asked for _, row in RoundRow.of(record.log)]
+    traffic.per_round = [RoundCost(r, k, p.c1 * k) for r, k in enumerate(links, start=1)]
 
 
 def _ddp(spec: RunSpec, p: DdpParameters, record: RunRecord) -> int:

@@ -17,8 +17,9 @@ def rows(runs: Sequence[RunRecord], warnings: Sequence[str]) -> list[tuple[str, 
     summary = means(runs)
     said = [("found", _found(runs))]
     last = runs[-1]
+    lost = "; see missing" * any(run.missing for run in runs)
     said += [
-        (measure.name, f"{mean_said(summary[measure.name])} ({measure.counts(last)})")
+        (measure.name, f"{mean_said(summary[measure.name])} ({measure.counts(last)}{lost})")
         for measure in (ROUNDS, SLOTS, PULLS, REGRET)
         if measure.name in summary
     ]

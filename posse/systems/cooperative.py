@@ -339,8 +339,8 @@ _system = partial(
     field=Field(),
     results=results.COOPERATION,
     loss=Loss(
-        "What the missing said last was used on; the others went on without it, and the bounds are "
-        "those of the graph that was left. What each released costs the same.",
+        "What the missing said last was used on; the others went on without it. A bound that is "
+        "drawn is of the whole graph. What each released costs the same.",
         "continue",
     ),
 )

@@ -206,7 +206,8 @@ def _system(
         results=PLAYERS,
         loss=Loss(
             "The others keep their turns, so that the arms of the missing stay free when it would "
-            "have been theirs; what is claimed of the others' rewards holds."
+            "have been theirs, and regret counts them as lost; what is claimed of the others' "
+            "rewards holds."
         ),
         **given,
     )
