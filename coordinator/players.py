@@ -136,10 +136,11 @@ class Medium:
         slot = self.slot
         samples = payoffs = self._samples(pulled)
         meeting: set[int] = set()
+        winners: tuple[int, ...] = ()
         if self.met:
             payoffs = samples.copy()
-            meeting = self._settle_collisions(payoffs)
-        effects: list[ServerEffect] = [Played(tuple(self.choices), tuple(payoffs))]
+            meeting, winners = self._settle_collisions(payoffs)
+        effects: list[ServerEffect] = [Played(tuple(self.choices), tuple(payoffs), winners)]
         for i in self.present:
             payoff = payoffs[i]
             self.rewards[i] += payoff
@@ -165,21 +166,23 @@ class Medium:
             samples[i] = value
         return samples
 
-    def _settle_collisions(self, payoffs: list[float]) -> set[int]:
-        """Take away what colliders do not get; the players that collided."""
+    def _settle_collisions(self, payoffs: list[float]) -> tuple[set[int], tuple[int, ...]]:
+        """Take away what colliders do not get; the players that collided, and those that won."""
         meeting: set[int] = set()
+        winners: list[int] = []
         count = Counter(self.choices[i] for i in self.present)
         for arm in sorted(a for a in count if count[a] > 1):
             colliders = [i for i in self.present if self.choices[i] == arm]
             winner = -1
             if self.collision == 1:
                 winner = colliders[int(self.winners.integers(len(colliders)))]
+                winners.append(winner)
             for i in colliders:
                 self.collisions[i] += 1
                 if i != winner:
                     payoffs[i] = 0.0
             meeting.update(colliders)
-        return meeting
+        return meeting, tuple(winners)
 
     def _dismiss(self, players: list[int], reason: str) -> ServerEffects:
         effects: list[ServerEffect] = []

@@ -230,11 +230,13 @@ class Abort(msgspec.Struct, frozen=True):
 class Played(msgspec.Struct, frozen=True):
     """One slot of arms that all share is over: agent n pulled `arms[n]` and got `payoffs[n]`.
 
-    An agent that did not pull has the arm -1 and the payoff 0.
+    An agent that did not pull has the arm -1 and the payoff 0. `winners` are those that were paid
+    where several had one arm: a payoff may be 0 like that of who got nothing.
     """
 
     arms: tuple[int, ...]
     payoffs: tuple[float, ...]
+    winners: tuple[int, ...] = ()
 
 
 class Dismiss(msgspec.Struct, frozen=True):

@@ -18,7 +18,7 @@ class SharedArms:
     because what a collision destroys is a payoff. Without `means`, shape (arms,), it is unknown.
 
     `scale`: what payoffs 0 and 1 are on the scale of the means, where rewards are clipped. Who
-    pulls nothing, or collides and is paid 0, earns nothing on either scale.
+    pulls nothing, or collides and is not paid, earns nothing on either scale.
     """
 
     def __init__(
@@ -67,7 +67,9 @@ class SharedArms:
         rewards = np.array([[one(k) for _ in range(order.times)] for k in order.arms])
         return Pulled(order.arms, order.times, rewards.sum(axis=1), rewards if order.each else None)
 
-    def played(self, arms: tuple[int, ...], payoffs: tuple[float, ...]) -> None:
+    def played(
+        self, arms: tuple[int, ...], payoffs: tuple[float, ...], winners: tuple[int, ...] = ()
+    ) -> None:
         """A slot is over; see `protocol.machine.Played`."""
         if not len(self._pulls) == len(arms) == len(payoffs) or not self._open.issuperset(arms):
             raise LocalProtocolError(
@@ -80,15 +82,18 @@ class SharedArms:
             if arm >= 0:
                 row[arm] += 1
         if self.regret is not None:
-            self.regret.add(self._optimum - self._earned(arms, payoffs), 1, float(self.slots))
+            earned = self._earned(arms, payoffs, winners)
+            self.regret.add(self._optimum - earned, 1, float(self.slots))
 
-    def _earned(self, arms: tuple[int, ...], payoffs: tuple[float, ...]) -> float:
+    def _earned(
+        self, arms: tuple[int, ...], payoffs: tuple[float, ...], winners: tuple[int, ...]
+    ) -> float:
         """What the group earned in a slot, on the scale of the means."""
         low, high = self._scale
         if (low, high) == (0.0, 1.0):
             return sum(payoffs)
         return sum(
             low + (high - low) * payoff
-            for arm, payoff in zip(arms, payoffs, strict=True)
-            if arm >= 0 and (payoff or arms.count(arm) == 1)
+            for n, (arm, payoff) in enumerate(zip(arms, payoffs, strict=True))
+            if arm >= 0 and (payoff or n in winners or arms.count(arm) == 1)
         )

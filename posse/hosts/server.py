@@ -143,7 +143,7 @@ class Server:
                     raise unheard(message, effect.to, self._agents_hear)
                 run.send(effect.to, message)
             elif isinstance(effect, Played):
-                self._arms().played(effect.arms, effect.payoffs)
+                self._arms().played(effect.arms, effect.payoffs, effect.winners)
             elif isinstance(effect, Pull):
                 self._pull(effect)
             elif isinstance(effect, Timer):

@@ -23,7 +23,8 @@ class ActivitySpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             case "power":
                 if self.offset <= -1:
                     raise SpecError("agents.activity.offset", "must be greater than -1")
-                weights = np.power(np.arange(1, agents + 1) + self.offset, -self.gamma)
+                with np.errstate(over="ignore", under="ignore"):
+                    weights = np.power(np.arange(1, agents + 1) + self.offset, -self.gamma)
             case "weights":
                 weights = np.asarray(self.weights or [], dtype=float)
                 if len(weights) != agents or not (weights > 0).all():
@@ -34,5 +35,12 @@ class ActivitySpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
                 raise SpecError(
                     "agents.activity.kind", f"'{other}' is not one of uniform, power, weights"
                 )
-        rates: NDArray[np.float64] = weights / weights.sum()
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            rates: NDArray[np.float64] = weights / weights.sum()
+        if not (rates >= np.finfo(float).tiny).all():
+            raise SpecError(
+                "agents.activity",
+                "has numbers so far apart, or so large, that some agent would never be active; "
+                "bring them closer together",
+            )
         return rates

@@ -50,17 +50,18 @@ def test_the_groups_regret_is_on_the_scale_of_the_means_where_rewards_are_clippe
     arms = SharedArms(RewardBuffer(Rising(), 3), 2, 3, means, scale=(9.0, 13.0))
     assert arms.regret is not None
     regrets = []
-    for pulled, payoffs in (
-        ((0, 1), (0.5, 0.25)),
-        ((0, 0), (0.0, 0.0)),  # a collision
-        ((0, 0), (0.5, 0.0)),  # one of those that collided is paid
-        ((0, -1), (0.5, 0.0)),
-        ((0, 2), (0.5, 0.0)),  # a reward of 9, or below
+    for pulled, payoffs, winners in (
+        ((0, 1), (0.5, 0.25), ()),
+        ((0, 0), (0.0, 0.0), ()),  # a collision
+        ((0, 0), (0.5, 0.0), ()),  # one of those that collided is paid
+        ((0, 0), (0.0, 0.0), (1,)),  # a reward of 9, or below
+        ((0, -1), (0.5, 0.0), ()),
+        ((0, 2), (0.5, 0.0), ()),  # a reward of 9, or below
     ):
         arms.pull(Pull(tuple(sorted({*pulled} - {-1})), 1))
-        arms.played(pulled, payoffs)
+        arms.played(pulled, payoffs, winners)
         regrets.append(arms.regret.total)
-    assert np.diff([0.0, *regrets]).tolist() == [0, 21, 10, 10, 1]
+    assert np.diff([0.0, *regrets]).tolist() == [0, 21, 10, 12, 10, 1]
 
 
 def test_without_means_there_is_no_regret() -> None:

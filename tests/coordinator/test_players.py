@@ -71,7 +71,8 @@ def test_collisions(collision, shared):
         assert order.arms == (1, 2, 2, 2)
         samples = {0: 0.7, 1: 0.5, 2: 0.8, 3: 0.9}
         pulled = Pulled(order.arms, 1, np.array([0.5, 0.7, 0.8, 0.9]))
-    told = outcomes(machine.handle(pulled, 0.0))
+    effects = machine.handle(pulled, 0.0)
+    told = outcomes(effects)
     assert {i: m.sample for i, m in told.items()} == samples
     assert [told[i].collided for i in range(4)] == [True, False, True, True]
     assert told[1].payoff == 0.5
@@ -81,6 +82,7 @@ def test_collisions(collision, shared):
     else:
         (winner,) = paid
         assert told[winner].payoff == samples[winner]
+    assert effects[0].winners == tuple(paid)
     assert machine.collisions == [1, 0, 1, 1]
 
 

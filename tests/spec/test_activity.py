@@ -25,6 +25,12 @@ def test_rates() -> None:
         (ActivitySpec(kind="weights", weights=[1.0, 0.0]), "agents.activity.weights"),
         (ActivitySpec(kind="weights", weights=[1.0]), "agents.activity.weights"),
         (ActivitySpec(kind="sometimes"), "agents.activity.kind"),
+        (ActivitySpec(kind="power", gamma=2000.0), "agents.activity"),
+        (ActivitySpec(kind="power", gamma=-2000.0), "agents.activity"),
+        (ActivitySpec(kind="power", gamma=float("nan")), "agents.activity"),
+        (ActivitySpec(kind="weights", weights=[1e308, 1e308]), "agents.activity"),
+        (ActivitySpec(kind="weights", weights=[1.0, 1e-320]), "agents.activity"),
+        (ActivitySpec(kind="weights", weights=[1.0, float("inf")]), "agents.activity"),
     ],
 )
 def test_impossible_activities_are_refused(spec: ActivitySpec, path: str) -> None:
