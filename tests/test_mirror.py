@@ -39,7 +39,7 @@ ELSEWHERE = [
         "a family's wiring, and its words on a run: every system is run whole",
         "tests/runs/test_golden.py",
         "posse/measure: account",
-        "posse/results: anonymous cooperative federated lab mase players result",
+        "posse/results: anonymous cooperative lab mase players result",
         "posse/systems: lone mase",
     ),
     (
