@@ -35,7 +35,7 @@ def sums_over_groups(context: ClaimContext) -> Claim:
         "reveals every member's reward, and the difference of two rounds estimates one member's "
         "mean by design.",
         proof="A group has C + 1 to 2C + 1 users and at most one is left out of a round "
-        "(Esfandiari et al. 2022, section 2); masks cancel in the sum alone (Bonawitz et al. "
+        "(Esfandiari et al. 2022, section 3.1); masks cancel in the sum alone (Bonawitz et al. "
         "2017).",
         uncovered="every estimated mean of every user and arm, which the coordinator learns across "
         "rounds; which arm a user plays; the lab's closing report, which measures every user apart",
