@@ -55,7 +55,7 @@ class MaseTally(ServerMachine):
     the voting agent is already dead, and G would be empty.
 
     When every agent is done and |G| > 1 the answer is the least-voted arm of G (`no_consensus`);
-    where nobody voted at all there is none (`exhausted`).
+    where nobody voted at all there is none.
 
     The votes of an agent that is `lost` count as far as they came. The run ends without an answer
     (`missing`) when a loss leaves too few agents for all arms but one to get the votes they need.
@@ -119,7 +119,7 @@ class MaseTally(ServerMachine):
         if len(self.done | self.lost) < self.agents:
             return []
         if not any(self.voters):
-            return [Finish("exhausted")]
+            return [Finish("no_consensus")]
         fewest = min(len(self.voters[k]) for k in self.alive)
         tied = [k for k in self.alive if len(self.voters[k]) == fewest]
         return [Finish("no_consensus", tied[int(self.ties.integers(len(tied)))])]
@@ -170,6 +170,6 @@ class CentralEliminator(ServerMachine):
 
     def _no_consensus(self) -> ServerEffects:
         if not self.t:
-            return [Finish("exhausted")]
+            return [Finish("no_consensus")]
         sums = self.sums[list(self.alive)]
         return [Finish("no_consensus", self.alive[int(sums.argmax())])]

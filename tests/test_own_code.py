@@ -298,3 +298,19 @@ def test_a_file_that_is_gone_is_a_change(tmp_path: Path) -> None:
     os.unlink(tmp_path / "own_bandits.py")
     with pytest.raises(PosseError, match="there is no module 'own_bandits'"):
         prepare(raw)
+
+
+def test_folders_that_nobody_may_enter_stand_beside_code_of_ones_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raw = spec(tmp_path, 0)
+    (tmp_path / "own_bandits_private").mkdir()
+    stat = os.stat
+
+    def refused(path: Any, *arguments: Any, **options: Any) -> os.stat_result:
+        if "own_bandits_private" in os.fspath(path) and "__init__" in os.fspath(path):
+            raise PermissionError(13, "Permission denied", path)
+        return stat(path, *arguments, **options)
+
+    monkeypatch.setattr(os, "stat", refused)
+    assert answers(raw) == [0, 0]

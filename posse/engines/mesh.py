@@ -74,8 +74,8 @@ class Mesh:
         return self.links.connect(setup.inboxes, self._rank, setup.first)
 
     def drain(self) -> Iterator[tuple[int | None, bytes]]:
-        """What is here, and who sent it."""
-        while True:
+        """What is here, and who sent it; other sockets have their turn after so many frames."""
+        for _ in range(MOST_AT_ONCE):
             try:
                 sender, frame = self._receive(zmq.NOBLOCK)
             except zmq.Again:

@@ -20,6 +20,13 @@ class ServerDetail(Detail):
         return [("votes", f"{votes:,} counted, {removed}") if votes else ("arms", removed)]
 
 
+def _complete(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
+    """A server's run, in which nobody may have said anything for want of rewards."""
+    record.detail = ServerDetail()
+    if record.best_arm is None and record.used_up:
+        record.status = "exhausted"
+
+
 def _complete_independent(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
     """Every agent has its own answer."""
     answers = set(record.answers) - {None}
@@ -39,6 +46,10 @@ def _votes(standing: Standing) -> Sequence[str]:
     return [left, f"{len(standing.log.get(VoteRow.table, ())):,} votes", time]
 
 
-VOTES = Results(log=(VoteRow, EliminationRow), progress=_votes, detail=ServerDetail)
-CENTRAL = Results(log=(EliminationRow,), progress=_eliminations, detail=ServerDetail)
+VOTES = Results(
+    log=(VoteRow, EliminationRow), progress=_votes, complete=_complete, detail=ServerDetail
+)
+CENTRAL = Results(
+    log=(EliminationRow,), progress=_eliminations, complete=_complete, detail=ServerDetail
+)
 INDEPENDENT = Results(progress=agents_done, complete=_complete_independent)

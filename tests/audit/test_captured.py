@@ -120,13 +120,15 @@ def test_lists_and_tables_of_numbers_are_what_is_said():
 
 
 @pytest.mark.parametrize("signature", [b"", bytes(range(64))], ids=["plain", "signed"])
-def test_an_arm_that_rests_and_is_noised_again_is_found(signature):
+@pytest.mark.parametrize(("releases", "most"), [("intervals", 1), ("doubling", 2)])
+def test_an_arm_that_rests_and_is_noised_again_is_found(signature, releases, most):
+    """Where releases double, the first two are of one pull each."""
     plan = prepare({
         "system": "private-ucb",
         "agents": {"count": 2},
         "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
         "topology": {"kind": "path"},
-        "parameters": {"epsilon": 1.0, "horizon": 4},
+        "parameters": {"epsilon": 1.0, "horizon": 4, "releases": releases},
     })  # fmt: skip
 
     def bundle(slot, mean):
@@ -134,9 +136,10 @@ def test_an_arm_that_rests_and_is_noised_again_is_found(signature):
         record["means"], record["counts"] = mean, 1
         return frame(0, "Bundle", slot, record.tobytes() + signature, target=1)
 
-    assert wrong([bundle(1, 0.5), bundle(2, 0.5)], plan) == {}
-    found = wrong([bundle(1, 0.5), bundle(2, 0.25)], plan)
-    assert "agent 0's mean of arm 0 after 1 pulls has 2 values" in str(found)
+    honest = [bundle(slot, 0.5 ** min(slot, most)) for slot in (1, 2, 3)]
+    assert wrong(honest, plan) == {}
+    found = wrong([*honest, bundle(4, 0.125)], plan)
+    assert f"agent 0's mean of arm 0 after 1 pulls has {most + 1} values" in str(found)
 
 
 def test_an_empty_capture_is_a_mistake():

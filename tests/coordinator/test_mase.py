@@ -52,7 +52,7 @@ def test_where_nobody_said_anything_there_is_no_answer() -> None:
     central.handle(Started(), 0.0)
     for machine in (tally(arms=3, agents=2, needed=1), central):
         assert machine.handle(PeerFinished(1), 0.0) == []
-        assert machine.handle(PeerFinished(0), 0.0) == [Finish("exhausted")]
+        assert machine.handle(PeerFinished(0), 0.0) == [Finish("no_consensus")]
 
 
 def test_the_votes_of_who_was_lost_count_and_the_others_go_on() -> None:
@@ -131,7 +131,7 @@ def test_in_no_order_of_losses_the_tally_stands_still_or_names_what_was_not_foun
             elif end.status == "missing":
                 assert (losses > 0, end.arm) == (True, None)
             elif not any(votes.values()):
-                assert (left, end) == (set(), Finish("exhausted"))
+                assert (left, end) == (set(), Finish("no_consensus"))
             else:
                 assert not left
                 assert len(votes[end.arm]) == min(len(votes[k]) for k in machine.alive)

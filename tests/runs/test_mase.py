@@ -75,6 +75,14 @@ def test_agents_whose_rewards_are_used_up_before_anything_was_said_have_no_answe
     assert "rewards left" in record.exhausted[0]
 
 
+def test_votes_that_are_all_withheld_are_no_rewards_that_ran_out() -> None:
+    parameters = {"eta": 0.5, "xi": 0.9999}
+    arms = {"kind": "bernoulli", "means": [0.9, 0.1]}
+    run = spec("corrupted-elimination", agents=30, arms=arms, parameters=parameters, seed=1)
+    record = memory.run(run, 0)
+    assert (record.status, record.best_arm, record.exhausted) == ("no_consensus", None, {})
+
+
 @pytest.mark.parametrize("means", [[0.5, 0.5], [0.5, 0.4999999]])
 @pytest.mark.parametrize("engine", ["memory", "processes"])
 def test_arms_that_cannot_be_told_apart_end_a_run_by_that_cause(
