@@ -58,17 +58,20 @@ class _Audited:
     used: int = 0
 
     def draw(self, arm: int, count: int) -> FloatArray:
-        if len(self.pulls) >= self.most:
-            raise RunFailed("the run does not end on rewards that are all alike")
-        self.pulls.append((arm, count))
+        self._note((arm,), count)
         return self._draw(arm, count)
 
     def totals(self, arms: tuple[int, ...], times: int) -> FloatArray:
-        self.pulls += [(arm, times) for arm in arms]
+        self._note(arms, times)
         case = self.case
         if self.value is None or case.arm not in arms or self.used > case.place:
             return self.inner.totals(arms, times)
         return np.array([self._draw(arm, times).sum() for arm in arms])
+
+    def _note(self, arms: tuple[int, ...], times: int) -> None:
+        if len(self.pulls) >= self.most:
+            raise RunFailed("the run does not end on rewards that are all alike")
+        self.pulls += [(arm, times) for arm in arms]
 
     def remaining(self, arm: int) -> int | None:
         return self.inner.remaining(arm)

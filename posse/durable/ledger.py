@@ -143,13 +143,11 @@ class Ledger(Spending):
             self._refuse_drawn()
         self._rows = []
         for arm, length in enumerate(arms.lengths):
-            runs, epsilon, delta = over_arms(self._db, arm, length)
             if privacy.reuse == "unlimited":
                 allowed = np.ones(length, dtype=bool)
-            elif privacy.reuse == "never":
-                allowed = runs == 0
             else:
-                allowed = _within(task, epsilon, delta)
+                runs, epsilon, delta = over_arms(self._db, arm, length)
+                allowed = runs == 0 if privacy.reuse == "never" else _within(task, epsilon, delta)
             self._rows.append(np.flatnonzero(allowed))
         if any(arms.lengths) and not any(len(rows) for rows in self._rows):
             what = (

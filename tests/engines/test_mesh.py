@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 import zmq
 
@@ -12,24 +13,13 @@ from posse.engines.guard import Guard
 from posse.engines.links import signature
 from posse.engines.mesh import MOST_AT_ONCE, Mesh
 from posse.engines.sockets import end
-from posse.hosts.agent_setup import AgentSetup
 from protocol import control
 from protocol.wire import encode, name_of
+from tests.support.lobby import setup
 
 PATIENCE_MS = 5_000
 PEER = 7
-SETUP = AgentSetup(
-    system="ddp-mab",
-    variant="corrected",
-    parameters={},
-    agents=8,
-    arms=2,
-    rate=1.0,
-    clock="slots",
-    base="",
-    neighbours=(PEER,),
-    inboxes={PEER: "inproc://the-peers-inbox"},
-)
+SETUP = msgspec.structs.replace(setup(0), inboxes={PEER: "inproc://the-peers-inbox"})
 
 
 class Inbox:
