@@ -7,6 +7,7 @@ slack of composition.
 """
 
 import math
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Annotated, ClassVar, Literal
 
@@ -158,17 +159,17 @@ class Contamination(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     value: float | None = None
     form: Literal["source", "relay"] = "source"
 
-    def liars(self, agents: int) -> int:
-        """How many of so many agents are byzantine."""
+    def liars(self, agents: int, draw: Callable[[int], Iterable[int]] = range) -> list[int]:
+        """The ranks of the byzantine among so many agents; of so many, those that `draw` gives."""
         if self.rate == 0:
-            return 0
+            return []
         match self.agents:
             case "all":
-                return agents
+                return list(range(agents))
             case int(number):
-                return number
+                return sorted(draw(number))
             case named:
-                return len(set(named))
+                return sorted(set(named))
 
 
 class ContaminatedParameters(AloneParameters, frozen=True, kw_only=True):

@@ -200,17 +200,14 @@ def _network(spec: RunSpec, parameters: Any, run: int, in_unit: bool = False) ->
 
 def _liars(contamination: Contamination, spec: RunSpec, run: int) -> list[int]:
     """The ranks of the byzantine agents of one run."""
-    if contamination.rate == 0:
-        return []
     count = spec.agents.count
-    match contamination.agents:
-        case "all":
-            return list(range(count))
-        case int(number):
-            drawn = generator(spec.seed, run, COORDINATOR, Purpose.CORRUPTION)
-            return sorted(drawn.choice(count, number, replace=False).tolist())
-        case named:
-            return sorted(set(named))
+
+    def draw(number: int) -> list[int]:
+        drawn = generator(spec.seed, run, COORDINATOR, Purpose.CORRUPTION)
+        ranks: list[int] = drawn.choice(count, number, replace=False).tolist()
+        return ranks
+
+    return contamination.liars(count, draw)
 
 
 def _check_private(spec: RunSpec, parameters: PrivateParameters) -> None:

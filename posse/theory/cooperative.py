@@ -136,7 +136,7 @@ def robust(spec: RunSpec, parameters: RobustParameters, run: int) -> Bound:
         return Bound(note="No bound is drawn: a mean bears no lies.")
     gaps, agents = shared_gaps(spec, run), spec.agents.count
     lies, share = parameters.contamination, parameters.assumed_contamination
-    liars = lies.liars(agents)
+    liars = len(lies.liars(agents))
     if share is not None and liars > (most := most_liars(share, agents)):
         raise NoBoundError(f"{liars} agents lie, and it is proved for {most} at most.")
     if liars and lies.form == "relay":

@@ -32,10 +32,14 @@ def test_a_share_of_k_in_m_is_k_liars() -> None:
     assert (most_liars(0.19, 10), most_liars(0.2, 10), most_liars(0.0, 10)) == (1, 2, 0)
 
 
-@pytest.mark.parametrize(("agents", "liars"), [("all", 7), (3, 3), ((1, 4, 4), 2), ((), 0)])
-def test_how_many_lie(agents, liars) -> None:
-    assert Contamination(rate=0.1, agents=agents).liars(7) == liars
-    assert Contamination(rate=0.0, agents=agents).liars(7) == 0
+@pytest.mark.parametrize(
+    ("agents", "liars"), [("all", [0, 1, 2]), (2, [1, 2]), ((2, 0, 0), [0, 2]), ((), [])]
+)
+def test_who_lies(agents, liars) -> None:
+    lies = Contamination(rate=0.1, agents=agents)
+    assert lies.liars(3, lambda number: [2, 1][:number]) == liars
+    assert len(lies.liars(3)) == len(liars)
+    assert Contamination(rate=0.0, agents=agents).liars(3) == []
 
 
 @pytest.mark.parametrize(
