@@ -110,9 +110,12 @@ def _read(path: Path, count: int, who: str, *, bounded: bool) -> list[list[float
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.DictReader(file, strict=True)  # else a quote that is open takes the rest
-            if not {"arm", "reward"} <= set(reader.fieldnames or ()):
-                first = printable(",".join(reader.fieldnames or ()))
-                raise LogError(f"{who}: {path} lacks the columns 'arm,reward'; it has '{first}'")
+            names = reader.fieldnames or ()
+            if not names.count("arm") == names.count("reward") == 1:
+                first = printable(",".join(names))
+                raise LogError(
+                    f"{who}: {path} needs one column 'arm' and one 'reward'; it has '{first}'"
+                )
             for row in reader:
                 try:
                     arm, reward = int(row["arm"]), float(row["reward"])

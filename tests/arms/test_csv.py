@@ -87,8 +87,9 @@ def test_the_mark_that_a_spreadsheet_begins_a_file_with_is_no_mistake(tmp_path: 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("arm;reward\n0;1\n", "lacks the columns 'arm,reward'; it has 'arm;reward'"),
-        ("", "lacks the columns"),
+        ("arm;reward\n0;1\n", "needs one column 'arm' and one 'reward'; it has 'arm;reward'"),
+        ("arm,reward,reward\n0,1,0\n", "it has 'arm,reward,reward'"),
+        ("", "needs one column"),
         ("arm,reward\n0,0.5\n2,0.5\n", "line 3: needs an arm from 0 to 1"),
         ("arm,reward\nx,0.5\n", "line 2"),
         ("arm,reward\n0,nan\n", "finite"),
