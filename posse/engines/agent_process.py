@@ -53,6 +53,9 @@ from protocol.wire import NO_RUN, encode, name_of
 _LISTEN_EVERY: Final = 64
 """Steps, or frames of neighbours, after which an agent looks at its other sockets."""
 
+_LISTEN_SECONDS: Final = 0.2
+"""After so long it does, however few they were: each may be a pull of somebody's own slow arms."""
+
 _PATIENCE = 0.2
 """Seconds that an agent far away listens before it looks whether what it sent is confirmed."""
 
@@ -196,9 +199,10 @@ class AgentProcess:
         return self._left
 
     def _step(self, host: AgentHost) -> None:
+        until = time.monotonic() + _LISTEN_SECONDS
         for _ in range(_LISTEN_EVERY):
             host.step()
-            if host.outbox or not host.busy:
+            if host.outbox or not host.busy or time.monotonic() >= until:
                 break
         self._flush(host)
         if self._uplink.session.crowded:
@@ -254,7 +258,8 @@ class AgentProcess:
 
     def _connections(self) -> None:
         for event in self._uplink.events():
-            self._happened(event)
+            if self._left is None:  # who was let go has lost nobody
+                self._happened(event)
 
     def _hear_neighbours(self, host: AgentHost, mesh: Mesh) -> None:
         """Take neighbours' frames as they come, with one blocking receive each and no poll.
@@ -263,8 +268,8 @@ class AgentProcess:
         in between, they cost a third of what they do each by itself. Comes back now and then to
         look at the other sockets.
         """
-        listened = 0
-        while listened < _LISTEN_EVERY:
+        listened, until = 0, time.monotonic() + _LISTEN_SECONDS
+        while listened < _LISTEN_EVERY and time.monotonic() < until:
             frames = mesh.listen(host.awaited, host.slot, self._stamp)
             listened += len(frames) or _LISTEN_EVERY
             host.receive_all(frames)

@@ -17,6 +17,7 @@ from posse.durable.journal import Journal
 from posse.durable.session import Session
 from posse.engines.base import agent_setups
 from posse.engines.local_agent import local_agent
+from posse.engines.remote_agent import remote_agent
 from posse.engines.roster import SUPERSEDED
 from posse.engines.sockets import end
 from posse.errors import PosseError
@@ -26,7 +27,7 @@ from protocol import control
 from protocol.machine import COORDINATOR
 from protocol.message import Message
 from protocol.wire import Codec, encode, read_header
-from tests.support.remote import PATIENCE, Serving
+from tests.support.remote import PATIENCE, Serving, until
 from tests.support.runs import spec
 
 field = pytest.mark.skipif(not noise.is_here(), reason="python-dp is not installed (extra: field)")
@@ -201,6 +202,47 @@ def test_among_many_zeromqs_thread_does_not_interrupt_the_agents(coordinator: Co
     assert os.sched_getscheduler(0) != os.SCHED_BATCH
     coordinator.says(control.Goodbye())
     assert agent.ended() == 0
+
+
+SLOW_ARMS = """
+import time
+
+class Arms:
+    def pull(self, arm, count):
+        with open(__file__ + ".pulls", "a") as pulls:
+            pulls.write("x")
+        time.sleep(0.25)
+        return [0.5] * count
+
+arms = Arms()
+"""
+
+
+def test_an_agent_with_slow_arms_hears_the_end_after_a_pull_or_two(
+    coordinator: Coordinator, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """And what followed from the end is not said: that its coordinator is lost, and waited for."""
+    (tmp_path / "slow_arms.py").write_text(SLOW_ARMS)
+    arms = {"kind": "python", "target": "slow_arms:arms", "count": 2}
+    parameters = {"horizon": 1_000}
+    run = spec("ucb1", 4, arms=arms, base=str(tmp_path), parameters=parameters)
+    agent = Serving(remote_agent(coordinator.endpoint, 3, plan=run, lab=True))
+    assert isinstance(coordinator.heard(), control.Join)
+    coordinator.says(control.Welcome(3, "ucb1"))
+    while isinstance(said := coordinator.heard(), control.Sync):
+        coordinator.says(control.Synced(said.sent, said.sent))
+    coordinator.says(configure(run))
+    assert isinstance(coordinator.heard(), control.Ready)
+    coordinator.says(control.Begin(0, 0))
+    pulls = tmp_path / "slow_arms.py.pulls"
+    until(pulls.exists, "the first pull")
+    coordinator.says(control.Goodbye(3))
+    coordinator.close()
+    before = len(pulls.read_text())
+    assert agent.ended() == 3
+    assert len(pulls.read_text()) - before < 8
+    assert "gave up (exit code 3)" in caplog.text
+    assert "lost the coordinator" not in caplog.text
 
 
 RUN = {
