@@ -53,6 +53,7 @@ from posse.errors import InputError, RunFailed
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
 from posse.printable import blamed
+from posse.systems import get_system
 from protocol import control
 from protocol.errors import RemoteProtocolError
 from protocol.message import Message
@@ -394,7 +395,10 @@ class Lobby:
         self._patience.counted(now, len(self._ready), self.roster.arrived())
 
     def _arrived(self, member: Member, inbox: str, now: float) -> list[LobbyEffect]:
-        if trouble := self.roster.inbox_trouble(member, inbox):
+        trouble = self.roster.inbox_trouble(member, inbox)
+        if not inbox and get_system(self._system).wiring is not None:
+            trouble = "it has no inbox for its neighbours"
+        if trouble:
             self.refused["bad-inbox"] += 1
             self.roster.expel(member)
             return _not_let_in(member.rank, trouble, member.identity, member.host)

@@ -144,6 +144,18 @@ def test_nobody_is_sent_to_an_inbox_that_is_not_the_agents_own(inbox: str) -> No
     assert script.lobby.roster.inboxes == {0: "tcp://192.0.2.9:1"}
 
 
+@pytest.mark.parametrize(("system", "here"), [("mase", [0]), ("ddp-mab", [])])
+def test_whom_neighbours_cannot_reach_is_let_in_where_there_are_none(
+    system: str, here: list[int]
+) -> None:
+    """Its neighbours would refuse the coordinator that sent them nowhere, and end the run."""
+    lobby = Lobby(Roster(2, TOKEN), DEADLINE, ABSENCE, DEADLINE, system)
+    at = Peer(b"b", "", 99, host="192.0.2.1")
+    lobby.handle(Said(at, framed(joining(0, b"b")), WALL), 0.0)
+    lobby.handle(Said(at, framed(control.Arrived("")), WALL), 0.0)
+    assert sorted(lobby.roster.members) == here
+
+
 def test_an_inbox_elsewhere_is_the_operators_to_allow() -> None:
     roster = Roster(1, TOKEN, inboxes=("198.51.100.0/24",))
     lobby = Lobby(roster, DEADLINE, ABSENCE, DEADLINE, "mase")
