@@ -7,12 +7,12 @@ from typing import Any
 from posse.measure.confidence import mean_ci
 
 
-def short(value: float) -> str:
+def short(value: float, digits: int = 3) -> str:
     """A number in few characters: 950, 20k, 1.5M."""
     for factor, suffix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= factor:
-            return f"{value / factor:.3g}{suffix}"
-    return f"{value:.3g}"
+            return f"{value / factor:.{digits}g}{suffix}"
+    return f"{value:.{digits}g}"
 
 
 def number(value: Any) -> str:

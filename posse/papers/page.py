@@ -196,7 +196,7 @@ def _chart(
         else:
             axes.set(ylim=scale, xlabel=how.x, ylabel=how.y)
             large_numbers(axes, x=how.shape == "curves" or "x" in how.log)
-            legend(axes)
+            legend(figure, axes)
         svg = to_svg(figure, file, experiment.title)
     return Chart(
         name=file,

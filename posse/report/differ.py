@@ -39,7 +39,7 @@ def brief(value: Any) -> str:
 
 def keys_of(series: Series) -> dict[str, Any]:
     """All keys of a series; those that were swept also where its system has no place for them."""
-    return flat(msgspec.to_builtins(series.spec)) | series.at
+    return flat(msgspec.to_builtins(series.spec)) | flat(series.at)
 
 
 def varied(series: list[Series]) -> list[str]:

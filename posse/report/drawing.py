@@ -144,8 +144,8 @@ def _shorten(match: re.Match[str]) -> str:
 
 
 def large_numbers(axes: Axes, *, x: bool = False, y: bool = True) -> None:
-    """Ticks as 20k and 1.5M rather than 1e6."""
-    formatter = FuncFormatter(lambda value, _: short(value))
+    """Ticks as 20k and 1.5M rather than 1e6: whole, so that no two that lie close look alike."""
+    formatter = FuncFormatter(lambda value, _: short(value, 10))
     if x:
         axes.xaxis.set_major_formatter(formatter)
     if y:
@@ -157,12 +157,15 @@ def large_numbers(axes: Axes, *, x: bool = False, y: bool = True) -> None:
             axes.yaxis.set_minor_formatter(few if high < 30 * low else NullFormatter())
 
 
-def legend(axes: Axes) -> None:
-    """Below the axes, where it hides nothing, if there is more than one series."""
+def legend(figure: Figure, axes: Axes) -> None:
+    """Below the axes, where it hides nothing, if there is more than one series.
+
+    The figure grows by what it takes, so that the axes keep their height under many series.
+    """
     handles, labels = axes.get_legend_handles_labels()
     if len(labels) > 1:
         longest = max(map(len, labels))
-        axes.legend(
+        below = axes.legend(
             handles,
             [fill(label, _LINE) for label in labels],
             loc="upper center",
@@ -173,6 +176,8 @@ def legend(axes: Axes) -> None:
             columnspacing=1.2,
             handlelength=1.8,
         )
+        taken = below.get_window_extent().height / figure.dpi
+        figure.set_figheight(figure.get_figheight() + taken)
 
 
 def note(

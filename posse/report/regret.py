@@ -83,7 +83,7 @@ def regret(all_series: list[Series], names: Sequence[str] = ("measured",)) -> Ch
         axes.set(xlabel=f"time ({' or '.join(sorted(units))})", ylabel="cumulative regret")
         axes.set(xlim=(0, None), ylim=(min(0.0, axes.get_ylim()[0]), None))
         large_numbers(axes, x=True)
-        legend(axes)
+        legend(figure, axes)
     runs = [len(curves) for _, _, curves in shown]
     least, most = min(runs), max(runs)
     caption = "One run."

@@ -157,7 +157,7 @@ def _against(
             axes.set_xscale("log")
         axes.set(xlabel=axis.removeprefix("parameters."), ylabel=label)
         large_numbers(axes)
-        legend(axes)
+        legend(figure, axes)
     return Chart(
         name=name,
         title=capital(label),

@@ -123,7 +123,7 @@ def _bytes_by_kind(series: Series) -> Chart | None:
         axes.margins(x=0.16)
         axes.set_xlabel("bytes handed to ZeroMQ, a run")
         large_numbers(axes, x=True, y=False)
-        legend(axes)
+        legend(figure, axes)
     return Chart(
         name="bytes",
         title="Bytes by kind",

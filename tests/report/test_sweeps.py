@@ -8,6 +8,7 @@ import pytest
 from posse.cli.main import main
 from posse.errors import InputError
 from posse.report import read
+from posse.report.differ import names
 from tests.cli.conftest import run_file
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed (extra: report)")
@@ -67,3 +68,9 @@ def test_sweeps_are_compared(swept: Path, run_file: Path) -> None:
         "mase, default delta",
         "dp-mase, delta = 0.2",
     }
+
+
+def test_a_swept_table_is_told_by_its_keys(run_file: Path) -> None:
+    over = ["--over", "agents.activity={kind='power',gamma=0.8},{kind='power',gamma=0.5}"]
+    assert main(["sweep", str(run_file), *over, "--out", "swept", "--jobs", "1"]) == 0
+    assert names(read.find(Path("swept"))) == ["gamma = 0.8", "gamma = 0.5"]

@@ -1,0 +1,33 @@
+"""Figures that stay readable, whatever they show."""
+
+import re
+
+import numpy as np
+
+from posse.report.drawing import canvas, curve, large_numbers, legend, to_svg
+
+
+def drawn(series: int) -> tuple[float, float]:
+    """The height of a figure of so many series, and that of its axes, in inches."""
+    times, zeros = np.array([0.0, 1.0]), np.zeros(2)
+    with canvas() as (figure, axes):
+        for index in range(series):
+            curve(axes, index, f"count = {index}, means = [0.6, 0.5, 0.55]", times, times, zeros)
+        legend(figure, axes)
+        to_svg(figure, "legend", "")
+        return figure.get_figheight(), axes.get_position().height * figure.get_figheight()
+
+
+def test_axes_keep_their_height_under_a_legend_of_many_series() -> None:
+    (lone, alone), (tall, beneath) = drawn(1), drawn(20)
+    assert tall > lone + 20 * 0.15
+    assert abs(beneath - alone) < 0.3
+
+
+def test_numbers_of_an_axis_that_lie_close_are_told_apart() -> None:
+    with canvas() as (figure, axes):
+        axes.plot([0, 1], [187_500.0, 190_000.0])
+        axes.set_yticks([187_500, 188_000, 188_500])
+        large_numbers(axes)
+        svg = to_svg(figure, "ticks", "")
+    assert re.findall(r">([\d.]+k)</text>", svg) == ["187.5k", "188k", "188.5k"]
