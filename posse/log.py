@@ -112,8 +112,18 @@ def _by(formatter: logging.Formatter) -> None:
 
 
 def complain(text: str) -> None:
-    """Say on standard error what went wrong with a command: as the log is, where that is JSON."""
+    """Say on standard error what went wrong with a command."""
+    _say(logging.ERROR, text, f"posse: {text}")
+
+
+def remark(text: str) -> None:
+    """Say on standard error what is to be known of a command, also where it is quiet."""
+    _say(logging.WARNING, text, text)
+
+
+def _say(level: int, text: str, plain: str) -> None:
+    """As the log is, where that is JSON."""
     if any(isinstance(handler.formatter, Json) for handler in LOG.handlers):
-        LOG.error("%s", text)
+        LOG.log(level, "%s", text)
     else:
-        sys.stderr.write(f"posse: {text}\n")
+        sys.stderr.write(f"{plain}\n")

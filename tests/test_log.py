@@ -10,7 +10,7 @@ from datetime import datetime
 import pytest
 
 from posse.cli.main import main
-from posse.log import LOG, MOST, WINDOW, Lines, Text, begin
+from posse.log import LOG, MOST, WINDOW, Lines, Text, begin, complain, remark
 
 
 class Said:
@@ -85,6 +85,21 @@ def test_a_line_says_when_in_which_zone_and_who(log: Callable[[], str]) -> None:
     when, said = log().split(" ", 1)
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d", when)
     assert said == "agent 3 [no keys]: joined\n"
+
+
+def test_what_a_command_says_is_json_where_its_log_is(log: Callable[[], str]) -> None:
+    begin("coordinator", insecure=False, level=logging.WARNING, form="json")
+    remark("watch it there")
+    complain("interrupted")
+    found = [json.loads(line) for line in log().splitlines()]
+    assert [(said["level"], said["message"]) for said in found] == [
+        ("warning", "watch it there"),
+        ("error", "interrupted"),
+    ]
+    begin("coordinator", insecure=False)
+    remark("watch it there")
+    complain("interrupted")
+    assert log() == "watch it there\nposse: interrupted\n"
 
 
 def test_as_json_a_line_is_one_object_whatever_a_peer_wrote(log: Callable[[], str]) -> None:

@@ -102,8 +102,8 @@ def _said(error: PosseError, notes: list[str], verbose: bool) -> int:
     more = "; --verbose shows the traceback" if notes and not verbose else ""
     said = "\n".join(printable(line, _LONGEST) for line in str(error).split("\n"))
     log.complain(said + more)
-    if verbose:
-        print(*notes, sep="\n", file=sys.stderr)
+    for note in notes if verbose else ():
+        log.remark(note)
     return error.exit_code
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from posse.errors import InputError
+from posse.log import remark
 
 if TYPE_CHECKING:
     from posse.engines.on_dask import Placement
@@ -176,6 +176,6 @@ def plan(options: argparse.Namespace, *overrides: Override) -> Plan:
             put(raw, path, None)
             said = vars(options).setdefault("left_out", set())
             if (line := f"{path} is left out: {raw['system']} has no place for it") not in said:
-                print(line, file=sys.stderr)
+                remark(line)
             said.add(line)
     return prepare(raw)

@@ -19,7 +19,7 @@ from posse.cli.watch import watching
 from posse.durable import batch, lock, whole
 from posse.durable.directory import RunDirectory
 from posse.errors import PosseError, RunFailed
-from posse.log import complain
+from posse.log import complain, remark
 from posse.plan import Plan
 from posse.progress import RunProgress
 from posse.results import words
@@ -86,10 +86,9 @@ def _ended_early(
     with contextlib.suppress(OSError):
         directory.fail(reason, [found[number] for number in sorted(found)])
     if found:
-        print(
+        remark(
             f"{len(found)} of {repeat} runs are kept in {directory.path}; the same command with "
-            f"--out {directory.path} goes on from them",
-            file=sys.stderr,
+            f"--out {directory.path} goes on from them"
         )
 
 

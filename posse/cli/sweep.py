@@ -2,7 +2,6 @@
 
 import argparse
 import itertools
-import sys
 from collections import Counter
 from contextlib import closing
 from functools import partial
@@ -17,7 +16,7 @@ from posse.cli.progress import screen
 from posse.durable import batch, lock, whole
 from posse.durable.sweep import At, PointResult, SweepDirectory, Task
 from posse.errors import PosseError, RunFailed, SpecError
-from posse.log import complain
+from posse.log import complain, remark
 from posse.progress import Progress
 from posse.results import words
 from posse.spec.runfile import parsed
@@ -114,10 +113,9 @@ def _carry_out(
             if place not in found and (begun := sweep.points[place].give_up("interrupted")):
                 found[place] = begun
         _write(sweep, [found[place] for place in sorted(found)])
-        print(
+        remark(
             f"what was done is kept in {sweep.folder}; the same command with --out {sweep.folder} "
-            "goes on from it",
-            file=sys.stderr,
+            "goes on from it"
         )
         raise
     return [found[place] for place in sorted(found)]

@@ -1,7 +1,6 @@
 """`posse watch`: a run as it goes on, as text or in the browser; and `--watch`, which serves it."""
 
 import argparse
-import sys
 import webbrowser
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from posse.engines.board import Board
 from posse.engines.hub import Hub
 from posse.errors import InputError, PosseError
 from posse.hosts.coordinator import CoordinatorHost
+from posse.log import remark
 from posse.plan import Plan
 from posse.watch import text
 from posse.watch.feed import Feed
@@ -109,9 +109,9 @@ def watching(plan: Plan, address: str | None) -> Iterator[Watch]:
     feed = Feed(plan, watcher, board)
     path, answers = routes(feed)
     web = Web("--watch", address, answers)
-    print(f"watch it at {web.url}{path}", file=sys.stderr)
+    remark(f"watch it at {web.url}{path}")
     if place("--watch", address)[0] not in _OF_THIS_MACHINE:
-        print(f"{address} is no secret way: {_IN_CLEAR}", file=sys.stderr)
+        remark(f"{address} is no secret way: {_IN_CLEAR}")
 
     def given(observe: Observer) -> dict[str, Any]:
         def both(host: CoordinatorHost) -> None:

@@ -1,5 +1,6 @@
 """posse run --watch, and posse watch --text as its client."""
 
+import json
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import pytest
 
 from posse.cli import main as cli
 from posse.cli import watch
+from posse.log import LOG, begin
 from posse.measure.numbers import number
 from posse.watch import text
 from posse.watch.feed import Feed
@@ -115,3 +117,14 @@ def test_beyond_this_machine_it_says_who_can_read_it(
     run = ["run", str(tmp_path / "run.toml"), "--engine", "memory", "--out", str(tmp_path / "out")]
     assert cli.main([*run, "--watch", "0.0.0.0:0"]) == 0
     assert watch._IN_CLEAR in capsys.readouterr().err
+
+
+def test_the_address_is_in_a_log_of_json(capsys: pytest.CaptureFixture[str]) -> None:
+    before = LOG.handlers, LOG.level, LOG.propagate
+    begin("coordinator", insecure=True, form="json")
+    try:
+        with watch.watching(plan_of("dp-mase"), ":0"):
+            said = json.loads(capsys.readouterr().err)
+    finally:
+        LOG.handlers, LOG.level, LOG.propagate = before
+    assert said["message"].startswith("watch it at http://127.0.0.1:")
