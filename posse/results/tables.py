@@ -60,9 +60,10 @@ def tables(records: list[RunRecord], log: Iterable[type[Row]]) -> Iterator[Table
 
 
 def _agents(run: RunRecord) -> Iterator[tuple[Any, ...]]:
-    """A row per agent; empty where it is not known."""
+    """A row per agent; empty where it is not known, and ε where none was promised."""
     unknown = [None] * len(run.answers)
-    spent = run.privacy.spent_per_agent if run.privacy is not None else None
+    told = run.privacy is not None and run.privacy.claim.guarantees
+    spent = run.privacy.spent_per_agent if run.privacy is not None and told else None
     columns = (
         run.answers,
         run.activations_per_agent or unknown,

@@ -86,6 +86,16 @@ def test_what_is_not_known_in_the_field_is_empty(tmp_path: Path) -> None:
     assert int(row["data_messages"]) > 0
 
 
+@pytest.mark.parametrize(
+    ("system", "spent"), [("central", {""}), ("anonymous", {""}), ("dp-mase", {"0.0", "2.0"})]
+)
+def test_where_nothing_is_promised_nothing_is_spent(
+    system: str, spent: set[str], tmp_path: Path
+) -> None:
+    header, *rows = written(tmp_path, lab(system))["agents"]
+    assert {row[header.index("epsilon_spent")] for row in rows} <= spent
+
+
 def test_ranks_of_agents_are_in_every_row_of_agents(tmp_path: Path) -> None:
     header, *rows = written(tmp_path, lab("ucb1"))["agents"]
     assert header[:2] == ["run", "agent"]

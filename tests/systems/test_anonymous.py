@@ -1,5 +1,6 @@
 """What a run file of anonymous bandits may say wrong, and what is advised against."""
 
+import re
 from typing import Any
 
 import pytest
@@ -48,5 +49,10 @@ def test_the_provable_constant_is_advised_against() -> None:
     one = spec(parameters={"learning_rate": 12.0})
     (advice,) = one.system.advise(one.spec, one.parameters)
     assert "nothing will be eliminated" in advice
+    arms = {"kind": "bernoulli", "means": [0.9, 0.5, 0.4, 0.3, 0.2]}
+    near = spec(agents=4, arms=arms, parameters={"horizon": 300, "group_size": 2})
+    (advice,) = near.system.advise(near.spec, near.parameters)
+    needed, room = map(int, re.findall(r"needs (\d+) .* room for (\d+);", advice)[0])
+    assert needed > room
     default = spec(parameters={"horizon": 100_000})
     assert default.system.advise(default.spec, default.parameters) == []
