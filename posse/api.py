@@ -74,10 +74,11 @@ def run(
     number of `agents`, the `engine` and some `parameters` may be given anew.
     `observe` is called as messages arrive, `on_join` as agents join, `on_record` after each run.
     `jobs` processes share the runs of engine `memory`, which then cannot be observed; the result
-    is the same. (Engine `processes` is on all cores anyway.) `capture` is a file that every frame
-    of the links is written into: `posse.testing` reads it. `on` is a Dask cluster whose workers
-    have the agents, or the runs of engine `memory`: "dask://HOST:PORT", or a `Placement`; there
-    `capture` has the coordinator's frames alone.
+    is the same. (Engine `processes` is on all cores anyway.) Each imports the script that asks,
+    whose own runs must then be under `if __name__ == "__main__":`. `capture` is a file that every
+    frame of the links is written into: `posse.testing` reads it. `on` is a Dask cluster whose
+    workers have the agents, or the runs of engine `memory`: "dask://HOST:PORT", or a `Placement`;
+    there `capture` has the coordinator's frames alone.
     What `posse check` warns of is said to the logger "posse", and in the result's `warnings`.
     Raises `SpecError` before anything is started, `RunFailed` or `ArmsError` if a run fails.
     """

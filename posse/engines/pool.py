@@ -53,7 +53,8 @@ def on_all_cores(
                 yield places.pop(future), future.result()
         except BrokenProcessPool:
             raise RunFailed(
-                "a process that carried out runs was killed; if memory was short, give fewer --jobs"
+                "a process that carried out runs ended: memory was short (give fewer --jobs), or a "
+                "script's own runs are not under `if __name__ == '__main__':`"
             ) from None
         except BaseException:
             # nothing is cancelled: the pool fails loudly over work that is both cancelled and lost

@@ -2,8 +2,11 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -64,8 +67,20 @@ def test_what_ends_first_is_told_first() -> None:
 
 
 def test_a_killed_worker_is_said() -> None:
-    with pytest.raises(RunFailed, match="a process that carried out runs was killed; if memory"):
+    with pytest.raises(RunFailed, match="a process that carried out runs ended: memory was short"):
         list(on_all_cores(die, range(4), 2))
+
+
+def test_a_script_without_a_guard_is_told_of_it(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from math import sqrt\n"
+        "from posse.engines.pool import on_all_cores\n"
+        "print(list(on_all_cores(sqrt, [1, 4], 2)))\n"
+    )
+    ended = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert "not under `if __name__ == '__main__':`" in ended.stderr.splitlines()[-1]
 
 
 def test_who_stops_listening_leaves_nobody() -> None:
