@@ -148,6 +148,8 @@ def large_numbers(axes: Axes, *, x: bool = False, y: bool = True) -> None:
     formatter = FuncFormatter(lambda value, _: short(value, 10))
     if x:
         axes.xaxis.set_major_formatter(formatter)
+        if axes.get_xscale() == "linear":  # so many, and so short, that they stand apart
+            axes.locator_params("x", nbins=6, steps=[1, 2, 5, 10])
     if y:
         axes.yaxis.set_major_formatter(formatter)
         if axes.get_yscale() == "log":

@@ -31,3 +31,11 @@ def test_numbers_of_an_axis_that_lie_close_are_told_apart() -> None:
         large_numbers(axes)
         svg = to_svg(figure, "ticks", "")
     assert re.findall(r">([\d.]+k)</text>", svg) == ["187.5k", "188k", "188.5k"]
+
+
+def test_numbers_below_an_axis_stand_apart() -> None:
+    with canvas() as (figure, axes):
+        axes.plot([36_900.0, 38_800.0], [0, 1])
+        large_numbers(axes, x=True, y=False)
+        svg = to_svg(figure, "below", "")
+    assert re.findall(r">([\d.]+k)</text>", svg) == ["37k", "37.5k", "38k", "38.5k"]
