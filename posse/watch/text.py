@@ -67,10 +67,11 @@ def lines(graph: dict[str, Any], state: dict[str, Any]) -> list[str]:
     ]
     if graph["mode"] == "lab" and "now" in state:
         _, regret, epsilon = state["now"]
-        said.append(f"regret {number(regret)} · ε spent {number(epsilon)}")
+        spent = "" if graph["claimed"] is None else f" · ε spent {number(epsilon)}"
+        said.append(f"regret {number(regret)}{spent}")
     flow = state.get("flow", {"total": {}, "links": {}})
     kinds = [f"{number(n)} {kind}" for kind, n in sorted(flow["total"].items())]
-    said.append("messages: " + ", ".join([*kinds, f"{state.get('control', 0)} control"]))
+    said.append("messages: " + ", ".join([*kinds, f"{number(state.get('control', 0))} control"]))
     said += [f"  {one}" for one in _busiest(graph["links"], flow["links"])]
     votes, out = state.get("votes", ()), state.get("out", ())
     most = max(votes, default=0)
@@ -88,7 +89,7 @@ def _busiest(links: list[list[int]], counts: dict[str, list[list[int]]]) -> list
     ranked = sorted(range(len(links)), key=lambda at: (-sum(n for n, _ in told[at]), at))
     return [
         f"{' – '.join(map(_who, links[at]))}: "
-        + ", ".join(f"{n} {kind}" for n, kind in told[at] if n)
+        + ", ".join(f"{number(n)} {kind}" for n, kind in told[at] if n)
         for at in ranked[:3]
         if any(n for n, _ in told[at])
     ]

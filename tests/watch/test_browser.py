@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -30,14 +31,22 @@ def browser() -> Iterator[Browser]:
         yield opened
 
 
-@pytest.fixture(scope="module")
-def url() -> Iterator[str]:
-    """Of a run that is over."""
-    feed, _ = watched(plan_of("dp-mase"))
+@contextmanager
+def served(system: str) -> Iterator[str]:
+    """The page of a run that is over."""
+    feed, _ = watched(plan_of(system))
     path, answers = routes(feed)
     web = Web("--watch", ":0", answers)
-    yield web.url + path
-    web.close()
+    try:
+        yield web.url + path
+    finally:
+        web.close()
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with served("dp-mase") as of_a_run:
+        yield of_a_run
 
 
 def opened(browser: Browser, url: str, ready: str, **how: object) -> list[object]:
@@ -102,6 +111,15 @@ def test_what_a_peer_wrote_is_text(browser: Browser) -> None:
     finally:
         feed.close([])
         web.close()
+
+
+def test_no_epsilon_is_told_where_none_is_promised(browser: Browser) -> None:
+    with served("ucb1") as of_a_run:
+        assert opened(browser, of_a_run, COMPLETE, width=375) == []
+        said = browser.evaluate("document.body.innerText")
+        assert browser.evaluate(CUT_OFF) == []
+    assert "none promised" in said
+    assert "ε does not apply: none is promised" in said
 
 
 def thousand() -> tuple[Feed, Watcher, Board]:

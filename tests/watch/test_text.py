@@ -13,6 +13,7 @@ GRAPH = {
     "mode": "lab",
     "agents": 20,
     "runs": 3,
+    "claimed": 0.5,
     "links": [[0, -1], [1, -1]],
 }
 STATE = {
@@ -43,7 +44,7 @@ def test_all_that_the_page_says_is_said() -> None:
         "dp-mase (corrected) · lab · run 2 of 3: goes on",
         "19 of 20 agents here · 1 of 2 arms left · 5 votes",
         "regret 1,234 · ε spent 0.25",
-        "messages: 2 Eliminated, 5 Vote, 1234 control",
+        "messages: 2 Eliminated, 5 Vote, 1,234 control",
         "  agent 1 – coordinator: 4 Vote, 1 Eliminated",
         "  agent 0 – coordinator: 1 Vote, 1 Eliminated",
         f"  arm 0   {'█' * 6:<24} 1",
@@ -55,6 +56,10 @@ def test_all_that_the_page_says_is_said() -> None:
         "7 frames were sent again",
         "refused: 2 replayed\\x1b[1m",
     ]
+
+
+def test_nothing_is_spent_where_nothing_is_promised() -> None:
+    assert text.lines(GRAPH | {"claimed": None}, STATE)[2] == "regret 1,234"
 
 
 def test_in_the_field_neither_regret_nor_what_was_spent_is_said() -> None:
