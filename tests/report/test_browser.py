@@ -15,12 +15,13 @@ pytestmark = pytest.mark.skipif(
 
 CUT_OFF = """
 (() => {
-  const wide = document.documentElement.scrollWidth - innerWidth;
+  const width = document.documentElement.clientWidth;  // innerWidth grows with what is wide
+  const wide = document.documentElement.scrollWidth - width;
   const out = wide > 0 ? [`page ${wide}`] : [];
   for (const e of document.querySelectorAll("body *")) {
     if (e.closest("svg, .scroll, details:not([open])")) continue;
     const box = e.getBoundingClientRect();
-    if (box.right > innerWidth + 0.5 || box.left < -0.5) out.push(e.outerHTML.slice(0, 80));
+    if (box.right > width + 0.5 || box.left < -0.5) out.push(e.outerHTML.slice(0, 80));
   }
   for (const svg of document.querySelectorAll("figure svg")) {
     const frame = svg.getBoundingClientRect();

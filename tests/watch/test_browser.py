@@ -114,7 +114,8 @@ def test_what_a_peer_wrote_is_text(browser: Browser) -> None:
 
 
 def test_no_epsilon_is_told_where_none_is_promised(browser: Browser) -> None:
-    with served("ucb1") as of_a_run:
+    """Of a system with many kinds of messages, whose links have much to be said of."""
+    with served("anonymous") as of_a_run:
         assert opened(browser, of_a_run, COMPLETE, width=375) == []
         said = browser.evaluate("document.body.innerText")
         assert browser.evaluate(CUT_OFF) == []

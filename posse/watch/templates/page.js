@@ -189,6 +189,7 @@ function write() {
   $("growth").hidden = grown.length < 2;
   if (grown.length > 1) {
     line($("regretline"), grown, 1);
+    $("epsilonline").style.display = graph.claimed === null ? "none" : "";
     if (graph.claimed !== null) line($("epsilonline"), grown, 2);
     $("regretsaid").textContent = `regret of all: ${number(regret)} in ${number(grown.at(-1)[0])} ${graph.unit}`;
     $("epsilonsaid").textContent = graph.claimed === null ? "ε does not apply: none is promised"
