@@ -61,20 +61,26 @@ def said(key: str, value: Any) -> str:
     return f"default {name}" if value is None else f"{name} = {brief(value)}"
 
 
-def names(series: list[Series]) -> list[str]:
-    """What sets each apart from the others: its system, and what else differs among those of it."""
+def apart(series: list[Series], axis: str | None = None) -> list[str]:
+    """What sets each apart but chance and an axis: its system, and what else differs in that."""
     tables = [keys_of(s) for s in series]
-    keys = [key for key in varied(series) if key not in ("system", *CHANCE)]
+    keys = [key for key in varied(series) if key not in ("system", axis, *CHANCE)]
     found = []
     for mine in tables:
         alike = [other for other in tables if other["system"] == mine["system"]]
-        apart = [
+        told = [
             said(key, mine.get(key))
             for key in keys
             if len({str(other.get(key)) for other in alike}) > 1
         ]
-        system = [mine["system"]] if len(alike) < len(tables) or not apart else []
-        found.append(", ".join([*system, *apart]))
+        system = [mine["system"]] if len(alike) < len(tables) or not told else []
+        found.append(", ".join([*system, *told]))
+    return found
+
+
+def names(series: list[Series]) -> list[str]:
+    """What sets each apart, each by a name of its own."""
+    found = apart(series)
     if len(set(found)) < len(found):
         found = [f"{name}, seed {s.spec.seed}" for name, s in zip(found, series, strict=True)]
     twice = {name for name, count in Counter(found).items() if count > 1}

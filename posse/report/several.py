@@ -8,7 +8,7 @@ import numpy as np
 from posse.measure.confidence import mean_ci
 from posse.measure.numbers import capital
 from posse.report import privacy
-from posse.report.differ import CHANCE, brief, keys_of, names, said, varied
+from posse.report.differ import CHANCE, apart, brief, keys_of, names, varied
 from posse.report.drawing import Chart, bars, canvas, large_numbers, legend, points, to_svg
 from posse.report.page import Cell, Page, Section, mean_cell, some, table
 from posse.report.read import Series
@@ -137,15 +137,11 @@ def _against(
 ) -> Chart | None:
     """A metric against the number that was varied, one line for each of the rest."""
     lines: dict[str, list[tuple[float, float, float]]] = {}
-    others = [key for key in varied(series) if key not in (axis, *CHANCE)]
-    others.sort(key=lambda key: key != "system")
-    for s in series:
+    for s, line in zip(series, apart(series, axis), strict=True):
         values = s.values(measure.of)
         if values:
-            table_ = keys_of(s)
-            line = ", ".join(said(key, table_.get(key)) for key in others) or s.spec.system
             mean, half = mean_ci(values)
-            lines.setdefault(line, []).append((float(table_[axis]), mean, half or 0.0))
+            lines.setdefault(line, []).append((float(keys_of(s)[axis]), mean, half or 0.0))
     if not lines:
         return None
     rows = [(line, *point) for line, found in lines.items() for point in sorted(found)]

@@ -65,7 +65,7 @@ def test_sweeps_are_compared(swept: Path, run_file: Path) -> None:
     drawn = rows(Path("page/compare-figures/rounds.csv"))
     assert {row["line"] for row in drawn} == {
         "dp-mase, default delta",
-        "mase, default delta",
+        "mase",
         "dp-mase, delta = 0.2",
     }
 
@@ -74,3 +74,11 @@ def test_a_swept_table_is_told_by_its_keys(run_file: Path) -> None:
     over = ["--over", "agents.activity={kind='power',gamma=0.8},{kind='power',gamma=0.5}"]
     assert main(["sweep", str(run_file), *over, "--out", "swept", "--jobs", "1"]) == 0
     assert names(read.find(Path("swept"))) == ["gamma = 0.8", "gamma = 0.5"]
+
+
+def test_a_line_is_called_by_nothing_that_its_system_lacks(run_file: Path) -> None:
+    over = ["--over", "system=dp-mase,mase", "--over", "agents.count=8,12"]
+    assert main(["sweep", str(run_file), *over, "--out", "swept", "--jobs", "1"]) == 0
+    assert main(["report", "swept"]) == 0
+    drawn = rows(Path("swept/report-figures/rounds.csv"))
+    assert list(dict.fromkeys(row["line"] for row in drawn)) == ["dp-mase", "mase"]
