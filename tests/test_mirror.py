@@ -56,7 +56,7 @@ ELSEWHERE = [
     (
         "parts of a page, which is read as a whole",
         "tests/report/test_report.py",
-        "posse/report: delay differ drawing found network page palette privacy regret",
+        "posse/report: delay differ found network page palette privacy regret",
         "posse/report: run_page several traffic",
     ),
     (
