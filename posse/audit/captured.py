@@ -56,7 +56,8 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def says(self) -> str:
         """The outcome in words."""
-        return "; ".join(self.violations + self.untold) or f"yes, in {self.looked_at:,}"
+        yes = f"yes, in {self.looked_at:,}" if self.looked_at else "nothing to look at"
+        return "; ".join(self.violations + self.untold) or yes
 
 
 def checks(frames: Iterable[Frame], plan: Plan | None = None) -> list[Check]:

@@ -12,6 +12,8 @@ tails, and can be said.)
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -181,17 +183,22 @@ def _columns(tables: tuple[Table, Table]) -> list[_Column]:
     ]
 
 
+def scikit(module: str) -> Any:
+    """A module of scikit-learn; `PosseError` where that is not installed."""
+    try:
+        return import_module(f"sklearn.{module}")
+    except ImportError:
+        raise PosseError(
+            'audits need scikit-learn; install it with: python -m pip install "posse[audit]"'
+        ) from None
+
+
 def _regression(tables: tuple[Table, Table]) -> list[_Column]:
     """The weighted sum of a logistic regression, by scikit-learn; none of fewer than two numbers.
 
     Where a number is not there its mean stands for it.
     """
-    try:
-        from sklearn.linear_model import LogisticRegression  # noqa: PLC0415
-    except ImportError:
-        raise PosseError(
-            'audits need scikit-learn; install it with: python -m pip install "posse[audit]"'
-        ) from None
+    regression = scikit("linear_model").LogisticRegression(max_iter=200)
     names, both = aligned(tables)
     x = np.concatenate(both)
     known = ~np.isnan(x)
@@ -203,7 +210,7 @@ def _regression(tables: tuple[Table, Table]) -> list[_Column]:
     if use.sum() < 2:
         return []
     y = np.repeat([0, 1], [len(values) for values in both])
-    model = LogisticRegression(max_iter=200).fit((x[:, use] - mean[use]) / scale[use], y)
+    model = regression.fit((x[:, use] - mean[use]) / scale[use], y)
     weights = model.coef_[0] / scale[use]
     kept = [name for name, used in zip(names, use, strict=True) if used]
     score = x[:, use] @ weights

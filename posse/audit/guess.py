@@ -8,7 +8,7 @@ import numpy as np
 from posse.arms import LabMeans
 from posse.arms.base import RandomMeans
 from posse.audit.bounds import at_least
-from posse.audit.event import Table, joined
+from posse.audit.event import Table, joined, scikit
 from posse.audit.trials import Bench
 from posse.errors import SpecError
 from posse.measure.numbers import number
@@ -73,13 +73,13 @@ def guessed(
     benches: Sequence[tuple[int, Bench]], claimed: float, sees: View, runs: int, error: float
 ) -> Guess:
     """The verdict on plans, each after its best arm; `runs` are those of each."""
-    from sklearn.ensemble import RandomForestClassifier  # noqa: PLC0415
-
+    model = scikit("ensemble").RandomForestClassifier(
+        _TREES, min_samples_leaf=_LEAF, random_state=0
+    )
     half = max(1, runs // 2)
     learned, named = _seen(benches, sees, 0, half)
     tested, right = _seen(benches, sees, half, half)
     names = learned.names
-    model = RandomForestClassifier(_TREES, min_samples_leaf=_LEAF, random_state=0)
     model.fit(_filled(learned, names), named)
     hits = int((model.predict(_filled(tested, names)) == right).sum())
     trials = len(right)

@@ -19,9 +19,12 @@ from protocol.wire import HEADER
 FAR = 1e6
 """What takes a reward's place where rewards have no bound."""
 
-_MOST_PULLS = 5_000
+_MOST_DRAWS = 500_000
 """Of one agent, where nothing but what it finds ends a run: on data that never tell it anything it
 goes on for ever."""
+
+_ASKING = 100
+"""Draws that take as long as asking for one reward, or for one total, and that it counts for."""
 
 _LEVELS = ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (0.5, 0.5))
 """Of the rewards around the one that differs: its own arm's, and all others'."""
@@ -46,7 +49,7 @@ class _Levels(Arms):
 class _Audited:
     """Arms of which one reward is another; `pulls` has what was drawn, arm and times, in order.
 
-    `RunFailed` where they are more than `most`.
+    `RunFailed` where draws are more than `most`.
     """
 
     inner: Arms
@@ -56,21 +59,23 @@ class _Audited:
     pulls: list[tuple[int, int]]
     most: float
     used: int = 0
+    draws: int = 0
 
     def draw(self, arm: int, count: int) -> FloatArray:
-        self._note((arm,), count)
+        self._note((arm,), count, draws=max(count, _ASKING))
         return self._draw(arm, count)
 
     def totals(self, arms: tuple[int, ...], times: int) -> FloatArray:
-        self._note(arms, times)
+        self._note(arms, times, draws=len(arms) * _ASKING)
         case = self.case
         if self.value is None or case.arm not in arms or self.used > case.place:
             return self.inner.totals(arms, times)
         return np.array([self._draw(arm, times).sum() for arm in arms])
 
-    def _note(self, arms: tuple[int, ...], times: int) -> None:
-        if len(self.pulls) >= self.most:
-            raise RunFailed("the run does not end on rewards that are all alike")
+    def _note(self, arms: tuple[int, ...], times: int, draws: int) -> None:
+        self.draws += draws
+        if self.draws > self.most:
+            raise RunFailed(f"on such rewards the run does not end in {self.most:,} draws")
         self.pulls += [(arm, times) for arm in arms]
 
     def remaining(self, arm: int) -> int | None:
@@ -149,7 +154,7 @@ class World:
             inner = spec.build(replace(context, run=0, rewards=rewards, instance=instance))
         pulls = self.pulls.setdefault(context.rank, [])
         ahead = inner.simulated and not self.watched
-        most = math.inf if self.horizon else _MOST_PULLS
+        most = math.inf if self.horizon else _MOST_DRAWS
         if case.grouped:
             rank, pending = context.rank, self.pending
             return _Grouped(inner, case, None, ahead, pulls, most, rank=rank, pending=pending)

@@ -30,6 +30,8 @@ later is counted alone."""
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
 
+_ENDINGS = {1: "st", 2: "nd", 3: "rd"}
+
 _LARGE, _SMALL = 1e12, 1e-12
 """Eight bytes within them are taken for a floating-point number."""
 
@@ -231,8 +233,11 @@ def are_floats(data: bytes) -> bool:
 
 
 def ordinal(n: int) -> str:
-    """First, second, …, 10th."""
-    return _ORDINALS[n - 1] if n <= len(_ORDINALS) else f"{n}th"
+    """First, second, …, 10th, …, 21st."""
+    if n <= len(_ORDINALS):
+        return _ORDINALS[n - 1]
+    last = 0 if n % 100 in (11, 12, 13) else n % 10
+    return f"{n}{_ENDINGS.get(last, 'th')}"
 
 
 def _pulled(rank: int, pulled: list[tuple[int, int]]) -> Iterator[tuple[str, float]]:

@@ -106,6 +106,16 @@ class Audit:
         return self.sees or self.plan.claim.sees
 
     @property
+    def claimed(self) -> float | None:
+        """The ε that is claimed, if one is."""
+        return self.epsilon if self.epsilon is not None else self.plan.claim.epsilon
+
+    @property
+    def guesses(self) -> bool:
+        """Whether the claim is how often the best arm is named, and not ε."""
+        return self.claimed is None and self.plan.claim.guess is not None
+
+    @property
     def exchanges(self) -> bool:
         """Whether the claim is about sums, of which it must not show who reported what."""
         return self.epsilon is None and self.plan.claim.mechanism == "aggregation"
@@ -122,7 +132,7 @@ class Audit:
     @property
     def pieces(self) -> int:
         """How many pieces of work it takes."""
-        if self.epsilon is None and self.plan.claim.guess is not None:
+        if self.guesses:
             arms = self.plan.spec.arms.arm_count()
             return 2 * arms * -(-max(1, self.runs // arms // 2) // SIZE)
         tried = len(self.tried) * -(-_PILOT // SIZE)
@@ -161,9 +171,8 @@ class Audit:
     def verdict(self) -> Verdict | Guess:
         """Try the cases, learn on the worst, and judge."""
         self.require()
-        claim, sees = self.plan.claim, self.view
-        claimed = self.epsilon if self.epsilon is not None else claim.epsilon
-        if claimed is None and claim.guess is not None:
+        claim, sees, claimed = self.plan.claim, self.view, self.claimed
+        if self.guesses and claim.guess is not None:
             plans = rotated(self.plan)
             benches = [(arm, Bench(plan, self.folder, self.jobs, self.done)) for arm, plan in plans]
             return guessed(benches, claim.guess, sees, self.runs // len(plans), self.error)

@@ -117,6 +117,14 @@ def _asked(options: argparse.Namespace) -> Audit:
             "--runs", f"is {asked.runs}: so few refute nothing, whatever they show; use {least}"
         )
     asked.require()
+    if asked.guesses:
+        for option, given in (("--rest", options.rest), ("--delta", options.delta)):
+            if given is not None:
+                raise SpecError(
+                    option,
+                    f"is not for {asked.plan.spec.system}, which claims how often its best arm is "
+                    "named: each arm is made the best in turn; delete it, or say --epsilon",
+                )
     for case in asked.cases:
         _require_possible(case, asked)
     return asked

@@ -206,3 +206,4 @@ def test_packed_bytes_are_numbers_or_words_and_what_is_left_over():
     assert numbers_in(struct.pack("<d", 0.25) + b"1") == [0.25, 49]
     assert numbers_in(b"123") == [49, 50, 51]
     assert [ordinal(n) for n in (1, 2, 9, 10)] == ["first", "second", "ninth", "10th"]
+    assert [ordinal(n) for n in (11, 13, 21, 32, 43)] == ["11th", "13th", "21st", "32nd", "43rd"]

@@ -1,12 +1,20 @@
 """`posse audit` as users call it."""
 
 import json
+import sys
 
 import pytest
 import tomli_w
 
 from posse.cli.main import main
 from tests.support.planted import planted
+
+VOTES = {
+    "system": "corrupted-elimination",
+    "agents": {"count": 26},
+    "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
+    "parameters": {"eta": 0.9, "xi": 0.1},
+}
 
 
 @pytest.fixture
@@ -39,6 +47,25 @@ def test_an_audit_is_said_kept_and_drawn(file, tmp_path, capsys):
     page = (out / "report.html").read_text()
     assert "Refuted" in page
     assert "length of note" in page
+
+
+@pytest.mark.parametrize(("option", "value"), [("--rest", "1,0"), ("--delta", "0.1")])
+def test_data_sets_are_refused_where_arms_are_named(option, value, tmp_path, capsys):
+    path = tmp_path / "votes.toml"
+    path.write_text(tomli_w.dumps(VOTES))
+    assert main(["audit", str(path), option, value]) == 2
+    assert f"{option}: is not for corrupted-elimination" in capsys.readouterr().err
+
+
+def test_what_is_missing_is_said_whatever_is_claimed(file, tmp_path, capsys, monkeypatch):
+    for module in ("linear_model", "ensemble"):
+        monkeypatch.setitem(sys.modules, f"sklearn.{module}", None)
+    path = tmp_path / "votes.toml"
+    path.write_text(tomli_w.dumps(VOTES))
+    for audited in (path, file):
+        asked = ["--runs", "40", "--jobs", "1", "--out", str(tmp_path / "out"), "-q"]
+        assert main(["audit", str(audited), *asked]) == 1
+        assert "audits need scikit-learn" in capsys.readouterr().err
 
 
 @pytest.mark.slow
