@@ -58,9 +58,10 @@ def private_sums(context: ClaimContext) -> Claim:
         shown = "a shared sample is in the sums of up to M players (Corollary 3)"
         alone = formula
         number, formula = context.agents * one, f"M {formula or 'ε'}"
-        if p.offsets == "found":
+        if p.offsets == "found" or context.field:
+            by = "its collisions" if p.offsets == "found" else "which rows of a log are left"
             notes.append(
-                "One player's choices alone are no better protected: by its collisions they "
+                f"One player's choices alone are no better protected: by {by} they "
                 "depend on the choices of others, who may have seen the same sample."
             )
         else:

@@ -43,6 +43,14 @@ def test_offsets_found_by_collisions_name_m_epsilon_too(system: str) -> None:
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
+def test_of_a_log_one_players_choices_are_no_better_protected(system: str) -> None:
+    """An arm gives its next row to who pulls it: what is left depends on what others pulled."""
+    claim = players(system, mode="field", shared_sample=True).claim
+    assert (claim.epsilon, claim.besides) == (2.0, ())
+    assert "no better protected: by which rows of a log are left" in claim.note
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
 @pytest.mark.parametrize("offsets", ["agreed", "found"])
 def test_with_a_sample_of_its_own_each_reward_costs_epsilon_against_all(
     system: str, offsets: str
