@@ -66,7 +66,10 @@ def checks(frames: Iterable[Frame], plan: Plan | None = None) -> list[Check]:
     if not heard:
         raise InputError("the capture has no frames")
     said = [f for f in heard if _is_said(f)]
-    return [_kinds(heard, plan), _sizes(heard), *_releases(heard), _noise(said, plan), _grid(said)]
+    means = _means(said, plan)
+    released = means if plan is not None and plan.claim.mechanism == "laplace" else {}
+    noise = [_noise(means, plan), _grid(said, released)]
+    return [_kinds(heard, plan), _sizes(heard), *_releases(heard), *noise]
 
 
 def _is_said(frame: Frame) -> bool:
@@ -176,20 +179,27 @@ def _releases(heard: list[Frame]) -> list[Check]:
     ]
 
 
-def _noise(said: list[Frame], plan: Plan | None) -> Check:
-    """In bundles of means: one mean for one count of an arm, whoever passes it on.
+Means = dict[tuple[int | None, int, int, int], set[float]]
+"""Of a run, an origin and an arm after so many pulls, in the order in which they were said."""
 
-    Where releases double, the first two are of one pull each.
-    """
-    means: dict[tuple[Any, ...], set[float]] = defaultdict(set)
+
+def _means(said: list[Frame], plan: Plan | None) -> Means:
+    """The means in bundles, whoever passed them on; none where rewards are what is said."""
+    means: Means = defaultdict(set)
     hears = () if plan is None else plan.system.agent.hears
-    if plan is not None and Bundle in hears and plan.system.name != "byzantine-ucb":
-        bundles = Bundles(plan)
-        for f in said:
-            for row in bundles.rows(f.fields[1]) if f.kind == "Bundle" else ():
-                for arm, (mean, count) in enumerate(zip(row["means"], row["counts"], strict=True)):
-                    if math.isfinite(mean):
-                        means[f.run, int(row["origin"]), arm, int(count)].add(float(mean))
+    if plan is None or Bundle not in hears or plan.system.name == "byzantine-ucb":
+        return means
+    bundles = Bundles(plan)
+    for f in said:
+        for row in bundles.rows(f.fields[1]) if f.kind == "Bundle" else ():
+            for arm, (mean, count) in enumerate(zip(row["means"], row["counts"], strict=True)):
+                if math.isfinite(mean):
+                    means[f.run, int(row["origin"]), arm, int(count)].add(float(mean))
+    return means
+
+
+def _noise(means: Means, plan: Plan | None) -> Check:
+    """One mean for one count of an arm; where releases double, the first two are of one pull."""
     doubling = plan is not None and getattr(plan.parameters, "releases", "") != "intervals"
     wrong = [
         f"agent {origin}'s mean of arm {arm} after {count} pulls has {len(found)} values"
@@ -199,17 +209,17 @@ def _noise(said: list[Frame], plan: Plan | None) -> Check:
     return _check("an arm that rests is not noised again", len(means), wrong)
 
 
-def _grid(said: list[Frame]) -> Check:
+def _grid(said: list[Frame], means: Means) -> Check:
     """The first numbers of each agent have zeros at their end, as on a grid; later ones are means
-    of several, which lie on none.
+    of several, which lie on none. Of noisy `means` it is each arm's first.
     """
     first: dict[tuple[Any, ...], list[float]] = {}
     for f in said:
         if f.kind not in _NO_NOISE and (f.run, f.source, f.kind) not in first:
-            first[f.run, f.source, f.kind] = [
-                v for v in _numbers(_unsigned(f)) if v and not v.is_integer()
-            ]
-    values = [v for found in first.values() for v in found]
+            first[f.run, f.source, f.kind] = list(_numbers(_unsigned(f)))
+    for (run, origin, arm, _), found in means.items():
+        first.setdefault((run, origin, arm), list(found))
+    values = [v for found in first.values() for v in found if v and not v.is_integer()]
     off = sum(int(math.frexp(v)[0] * 2**53) % 2**_ZEROS != 0 for v in values)
     wrong = []
     if off > len(values) / 2:

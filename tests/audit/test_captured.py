@@ -143,6 +143,8 @@ def test_an_arm_that_rests_and_is_noised_again_is_found(signature, releases, mos
     assert wrong(honest, plan) == {}
     found = wrong([*honest, bundle(4, 0.125)], plan)
     assert f"agent 0's mean of arm 0 after 1 pulls has {most + 1} values" in str(found)
+    rough = np.random.default_rng(1).laplace(size=2)
+    assert "2 of 2 first numbers use all their bits" in str(wrong([bundle(1, rough)], plan))
 
 
 def test_an_empty_capture_is_a_mistake():

@@ -48,7 +48,7 @@ def test_what_the_field_sends_has_no_violation(
     found = looked_at(plan, tmp_path / "frames")
     assert {name: check.violations for name, check in found.items() if check.violations} == {}
     assert all(check.looked_at for name, check in found.items() if "kinds" in name)
-    if system in ("cdp-mab", "ddp-mab", "hdp-mab") and not parameters:
+    if system in ("cdp-mab", "ddp-mab", "hdp-mab", "private-ucb") and not parameters:
         assert found[GRID].looked_at > 0
 
 
