@@ -1,22 +1,25 @@
 """Claims that are not about ε: how often an adversary guesses the best arm from what it sees."""
 
-from collections.abc import Sequence
+import re
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from posse.arms import LabMeans
-from posse.arms.base import RandomMeans
-from posse.audit.bounds import at_least
-from posse.audit.event import Table, joined, scikit
-from posse.audit.trials import Bench
+from posse.audit.bounds import ERROR, at_least
+from posse.audit.event import Mask, Table, scikit
+from posse.audit.neighbours import order
+from posse.audit.trials import Bench, run_of
 from posse.errors import SpecError
 from posse.measure.numbers import number
-from posse.plan import Plan, prepare
-from protocol.machine import FloatArray
+from posse.plan import Plan
 from protocol.privacy import View
 
 _TREES, _LEAF = 50, 3
+
+_MOST = 256
+"""Numbers that are looked at, the first ones that are not always the same."""
 
 
 class Guess(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,58 +55,75 @@ class Guess(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def rotated(plan: Plan) -> list[tuple[int, Plan]]:
-    """The plan as often as there are arms, the means moved on by one arm each time.
+def guessed(bench: Bench, claimed: float, sees: View, runs: int, error: float = ERROR) -> Guess:
+    """The verdict on the plan of a bench; `runs` are those of both halves.
 
-    Each after its best arm.
+    In each run the arms stand in another order, so that only what is said of an arm tells of it. A
+    forest learns of each arm of a run whether it is the best; the likeliest is named.
     """
-    arms = plan.spec.arms
-    means = arms.means if isinstance(arms, LabMeans) else None
-    if means is None or isinstance(means, RandomMeans) or isinstance(means[0], list):
-        raise SpecError("arms.means", "must be one list, of which an audit makes another arm best")
-    best, replace = int(np.argmax(means)), msgspec.structs.replace
-    turned = [replace(arms, means=means[k:] + means[:k]) for k in range(len(means))]
-    return [
-        ((best - k) % len(means), prepare(replace(plan.spec, arms=one)))
-        for k, one in enumerate(turned)
-    ]
-
-
-def guessed(
-    benches: Sequence[tuple[int, Bench]], claimed: float, sees: View, runs: int, error: float
-) -> Guess:
-    """The verdict on plans, each after its best arm; `runs` are those of each."""
     model = scikit("ensemble").RandomForestClassifier(
         _TREES, min_samples_leaf=_LEAF, random_state=0
     )
-    half = max(1, runs // 2)
-    learned, named = _seen(benches, sees, 0, half)
-    tested, right = _seen(benches, sees, half, half)
-    names = learned.names
-    model.fit(_filled(learned, names), named)
-    hits = int((model.predict(_filled(tested, names)) == right).sum())
-    trials = len(right)
+    means = _means(bench.plan)
+    half = runs // 2
+    learned, tested = bench.own(sees, 0, half), bench.own(sees, half, half)
+    names = [name for name in learned.names if len(np.unique(learned.columns((name,)))) > 1][:_MOST]
+    told, x = _of_arms(learned, tuple(names), len(means))
+    model.fit(x.reshape(-1, len(told)), _is_best(means, 0, half).ravel())
+    _, x = _of_arms(tested, tuple(names), len(means))
+    likely = model.predict_proba(x.reshape(-1, len(told)))[:, -1].reshape(half, -1)
+    hits = int(_is_best(means, half, half)[np.arange(half), likely.argmax(axis=1)].sum())
     first = np.argsort(-model.feature_importances_)[:3]
     return Guess(
         claimed=claimed,
-        found=float(at_least(hits, trials, error)),
+        found=float(at_least(hits, half, error)),
         error=error,
         hits=hits,
-        trials=trials,
-        words=f"a random forest over {len(names)} numbers, first of them "
-        + ", ".join(names[i] for i in first),
+        trials=half,
+        words=f"a random forest over {len(told)} numbers of each arm, first of them "
+        + ", ".join(told[i] for i in first),
     )
 
 
-def _seen(
-    benches: Sequence[tuple[int, Bench]], sees: View, first: int, count: int
-) -> tuple[Table, FloatArray]:
-    """Half of the runs: what was seen, and which arm was the best, shape (runs,)."""
-    tables = [bench.own(sees, first, count) for _, bench in benches]
-    best = [arm for arm, _ in benches]
-    return joined(tables), np.repeat(best, [len(table.values) for table in tables])
+def _means(plan: Plan) -> list[float]:
+    """Of each arm of the run file, the same for all agents."""
+    arms = plan.spec.arms
+    means = arms.means if isinstance(arms, LabMeans) else None
+    if isinstance(means, list):
+        known = [mean for mean in means if not isinstance(mean, list)]
+        if len(known) == len(means):
+            return known
+    raise SpecError("arms.means", "must be one list, of which an audit makes another arm best")
 
 
-def _filled(table: Table, names: tuple[str, ...]) -> FloatArray:
-    """What a run does not have lies below all that runs have."""
-    return np.nan_to_num(table.columns(names), nan=-1.0)
+def _is_best(means: list[float], first: int, count: int) -> Mask:
+    """Of each run and arm whether it is the best, shape (runs, arms)."""
+    orders = [order(run_of(number), len(means)) for number in range(first, first + count)]
+    found: Mask = np.array(orders) == int(np.argmax(means))
+    return found
+
+
+def _of_arms(
+    table: Table, names: tuple[str, ...], arms: int
+) -> tuple[list[str], NDArray[np.float32]]:
+    """What is said of each arm, shape (runs, arms, numbers), with names.
+
+    Its number, all that was seen, what of that is its number, and what stands in its place in
+    lists. What a run does not have lies below all that runs have.
+    """
+    seen = np.nan_to_num(table.columns(names), nan=-1.0).astype(np.float32)
+    lists: dict[str, dict[int, int]] = {}
+    for column, name in enumerate(names):
+        for found in re.finditer(r"\[(\d+)\]", name):
+            of = f"{name[: found.start()]}[the arm]{name[found.end() :]}"
+            lists.setdefault(of, {})[int(found[1])] = column
+    told = ["the arm", *names, *(f"{name} is the arm" for name in names), *lists]
+    x = np.full((len(seen), arms, len(told)), -1.0, dtype=np.float32)
+    for k in range(arms):
+        x[:, k, 0] = k
+        x[:, k, 1 : 1 + len(names)] = seen
+        x[:, k, 1 + len(names) : 1 + 2 * len(names)] = seen == k
+        for i, places in enumerate(lists.values(), start=1 + 2 * len(names)):
+            if k in places:
+                x[:, k, i] = seen[:, places[k]]
+    return told, x

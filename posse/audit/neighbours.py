@@ -108,12 +108,36 @@ class _Grouped(_Audited):
         return rewards
 
 
+class _Ordered(Arms):
+    """Arms of which number k is number `order[k]` of others."""
+
+    def __init__(self, inner: Arms, order: tuple[int, ...]) -> None:
+        self._inner = inner
+        self._order = order
+        self.simulated = inner.simulated
+
+    def draw(self, arm: int, count: int) -> FloatArray:
+        return self._inner.draw(self._order[arm], count)
+
+    def totals(self, arms: tuple[int, ...], times: int) -> FloatArray:
+        return self._inner.totals(tuple(self._order[k] for k in arms), times)
+
+    def remaining(self, arm: int) -> int | None:
+        return self._inner.remaining(self._order[arm])
+
+
+def order(run: int, arms: int) -> tuple[int, ...]:
+    """Which of the run file's arms takes which place in a run without a case."""
+    return tuple(np.random.default_rng(run).permutation(arms).tolist())
+
+
 @dataclass
 class World:
     """The arms of one run on data set `side`; `pulls` has what each agent pulled, by its rank.
 
-    Without a case they are the run file's own. With `watched` pulls rewards are drawn one by one,
-    as they are used. `horizon` says whether a run ends by itself, whatever its rewards are.
+    Without a case they are the run file's own, in an order that is the run's. With `watched` pulls
+    rewards are drawn one by one, as they are used. `horizon` says whether a run ends by itself,
+    whatever its rewards are.
     """
 
     case: Neighbours | None
@@ -144,7 +168,7 @@ class World:
         """See `Sources.arms`."""
         case = self.case
         if case is None:
-            return spec.build(context)
+            return _Ordered(spec.build(context), order(context.run, spec.arm_count()))
         inner: Arms
         if case.levels:
             inner = _Levels(case.levels)

@@ -27,8 +27,8 @@ SIZE = 200
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
     """`count` runs of a specification on data set `side` of a case, numbered from `first`.
 
-    Without a case they are on the run file's own rewards, drawn anew in each run. `keep`: the names
-    of the numbers that are kept; all if there are none.
+    Without a case they are on the run file's own rewards, drawn anew in each run, its arms in
+    another order in each. `keep`: the names of the numbers that are kept; all if there are none.
     """
 
     document: bytes
@@ -61,6 +61,11 @@ def _decode(data: bytes) -> Table:
     return Table(kept.names, values, kept.spent)
 
 
+def run_of(number: int, side: int = 0) -> int:
+    """A run's number: no two of an audit share one, whatever data they are on."""
+    return 2 * number + side
+
+
 def carried_out(trial: Trial) -> Table:
     """What was seen of each run."""
     plan = unpacked(trial.document)
@@ -72,9 +77,8 @@ def carried_out(trial: Trial) -> Table:
         world = World(trial.case, trial.side, trial.sees == "pulls", horizon)
         tap = partial(_heard, world, watch)
         sources = replace(of_this_machine(lambda: 0), arms=world.arms)
-        # no two runs of an audit share a number, whatever data they are on
         try:
-            record = memory.run(plan, 2 * number + trial.side, tap=tap, sources=sources)
+            record = memory.run(plan, run_of(number, trial.side), tap=tap, sources=sources)
         except EnoughSeen:
             pass
         else:

@@ -12,7 +12,7 @@ import numpy as np
 from posse.audit.anonymity import Heard, check
 from posse.audit.bounds import ERROR
 from posse.audit.event import Table, aligned, learn
-from posse.audit.guess import Guess, guessed, rotated
+from posse.audit.guess import Guess, guessed
 from posse.audit.judge import Verdict, judge
 from posse.audit.neighbours import by_groups, exchanging, proposed
 from posse.audit.trials import SIZE, Bench
@@ -133,8 +133,7 @@ class Audit:
     def pieces(self) -> int:
         """How many pieces of work it takes."""
         if self.guesses:
-            arms = self.plan.spec.arms.arm_count()
-            return 2 * arms * -(-max(1, self.runs // arms // 2) // SIZE)
+            return 2 * -(-(self.runs // 2) // SIZE)
         tried = len(self.tried) * -(-_PILOT // SIZE)
         return 2 * (2 * -(-(self.runs // 2) // SIZE) + tried)
 
@@ -172,15 +171,13 @@ class Audit:
         """Try the cases, learn on the worst, and judge."""
         self.require()
         claim, sees, claimed = self.plan.claim, self.view, self.claimed
+        bench = Bench(self.plan, self.folder, self.jobs, self.done)
         if self.guesses and claim.guess is not None:
-            plans = rotated(self.plan)
-            benches = [(arm, Bench(plan, self.folder, self.jobs, self.done)) for arm, plan in plans]
-            return guessed(benches, claim.guess, sees, self.runs // len(plans), self.error)
+            return guessed(bench, claim.guess, sees, self.runs, self.error)
         sums = claim.mechanism == "aggregation"
         if claimed is None and sums:
             claimed = 0.0  # who of a sum reported what
         delta = self.delta if self.delta is not None else claim.delta or 0.0
-        bench = Bench(self.plan, self.folder, self.jobs, self.done)
         case, keep = self._worst(bench, sees, delta)
         half = self.runs // 2
         learned = bench.tables(case, sees, _FIRST, half, keep)

@@ -123,7 +123,7 @@ def _asked(options: argparse.Namespace) -> Audit:
                 raise SpecError(
                     option,
                     f"is not for {asked.plan.spec.system}, which claims how often its best arm is "
-                    "named: each arm is made the best in turn; delete it, or say --epsilon",
+                    "named, on the run file's own rewards; delete it, or say --epsilon",
                 )
     for case in asked.cases:
         _require_possible(case, asked)
