@@ -80,20 +80,25 @@ def several_page(series: list[Series], title: str, kicker: str) -> Page:
     )
 
 
-_TERMS = ("Protected", "Against", "Promised", "Spent", "Does it hold?")
+_TERMS = ("Protected", "Against", "Promised", "Spent", "In the lab", "Does it hold?")
 
 
 def _privacy(series: list[Series], labels: list[str]) -> Section:
     """What is said of all alike, and a table of the rest."""
-    told = [dict(privacy.terms(s)) for s in series]
-    columns = {term: [terms.get(term, "–") for terms in told] for term in _TERMS}
+    told = [privacy.terms(s) for s in series]
+    columns = {
+        term: [" ".join(text for name, text in terms if name == term) or "–" for terms in told]
+        for term in _TERMS
+    }
     alike = {term for term, texts in columns.items() if len(set(texts)) == 1}
     apart = [term for term in _TERMS if term not in alike]
     rows = [(label, *(columns[term][n] for term in apart)) for n, label in enumerate(labels)]
     return Section(
         id="privacy",
         title="Privacy",
-        terms=[(term, columns[term][0]) for term in _TERMS if term in alike],
+        terms=[
+            (term, columns[term][0]) for term in _TERMS if term in alike and _told(columns[term][0])
+        ],
         tables=[table("", ("run", *apart), rows)] if apart else [],
     )
 

@@ -431,6 +431,27 @@ def test_compare_says_once_what_holds_of_all(tmp_path, run_directory):
     assert dict(section.terms)["Against"] == "Whoever reads all messages of all agents."
     assert "Against" not in section.tables[0].header
     assert [row[0].text for row in section.tables[0].rows] == ["epsilon = 0.5", "epsilon = 0.25"]
+    assert "protects nothing" in dict(section.terms)["In the lab"]
+
+
+def test_compare_says_all_that_is_promised(tmp_path):
+    parameters = {"epsilon": 1.0, "horizon": 20}
+    for name, variant in (("one", "corrected"), ("other", "printed")):
+        make(tmp_path / name, system="tdfs-private-bound", agents={"count": 2}, variant=variant,
+             parameters=parameters, repeat=1)  # fmt: skip
+    made = several.several_page(read.find(tmp_path), "", "")
+    section = next(section for section in made.sections if section.id == "privacy")
+    promised = dict(section.terms)["Promised"]
+    assert "ε = 2 (M ε) against whoever sees all choices and collisions" in promised
+    assert "ε = 1 against whoever sees the choices of one player" in promised
+
+
+def test_compare_has_no_empty_terms(tmp_path):
+    for name in ("one", "other"):
+        make(tmp_path / name, system="central", parameters={}, seed=len(name))
+    made = several.several_page(read.find(tmp_path), "", "")
+    section = next(section for section in made.sections if section.id == "privacy")
+    assert [term for term, _ in section.terms] == ["Protected"]
 
 
 def test_a_logarithmic_axis_has_no_numbers_on_top_of_each_other():
