@@ -93,7 +93,7 @@ def _means(plan: Plan) -> list[float]:
         known = [mean for mean in means if not isinstance(mean, list)]
         if len(known) == len(means):
             return known
-    raise SpecError("arms.means", "must be one list, of which an audit makes another arm best")
+    raise SpecError("arms.means", "must be one list, whose order an audit changes in each run")
 
 
 def _is_best(means: list[float], first: int, count: int) -> Mask:

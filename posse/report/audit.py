@@ -43,8 +43,9 @@ def audit_page(folder: Path) -> Page:
         ]
         header = ("number", "weight", "their sum is", "threshold")
         section.tables = [table("The event, number by number", header, rows, folded=True)]
+    of = "one reward" if found.guess is None else "the best arm"
     return Page(
-        title=f"{capital(found.word)}: what messages tell of one reward",
+        title=f"{capital(found.word)}: what messages tell of {of}",
         kicker=f"{found.system} ({found.variant}) · audit",
         lead="",
         tiles=_tiles(found),
