@@ -69,9 +69,8 @@ ELSEWHERE = [
     (
         "parts of an audit, which is made as a whole",
         "tests/audit/test_whole.py",
-        "posse/audit: guess judge trials",
+        "posse/audit: judge trials",
     ),
-    ("the page of an audit, with the verb", "tests/cli/test_audit.py", "posse/report: audit"),
     (
         "verbs that hand over, and tables: every verb is called as users call it",
         "tests/cli/test_exit_codes.py",

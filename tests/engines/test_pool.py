@@ -80,7 +80,8 @@ def test_a_script_without_a_guard_is_told_of_it(tmp_path: Path) -> None:
     )
     ended = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
     assert ended.returncode == 1
-    assert "not under `if __name__ == '__main__':`" in ended.stderr.splitlines()[-1]
+    assert "RunFailed: a process that carried out runs ended" in ended.stderr
+    assert "not under `if __name__ == '__main__':`" in ended.stderr
 
 
 def test_who_stops_listening_leaves_nobody() -> None:
