@@ -103,9 +103,12 @@ class Plan:
     def bound(self, run: int) -> Bound:
         """What theory says about run `run`."""
         try:
-            return self.system.bound(self.spec, self.parameters, run)
+            found = self.system.bound(self.spec, self.parameters, run)
         except NoBoundError as why:
             return Bound(note=f"No bound is drawn: {why}")
+        if not isinstance(found, Bound):
+            raise SpecError("system", f"'{self.spec.system}' bounds {found!r}; it must be a Bound")
+        return found
 
     def missing(self, spawn: int | None = None) -> str:
         """What agents 0 to `spawn` (default: all) would lack on this machine; "" if nothing.
@@ -184,10 +187,12 @@ def prepare(source: Source) -> Plan:
     system = _system_of(spec)
     if spec.mode == "field" and isinstance(system.field, Field):
         spec = msgspec.structs.replace(spec, parameters={**system.field.safer, **spec.parameters})
+    with defect.in_system(spec.system):
+        parameters = convert(spec.parameters, system.parameters, "parameters")
     plan = Plan(
         spec=spec,
         system=system,
-        parameters=convert(spec.parameters, system.parameters, "parameters"),
+        parameters=parameters,
         clock=spec.engine.clock or ("wall" if spec.mode == "field" else system.clocks[0]),
     )
     check(plan)

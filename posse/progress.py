@@ -138,7 +138,7 @@ class RunProgress(Progress):
     def __init__(self, plan: Plan, screen: Screen) -> None:
         super().__init__(plan.spec.system, plan.spec.repeat, screen)
         self._agents = plan.spec.agents.count
-        self._says = plan.system.results.progress
+        self._says = plan.system.results.says
         self._look_at = 0.0
 
     def joined(self, agents: int) -> None:

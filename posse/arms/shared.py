@@ -1,5 +1,7 @@
 """The arms that all agents of a run share, and what was made of them."""
 
+from math import isfinite
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -71,10 +73,11 @@ class SharedArms:
         self, arms: tuple[int, ...], payoffs: tuple[float, ...], winners: tuple[int, ...] = ()
     ) -> None:
         """A slot is over; see `protocol.machine.Played`."""
-        if not len(self._pulls) == len(arms) == len(payoffs) or not self._open.issuperset(arms):
+        fits = len(self._pulls) == len(arms) == len(payoffs) and self._open.issuperset(arms)
+        if not (fits and isfinite(sum(payoffs))):
             raise LocalProtocolError(
                 f"{Played(arms, payoffs)}: each agent has an arm, which was pulled in this slot "
-                "(-1: none), and a payoff"
+                "(-1: none), and a payoff, which is a finite number"
             )
         self._open = {-1}
         self.slots += 1

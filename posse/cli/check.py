@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> None:
     )
     engine = f"  engine {spec.engine.kind}, clock {checked.clock}"
     print(f"{engine}, {spec.engine.transport}" if spec.engine.kind == "processes" else engine)
-    for name, value in msgspec.to_builtins(checked.parameters).items():
+    for name, value in msgspec.to_builtins(checked.parameters, enc_hook=str).items():
         print(f"  parameters.{name} = {value}")
     claim = checked.claim
     illustrates = ILLUSTRATES if claim.guarantees and not checked.field else ""

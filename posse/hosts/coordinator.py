@@ -230,6 +230,8 @@ class CoordinatorHost:
             self._server.tell(Started())
         for rank in range(self.attendance.agents):
             self.send(rank, control.Begin(self.plan.spec.seed, self.run))
+        if self._ending.verdict is not None:  # it came before there was a run to stop
+            self.send_to_all(control.Stop())
 
     def fire(self) -> None:
         """The time of `timer` has come."""

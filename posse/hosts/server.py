@@ -41,6 +41,7 @@ from protocol.machine import (
     assert_never_effect,
     no_effects,
     require_answer,
+    require_arms,
     require_machine,
 )
 from protocol.message import Message
@@ -107,7 +108,12 @@ class Server:
 
     def missing(self) -> list[int]:
         """The agents without whose message the machine does not go on, if it says so."""
-        return self._machine.missing() if isinstance(self._machine, GatheringMachine) else []
+        if not isinstance(self._machine, GatheringMachine):
+            return []
+        try:
+            return list(self._machine.missing())
+        except (Exception, SystemExit) as error:
+            raise RunFailed.told(defect.of("the coordinator", error, self._machine)) from error
 
     def fire(self) -> None:
         """The time of `timer` has come."""
@@ -179,6 +185,7 @@ class Server:
 
     def _pull(self, order: Pull) -> None:
         arms = self._arms()
+        require_arms(order, self._count)
         if shortage := arms.shortage(order):
             self._run.end(Finish("exhausted"), shortage)
         else:

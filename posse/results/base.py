@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from posse.errors import RunFailed
 from posse.results.record import Detail, RunRecord
 from posse.spec.runfile import Clock, RunSpec
 from protocol.errors import LocalProtocolError
@@ -88,6 +89,15 @@ class Results:
                     f"the row {kind.__name__}: there is a table {kind.table!r} already"
                 )
             tables.append(kind.table)
+
+    def says(self, standing: Standing) -> Sequence[str]:
+        """What `progress` says; `RunFailed` where that is no list of sentences."""
+        said = self.progress(standing)
+        if not isinstance(said, list | tuple) or not all(isinstance(one, str) for one in said):
+            raise RunFailed(
+                f"the progress of its system is {said!r:.80}; it must be a list of sentences"
+            )
+        return said
 
     def finish(self, spec: RunSpec, parameters: Any, record: RunRecord) -> None:
         """Fill in what the system adds to the record of a run that has ended."""

@@ -56,7 +56,7 @@ class Watcher:
 
     def __init__(self, plan: Plan) -> None:
         self.view: View | None = None
-        self._says = plan.system.results.progress
+        self._says = plan.system.results.says
         self._host: CoordinatorHost | None = None
         self._at = 0.0
         self._votes: Counter[int] = Counter()

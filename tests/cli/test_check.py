@@ -143,7 +143,26 @@ TAGS = mesh(None, One, Other)
 KNOWN = mesh([{"k": object()}] * 4)
 ROWS = mesh([{}] * 3)
 ADVICE = replace(mesh(None), advise=lambda spec, parameters: "one sentence")
+
+class Raises(get_system("cooperative-ucb").parameters, frozen=True, kw_only=True):
+    def __post_init__(self):
+        {}["limit"]
+
+MODEL = replace(mesh(None), parameters=Raises)
+
+class Complex(get_system("cooperative-ucb").parameters, frozen=True, kw_only=True):
+    phase: complex = 1j
+
+PHASE = replace(mesh(None), parameters=Complex)
 """
+
+
+def own_run(folder: Path, name: str) -> Path:
+    (folder / "own_checked.py").write_text(OWN)
+    path = folder / "ride.toml"
+    path.write_text(COOPERATIVE.replace("private-ucb", f"own_checked:{name}") + LAB)
+    path.write_text(path.read_text().replace(", epsilon = 0.5", ""))
+    return path
 
 
 @pytest.mark.parametrize(
@@ -153,17 +172,22 @@ ADVICE = replace(mesh(None), advise=lambda spec, parameters: "one sentence")
         ("KNOWN", "has knowledge that cannot be sent: Encoding objects of type object is unsupp"),
         ("ROWS", "has 4 rows of neighbours and 3 of knowledge for 4 agents"),
         ("ADVICE", "advises 'one sentence'; it must be a list of sentences"),
+        ("MODEL", "cannot be used: KeyError: 'limit' ("),
     ],
 )
 def test_check_finds_what_is_wrong_with_a_users_system(
     name: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any
 ) -> None:
     monkeypatch.setattr("sys.path", [*sys.path])
-    (tmp_path / "own_checked.py").write_text(OWN)
-    path = tmp_path / "ride.toml"
-    path.write_text(COOPERATIVE.replace("private-ucb", f"own_checked:{name}") + LAB)
-    path.write_text(path.read_text().replace(", epsilon = 0.5", ""))
-    assert main(["check", str(path)]) == 2
+    assert main(["check", str(own_run(tmp_path, name))]) == 2
     found = capsys.readouterr()
     assert said in found.err
     assert found.out == ""
+
+
+def test_check_shows_parameters_of_any_type(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any
+) -> None:
+    monkeypatch.setattr("sys.path", [*sys.path])
+    assert main(["check", str(own_run(tmp_path, "PHASE"))]) == 0
+    assert "  parameters.phase = 1j\n" in capsys.readouterr().out

@@ -10,6 +10,7 @@ import pytest
 from posse import systems
 from posse.engines import memory
 from posse.errors import RunFailed
+from posse.results.record import RunRecord
 from protocol.machine import (
     Abort,
     AgentEffect,
@@ -64,9 +65,10 @@ def registered() -> Iterator[None]:
     systems._LOADED.update(before)
 
 
-def run_with(system: str, **machines: Any) -> None:
+def run_with(system: str, **machines: Any) -> RunRecord:
     systems._LOADED["own"] = with_machines(systems.get_system(system), name="own", **machines)
-    memory.run(spec("own", agents=2), 0)
+    parameters = {"horizon": 9} if system == "tdfs-ucb" else {}
+    return memory.run(spec("own", agents=2, parameters=parameters), 0)
 
 
 def test_every_effect_is_somebodys() -> None:
@@ -127,6 +129,30 @@ def test_an_order_for_arms_that_were_ordered_before_is_checked_all_the_same(orde
 
     with pytest.raises(RunFailed, match=r"agent 0 has a defect: .* cannot be carried out: arms"):
         run_with("central", agent=lambda context: Twice(order))
+
+
+@pytest.mark.parametrize("order", [Pull((-1,), 1), Pull((99,), 1), Pull((0,), 0)], ids=repr)
+def test_a_servers_order_is_for_arms_that_there_are(order: Any) -> None:
+    with pytest.raises(
+        RunFailed, match=r"coordinator has a defect: .* cannot be carried out: arms"
+    ):
+        run_with("tdfs-ucb", server=lambda context: Answers(order))
+
+
+def test_a_server_may_end_a_run_before_anybody_has_begun() -> None:
+    record = run_with("central", server=lambda context: Answers(Finish("known", 1)))
+    assert (record.status, record.best_arm) == ("known", 1)
+
+
+@pytest.mark.parametrize("missing", [lambda self: None, lambda self: 1 / 0])
+def test_whom_a_server_waits_for_is_a_list(missing: Any) -> None:
+    class Waits(Answers):
+        def handle(self, event: Any, now: float) -> Any:
+            return []
+
+    Waits.missing = missing  # type: ignore[attr-defined]
+    with pytest.raises(RunFailed, match=r"coordinator has a defect: \w+: .*\(.*test_effects.py"):
+        run_with("central", agent=Waits, server=Waits)
 
 
 @pytest.mark.parametrize("after", [math.nan, -1.0])

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 import pytest
 
 from posse.engines import memory
+from posse.errors import RunFailed
 from posse.plan import prepare
 from posse.results.base import Results, Standing
 from posse.systems import get_system, names
@@ -31,7 +32,7 @@ def standing(**changes: Any) -> Standing:
 
 
 def line(system: str, **changes: Any) -> str:
-    return " · ".join(get_system(system).results.progress(standing(**changes)))
+    return " · ".join(get_system(system).results.says(standing(**changes)))
 
 
 VOTED: Any = {"votes": [[0.1, 0, 1], [0.2, 1, 1], [0.3, 2, 4]], "eliminations": [[0.2, 1]]}
@@ -98,6 +99,12 @@ def test_every_system_has_something_to_say_at_every_moment(system: str) -> None:
     assert all(said)
     assert ("votes" in said[-1]) == (system in ("mase", "dp-mase", "corrupted-elimination"))
     assert said[0] != said[-1]
+
+
+@pytest.mark.parametrize("said", [None, "a sentence", [3]])
+def test_what_is_said_of_progress_is_a_list_of_sentences(said: Any) -> None:
+    with pytest.raises(RunFailed, match="progress of its system is .*; it must be a list of sente"):
+        Results(progress=lambda standing: said).says(standing())
 
 
 class NoTable(Row, frozen=True):

@@ -83,6 +83,14 @@ def test_advice_is_a_list_of_sentences(advised: Any) -> None:
         dataclasses.replace(plan, system=system).advice()
 
 
+def test_what_theory_says_is_a_bound() -> None:
+    plan = spec("mase", 8)
+    bounds: Any = lambda spec, parameters, run: None  # noqa: E731
+    system = dataclasses.replace(plan.system, bound=bounds)
+    with pytest.raises(SpecError, match="system: 'mase' bounds None; it must be a Bound"):
+        dataclasses.replace(plan, system=system).bound(0)
+
+
 def test_a_message_is_named_by_a_word_that_a_report_may_have() -> None:
     named: Any = msgspec.defstruct("Größe", [], bases=(Message,), frozen=True)
     make: Any = get_system
