@@ -65,12 +65,8 @@ class Steady:
     ) -> None:
         self.slot = state.slot
         self.way, self.age = ways.way, state.age.take(ways.pick)
-        self.new, self.age_of_new, self.on, self.counted = (
-            new,
-            state.age.take(new.pick),
-            on,
-            counted,
-        )
+        self.new, self.on, self.counted = new, on, counted
+        self.age_of_new = state.age.take(new.pick)
         envelopes = np.empty(len(new.records), dtype=_ENVELOPE)
         for name in ("origin", "created", "life"):
             envelopes[name] = new.records[name]

@@ -170,11 +170,7 @@ class Door:
                         self._accepted(told.value)
                     case zmq.EVENT_DISCONNECTED:
                         self._disconnected(told.value)
-                self._tell(told)
-
-    def _tell(self, told: Happening) -> None:
-        """For who else must know what happened."""
-        self.happened.append(told)
+                self.happened.append(told)
 
     def events(self) -> Iterator[Happening]:
         """What happened since this was last asked, oldest first."""

@@ -22,6 +22,7 @@ import subprocess
 import sys
 import time
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -251,7 +252,8 @@ def _elsewhere(
     )
 
 
-def _reap(ranks: dict[int, int], deaths: int) -> None:
+def _reap(ranks: dict[int, int]) -> Iterator[tuple[int, int]]:
+    """Who has ended: its rank and its exit code."""
     while ranks:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -260,9 +262,8 @@ def _reap(ranks: dict[int, int], deaths: int) -> None:
             return
         if pid == 0:
             return
-        rank = ranks.pop(pid, None)
-        if rank is not None:
-            os.write(deaths, f"{rank} {os.waitstatus_to_exitcode(status)}\n".encode())
+        if (rank := ranks.pop(pid, None)) is not None:
+            yield rank, os.waitstatus_to_exitcode(status)
 
 
 def main() -> None:
@@ -285,7 +286,8 @@ def main() -> None:
             ready = {fd for fd, _ in poller.poll()}
             if woken in ready:
                 os.read(woken, 4096)
-                _reap(ranks, deaths)
+                for rank, code in _reap(ranks):
+                    os.write(deaths, f"{rank} {code}\n".encode())
             if LEASH in ready:
                 if (crew := _next_crew()) is None:
                     return
@@ -300,13 +302,7 @@ def _end(ranks: dict[int, int]) -> None:
     """Agents leave by themselves; whoever has not after a while is killed."""
     deadline = time.monotonic() + _GRACE
     while ranks and time.monotonic() < deadline:
-        try:
-            pid, _ = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            return
-        if pid:
-            ranks.pop(pid, None)
-        else:
+        if not [*_reap(ranks)]:
             time.sleep(0.005)
     for pid in ranks:
         os.kill(pid, signal.SIGKILL)

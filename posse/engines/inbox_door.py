@@ -5,12 +5,12 @@ connection, so that is held against what came over all. Of the connections that 
 to its neighbours' inboxes little comes back: who listens there, and signs of life.
 """
 
+from collections import deque
 from collections.abc import Iterator, Mapping
 
 import zmq
 
 from posse.engines.door import JOIN_WITHIN, PER_SECOND, Closing, Connection, Door
-from posse.engines.sockets import Happening
 from posse.log import LOG
 
 _GREETING = 4 << 10
@@ -30,6 +30,7 @@ class InboxDoor(Door):
         self._own: dict[int, Connection] = {}
         self._came: dict[int, int] = {}
         super().__init__(monitor, 0, dict, guarded=guarded)
+        self.happened = deque(maxlen=0)  # nobody else listens to this monitor
 
     def know(self, neighbours: int) -> None:
         """How many may connect."""
@@ -46,9 +47,6 @@ class InboxDoor(Door):
         with self._lock:
             if (connection := self._own.pop(fd, None)) is not None:
                 connection.close()
-
-    def _tell(self, told: Happening) -> None:
-        """Nobody else listens to this monitor."""
 
     def _refuse(self, reason: str, said: str) -> None:
         super()._refuse(reason, said)

@@ -234,20 +234,15 @@ class Lobby:
             self._run.put_off(self._patience.away_for(now), now + CATCH_UP)
 
     def _silence(self, now: float) -> list[LobbyEffect]:
-        run, missing = self._run, self.missing()
-        late = _names(missing)
-        why = self._to_blame(self._suspects(), now)
-        if run is not None and not run.outlives_agents and why:
-            return [Fail(why + run.trouble)]
+        run, outlives, suspects = self._run, self.outlives_agents, self._suspects()
+        trouble = "" if run is None else run.trouble
+        why = self._to_blame(suspects, now)
         silent = f"nothing was heard for {self._patience.within:g} s"
         if self.phase is Phase.GATHERING:
             silent, why = f"nobody joined for {self._patience.within:g} s", ""
-        if run is None:
-            return [Fail(why or f"{silent}; waiting for {late} {self.phase}")]
-        outlives, trouble = run.outlives_agents, run.trouble
-        suspects = self._suspects()
-        if not run.fall_silent(self._mute(suspects)):
-            return [Fail(why or f"{silent}; waiting for {late} {self.phase}{trouble}")]
+        late = why or f"{silent}; waiting for {_names(self.missing())} {self.phase}"
+        if run is None or (why and not outlives) or not run.fall_silent(self._mute(suspects)):
+            return [Fail(late + trouble)]
         self._patience.heard = now
         lost = [rank for rank in suspects if rank in run.dismissed]
         said = f"{silent}; the run goes on without {_names(lost)}"

@@ -13,8 +13,7 @@ from agent.noise import SeededNoise
 from posse.audit.bounds import ERROR, epsilon_at_least
 from posse.measure.numbers import number
 from posse.papers.checks import check
-from posse.papers.experiment import Computation, Experiment, Lines, bars
-from posse.papers.sample import value
+from posse.papers.experiment import Computation, Lines, bars, computed
 from posse.papers.statements import Finding, Measured, verdict
 
 QUICK, FULL = 20_000, 200_000
@@ -26,11 +25,7 @@ ASSUMED = (
 )
 
 audits = partial(
-    Experiment,
-    axes=bars("share of the claimed ε that was found", "mechanism"),
-    limit=1.0,
-    metric=value,
-    variants=("corrected",),
+    computed, axes=bars("share of the claimed ε that was found", "mechanism"), limit=1.0
 )
 """An experiment whose lines are audits."""
 

@@ -87,10 +87,7 @@ def two_users() -> dict[str, Any]:
 
 
 _RATES = {f"c = {rate:g}": rate for rate in (0.02, 0.1, 0.5)}
-_hard = partial(
-    Experiment, axes=Axes("rounds T", REGRET, "xy"), metric=regret, repeat=(4, 20),
-    variants=("corrected",),
-)  # fmt: skip
+_hard = partial(_grows, axes=Axes("rounds T", REGRET, "xy"), repeat=(4, 20))
 
 
 EXPERIMENTS = (

@@ -7,7 +7,7 @@ import numpy as np
 
 from posse.papers.checks import alike, bounded, check, falling, ratio, trend, within
 from posse.papers.experiment import Axes, Experiment, Lines, curves
-from posse.papers.li.setting import ASSUMED, LONG, SILENT, cdp, unlimited
+from posse.papers.li.setting import ASSUMED, CENTRED, HETEROGENEOUS, LONG, SILENT, cdp, unlimited
 from posse.papers.li.setting import bounded as in_rounds
 from posse.papers.sample import cost, regret, regret_at
 from posse.papers.statements import Finding, Measured, claim, ours
@@ -39,11 +39,7 @@ def _figure_7(quick: bool) -> Lines:
     return {**limited, "without a limit": {1.0: unlimited()}}
 
 
-_CENTRED = {"random": "uniform", "count": 10, "low": 0.1, "high": 0.9}
-_STRUCTURES = {
-    "homogeneous": {"kind": "bernoulli", "means": _CENTRED},
-    "heterogeneous": {"kind": "bernoulli", "means": {**_CENTRED, "spread": 0.1}},
-}
+_STRUCTURES = {"homogeneous": CENTRED, "heterogeneous": HETEROGENEOUS}
 
 
 @check

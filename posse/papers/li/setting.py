@@ -7,6 +7,9 @@ import numpy as np
 from posse.papers.experiment import run_file
 
 ARMS: dict[str, Any] = {"kind": "bernoulli", "means": {"random": "uniform", "count": 100}}
+_MEANS = {"random": "uniform", "count": 10, "low": 0.1, "high": 0.9}
+CENTRED: dict[str, Any] = {"kind": "bernoulli", "means": _MEANS}
+HETEROGENEOUS: dict[str, Any] = {"kind": "bernoulli", "means": {**_MEANS, "spread": 0.1}}
 T = 100_000
 LONG = 1_000_000
 M = 50

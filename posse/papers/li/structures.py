@@ -5,7 +5,7 @@ from typing import Any
 
 from posse.papers.checks import above, alike, falling
 from posse.papers.experiment import Computation, Experiment, Lines, bars, curves
-from posse.papers.li.setting import ASSUMED, CASES, GRAPHS, T, cdp, ddp, hdp, parts
+from posse.papers.li.setting import ASSUMED, CASES, GRAPHS, HETEROGENEOUS, T, cdp, ddp, hdp, parts
 from posse.papers.limits import equal, right
 from posse.papers.sample import cost, cost_of_a_round, regret, value_or
 from posse.papers.statements import Statement, claim
@@ -44,15 +44,9 @@ def _costs(start: str) -> list[Statement]:
     ]  # fmt: skip
 
 
-_HETEROGENEOUS: dict[str, Any] = {
-    "kind": "bernoulli",
-    "means": {"random": "uniform", "count": 10, "low": 0.1, "high": 0.9, "spread": 0.1},
-}
-
-
 def _figure_12(quick: bool) -> Lines:
     groups, size = (4, 10) if quick else (5, 20)
-    of: dict[str, Any] = {"arms": _HETEROGENEOUS, "agents": groups * size}
+    of: dict[str, Any] = {"arms": HETEROGENEOUS, "agents": groups * size}
     return {
         "CDP-MAB": cdp(**of),
         "HDP-MAB": hdp(parts("ring", *[size] * groups), **of),
