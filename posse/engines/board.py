@@ -44,11 +44,15 @@ def _size(agents: int, kinds: int) -> int:
 
 
 class BoardPlace(msgspec.Struct, frozen=True):
-    """What another process needs to map a board: who is on it, and its memory, by descriptor."""
+    """What another process needs to map a board: who is on it, and its memory, by descriptor.
+
+    `delta`: δ of what is claimed of the runs.
+    """
 
     agents: int
     kinds: tuple[str, ...]
     fd: int
+    delta: float | None
 
 
 class Board:
@@ -66,7 +70,6 @@ class Board:
         self.rows = rows.reshape(agents, _COLUMNS)
         links = np.frombuffer(memory, np.uint32, offset=rows.nbytes)
         self.sent = links.reshape(kinds, agents, agents)
-        self._deltas: dict[int, float | None] = {}
         self._places = {name: place for place, name in enumerate(place.kinds)}
 
     @classmethod
@@ -75,7 +78,7 @@ class Board:
         agents, names = plan.spec.agents.count, kinds(plan.system.agent.hears)
         fd = os.memfd_create("posse-board")
         os.ftruncate(fd, _size(agents, len(names)))
-        return cls(BoardPlace(agents, names, fd))
+        return cls(BoardPlace(agents, names, fd, plan.claim.delta))
 
     def close(self) -> None:
         """Nobody else will map it."""
@@ -95,17 +98,11 @@ class Board:
                 targets = list(target) if isinstance(target, tuple) else target
                 self.sent[place, rank, targets] = messages
         epsilon = account.exposed
-        if epsilon and (delta := self._delta(host)) is not None:
-            epsilon = spent(account.releases, delta) if composed else row[EPSILON]
+        if epsilon and self.place.delta is not None:
+            epsilon = spent(account.releases, self.place.delta) if composed else row[EPSILON]
         regret = account.regret.get("regret")
         total = np.nan if regret is None else regret.total
         row[:] = shown, run.pace.now, account.activations, total, epsilon
-
-    def _delta(self, host: AgentHost) -> float | None:
-        """δ of what is claimed of an agent's runs."""
-        if host.rank not in self._deltas:
-            self._deltas[host.rank] = host.setup.claim.delta
-        return self._deltas[host.rank]
 
 
 class Showing:
