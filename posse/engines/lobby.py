@@ -52,6 +52,7 @@ from posse.engines.roster import SAME_VERSION, SUPERSEDED, Member, NotAdmitted, 
 from posse.errors import InputError, RunFailed
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
+from posse.measure.numbers import listed, named
 from posse.printable import blamed
 from posse.systems import get_system
 from protocol import control
@@ -60,7 +61,6 @@ from protocol.message import Message
 from protocol.wire import MAX_DATA, VERSION, Codec, read_header
 
 _CODEC = Codec(control.TO_LOBBY, MAX_DATA)
-_NAMED = 10
 _MOST_SYNCS = 16
 """Of one agent; an honest one asks eight times when it joins."""
 CATCH_UP = 1.0
@@ -240,12 +240,12 @@ class Lobby:
         silent = f"nothing was heard for {self._patience.within:g} s"
         if self.phase is Phase.GATHERING:
             silent, why = f"nobody joined for {self._patience.within:g} s", ""
-        late = why or f"{silent}; waiting for {_names(self.missing())} {self.phase}"
+        late = why or f"{silent}; waiting for {named(self.missing())} {self.phase}"
         if run is None or (why and not outlives) or not run.fall_silent(self._mute(suspects)):
             return [Fail(late + trouble)]
         self._patience.heard = now
         lost = [rank for rank in suspects if rank in run.dismissed]
-        said = f"{silent}; the run goes on without {_names(lost)}"
+        said = f"{silent}; the run goes on without {named(lost)}"
         return [Log(logging.WARNING, said)] * bool(outlives and lost)
 
     def _suspects(self) -> list[int]:
@@ -261,11 +261,11 @@ class Lobby:
         mute = self._mute(late)
         silent = f"nothing was heard for {now - self._patience.heard:.0f} s"
         if down := self._patience.outages.beside(mute):
-            links, was = ", ".join(map(link, down[:_NAMED])), "were" if len(down) > 1 else "was"
+            links, was = listed([*map(link, down)]), "were" if len(down) > 1 else "was"
             return f"{silent} while {links} {was} down; is the way between these agents open?"
         if 0 < len(mute) < len(late):
             do = "do" if len(mute) > 1 else "does"
-            return f"{silent}; {_names(mute)} {do} not answer, and the others wait"
+            return f"{silent}; {named(mute)} {do} not answer, and the others wait"
         return ""
 
     def _stays_away(self, now: float) -> list[LobbyEffect]:
@@ -533,10 +533,3 @@ def gone(rank: int, absence: float) -> str:
         f"the connection of agent {rank} was lost and it did not come back in {absence:g} s: its "
         "process ended, or the network between it and the coordinator; start the run again"
     )
-
-
-def _names(ranks: list[int]) -> str:
-    """Agents by rank for a person: the first ten, and how many more."""
-    shown = ", ".join(map(str, ranks[:_NAMED]))
-    more = f" and {len(ranks) - _NAMED} more" if len(ranks) > _NAMED else ""
-    return f"agent{'s' if len(ranks) > 1 else ''} {shown}{more}"

@@ -23,6 +23,7 @@ from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
 from posse.hosts.endpoint import NEIGHBOURS, Near
 from posse.hosts.sources import Sources
+from posse.measure.numbers import named
 from posse.plan import Plan
 from posse.results.record import RunRecord
 from posse.systems.network import Network
@@ -112,10 +113,8 @@ class _Run:
                 coordinator.fire()
                 self._collect(COORDINATOR, coordinator)
             elif stuck:
-                waiting = ", ".join(map(str, coordinator.waiting_for()[:10]))
-                raise RunFailed(
-                    f"the run stands still: it waits for agent {waiting}{coordinator.trouble}"
-                )
+                waiting = named(coordinator.waiting_for()) + coordinator.trouble
+                raise RunFailed(f"the run stands still: it waits for {waiting}")
 
     def _deliver(self) -> None:
         """What is under way, and what follows from it."""

@@ -36,10 +36,18 @@ def with_ci(values: list[float]) -> str:
     return number(mean) + (f" ± {number(half)}" if half else "")
 
 
-def listed(values: Sequence[int], most: int = 12) -> str:
+_LISTED = 12
+
+
+def listed(values: Sequence[object]) -> str:
     """The first of them, and how many more there are."""
-    more = f" and {len(values) - most} more" if len(values) > most else ""
-    return ", ".join(map(str, values[:most])) + more
+    more = f" and {len(values) - _LISTED} more" if len(values) > _LISTED else ""
+    return ", ".join(map(str, values[:_LISTED])) + more
+
+
+def named(ranks: Sequence[int]) -> str:
+    """Agents by rank."""
+    return f"agent{'s' if len(ranks) > 1 else ''} {listed(ranks)}"
 
 
 def capital(text: str) -> str:

@@ -188,10 +188,10 @@ def test_who_does_not_join_is_named_at_the_deadline() -> None:
     assert said == "nobody joined for 10 s; waiting for agents 0, 2 to join"
 
 
-def test_of_many_who_do_not_join_ten_are_named() -> None:
-    script = Script(13)
+def test_of_many_who_do_not_join_twelve_are_named() -> None:
+    script = Script(15)
     said = failed(script.lobby.fire(110.0))
-    assert said.endswith("for agents 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 3 more to join")
+    assert said.endswith("for agents 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 3 more to join")
 
 
 def test_all_are_configured_and_who_is_not_ready_is_named() -> None:

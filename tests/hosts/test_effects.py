@@ -144,6 +144,16 @@ def test_a_server_may_end_a_run_before_anybody_has_begun() -> None:
     assert (record.status, record.best_arm) == ("known", 1)
 
 
+def test_a_run_that_stands_still_says_how_many_are_waited_for() -> None:
+    class Silent(Answers):
+        def handle(self, event: Any, now: float) -> Any:
+            return []
+
+    systems._LOADED["own"] = with_machines(systems.get_system("central"), name="own", agent=Silent)
+    with pytest.raises(RunFailed, match=r"waits for agents 0, 1, .*, 11 and 3 more$"):
+        memory.run(spec("own", agents=15), 0)
+
+
 @pytest.mark.parametrize("missing", [lambda self: None, lambda self: 1 / 0])
 def test_whom_a_server_waits_for_is_a_list(missing: Any) -> None:
     class Waits(Answers):

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from posse.measure.numbers import number, short, with_ci
+from posse.measure.numbers import named, number, short, with_ci
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,9 @@ def test_a_mean_with_its_interval() -> None:
     assert with_ci([3.0]) == "3"
     # half-width: t(1) * s / sqrt(2) = 12.706 * sqrt(2) / sqrt(2)
     assert with_ci([4.0, 6.0]) == "5 ± 12.7"
+
+
+def test_agents_by_rank() -> None:
+    assert named([3]) == "agent 3"
+    assert named(range(12)) == "agents 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11"
+    assert named(range(64)) == "agents 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 52 more"
