@@ -10,12 +10,13 @@ from agent.cohort import Cohort
 from agent.noise import SeededNoise
 from posse.arms import Arms
 from posse.arms.base import FloatArray
+from posse.arms.buffer import RewardBuffer
 from posse.clocks.immediate import SlotPace, WallPace
 from posse.clocks.pace import Order, Pace, SharedPace
 from posse.clocks.virtual import Activity, VirtualPace
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.endpoint import NEIGHBOURS, Endpoint, unheard
-from posse.hosts.rewards import references_of, rewards_of
+from posse.hosts.rewards import arms_of, references_of
 from posse.hosts.sources import Chance
 from posse.hosts.spending import NOT_KEPT
 from posse.measure.account import Account
@@ -361,7 +362,10 @@ def _pace(
     """The pace of the run's clock."""
     if isinstance(setup.arms, int):
         return SharedPace(run)
-    rewards = rewards_of(setup.arms, setup.agents, setup.base, chance, run.begin, arms)
+    if arms is None:
+        arms = arms_of(setup.arms, setup.agents, setup.base, chance)
+    run.begin(arms)
+    rewards = RewardBuffer(arms, setup.arm_count)
     match setup.clock:
         case "virtual":
             return VirtualPace(

@@ -1,11 +1,9 @@
 """Arms of the run file, as a host builds them for one run."""
 
-from collections.abc import Callable
 from typing import Literal
 
 from posse.arms import Arms, ArmsContext, ArmsSpec, known_means
 from posse.arms.base import FloatArray
-from posse.arms.buffer import RewardBuffer
 from posse.hosts.sources import Chance
 from posse.seeds import Purpose
 
@@ -22,21 +20,6 @@ def arms_of(arms: ArmsSpec, agents: int, base: str, chance: Chance) -> Arms:
         instance=chance.common(Purpose.INSTANCE),
     )
     return chance.sources.arms(arms, context)
-
-
-def rewards_of(
-    arms: ArmsSpec,
-    agents: int,
-    base: str,
-    chance: Chance,
-    before_use: Callable[[Arms], None] = lambda arms: None,
-    built: Arms | None = None,
-) -> RewardBuffer:
-    """As `arms_of`, for one run; `before_use` is told of them. `built`: they, where they are."""
-    if built is None:
-        built = arms_of(arms, agents, base, chance)
-    before_use(built)
-    return RewardBuffer(built, arms.arm_count())
 
 
 def references_of(

@@ -9,11 +9,11 @@ from mypy_extensions import mypyc_attr
 
 from posse import defect
 from posse.arms import known_means
-from posse.arms.base import Arms
+from posse.arms.buffer import RewardBuffer
 from posse.arms.shared import SharedArms
 from posse.errors import PosseError, RunFailed
 from posse.hosts.endpoint import NEIGHBOURS, unheard
-from posse.hosts.rewards import means_of, rewards_of
+from posse.hosts.rewards import arms_of, means_of
 from posse.hosts.sources import Chance
 from posse.hosts.spending import NOT_KEPT, Spending, Task
 from posse.plan import Plan
@@ -220,18 +220,15 @@ def _machine(plan: Plan, network: Network, chance: Chance) -> ServerMachine:
 
 def _shared_arms(plan: Plan, chance: Chance, spending: Spending) -> SharedArms:
     """The arms that all agents of a run share, and what a run of the field makes them cost."""
-
-    def begin(built: Arms) -> None:
-        if plan.field:
-            spending.begin(_task(plan), built)
-
-    arms, agents, base = plan.spec.arms, plan.spec.agents.count, plan.spec.base
+    arms, agents, count = plan.spec.arms, plan.spec.agents.count, plan.spec.arms.arm_count()
     table = means_of(arms, agents, chance)
     means = None if table is None else table[0]
-    rewards = rewards_of(arms, agents, base, chance, begin)
+    built = arms_of(arms, agents, plan.spec.base, chance)
+    if plan.field:
+        spending.begin(_task(plan), built)
     known = known_means(arms)
     scale = (0.0, 1.0) if known is None else known.scale
-    return SharedArms(rewards, agents, arms.arm_count(), means, scale)
+    return SharedArms(RewardBuffer(built, count), agents, count, means, scale)
 
 
 def _task(plan: Plan) -> Task:

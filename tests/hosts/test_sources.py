@@ -7,7 +7,7 @@ import numpy as np
 from posse.arms import Arms, ArmsContext, ArmsSpec
 from posse.arms.bernoulli import BernoulliArms
 from posse.arms.csv import CsvArms
-from posse.hosts.rewards import means_of, references_of, rewards_of
+from posse.hosts.rewards import arms_of, means_of, references_of
 from posse.hosts.sources import Chance
 from posse.seeds import Purpose, generator
 from protocol.machine import COORDINATOR
@@ -70,6 +70,6 @@ def test_arms_are_built_by_what_was_handed_in() -> None:
         return spec.build(context)
 
     chance = Chance(dataclasses.replace(real, arms=arms), False, 5, 1, 2)
-    rewards = rewards_of(BernoulliArms(means=[1.0, 0.0]), 3, "/somewhere", chance)
-    assert rewards.take((0, 1), 2).tolist() == [[1, 1], [0, 0]]
+    made = arms_of(BernoulliArms(means=[1.0, 0.0]), 3, "/somewhere", chance)
+    assert [made.draw(arm, 2).tolist() for arm in (0, 1)] == [[1, 1], [0, 0]]
     assert built == [(2, 3, "/somewhere")]
