@@ -73,8 +73,9 @@ class SharedArms:
         self, arms: tuple[int, ...], payoffs: tuple[float, ...], winners: tuple[int, ...] = ()
     ) -> None:
         """A slot is over; see `protocol.machine.Played`."""
+        earned = self._earned(arms, payoffs, winners)
         fits = len(self._pulls) == len(arms) == len(payoffs) and self._open.issuperset(arms)
-        if not (fits and isfinite(sum(payoffs))):
+        if not (fits and isfinite(earned)):
             raise LocalProtocolError(
                 f"{Played(arms, payoffs)}: each agent has an arm, which was pulled in this slot "
                 "(-1: none), and a payoff, which is a finite number"
@@ -85,7 +86,6 @@ class SharedArms:
             if arm >= 0:
                 row[arm] += 1
         if self.regret is not None:
-            earned = self._earned(arms, payoffs, winners)
             self.regret.add(self._optimum - earned, 1, float(self.slots))
 
     def _earned(
@@ -97,6 +97,6 @@ class SharedArms:
             return sum(payoffs)
         return sum(
             low + (high - low) * payoff
-            for n, (arm, payoff) in enumerate(zip(arms, payoffs, strict=True))
+            for n, (arm, payoff) in enumerate(zip(arms, payoffs, strict=False))
             if arm >= 0 and (payoff or n in winners or arms.count(arm) == 1)
         )
