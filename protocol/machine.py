@@ -322,11 +322,13 @@ def no_effects(machine: object, answer: object) -> LocalProtocolError:
 def require_arms(order: Pull | Explore, count: int) -> None:
     """`LocalProtocolError` for an order that no `count` arms can carry out."""
     arms, times = order.arms, order.times if isinstance(order, Pull) else 1
-    ints = all(isinstance(n, int) and not isinstance(n, bool) for n in (*arms, times))
+    ints = isinstance(arms, tuple) and all(
+        isinstance(n, int) and not isinstance(n, bool) for n in (*arms, times)
+    )
     if not ints or not arms or min(arms) < 0 or max(arms) >= count or not 0 < times <= MOST_PULLS:
         raise LocalProtocolError(
-            f"{order} cannot be carried out: arms are ints from 0 to {count - 1}, and times is one "
-            "from 1 to 2^53 - 1"
+            f"{order} cannot be carried out: arms is a tuple of ints from 0 to {count - 1}, and "
+            "times an int from 1 to 2^53 - 1"
         )
 
 

@@ -217,7 +217,8 @@ class AgentRun:
                 asked: Any = effect  # by its type compiled code would take bools for ints
                 times = getattr(asked, "times", 1)
                 if not isinstance(effect, Ready) and (
-                    effect.arms not in self._ordered
+                    type(asked.arms) is not tuple
+                    or effect.arms not in self._ordered
                     or type(times) is not int
                     or not 0 < times <= MOST_PULLS
                     or type(asked.arms[0]) is not int  # bools equal ints, and are a mask

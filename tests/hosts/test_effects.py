@@ -100,6 +100,7 @@ def test_a_coordinator_pulls_only_arms_that_all_share(effect: Any) -> None:
     [
         *(Pull((-1,), 1), Pull((99,), 1), Pull((), 1), Pull((0,), 0), Pull((0,), HALF)),
         *(Pull((np.argmax([1.0]),), 1), Pull((0,), np.int64(1))),  # type: ignore[arg-type]
+        *(Pull([0, 1], 1), Pull(0, 1), Explore([0])),  # type: ignore[arg-type]
     ],
     ids=repr,
 )
