@@ -65,7 +65,7 @@ def _said(error: BaseException, where: str) -> str:
 
 
 def _handle_of(machine: object) -> str:
-    made = machine if isinstance(machine, FunctionType) else getattr(type(machine), "handle", None)
+    made = machine if isinstance(machine, FunctionType) else getattr(machine, "handle", None)
     code = getattr(made, "__code__", None)
     return _line(code.co_filename, code.co_firstlineno) if code is not None else ""
 

@@ -30,6 +30,7 @@ dataclass takes five times as long to make.
 """
 
 from collections.abc import Sequence
+from math import inf
 from types import UnionType
 from typing import Any, Literal, Never, NoReturn, Protocol, get_args, runtime_checkable
 
@@ -339,6 +340,19 @@ def require_answer(finish: Finish, count: int) -> None:
         raise LocalProtocolError(f"{finish}: status must be a str")
     if arm is not None and not (isinstance(arm, int) and 0 <= arm < count):
         raise LocalProtocolError(f"{finish}: arm must be None or an int from 0 to {count - 1}")
+
+
+def require_release(release: Release) -> None:
+    """`LocalProtocolError` for what is no release, or has numbers that none can have."""
+    plain = isinstance(release, Release) and all(
+        type(n) in (int, float) and 0 <= n < inf
+        for n in (release.sensitivity, release.scale, release.epsilon)
+    )
+    if not plain:
+        raise LocalProtocolError(
+            f"{release!r:.200} is disclosed: it must be a Release, and its numbers Python's own, "
+            "finite and 0 or more"
+        )
 
 
 def require_machine(made: object) -> None:

@@ -55,6 +55,7 @@ from protocol.machine import (
     require_answer,
     require_arms,
     require_machine,
+    require_release,
 )
 from protocol.message import Header, Message
 from protocol.privacy import spent
@@ -226,6 +227,7 @@ class AgentRun:
                     require_arms(effect, self._setup.arm_count)
                     self._ordered.add(effect.arms)
             elif isinstance(effect, Disclose):
+                require_release(effect.release)
                 self.account.disclosed(effect.release)
             elif isinstance(effect, Note):
                 row = effect.row

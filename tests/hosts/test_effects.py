@@ -140,6 +140,19 @@ def test_a_servers_order_is_for_arms_that_there_are(order: Any) -> None:
         run_with("tdfs-ucb", server=lambda context: Answers(order))
 
 
+@pytest.mark.parametrize(
+    "release",
+    [
+        *("a release", Release("laplace", 1.0, 1.0, math.nan, "")),
+        *(Release("laplace", 1.0, np.float64(1), 1.0, ""), Release("laplace", -1.0, 1.0, 1.0, "")),
+    ],
+    ids=repr,
+)
+def test_what_is_disclosed_is_a_release(release: Any) -> None:
+    with pytest.raises(RunFailed, match=r"agent 0 has a defect: .* is disclosed: it must be a Rel"):
+        run_with("central", agent=lambda context: Answers(Disclose(release)))
+
+
 def test_a_server_may_end_a_run_before_anybody_has_begun() -> None:
     record = run_with("central", server=lambda context: Answers(Finish("known", 1)))
     assert (record.status, record.best_arm) == ("known", 1)
@@ -178,6 +191,15 @@ def test_what_was_made_as_a_machine_can_handle_events(made: Any) -> None:
     for role in ("agent", "server"):
         with pytest.raises(RunFailed, match=said):
             run_with("central", **{role: lambda context: made})
+
+
+def test_a_class_that_cannot_be_made_from_a_context_is_named_by_its_place() -> None:
+    class Bare:
+        def handle(self, event: Any, now: float) -> Any:
+            return []
+
+    with pytest.raises(RunFailed, match=r"Bare\(\) takes no arguments \(.*test_effects\.py:\d+\)"):
+        run_with("central", agent=Bare)
 
 
 def test_of_two_orders_none_is_forgotten_in_silence() -> None:
