@@ -18,7 +18,7 @@ from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.endpoint import NEIGHBOURS, Endpoint, unheard
 from posse.hosts.rewards import arms_of, references_of
 from posse.hosts.sources import Chance
-from posse.hosts.spending import NOT_KEPT
+from posse.hosts.spending import NOT_KEPT, Task
 from posse.measure.account import Account
 from posse.seeds import Purpose
 from posse.systems.base import System
@@ -269,7 +269,8 @@ class AgentRun:
 
     def begin(self, arms: Arms) -> None:
         """Write down that the agent's own arms are about to be used."""
-        self._spending.begin(self._setup.task(self.rank), arms)
+        setup = self._setup
+        self._spending.begin(Task.of(setup, setup.agents, self.rank, setup.claim), arms)
 
     def exhausted(self, what: str) -> None:
         """The agent's rewards are used up: it stops and says so, see `System.end`."""

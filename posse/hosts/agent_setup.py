@@ -7,7 +7,6 @@ from msgspec import Meta
 
 from posse.arms import ArmsSpec
 from posse.claims.base import ClaimContext
-from posse.hosts.spending import Task
 from posse.spec.explain import convert
 from posse.spec.privacy import PrivacySpec
 from posse.spec.runfile import Clock, Mode
@@ -60,18 +59,6 @@ class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
                 variant=self.variant,
                 field=self.mode == "field",
             )
-        )
-
-    def task(self, rank: int) -> Task:
-        """What agent `rank`'s rewards are used for."""
-        return Task(
-            system=self.system,
-            variant=self.variant,
-            parameters=self.parameters,
-            agents=self.agents,
-            rank=rank,
-            claim=self.claim,
-            privacy=self.privacy,
         )
 
     @property

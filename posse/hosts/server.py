@@ -226,21 +226,7 @@ def _shared_arms(plan: Plan, chance: Chance, spending: Spending) -> SharedArms:
     means = None if table is None else table[0]
     built = arms_of(arms, agents, plan.spec.base, chance)
     if plan.field:
-        spending.begin(_task(plan), built)
+        spending.begin(Task.of(plan.spec, agents, COORDINATOR, plan.claim), built)
     known = known_means(arms)
     scale = (0.0, 1.0) if known is None else known.scale
     return SharedArms(RewardBuffer(built, count), agents, count, means, scale)
-
-
-def _task(plan: Plan) -> Task:
-    """What the rewards that a coordinator keeps are used for."""
-    spec = plan.spec
-    return Task(
-        system=spec.system,
-        variant=spec.variant,
-        parameters=spec.parameters,
-        agents=spec.agents.count,
-        rank=COORDINATOR,
-        claim=plan.claim,
-        privacy=spec.privacy,
-    )

@@ -1,13 +1,15 @@
 """What a run's rewards cost, said to whoever keeps it longer than a process lives."""
 
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from posse.arms import Arms
+from posse.hosts.agent_setup import AgentSetup
 from posse.spec.privacy import PrivacySpec
+from posse.spec.runfile import RunSpec
 from protocol.privacy import Claim
 
 
@@ -24,6 +26,19 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     rank: int
     claim: Claim
     privacy: PrivacySpec
+
+    @classmethod
+    def of(cls, run: AgentSetup | RunSpec, agents: int, rank: int, claim: Claim) -> Self:
+        """What a run uses them for, as its file or an agent's setup has it."""
+        return cls(
+            system=run.system,
+            variant=run.variant,
+            parameters=run.parameters,
+            agents=agents,
+            rank=rank,
+            claim=claim,
+            privacy=run.privacy,
+        )
 
     @property
     def epsilon(self) -> float | None:
