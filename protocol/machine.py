@@ -38,10 +38,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from protocol.errors import LocalProtocolError
+from protocol.errors import WORD, LocalProtocolError
 from protocol.log import Row
 from protocol.message import Message
-from protocol.privacy import Release
+from protocol.privacy import LONGEST_BLOCK, Release
 
 FloatArray = NDArray[np.float64]
 
@@ -344,14 +344,20 @@ def require_answer(finish: Finish, count: int) -> None:
 
 def require_release(release: Release) -> None:
     """`LocalProtocolError` for what is no release, or has numbers that none can have."""
-    plain = isinstance(release, Release) and all(
-        type(n) in (int, float) and 0 <= n < inf
-        for n in (release.sensitivity, release.scale, release.epsilon)
+    fits = isinstance(release, Release) and (
+        all(
+            type(n) in (int, float) and 0 <= n < inf
+            for n in (release.sensitivity, release.scale, release.epsilon)
+        )
+        and WORD.fullmatch(str(release.mechanism))
+        and len(release.block) < LONGEST_BLOCK
+        and release.block.isprintable()
     )
-    if not plain:
+    if not fits:
         raise LocalProtocolError(
-            f"{release!r:.200} is disclosed: it must be a Release, and its numbers Python's own, "
-            "finite and 0 or more"
+            f"{release!r:.200} is disclosed: it must be a Release, its mechanism of letters, "
+            "digits, blanks, - and _, its block a short line, and its numbers Python's own, finite "
+            "and 0 or more"
         )
 
 

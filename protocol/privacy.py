@@ -23,6 +23,10 @@ FARTHEST = 41.0
 """A Laplace number is farther out than so many times its scale once in e^41, 6e17, draws."""
 
 
+LONGEST_BLOCK = 200
+"""Letters of what a release says that it covers."""
+
+
 class Release(msgspec.Struct, frozen=True, array_like=True):
     """One noisy release of an agent.
 

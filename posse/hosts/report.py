@@ -11,8 +11,8 @@ from protocol.errors import WORD, RemoteProtocolError
 from protocol.log import Row
 from protocol.machine import COORDINATOR, MOST_PULLS
 from protocol.message import Plane
+from protocol.privacy import LONGEST_BLOCK
 
-_LONGEST = 200
 _PLANES = frozenset(map(int, Plane))
 _BUCKETS = 600
 """Of delays, on either side of a nanosecond: eight for each factor of two, and 2^63 at most."""
@@ -84,7 +84,7 @@ class ReportForm:
         words += [release.mechanism for release in report.releases]
         if not all(WORD.fullmatch(word) for word in words):
             raise BadReport("a word that posse does not use")
-        if not all(len(r.block) < _LONGEST and r.block.isprintable() for r in report.releases):
+        if not all(len(r.block) < LONGEST_BLOCK and r.block.isprintable() for r in report.releases):
             raise BadReport("the block of a release")
 
     def _check_log(self, report: Report) -> None:

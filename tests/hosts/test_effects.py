@@ -145,6 +145,7 @@ def test_a_servers_order_is_for_arms_that_there_are(order: Any) -> None:
     [
         *("a release", Release("laplace", 1.0, 1.0, math.nan, "")),
         *(Release("laplace", 1.0, np.float64(1), 1.0, ""), Release("laplace", -1.0, 1.0, 1.0, "")),
+        *(Release("mine!", 1.0, 1.0, 1.0, ""), Release("laplace", 1.0, 1.0, 1.0, "a\nb")),
     ],
     ids=repr,
 )
