@@ -33,6 +33,8 @@ from posse.engines.sources import of_this_machine
 from posse.errors import PosseError, RunFailed, exit_code
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
+from posse.log import LOG
+from posse.measure.numbers import named
 from posse.own_code import folders_of
 from posse.plan import Plan
 from posse.results.record import RunRecord
@@ -153,6 +155,10 @@ class ProcessEngine:
             )
         for rank in dead:
             self._replace(rank)
+        away = [rank for rank in self.hub.lobby.roster.missing() if rank >= self._spawn]
+        if away and self._serial:
+            wait = plan.spec.engine.joining
+            LOG.warning("the next run waits for %s to join again (%g s)", named(away), wait)
         self.hub.gather()
         while (setups := self._setups(plan, network)) != self._configured or (
             self.hub.lobby.changed

@@ -122,11 +122,14 @@ def test_who_had_no_rows_left_joins_again_once_it_has(folder: Path, tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_where_the_server_can_do_without_it_the_run_goes_on() -> None:
+def test_where_the_server_can_do_without_it_the_run_goes_on_and_the_next_waits_for_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     started = anonymous.spec(
         "explore-then-commit",
         8,
-        parameters={"horizon": 200_000},
+        repeat=2,
+        parameters={"horizon": 50_000},
         engine={"deadline": 20.0, "absence": 0.5},
     )
     c = Coordinator(started, "tcp://127.0.0.1:*")
@@ -135,10 +138,12 @@ def test_where_the_server_can_do_without_it_the_run_goes_on() -> None:
         until(lambda: c.engine.hub.status().frames > 16, "a round")
         victim.kill()
         until(lambda: c.engine.hub.lobby.roster.members[7].connection < 0, "its loss")
-    with process(c.endpoint, 7):  # it may come back, for the next run
-        until(lambda: c.engine.hub.lobby.roster.members[7].arrived, "its return")
+    until(lambda: "the next run waits for agent 7 to join again" in caplog.text, "the first run")
+    assert c.record.dismissed == {7: "lost"}
+    assert c.record.status == "horizon"
+    with process(c.endpoint, 7):
         record = c.ended()
     assert c.error is None
-    assert record.dismissed == {7: "lost"}
+    assert record.dismissed == {}
     assert record.status == "horizon"
     assert [agent.ended() for agent in others] == [0] * 7

@@ -84,7 +84,7 @@ def coordinator(
 
 
 class Coordinator:
-    """A coordinator whose run goes on in a thread; what it raised is in `error`."""
+    """A coordinator whose runs go on in a thread; what it raised is in `error`."""
 
     def __init__(
         self,
@@ -107,7 +107,8 @@ class Coordinator:
     def _run(self) -> None:
         try:
             with self.engine:
-                self.record = self.engine.run(self._plan, 0)
+                for number in range(self._plan.spec.repeat):
+                    self.record = self.engine.run(self._plan, number)
         except Exception as error:
             self.error = error
 
