@@ -346,10 +346,12 @@ def require_release(release: Release) -> None:
     """`LocalProtocolError` for what is no release, or has numbers that none can have."""
     fits = isinstance(release, Release) and (
         all(
-            type(n) in (int, float) and 0 <= n < inf
+            type(n) in (int, float) and 0 <= n < (1 << 63 if type(n) is int else inf)
             for n in (release.sensitivity, release.scale, release.epsilon)
         )
-        and WORD.fullmatch(str(release.mechanism))
+        and isinstance(release.mechanism, str)
+        and WORD.fullmatch(release.mechanism)
+        and isinstance(release.block, str)
         and len(release.block) < LONGEST_BLOCK
         and release.block.isprintable()
     )

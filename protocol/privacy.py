@@ -30,14 +30,15 @@ LONGEST_BLOCK = 200
 class Release(msgspec.Struct, frozen=True, array_like=True):
     """One noisy release of an agent.
 
-    - `mechanism`: the law of the noise: "laplace", "discrete-gaussian" or "randomized-response"
+    - `mechanism`: the law of the noise: "laplace", "discrete-gaussian" or "randomized-response"; of
+      letters, digits, blanks, - and _, 64 at most
     - `sensitivity`: by how much one reward may move the released value (in units of reward)
     - `scale`: the noise's scale, in the same units
     - `epsilon`: what one release costs the rewards it covers: sensitivity / scale with Laplace
       noise, with Gaussian noise what the claim's δ makes of them
     - `block`: releases with equal `block` cover the same rewards and add up (sequential
       composition); different blocks cover disjoint rewards, and the largest counts
-      (parallel composition; Dwork and Roth 2014, section 3.5)
+      (parallel composition; Dwork and Roth 2014, section 3.5); a line of less than 200 letters
     - `times`: how often it was made, each time with new noise
     """
 

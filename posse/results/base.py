@@ -1,6 +1,6 @@
 """How the results of a system are put together and said, while a run goes on and after it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,11 +91,13 @@ class Results:
             tables.append(kind.table)
 
     def says(self, standing: Standing) -> Sequence[str]:
-        """What `progress` says; `RunFailed` where that is no list of sentences."""
-        said = self.progress(standing)
-        if not isinstance(said, list | tuple) or not all(isinstance(one, str) for one in said):
+        """What `progress` says; `RunFailed` where that is no row of sentences."""
+        found: Any = self.progress(standing)
+        many = isinstance(found, Iterable) and not isinstance(found, str)
+        said: list[Any] = [*found] if many else [None]
+        if not all(isinstance(one, str) for one in said):
             raise RunFailed(
-                f"the progress of its system is {said!r:.80}; it must be a list of sentences"
+                f"the progress of its system is {found!r:.80}; it must be a list of sentences"
             )
         return said
 

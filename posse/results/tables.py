@@ -60,10 +60,11 @@ def tables(records: list[RunRecord], log: Iterable[type[Row]]) -> Iterator[Table
 
 
 def _agents(run: RunRecord) -> Iterator[tuple[Any, ...]]:
-    """A row per agent; empty where it is not known, and ε where none was promised."""
+    """A row per agent; empty where it is not known, and ε where none was promised or spent."""
     unknown = [None] * len(run.answers)
-    told = run.privacy is not None and run.privacy.claim.guarantees
-    spent = run.privacy.spent_per_agent if run.privacy is not None and told else None
+    spent = run.privacy.spent_per_agent if run.privacy is not None else None
+    if run.privacy is not None and not run.privacy.claim.guarantees and not any(spent or ()):
+        spent = None
     columns = (
         run.answers,
         run.activations_per_agent or unknown,

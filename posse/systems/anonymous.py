@@ -112,8 +112,8 @@ def _advise_anonymous(spec: RunSpec, parameters: AnonymousParameters) -> list[st
     if width > per_pair:
         return [
             f"parameters.learning_rate = {p.learning_rate}: even a gap of 1 needs "
-            f"{math.ceil(width):,} estimates per user and arm before an arm is dropped, and the "
-            f"horizon has room for {math.floor(per_pair):,}; nothing will be eliminated"
+            f"{np.ceil(width):,.0f} estimates per user and arm before an arm is dropped, and the "
+            f"horizon has room for {np.floor(per_pair):,.0f}; nothing will be eliminated"
         ]
     return []
 

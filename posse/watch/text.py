@@ -10,7 +10,7 @@ from urllib.parse import SplitResult, urlsplit, urlunsplit
 import msgspec
 
 from posse.errors import InputError, PosseError
-from posse.measure.numbers import listed, number
+from posse.measure.numbers import named, number
 from posse.printable import printable
 
 _PATIENCE = 30.0
@@ -67,7 +67,7 @@ def lines(graph: dict[str, Any], state: dict[str, Any]) -> list[str]:
     ]
     if graph["mode"] == "lab" and "now" in state:
         _, regret, epsilon = state["now"]
-        spent = "" if graph["claimed"] is None else f" · ε spent {number(epsilon)}"
+        spent = f" · ε spent {number(epsilon)}" if graph["claimed"] is not None or epsilon else ""
         said.append(f"regret {number(regret)}{spent}")
     flow = state.get("flow", {"total": {}, "links": {}})
     kinds = [f"{number(n)} {kind}" for kind, n in sorted(flow["total"].items())]
@@ -102,9 +102,9 @@ def _who(rank: int) -> str:
 def _trouble(state: dict[str, Any]) -> Iterator[str]:
     why, waited_for = state["waiting"] or ("", [])
     if late := [rank for rank in waited_for if state["heard"].get(str(rank), LATE) >= LATE]:
-        yield f"waiting for agent {listed(late)} {why}"
+        yield f"waiting for {named(late)} {why}"
     if state["away"]:
-        yield f"connection lost: agent {listed(state['away'])}"
+        yield f"connection lost: {named(state['away'])}"
     for rank, why in state.get("lost", {}).items():
         yield f"agent {rank} is gone: {why}"
     if state["restarts"]:

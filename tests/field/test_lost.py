@@ -129,7 +129,7 @@ def test_where_the_server_can_do_without_it_the_run_goes_on_and_the_next_waits_f
         "explore-then-commit",
         8,
         repeat=2,
-        parameters={"horizon": 50_000},
+        parameters={"horizon": 200_000},
         engine={"deadline": 20.0, "absence": 0.5},
     )
     c = Coordinator(started, "tcp://127.0.0.1:*")

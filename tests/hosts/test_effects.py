@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 import numpy as np
 import pytest
@@ -146,6 +146,8 @@ def test_a_servers_order_is_for_arms_that_there_are(order: Any) -> None:
         *("a release", Release("laplace", 1.0, 1.0, math.nan, "")),
         *(Release("laplace", 1.0, np.float64(1), 1.0, ""), Release("laplace", -1.0, 1.0, 1.0, "")),
         *(Release("mine!", 1.0, 1.0, 1.0, ""), Release("laplace", 1.0, 1.0, 1.0, "a\nb")),
+        *(Release(cast(Any, None), 1.0, 1.0, 1.0, ""), Release("mine", 1.0, 1 << 64, 1.0, "")),
+        Release("laplace", 1.0, 1.0, 1.0, cast(Any, None)),
     ],
     ids=repr,
 )

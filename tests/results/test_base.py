@@ -107,6 +107,12 @@ def test_what_is_said_of_progress_is_a_list_of_sentences(said: Any) -> None:
         Results(progress=lambda standing: said).says(standing())
 
 
+def test_sentences_of_progress_may_come_one_by_one() -> None:
+    progress: Any = lambda standing: (one for one in ("a", "b"))  # noqa: E731
+    found = Results(progress=progress).says(standing())
+    assert found == ["a", "b"]
+
+
 class NoTable(Row, frozen=True):
     cell: float
 

@@ -11,7 +11,7 @@ from posse.durable.directory import RunDirectory
 from posse.engines import memory
 from posse.plan import Plan, prepare
 from posse.results.base import PLAIN
-from posse.results.tables import write
+from posse.results.tables import tables, write
 from posse.systems import get_system, names
 from protocol.errors import LocalProtocolError
 from protocol.mase import VoteRow
@@ -94,6 +94,14 @@ def test_where_nothing_is_promised_nothing_is_spent(
 ) -> None:
     header, *rows = written(tmp_path, lab(system))["agents"]
     assert {row[header.index("epsilon_spent")] for row in rows} <= spent
+
+
+def test_what_was_spent_is_told_whatever_is_promised() -> None:
+    record = memory.run(lab("central"), 0)
+    assert record.privacy is not None
+    record.privacy.spent_per_agent = [2.0, 0.0, 0.0, 0.0]
+    (agents,) = (table for table in tables([record], ()) if table.name == "agents")
+    assert [row[-1] for row in agents.rows] == [2.0, 0.0, 0.0, 0.0]
 
 
 def test_ranks_of_agents_are_in_every_row_of_agents(tmp_path: Path) -> None:

@@ -49,6 +49,8 @@ def test_the_provable_constant_is_advised_against() -> None:
     one = spec(parameters={"learning_rate": 12.0})
     (advice,) = one.system.advise(one.spec, one.parameters)
     assert "nothing will be eliminated" in advice
+    large = spec(parameters={"learning_rate": 1e308})
+    assert "needs inf estimates" in large.system.advise(large.spec, large.parameters)[0]
     arms = {"kind": "bernoulli", "means": [0.9, 0.5, 0.4, 0.3, 0.2]}
     near = spec(agents=4, arms=arms, parameters={"horizon": 300, "group_size": 2})
     (advice,) = near.system.advise(near.spec, near.parameters)

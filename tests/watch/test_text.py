@@ -59,7 +59,11 @@ def test_all_that_the_page_says_is_said() -> None:
 
 
 def test_nothing_is_spent_where_nothing_is_promised() -> None:
-    assert text.lines(GRAPH | {"claimed": None}, STATE)[2] == "regret 1,234"
+    nothing = STATE | {"now": [10.0, 1234.5, 0.0]}
+    assert text.lines(GRAPH | {"claimed": None}, nothing)[2] == "regret 1,234"
+    assert text.lines(GRAPH, nothing)[2] == "regret 1,234 · ε spent 0"
+    # what a system of one's own disclosed is said, whatever it claims
+    assert text.lines(GRAPH | {"claimed": None}, STATE)[2] == "regret 1,234 · ε spent 0.25"
 
 
 def test_in_the_field_neither_regret_nor_what_was_spent_is_said() -> None:

@@ -183,17 +183,18 @@ function write() {
   $("here").textContent = `${number(state.arrived)} of ${number(agents)}`;
   $("messages").textContent = number(Object.values(flow.total).reduce((a, b) => a + b, 0));
   const [, regret, epsilon] = state.now || [], lab = graph.mode === "lab";
+  const promised = graph.claimed !== null, told = promised || epsilon;
   $("regret").textContent = lab ? number(regret) : "with agents";
-  $("epsilon").textContent = graph.claimed === null ? "none promised" : lab ? number(epsilon) : "with agents";
+  $("epsilon").textContent = !told ? "none promised" : lab ? number(epsilon) : "with agents";
   const grown = (state.grown || []).filter((row) => row[1] !== null);
   $("growth").hidden = grown.length < 2;
   if (grown.length > 1) {
     line($("regretline"), grown, 1);
-    $("epsilonline").style.display = graph.claimed === null ? "none" : "";
-    if (graph.claimed !== null) line($("epsilonline"), grown, 2);
+    $("epsilonline").style.display = told ? "" : "none";
+    if (told) line($("epsilonline"), grown, 2);
     $("regretsaid").textContent = `regret of all: ${number(regret)} in ${number(grown.at(-1)[0])} ${graph.unit}`;
-    $("epsilonsaid").textContent = graph.claimed === null ? "ε does not apply: none is promised"
-      : `ε of the reward that cost most: ${number(epsilon)} of ${number(graph.claimed)} claimed`;
+    $("epsilonsaid").textContent = !told ? "ε does not apply: none is promised"
+      : `ε of the reward that cost most: ${number(epsilon)}${promised ? ` of ${number(graph.claimed)} claimed` : ", and none promised"}`;
   }
   const votes = state.votes || [], most = Math.max(1, ...votes);
   $("arms").hidden = !votes.length;
