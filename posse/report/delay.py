@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 
-from posse.measure.numbers import number
+from posse.measure.numbers import counted, number
 from posse.report.drawing import COLOUR, Chart, canvas, to_svg
 from posse.report.page import Section, Table, some, table
 from posse.report.read import Series
@@ -12,7 +12,7 @@ from posse.results.cooperative import CooperativeDetail
 
 
 def section(series: Series) -> Section:
-    """The distribution over all runs, its quantiles, and delays by distance."""
+    """The distribution over all runs, and in numbers the delays of the last that has any."""
     chart = _distribution(series)
     text = []
     if chart is None:
@@ -21,13 +21,16 @@ def section(series: Series) -> Section:
             if series.spec.engine.kind == "memory"
             else "No delay was measured."
         )
+    terms, tables = _quantiles(series), _by_distance(series)
+    if len(series.runs) > 1 and (terms or tables):
+        text.append("The numbers are those of the last run that has any.")
     return Section(
         id="delay",
         title="Delay",
         text=text,
-        terms=_quantiles(series),
+        terms=terms,
         charts=some(chart),
-        tables=_by_distance(series),
+        tables=tables,
     )
 
 
@@ -68,7 +71,7 @@ def _spread(values: list[int]) -> str:
     """A list of numbers by its least and largest."""
     low, high = min(values), max(values)
     same = f"{number(low)} each time" if low == high else f"{number(low)} to {number(high)}"
-    return f"{same} ({len(values)} times)"
+    return f"{same} ({counted(len(values), 'time')})"
 
 
 def _distribution(series: Series) -> Chart | None:

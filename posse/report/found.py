@@ -63,7 +63,7 @@ def _pulls_per_arm(series: Series, means: list[float] | None) -> Chart | None:
         return None
     mean = counts.mean(axis=0)
     found = Counter(r.best_arm for r in series.runs if r.best_arm is not None)
-    answer = found.most_common(1)[0][0] if found else None
+    answer = found.most_common(1)[0][0] if found and not series.drawn_anew else None
     with canvas() as (figure, axes):
         axes.bar(
             range(len(mean)),
@@ -79,7 +79,7 @@ def _pulls_per_arm(series: Series, means: list[float] | None) -> Chart | None:
     return Chart(
         name="pulls",
         title="Pulls per arm",
-        caption="Mean over the runs."
+        caption=f"Mean over the runs{', each on arms of its own' if series.drawn_anew else ''}."
         + (f" The answer, arm {answer}, has the other colour." if answer is not None else ""),
         svg=to_svg(figure, "pulls", "Pulls per arm"),
         header=("arm", "mean_of_arm", "pulls"),

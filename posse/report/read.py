@@ -12,6 +12,8 @@ from typing import Any
 
 import msgspec
 
+from posse.arms import LabMeans
+from posse.arms.base import RandomMeans
 from posse.durable.batch import pieces
 from posse.durable.directory import FAILURE, KEPT, RESULT, SPECIFICATION
 from posse.durable.sweep import SWEEP
@@ -64,6 +66,13 @@ class Series:
         if any(run.slots is not None for run in self.runs):
             return "slots"
         return "seconds" if self.spec.mode == "field" else "rounds"
+
+    @property
+    def drawn_anew(self) -> bool:
+        """Whether every run has its own arms, so that their indices mean nothing across runs."""
+        arms = self.spec.arms
+        means = arms.means if isinstance(arms, LabMeans) else None
+        return len(self.runs) > 1 and isinstance(means, RandomMeans) and means.seed is None
 
     @cached_property
     def links(self) -> list[LinkTotal]:

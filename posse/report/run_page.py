@@ -4,8 +4,6 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from posse.arms import LabMeans
-from posse.arms.base import RandomMeans
 from posse.measure.confidence import mean_ci, wilson
 from posse.measure.numbers import capital, counted, number, short, with_ci
 from posse.report import course, delay, found, network, privacy, traffic
@@ -76,7 +74,7 @@ def _headline(series: Series) -> str:
         return "No run was complete"
     found_in = Counter(run.best_arm for run in series.runs if run.best_arm is not None)
     total = len(series.runs)
-    if found_in and total > 1 and _drawn_anew(series):
+    if found_in and series.drawn_anew:
         ended = sum(found_in.values())
         return f"{ended} of {total} runs, each on arms of its own, found one to be the best"
     if found_in:
@@ -87,13 +85,6 @@ def _headline(series: Series) -> str:
     if regret := series.values(REGRET.of):
         return f"Regret {with_ci(regret)} in {counted(total, 'run')}"
     return f"{counted(total, 'run')}, no answer"
-
-
-def _drawn_anew(series: Series) -> bool:
-    """Whether every run has its own arms, so that their indices mean nothing across runs."""
-    arms = series.spec.arms
-    means = arms.means if isinstance(arms, LabMeans) else None
-    return isinstance(means, RandomMeans) and means.seed is None
 
 
 def _of(hits: int, total: int) -> str:

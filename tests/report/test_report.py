@@ -15,7 +15,7 @@ from posse.cli import report
 from posse.durable.directory import RunDirectory
 from posse.measure.confidence import mean_ci, wilson
 from posse.plan import prepare
-from posse.report import differ, network, privacy, read, run_page, several
+from posse.report import delay, differ, network, privacy, read, run_page, several
 from posse.report.drawing import canvas, large_numbers, to_svg, whiskers
 from posse.report.regret import mean_curve, regret
 from posse.results.measures import ROUNDS
@@ -327,6 +327,24 @@ def test_arms_of_each_run_are_not_counted_together(tmp_path):
     make(tmp_path / "own", system="central", parameters={}, arms=arms, repeat=2)
     made = run_page.run_page(read.read(tmp_path / "own"))
     assert made.title == "2 of 2 runs, each on arms of its own, found one to be the best"
+    (pulls,) = made.sections[0].charts
+    assert pulls.caption == "Mean over the runs, each on arms of its own."
+
+
+@pytest.mark.parametrize("runs", [1, 2])
+def test_delays_of_the_last_run_are_not_taken_for_those_of_all(tmp_path, runs):
+    make(
+        tmp_path / "ring",
+        system="cooperative-ucb",
+        agents={"count": 4},
+        topology={"kind": "ring"},
+        parameters={"horizon": 20},
+        repeat=runs,
+    )
+    made = delay.section(read.read(tmp_path / "ring"))
+    # a ring of 4 has 8 directed edges, and what is sent in slot 20 is heard in none
+    assert [cell.value for cell in made.tables[0].rows[0]] == [1, 1.0, 8 * 19]
+    assert ("The numbers are those of the last run that has any." in made.text) == (runs == 2)
 
 
 def test_sinks_are_marked_in_the_network(tmp_path):
