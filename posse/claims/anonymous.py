@@ -19,6 +19,8 @@ TRUST = {
     ),
 }
 
+_CLOSING = "; the lab's closing report, which measures every user apart"
+
 silence = unprotected("Nothing is sent before the end; whoever sees its pulls learns rewards.")
 
 
@@ -38,5 +40,5 @@ def sums_over_groups(context: ClaimContext) -> Claim:
         "(Esfandiari et al. 2022, section 3.1); masks cancel in the sum alone (Bonawitz et al. "
         "2017).",
         uncovered="every estimated mean of every user and arm, which the coordinator learns across "
-        "rounds; which arm a user plays; the lab's closing report, which measures every user apart",
+        f"rounds; which arm a user plays{'' if context.field else _CLOSING}",
     )

@@ -15,7 +15,7 @@ from posse.report.drawing import (
 )
 from posse.report.page import Section, some
 from posse.report.read import Series
-from posse.report.regret import mean_curve, regret
+from posse.report.regret import mean_curve, of_runs, regret
 from posse.results.anonymous import AnonymousDetail, ParallelDetail
 from posse.results.players import PlayersDetail
 from posse.results.record import RunRecord
@@ -140,7 +140,7 @@ def _mean_over_time(
     return Chart(
         name=name,
         title=capital(name),
-        caption=f"Mean of {len(curves)} runs with its 95% interval.",
+        caption=of_runs(len(curves)),
         svg=to_svg(figure, name, f"{capital(name)} over time"),
         header=("time", "mean", "ci95"),
         rows=[tuple(map(float, point)) for point in zip(times, mean, half, strict=True)],

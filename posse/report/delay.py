@@ -59,7 +59,7 @@ def _quantiles(series: Series) -> list[tuple[str, str]]:
             ("99% within", found.p99),
             ("Slowest", found.p100),
         )
-        said += [(label, f"{1e3 * s:.3g} ms") for label, s in quantiles if s is not None]
+        said += [(label, f"{1e3 * s:,.2f} ms") for label, s in quantiles if s is not None]
     if found.exchange_slots:
         said.append(("Exchange slots", _spread(found.exchange_slots)))
     if found.t_delay:

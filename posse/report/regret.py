@@ -86,12 +86,9 @@ def regret(all_series: list[Series], names: Sequence[str] = ("measured",)) -> Ch
         legend(figure, axes)
     runs = [len(curves) for _, _, curves in shown]
     least, most = min(runs), max(runs)
-    caption = "One run."
-    if most > 1:
-        count = f"{least} to {most}" if least < most else f"{most}"
-        caption = f"Mean of {count} runs with its 95% interval."
-        if len(shown) == 1:
-            caption += f" Thin lines: {'single' if most <= 10 else 'ten'} runs."
+    caption = of_runs(least, most)
+    if most > 1 and len(shown) == 1:
+        caption += f" Thin lines: {'single' if most <= 10 else 'ten'} runs."
     return Chart(
         name="regret",
         title="Regret",
@@ -155,3 +152,12 @@ def _bound(series: Series) -> Bound | None:
         regret=regret if len(curves) == len(each) else None,
         rounds=float(np.mean(rounds)) if len(rounds) == len(each) else None,
     )
+
+
+def of_runs(least: int, most: int | None = None) -> str:
+    """What a curve is of so many runs; of the fewest and the `most`, where there are several."""
+    most = most or least
+    if most == 1:
+        return "One run."
+    count = f"{least} to {most}" if least < most else f"{most}"
+    return f"Mean of {count} runs with its 95% interval."

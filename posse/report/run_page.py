@@ -84,7 +84,7 @@ def _headline(series: Series) -> str:
         return f"Arm {arm} is the {likely}, say {_of(hits, total)}"
     if regret := series.values(REGRET.of):
         return f"Regret {with_ci(regret)} in {counted(total, 'run')}"
-    return f"{counted(total, 'run')}, no answer"
+    return f"{counted(total, 'run')}, {series.runs[-1].sought or 'no answer'}"
 
 
 def _of(hits: int, total: int) -> str:

@@ -7,6 +7,7 @@ from posse.report.drawing import COLOUR, Chart, canvas, large_numbers, legend, n
 from posse.report.page import MOST_ROWS, Section, Table, some, table
 from posse.report.read import LinkTotal, Series
 from posse.results.record import RunRecord
+from posse.results.traffic import Traffic
 from protocol.machine import COORDINATOR
 from protocol.message import Plane
 
@@ -41,13 +42,20 @@ def section(series: Series) -> Section:
             "coordinator's links."
             if last.data.messages is None
             else f"In the last run {last.data.messages:,} messages of the paper's own with "
-            f"{last.data.payload_bytes:,} payload bytes; beside them {last.control.messages:,} of "
-            "the lab's control."
+            f"{last.data.payload_bytes:,} payload bytes; beside them {_beside(last)}."
         ],
         terms=[(term, with_ci(values)) for term, values in terms if values],
         charts=some(_bytes_by_kind(series)),
         tables=tables,
     )
+
+
+def _beside(last: Traffic) -> str:
+    """The messages of a run that are not the paper's own."""
+    world = (
+        f"{last.world.messages:,} to and from the shared arms and " if last.world.messages else ""
+    )
+    return f"{world}{last.control.messages:,} of control"
 
 
 def _kernel_bytes(run: RunRecord) -> float | None:
@@ -127,8 +135,10 @@ def _bytes_by_kind(series: Series) -> Chart | None:
     return Chart(
         name="bytes",
         title="Bytes by kind",
-        caption="Control messages belong to the lab (clock, reports); in the field most of them "
-        "do not exist.",
+        caption=""
+        if series.spec.mode == "field"
+        else "Control messages belong to the lab (clock, reports); in the field most of them do "
+        "not exist.",
         svg=to_svg(figure, "bytes", "Bytes per kind of message"),
         header=("plane", "kind", "frame_bytes"),
         rows=[(*key, value) for key, value in zip(keys, values, strict=True)],

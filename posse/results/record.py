@@ -186,6 +186,11 @@ class RunRecord(msgspec.Struct, kw_only=True):
         return self.best_arm is not None or any(arm is not None for arm in self.answers)
 
     @property
+    def sought(self) -> str:
+        """What was found where that is not one arm for all; nothing if it ended without."""
+        return self.detail.seeks if self.answered else ""
+
+    @property
     def without(self) -> set[int]:
         """The agents that were lost, or whose rewards ran out: the others went on without them."""
         return {*self.dismissed, *self.exhausted}

@@ -77,7 +77,7 @@ def _found(runs: Sequence[RunRecord]) -> str:
     status = ", ".join(f"{status} {n}" for status, n in statuses.most_common())
     known = [run.right for run in runs if run.right is not None]
     right = f", right in {sum(known)} of {len(known)}" if known else ""
-    return f"{found or runs[-1].detail.seeks or 'no arm'}{right} ({status})"
+    return f"{found or runs[-1].sought or 'no arm'}{right} ({status})"
 
 
 def _whether(arm: int, runs: Sequence[RunRecord]) -> str:

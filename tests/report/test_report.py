@@ -4,8 +4,10 @@ import csv
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -15,11 +17,13 @@ from posse.cli import report
 from posse.durable.directory import RunDirectory
 from posse.measure.confidence import mean_ci, wilson
 from posse.plan import prepare
-from posse.report import delay, differ, network, privacy, read, run_page, several
+from posse.report import course, delay, differ, network, privacy, read, run_page, several
 from posse.report.drawing import canvas, large_numbers, to_svg, whiskers
 from posse.report.regret import mean_curve, regret
+from posse.report.traffic import section as traffic_section
+from posse.results import words
 from posse.results.measures import ROUNDS
-from posse.results.record import NetworkFacts, Privacy, RunRecord
+from posse.results.record import Delay, NetworkFacts, Privacy, RunRecord
 from posse.results.traffic import traffic
 from protocol.control import LinkCount
 from protocol.machine import COORDINATOR
@@ -345,6 +349,66 @@ def test_delays_of_the_last_run_are_not_taken_for_those_of_all(tmp_path, runs):
     # a ring of 4 has 8 directed edges, and what is sent in slot 20 is heard in none
     assert [cell.value for cell in made.tables[0].rows[0]] == [1, 1.0, 8 * 19]
     assert ("The numbers are those of the last run that has any." in made.text) == (runs == 2)
+
+
+def _logs(path, count):
+    """A log of `count` rows for each of two arms."""
+    path.write_text("arm,reward\n" + "".join(f"{i % 2},{i // 2 % 2}\n" for i in range(2 * count)))
+    return {"kind": "csv", "path": str(path), "count": 2}
+
+
+@pytest.mark.parametrize(("rows", "found"), [(400, "an arm for each user"), (4, "")])
+def test_what_is_no_arm_for_all_is_an_answer_too(tmp_path, rows, found):
+    arms = _logs(tmp_path / "log-{rank}.csv", 0)
+    for rank in range(6):
+        _logs(tmp_path / f"log-{rank}.csv", rows)
+    parameters = {"horizon": 300, "group_size": 2}
+    directory = make(
+        tmp_path / "an",
+        system="anonymous",
+        agents={"count": 6},
+        arms=arms,
+        parameters=parameters,
+        repeat=1,
+    )
+    series = read.read(directory)
+    assert run_page.run_page(series).title == f"1 run, {found or 'no answer'}"
+    said = dict(words.rows(series.runs, []))["found"]
+    assert said == (f"{found} (horizon 1)" if found else "no arm (exhausted 1)")
+
+
+def test_delays_too_short_to_be_timed_are_no_picoseconds(run_directory):
+    series = read.read(run_directory)
+    run = msgspec.structs.replace(
+        series.runs[-1], delay=Delay(messages=2, p50=1e-9, p90=0.00123, p99=1.5, p100=1.5)
+    )
+    terms = delay.section(replace(series, runs=[run])).terms
+    assert [value for _, value in terms] == [
+        "2",
+        "0.00 ms",
+        "1.23 ms",
+        "1,500.00 ms",
+        "1,500.00 ms",
+    ]
+
+
+def test_players_messages_to_the_arms_are_told_and_one_run_has_no_interval(tmp_path):
+    directory = make(
+        tmp_path / "tdfs",
+        system="tdfs-ucb",
+        agents={"count": 2},
+        parameters={"horizon": 30},
+        repeat=1,
+    )
+    series = read.read(directory)
+    assert traffic_section(series).text == [
+        "In the last run 0 messages of the paper's own with 0 payload bytes; beside them "
+        "120 to and from the shared arms and 6 of control."
+    ]
+    assert [chart.caption for chart in course.section(series).charts][1:] == ["One run."]
+    in_field = replace(series, spec=msgspec.structs.replace(series.spec, mode="field"))
+    told = ["lab" in traffic_section(s).charts[0].caption for s in (series, in_field)]
+    assert told == [True, False]
 
 
 def test_sinks_are_marked_in_the_network(tmp_path):
