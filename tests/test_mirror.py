@@ -45,7 +45,7 @@ ELSEWHERE = [
     (
         "theory of each system: no run is above its bound",
         "tests/theory/test_bounds.py",
-        "posse/claims: anonymous lone mase",
+        "posse/claims: lone mase",
         "posse/theory: anonymous lone",
     ),
     (
