@@ -218,7 +218,7 @@ arms = Arms()
 """
 
 
-def test_an_agent_with_slow_arms_hears_the_end_after_a_pull_or_two(
+def test_an_agent_with_slow_arms_hears_the_end_between_two_pulls(
     coordinator: Coordinator, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """And what followed from the end is not said: that its coordinator is lost, and waited for."""
@@ -240,7 +240,7 @@ def test_an_agent_with_slow_arms_hears_the_end_after_a_pull_or_two(
     coordinator.close()
     before = len(pulls.read_text())
     assert agent.ended() == 3
-    assert len(pulls.read_text()) - before < 8
+    assert len(pulls.read_text()) - before < 32  # of 64, between which it did not listen
     assert "gave up (exit code 3)" in caplog.text
     assert "lost the coordinator" not in caplog.text
 
