@@ -10,6 +10,8 @@ from posse.cli import paths, volume
 from posse.cli.options import add_changes, add_run_file, changes, number, place, plan
 from posse.cli.progress import screen
 from posse.durable import frames
+from posse.log import remark
+from posse.measure.numbers import listed
 from posse.progress import RunProgress
 
 
@@ -61,11 +63,10 @@ def _end(text: str) -> int:
 def show(options: argparse.Namespace) -> None:
     """Read the file, and print what is asked for."""
     link = (vars(options)["from"], options.to)
-    for frame in frames.select(
-        frames.read(options.file),
-        link=link,
-        plane=options.plane,
-        kind=options.kind,
-        run=options.run,
-    ):
+    wanted = {"link": link, "plane": options.plane, "kind": options.kind, "run": options.run}
+    frame = None
+    for frame in frames.select(frames.read(options.file), **wanted):
         print(msgspec.json.encode(frame).decode() if options.json else frame)
+    if frame is None:
+        kinds = sorted({frame.kind for frame in frames.read(options.file)})
+        remark(f"{options.file}: no such frame; of all its frames the kinds are {listed(kinds)}")

@@ -43,7 +43,9 @@ def points(over: list[str]) -> list[At]:
             raise SpecError("--over", f"'{axis}' is not path=a,b,c")
         if path in axes:
             raise SpecError("--over", f"{path} is there twice; give all its values at once")
-        axes[path] = _values(text)
+        axes[path] = values = _values(text)
+        if len(set(map(repr, values))) < len(values):
+            raise SpecError("--over", f"'{axis}' has a value twice")
     return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
 
 

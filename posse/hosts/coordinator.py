@@ -32,7 +32,7 @@ from posse.results.base import Standing
 from posse.results.record import RunRecord
 from posse.systems.network import Network
 from protocol import control
-from protocol.errors import RemoteProtocolError
+from protocol.errors import LocalProtocolError, RemoteProtocolError
 from protocol.log import Log
 from protocol.machine import (
     COORDINATOR,
@@ -464,6 +464,8 @@ class CoordinatorHost:
 
     def dismiss(self, agent: int, reason: str) -> None:
         """See `Serving`."""
+        if agent not in range(self.plan.spec.agents.count):
+            raise LocalProtocolError(f"there is no agent {agent} to dismiss")
         self.attendance.dismiss(agent, reason, self.now)
         self.refused[reason] += 1
 

@@ -37,6 +37,16 @@ def test_frames_are_shown_a_line_each(frames: str, capsys: pytest.CaptureFixture
     assert all("coordinator → 3" in line and " data " in line for line in to_agent)
 
 
+def test_where_no_frame_is_as_asked_the_kinds_that_there_are_are_named(
+    frames: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["frames", "frames", "--kind", "vote"]) == 0
+    out, said = capsys.readouterr()
+    assert not out
+    assert "frames: no such frame; of all its frames the kinds are" in said
+    assert "Vote" in said
+
+
 def test_frames_are_printed_for_programs(frames: str, capsys: pytest.CaptureFixture[str]) -> None:
     votes = [json.loads(line) for line in shown(capsys, "--kind", "Vote", "--json")]
     assert len(votes) == len(shown(capsys, "--kind", "Vote"))

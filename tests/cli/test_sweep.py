@@ -200,6 +200,8 @@ def test_a_wrong_point_starts_nothing(sweep_file: Path, tmp_path: Path) -> None:
     code = main(["sweep", str(sweep_file), "--over", "parameters.epsilon=1,-1", "--out", str(out)])
     assert code == 2
     assert not out.exists()
+    with pytest.raises(SpecError, match="has a value twice"):
+        sweep.points(["parameters.epsilon=0.1,1,1e-1"])
     with pytest.raises(SpecError, match="is not path=a,b,c"):
         sweep.points(["epsilon"])
 

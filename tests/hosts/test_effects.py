@@ -89,6 +89,12 @@ def test_a_coordinators_machine_may_ask_for_its_own_effects_only(effect: Any) ->
         run_with("central", server=lambda context: Answers(effect))
 
 
+@pytest.mark.parametrize("rank", [-1, 2, HALF])
+def test_a_coordinator_dismisses_agents_that_there_are(rank: int) -> None:
+    with pytest.raises(RunFailed, match=r"coordinator has a defect: .*there is no agent"):
+        run_with("central", server=lambda context: Answers(Dismiss(rank, "silent")))
+
+
 @pytest.mark.parametrize("effect", [Pull((0,), 1), Played((0,), (1.0,))], ids=repr)
 def test_a_coordinator_pulls_only_arms_that_all_share(effect: Any) -> None:
     with pytest.raises(RunFailed, match="own has no arms that all agents share"):
