@@ -5,19 +5,12 @@ import sys
 
 from bench.tables import show_bars
 
-BENCHMARKS = (
-    "star",
-    "startup",
-    "players",
-    "mesh",
-    "cooperative",
-    "memory",
-    "growth",
-)
+BENCHMARKS = ("star", "startup", "players", "mesh", "cooperative", "memory", "growth")
 """Modules of this package, each with a `main()` that prints its tables."""
 
-ONLY_BY_NAME = ("crowd", "peers")
-"""Most machines have no room for the first, or not what the second compares with."""
+ONLY_BY_NAME = ("crowd", "peers", "field", "watch")
+"""Most machines have no room for the first, or not what the second compares with; the others say
+what keys, journals and watching cost."""
 
 
 def main(names: list[str]) -> int:

@@ -17,7 +17,7 @@ from typing import Any
 
 import zmq
 
-from bench.tables import hold, show, spread
+from bench.tables import hold, in_turn, ratios, show, spread
 from posse.engines.processes import ProcessEngine
 from posse.plan import Plan, prepare
 from protocol.wire import HEADER
@@ -166,33 +166,21 @@ def compare(work: str, plan: Plan, bare: Callable[[int], Figure], rounds: int, b
     """Ours against `bare`, which is given the bytes of a frame, by messages per second."""
     gc.collect()
     gc.freeze()  # as the fork server does before it forks
-    both: dict[str, list[Figure]] = {"posse": [], "bare pyzmq": []}
     with ProcessEngine(plan) as engine:
-        ours(engine, plan)  # warm
-        for _ in range(rounds):
-            figure, size = ours(engine, plan)
-            both["posse"].append(figure)
-            both["bare pyzmq"].append(bare(size))
+        _, size = ours(engine, plan)  # warm
+        ways = {"posse": lambda: ours(engine, plan)[0], "bare pyzmq": lambda: bare(size)}
+        both = in_turn(rounds, ways)
+    rates = {name: [figure.rate for figure in figures] for name, figures in both.items()}
+    cpu = {name: [figure.cpu_us for figure in figures] for name, figures in both.items()}
     show(
         f"{work}; frames of {size} bytes ({HEADER.size} of them header), {rounds} rounds: median "
         "(least-greatest)",
         ["", "messages/s", "CPU us/message"],
-        [
-            [
-                name,
-                spread([f.rate for f in figures], "{:,.0f}"),
-                spread([f.cpu_us for f in figures], "{:.1f}"),
-            ]
-            for name, figures in both.items()
-        ],
+        [[name, spread(rates[name], "{:,.0f}"), spread(cpu[name], "{:.1f}")] for name in both],
     )
-    pairs = list(zip(*both.values(), strict=True))
-    rates = [a.rate / b.rate for a, b in pairs]
-    print(f"  ratio of messages/s   {spread(rates)}")
-    print(
-        f"  ratio of CPU/message  {spread([b.cpu_us / a.cpu_us for a, b in pairs])}   (bare/ours)"
-    )
-    hold(f"{work}, of bare pyzmq's messages/s", median(rates), bar)
+    print(f"  ratio of messages/s   {spread(ratios(rates))}")
+    print(f"  ratio of CPU/message  {spread(ratios(cpu))}   (ours/bare)")
+    hold(f"{work}, of bare pyzmq's messages/s", median(ratios(rates)), bar)
 
 
 def compare_on_graph(work: str, raw: dict[str, Any], slots: int, rounds: int, bar: float) -> None:

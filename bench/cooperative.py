@@ -65,7 +65,3 @@ def main() -> None:
     for mesh_of in MESHES:
         mesh(*mesh_of)
     estimator()
-
-
-if __name__ == "__main__":
-    main()

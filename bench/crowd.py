@@ -12,7 +12,3 @@ def main() -> None:
     seconds, used = start((AGENTS,))
     hold(f"{AGENTS:,} agents, seconds to the answer", seconds, BAR_SECONDS, most=True)
     hold(f"{AGENTS:,} agents, GB together", used / 1e9, BAR_GB, most=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,95 +1,132 @@
-"""What keys cost: the same run with CURVE on every link and without, messages per second.
+"""What keys and journals cost in the field: the same run with them and without, in turn.
 
-    python -m bench.field [--agents 4] [--seconds 3] [--repeat 3]
-
-Agents are processes of their own that join over tcp on loopback, as in the field. `central` sends
-one message per activation and has equal arms here, so that only the number of messages ends it.
+Agents are processes of their own that join over tcp on loopback. What is timed is the run, from its
+beginning to its end.
 """
 
-import argparse
 import os
-import subprocess
-import sys
+import signal
 import tempfile
-import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from statistics import median
+from typing import Any
 
-from bench.tables import show
+import numpy as np
+
+from bench.tables import hold, in_turn, ratios, run_file, show, spread
+from posse.durable.journal import Journal
 from posse.engines.processes import ProcessEngine
-from posse.plan import prepare
+from posse.engines.remote_agent import remote_agent
+from posse.plan import Plan, prepare
 from posse.security import keys
 
+ADDRESS = "tcp://127.0.0.1:15731"
+ROUNDS = 3
 
-def messages_per_second(agents: int, folder: Path | None, seconds: float) -> float:
-    """Frames that the coordinator takes per second of a run that does not end by itself."""
-    spec = prepare(
-        {
-            "system": "central",
-            "agents": {"count": agents},
-            "arms": {"kind": "bernoulli", "means": [0.5, 0.5]},
-            "engine": {"clock": "wall", "deadline": 60.0},
-        }
-    )
-    pairs = keys.for_coordinator(folder, agents) if folder else None
-    engine = ProcessEngine(spec, bind="tcp://127.0.0.1:*", token="", spawn=0, keys=pairs)
-    command = [sys.executable, "-P", "-m", "posse", "agent", "--join", engine.endpoint]
-    options = ["--keys", str(folder)] if folder else []
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-    processes = [
-        subprocess.Popen(
-            [*command, *options, "--rank", str(rank)],
-            env=environment,
-            stderr=subprocess.DEVNULL,
-        )
-        for rank in range(agents)
-    ]
-    seen: list[tuple[float, int]] = []
+MESSAGES = 8_000
+"""Requests of each of four agents."""
+BAR_KEYS = 0.7
 
-    class Enough(Exception):
-        """The time is up."""
+AGENTS = 64
+BAR_JOURNALS = 1.5
+RING = {"kind": "ring"}
+SYSTEMS: dict[str, dict[str, Any]] = {
+    "dp-mase": {"parameters": {"epsilon": 0.1}},
+    "cdp-mab": {"parameters": {"horizon": 20_000, "epsilon": 1.0}},
+    "ddp-mab": {"parameters": {"horizon": 20_000, "epsilon": 1.0}, "topology": RING},
+    "private-ucb": {"parameters": {"horizon": 150, "epsilon": 0.5}, "topology": RING},
+    "tdfs-private": {"parameters": {"horizon": 150, "epsilon": 1.0}},
+    "anonymous": {"parameters": {"horizon": 3_000, "group_size": 2}},
+}
 
-    def observe(host: object) -> None:
-        now = time.perf_counter()
-        if not seen:
-            seen.append((now, engine.hub.frames))
-        elif now - seen[0][0] >= seconds:
-            seen.append((now, engine.hub.frames))
-            raise Enough
 
-    try:
-        with engine:
-            engine.run(spec, 0, observe)
-    except Enough:
-        pass
-    finally:
-        for process in processes:
-            process.terminate()
-            process.wait()
-    (began, first), (ended, last) = seen
-    return (last - first) / (ended - began)
+def seconds(make: Callable[[Path], Plan], *, keyed: bool = False, journals: bool = False) -> float:
+    """How long a run takes of the plan that is made in a folder."""
+    with tempfile.TemporaryDirectory() as name:
+        folder, party = Path(name), Path(name, "keys")
+        plan = make(folder)
+        count = plan.spec.agents.count
+        if keyed:
+            keys.create(party, count)
+        agents = []
+        for rank in range(count):
+            pid = os.fork()
+            if pid == 0:
+                pair = keys.for_agent(party, rank) if keyed else None
+                own = folder / f"agent-{rank}.journal" if journals else None
+                agent = remote_agent(ADDRESS, rank, plan=plan, keys=pair, journal=own)
+                os._exit(agent.serve())
+            agents.append(pid)
+        pairs = keys.for_coordinator(party, count) if keyed else None
+        kept = Journal(folder / "coordinator.journal", "a bench") if journals else None
+        given: dict[str, Any] = {"token": "", "spawn": 0, "keys": pairs, "journal": kept}
+        try:
+            with ProcessEngine(plan, bind=ADDRESS, **given) as engine:
+                record = engine.run(plan, 0)
+            while agents:
+                assert os.waitpid(agents[-1], 0)[1] == 0
+                agents.pop()
+        finally:
+            for pid in agents:
+                os.kill(pid, signal.SIGKILL)
+        if kept is not None:
+            kept.remove()
+    return record.elapsed_seconds
+
+
+def echo(folder: Path) -> Plan:
+    parameters = {"messages": MESSAGES, "size": 96}
+    return prepare(run_file("bench.systems:ECHO", 4, parameters=parameters))
+
+
+def real(system: str, folder: Path) -> Plan:
+    """On a reward log for each agent; those who share their arms share one, and as many arms."""
+    shared = system.startswith("tdfs")
+    arms = AGENTS if shared else 4
+    generator = np.random.default_rng(1)
+    means = np.linspace(0.9, 0.1, arms)
+    for who in ["all"] if shared else range(AGENTS):
+        rewards = generator.random((200, arms)) < means
+        rows = [f"{arm},{int(reward)}" for row in rewards for arm, reward in enumerate(row)]
+        (folder / f"rewards-{who}.csv").write_text("\n".join(["arm,reward", *rows]))
+    path = "rewards-all.csv" if shared else "rewards-{rank}.csv"
+    return prepare({
+        "system": system,
+        "mode": "field",
+        "agents": {"count": AGENTS},
+        "arms": {"kind": "csv", "path": path, "count": arms, "replace": True},
+        "privacy": {"reuse": "unlimited"},
+        "engine": {"deadline": 120.0},
+        "base": str(folder),
+        **SYSTEMS[system],
+    })  # fmt: skip
 
 
 def main() -> None:
-    """Print the best of some repeats of both, and their ratio."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--agents", type=int, default=4)
-    parser.add_argument("--seconds", type=float, default=3.0)
-    parser.add_argument("--repeat", type=int, default=3)
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        keys.create(folder, options.agents)
-        plain, keyed = [], []
-        for _ in range(options.repeat):
-            plain.append(messages_per_second(options.agents, None, options.seconds))
-            keyed.append(messages_per_second(options.agents, folder, options.seconds))
+    took = in_turn(ROUNDS, {
+        "without keys": partial(seconds, echo),
+        "with keys": partial(seconds, echo, keyed=True),
+    })  # fmt: skip
     show(
-        f"{options.agents} agents, best of {options.repeat}",
-        ["links", "messages/s"],
-        [["without keys", f"{max(plain):,.0f}"], ["with keys", f"{max(keyed):,.0f}"]],
+        "four agents over tcp, messages/s: median (least-greatest)",
+        ["", "messages/s"],
+        [
+            [name, spread([8 * MESSAGES / each for each in times], "{:,.0f}")]
+            for name, times in took.items()
+        ],
     )
-    print(f"with keys / without: {max(keyed) / max(plain):.2f}")
-
-
-if __name__ == "__main__":
-    main()
+    hold("with keys, of the messages/s without", median(ratios(took)), BAR_KEYS)
+    rows, held = [], []
+    for system in SYSTEMS:
+        make = partial(real, system)
+        both = in_turn(ROUNDS, {
+            "with": partial(seconds, make, journals=True),
+            "without": partial(seconds, make),
+        })  # fmt: skip
+        rows.append([system, *map(spread, both.values())])
+        held.append((f"journals, {system}, of the time without", median(ratios(both))))
+    show(f"journals, {AGENTS} agents, seconds", ["system", "with", "without"], rows)
+    for work, ratio in held:
+        hold(work, ratio, BAR_JOURNALS, most=True)

@@ -89,7 +89,3 @@ def main() -> None:
         ["", "grows", "small", "large", "exponent", "the algorithm's own work"],
         rows,
     )
-
-
-if __name__ == "__main__":
-    main()

@@ -101,7 +101,3 @@ def main() -> None:
     )
     for name, taken_by, bar in bars:
         hold(name, taken_by, bar, most=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -29,7 +29,3 @@ def main() -> None:
         parameters = {"slots": slots, "size": SIZE}
         raw = run_file("bench.systems:MESH", agents, parameters=parameters, topology=topology)
         bare.compare_on_graph(f"mesh, {name} of {agents}", raw, slots, ROUNDS, BAR)
-
-
-if __name__ == "__main__":
-    main()

@@ -15,10 +15,9 @@ import numpy as np
 from agent.hybrid import HybridSums
 from agent.noise import SeededNoise
 from bench import bare
-from bench.tables import hold, run_file
-from posse.engines import memory
+from bench.tables import hold, in_turn, ratios, run_file, spread
 from posse.engines.processes import ProcessEngine
-from posse.plan import Plan, prepare
+from posse.plan import prepare
 from protocol.machine import COORDINATOR
 from protocol.message import Message
 from protocol.players import Choice, Outcome
@@ -36,14 +35,8 @@ BAR_INSERTION = 3.0
 SYSTEMS: dict[str, dict[str, float]] = {
     "random-player": {},
     "tdfs-ucb": {},
-    "tdfs-private-bound": {"epsilon": 1.0},
     "tdfs-private": {"epsilon": 1.0},
 }
-
-
-def _plan(system: str) -> Plan:
-    parameters = {"horizon": SLOTS, **SYSTEMS[system]}
-    return prepare(run_file(system, PLAYERS, MEANS, parameters=parameters))
 
 
 def _frame(message: Message, source: int) -> bytes:
@@ -58,43 +51,22 @@ def bare_slot() -> float:
     return figure.seconds / SLOTS
 
 
-def our_slot(engine: ProcessEngine, spec: Plan, number: int) -> float:
-    """Seconds per slot of a run whose agents are up."""
-    began = time.perf_counter()
-    record = engine.run(spec, number)
-    assert record.slots is not None
-    return (time.perf_counter() - began) / record.slots
-
-
 def slot_latency(system: str) -> None:
     """Latency of a slot, ours and bare, in alternating rounds."""
-    plan = _plan(system)
-    ours, theirs = [], []
+    parameters = {"horizon": SLOTS, **SYSTEMS[system]}
+    plan = prepare(run_file(system, PLAYERS, MEANS, parameters=parameters))
     with ProcessEngine(plan) as engine:
-        for number in range(ROUNDS):
-            ours.append(1e6 * our_slot(engine, plan, number))
-            theirs.append(1e6 * bare_slot())
-    ratio = median(ours) / median(theirs)
-    print(
-        f"slot of {PLAYERS} players, {system}: {median(ours):.0f} us (least {min(ours):.0f}); bare "
-        f"blocking sockets {median(theirs):.0f} us (least {min(theirs):.0f}); ratio {ratio:.2f} "
-        f"(of the least {min(ours) / min(theirs):.2f})"
-    )
-    hold(f"slot of {PLAYERS} players, {system}, of bare sockets' time", ratio, BAR, most=True)
 
+        def our_slot() -> float:
+            began = time.perf_counter()
+            slots = engine.run(plan, 0).slots
+            return (time.perf_counter() - began) / slots
 
-def memory_slot(system: str) -> None:
-    """A slot in the engine `memory`."""
-    plan = _plan(system)
-    spent = []
-    for number in range(3):
-        began = time.perf_counter()
-        memory.run(plan, number)
-        spent.append(1e6 * (time.perf_counter() - began) / SLOTS)
-    print(
-        f"slot of {PLAYERS} players in memory, {system}: {min(spent):.0f} us; "
-        f"100 runs of T = 20,000 in {min(spent) * 2:.0f} s"
-    )
+        took = in_turn(ROUNDS, {"posse": our_slot, "bare blocking sockets": bare_slot})
+    said = (f"{name} {spread([1e6 * s for s in each], '{:.0f}')} us" for name, each in took.items())
+    work = f"slot of {PLAYERS} players, {system}"
+    print(f"{work}: {'; '.join(said)}; ratio {spread(ratios(took))}")
+    hold(f"{work}, of bare sockets' time", median(ratios(took)), BAR, most=True)
 
 
 def insertions() -> None:
@@ -115,11 +87,5 @@ def insertions() -> None:
 
 def main() -> None:
     insertions()
-    for system in ("tdfs-ucb", "tdfs-private-bound", "tdfs-private"):
-        memory_slot(system)
-    for system in ("random-player", "tdfs-ucb", "tdfs-private"):
+    for system in SYSTEMS:
         slot_latency(system)
-
-
-if __name__ == "__main__":
-    main()

@@ -33,7 +33,3 @@ def main() -> None:
             ROUNDS,
             bar,
         )
-
-
-if __name__ == "__main__":
-    main()

@@ -62,7 +62,3 @@ def main() -> None:
     agents = COUNTS[-1]
     hold(f"{agents:,} agents, seconds to the answer", seconds, BAR_SECONDS, most=True)
     hold(f"{agents:,} agents, MB each", used / agents / 1e6, BAR_MB, most=True)
-
-
-if __name__ == "__main__":
-    main()

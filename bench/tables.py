@@ -1,7 +1,10 @@
 """What benchmarks share: run files, plain tables, and the bars that figures are held against."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from statistics import median
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 FIVE = (0.9, 0.7, 0.5, 0.3, 0.1)
 
@@ -15,6 +18,20 @@ def run_file(
     """A run file's content, on Bernoulli arms."""
     arms = {"kind": "bernoulli", "means": list(means)}
     return {"system": system, "seed": 1, "agents": {"count": agents}, "arms": arms, **more}
+
+
+def in_turn(rounds: int, ways: Mapping[str, Callable[[], T]]) -> dict[str, list[T]]:
+    """What each way gives in each round; they alternate, so that other load meets all of them."""
+    found: dict[str, list[T]] = {name: [] for name in ways}
+    for _ in range(rounds):
+        for name, way in ways.items():
+            found[name].append(way())
+    return found
+
+
+def ratios(found: Mapping[str, Sequence[float]]) -> list[float]:
+    """Of the first to the second of two ways, round by round."""
+    return [one / other for one, other in zip(*found.values(), strict=True)]
 
 
 def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
@@ -32,9 +49,8 @@ def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -
 
 def spread(values: Sequence[float], form: str = "{:.2f}") -> str:
     """The median, and in brackets the least and the greatest."""
-    ordered = sorted(values)
-    median = ordered[len(ordered) // 2]
-    return f"{form.format(median)} ({form.format(ordered[0])}-{form.format(ordered[-1])})"
+    middle, least, most = map(form.format, (median(values), min(values), max(values)))
+    return f"{middle} ({least}-{most})"
 
 
 def hold(work: str, value: float, bar: float, form: str = "{:.2f}", *, most: bool = False) -> None:

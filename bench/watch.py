@@ -1,24 +1,21 @@
-"""What it costs a run to be watched: runs with and without, in turn, and a reader of the page.
+"""What it costs a run to be watched: runs with and without, in turn, and a reader of the page."""
 
-python -m bench.watch [--agents 64] [--pairs 8] [--system dp-mase]
-"""
-
-import argparse
 import json
 import resource
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import tomli_w
 
-from bench.tables import run_file
+from bench.tables import in_turn, ratios, run_file, show, spread
 from posse.watch import text
 
+AGENTS, REPEAT, ROUNDS = 64, 4, 8
 SYSTEMS: dict[str, dict[str, Any]] = {
     "dp-mase": {"parameters": {"epsilon": 0.005}},
     "private-ucb": {
@@ -52,27 +49,21 @@ def cost(folder: Path, *, watched: bool) -> tuple[float, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--agents", type=int, default=64)
-    parser.add_argument("--pairs", type=int, default=8)
-    parser.add_argument("--repeat", type=int, default=4)
-    parser.add_argument("--system", choices=SYSTEMS, default="dp-mase")
-    options = parser.parse_args()
-    more = {"repeat": options.repeat, **SYSTEMS[options.system]}
-    raw = run_file(options.system, options.agents, MEANS, **more)
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        (folder / "run.toml").write_text(tomli_w.dumps(raw))
-        found: dict[bool, list[tuple[float, float]]] = {False: [], True: []}
-        for pair in range(options.pairs):
-            for first in (pair % 2 == 0, pair % 2 == 1):
-                found[first].append(cost(folder, watched=first))
-    for at, what in enumerate(("processor", "elapsed")):
-        plain, watched = (statistics.median(one[at] for one in found[w]) for w in (False, True))
-        ratios = [w[at] / p[at] - 1 for p, w in zip(found[False], found[True], strict=True)]
-        middle, spread = statistics.median(ratios), f"{min(ratios):+.1%} to {max(ratios):+.1%}"
-        print(f"{what}: {plain:.2f} s, watched {watched:.2f} s; by pair {middle:+.1%} ({spread})")
-
-
-if __name__ == "__main__":
-    main()
+    rows = []
+    for system, more in SYSTEMS.items():
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            raw = run_file(system, AGENTS, MEANS, repeat=REPEAT, **more)
+            (folder / "run.toml").write_text(tomli_w.dumps(raw))
+            ways = {
+                way: partial(cost, folder, watched=way == "watched") for way in ("watched", "plain")
+            }
+            found = in_turn(ROUNDS, ways)
+        for at, what in enumerate(("processor", "elapsed")):
+            took = {way: [each[at] for each in costs] for way, costs in found.items()}
+            rows.append([f"{system}, {what}", *map(spread, took.values()), spread(ratios(took))])
+    show(
+        f"{AGENTS} agents, {REPEAT} runs, seconds: median (least-greatest)",
+        ["", "watched", "plain", "ratio"],
+        rows,
+    )
