@@ -105,14 +105,13 @@ def _run(options: argparse.Namespace) -> int:
             )
             raise
         folder = out / experiment.name / _form(options)
-        told = found.told()
         try:
             page.outcome_page(found).write(folder / "report.html")
-            _write(folder / _OUTCOME, told)
+            _write(folder / _OUTCOME, found.told)
         except OSError as error:
             failed.append(experiment.name)
             complain(f"{folder} cannot be written ({error.strerror or error}); it found:")
-        _tell(told, folder)
+        _tell(found.told, folder)
     if document is not None:
         names = list(papers.experiments())
         quick, full = (_kept(names, out, f"{form}/{_OUTCOME}", Told) for form in ("quick", "full"))

@@ -21,6 +21,8 @@ from posse.systems import get_system
 
 _COMPARED = (ROUNDS, SLOTS, PULLS, REGRET, DATA_MESSAGES, DATA_BYTES)
 
+_COPIED = ("name", "paper", "figure", "title", "assumed")
+
 _NOWHERE = Screen()
 
 Agreement = list[tuple[str, Any, Any]]
@@ -35,44 +37,9 @@ class Outcome:
     """
 
     experiment: Experiment
-    quick: bool
-    engine: str
     measured: dict[str, Measured]
-    statements: list[Judged]
     agreement: Agreement
-    seconds: float
-    processor_seconds: float
-
-    @property
-    def agrees(self) -> bool:
-        """Whether both engines gave the same."""
-        return all(memory == processes for _, memory, processes in self.agreement)
-
-    def told(self) -> Told:
-        """What outcome.json holds."""
-        experiment, axes = self.experiment, self.experiment.axes
-        copied = ("name", "paper", "figure", "title", "assumed")
-        return Told(
-            **{field: getattr(experiment, field) for field in copied},
-            x_label=axes.x,
-            y_label=axes.y,
-            shape=axes.shape,
-            form="quick" if self.quick else "full",
-            repeat=experiment.repeat[0 if self.quick else 1],
-            engine=self.engine,
-            engines_agree=self.agrees if self.agreement else None,
-            seconds=round(self.seconds, 1),
-            processor_seconds=round(self.processor_seconds, 1),
-            statements=self.statements,
-            numbers={
-                variant: [
-                    PointMean(line, x, *measured.mean(line, x))
-                    for line, x in measured.runs
-                    if measured.values(line, x)
-                ]
-                for variant, measured in self.measured.items()
-            },
-        )
+    told: Told
 
 
 def repetitions(
@@ -135,16 +102,29 @@ def conduct(
     }
     for task, variant, point in wanted:
         measured[variant].runs.setdefault(point, []).append(done[task.key].sample)
-    return Outcome(
-        experiment=experiment,
-        quick=quick,
+    axes = experiment.axes
+    told = Told(
+        **{field: getattr(experiment, field) for field in _COPIED},
+        x_label=axes.x,
+        y_label=axes.y,
+        shape=axes.shape,
+        form="quick" if quick else "full",
+        repeat=experiment.repeat[0 if quick else 1],
         engine=engine,
-        measured=measured,
+        engines_agree=all(one == other for _, one, other in agreement) if agreement else None,
+        seconds=round(time.monotonic() - began, 1),
+        processor_seconds=round(sum(one.seconds for one in found), 1),
         statements=[judged(statement, measured) for statement in experiment.statements],
-        agreement=agreement,
-        seconds=time.monotonic() - began,
-        processor_seconds=sum(one.seconds for one in found),
+        numbers={
+            variant: [
+                PointMean(line, x, *runs.mean(line, x))
+                for line, x in runs.runs
+                if runs.values(line, x)
+            ]
+            for variant, runs in measured.items()
+        },
     )
+    return Outcome(experiment, measured, agreement, told)
 
 
 def judged(statement: Statement, measured: dict[str, Measured]) -> Judged:

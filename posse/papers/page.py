@@ -29,8 +29,7 @@ _CSS = {"borne out": "yes", "not borne out": "no", "undecided": "open", "not run
 
 def outcome_page(outcome: Outcome) -> Page:
     """The figure, the statements beside it, every number, and both engines."""
-    experiment = outcome.experiment
-    form = "quick" if outcome.quick else "full"
+    experiment, told = outcome.experiment, outcome.told
     place = [experiment.axes.x] if experiment.axes.shape == "points" else []
     numbers = table(
         "",
@@ -48,16 +47,16 @@ def outcome_page(outcome: Outcome) -> Page:
             for (line, x), samples in measured.runs.items()
         ],
     )
-    answers = [found.answer for said in outcome.statements for found in said.found.values()]
+    answers = [found.answer for said in told.statements for found in said.found.values()]
     tally = ", ".join(f"{answers.count(a)} {a}" for a in _CSS if a in answers)
     of = ", ".join(filter(None, (experiment.paper, experiment.figure)))
     return Page(
         title=experiment.title,
-        kicker=f"{experiment.name} · {of} · {form} form · "
-        + (f"engine {outcome.engine}" if outcome.agreement else "computed, no runs of systems")
-        + f" · {duration(outcome.processor_seconds)} of processor time",
+        kicker=f"{experiment.name} · {of} · {told.form} form · "
+        + (f"engine {told.engine}" if outcome.agreement else "computed, no runs of systems")
+        + f" · {duration(told.processor_seconds)} of processor time",
         lead=f"Of {len(answers)} answers: {tally}.",
-        alerts=[] if outcome.agrees else ["The two engines do not agree; see below."],
+        alerts=["The two engines do not agree; see below."] * (told.engines_agree is False),
         sections=[
             Section(
                 id="figure",
@@ -67,7 +66,7 @@ def outcome_page(outcome: Outcome) -> Page:
                 else [],
                 charts=draw(experiment, outcome.measured),
             ),
-            *_statements(outcome),
+            *_statements(told.statements),
             Section(
                 id="numbers",
                 title="Every point",
@@ -79,11 +78,11 @@ def outcome_page(outcome: Outcome) -> Page:
     )
 
 
-def _statements(outcome: Outcome) -> list[Section]:
+def _statements(statements: list[Judged]) -> list[Section]:
     """What the paper says, and what only we ask."""
     claims = Section(id="statements", title="What the paper says, and what we find")
     ours = Section(id="checks", title="Checks of our own")
-    for statement in outcome.statements:
+    for statement in statements:
         (claims if statement.place else ours).verdicts += _verdicts(statement)
     return [section for section in (claims, ours) if section.verdicts]
 
@@ -114,8 +113,8 @@ def _engines(outcome: Outcome) -> list[Section]:
             id="engines",
             title="A small run on both engines",
             text=[
-                f"The figure was made by the {outcome.engine} engine. One small run of each of "
-                "its systems, of the same seed, on both:"
+                f"The figure was made by the {outcome.told.engine} engine. One small run of each "
+                "of its systems, of the same seed, on both:"
             ],
             tables=[
                 table(
