@@ -26,6 +26,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Ask, and print what is answered."""
     security.check("--join", options.join, options)
+    if options.keys:
+        keys.wait_for(options.keys, options.wait_for_keys)
     pair = keys.for_operator(options.keys) if options.keys else None
     status = ask(options.join, pair, options.wait)
     if options.json:

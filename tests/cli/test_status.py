@@ -1,6 +1,7 @@
 """posse status: who is up, and who is waited for."""
 
 import json
+import threading
 import time
 from pathlib import Path
 
@@ -39,6 +40,17 @@ def test_status_shows_who_is_up_and_who_is_waited_for(
     assert [*one[:4], *one[5:]] == ["agent", "1", "said", "Arrived", "s", "ago"]
     waiting.stop()
     assert agent.ended() == 3
+
+
+def test_who_asks_may_be_there_before_the_keys_are(waiting: Coordinator, tmp_path: Path) -> None:
+    folder, aside = tmp_path / "keys", tmp_path / "aside"
+    folder.rename(aside)
+    made = threading.Timer(0.2, aside.rename, [folder])
+    made.start()
+    asked = ["status", "--join", waiting.endpoint, "--keys", str(folder), "--wait-for-keys", "60"]
+    assert main(asked) == 0
+    made.join()
+    waiting.stop()
 
 
 def test_an_agents_key_may_not_ask(waiting: Coordinator, tmp_path: Path) -> None:
