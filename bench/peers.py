@@ -60,10 +60,10 @@ def _timed(times: int, work: Callable[[], object]) -> Callable[[], float]:
 
 @contextmanager
 def posse(turns: int, slots: int) -> Work:
-    star = {"rounds": turns, "told": TOLD, "answer": ANSWER}
+    star = {"messages": turns, "size": ANSWER, "told": TOLD}
     mesh = {"slots": slots, "size": TOLD}
     raws = (
-        run_file("bench.systems:GATHER", AGENTS, parameters=star),
+        run_file("bench.systems:ECHO", AGENTS, parameters=star),
         run_file("bench.systems:MESH", AGENTS, parameters=mesh, topology={"kind": "ring"}),
     )
     with ExitStack() as stack:

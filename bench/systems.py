@@ -1,10 +1,10 @@
 """Systems for benchmarks only.
 
-ECHO: every agent sends a frame, waits for its answer, sends the next. GATHER: all are told the
-same, and answer. MESH: in every slot each agent sends a frame to all its neighbours.
+ECHO: every agent sends a frame, waits for its answer, sends the next. MESH: in every slot each
+agent sends a frame to all its neighbours.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from posse.extend import (
     COORDINATOR,
@@ -27,7 +27,6 @@ from posse.extend import (
     ServerEvent,
     ServerRole,
     Star,
-    Started,
     System,
     Wiring,
     along,
@@ -48,10 +47,14 @@ class Reply(Message, frozen=True):
 
 
 class EchoParameters(Parameters, frozen=True, kw_only=True):
-    """`messages` requests per agent of `size` bytes of data each."""
+    """`messages` requests per agent of `size` bytes of data each.
+
+    `told`: all are answered at once, when all have sent theirs, by so many bytes.
+    """
 
     messages: int
     size: int
+    told: int | None = None
 
 
 @dataclass(slots=True)
@@ -70,12 +73,17 @@ class EchoAgent:
 @dataclass(slots=True)
 class EchoServer:
     agents: int
+    told: int | None
+    heard: int = 0
     done: int = 0
 
     def handle(self, event: ServerEvent, now: float) -> ServerEffects:
         match event:
             case Received(sender, Request(data)):
-                return [Send(sender, Reply(data))]
+                if self.told is None:
+                    return [Send(sender, Reply(data))]
+                self.heard = (self.heard + 1) % self.agents
+                return [] if self.heard else [Broadcast(Reply(bytes(self.told)))]
             case PeerFinished():
                 self.done += 1
                 return [Finish("finished")] if self.done == self.agents else []
@@ -88,7 +96,7 @@ def _echo_agent(context: AgentContext) -> EchoAgent:
 
 
 def _echo_server(context: CoordinatorContext) -> EchoServer:
-    return EchoServer(context.agents)
+    return EchoServer(context.agents, context.parameters.told)
 
 
 ECHO = System(
@@ -99,58 +107,6 @@ ECHO = System(
     clocks=("wall",),
     shape=Star(AgentRole(_echo_agent, (Reply,)), ServerRole(_echo_server, (Request,))),
     claim=unprotected(""),
-)
-
-
-class GatherParameters(Parameters, frozen=True, kw_only=True):
-    """`rounds` of `told` bytes to each agent and `answer` bytes from each."""
-
-    rounds: int
-    told: int
-    answer: int
-
-
-@dataclass(slots=True)
-class GatherAgent:
-    size: int
-
-    def handle(self, event: AgentEvent, now: float) -> AgentEffects:
-        told = isinstance(event, Received)
-        return [Send(COORDINATOR, Request(bytes(self.size)))] if told else []
-
-
-@dataclass(slots=True)
-class GatherServer:
-    agents: int
-    data: bytes
-    left: int
-    waiting: set[int] = field(default_factory=set)
-
-    def handle(self, event: ServerEvent, now: float) -> ServerEffects:
-        if isinstance(event, Received):
-            self.waiting.remove(event.sender)
-            self.left -= not self.waiting
-        if self.waiting or not isinstance(event, Started | Received):
-            return []
-        self.waiting = set(range(self.agents))
-        return [Broadcast(Reply(self.data)) if self.left else Finish("done")]
-
-
-def _gather_agent(context: AgentContext) -> GatherAgent:
-    return GatherAgent(context.parameters.answer)
-
-
-def _gather_server(context: CoordinatorContext) -> GatherServer:
-    p: GatherParameters = context.parameters
-    return GatherServer(context.agents, bytes(p.told), p.rounds)
-
-
-GATHER = replace(
-    ECHO,
-    name="bench-gather",
-    title="broadcast and gather, for benchmarks",
-    parameters=GatherParameters,
-    shape=Star(AgentRole(_gather_agent, (Reply,)), ServerRole(_gather_server, (Request,))),
 )
 
 
