@@ -14,7 +14,7 @@ from posse.audit.captured import checks
 from posse.audit.neighbours import by_groups
 from posse.audit.whole import RUNS, Audit
 from posse.cli import paths, volume
-from posse.cli.options import add_jobs, add_result, count, number, plan, print_json
+from posse.cli.options import add_jobs, add_result, add_run_file, count, number, plan, print_json
 from posse.cli.progress import screen
 from posse.cli.series import table
 from posse.durable import frames, lock, whole
@@ -27,9 +27,7 @@ _KEPT = "audited"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, nargs="?", metavar="FILE", help="the run file (TOML)")
-    parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE",
-                        help="override a key of the run file")  # fmt: skip
+    add_run_file(parser, nargs="?")
     parser.add_argument("--runs", type=count, metavar="N", help="on each data set (default: 4000)")
     parser.add_argument(
         "--error", type=float, metavar="P", help="probability of finding too much (default: .01)"

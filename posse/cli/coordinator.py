@@ -34,9 +34,6 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="as --out, for a run whose coordinator was killed: it goes on",
     )
-    parser.add_argument(
-        "--make-keys", action="store_true", help="make the keys that the folder lacks"
-    )
     web.add(parser)
     watch.add_option(parser)
     volume.add_log(parser)
@@ -63,8 +60,6 @@ def run(options: argparse.Namespace) -> int:
     if options.capture:
         paths.file(options.capture)
     if options.keys:
-        if options.make_keys:
-            keys.create(options.keys, agents)
         keys.wait_for(options.keys, options.wait_for_keys)
     pairs = keys.for_coordinator(options.keys, agents) if options.keys else None
     security.warn(options)

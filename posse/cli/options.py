@@ -52,9 +52,9 @@ def place(text: str) -> Path:
     return Path(text)
 
 
-def add_run_file(parser: argparse.ArgumentParser) -> None:
+def add_run_file(parser: argparse.ArgumentParser, **more: Any) -> None:
     """The run file and what is to be changed in it."""
-    parser.add_argument("file", type=Path, metavar="FILE", help="the run file (TOML)")
+    parser.add_argument("file", type=Path, metavar="FILE", help="the run file (TOML)", **more)
     parser.add_argument(
         "--set",
         action="append",
