@@ -80,9 +80,9 @@ class Use:
 
 def use(series: Series) -> Use:
     """The links of the first run that carried the paper's messages, or the world's."""
-    payload: dict[Plane, dict[tuple[int, int], float]] = defaultdict(lambda: defaultdict(float))
-    messages: dict[Plane, dict[tuple[int, int], float]] = defaultdict(lambda: defaultdict(float))
-    for link in series.first_links:
+    payload: dict[int, dict[tuple[int, int], float]] = defaultdict(lambda: defaultdict(float))
+    messages: dict[int, dict[tuple[int, int], float]] = defaultdict(lambda: defaultdict(float))
+    for link in series.links(first=True):
         pair = (min(link.source, link.target), max(link.source, link.target))
         payload[link.plane][pair] += link.payload_bytes
         messages[link.plane][pair] += link.messages

@@ -6,7 +6,6 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -24,20 +23,7 @@ from posse.results.record import Detail, NetworkFacts, RunRecord
 from posse.spec.runfile import RunSpec
 from posse.systems import find_system
 from posse.systems.base import System
-from protocol.message import Plane
-
-
-@dataclass(frozen=True)
-class LinkTotal:
-    """What went from one agent to another (-1: the coordinator), on average over the runs."""
-
-    source: int
-    target: int
-    plane: Plane
-    kind: str
-    messages: float
-    payload_bytes: float
-    frame_bytes: float
+from protocol.control import LinkCount
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,17 +60,11 @@ class Series:
         means = arms.means if isinstance(arms, LabMeans) else None
         return len(self.runs) > 1 and isinstance(means, RandomMeans) and means.seed is None
 
-    @cached_property
-    def links(self) -> list[LinkTotal]:
-        """The rows of links.csv, averaged over the runs."""
-        return self._links(first=False)
+    def links(self, *, first: bool = False) -> list[LinkCount]:
+        """The rows of links.csv, summed over the runs; of the `first` alone.
 
-    @cached_property
-    def first_links(self) -> list[LinkTotal]:
-        """Those of the first run: a random graph is another one in each."""
-        return self._links(first=True)
-
-    def _links(self, *, first: bool) -> list[LinkTotal]:
+        A random graph is another one in each.
+        """
         path = self.path / "links.csv"
         if not path.exists() or not self.runs:
             return []
@@ -102,11 +82,7 @@ class Series:
                         total[index] += int(amount)
         except (ValueError, IndexError) as error:
             raise InputError(f"{path}: is not what posse run wrote ({error})") from None
-        runs = 1 if first else len(self.runs)
-        return [
-            LinkTotal(source, target, Plane(plane), kind, *(count / runs for count in counts))
-            for (source, target, plane, kind), counts in sorted(sums.items())
-        ]
+        return [LinkCount(*key, *counts) for key, counts in sorted(sums.items())]
 
     def values(self, of: Callable[[RunRecord], float | None]) -> list[float]:
         """One number per run, where the run has it."""

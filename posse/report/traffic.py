@@ -1,18 +1,22 @@
 """What went over the wire: by kind of message, by link, and what it cost."""
 
-from collections import Counter
+import msgspec
 
 from posse.measure.numbers import short, with_ci
 from posse.report.drawing import COLOUR, Chart, canvas, large_numbers, legend, note, to_svg
 from posse.report.page import MOST_ROWS, Section, Table, some, table
-from posse.report.read import LinkTotal, Series
+from posse.report.read import Series
 from posse.results.record import RunRecord
 from posse.results.traffic import Traffic
+from protocol.control import LinkCount
 from protocol.machine import COORDINATOR
 from protocol.message import Plane
 
 _ORDER = {"data": 0, "world": 1, "control": 2}
 _COUNTS = ("messages", "payload bytes", "frame bytes")
+
+Kind = tuple[str, str, float, float, float]
+"""Plane and kind of message; messages, payload and frame bytes of a run on average."""
 
 
 def section(series: Series) -> Section:
@@ -26,13 +30,15 @@ def section(series: Series) -> Section:
         "Bytes on the sockets": _kernel_bytes,
     }
     terms = [(term, series.values(of)) for term, of in costs.items()]
-    tables = [_by_kind(series.links)]
+    kinds = _kinds(series)
+    note = "Means per run. Payload: what the codec made; frame: what ZeroMQ was handed."
+    tables = [table("By kind of message", ("plane", "kind", *_COUNTS), kinds, note=note)]
     heavy = sorted(
-        (link for link in series.links if link.plane != Plane.CONTROL),
+        (link for link in series.links() if link.plane != Plane.CONTROL),
         key=lambda link: (-link.payload_bytes, link.source, link.target),
     )
     if heavy:
-        tables.append(_by_link(heavy))
+        tables.append(_by_link(heavy, len(series.runs)))
     last = series.runs[-1].communication
     return Section(
         id="traffic",
@@ -45,7 +51,7 @@ def section(series: Series) -> Section:
             f"{last.data.payload_bytes:,} payload bytes; beside them {_beside(last)}."
         ],
         terms=[(term, with_ci(values)) for term, values in terms if values],
-        charts=some(_bytes_by_kind(series)),
+        charts=some(_bytes_by_kind(kinds, series.spec.mode == "field")),
         tables=tables,
     )
 
@@ -63,25 +69,21 @@ def _kernel_bytes(run: RunRecord) -> float | None:
     return None if counted is None else counted.sent + counted.received
 
 
-def _by_kind(links: list[LinkTotal]) -> Table:
-    kinds: dict[tuple[str, str], list[float]] = {}
-    for link in links:
-        row = kinds.setdefault((link.plane.name.lower(), link.kind), [0.0, 0.0, 0.0])
-        row[0] += link.messages
-        row[1] += link.payload_bytes
-        row[2] += link.frame_bytes
-    return table(
-        "By kind of message",
-        ("plane", "kind", *_COUNTS),
-        [
-            (*key, *values)
-            for key, values in sorted(kinds.items(), key=lambda i: (_ORDER[i[0][0]], -i[1][2]))
-        ],
-        note="Means per run. Payload: what the codec made; frame: what ZeroMQ was handed.",
-    )
+def _kinds(series: Series) -> list[Kind]:
+    """All kinds of messages, the paper's own first, the heaviest first."""
+    total: dict[tuple[str, str], list[int]] = {}
+    for run in series.runs:
+        for plane, sent in run.communication.planes.items():
+            for kind, amount in sent.kinds.items():
+                row = total.setdefault((plane.name.lower(), kind), [0, 0, 0])
+                for n, count in enumerate(msgspec.structs.astuple(amount)):
+                    row[n] += count or 0
+    runs = len(series.runs)
+    means = ((*key, m / runs, p / runs, f / runs) for key, (m, p, f) in total.items())
+    return sorted(means, key=lambda row: (_ORDER[row[0]], -row[4], row[1]))
 
 
-def _by_link(heavy: list[LinkTotal]) -> Table:
+def _by_link(heavy: list[LinkCount], runs: int) -> Table:
     return table(
         f"By link (the {min(len(heavy), MOST_ROWS)} heaviest of {len(heavy):,})",
         ("from", "to", "plane", "kind", *_COUNTS),
@@ -89,11 +91,11 @@ def _by_link(heavy: list[LinkTotal]) -> Table:
             (
                 _name(link.source),
                 _name(link.target),
-                link.plane.name.lower(),
+                Plane(link.plane).name.lower(),
                 link.kind,
-                link.messages,
-                link.payload_bytes,
-                link.frame_bytes,
+                link.messages / runs,
+                link.payload_bytes / runs,
+                link.frame_bytes / runs,
             )
             for link in heavy[:MOST_ROWS]
         ],
@@ -106,26 +108,19 @@ def _name(rank: int) -> str:
     return "coordinator" if rank == COORDINATOR else f"agent {rank}"
 
 
-def _bytes_by_kind(series: Series) -> Chart | None:
+def _bytes_by_kind(kinds: list[Kind], field: bool) -> Chart | None:
     """Frame bytes per kind of message, data apart from control."""
-    total: Counter[tuple[str, str]] = Counter()
-    for run in series.runs:
-        for plane, sent in run.communication.planes.items():
-            for kind, amount in sent.kinds.items():
-                total[plane.name.lower(), kind] += amount.frame_bytes or 0
-    if not total:
+    if not kinds:
         return None
-    keys = sorted(total, key=lambda key: (_ORDER[key[0]], -total[key]))
-    values = [total[key] / len(series.runs) for key in keys]
     colours = {"data": "s1", "world": "s2", "control": "s7"}
-    with canvas(1.3 + 0.3 * len(keys)) as (figure, axes):
+    with canvas(1.3 + 0.3 * len(kinds)) as (figure, axes):
         seen: set[str] = set()
-        for row, (key, value) in enumerate(zip(keys, values, strict=True)):
-            label = None if key[0] in seen else key[0]
-            seen.add(key[0])
-            axes.barh(row, value, height=0.68, color=COLOUR[colours[key[0]]], label=label)
+        for row, (plane, _, _, _, value) in enumerate(kinds):
+            label = None if plane in seen else plane
+            seen.add(plane)
+            axes.barh(row, value, height=0.68, color=COLOUR[colours[plane]], label=label)
             note(axes, f"{short(value)}B", (value, row), (4, 0))
-        axes.set_yticks(range(len(keys)), [kind for _, kind in keys])
+        axes.set_yticks(range(len(kinds)), [kind for _, kind, *_ in kinds])
         axes.invert_yaxis()
         axes.grid(visible=False, axis="y")
         axes.margins(x=0.16)
@@ -136,10 +131,10 @@ def _bytes_by_kind(series: Series) -> Chart | None:
         name="bytes",
         title="Bytes by kind",
         caption=""
-        if series.spec.mode == "field"
+        if field
         else "Control messages belong to the lab (clock, reports); in the field most of them do "
         "not exist.",
         svg=to_svg(figure, "bytes", "Bytes per kind of message"),
         header=("plane", "kind", "frame_bytes"),
-        rows=[(*key, value) for key, value in zip(keys, values, strict=True)],
+        rows=[(plane, kind, value) for plane, kind, _, _, value in kinds],
     )

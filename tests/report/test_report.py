@@ -70,13 +70,19 @@ def test_mean_curve_holds_the_last_value():
     assert half[0] == 0
 
 
-def test_links_are_averaged_over_runs(run_directory):
+def test_links_are_added_up_over_runs_and_shown_of_one(run_directory):
     series = read.read(run_directory)
-    data = [link for link in series.links if link.plane == Plane.DATA]
+    data = [link for link in series.links() if link.plane == Plane.DATA]
     runs = json.loads((run_directory / "result.json").read_text())["runs"]
     for name in ("messages", "payload_bytes", "frame_bytes"):
-        told = sum(run["communication"]["data"][name] for run in runs) / len(runs)
-        assert sum(getattr(link, name) for link in data) == pytest.approx(told)
+        told = sum(run["communication"]["data"][name] for run in runs)
+        assert sum(getattr(link, name) for link in data) == told
+    by_kind, by_link = traffic_section(series).tables
+    plane = by_link.header.index("plane")
+    assert by_link.header[plane:] == by_kind.header
+    for rows in ([row[plane:] for row in by_link.rows], by_kind.rows):
+        shown = sum(float(frames.value) for of, *_, frames in rows if of.text == "data")
+        assert shown == pytest.approx(told / len(runs))
 
 
 def test_the_page_says_what_the_result_says(run_directory):
