@@ -53,12 +53,12 @@ def spread(values: Sequence[float], form: str = "{:.2f}") -> str:
     return f"{middle} ({least}-{most})"
 
 
-def hold(work: str, value: float, bar: float, form: str = "{:.2f}", *, most: bool = False) -> None:
+def hold(work: str, value: float, bar: float, *, most: bool = False) -> None:
     """Print a figure beside its bar, which is the least that it may be, or the most."""
     met = value <= bar if most else value >= bar
     row = [
         work,
-        form.format(value),
+        f"{value:.2f}",
         f"{'<=' if most else '>='} {bar:g}",
         "met" if met else "missed",
     ]
