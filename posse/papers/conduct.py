@@ -89,7 +89,7 @@ def conduct(
     began = time.monotonic()
     wanted = repetitions(experiment, quick=quick, engine=engine)
     # a repetition that both variants share is run once
-    tasks = {task.key: task for task, _, _ in wanted}
+    tasks = {task.name: task for task, _, _ in wanted}
     with Progress(experiment.name, len(tasks), screen, "repetitions") as progress:
         found = run(list(tasks.values()), folder, lambda before: progress.done(before=before), jobs)
         agreement: Agreement = []
@@ -101,7 +101,7 @@ def conduct(
         variant: Measured(variant, experiment.metric) for variant in experiment.variants
     }
     for task, variant, point in wanted:
-        measured[variant].runs.setdefault(point, []).append(done[task.key].sample)
+        measured[variant].runs.setdefault(point, []).append(done[task.name].sample)
     axes = experiment.axes
     told = Told(
         **{field: getattr(experiment, field) for field in _COPIED},

@@ -7,13 +7,11 @@ have in common.
 
 import hashlib
 import importlib
-import itertools
 import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -53,19 +51,8 @@ class Repetition:
         }
 
     @property
-    def identity(self) -> str:
-        """What is run, in which variant."""
-        what = self.run.identity() if isinstance(self.run, Computation) else self.run
-        return json.dumps([what, self.variant], sort_keys=True)
-
-    @property
-    def key(self) -> tuple[str, int]:
-        """Which one it is among those of an experiment."""
-        return self.identity, self.number
-
-    @property
     def name(self) -> str:
-        """Under which it is kept."""
+        """Which one it is among all, and under which it is kept."""
         if isinstance(self.run, Computation):
             made_from: Any = [self.run.identity(), _text_of(self.run.of.__module__), self.variant]
         else:
@@ -131,9 +118,12 @@ def _work(tasks: list[Repetition], jobs: int | None) -> Made:
     cores = [place for place, task in enumerate(tasks) if not _is_wired(task)]
     for place, done in on_all_cores(one, [tasks[place] for place in cores], jobs):
         yield cores[place], done
-    wired = [(task.identity, place) for place, task in enumerate(tasks) if _is_wired(task)]
-    for _, group in itertools.groupby(sorted(wired), key=itemgetter(0)):
-        yield from _over_wires(tasks, [place for _, place in group])
+    wired: dict[str, list[int]] = {}
+    for place, task in enumerate(tasks):
+        if _is_wired(task):
+            wired.setdefault(json.dumps(task.specification), []).append(place)
+    for places in wired.values():
+        yield from _over_wires(tasks, places)
 
 
 def _is_wired(task: Repetition) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from posse.measure.numbers import capital, counted, number
+from posse.measure.numbers import capital, counted, listed, number
 from posse.report import graph
 from posse.report.drawing import COLOUR, Chart, canvas, to_svg
 from posse.report.page import Section
@@ -25,11 +25,7 @@ def section(series: Series) -> Section | None:
         return None
     star = all(COORDINATOR in pair for pair in used.bytes)
     text = [_star(used)] if star else []
-    text += [
-        f"{capital(role)}: {', '.join(map(str, sorted(ranks)[:40]))}"
-        f"{' …' if len(ranks) > 40 else ''}."
-        for role, ranks in roles(series).items()
-    ]
+    text += [f"{capital(role)}: {listed(sorted(ranks))}." for role, ranks in roles(series).items()]
     facts = [
         f"{name.replace('_', ' ')} {number(value)}"
         for name, value in msgspec.to_builtins(series.network).items()

@@ -3,7 +3,6 @@
 import math
 from typing import Any
 
-import networkx as nx
 import numpy as np
 
 from posse.papers.experiment import Axes, Computation, bars, computed
@@ -36,10 +35,9 @@ def distance(agents: int, which: str, *, generator: np.random.Generator) -> floa
     Laplacian over d: the second largest, which the footnote says, is above 1.
     """
     graph = graphs.regular(agents, 4, generator)
-    made = nx.empty_graph(agents)
-    made.add_edges_from(graph.edges())
-    values = np.sort(np.linalg.eigvalsh(nx.to_numpy_array(made) / 4))
-    second = float(values[-2]) if which == "adjacency" else float(1 - values[-2])
+    second = graph.second_eigenvalue()
+    if which == "Laplacian":
+        second = 1 - second
     return graph.diameter / (math.log(agents) / math.log(1 / second))
 
 

@@ -5,7 +5,7 @@ from posse.papers.limits import at_most, rate, right
 from posse.papers.rio.setting import DELTA, dp
 from posse.papers.sample import Sample, value_or
 from posse.papers.statements import claim, ours
-from protocol.mase import threshold
+from protocol.mase import corrupted_failure, threshold
 
 _BETAS = {f"β = {beta:g}": beta for beta in (0.3, 0.5, 0.8)}
 _RUN = "DP-MASE, share of agents that err"
@@ -38,7 +38,7 @@ _VOTES = threshold(DELTA, _ETA)
 
 def _local(xi: float) -> float:
     """η_ξ."""
-    return 1 - (1 - _ETA) / (1 - xi) ** (_ARMS - 1)
+    return corrupted_failure(_ETA, xi, _ARMS, DELTA, "printed")
 
 
 def bound(xi: float, a: int) -> float:
