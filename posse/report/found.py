@@ -4,11 +4,10 @@ from collections import Counter
 
 import numpy as np
 
-from posse.arms import LabMeans
-from posse.arms.base import RandomMeans
 from posse.report.drawing import COLOUR, Chart, canvas, large_numbers, to_svg
 from posse.report.page import MOST_ROWS, Section, some, table
 from posse.report.read import Series
+from posse.theory.bounds import MeansUnknownError, run_means
 
 
 def section(series: Series) -> Section:
@@ -40,19 +39,22 @@ def section(series: Series) -> Section:
                 rows[:MOST_ROWS],
                 folded=len(rows) > 12,
                 note="Runs that named the arm; agents (of all runs) whose own answer it was; pulls "
-                "of a run. The true mean is averaged over agents, and – where it is not stated.",
+                "of a run. The true mean is averaged over agents, and – where it is not known, or "
+                "each run has its own.",
             )
         ],
     )
 
 
 def arm_means(series: Series) -> list[float] | None:
-    """The arms' means, averaged over agents, where the specification states them."""
-    arms = series.spec.arms
-    if not isinstance(arms, LabMeans) or isinstance(arms.means, RandomMeans):
+    """The arms' means, averaged over agents, where they are known and all runs have the same."""
+    if series.drawn_anew:
         return None
-    table = np.atleast_2d(np.array(arms.means, dtype=float))
-    means: list[float] = table.mean(axis=0).tolist()
+    try:
+        # the average of equal numbers differs from them in the last digit
+        means: list[float] = run_means(series.spec, series.runs[0].run).round(12).tolist()
+    except MeansUnknownError:
+        return None
     return means
 
 

@@ -17,7 +17,7 @@ from posse.cli import report
 from posse.durable.directory import RunDirectory
 from posse.measure.confidence import mean_ci, wilson
 from posse.plan import prepare
-from posse.report import course, delay, differ, network, privacy, read, run_page, several
+from posse.report import course, delay, differ, found, network, privacy, read, run_page, several
 from posse.report.drawing import canvas, large_numbers, to_svg, whiskers
 from posse.report.regret import mean_curve, regret
 from posse.report.traffic import section as traffic_section
@@ -339,6 +339,16 @@ def test_arms_of_each_run_are_not_counted_together(tmp_path):
     assert made.title == "2 of 2 runs, each on arms of its own, found one to be the best"
     (pulls,) = made.sections[0].charts
     assert pulls.caption == "Mean over the runs, each on arms of its own."
+
+
+@pytest.mark.parametrize("seed", [None, 4])
+def test_true_means_are_shown_where_all_runs_have_the_same(tmp_path, seed):
+    arms = {"kind": "bernoulli", "means": {"random": "uniform", "count": 3, "seed": seed}}
+    make(tmp_path / "central", system="central", parameters={}, arms=arms, repeat=2)
+    (table,) = found.section(read.read(tmp_path / "central")).tables
+    shown = {arm.value: mean.value for arm, mean, *_ in table.rows}
+    drawn = np.random.default_rng(seed).uniform(0, 1, 3).round(12).tolist() if seed else [""] * 3
+    assert [shown[arm] for arm in range(3)] == drawn
 
 
 @pytest.mark.parametrize("runs", [1, 2])
