@@ -79,7 +79,9 @@ class SharedNoiseServer(CdpServer):
             raise RemoteProtocolError("duplicate-key", f"agent {sender}")
         check_key(sender, key, self.signer)
         self.keys[sender] = key
-        return [Broadcast(Keys(self.keys))] if len(self.keys) == self.agents else []
+        if len(self.keys) < self.agents:
+            return []
+        return [Broadcast(Keys(dict(sorted(self.keys.items()))))]  # in whatever order they came
 
     def _masked(self, sender: int, number: int, words: bytes) -> ServerEffects:
         if number != self.round or len(self.active) == 1 or len(self.keys) < self.agents:

@@ -63,6 +63,16 @@ def started(noise):
     return machines, machine, orders
 
 
+def test_keys_are_told_in_one_order_whoever_came_first() -> None:
+    keys = {n: public_key(private_key(bytes([n + 1] * 32))) for n in range(AGENTS)}
+    machine = server()
+    machine.handle(Started(), 0.0)
+    for n in (2, 0, 3, 1):
+        said = machine.handle(Received(n, PublicKey(keys[n])), 0.0)
+    (told,) = said
+    assert list(told.message.keys.items()) == list(keys.items())
+
+
 def explored(machines, orders, means):
     """Each agent's masked sums of the first round, of rewards that are all `means`."""
     out = []
