@@ -268,9 +268,8 @@ def _raw(source: Source) -> dict[str, Any]:
 
 def _folders(raw: dict[str, Any]) -> list[str]:
     """Where a run file that was not checked yet wants its system imported from."""
-    path = raw.get("path", ["."])
-    named = [str(folder) for folder in path] if isinstance(path, list | tuple) else []
-    return own_code.folders_of(str(raw.get("base", ".")), named)
+    path = convert(raw.get("path", ["."]), tuple[str, ...], "path")
+    return own_code.folders_of(convert(raw.get("base", "."), str, "base"), path)
 
 
 def check(plan: Plan, *, graph: bool = True) -> None:

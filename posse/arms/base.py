@@ -67,6 +67,10 @@ MOST_ARMS = 100_000
 
 _MOST_DRAWS = 1000
 
+_FARTHEST = 1e300
+_Mean = Annotated[float, Meta(ge=-_FARTHEST, le=_FARTHEST)]
+"""Between the largest and the least of them is a number that can be drawn from."""
+
 
 class RandomMeans(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Means drawn at random: U[low, high], or by cosine similarity.
@@ -82,16 +86,16 @@ class RandomMeans(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     random: str = "uniform"
     count: Annotated[int, Meta(ge=2, le=MOST_ARMS)]
-    low: float = 0.0
-    high: float = 1.0
+    low: _Mean = 0.0
+    high: _Mean = 1.0
     per_agent: bool = False
     dimensions: Annotated[int, Meta(ge=1, le=10_000)] = 10
-    spread: Annotated[float, Meta(ge=0)] = 0.0
+    spread: Annotated[float, Meta(ge=0, le=_FARTHEST)] = 0.0
     seed: Annotated[int, Meta(ge=0)] | None = None
 
     def __post_init__(self) -> None:
         if self.random not in {"uniform", "cosine"}:
-            raise ValueError(f"random = '{self.random}' is not known; 'uniform' and 'cosine' are")
+            raise ValueError(f"random = {self.random!r} is not known; 'uniform' and 'cosine' are")
         if self.spread and (self.per_agent or self.random == "cosine"):
             raise ValueError("spread is for means that agents share; they have their own here")
         if not self.low < self.high:

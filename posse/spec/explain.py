@@ -46,14 +46,16 @@ def _plain(raw: Any, path: str, depth: int = 0) -> Any:
         raise SpecError(path[:_SHOWN], "is nested too deep")
     match raw:
         case dict():
+            for key in raw:
+                _require_text(key, path)
             return {
                 key: _plain(value, f"{path}.{key}" if path else str(key), depth + 1)
                 for key, value in raw.items()
             }
         case list() | tuple():
             return [_plain(value, f"{path}[{at}]", depth + 1) for at, value in enumerate(raw)]
-        case str() if not _is_text(raw):
-            raise SpecError(path, f"{raw!a} has letters that are not UTF-8")
+        case str():
+            _require_text(raw, path)
         case float() if not math.isfinite(raw):
             raise SpecError(path, f"{raw} is not a finite number")
         case int() if abs(raw) > _MOST:
@@ -61,9 +63,12 @@ def _plain(raw: Any, path: str, depth: int = 0) -> Any:
     return raw
 
 
-def _is_text(raw: str) -> bool:
-    """Whether it can be written to a file: a terminal and a file system may hand other bytes."""
-    return raw.isascii() or raw.encode(errors="replace").decode() == raw
+def _require_text(raw: Any, path: str) -> None:
+    """Refuse what no file can hold, or be named by: a terminal and a file system may hand it."""
+    if isinstance(raw, str) and raw.encode(errors="replace").decode() != raw:
+        raise SpecError(path, f"{raw!a} has letters that are not UTF-8")
+    if isinstance(raw, str) and "\0" in raw:
+        raise SpecError(path, f"{raw!a} has the letter NUL, which no file's name has")
 
 
 def nearest(name: str, known: list[str]) -> str:
@@ -86,14 +91,15 @@ def _explain(message: str, raw: Any, kind: Any, prefix: str) -> SpecError:
             value = value[name] if name else value[int(index)]
         except (KeyError, IndexError, TypeError, ValueError):
             value = None
-    if match := re.match(r"Object contains unknown field `(.*)`", text):
+    if match := re.match(r"Object contains unknown field `(.*)`", text, re.DOTALL):
         key = match[1]
         known = sorted(f.encode_name for one in _structs(allowed, value) for f in one.fields)
         return SpecError(f"{path}.{key}" if path else key, f"unknown key; {nearest(key, known)}")
     if match := re.match(r"Object missing required field `(.*)`", text):
         return SpecError(f"{path}.{match[1]}" if path else match[1], "is required and missing")
-    if match := re.match(r"Invalid (?:enum )?value '?([^']*)'?$", text):
-        return SpecError(path, f"'{match[1]}' is not known; {nearest(match[1], _choices(allowed))}")
+    if re.match(r"Invalid (?:enum )?value ", text):
+        said = str(value)
+        return SpecError(path, f"{said!r} is not known; {nearest(said, _choices(allowed))}")
     text = text.replace("`", "")
     if text.startswith("Expected"):
         shown = repr(value) if not isinstance(value, dict | list) else type(value).__name__

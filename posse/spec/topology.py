@@ -185,8 +185,8 @@ class NetworkX(_Topology, frozen=True, kw_only=True, tag="networkx"):
             drawn = {"seed": int(random.integers(1 << 31))} if seeded else {}
             try:
                 made = make(**self.parameters, **drawn)
-            except (TypeError, ValueError, networkx.NetworkXException) as error:
-                raise GraphError("parameters", f"of {self.generator}: {error}") from None
+            except Exception as error:  # a generator does what it likes with what it is given
+                raise GraphError("parameters", f"of {self.generator}: {error}") from error
             graph = _of_networkx(made, agents, self.generator, resamples=resamples)
             if graph.connected:
                 break

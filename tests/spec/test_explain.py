@@ -38,6 +38,15 @@ from tests.support.runfile import GOOD, changed
         ("arms", {"kind": "gaussian", "means": [1.0, 2.0]}, r"arms\.clip: .*set clip = \[lo, hi\]"),
         ("topology", {"kind": "ring"}, r"topology: dp-mase has none"),
         ("engine.kind", "cloud", r"engine\.kind: 'cloud' is not known; known: memory, processes"),
+        ("engine.kind", "it's", r"engine\.kind: \"it's\" is not known; known: memory, processes"),
+        ("a\nb", 1, r"a\nb: unknown key; known: agents, arms"),
+        ("base", "\0", r"base: '.*x00' has the letter NUL, which no file's name has"),
+        ("path", 7, r"path: is 7; it must be a list"),
+        (
+            "arms.means",
+            {"random": "uniform", "count": 3, "low": -1e308, "high": 1e308},
+            r"arms\.means\.low: is -1e\+308; it must be a number >= -1e\+300",
+        ),
         ("engine.clock", "slots", r"engine\.clock: 'slots' does not fit dp-mase"),
         ("repeat", 0, r"repeat: is 0; it must be an integer >= 1"),
     ],
@@ -74,3 +83,5 @@ def test_letters_that_no_file_can_hold_are_named() -> None:
     raw = {**GOOD, "path": ["\udce9"]}
     with pytest.raises(SpecError, match=r"path\[0\]: '.*udce9' has letters that are not UTF-8"):
         prepare(raw)
+    with pytest.raises(SpecError, match=r"parameters: '.*udce9' has letters that are not UTF-8"):
+        prepare(changed("parameters.\udce9", 1))

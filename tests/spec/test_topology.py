@@ -25,6 +25,12 @@ def test_files(tmp_path) -> None:
         (5, {"kind": "grid", "rows": 2, "cols": 3}, "topology", "6 agents"),
         (5, {"kind": "star", "count": 4}, "topology", "4 agents"),
         (5, {"kind": "file", "path": "absent"}, "topology.path", "cannot be read"),
+        (
+            5,
+            {"kind": "networkx", "generator": "subgraph", "parameters": {"G": 7, "nbunch": 2}},
+            "topology.parameters",
+            "of subgraph: 'int' object",
+        ),
         (5, {"kind": "components", "components": []}, "topology", "0 agents"),
         (
             5,
