@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 import numpy as np
 from msgspec import Meta
+from numpy.typing import NDArray
 
 from posse import defect, own_code
 from posse.arms.base import (
@@ -37,8 +38,9 @@ class PythonArms(
 
     An installed package may offer it by a name of its own (entry points `posse.arms`). The object
     has `pull(arm, count)` and returns `count` rewards in [0, 1]; or it is a callable that makes
-    such an object and takes the keywords `agent`, `agents` and `seed`. `count`: K. `path`: folders
-    to import from, relative to the run file (default: the run file's own).
+    such an object and takes the keywords `agent`, `agents` and `seed`. Its `skip(given)`, if it has
+    one, is told how many rewards of each arm it gave, where it is made anew within a run.
+    `count`: K. `path`: folders to import from, relative to the run file (default: its own).
     `clip = [lo, hi]` where rewards are not in [0, 1]; with it a reward that is NaN or infinite
     counts as an end of that interval, where it would end the run. `means`: what is known of their
     means (after clipping), as of arms of kind bernoulli; a run in the lab then has regret.
@@ -128,6 +130,16 @@ class Python(Arms):
         self._clip = clip
         self._who = who
         self._calls = 0
+
+    def skip(self, given: NDArray[np.int64]) -> None:
+        """The object was made anew, and gave so many rewards of each arm before: it may be told."""
+        if not hasattr(self._target, "skip"):
+            return
+        try:
+            self._target.skip(given.tolist())
+        except (Exception, SystemExit) as error:
+            call = f"{self._who}: {self._name}.skip({given.tolist()})"
+            raise ArmsError(f"{call} raised {defect.said(error)}") from error
 
     def draw(self, arm: int, count: int) -> FloatArray:
         self._calls += 1

@@ -10,7 +10,7 @@ from agent.noise import Integers, Noise
 from posse.arms import Arms, ArmsContext, ArmsSpec
 from posse.arms.base import FloatArray
 from posse.arms.csv import Csv
-from posse.arms.python import PythonArms
+from posse.arms.python import Python, PythonArms
 from posse.durable.journal import Journal
 from posse.hosts.sources import Sources
 from posse.hosts.spending import NOT_KEPT, Spending, Task
@@ -73,25 +73,44 @@ class RecordedNoise(Noise):
 
 
 class RecordedArms(Arms):
-    """The user's own arms: what they gave they are not asked for again."""
+    """The user's own arms: what they gave they are not asked for again.
 
-    def __init__(self, journal: Journal, spec: PythonArms, context: ArmsContext) -> None:
-        self._made_of = journal, spec, context
-        arms = spec.build(context)
-        self.simulated = arms.simulated
-        self._draw = journal.asked(arms.draw, np.ndarray)
-        self._totals = journal.asked(arms.totals, np.ndarray)
+    Made anew they are told how many rewards of each arm, `given`, they gave before.
+    """
 
-    def __reduce__(
+    def __init__(
         self,
-    ) -> tuple[type["RecordedArms"], tuple[Journal, PythonArms, ArmsContext]]:
-        return RecordedArms, self._made_of
+        journal: Journal,
+        spec: PythonArms,
+        context: ArmsContext,
+        given: NDArray[np.int64] | None = None,
+    ) -> None:
+        self._made_of = journal, spec, context
+        self._given = np.zeros(spec.count, dtype=np.int64) if given is None else given
+        self._arms = spec.build(context)
+        self._anew = True
+        self.simulated = self._arms.simulated
+        self._draw = journal.asked(lambda *order: self._asked().draw(*order), np.ndarray)
+        self._totals = journal.asked(lambda *order: self._asked().totals(*order), np.ndarray)
+
+    def __reduce__(self) -> tuple[type["RecordedArms"], tuple[object, ...]]:
+        return RecordedArms, (*self._made_of, self._given)
+
+    def _asked(self) -> Python:
+        if self._anew and self._given.any():
+            self._arms.skip(self._given)
+        self._anew = False
+        return self._arms
 
     def draw(self, arm: int, count: int) -> FloatArray:
-        return self._draw(arm, count)
+        rewards = self._draw(arm, count)
+        self._given[arm] += count
+        return rewards
 
     def totals(self, arms: tuple[int, ...], times: int) -> FloatArray:
-        return self._totals(arms, times)
+        sums = self._totals(arms, times)
+        self._given[list(arms)] += times
+        return sums
 
 
 class RecordedSpending(Spending):

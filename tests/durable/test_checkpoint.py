@@ -107,8 +107,6 @@ class CoordinatorBroughtBack:
 def test_who_was_brought_back_goes_on_as_it_was(
     name: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if CASES[name]["run"]["arms"]["kind"] == "python":
-        pytest.skip("a user's arms are made anew, as whoever wrote them has it")
     write_logs(tmp_path)
     monkeypatch.chdir(tmp_path)
     without_clock_and_chance(monkeypatch)

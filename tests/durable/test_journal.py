@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from agent.noise import SeededNoise
 from posse.arms import Arms
-from posse.arms.base import FloatArray
+from posse.arms.base import ArmsContext, FloatArray
 from posse.arms.python import PythonArms
 from posse.durable import journal
 from posse.durable.journal import FRAME, STEPS, Journal, is_held
@@ -346,6 +346,43 @@ def test_who_is_killed_before_it_said_anything_has_one_run_in_its_ledger(
     again.end(None)
     two.remove()
     assert len(lifetime(tmp_path / "own.Arms-3.ledger").runs) == 1
+
+
+COUNTED = """
+class Counted:
+    def __init__(self, **keywords):
+        self.came = [0, 0]
+
+    def skip(self, given):
+        self.came = given
+
+    def pull(self, arm, count):
+        first, self.came[arm] = self.came[arm], self.came[arm] + count
+        return [n / 100 for n in range(first, first + count)]
+"""
+
+
+def test_own_arms_that_are_made_anew_go_on_after_what_they_gave(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "counted_arms.py").write_text(COUNTED)
+    chance = np.random.default_rng(1)
+    context = ArmsContext(0, 1, 0, 1, str(tmp_path), chance, chance)
+
+    def arms(of: Journal) -> Arms:
+        spec = PythonArms(target="counted_arms:Counted", count=2)
+        return recorded(of, of_this_machine(lambda: 0), field=False).arms(spec, context)
+
+    one = opened(path)
+    one.begin(b"x")
+    first = arms(one)
+    before = [*first.draw(1, 3), *first.totals((0, 1), 2)]
+    one.commit()
+    one.close()
+    two = opened(path)
+    again = arms(two)
+    with two.replay():
+        assert [*again.draw(1, 3), *again.totals((0, 1), 2)] == before
+    assert [*again.draw(0, 1), *again.draw(1, 1), *again.draw(0, 1)] == [0.02, 0.05, 0.03]
+    two.remove()
 
 
 class Noted(Spending):

@@ -26,6 +26,10 @@ class CountingArms:
     def __init__(self, agent: int, agents: int, seed: int) -> None:
         self._pulls = agent + 5  # the seed is another in each run of a `repeat`
 
+    def skip(self, given: list[int]) -> None:
+        """Go on after so many rewards of each arm."""
+        self._pulls += sum(given)
+
     def pull(self, arm: int, count: int) -> list[float]:
         """Rewards 0 and 1."""
         first, self._pulls = self._pulls, self._pulls + count
