@@ -230,9 +230,7 @@ class Journal:
         if found.st_uid != os.geteuid() or found.st_mode & 0o077:
             # what is read back makes objects of posse's own classes
             raise self._unusable("is not its owner's alone (chmod 600), or somebody else's")
-        db = self._db = sqlite3.connect(
-            self.path, isolation_level=None, check_same_thread=False, timeout=0.0
-        )
+        db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=0.0)
         try:
             db.execute("PRAGMA locking_mode = EXCLUSIVE")
             db.execute("PRAGMA journal_mode = WAL")
@@ -256,13 +254,18 @@ class Journal:
             )
             db.execute("COMMIT")
             db.execute(f"PRAGMA synchronous = {self._waits[1]}")
+            self._db = db  # no sooner: whoever removes what was refused removes another's
         except PosseError:
             db.close()
             raise
         except sqlite3.OperationalError as error:
             db.close()
-            held = "is another process's" if "locked" in str(error) else f"cannot be used: {error}"
-            raise self._unusable(held) from None
+            if "locked" in str(error):
+                raise PosseError(
+                    f"the journal {self.path} is another process's; let that end first, or give "
+                    "each agent rewards of its own"
+                ) from None
+            raise self._unusable(f"cannot be used: {error}") from None
         except (sqlite3.Error, KeyError, ValueError):
             db.close()
             raise self._unusable("is damaged, or no journal of posse's") from None

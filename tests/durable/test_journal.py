@@ -260,6 +260,20 @@ def test_two_processes_do_not_share_one(path: Path) -> None:
     assert not is_held(path)
 
 
+def test_who_was_refused_does_not_remove_the_other_processes(path: Path) -> None:
+    one, two = opened(path), opened(path)
+    one.begin(b"x")
+    with pytest.raises(PosseError, match="is another process's"):
+        two.begin(b"y")
+    two.remove()
+    one.add(FRAME, -1, b"after")
+    one.commit()
+    one.close()
+    three = opened(path)
+    with three.replay() as inputs:
+        assert (three.began_as(bytes), list(inputs)) == (b"x", [(FRAME, -1, b"after")])
+
+
 def test_a_damaged_one_is_named(path: Path) -> None:
     path.write_bytes(b"no database at all, but long enough to be looked at as one" * 20)
     path.chmod(0o600)
