@@ -2,6 +2,7 @@
 
 import argparse
 import io
+import logging
 import sys
 import types
 
@@ -151,3 +152,17 @@ def test_a_notebook_shows_it_and_a_script_does_not(
     screen.show("2 of 2")
     screen.close()
     assert handle.shown == ["1 of 2", "2 of 2", ""]
+
+
+def test_where_the_log_is_json_what_stays_is_in_it_with_its_level(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging.getLogger("posse"), "propagate", True)
+    caplog.set_level(logging.INFO, "posse")
+    screen = shown.screen(argparse.Namespace(quiet=False, log="json"))
+    screen.show("this moves")
+    screen.say("warning: nothing is protected")
+    screen.say("run 1 of 2: horizon")
+    shown.screen(argparse.Namespace(quiet=True, log="json")).say("run 2 of 2: horizon")
+    said = [(record.levelname, record.getMessage()) for record in caplog.records]
+    assert said == [("WARNING", "nothing is protected"), ("INFO", "run 1 of 2: horizon")]

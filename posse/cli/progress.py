@@ -1,12 +1,17 @@
 """Where a command shows how far it is: standard error, if anybody is to be told."""
 
 import argparse
+import logging
 
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from posse.log import LOG
 from posse.progress import Screen
+
+WARNING = "warning: "
+"""How a sentence begins that is one."""
 
 
 class Lines(Screen):
@@ -41,9 +46,19 @@ class Terminal(Lines):
         self._live.stop()
 
 
+class Objects(Screen):
+    """No line that moves; what stays goes into the log, where all lines are objects."""
+
+    def say(self, line: str) -> None:
+        level = logging.WARNING if line.startswith(WARNING) else logging.INFO
+        LOG.log(level, "%s", line.removeprefix(WARNING))
+
+
 def screen(options: argparse.Namespace) -> Screen:
     """Where this command shows its progress."""
-    if options.quiet or getattr(options, "log", "") == "json":  # where all lines are objects
+    if options.quiet:
         return Screen()
+    if getattr(options, "log", "") == "json":
+        return Objects()
     console = Console(stderr=True, highlight=False, markup=False, emoji=False)
     return Terminal(console) if console.is_terminal else Lines(console)
