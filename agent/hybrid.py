@@ -95,15 +95,6 @@ class HybridSums:
         released: FloatArray = self.sums + fresh
         return released
 
-    @property
-    def deviation(self) -> float:
-        """The standard deviation of the noise in the latest release."""
-        doublings, nodes = self.T0.bit_length(), (self.t - self.T0).bit_count()
-        variance = doublings * self.log_scale**2
-        if nodes:
-            variance += nodes * self.node_scale**2
-        return math.sqrt(2 * variance)
-
     def begun(self) -> list[Release]:
         """What the last item began: at a doubling, T_0 = t, what the releases from it on cost.
 

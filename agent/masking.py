@@ -36,8 +36,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from protocol.errors import RemoteProtocolError
-from protocol.keystream import keystream, keystream_bytes, keystreams
-from protocol.masking import Words, check_key
+from protocol.masking import Words, check_key, keystream, keystream_bytes, keystreams
 from protocol.signing import Signer
 
 _SEAL_NONCE = struct.Struct("<QI")

@@ -46,11 +46,6 @@ class Counter(Protocol):
         """How many items were inserted."""
         ...
 
-    @property
-    def deviation(self) -> float:
-        """The standard deviation of the noise in the latest release."""
-        ...
-
     def insert(self, stream: int, x: float) -> FloatArray:
         """Put x into one stream and 0 into all others; the new releases, shape (streams,)."""
         ...
@@ -60,21 +55,9 @@ class Counter(Protocol):
         ...
 
 
-class Index(Protocol):
-    """What a player knows of its arms, and how it ranks them."""
-
-    def observe(self, arm: int, sample: float) -> list[Release]:
-        """One more sample of one arm; the noisy releases that this begins."""
-        ...
-
-    def value(self, slot: int) -> list[float]:
-        """The index of each arm in `slot`; infinite for an arm never seen."""
-        ...
-
-
 @dataclass(slots=True)
 class Ucb:
-    """s_a / n_a + sqrt(2 log t / n_a), the index of TDFS-UCB.
+    """What a player knows of its arms: s_a / n_a + sqrt(2 log t / n_a), the index of TDFS-UCB.
 
     `mean` and `width` = 1/sqrt(n_a) change for one arm per slot and are kept between slots; in
     lists, since numpy costs more than it saves for some ten arms.
@@ -93,7 +76,7 @@ class Ucb:
         self.width = [math.inf] * self.arms
 
     def observe(self, arm: int, sample: float) -> list[Release]:
-        """See `Index`."""
+        """One more sample of one arm; the noisy releases that this begins."""
         n = self.n[arm] + 1
         s = self.s[arm] + sample
         self.n[arm], self.s[arm] = n, s
@@ -101,7 +84,7 @@ class Ucb:
         return _NOTHING
 
     def value(self, slot: int) -> list[float]:
-        """See `Index`."""
+        """The index of each arm in `slot`; infinite for an arm never seen."""
         weight = math.sqrt(2 * math.log(slot))
         return [m + weight * w for m, w in zip(self.mean, self.width, strict=True)]
 
@@ -210,7 +193,7 @@ class TdfsPlayer:
     players: int
     arms: int
     horizon: int
-    index: Index
+    index: Ucb
     offset: int = 0
     draws: np.random.Generator | None = None
     slot: int = 1

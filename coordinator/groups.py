@@ -7,9 +7,8 @@ import numpy as np
 from coordinator.decomposition import Assignment
 from coordinator.flow import IntArray
 from protocol.anonymous import from_words, removed_in
-from protocol.keystream import keystream
 from protocol.machine import FloatArray
-from protocol.masking import Words
+from protocol.masking import Words, keystream
 
 
 @dataclass(slots=True)

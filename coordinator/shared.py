@@ -6,7 +6,6 @@ import numpy as np
 
 from coordinator.federated import CdpServer
 from protocol.errors import RemoteProtocolError
-from protocol.keystream import keystream
 from protocol.machine import (
     Broadcast,
     Finish,
@@ -24,6 +23,7 @@ from protocol.masking import (
     Unmasked,
     Words,
     check_key,
+    keystream,
     unpack_words,
 )
 from protocol.shared import SharedNoise

@@ -1,5 +1,7 @@
 """CDP-MAB with noise that the agents share: each adds a part, and the server sees the sum alone.
 
+`schedule_of` has the schedule of every form, with shared noise or without.
+
 As printed, an agent of CDP-MAB adds Lap(1/(M ε d)) to its own mean, so that its message costs M ε;
 only the *average* needs noise. Here each agent adds a share of discrete Gaussian noise to its sums,
 which are whole numbers, and the sums leave behind masks (Kairouz, Liu and Steinke, "The distributed
@@ -16,12 +18,19 @@ n discrete Gaussians is not quite one: it costs what N_Z(0, n σ_i²) costs and 
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from protocol.accounting import gaussian_deviation
-from protocol.federated import Schedule
+from protocol.federated import (
+    CdpParameters,
+    FederatedParameters,
+    Schedule,
+    SingleParameters,
+    uploaders,
+)
 from protocol.machine import FloatArray
 from protocol.masking import WORD_BITS, Words
 
@@ -98,3 +107,23 @@ class SharedSchedule(Schedule):
 
     def private(self, r: int, log_all: float) -> float:
         return self.deviation * math.sqrt(2 * r * log_all) / self.senders
+
+
+def schedule_of(parameters: SingleParameters, agents: int, arms: int) -> Schedule:
+    """The schedule of M = `agents` agents; of one agent alone, M = 1."""
+    p = parameters
+    given: dict[str, Any] = {"arms": arms, "horizon": p.horizon, "epsilon": p.epsilon}
+    if not isinstance(p, FederatedParameters):
+        return Schedule(senders=1, **given)
+    given |= {"max_rounds": p.max_rounds, "gap": p.gap, "senders": agents}
+    if isinstance(p, CdpParameters):
+        given["senders"] = uploaders(agents, p.participation)
+        if p.noise == "shared":
+            return SharedSchedule(deviation=noise_of(p, agents).total, **given)
+    return Schedule(noise="per_agent" if p.noise == "per_agent" else "printed", **given)
+
+
+def noise_of(parameters: CdpParameters, agents: int) -> SharedNoise:
+    """The shares of noise of M = `agents` agents, where noise is shared."""
+    p = parameters
+    return SharedNoise(agents, p.epsilon, p.delta_prime, p.honest, p.precision)

@@ -30,9 +30,8 @@ from protocol.anonymous import (
     schedule_length,
 )
 from protocol.errors import RemoteProtocolError
-from protocol.keystream import keystream
 from protocol.machine import COORDINATOR
-from protocol.masking import WORD_BITS, Masked, PublicKey, Unmasked, Words
+from protocol.masking import WORD_BITS, Masked, PublicKey, Unmasked, Words, keystream
 from protocol.message import Message, Plane
 from protocol.wire import Codec, read_header
 

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from protocol.anonymous import Forwarded, Sealed, roster
-from protocol.keystream import keystream
-from protocol.masking import Keys, Masked, PublicKey, Unmasked, Words
+from protocol.masking import Keys, Masked, PublicKey, Unmasked, Words, keystream
 
 _NUMBERS = 32
 """Sums of rounds and assignments from this number on are left out."""

@@ -3,7 +3,7 @@
 from posse.claims.base import ALL_MESSAGES, TIMING, ClaimContext, released
 from protocol.federated import CdpParameters, FederatedParameters, SingleParameters, uploaders
 from protocol.privacy import Claim
-from protocol.shared import SharedNoise
+from protocol.shared import noise_of
 
 _PROOF = (
     "A reward is in one ŷ of one round, the mean of d new rewards, which it moves by at most 1/d "
@@ -49,7 +49,7 @@ def pulls(context: ClaimContext) -> Claim:
 
 
 def _shared(context: ClaimContext, p: CdpParameters) -> Claim:
-    shared = SharedNoise(context.agents, p.epsilon, p.delta_prime, p.honest, p.precision)
+    shared = noise_of(p, context.agents)
     return Claim(
         mechanism="discrete-gaussian",
         epsilon=p.epsilon,

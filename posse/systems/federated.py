@@ -50,8 +50,7 @@ from protocol.federated import (
 )
 from protocol.machine import AgentMachine, ServerMachine
 from protocol.masking import MAX_WORDS, WORD_BITS, Keys, Masked, PublicKey, Unmask, Unmasked
-from protocol.schedules import noise_of, schedule_of
-from protocol.shared import LEAST_SHARE
+from protocol.shared import LEAST_SHARE, noise_of, schedule_of
 from topologies.graphs import Graph
 from topologies.sinks import find_sinks
 

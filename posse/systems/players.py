@@ -8,7 +8,6 @@ from agent.hybrid import HybridNodes, HybridSums
 from agent.noise import Noise
 from agent.players import (
     Counter,
-    Index,
     RandomPlayer,
     TdfsPlayer,
     Ucb,
@@ -104,7 +103,7 @@ def _check_offsets(offsets: tuple[int, ...], players: int) -> None:
             )
 
 
-def _tdfs(context: AgentContext, index: Index) -> AgentMachine:
+def _tdfs(context: AgentContext, index: Ucb) -> AgentMachine:
     p: TdfsParameters = context.parameters
     player = TdfsPlayer(context.agents, context.arms, p.horizon, index)
     if p.offsets == "found":
@@ -161,10 +160,9 @@ class _Factor:
     variant: Variant
 
     def __call__(self, counter: Counter) -> float:
-        p = self.parameters
-        if p.counter == "hybrid":
-            return privacy_factor(counter.t, self.variant)
-        return deviation_factor(counter.deviation, p.epsilon, counter.t)
+        if isinstance(counter, TreeSums):
+            return deviation_factor(counter.deviation, self.parameters.epsilon, counter.t)
+        return privacy_factor(counter.t, self.variant)
 
 
 def _random(context: AgentContext) -> AgentMachine:

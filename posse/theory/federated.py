@@ -14,8 +14,7 @@ from protocol.federated import (
     SingleParameters,
 )
 from protocol.machine import FloatArray
-from protocol.schedules import schedule_of
-from protocol.shared import SharedSchedule
+from protocol.shared import SharedSchedule, schedule_of
 from topologies.graphs import Graph
 from topologies.sinks import find_sinks
 

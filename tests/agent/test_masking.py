@@ -9,8 +9,7 @@ from agent.masking import Masker, _derive, private_key, public_key
 from coordinator.groups import Group
 from protocol.anonymous import removed_in, schedule_length
 from protocol.errors import RemoteProtocolError
-from protocol.keystream import keystream, keystream_bytes
-from protocol.masking import Words
+from protocol.masking import Words, keystream, keystream_bytes
 from tests.support.signing import signers
 
 
@@ -275,7 +274,7 @@ def test_seeds_are_agreed_on_once_and_a_report_costs_a_stream_per_member(
     agent = maskers(20, 12)[0]
     words = np.zeros(schedule_length(12), dtype=np.uint64)
     monkeypatch.setattr("agent.masking._derive", deriving)
-    monkeypatch.setattr("protocol.keystream.keystream_bytes", streaming)
+    monkeypatch.setattr("protocol.masking.keystream_bytes", streaming)
     for number in range(5):
         agent.begin(number, group)
         agent.mask(number, group, words)

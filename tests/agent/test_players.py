@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agent.hybrid import HybridSums
 from agent.noise import SeededNoise
-from agent.players import RandomPlayer, TdfsPlayer, Ucb, UcbPrivate, UcbPrivateBound
+from agent.players import Counter, RandomPlayer, TdfsPlayer, Ucb, UcbPrivate, UcbPrivateBound
 from agent.tree import TreeSums
 from protocol.errors import RemoteProtocolError
 from protocol.machine import COORDINATOR, Note, Received, Send, Started, TimerFired
@@ -105,10 +105,13 @@ def test_the_privacy_term_of_a_tree_follows_its_own_noise():
     assert deviation_factor(87.3, 1.0, 20_000) == pytest.approx(
         privacy_factor(20_000, "printed"), rel=0.02
     )  # the hybrid mechanism's deviation gives the print
-    index = UcbPrivateBound(
-        2, 0.5, lambda streams: TreeSums(streams, 0.5, 8, noise),
-        lambda counter: deviation_factor(counter.deviation, 0.5, counter.t),
-    )  # fmt: skip
+
+    def factor(counter: Counter) -> float:
+        assert isinstance(counter, TreeSums)
+        return deviation_factor(counter.deviation, 0.5, counter.t)
+
+    tree = partial(TreeSums, epsilon=0.5, horizon=8, noise=noise)
+    index = UcbPrivateBound(2, 0.5, tree, factor)
     for _ in range(3):
         index.observe(1, 0.0)
     # after three items: two nodes, each Laplace of scale 4 levels / ε

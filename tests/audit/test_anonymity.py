@@ -7,9 +7,8 @@ import numpy as np
 
 from posse.audit.anonymity import Verdict, check
 from protocol.anonymous import Commit, Sealed
-from protocol.keystream import keystream
 from protocol.machine import COORDINATOR
-from protocol.masking import Masked, pack_words, unpack_words
+from protocol.masking import Masked, keystream, pack_words, unpack_words
 from protocol.message import Message
 from protocol.wire import encode
 from tests.support.anonymous import FIVE_FIVE, Link, assign

@@ -3,8 +3,7 @@
 import numpy as np
 
 from posse.audit.sums import Sums
-from protocol.keystream import keystream
-from protocol.masking import pack_words
+from protocol.masking import keystream, pack_words
 from tests.audit.test_view import seen
 
 

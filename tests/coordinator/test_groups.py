@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from coordinator.decomposition import Assignment
 from coordinator.groups import Group, Round, form_groups
 from protocol.anonymous import schedule_length, to_words
-from protocol.keystream import keystream
+from protocol.masking import keystream
 
 
 @given(st.lists(st.integers(-1, 3), min_size=1, max_size=60), st.integers(2, 5), st.integers(0, 99))

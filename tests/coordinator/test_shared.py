@@ -7,9 +7,8 @@ from agent.masking import SumMasker, private_key, public_key
 from agent.shared import SharedNoiseAgent
 from coordinator.shared import SharedNoiseServer
 from protocol.errors import LocalProtocolError, RemoteProtocolError
-from protocol.keystream import keystream
 from protocol.machine import COORDINATOR, Broadcast, Disclose, Pull, Pulled, Received, Send, Started
-from protocol.masking import Keys, Masked, PublicKey, Unmask, Unmasked, unpack_words
+from protocol.masking import Keys, Masked, PublicKey, Unmask, Unmasked, keystream, unpack_words
 from protocol.shared import SharedNoise, SharedSchedule
 
 AGENTS, ARMS = 4, 3

@@ -18,6 +18,7 @@ from posse.plan import prepare
 from protocol.machine import COORDINATOR, Received, Started
 from protocol.players import Outcome, privacy_factor
 from tests.support.claims import plan
+from tests.support.noise import deviation
 from tests.support.papers import GENERATOR, alike_on_average, measured
 
 
@@ -201,12 +202,12 @@ def test_a_sample_that_all_saw_tells_all_choices_more_than_epsilon() -> None:
 
 @pytest.mark.parametrize("counter", ["hybrid", "tree", "honaker"])
 def test_the_error_of_a_counter_is_that_of_its_noise(counter: str) -> None:
-    """Against the mean of the variances that the counters say of themselves."""
+    """Against the mean of the variances of the numbers that releases are made of."""
     made = sums.made(counter, SeededNoise(GENERATOR(0)))
     variances = []
     for _ in range(64):
         made.insert(0, 0.0)
-        variances.append(made.deviation**2)
+        variances.append(deviation(made) ** 2)
     wanted = math.sqrt(sum(variances[32:]) / 32)
     found = [sums.error(counter, 64, generator=GENERATOR(s)) for s in range(40)]
     assert math.sqrt(sum(x * x for x in found) / 40) == pytest.approx(wanted, rel=0.1)

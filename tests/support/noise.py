@@ -1,8 +1,13 @@
-"""Noise that a test can tell in advance."""
+"""Noise that a test can tell in advance, and how much of it there is."""
+
+import math
 
 import numpy as np
 
+from agent.hybrid import HybridSums
 from agent.noise import Integers, Noise
+from agent.players import Counter
+from agent.tree import TreeSums
 from protocol.machine import FloatArray
 
 
@@ -20,3 +25,15 @@ class NoNoise(Noise):
 
     def bernoulli(self, probability: float, size: int) -> list[bool]:
         return [False] * size
+
+
+def deviation(counter: Counter) -> float:
+    """Of the noise in the latest release: a Laplace number of scale b has the variance 2 b²."""
+    if isinstance(counter, TreeSums):
+        return counter.deviation
+    assert isinstance(counter, HybridSums)
+    doublings, nodes = counter.T0.bit_length(), (counter.t - counter.T0).bit_count()
+    squares = doublings * counter.log_scale**2
+    if nodes:
+        squares += nodes * counter.node_scale**2
+    return math.sqrt(2 * squares)
