@@ -1,6 +1,6 @@
 """What anonymous bandits claim (Esfandiari, Mirrokni and Schneider 2022)."""
 
-from posse.claims.base import ClaimContext, unprotected
+from posse.claims.base import ClaimContext
 from protocol.anonymous import AnonymousParameters, ExploreThenCommitParameters
 from protocol.privacy import Claim
 
@@ -20,8 +20,6 @@ TRUST = {
 }
 
 _CLOSING = "; the lab's closing report, which measures every user apart"
-
-silence = unprotected("Nothing is sent before the end; whoever sees its pulls learns rewards.")
 
 
 def sums_over_groups(context: ClaimContext) -> Claim:

@@ -54,3 +54,6 @@ def unprotected(note: str, sees: View = "messages") -> Claiming:
     """No reward is protected; `note` says who learns what, an audit goes by what one `sees`."""
     claim = Claim(mechanism="none", adversary="nobody", note=note, sees=sees)
     return lambda context: claim
+
+
+silence = unprotected("Nothing is sent before the end; whoever sees its pulls learns rewards.")

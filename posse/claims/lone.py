@@ -1,11 +1,9 @@
 """What agents claim who decide alone: UCB1, DP-UCB-INT and AdaP-UCB."""
 
-from posse.claims.base import ITS_PULLS, ClaimContext, released, unprotected
+from posse.claims.base import ITS_PULLS, ClaimContext, released
 from posse.claims.cooperative import ONCE, of_schedule, refuted
 from protocol.cooperative import AdapParameters, PrivateAloneParameters, pulls_per_release
 from protocol.privacy import Claim
-
-nothing = unprotected("Nothing is sent before the end; whoever sees its pulls learns rewards.")
 
 
 def private_means(context: ClaimContext) -> Claim:

@@ -1,7 +1,9 @@
 """Anonymous bandits (Esfandiari, Mirrokni and Schneider 2022) and its yardstick."""
 
 import math
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +13,7 @@ from coordinator.anonymous import AnonymousServer
 from coordinator.decomposition import blocks
 from coordinator.learners import BatchedElimination, ExploreThenCommit, Learner, effective_horizon
 from posse.claims import anonymous as claims
+from posse.claims.base import silence
 from posse.errors import SpecError
 from posse.results.anonymous import ANONYMOUS, PARALLEL
 from posse.seeds import Purpose
@@ -138,8 +141,18 @@ def _ucb(context: AgentContext) -> AgentMachine:
     return ParallelUcb(context.arms, horizon, ties, Earnings(horizon))
 
 
-def _server(context: CoordinatorContext, learner: Learner) -> ServerMachine:
+def _server(
+    context: CoordinatorContext, kind: Callable[..., Learner], **given: Any
+) -> ServerMachine:
     p = context.parameters
+    learner = kind(
+        users=context.agents,
+        arms=context.arms,
+        group_size=p.group_size,
+        generator=context.generator(Purpose.PROTOCOL),
+        ties=context.generator(Purpose.TIES),
+        **given,
+    )
     return AnonymousServer(
         agents=context.agents,
         horizon=p.horizon,
@@ -153,33 +166,22 @@ def _server(context: CoordinatorContext, learner: Learner) -> ServerMachine:
 
 def _eliminator(context: CoordinatorContext) -> ServerMachine:
     p: AnonymousParameters = context.parameters
-    learner = BatchedElimination(
-        users=context.agents,
-        arms=context.arms,
-        group_size=p.group_size,
+    return _server(
+        context,
+        BatchedElimination,
         horizon=_horizon(p, context.agents, context.arms),
         rate=p.learning_rate,
         decomposition=p.decomposition,
         cluster_size=p.cluster_size,
         feedback=p.feedback,
         variant=context.variant,
-        generator=context.generator(Purpose.PROTOCOL),
-        ties=context.generator(Purpose.TIES),
     )
-    return _server(context, learner)
 
 
 def _explorer(context: CoordinatorContext) -> ServerMachine:
     p: ExploreThenCommitParameters = context.parameters
-    learner = ExploreThenCommit(
-        users=context.agents,
-        arms=context.arms,
-        group_size=p.group_size,
-        sweeps=sweeps(p.horizon, context.arms, context.agents, p.group_size, p.learning_rate),
-        generator=context.generator(Purpose.PROTOCOL),
-        ties=context.generator(Purpose.TIES),
-    )
-    return _server(context, learner)
+    count = sweeps(p.horizon, context.arms, context.agents, p.group_size, p.learning_rate)
+    return _server(context, ExploreThenCommit, sweeps=count)
 
 
 _system = partial(System, clocks=("slots", "wall"))
@@ -232,7 +234,7 @@ SYSTEMS = (
         parameters=ParallelUcbParameters,
         shape=Alone(_ucb, regret_against="own"),
         field=Field("bare"),
-        claim=claims.silence,
+        claim=silence,
         one_form=True,
         advise=advice.deviation,
         bound=theory.each_alone,

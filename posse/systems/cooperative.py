@@ -55,11 +55,11 @@ from protocol.privacy import FARTHEST
 PAPER = "Dubey and Pentland 2020"
 
 
-def _cooperate(context: AgentContext, make: Callable[[int], Learner]) -> AgentMachine:
-    """`make` makes the learner of so many agents: one for all of this process, by the first."""
+def _cooperate(context: AgentContext, make: Callable[..., Learner]) -> AgentMachine:
+    """`make` makes the learner of so many `rows`: one for all of this process, by the first."""
 
     def common(rows: int) -> Cooperation:
-        learner = make(rows)
+        learner = make(rows=rows)
         signed = context.signer is not None
         gamma = int(context.knowledge["gamma"])
         known = Known(context.agents, gamma, learner.message.dtype, rows, signed)
@@ -89,11 +89,19 @@ def _noisy_range(context: AgentContext, widest: float) -> tuple[float, float] | 
     return (-FARTHEST * widest, 1 + FARTHEST * widest) if context.field else None
 
 
-def _sharing(context: AgentContext) -> AgentMachine:
-    def make(rows: int) -> Learner:
-        return SharedMeans(context.arms, context.agents, [], _range(context), rows)
-
+def _by_means(
+    context: AgentContext,
+    kind: Callable[..., SharedMeans],
+    between: tuple[float, float] | None,
+    **given: Any,
+) -> AgentMachine:
+    """Decides by means, of which those outside of `between` are refused."""
+    make = partial(kind, context.arms, context.agents, [], reward_range=between, **given)
     return _cooperate(context, make)
+
+
+def _sharing(context: AgentContext) -> AgentMachine:
+    return _by_means(context, SharedMeans, _range(context))
 
 
 def _private(context: AgentContext) -> AgentMachine:
@@ -108,58 +116,41 @@ def _private(context: AgentContext) -> AgentMachine:
         if p.noise_at == "destination" and not context.field:
             # real rewards are not sent without noise, whoever asks for it
             kind = NoiseAtDestination
-
-    def make(rows: int) -> Learner:
-        return kind(
-            context.arms,
-            context.agents,
-            [],
-            _noisy_range(context, widest),
-            rows,
-            epsilon=p.epsilon,
-            v=p.v,
-            variant=context.variant,
-            releases=counts,
-        )
-
-    return _cooperate(context, make)
+    return _by_means(
+        context,
+        kind,
+        _noisy_range(context, widest),
+        epsilon=p.epsilon,
+        v=p.v,
+        variant=context.variant,
+        releases=counts,
+    )
 
 
 def _robust(context: AgentContext) -> AgentMachine:
     p: RobustParameters = context.parameters
-
-    def make(rows: int) -> Learner:
-        learner = (DoublingMeans if p.estimator == "mean" else RobustMeans)(
-            context.arms,
-            context.agents,
-            [],
-            _noisy_range(context, 1 / p.epsilon),
-            rows,
-            epsilon=p.epsilon,
-            releases=doubling_counts(p.horizon),
-        )
-        if isinstance(learner, RobustMeans):
-            learner.liars = most_liars(context.knowledge["assumed"], context.agents)
-        return learner
-
-    return _cooperate(context, make)
+    liars = most_liars(context.knowledge["assumed"], context.agents)
+    return _by_means(
+        context,
+        DoublingMeans if p.estimator == "mean" else partial(RobustMeans, liars=liars),
+        _noisy_range(context, 1 / p.epsilon),
+        epsilon=p.epsilon,
+        releases=doubling_counts(p.horizon),
+    )
 
 
 def _byzantine(context: AgentContext) -> AgentMachine:
     p: ByzantineParameters = context.parameters
-
-    def make(rows: int) -> Learner:
-        return SharedRewards(
-            context.arms,
-            [],
-            contamination=context.knowledge["assumed"],
-            sigma=p.sigma,
-            variant=context.variant,
-            winsor=p.winsor,
-            reward_range=_range(context),
-            rows=rows,
-        )
-
+    make = partial(
+        SharedRewards,
+        context.arms,
+        [],
+        contamination=context.knowledge["assumed"],
+        sigma=p.sigma,
+        variant=context.variant,
+        winsor=p.winsor,
+        reward_range=_range(context),
+    )
     return _cooperate(context, make)
 
 
@@ -246,8 +237,8 @@ def _check_contaminated(spec: RunSpec, parameters: ContaminatedParameters) -> No
             "is required in the field, where the true rate of lies is not known; say what agents "
             "shall believe, for example 0.05",
         )
-    contamination, count = parameters.contamination, spec.agents.count
-    match contamination.agents:
+    count = spec.agents.count
+    match parameters.contamination.agents:
         case int(number) if number > count:
             raise SpecError(
                 "parameters.contamination.agents", f"is {number}, but there are {count} agents"
@@ -260,12 +251,10 @@ def _check_contaminated(spec: RunSpec, parameters: ContaminatedParameters) -> No
 
 
 def _check_range(spec: RunSpec, parameters: CooperativeParameters | ByzantineParameters) -> None:
-    if parameters.reward_range is not None and not (
-        parameters.reward_range[0] < parameters.reward_range[1]
-    ):
+    between = parameters.reward_range
+    if between is not None and not between[0] < between[1]:
         raise SpecError(
-            "parameters.reward_range",
-            f"is {list(parameters.reward_range)}; it must be [lo, hi] with lo < hi",
+            "parameters.reward_range", f"is {list(between)}; it must be [lo, hi] with lo < hi"
         )
 
 
@@ -318,11 +307,7 @@ def _check_robust(spec: RunSpec, parameters: RobustParameters) -> None:
             f"is {lies.rate:g}; 'informed' lies claim all pulls there can have been, so that truth "
             "after one is refused, for its counts go down: set rate = 1",
         )
-    if (
-        parameters.contamination.rate
-        and parameters.contamination.agents == "all"
-        and (parameters.assumed_contamination is None)
-    ):
+    if lies.rate and lies.agents == "all" and parameters.assumed_contamination is None:
         raise SpecError(
             "parameters.contamination.agents",
             "is 'all': no estimator bears that everybody lies; say how many do, or what agents "

@@ -4,6 +4,7 @@ from functools import partial
 
 from agent.lone import AdapUcb, LoneUcb, PrivateLoneUcb
 from posse.claims import lone as claims
+from posse.claims.base import silence
 from posse.errors import SpecError
 from posse.results import cooperative as results
 from posse.seeds import Purpose
@@ -90,7 +91,7 @@ SYSTEMS = (
         parameters=AloneParameters,
         shape=Alone(_lone),
         field=Field("bare"),
-        claim=claims.nothing,
+        claim=silence,
         one_form=True,
         check=check_horizon,
         advise=advice.deviation,
