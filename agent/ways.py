@@ -7,13 +7,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from protocol.cooperative import ENVELOPE
+
 Records = NDArray[np.void]
 Mask = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
 
 _ONE: Final = np.uint16(1)
 _WORD: Final = np.dtype("<u2")
-_ENVELOPE = np.dtype([("origin", "<u4"), ("created", "<u4"), ("life", "<u2")])
+_ENVELOPE = np.dtype(ENVELOPE)
 _ENVELOPE_WORDS: Final = _ENVELOPE.itemsize // _WORD.itemsize
 
 

@@ -47,15 +47,15 @@ class Bundle(Message, frozen=True):
 
 def means_record(arms: int) -> np.dtype[np.void]:
     """<m, t, v, n>: one mean (NaN while there is none) and one count of pulls per arm."""
-    return np.dtype([*_ENVELOPE, ("means", "<f8", (arms,)), ("counts", "<u4", (arms,))])
+    return np.dtype([*ENVELOPE, ("means", "<f8", (arms,)), ("counts", "<u4", (arms,))])
 
 
 def reward_record() -> np.dtype[np.void]:
     """<m, t, A, X>: the arm that was pulled and its reward (Algorithm 3)."""
-    return np.dtype([*_ENVELOPE, ("arm", "<u2"), ("reward", "<f8")])
+    return np.dtype([*ENVELOPE, ("arm", "<u2"), ("reward", "<f8")])
 
 
-_ENVELOPE = [("origin", "<u4"), ("created", "<u4"), ("life", "<u2")]
+ENVELOPE = [("origin", "<u4"), ("created", "<u4"), ("life", "<u2")]
 
 MOST_NUMBERED = 1 << 16
 """Arms that a `reward_record` can name."""

@@ -145,7 +145,7 @@ class Promise(msgspec.Struct, frozen=True, kw_only=True):
         said = [f"{g.number} against {g.adversary}" for g in self.guarantees]
         parts = [f"{'; '.join(said)}, for {self.unit}." if said else ""]
         if not said and self.mechanism != "none":
-            parts = [f"{_capital(self.unit)}, against {self.adversary}."]
+            parts = [f"{self.unit[:1].upper()}{self.unit[1:]}, against {self.adversary}."]
         if not self.holds:
             parts.append("The paper's claim does not hold.")
         parts.append(self.note)
@@ -169,10 +169,6 @@ class Claim(Promise, frozen=True, kw_only=True):
     def promise(self) -> Promise:
         """Without what is for audits."""
         return Promise(**{name: getattr(self, name) for name in Promise.__struct_fields__})
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def amount(epsilon: float, delta: float | None = None) -> str:

@@ -45,20 +45,16 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
         return hashlib.sha256(msgspec.msgpack.encode(self)).hexdigest()[:32]
 
 
-class _Kept(msgspec.Struct, frozen=True):
-    names: tuple[str, ...]
-    values: bytes
-    spent: float | None
+_Kept = tuple[tuple[str, ...], bytes, float | None]
 
 
 def _encode(table: Table) -> bytes:
-    return msgspec.msgpack.encode(_Kept(table.names, table.values.tobytes(), table.spent))
+    return msgspec.msgpack.encode((table.names, table.values.tobytes(), table.spent))
 
 
 def _decode(data: bytes) -> Table:
-    kept = msgspec.msgpack.decode(data, type=_Kept)
-    values = np.frombuffer(kept.values).reshape(-1, len(kept.names))
-    return Table(kept.names, values, kept.spent)
+    names, values, spent = msgspec.msgpack.decode(data, type=_Kept)
+    return Table(names, np.frombuffer(values).reshape(-1, len(names)), spent)
 
 
 def run_of(number: int, side: int = 0) -> int:

@@ -129,11 +129,7 @@ class Watch:
 
     def _is_seen(self, source: int, target: int | None, plane: int, kind: str) -> bool:
         if kind == "Finished":
-            return self._end != "nothing" and (
-                self._sees in ("messages", "pulls")
-                or self._sees == "coordinator"
-                or source == self._agent
-            )
+            return self._end != "nothing" and (self._sees != "agent" or source == self._agent)
         if kind not in self._fields or (plane == Plane.WORLD and self._sees != "pulls"):
             return False
         if self._sees == "agent":
