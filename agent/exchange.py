@@ -33,24 +33,27 @@ class Exchange:
     say until the slot is over and the exchange `idle` again; after the last slot it is `over`.
     `rows`, shape (agents, arms), has the means of the agents that `has` names; `fresh` are those
     whose means arrived in the slot before, at first its own. `links` counts the links that were
-    used. Of the `agents` that there were at first `members` take part.
+    used. `knowledge` is what the agent was told of the graph. Of the `agents` that there were at
+    first `members` take part. Where some are lost an exchange is made anew, by what is told then.
     """
 
     rank: int
     agents: int
+    neighbours: tuple[int, ...] = ()
+    knowledge: dict[str, Any] = field(default_factory=dict)
     _: KW_ONLY
-    round: int = 0
-    slot: int = -1
-    idle: bool = True
-    links: int = 0
-    members: tuple[int, ...] = field(init=False)
-    has: set[int] = field(default_factory=set)
-    fresh: tuple[int, ...] = ()
-    rows: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
     signed: SignedRows = field(default_factory=SignedRows)
+    round: int = field(default=0, init=False)
+    slot: int = field(default=-1, init=False)
+    idle: bool = field(default=True, init=False)
+    links: int = field(default=0, init=False)
+    members: tuple[int, ...] = field(init=False)
+    has: set[int] = field(default_factory=set, init=False)
+    fresh: tuple[int, ...] = field(default=(), init=False)
+    rows: FloatArray = field(default_factory=lambda: np.zeros((0, 0)), init=False)
 
     def __post_init__(self) -> None:
-        self.members = tuple(range(self.agents))
+        self.members = tuple(self.knowledge.get("members", range(self.agents)))
 
     @property
     def slots(self) -> int | None:
@@ -70,11 +73,6 @@ class Exchange:
         self.signed.begin(self.rank, round_, row, margin)
         self.has, self.fresh = {self.rank}, (self.rank,)
 
-    def regroup(self, neighbours: tuple[int, ...], knowledge: dict[str, Any]) -> None:
-        """Agents were lost: what is under way is given up, and these are the neighbours left."""
-        self.idle, self.slot = True, -1
-        self.members = tuple(knowledge["members"])
-
     def open(self) -> AgentEffects:
         """The next slot begins."""
         return []
@@ -88,13 +86,12 @@ class Exchange:
 class ToAll(Exchange):
     """An exchange by which all come to have everybody's means, over d_G slots."""
 
-    neighbours: tuple[int, ...]
-    diameter: int
+    @property
+    def diameter(self) -> int:
+        """d_G."""
+        found: int = self.knowledge["diameter"]
+        return found
 
     @property
     def slots(self) -> int | None:
         return self.diameter
-
-    def regroup(self, neighbours: tuple[int, ...], knowledge: dict[str, Any]) -> None:
-        Exchange.regroup(self, neighbours, knowledge)
-        self.neighbours, self.diameter = neighbours, knowledge["diameter"]

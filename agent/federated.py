@@ -9,7 +9,7 @@
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -161,13 +161,15 @@ class Eliminator(AgentMachine):
 
     def _regroup(self, event: Regrouped) -> AgentEffects:
         """Go on with those who are left, in the round of those who came furthest."""
-        exchange = self.exchange
         behind = self.at < event.round
-        if exchange.agents == 1 or event.view != self.view or event.round < self.at:
+        if self.exchange.agents == 1 or event.view != self.view or event.round < self.at:
             return []  # another loss is on its way
         self.stands, self.regrouped = False, event
-        exchange.regroup(event.neighbours, event.knowledge)
-        exchange.round = EXCHANGES * self.view + event.round - 1
+        # what is under way is given up
+        self.exchange = replace(
+            self.exchange, neighbours=event.neighbours, knowledge=event.knowledge
+        )
+        self.exchange.round = EXCHANGES * self.view + event.round - 1
         effects: list[AgentEffect] = []
         if behind:
             self._keep(event.arms)

@@ -9,7 +9,6 @@ complete, so that the order in which neighbours' messages arrive changes nothing
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
 
 from agent.exchange import ToAll
 from protocol.errors import RemoteProtocolError
@@ -34,22 +33,17 @@ class Gis(ToAll):
     end a slot without us.
     """
 
-    stage: str = "idle"
-    heard: dict[int, Origins] = field(default_factory=dict)
-    early: dict[int, Origins] = field(default_factory=dict)
-    said: dict[int, set[int]] = field(default_factory=dict)
-    asked: dict[int, Origins] = field(default_factory=dict)
-    wanted: dict[int, Origins] = field(default_factory=dict)
-    data: dict[int, FloatArray] = field(default_factory=dict)
+    stage: str = field(default="idle", init=False)
+    heard: dict[int, Origins] = field(default_factory=dict, init=False)
+    early: dict[int, Origins] = field(default_factory=dict, init=False)
+    said: dict[int, set[int]] = field(default_factory=dict, init=False)
+    asked: dict[int, Origins] = field(default_factory=dict, init=False)
+    wanted: dict[int, Origins] = field(default_factory=dict, init=False)
+    data: dict[int, FloatArray] = field(default_factory=dict, init=False)
 
     def begin(self, round_: int, row: FloatArray, margin: float = math.inf) -> None:
         ToAll.begin(self, round_, row, margin)
         self.said = {j: set() for j in self.neighbours}
-
-    def regroup(self, neighbours: tuple[int, ...], knowledge: dict[str, Any]) -> None:
-        ToAll.regroup(self, neighbours, knowledge)
-        self.stage = "idle"
-        self.heard, self.early = {}, {}
 
     def open(self) -> AgentEffects:
         """See `Exchange.open`: stage ADV."""

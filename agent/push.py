@@ -6,7 +6,6 @@
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -25,14 +24,10 @@ class Flooding(ToAll):
     when its slot opens.
     """
 
-    data: dict[int, tuple[Origins, FloatArray]] = field(default_factory=dict)
-    ended: dict[int, Quiet | None] = field(default_factory=dict)
-    early: list[Received] = field(default_factory=list)
-    sent: set[int] = field(default_factory=set)
-
-    def regroup(self, neighbours: tuple[int, ...], knowledge: dict[str, Any]) -> None:
-        ToAll.regroup(self, neighbours, knowledge)
-        self.early, self.sent = [], set()
+    data: dict[int, tuple[Origins, FloatArray]] = field(default_factory=dict, init=False)
+    ended: dict[int, Quiet | None] = field(default_factory=dict, init=False)
+    early: list[Received] = field(default_factory=list, init=False)
+    sent: set[int] = field(default_factory=set, init=False)
 
     def open(self) -> AgentEffects:
         self.slot += 1
@@ -118,9 +113,9 @@ class Gossip(Flooding):
     """
 
     choice: np.random.Generator = field(default_factory=np.random.default_rng)
-    full: set[int] = field(default_factory=set)
-    since: int = 0
-    known: dict[int, set[int]] = field(default_factory=dict)
+    full: set[int] = field(default_factory=set, init=False)
+    since: int = field(default=0, init=False)
+    known: dict[int, set[int]] = field(default_factory=dict, init=False)
 
     @property
     def slots(self) -> int | None:

@@ -7,7 +7,6 @@ send, so that no message is needed to say that nothing comes.
 
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any
 
 from agent.exchange import Exchange, taken
 from agent.gis import check_origins
@@ -21,25 +20,24 @@ class Relay(Exchange):
     """One agent's part of SAC.
 
     `towards` is the next hop, None at the sink. `children` are the neighbours whose next hop we
-    are, with the number of slots in which each sends. `total` is max_q ecc(SA_q), the slots of a
+    are, with the number of slots in which each sends. `slots` is max_q ecc(SA_q), the slots of a
     round. A neighbour may run ahead of us; what it sends waits in `ahead` until its slot.
     """
 
-    towards: int | None
-    children: dict[int, int]
-    total: int
-    arrived: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    ahead: dict[tuple[int, int, int], Received] = field(default_factory=dict)
+    towards: int | None = field(init=False)
+    children: dict[int, int] = field(init=False)
+    arrived: dict[int, tuple[int, ...]] = field(default_factory=dict, init=False)
+    ahead: dict[tuple[int, int, int], Received] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        Exchange.__post_init__(self)
+        self.towards = self.knowledge["towards"]
+        self.children = {int(child): slots for child, slots in self.knowledge["children"]}
 
     @property
     def slots(self) -> int | None:
-        return self.total
-
-    def regroup(self, neighbours: tuple[int, ...], knowledge: dict[str, Any]) -> None:
-        Exchange.regroup(self, neighbours, knowledge)
-        self.towards, self.total = knowledge["towards"], knowledge["slots"]
-        self.children = {int(child): slots for child, slots in knowledge["children"]}
-        self.arrived, self.ahead = {}, {}
+        total: int = self.knowledge["slots"]
+        return total
 
     def open(self) -> AgentEffects:
         self.slot += 1

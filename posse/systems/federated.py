@@ -132,10 +132,13 @@ def _cdp(context: AgentContext) -> AgentMachine:
     return CdpAgent(arms, schedule, noise, partial=partial)
 
 
+def _where(context: AgentContext) -> tuple[int, int, tuple[int, ...], dict[str, Any]]:
+    return context.rank, context.agents, context.neighbours, context.knowledge
+
+
 def _ddp(context: AgentContext) -> AgentMachine:
     p: DdpParameters = context.parameters
-    where = (context.rank, context.agents, context.neighbours, context.knowledge["diameter"])
-    signed = SignedRows(context.signer)
+    where, signed = _where(context), SignedRows(context.signer)
     exchange: Exchange
     match p.exchange:
         case "gis":
@@ -158,22 +161,14 @@ def _ddp(context: AgentContext) -> AgentMachine:
 
 def _hdp(context: AgentContext) -> AgentMachine:
     p: HdpParameters = context.parameters
-    told = context.knowledge
-    exchange = Relay(
-        context.rank,
-        context.agents,
-        told["towards"],
-        {int(child): slots for child, slots in told["children"]},
-        told["slots"],
-        signed=SignedRows(context.signer),
-    )
+    exchange = Relay(*_where(context), signed=SignedRows(context.signer))
     return HdpAgent(
         context.arms,
         _schedule(context),
         context.noise,
         exchange,
         p.t_delay,
-        component=tuple(told["component"]),
+        component=tuple(context.knowledge["component"]),
         plausible=context.field,
     )
 

@@ -49,7 +49,7 @@ def test_printed_ddp_shares_the_latest_means_only() -> None:
             2,
             schedule,
             SeededNoise(np.random.default_rng(0)),
-            Gis(0, 2, (1,), 1),
+            Gis(0, 2, (1,), {"diameter": 1}),
             variant=variant,
         )
         pull = agent.handle(Started(), 0.0)[0]
@@ -120,7 +120,7 @@ def test_missing_means_abort() -> None:
         2,
         Schedule(arms=2, senders=3, horizon=10**6, epsilon=1.0),
         SeededNoise(np.random.default_rng(0)),
-        Gis(0, 3, (1,), 2),
+        Gis(0, 3, (1,), {"diameter": 2}),
         variant="corrected",
     )
     pull = agent.handle(Started(), 0.0)[0]

@@ -47,7 +47,7 @@ def test_gis_round_of_50_agents_uses_the_slots_and_links_of_the_paper(graph, slo
 @pytest.fixture
 def middle() -> Gis:
     """Agent 1 of the path 0 - 1 - 2 - 3, in slot 1 of round 1, its neighbours having advertised."""
-    machine = Gis(1, 4, (0, 2), 3)
+    machine = Gis(1, 4, (0, 2), {"diameter": 3})
     machine.begin(1, np.array([0.5, 0.5]))
     machine.open()
     return machine

@@ -24,7 +24,7 @@ def test_gossip_ends_for_all_together_with_everything(graph: Graph, order: int) 
             n,
             graph.agents,
             graph.neighbours[n],
-            graph.diameter,
+            {"diameter": graph.diameter},
             choice=np.random.default_rng((order, n)),
         )
         for n in range(graph.agents)
@@ -39,11 +39,11 @@ def test_gossip_ends_for_all_together_with_everything(graph: Graph, order: int) 
 
 
 def test_bad_means_that_came_early_are_refused_when_their_slot_opens() -> None:
-    machine = Flooding(0, 3, (1, 2), 1)
+    machine = Flooding(0, 3, (1, 2), {"diameter": 1})
     say(machine, 1, Data(1, 1, (1,), row(0, 0, 0)))
     machine.begin(1, np.array([0.5, 0.5]))
     assert Refuse("wrong-length", 1) in machine.open()
-    relay = Relay(0, 2, None, {1: 1}, 1)
+    relay = Relay(0, 2, (1,), {"towards": None, "children": [(1, 1)], "slots": 1})
     say(relay, 1, Hop(1, 1, (1,), row(math.nan, 0)))
     relay.begin(1, np.array([0.5, 0.5]))
     assert relay.open() == [Refuse("not-finite", 1)]
@@ -52,7 +52,7 @@ def test_bad_means_that_came_early_are_refused_when_their_slot_opens() -> None:
 
 
 def test_flooding_notices_means_that_contradict_each_other() -> None:
-    machine = Flooding(1, 4, (0, 2), 3)
+    machine = Flooding(1, 4, (0, 2), {"diameter": 3})
     machine.begin(1, np.array([0.5]))
     machine.open()
     say(machine, 0, Data(1, 1, (0,), row(0.1)))

@@ -18,7 +18,7 @@ def relays(graph: Graph) -> list[Relay]:
         {"kind": "edges", "edges": [list(edge) for edge in graph.edges()]},
     ).network(0)
     return [
-        Relay(n, graph.agents, told["towards"], dict(told["children"]), told["slots"])
+        Relay(n, graph.agents, graph.neighbours[n], told)
         for n, told in enumerate(network.knowledge)
     ]
 

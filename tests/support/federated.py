@@ -110,13 +110,13 @@ def deliver(machines: list[Any], graph: Graph, rounds: int = 1, order: int = 0) 
 
 
 def gis(graph: Graph) -> list[Gis]:
-    return [Gis(n, graph.agents, graph.neighbours[n], graph.diameter) for n in range(graph.agents)]
+    told = {"diameter": graph.diameter}
+    return [Gis(n, graph.agents, graph.neighbours[n], told) for n in range(graph.agents)]
 
 
 def flooding(graph: Graph) -> list[Flooding]:
-    return [
-        Flooding(n, graph.agents, graph.neighbours[n], graph.diameter) for n in range(graph.agents)
-    ]
+    told = {"diameter": graph.diameter}
+    return [Flooding(n, graph.agents, graph.neighbours[n], told) for n in range(graph.agents)]
 
 
 connected = st.tuples(st.integers(2, 9), st.floats(0.3, 0.9), st.integers(0, 10**6)).map(
