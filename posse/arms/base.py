@@ -163,9 +163,11 @@ class LabMeans(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """What a guarantee per reward means per record; nothing here, rewards are simulated."""
     ends: ClassVar[str] = ""
     """What the end of a run may tell of rewards; nothing here."""
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    """Where means may lie."""
 
-    def check_means(self, low: float, high: float) -> None:
-        """Raise ValueError if a mean is outside [low, high] or rows do not fit together."""
+    def __post_init__(self) -> None:
+        low, high = self.bounds
         if isinstance(self.means, RandomMeans):
             if self.means.low < low or self.means.high > high:
                 raise ValueError(f"random means must lie in [{low}, {high}]")
@@ -186,11 +188,6 @@ class LabMeans(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     @property
     def scale(self) -> tuple[float, float]:
         """What rewards 0 and 1 are on the scale of the means."""
-        return 0.0, 1.0
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """Where means may lie."""
         return 0.0, 1.0
 
     def arm_count(self) -> int:

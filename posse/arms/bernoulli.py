@@ -10,9 +10,6 @@ class BernoulliArms(LabMeans, frozen=True, kw_only=True, tag_field="kind", tag="
 
     unit_interval = True
 
-    def __post_init__(self) -> None:
-        self.check_means(0.0, 1.0)
-
     def build(self, context: ArmsContext) -> "Bernoulli":
         """The arms of one agent."""
         means = self.table(context.agents, context.instance)[context.rank]

@@ -17,9 +17,11 @@ class GaussianArms(LabMeans, frozen=True, kw_only=True, tag_field="kind", tag="g
 
     sd: Annotated[float, Meta(gt=0)] = 0.5
     clip: tuple[float, float] | None = None
+    bounds = (-np.inf, np.inf)
+    """Means are any numbers."""
 
     def __post_init__(self) -> None:
-        self.check_means(-np.inf, np.inf)
+        LabMeans.__post_init__(self)
         check_clip(self.clip)
 
     @property
@@ -31,11 +33,6 @@ class GaussianArms(LabMeans, frozen=True, kw_only=True, tag_field="kind", tag="g
     def scale(self) -> tuple[float, float]:
         """Means are of rewards before clipping."""
         return self.clip or (0.0, 1.0)
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """Means are any numbers."""
-        return -np.inf, np.inf
 
     def build(self, context: ArmsContext) -> "Gaussian":
         """The arms of one agent."""
