@@ -381,16 +381,14 @@ class _Served(Eliminator):
         ) != sorted(set(decision.arms)):
             raise RemoteProtocolError("no-such-arm", "the arms left must be some of those before")
         kept.append(decision)
-        return self._go_on() if self.stage == "wait" and self._idle() else []
+        idle = self.exchange.idle and self.exchange.over
+        return self._go_on() if self.stage == "wait" and idle else []
 
     def _catch_up(self) -> AgentEffects:
         if not self.decisions or self.stage not in ("wait", "delay"):
             return []
         self.t = max(self.t, self.due)
         return self._go_on()
-
-    def _idle(self) -> bool:
-        return self.exchange.idle and self.exchange.over
 
     def _go_on(self) -> AgentEffects:
         """Take the server's decision if it is there."""

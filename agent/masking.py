@@ -42,11 +42,6 @@ from protocol.signing import Signer
 _SEAL_NONCE = struct.Struct("<QI")
 
 
-def private_key(secret: bytes) -> bytes:
-    """A private key from 32 secret bytes."""
-    return X25519PrivateKey.from_private_bytes(secret).private_bytes_raw()
-
-
 def public_key(private: bytes) -> bytes:
     """The X25519 public key of a private one, 32 bytes each."""
     return X25519PrivateKey.from_private_bytes(private).public_key().public_bytes_raw()
@@ -61,9 +56,10 @@ def _derive(secret: bytes, info: bytes) -> bytes:
 class SumMasker:
     """Agent `rank`'s keys and the rounds that it has taken part in.
 
-    `group_size` is the fewest agents that a sum may cover. `signer` knows by which keys the others
-    sign, where they do. `keys` are the public keys by rank,
-    `seeds` what it agreed on with those it has met: 32 bytes for masks and 32 for sealed reports.
+    `private` is its X25519 key, any 32 secret bytes. `group_size` is the fewest agents that a sum
+    may cover. `signer` knows by which keys the others sign, where they do. `keys` are the public
+    keys by rank, `seeds` what it agreed on with those it has met: 32 bytes for masks and 32 for
+    sealed reports.
     """
 
     left_out: ClassVar[int] = 0

@@ -76,11 +76,6 @@ class _Server(ServerMachine):
         """The agents whose means the round still needs."""
         return [n for n in self.asked if n not in self.means]
 
-    @property
-    def present(self) -> list[int]:
-        """The agents that were not lost."""
-        return [n for n in range(self.agents) if n not in self.lost]
-
     def _go_on_without(self, peer: int) -> ServerEffects:
         """What the loss of an agent brings about: perhaps it was the last to be waited for."""
         if peer in self.asked and peer not in self.means:
@@ -166,7 +161,7 @@ class CdpServer(_Server):
     def _announce(self) -> ServerEffects:
         """Active(r): I, and to each agent whether its means are wanted."""
         senders = self.schedule.senders
-        present = self.present
+        present = [n for n in range(self.agents) if n not in self.lost]
         if senders == self.agents:
             self.asked = tuple(present)
             return [Broadcast(Active(self.round, self.active))]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from agent.anonymous import AnonymousPlayer, Earnings, ParallelUcb
-from agent.masking import Masker, private_key
+from agent.masking import Masker
 from coordinator.anonymous import AnonymousServer
 from coordinator.decomposition import blocks
 from coordinator.learners import BatchedElimination, ExploreThenCommit, Learner, effective_horizon
@@ -123,7 +123,7 @@ def _advise_anonymous(spec: RunSpec, parameters: AnonymousParameters) -> list[st
 
 def _player(context: AgentContext) -> AgentMachine:
     p = context.parameters
-    private = private_key(context.secret(Purpose.PROTOCOL))
+    private = context.secret(Purpose.PROTOCOL)
     return AnonymousPlayer(
         rank=context.rank,
         arms=context.arms,

@@ -10,7 +10,7 @@ import numpy as np
 from agent.exchange import Exchange
 from agent.federated import CdpAgent, DdpAgent, HdpAgent, LoneEliminator
 from agent.gis import Gis
-from agent.masking import SumMasker, private_key
+from agent.masking import SumMasker
 from agent.push import Flooding, Gossip
 from agent.sac import Relay
 from agent.shared import SharedNoiseAgent
@@ -124,7 +124,7 @@ def _cdp(context: AgentContext) -> AgentMachine:
     if p.noise == "shared":
         # a source that lacks is found out here, before a reward is used
         noise.discrete_gaussian(np.zeros(1, dtype=np.int64), LEAST_SHARE)
-        private = private_key(context.secret(Purpose.PROTOCOL))
+        private = context.secret(Purpose.PROTOCOL)
         masker = SumMasker(context.rank, context.agents, private, context.signer)
         shared = noise_of(p, context.agents)
         return SharedNoiseAgent(arms, schedule, noise, masker=masker, shared=shared)

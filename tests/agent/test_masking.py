@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.masking import Masker, _derive, private_key, public_key
+from agent.masking import Masker, _derive, public_key
 from coordinator.groups import Group
 from protocol.anonymous import removed_in, schedule_length
 from protocol.errors import RemoteProtocolError
@@ -16,7 +16,7 @@ from tests.support.signing import signers
 def maskers(users: int, group_size: int, seed: int = 1) -> list[Masker]:
     """Agents that have each other's keys."""
     generator = np.random.default_rng(seed)
-    agents = [Masker(n, group_size, private_key(generator.bytes(32))) for n in range(users)]
+    agents = [Masker(n, group_size, generator.bytes(32)) for n in range(users)]
     keys = {agent.rank: public_key(agent.private) for agent in agents}
     for agent in agents:
         agent.keys = dict(keys)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from agent.masking import SumMasker, private_key, public_key
+from agent.masking import SumMasker, public_key
 from agent.shared import SharedNoiseAgent
 from coordinator.shared import SharedNoiseServer
 from protocol.errors import LocalProtocolError, RemoteProtocolError
@@ -35,7 +35,7 @@ def agents(noise):
     return [
         SharedNoiseAgent(
             ARMS, schedule(), noise[n],
-            masker=SumMasker(n, AGENTS, private_key(bytes([n + 1] * 32))), shared=SHARED,
+            masker=SumMasker(n, AGENTS, bytes([n + 1] * 32)), shared=SHARED,
         )
         for n in range(AGENTS)
     ]  # fmt: skip

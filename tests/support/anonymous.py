@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from agent.anonymous import AnonymousPlayer, Earnings
-from agent.masking import Masker, private_key
+from agent.masking import Masker
 from coordinator.anonymous import AnonymousServer
 from coordinator.decomposition import Assignment
 from coordinator.learners import Learner
@@ -90,7 +90,7 @@ def players(
             horizon=horizon,
             precision=8,
             aggregation=aggregation,
-            masker=Masker(n, 3, private_key(generator.bytes(32))),
+            masker=Masker(n, 3, generator.bytes(32)),
             earnings=Earnings(horizon),
         )
         for n in range(users)
