@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Final, assert_never
 
@@ -13,7 +13,7 @@ from posse.durable.checkpoint import Checkpoints, read
 from posse.durable.journal import Journal
 from posse.durable.recording import recorded
 from posse.durable.session import Session
-from posse.engines import events
+from posse.engines import effects
 from posse.engines.base import Tap
 from posse.engines.board import Showing
 from posse.engines.joining import Joining, State
@@ -175,7 +175,7 @@ class AgentProcess:
         if journal is not None and (before := journal.began_as(Beginning)) is not None:
             self._recover(journal, before)
         if watched is None:
-            self._happened(events.Connected(time.time()))
+            self._do(self.joining.connected(time.time(), time.monotonic()))
         while self._left is None:
             host = self.host
             if self._checkpoints is not None and self._checkpoints.due:
@@ -220,7 +220,7 @@ class AgentProcess:
 
     def _mind_time(self) -> None:
         if self.joining.state is State.LINKING and self._mesh is not None:
-            self._happened(events.NotListening(self._mesh.links.not_listening()))
+            self._do(self.joining.not_listening(self._mesh.links.not_listening()))
         now = time.monotonic()
         self._uplink.mind_time(now)
         if self._mesh is not None:
@@ -241,7 +241,7 @@ class AgentProcess:
         """Take one frame of the coordinator's."""
         host = self.host
         if host is None or not host.knows(frame):
-            self._happened(events.Told(frame))
+            self._take_unread(frame)
             return
         host.receive(COORDINATOR, frame)
         for neighbour in host.take_gone():
@@ -250,6 +250,9 @@ class AgentProcess:
         if host.field and (ledger := host.take_ledger()) is not None:
             self._place.run_ended(host.setup.claim, ledger, host.delays)
 
+    def _take_unread(self, frame: bytes) -> None:
+        self._do(self.joining.told(frame, time.monotonic()))
+
     def _lose(self, neighbour: int) -> None:
         LOG.warning("agent %d is gone; going on without it", neighbour)
         self._parted.add(neighbour)  # of whose link nothing more is said
@@ -257,9 +260,8 @@ class AgentProcess:
             self._mesh.links.lose(neighbour)
 
     def _connections(self) -> None:
-        for event in self._uplink.events():
-            if self._left is None:  # who was let go has lost nobody
-                self._happened(event)
+        if self._left is None:  # who was let go has lost nobody
+            self._do(self._uplink.connections(self.joining, time.monotonic()))
 
     def _hear_neighbours(self, host: AgentHost, mesh: Mesh) -> None:
         """Take neighbours' frames as they come, with one blocking receive each and no poll.
@@ -304,39 +306,36 @@ class AgentProcess:
 
     # --- joining ---------------------------------------------------------------------------------
 
-    def _happened(self, event: events.JoiningEvent) -> None:
-        self._do(self.joining.handle(event, time.monotonic()))
-
     def _do(  # noqa: PLR0912  one for each effect
-        self, effects: Sequence[events.JoiningEffect]
+        self, wanted: Iterable[effects.JoiningEffect]
     ) -> None:
         """Carry out what the machine of joining wants."""
-        for effect in effects:
+        for effect in wanted:
             match effect:
-                case events.Say(message):
+                case effects.Say(message):
                     self._say(message)
-                case events.BeginSession():
+                case effects.BeginSession():
                     self._uplink.begin()
-                case events.AskToResume():
+                case effects.AskToResume():
                     self._say(self.joining.to_resume(self._uplink.session.taken))
-                case events.GoOn(taken):
+                case effects.GoOn(taken):
                     self._uplink.resume(taken)
-                case events.OpenInbox(system, rank):
-                    self._happened(events.InboxOpen(self._open_inbox(system, rank)))
-                case events.LinkUp(setup):
-                    self._happened(events.NotListening(self._link_up(setup)))
-                case events.Start(setup):
+                case effects.OpenInbox(system, rank):
+                    self._do(self.joining.inbox_open(self._open_inbox(system, rank)))
+                case effects.LinkUp(setup):
+                    self._do(self.joining.not_listening(self._link_up(setup)))
+                case effects.Start(setup):
                     self._start(setup)
-                case events.Forget():
+                case effects.Forget():
                     self._forget()
-                case events.GiveUp():
+                case effects.GiveUp():
                     raise RunFailed(self._place.why_alone())
-                case events.Leave(code):
+                case effects.Leave(code):
                     self._uplink.confirm()
                     self._left = code
-                case events.Log(level, text, about):
+                case effects.Log(level, text, about):
                     LOG.log(level, "%s", text, extra={"about": about})
-                case events.Fail(reason, kind):
+                case effects.Fail(reason, kind):
                     raise kind(reason)
                 case _:
                     assert_never(effect)
@@ -487,9 +486,6 @@ class AgentProcess:
         if end == COORDINATOR or self._mesh is None:
             return self._uplink.session
         return self._mesh.links.ties[name_of(end)].session
-
-    def _take_unread(self, frame: bytes) -> None:
-        self._happened(events.Told(frame))
 
     def _sessions(self) -> Iterator[tuple[int, Session]]:
         yield COORDINATOR, self._uplink.session

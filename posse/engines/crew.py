@@ -6,7 +6,6 @@ from typing import Protocol
 import msgspec
 
 from posse.engines.board import BoardPlace
-from posse.engines.events import Died
 from posse.security.keys import Pair
 from posse.spec.runfile import RunSpec
 
@@ -46,6 +45,17 @@ class Crew(msgspec.Struct, frozen=True):
             endpoints=[self.endpoints[place] for place in places],
             pairs=[self.pairs[place] for place in places if self.pairs],
         )
+
+
+class Died(msgspec.Struct, frozen=True):
+    """A process that was started ended: that of agent `rank`, or all of them (None).
+
+    `killed`: it did not end by itself.
+    """
+
+    rank: int | None
+    why: str
+    killed: bool = False
 
 
 class Starter(Protocol):

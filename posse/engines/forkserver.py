@@ -35,8 +35,7 @@ from posse.durable.journal import Journal
 from posse.engines import memory
 from posse.engines.agent_process import AgentProcess
 from posse.engines.board import Board, Showing
-from posse.engines.crew import Crew, Starter, journal_of
-from posse.engines.events import Died
+from posse.engines.crew import Crew, Died, Starter, journal_of
 from posse.engines.local_agent import local_agent
 from posse.plan import Plan, prepare
 from posse.security.keys import AgentKeys, Pair

@@ -14,9 +14,10 @@ import msgspec
 
 from posse.durable.journal import Input, Journal
 from posse.durable.session import Session, is_numbered
-from posse.engines import events
+from posse.engines import effects
 from posse.engines.agent_link import AgentLink, NotReading, outside_runs
 from posse.engines.base import Tap
+from posse.engines.crew import Died
 from posse.engines.door import AROUND, AROUND_WITH_KEYS
 from posse.engines.lobby import CATCH_UP, Lobby
 from posse.engines.resumption import again, committing
@@ -98,7 +99,7 @@ class Hub:
         self._publish_at = 0.0
         self._loses_frames = not bind.startswith("ipc:")
         self._probe_at = 0.0
-        self._deaths: list[events.Died] = []
+        self._deaths: list[Died] = []
         self._bury_at = math.inf
         self._host: CoordinatorHost | None = None
         self._journal = journal
@@ -115,7 +116,7 @@ class Hub:
         self._selector = Selector()
         self._selector.watch(self._woken, self._interrupted)
 
-    def watch(self, fd: int, describe: Callable[[], events.Died]) -> None:
+    def watch(self, fd: int, describe: Callable[[], Died]) -> None:
         """When `fd` is readable ask `describe` who died."""
         self._selector.watch(fd, lambda: self._deaths.append(describe()))
 
@@ -212,9 +213,8 @@ class Hub:
                 left, deadline = float(waiting), now + _FAREWELL
             if now >= min(deadline, self._leave_by):
                 break
-            for event in self._router.connections():
-                if isinstance(event, events.Closed):
-                    roster.lost(event.connection)
+            for _ in self._router.connections(self.lobby, now):
+                pass  # the lobby knows then who is gone, and nobody is waited for
             if (came := self._router.next()) is None:
                 continue
             identity, part = came
@@ -227,7 +227,7 @@ class Hub:
                 member.ended |= kind_of(frame or b"") == _FAILED
                 member.session.replies.clear()
             elif kind_of(data) == _RESUME:
-                self._happened(events.Said(self._router.peer(identity, part), data, time.time()))
+                self._do(self.lobby.said(self._router.peer(identity, part), data, now, time.time()))
         return any(member.incarnation for member in roster.members.values())
 
     # --- the loop --------------------------------------------------------------------------------
@@ -275,7 +275,7 @@ class Hub:
             self._connections()
             if frame is not None and is_numbered(frame):
                 # ZeroMQ kept it over a reset; when its session is resumed it comes again
-                self._happened(events.Rejected("out-of-session"))
+                self._do(self.lobby.rejected("out-of-session"))
                 self._reply(identity, control.Whose())
                 return now
         else:
@@ -298,35 +298,37 @@ class Hub:
                 moved = host.receive(member.rank, frame)
                 self.lobby.heard(member, frame, now, moved=moved)
                 if host.left or host.linked or host.complaints:
-                    self._take_news(host)
+                    self._take_news(host, now)
                 self._flush()
                 return now
             # during a run: it comes back, for the next one
             peer = Peer(identity, "", member.connection)
-        self._happened(
-            events.Rejected("malformed") if frame is None else events.Said(peer, frame, time.time())
+        lobby = self.lobby
+        self._do(
+            lobby.rejected("malformed")
+            if frame is None
+            else lobby.said(peer, frame, now, time.time())
         )
         return now
 
-    def _take_news(self, host: CoordinatorHost) -> None:
+    def _take_news(self, host: CoordinatorHost, now: float) -> None:
         """Some link changed, or some agent ended its own part of the run, or accuses another."""
         complaints, host.complaints = host.complaints, []
         for said in complaints:
             LOG.warning("%s", said, extra={"about": "complaints"})
         linked, host.linked = host.linked, []
         for by, about, up in linked:
-            self._happened(events.LinkChanged(by, about, up))
+            self._do(self.lobby.linked(by, about, now, up=up))
         left, host.left = host.left, []
         for rank, why, mistake in left:
-            self._happened(events.Quit(rank, why, InputError if mistake else RunFailed))
+            self._do(self.lobby.quit(rank, why, InputError if mistake else RunFailed))
 
     def _interrupted(self) -> None:
         self.uninterrupt()
         raise RunFailed("the run was interrupted")
 
     def _connections(self) -> None:
-        for event in self._router.connections():
-            self._happened(event)
+        self._do(self._router.connections(self.lobby, time.monotonic()))
 
     def _bury(self, now: float) -> None:
         """Let deaths be known after a while, or once nothing comes where all were killed.
@@ -336,9 +338,13 @@ class Hub:
         if now >= self._bury_at:
             self._bury_at = math.inf
             deaths, self._deaths = self._deaths, []
-            effects = [effect for death in deaths for effect in self.lobby.handle(death, now)]
+            wanted = [
+                effect
+                for died in deaths
+                for effect in self.lobby.died(died.rank, died.why, now, killed=died.killed)
+            ]
             # all are known before one of them ends the wait: else it would end the next
-            self._do(sorted(effects, key=lambda effect: isinstance(effect, events.Fail)))
+            self._do(sorted(wanted, key=lambda effect: isinstance(effect, effects.Fail)))
         elif self._bury_at == math.inf:
             self._bury_at = now + _LAST_WORDS
 
@@ -357,31 +363,28 @@ class Hub:
                 members[rank].session.ask()
                 self._ways[rank].answer()
 
-    def _happened(self, event: events.LobbyEvent) -> None:
-        self._do(self.lobby.handle(event, time.monotonic()))
-
-    def _do(self, effects: Sequence[events.LobbyEffect]) -> None:
+    def _do(self, wanted: Iterable[effects.LobbyEffect]) -> None:
         """Carry out what the lobby wants."""
-        for effect in effects:
+        for effect in wanted:
             match effect:
-                case events.Reply(peer, message):
+                case effects.Reply(peer, message):
                     self._reply(peer, message)
-                case events.Tell(rank, message):
+                case effects.Tell(rank, message):
                     self._ways[rank].send(outside_runs(message))
-                case events.ShowStatus(peer):
+                case effects.ShowStatus(peer):
                     self._publish(time.monotonic())
                     self._reply(peer, control.Status(msgspec.json.encode(self.status())))
-                case events.Resend(rank, taken):
+                case effects.Resend(rank, taken):
                     self._ways[rank].resume(taken)
-                case events.CallRoll(ranks):
+                case effects.CallRoll(ranks):
                     self._call_roll(ranks)
-                case events.Restart(rank):
+                case effects.Restart(rank):
                     self.on_restart(rank)
-                case events.Joined(arrived):
+                case effects.Joined(arrived):
                     self.on_join(arrived)
-                case events.Log(level, text, about):
+                case effects.Log(level, text, about):
                     LOG.log(level, "%s", text, extra={"about": about})
-                case events.Fail(reason, kind):
+                case effects.Fail(reason, kind):
                     raise kind.told(reason)
                 case _:
                     assert_never(effect)
@@ -424,9 +427,9 @@ class Hub:
                 try:
                     ways[rank].send(frame)
                 except NotReading as error:
-                    self._happened(events.Died(rank, str(error)))
+                    self._do(self.lobby.died(rank, str(error), time.monotonic()))
 
     def _reply(self, peer: bytes, message: Message) -> None:
         """An answer to a peer, who may be gone."""
         if not self._router.reply(peer, outside_runs(message)):
-            self._happened(events.Rejected("unreachable"))
+            self._do(self.lobby.rejected("unreachable"))

@@ -1,6 +1,6 @@
 """An agent's side of joining, as a machine without input or output.
 
-    handle(event, now) -> effects
+What happens is a method each, which returns the effects (`posse.engines.effects`), in order.
 
 What an agent goes through:
 
@@ -25,32 +25,23 @@ import logging
 import math
 import statistics
 from enum import Enum
-from typing import assert_never
 
 import msgspec
 
-from posse.engines.events import (
+from posse.engines.effects import (
     AskToResume,
     BeginSession,
-    Closure,
-    Connected,
-    Disconnected,
     Fail,
     Forget,
     GiveUp,
     GoOn,
-    InboxOpen,
     JoiningEffect,
-    JoiningEvent,
     Leave,
     LinkUp,
     Log,
-    NotLetIn,
-    NotListening,
     OpenInbox,
     Say,
     Start,
-    Told,
 )
 from posse.engines.roster import SAME_VERSION
 from posse.errors import PosseError
@@ -91,6 +82,14 @@ class State(Enum):
     LINKING = 5
     LINKED = 6
     RESUMING = 7
+
+
+class Closure(Enum):
+    """How a connection ended before it was one."""
+
+    UNKNOWN_KEY = 1
+    NOT_UNDERSTOOD = 2
+    WITHOUT_A_WORD = 3
 
 
 class Orders:
@@ -201,25 +200,8 @@ class Joining:
         self.timer = math.inf
         return [GiveUp()]
 
-    def handle(self, event: JoiningEvent, now: float) -> list[JoiningEffect]:
-        """Take one event; what is to be done, in order."""
-        match event:
-            case Connected(wall):
-                return self._connected(wall, now)
-            case NotLetIn(how, why):
-                return self._not_let_in(how, why)
-            case Disconnected():
-                return self._disconnected(now)
-            case Told(frame):
-                return self._told(frame, now)
-            case InboxOpen(address):
-                return self._inbox_open(address)
-            case NotListening(ranks):
-                return self._heard_by_all_but(ranks)
-            case _:
-                assert_never(event)
-
-    def _connected(self, wall: float, now: float) -> list[JoiningEffect]:
+    def connected(self, wall: float, now: float) -> list[JoiningEffect]:
+        """The connection to the coordinator is up; this machine's clock shows `wall`."""
         self._connections += 1
         self._online = True
         self._wall = wall
@@ -269,7 +251,8 @@ class Joining:
         )
         return [GoOn(taken), *([said] if self.remote else [])]
 
-    def _not_let_in(self, how: Closure, why: str) -> list[JoiningEffect]:
+    def not_let_in(self, how: Closure, why: str = "") -> list[JoiningEffect]:
+        """The connection was closed in its handshake."""
         at = f"the coordinator at {self._endpoint}"
         match how:
             case Closure.UNKNOWN_KEY:
@@ -291,7 +274,8 @@ class Joining:
                 )
         return [Fail(reason, PosseError)]
 
-    def _disconnected(self, now: float) -> list[JoiningEffect]:
+    def disconnected(self, now: float) -> list[JoiningEffect]:
+        """The connection to the coordinator is gone; ZeroMQ tries to make a new one."""
         self._online = False
         if not self._may_be_known or self.state is State.RESUMING:
             return []
@@ -299,7 +283,8 @@ class Joining:
         said = f"lost the coordinator at {self._endpoint}; waiting for it for {self._wait:g} s"
         return [Log(logging.WARNING, said, "the connection")] if self.remote else []
 
-    def _told(self, frame: bytes, now: float) -> list[JoiningEffect]:
+    def told(self, frame: bytes, now: float) -> list[JoiningEffect]:
+        """A frame of the coordinator's came that is not for a run's host."""
         try:
             message = _CODEC.decode(read_header(frame), frame)
         except RemoteProtocolError as error:
@@ -364,7 +349,8 @@ class Joining:
         self.offset = int(statistics.median(offset for _, offset in quickest))
         return [OpenInbox(self._system, self.rank)]
 
-    def _inbox_open(self, address: str) -> list[JoiningEffect]:
+    def inbox_open(self, address: str) -> list[JoiningEffect]:
+        """Neighbours reach this agent at `address`; "" where agents have no neighbours."""
         if not self.remote:
             return [Say(msgspec.structs.replace(self._join, inbox=address))]
         self.state = State.JOINED
@@ -392,7 +378,8 @@ class Joining:
         self.timer = self._look_at(now)
         return [Forget(), *self._orders.remarks(self._setup), LinkUp(self._setup)]
 
-    def _heard_by_all_but(self, ranks: tuple[int, ...]) -> list[JoiningEffect]:
+    def not_listening(self, ranks: tuple[int, ...]) -> list[JoiningEffect]:
+        """These neighbours would not hear yet what this agent says."""
         self._not_listening = ranks
         if self._setup is None or self.state is not State.LINKING:
             return []

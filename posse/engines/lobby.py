@@ -1,6 +1,6 @@
 """The coordinator's side of joining, as a machine without input or output.
 
-    handle(event, now) -> effects
+What happens is a method each, which returns the effects (`posse.engines.effects`), in order.
 
 A coordinator goes through three phases, and back to the first before each run:
 
@@ -24,32 +24,24 @@ import math
 from collections import Counter
 from collections.abc import Collection, Sequence
 from enum import StrEnum
-from typing import assert_never
 
 import msgspec
 
-from posse.engines.events import (
+from posse.engines.effects import (
     CallRoll,
-    Closed,
-    Died,
     Fail,
     Joined,
-    LinkChanged,
     LobbyEffect,
-    LobbyEvent,
     Log,
-    Quit,
-    Rejected,
     Reply,
     Resend,
     Restart,
-    Said,
     ShowStatus,
     Tell,
 )
 from posse.engines.patience import Patience, link
 from posse.engines.roster import SAME_VERSION, SUPERSEDED, Member, NotAdmitted, Peer, Roster
-from posse.errors import InputError, RunFailed
+from posse.errors import InputError, PosseError, RunFailed
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
 from posse.measure.numbers import listed, named
@@ -293,36 +285,32 @@ class Lobby:
         if moved:
             self._patience.moved(now)
 
-    # --- events ----------------------------------------------------------------------------------
+    # --- what happens ----------------------------------------------------------------------------
 
-    def handle(self, event: LobbyEvent, now: float) -> list[LobbyEffect]:
-        """Take one event; what is to be done, in order."""
-        match event:
-            case Said(peer, frame, wall):
-                return self._said(peer, frame, now, wall)
-            case Closed(connection):
-                return self._closed(connection, now)
-            case Rejected(reason, said):
-                self.refused[reason] += 1
-                return [Log(logging.WARNING, said, reason)] if said else []
-            case LinkChanged(by, about, up):
-                return self._linked(by, about, now, up=up)
-            case Died(rank, _) if rank in self._let_go:
-                self._let_go.remove(rank)
-                return []
-            case Died(int(rank), why, True) if self.restarts[rank] < self._most_restarts:
-                return self._started_again(rank, why, now)
-            case Died(rank, why):
-                if rank is None:
-                    return [Fail(why)]
-                self.roster.ended(rank)
-                return self._ended(rank, why)
-            case Quit(rank, why, kind):
-                # what was started here fails by a mistake of our own, not by a peer's fault
-                ours = not self.roster.members[rank].incarnation
-                return [Fail(why, kind)] if ours else self._ended(rank, why)
-            case _:
-                assert_never(event)
+    def rejected(self, reason: str, said: str = "") -> list[LobbyEffect]:
+        """The sockets themselves refused something; `said` is for the log, "" if nothing is."""
+        self.refused[reason] += 1
+        return [Log(logging.WARNING, said, reason)] if said else []
+
+    def died(
+        self, rank: int | None, why: str, now: float, *, killed: bool = False
+    ) -> list[LobbyEffect]:
+        """A process that was started here ended; see `posse.engines.crew.Died`."""
+        if rank is None:
+            return [Fail(why)]
+        if rank in self._let_go:
+            self._let_go.remove(rank)
+            return []
+        if killed and self.restarts[rank] < self._most_restarts:
+            return self._started_again(rank, why, now)
+        self.roster.ended(rank)
+        return self._ended(rank, why)
+
+    def quit(self, rank: int, why: str, kind: type[PosseError] = RunFailed) -> list[LobbyEffect]:
+        """An agent ended its own part of a run, by its own word or by one that cannot be true."""
+        # what was started here fails by a mistake of our own, not by a peer's fault
+        ours = not self.roster.members[rank].incarnation
+        return [Fail(why, kind)] if ours else self._ended(rank, why)
 
     def _ended(self, rank: int, why: str) -> list[LobbyEffect]:
         """An agent of the run will not come back."""
@@ -341,7 +329,8 @@ class Lobby:
         said = f"{why}; it is started again"
         return [Log(logging.WARNING, said, f"agent {rank}"), Restart(rank)]
 
-    def _said(self, peer: Peer, frame: bytes, now: float, wall: float) -> list[LobbyEffect]:
+    def said(self, peer: Peer, frame: bytes, now: float, wall: float) -> list[LobbyEffect]:
+        """A frame came from a peer; `wall`: what this machine's clock shows, since 1970."""
         member = self.roster.by_identity.get(peer.identity)
         if member is not None:
             member.heard = now
@@ -367,7 +356,7 @@ class Lobby:
                 member.resumed = max(member.resumed, message.connection)
                 return [Reply(peer.identity, control.Resumed(member.session.taken))]
             case control.Linked(about, up):
-                return self._linked(member.rank, about, now, up=up)
+                return self.linked(member.rank, about, now, up=up)
             case control.Sync(sent) if member.syncs < _MOST_SYNCS:
                 member.syncs += 1
                 self._patience.heard = now
@@ -477,7 +466,8 @@ class Lobby:
         self._lose(member.rank)
         return effects
 
-    def _closed(self, connection: int, now: float) -> list[LobbyEffect]:
+    def closed(self, connection: int, now: float) -> list[LobbyEffect]:
+        """A connection is gone."""
         if connection in self._operators:
             self._operators.remove(connection)
             return []
@@ -496,7 +486,8 @@ class Lobby:
         said = f"the connection of agent {member.rank} was lost; {then}"
         return [Log(logging.WARNING, said, f"agent {member.rank}")]
 
-    def _linked(self, by: int, about: int, now: float, *, up: bool) -> list[LobbyEffect]:
+    def linked(self, by: int, about: int, now: float, *, up: bool) -> list[LobbyEffect]:
+        """Agent `by` lost its connection to neighbour `about`, or has one again."""
         if about == by or about >= self.roster.agents:
             self.refused["no-such-agent"] += 1
             return []

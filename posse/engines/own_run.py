@@ -7,7 +7,7 @@ import msgspec
 from posse.arms import ArmsSpec
 from posse.arms.csv import CsvArms
 from posse.arms.python import PythonArms
-from posse.engines.events import Log
+from posse.engines.effects import Log
 from posse.engines.joining import Orders
 from posse.errors import PosseError, SpecError
 from posse.hosts.agent_setup import AgentSetup

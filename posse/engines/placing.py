@@ -27,8 +27,7 @@ import msgspec
 
 import posse
 from posse.engines import room
-from posse.engines.crew import Crew, Starter
-from posse.engines.events import Died
+from posse.engines.crew import Crew, Died, Starter
 from posse.engines.forkserver import ForkServer
 from posse.errors import PosseError, RunFailed
 from posse.plan import Plan, unpacked

@@ -1,4 +1,4 @@
-"""The coordinator's socket: a ROUTER, and what its monitor tells, put into the lobby's words."""
+"""The coordinator's socket: a ROUTER, and what its monitor tells, which the lobby is told."""
 
 import os
 import time
@@ -10,7 +10,8 @@ from typing import Final
 import zmq
 
 from posse.engines.door import WATCHED, Door
-from posse.engines.events import Closed, Rejected
+from posse.engines.effects import LobbyEffect
+from posse.engines.lobby import Lobby
 from posse.engines.lookup import closed_by_us
 from posse.engines.roster import Peer
 from posse.engines.sockets import (
@@ -131,31 +132,33 @@ class Router:
             return False
         return True
 
-    def connections(self) -> Iterator[Closed | Rejected]:
-        """What happened to connections: gone, or never let in."""
+    def connections(self, lobby: Lobby, now: float) -> Iterator[LobbyEffect]:
+        """Tell the lobby what happened to connections (gone, or never let in); its effects."""
         for told in self.door.events():
             match told.event:
                 case zmq.EVENT_ACCEPTED:
                     pass
                 case zmq.EVENT_DISCONNECTED:
-                    yield Closed(told.value)
+                    yield from lobby.closed(told.value, now)
                 case zmq.EVENT_HANDSHAKE_FAILED_AUTH:
-                    yield from self._strangers()
+                    yield from self._strangers(lobby)
                 case zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
                     why = why_failed(told.value)
-                    yield Rejected("handshake", f"refused a connection{self._from(told)}: {why}")
+                    yield from lobby.rejected(
+                        "handshake", f"refused a connection{self._from(told)}: {why}"
+                    )
                 case _:
                     why = "no keys, or none that is known here"
                     if not self._keyed:
                         why = "keys and this one none"
-                    yield Rejected(
+                    yield from lobby.rejected(
                         "handshake",
                         f"a connection{self._from(told)} was closed in the handshake: the other "
                         f"side may have {why}, or it went away",
                     )
 
         while self.door.refused:
-            yield Rejected(*self.door.refused.popleft())
+            yield from lobby.rejected(*self.door.refused.popleft())
 
     def _from(self, told: Happening) -> str:
         """From where a connection came that ZeroMQ has closed, if that is known still."""
@@ -166,10 +169,10 @@ class Router:
         hosts = sorted(closed_by_us(int(split(told.address)[1])))[:_NAMED]
         return f" from {' or '.join(hosts)}" if hosts else ""
 
-    def _strangers(self) -> Iterator[Rejected]:
+    def _strangers(self, lobby: Lobby) -> Iterator[LobbyEffect]:
         while self._turned_away:
             address, key = self._turned_away.popleft()
-            yield Rejected(
+            yield from lobby.rejected(
                 "stranger-key",
                 f"refused {address}: its key {key} is not in the allowlist; if it belongs here, "
                 "add it and start the coordinator again",

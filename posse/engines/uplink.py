@@ -13,7 +13,8 @@ import zmq
 from posse.durable.journal import Journal
 from posse.durable.session import Session, SessionBroken, SessionFull, is_numbered
 from posse.engines.door import AROUND, AROUND_WITH_KEYS
-from posse.engines.events import Closure, Connected, Disconnected, NotLetIn
+from posse.engines.effects import JoiningEffect
+from posse.engines.joining import Closure, Joining
 from posse.engines.links import Heard, Link
 from posse.engines.lookup import greets, unresolved
 from posse.engines.sockets import (
@@ -186,24 +187,24 @@ class Uplink(Link):
             if (frame := self.wait()) is not None:
                 yield frame
 
-    def events(self) -> Iterator[Connected | Disconnected | NotLetIn]:
-        """What happened to the connection."""
+    def connections(self, joining: Joining, now: float) -> Iterator[JoiningEffect]:
+        """Tell the machine of joining what happened to the connection; its effects."""
         assert self.monitor is not None
         for told in happened(self.monitor):
             match told.event:
                 case zmq.EVENT_HANDSHAKE_SUCCEEDED:
                     if self.door is not None:
                         self.door.connected()
-                    yield Connected(time.time())
+                    yield from joining.connected(time.time(), now)
                 case zmq.EVENT_DISCONNECTED:
                     self._up = False
-                    yield Disconnected()
+                    yield from joining.disconnected(now)
                 case zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
-                    yield NotLetIn(Closure.NOT_UNDERSTOOD, why_failed(told.value))
+                    yield from joining.not_let_in(Closure.NOT_UNDERSTOOD, why_failed(told.value))
                 case zmq.EVENT_HANDSHAKE_FAILED_AUTH:
-                    yield NotLetIn(Closure.UNKNOWN_KEY)
+                    yield from joining.not_let_in(Closure.UNKNOWN_KEY)
                 case _ if greets(self._endpoint):
-                    yield NotLetIn(Closure.WITHOUT_A_WORD)
+                    yield from joining.not_let_in(Closure.WITHOUT_A_WORD)
 
     def close(self) -> None:
         """Close it, after what was sent is on its way."""

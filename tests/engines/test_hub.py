@@ -11,7 +11,7 @@ import pytest
 import zmq
 
 from posse.durable.session import Session
-from posse.engines.events import Died
+from posse.engines.crew import Died
 from posse.engines.hub import Hub
 from posse.engines.sockets import end
 from posse.errors import RunFailed

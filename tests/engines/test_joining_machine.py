@@ -7,30 +7,22 @@ from typing import Any
 import msgspec
 import pytest
 
-from posse.engines.events import (
+from posse.engines.effects import (
     AskToResume,
     BeginSession,
-    Closure,
-    Connected,
-    Disconnected,
     Fail,
     Forget,
     GiveUp,
     GoOn,
-    InboxOpen,
     JoiningEffect,
-    JoiningEvent,
     Leave,
     LinkUp,
     Log,
-    NotLetIn,
-    NotListening,
     OpenInbox,
     Say,
     Start,
-    Told,
 )
-from posse.engines.joining import Joining, State
+from posse.engines.joining import Closure, Joining, State
 from posse.errors import PosseError
 from posse.hosts.agent_setup import AgentSetup
 from protocol import control
@@ -65,12 +57,9 @@ class Script:
         options.setdefault("wait", WAIT)
         self.machine = Joining(join, self.now, endpoint="tcp://c:1", system="mase", **options)
 
-    def handle(self, event: JoiningEvent) -> list[JoiningEffect]:
-        return self.machine.handle(event, self.now)
-
     def told(self, message: Message | bytes) -> list[JoiningEffect]:
         frame = message if isinstance(message, bytes) else framed(message)
-        return self.handle(Told(frame))
+        return self.machine.told(frame, self.now)
 
     def synchronises(self, delays: list[float]) -> list[JoiningEffect]:
         """Answers to `Sync`, each under way so long, with equal ways there and back."""
@@ -87,9 +76,9 @@ class Script:
         return effects
 
     def joins(self) -> list[JoiningEffect]:
-        self.handle(Connected(WALL))
+        self.machine.connected(WALL, self.now)
         self.synchronises([0.01] * 8)
-        return self.handle(InboxOpen("tcp://a:2"))
+        return self.machine.inbox_open("tcp://a:2")
 
     def belongs(self) -> bool:
         return self.machine.belongs
@@ -102,7 +91,7 @@ class Script:
         if state is not State.JOINED:
             self.told(CONFIGURE)
         if state is State.LINKED:
-            self.handle(NotListening(()))
+            self.machine.not_listening(())
         assert self.machine.state is state
 
 
@@ -112,7 +101,7 @@ def framed(message: Message) -> bytes:
 
 def test_an_agent_says_who_it_is_when_it_is_connected() -> None:
     script = Script(rank=3)
-    assert script.handle(Connected(WALL)) == [
+    assert script.machine.connected(WALL, script.now) == [
         BeginSession(),
         Forget(),
         Say(control.Join(3, "token", "", 7, b"start-1", WALL)),
@@ -122,9 +111,9 @@ def test_an_agent_says_who_it_is_when_it_is_connected() -> None:
 def test_a_coordinator_of_another_protocol_is_left_in_a_sentence() -> None:
     script = Script(rank=3)
     other = b"po" + bytes([VERSION + 1]) + framed(control.Unknown())[3:]
-    assert script.handle(Told(other)) == []
-    script.handle(Connected(WALL))
-    (failed,) = script.handle(Told(other))
+    assert script.told(other) == []
+    script.machine.connected(WALL, script.now)
+    (failed,) = script.told(other)
     assert isinstance(failed, Fail)
     assert failed.reason == (
         f"the coordinator at tcp://c:1 speaks version {VERSION + 1} of the protocol and this agent "
@@ -134,11 +123,11 @@ def test_a_coordinator_of_another_protocol_is_left_in_a_sentence() -> None:
 
 def test_it_knows_the_coordinators_clock_before_it_arrives() -> None:
     script = Script()
-    script.handle(Connected(WALL))
+    script.machine.connected(WALL, script.now)
     assert script.synchronises([0.01] * 8) == [OpenInbox("mase", 4)]
     assert script.machine.offset == AHEAD
     assert not script.belongs()
-    assert script.handle(InboxOpen("tcp://a:2")) == [
+    assert script.machine.inbox_open("tcp://a:2") == [
         Log(logging.INFO, "joined tcp://c:1 as agent 4; round trip 10.0 ms"),
         Say(control.Arrived("tcp://a:2")),
     ]
@@ -149,7 +138,7 @@ def test_it_knows_the_coordinators_clock_before_it_arrives() -> None:
 def test_the_quickest_round_trips_tell_the_time() -> None:
     """Four answers came late on the way back, by up to a second: they count for nothing."""
     script = Script()
-    script.handle(Connected(WALL))
+    script.machine.connected(WALL, script.now)
     effects = script.told(control.Welcome(0, "mase"))
     for late in (0.0, 0.3, 0.0, 1.0, 0.0, 0.4, 0.0, 0.5):
         (ask,) = effects
@@ -164,12 +153,12 @@ def test_the_quickest_round_trips_tell_the_time() -> None:
 def test_round_trips_over_one_connection_count_on_the_next() -> None:
     """Each connection here lasts for two of the eight, and one answer is lost with it."""
     script = Script()
-    script.handle(Connected(WALL))
+    script.machine.connected(WALL, script.now)
     script.synchronises([0.01] * 2)
     for connection in (2, 3, 4):
-        (said,) = script.handle(Disconnected())
+        (said,) = script.machine.disconnected(script.now)
         assert isinstance(said, Log)
-        asked = script.handle(Connected(WALL))
+        asked = script.machine.connected(WALL, script.now)
         assert asked == [AskToResume(), Say(control.Sync(round(script.now * 1e9)))]
         assert script.machine.to_resume(0).connection == connection
         assert script.told(control.Synced(0, 0)) == []  # it was asked over the one before
@@ -182,10 +171,10 @@ def test_round_trips_over_one_connection_count_on_the_next() -> None:
 
 def test_a_coordinator_that_was_started_again_has_another_clock() -> None:
     script = Script()
-    script.handle(Connected(WALL))
+    script.machine.connected(WALL, script.now)
     script.synchronises([0.01] * 7)
-    script.handle(Disconnected())
-    script.handle(Connected(WALL))
+    script.machine.disconnected(script.now)
+    script.machine.connected(WALL, script.now)
     joins = [BeginSession(), Forget(), Say(control.Join(4, "token", "", 7, b"start-1", WALL))]
     assert script.told(control.Unknown()) == joins
     assert script.synchronises([0.01] * 7) != [OpenInbox("mase", 4)]
@@ -195,9 +184,9 @@ def test_it_is_ready_when_every_neighbour_listens() -> None:
     script = Script()
     script.joins()
     assert script.told(CONFIGURE) == [Forget(), LinkUp(SETUP)]
-    assert script.handle(NotListening((1, 5))) == []
-    assert script.handle(NotListening(())) == [Start(SETUP)]
-    assert script.handle(NotListening(())) == []
+    assert script.machine.not_listening((1, 5)) == []
+    assert script.machine.not_listening(()) == [Start(SETUP)]
+    assert script.machine.not_listening(()) == []
     assert script.machine.timer == math.inf
 
 
@@ -205,9 +194,9 @@ def test_neighbours_that_do_not_listen_are_named_to_the_coordinator_which_decide
     script = Script()
     script.joins()
     script.told(CONFIGURE)
-    script.handle(NotListening((1, 2, 5)))
+    script.machine.not_listening((1, 2, 5))
     script.now += 4.0
-    script.handle(NotListening((1, 5)))
+    script.machine.not_listening((1, 5))
     assert script.machine.fire(script.now) == []
     script.now += 1.0
     assert script.machine.fire(script.now) == [
@@ -218,16 +207,16 @@ def test_neighbours_that_do_not_listen_are_named_to_the_coordinator_which_decide
         Say(control.Linked(1, up=False)),
         Say(control.Linked(5, up=False)),
     ]
-    script.handle(NotListening((1, 2, 5)))
+    script.machine.not_listening((1, 2, 5))
     script.now += 5.0
     assert script.machine.fire(script.now)[1:] == [Say(control.Linked(2, up=False))]
-    assert script.handle(NotListening((1,))) == [
+    assert script.machine.not_listening((1,)) == [
         Say(control.Linked(2, up=True)),
         Say(control.Linked(5, up=True)),
     ]
     script.now += 1_000.0
     assert script.machine.fire(script.now) == []
-    assert script.handle(NotListening(())) == [Say(control.Linked(1, up=True)), Start(SETUP)]
+    assert script.machine.not_listening(()) == [Say(control.Linked(1, up=True)), Start(SETUP)]
     assert script.machine.timer == math.inf
 
 
@@ -237,7 +226,7 @@ def test_a_new_configuration_takes_the_place_of_the_one_before() -> None:
     other = msgspec.structs.replace(SETUP, agents=3)
     told = script.told(control.Configure(4, msgspec.msgpack.encode(other)))
     assert told == [Forget(), LinkUp(other)]
-    assert script.handle(NotListening(())) == [Start(other)]
+    assert script.machine.not_listening(()) == [Start(other)]
 
 
 def test_without_a_coordinator_it_gives_up_after_its_patience() -> None:
@@ -249,7 +238,7 @@ def test_without_a_coordinator_it_gives_up_after_its_patience() -> None:
 def test_a_coordinator_that_does_not_go_on_is_given_up_too() -> None:
     script = Script()
     script.now = 1200.0
-    script.handle(Connected(WALL))
+    script.machine.connected(WALL, script.now)
     script.told(control.Welcome(0, "mase"))
     assert script.machine.timer == 1200.0 + WAIT
     assert script.machine.fire(1500.0) == [GiveUp()]
@@ -260,13 +249,13 @@ def test_after_a_lost_connection_it_goes_on_where_it_was(when: State) -> None:
     script = Script()
     script.comes_to(when)
     script.now = 5000.0
-    assert script.handle(Disconnected()) == [
+    assert script.machine.disconnected(script.now) == [
         Log(logging.WARNING, "lost the coordinator at tcp://c:1; waiting for it for 300 s"),
     ]
     assert script.machine.fire(5000.0 + WAIT - 1.0) == []
-    assert script.handle(Disconnected()) == []
-    assert script.handle(NotListening(())) == []
-    assert script.handle(Connected(WALL + 1)) == [AskToResume()]
+    assert script.machine.disconnected(script.now) == []
+    assert script.machine.not_listening(()) == []
+    assert script.machine.connected(WALL + 1, script.now) == [AskToResume()]
     assert script.machine.to_resume(9) == control.Resume(4, "token", b"start-1", 2, 9, pid=7)
     assert script.told(control.Resumed(5)) == [
         GoOn(5),
@@ -280,7 +269,7 @@ def test_after_a_lost_connection_it_goes_on_where_it_was(when: State) -> None:
 def test_a_new_connection_whose_loss_was_not_seen_is_resumed_on_too() -> None:
     script = Script()
     script.is_linked()
-    assert script.handle(Connected(WALL)) == [AskToResume()]
+    assert script.machine.connected(WALL, script.now) == [AskToResume()]
     assert script.machine.state is State.RESUMING
     assert script.machine.fire(script.now + WAIT) == [GiveUp()]
 
@@ -288,9 +277,9 @@ def test_a_new_connection_whose_loss_was_not_seen_is_resumed_on_too() -> None:
 def test_a_lost_answer_is_asked_for_again_as_long_as_there_is_a_connection() -> None:
     script = Script()
     script.is_linked()
-    script.handle(Disconnected())
+    script.machine.disconnected(script.now)
     assert script.machine.fire(script.machine.timer) == []
-    script.handle(Connected(WALL))
+    script.machine.connected(WALL, script.now)
     for _ in range(2):
         assert script.machine.fire(script.machine.timer) == [AskToResume()]
     assert script.machine.to_resume(9).connection == 2
@@ -311,8 +300,8 @@ def test_what_a_coordinator_ordered_that_was_started_again_is_forgotten(when: St
     script = Script()
     script.comes_to(when)
     script.now = 5000.0
-    script.handle(Disconnected())
-    script.handle(Connected(WALL + 1))
+    script.machine.disconnected(script.now)
+    script.machine.connected(WALL + 1, script.now)
     # the next one is joined under the rank that it had, and orders anew
     assert script.told(control.Unknown()) == [
         BeginSession(),
@@ -320,20 +309,20 @@ def test_what_a_coordinator_ordered_that_was_started_again_is_forgotten(when: St
         Say(control.Join(4, "token", "", 7, b"start-1", WALL + 1)),
     ]
     script.synchronises([0.01] * 8)
-    script.handle(InboxOpen("tcp://a:2"))
-    assert script.handle(NotListening(())) == []
+    script.machine.inbox_open("tcp://a:2")
+    assert script.machine.not_listening(()) == []
     assert script.told(CONFIGURE) == [Forget(), LinkUp(SETUP)]
 
 
 def test_a_connection_that_comes_and_goes_before_it_is_let_in_changes_nothing() -> None:
     script = Script()
-    assert script.handle(Disconnected()) == []
+    assert script.machine.disconnected(script.now) == []
     assert script.machine.fire(1000.0 + WAIT) == [GiveUp()]
 
 
 def test_who_is_refused_ends_with_the_reason() -> None:
     script = Script()
-    script.handle(Connected(WALL))
+    script.machine.connected(WALL, script.now)
     assert script.told(control.Refused("its clock is 60 s behind")) == [
         Fail("the coordinator refused this agent: its clock is 60 s behind", PosseError)
     ]
@@ -352,8 +341,8 @@ def test_who_is_not_let_in_says_what_is_wrong_with_the_keys(
 ) -> None:
     script = Script(key=key)
     for _ in range(times - 1):
-        assert script.handle(NotLetIn(how, "why")) == []
-    (failure,) = script.handle(NotLetIn(how, "why"))
+        assert script.machine.not_let_in(how, "why") == []
+    (failure,) = script.machine.not_let_in(how, "why")
     assert isinstance(failure, Fail)
     assert failure.reason.startswith(f"the coordinator at tcp://c:1 {sentence}")
     assert failure.kind is PosseError
@@ -366,10 +355,10 @@ def test_after_it_was_let_in_once_it_takes_no_closed_handshake_for_a_matter_of_k
     """Nor does it ever without a key: who asks for one says so."""
     script = Script(key=key)
     for _ in range(5 if key else 12):
-        assert script.handle(NotLetIn(Closure.WITHOUT_A_WORD)) == []
-    script.handle(Connected(WALL))
+        assert script.machine.not_let_in(Closure.WITHOUT_A_WORD) == []
+    script.machine.connected(WALL, script.now)
     for _ in range(12):
-        assert script.handle(NotLetIn(Closure.WITHOUT_A_WORD)) == []
+        assert script.machine.not_let_in(Closure.WITHOUT_A_WORD) == []
 
 
 def test_goodbye_is_said_and_obeyed() -> None:
@@ -410,7 +399,7 @@ def test_what_is_out_of_turn_changes_nothing(message: Message | bytes) -> None:
 
 def test_a_configuration_before_it_joined_is_not_followed() -> None:
     script = Script()
-    script.handle(Connected(WALL))
+    script.machine.connected(WALL, script.now)
     assert script.told(CONFIGURE) == []
 
 
@@ -426,11 +415,15 @@ def test_a_configuration_that_is_none_ends_it_with_a_sentence() -> None:
 def test_beside_its_coordinator_an_agent_opens_its_inbox_joins_and_waits_without_end() -> None:
     script = Script(rank=4, incarnation=b"", wait=math.inf)
     assert script.belongs()
-    assert script.handle(Connected(WALL)) == [BeginSession(), Forget(), OpenInbox("mase", 4)]
-    assert script.handle(InboxOpen("ipc://4")) == [Say(control.Join(4, "token", "ipc://4", 7))]
+    assert script.machine.connected(WALL, script.now) == [
+        BeginSession(),
+        Forget(),
+        OpenInbox("mase", 4),
+    ]
+    assert script.machine.inbox_open("ipc://4") == [Say(control.Join(4, "token", "ipc://4", 7))]
     assert script.machine.timer == math.inf
     assert script.told(CONFIGURE) == [Forget(), LinkUp(SETUP)]
-    assert script.handle(NotListening(())) == [Start(SETUP)]
+    assert script.machine.not_listening(()) == [Start(SETUP)]
     assert script.told(control.Goodbye()) == [Leave()]
 
 
@@ -449,17 +442,17 @@ def test_a_mode_a_clock_and_a_variant_that_nobody_knows_are_refused(name: str, v
 def test_an_agent_that_has_a_rank_is_no_other() -> None:
     """Attack: its own arms were used again under rank 7, whose ledger knew of no run."""
     given = Script(rank=3)
-    given.handle(Connected(WALL))
+    given.machine.connected(WALL, given.now)
     with pytest.raises(PosseError, match="which is agent 3, for agent 4;"):
         given.told(control.Welcome(4, "mase"))
     beside, chosen = Script(rank=3, incarnation=b""), Script()
-    beside.handle(Connected(WALL))
+    beside.machine.connected(WALL, beside.now)
     chosen.joins()
     for script in (beside, chosen):
         with pytest.raises(PosseError, match="for agent 7;"):
             script.told(control.Configure(7, msgspec.msgpack.encode(SETUP)))
-    chosen.handle(Disconnected())
-    chosen.handle(Connected(WALL))
+    chosen.machine.disconnected(chosen.now)
+    chosen.machine.connected(WALL, chosen.now)
     chosen.told(control.Unknown())
     with pytest.raises(PosseError, match="which is agent 4, for agent 0;"):
         chosen.told(control.Welcome(0, "mase"))
@@ -468,7 +461,7 @@ def test_an_agent_that_has_a_rank_is_no_other() -> None:
 @pytest.mark.parametrize("rank", [-1, control.MOST_AGENTS, 2**40])
 def test_a_rank_that_no_agent_has_is_not_taken(rank: int) -> None:
     script = Script()
-    script.handle(Connected(WALL))
+    script.machine.connected(WALL, script.now)
     assert script.told(control.Welcome(rank, "mase")) == []
     assert script.machine.rank == -1
 

@@ -7,12 +7,9 @@ import msgspec
 import pytest
 
 from posse import __version__
-from posse.engines.events import (
-    Died,
+from posse.engines.effects import (
     Joined,
     Log,
-    Quit,
-    Rejected,
     Reply,
     Resend,
     ShowStatus,
@@ -146,8 +143,8 @@ def test_a_member_that_joins_again_on_its_connection_is_out_of_turn() -> None:
 
 def test_what_the_sockets_refused_is_counted_and_said_if_there_is_something_to_say() -> None:
     script = Script()
-    assert script.lobby.handle(Rejected("malformed"), 0.0) == []
-    said = script.lobby.handle(Rejected("handshake", "refused a connection: why"), 0.0)
+    assert script.lobby.rejected("malformed") == []
+    said = script.lobby.rejected("handshake", "refused a connection: why")
     assert said == [Log(logging.WARNING, "refused a connection: why")]
     assert script.lobby.refused == {"malformed": 1, "handshake": 1}
 
@@ -157,21 +154,21 @@ def test_an_agent_that_was_started_here_and_is_replaced_is_nobodys_loss() -> Non
     script.says("a", control.Join(0, TOKEN, "ipc://0", 7))
     script.lobby.replace(0)
     assert script.lobby.missing() == [0]
-    assert script.lobby.handle(Died(0, "agent 0 was killed by SIGKILL"), 0.0) == []
+    assert script.lobby.died(0, "agent 0 was killed by SIGKILL", 0.0) == []
     assert script.says("b", control.Join(0, TOKEN, "ipc://0", 8)) == [Joined(1)]
-    died = script.lobby.handle(Died(0, "agent 0 was killed by SIGKILL"), 0.0)
+    died = script.lobby.died(0, "agent 0 was killed by SIGKILL", 0.0)
     assert failed(died) == "agent 0 was killed by SIGKILL"
 
 
 def test_one_that_died_before_it_was_replaced_dies_once() -> None:
     script = Script(1)
     script.says("a", control.Join(0, TOKEN, "ipc://0", 7))
-    script.lobby.handle(Died(0, "agent 0 was killed by SIGKILL"), 0.0)
+    script.lobby.died(0, "agent 0 was killed by SIGKILL", 0.0)
     assert script.lobby.roster.dead() == [0]
     script.lobby.replace(0)
     assert script.lobby.roster.dead() == []
     assert script.says("b", control.Join(0, TOKEN, "ipc://0", 8)) == [Joined(1)]
-    assert failed(script.lobby.handle(Died(0, "again"), 0.0)) == "again"
+    assert failed(script.lobby.died(0, "again", 0.0)) == "again"
 
 
 # --- deadlines ------------------------------------------------------------------------------------
@@ -529,14 +526,14 @@ def test_a_process_of_this_machine_that_dies_ends_a_run_that_needs_it(rank: int 
     for run in (None, Run(), Run(outlives=rank is None)):
         if run is not None:
             script.carries(run)
-        assert failed(script.lobby.handle(Died(rank, why), script.now)) == why
+        assert failed(script.lobby.died(rank, why, script.now)) == why
 
 
 def test_a_process_of_this_machine_that_dies_is_done_without_where_that_can_be() -> None:
     script = Script()
     script.all_join()
     run = script.carries(Run(outlives=True))
-    effects = script.lobby.handle(Died(1, "agent 1 ended with exit code 3"), script.now)
+    effects = script.lobby.died(1, "agent 1 ended with exit code 3", script.now)
     assert warned(effects) == ["agent 1 ended with exit code 3; the run goes on without it"]
     assert run.lost == [1]
 
@@ -547,11 +544,11 @@ def test_who_ends_its_own_part_ends_no_run_unless_it_was_started_here() -> None:
     script.joins("peer-0", 0)
     script.says("here-1", control.Join(1, TOKEN, "", 77))
     run = script.carries(Run(outlives=True))
-    effects = script.lobby.handle(Quit(0, "agent 0 cannot go on"), script.now)
+    effects = script.lobby.quit(0, "agent 0 cannot go on")
     assert warned(effects) == ["agent 0 cannot go on; the run goes on without it"]
     assert run.lost == [0]
     assert script.closes("peer-0") == []  # nobody waits for it
-    assert failed(script.lobby.handle(Quit(1, "no such file"), script.now)) == "no such file"
+    assert failed(script.lobby.quit(1, "no such file")) == "no such file"
     assert run.lost == [0]
 
 

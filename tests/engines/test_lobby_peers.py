@@ -4,12 +4,10 @@ import logging
 
 import pytest
 
-from posse.engines.events import (
-    Died,
+from posse.engines.effects import (
     Log,
     Reply,
     Resend,
-    Said,
 )
 from posse.engines.lobby import CATCH_UP, Lobby
 from posse.engines.roster import RESUMES_AT_ONCE, RESUMES_PER_SECOND, Peer, Roster
@@ -133,8 +131,8 @@ def test_nobody_is_sent_to_an_inbox_that_is_not_the_agents_own(inbox: str) -> No
     script.says("a", joining(0, b"a"))
     script.says("a", control.Arrived("tcp://192.0.2.9:1"))
     at = Peer(b"b", "", 99, host="192.0.2.1")
-    script.lobby.handle(Said(at, framed(joining(1, b"b")), WALL), script.now)
-    log, answer = script.lobby.handle(Said(at, framed(control.Arrived(inbox)), WALL), script.now)
+    script.lobby.said(at, framed(joining(1, b"b")), script.now, WALL)
+    log, answer = script.lobby.said(at, framed(control.Arrived(inbox)), script.now, WALL)
     assert isinstance(answer, Reply)
     assert isinstance(answer.message, control.Refused)
     assert BAD_INBOXES[inbox] in answer.message.reason
@@ -151,8 +149,8 @@ def test_whom_neighbours_cannot_reach_is_let_in_where_there_are_none(
     """Its neighbours would refuse the coordinator that sent them nowhere, and end the run."""
     lobby = Lobby(Roster(2, TOKEN), DEADLINE, ABSENCE, DEADLINE, system)
     at = Peer(b"b", "", 99, host="192.0.2.1")
-    lobby.handle(Said(at, framed(joining(0, b"b")), WALL), 0.0)
-    lobby.handle(Said(at, framed(control.Arrived("")), WALL), 0.0)
+    lobby.said(at, framed(joining(0, b"b")), 0.0, WALL)
+    lobby.said(at, framed(control.Arrived("")), 0.0, WALL)
     assert sorted(lobby.roster.members) == here
 
 
@@ -160,8 +158,8 @@ def test_an_inbox_elsewhere_is_the_operators_to_allow() -> None:
     roster = Roster(1, TOKEN, inboxes=("198.51.100.0/24",))
     lobby = Lobby(roster, DEADLINE, ABSENCE, DEADLINE, "mase")
     at = Peer(b"b", "", 99, host="192.0.2.1")
-    lobby.handle(Said(at, framed(joining(0, b"b")), WALL), 0.0)
-    lobby.handle(Said(at, framed(control.Arrived("tcp://198.51.100.7:7000")), WALL), 0.0)
+    lobby.said(at, framed(joining(0, b"b")), 0.0, WALL)
+    lobby.said(at, framed(control.Arrived("tcp://198.51.100.7:7000")), 0.0, WALL)
     assert lobby.missing() == []
 
 
@@ -173,8 +171,9 @@ def test_nobody_says_that_it_was_started_here_who_was_not() -> None:
             lobby = Lobby(
                 Roster(2, "", CoordinatorKeys(Pair("o", ""), keys)), DEADLINE, 1.0, DEADLINE, "mase"
             )
-        said = Said(Peer(b"a", "k", 1), framed(control.Join(0, token, "", 0)), WALL)
-        assert [type(effect) for effect in lobby.handle(said, 0.0)] == [Log, Reply]
+        frame = framed(control.Join(0, token, "", 0))
+        effects = lobby.said(Peer(b"a", "k", 1), frame, 0.0, WALL)
+        assert [type(effect) for effect in effects] == [Log, Reply]
         assert lobby.refused == {"join": 1}
 
 
@@ -215,8 +214,8 @@ def test_who_dies_while_another_is_waited_for_ends_no_wait_and_is_known_to_be_go
     script.lobby.replace(1)
     script.lobby.gather(script.now, [1])
     for rank in (1, 2):
-        died = Died(rank, f"agent {rank} was killed by SIGKILL", killed=True)
-        assert script.lobby.handle(died, script.now) == []
+        why = f"agent {rank} was killed by SIGKILL"
+        assert script.lobby.died(rank, why, script.now, killed=True) == []
     assert script.lobby.missing() == [1]
     before = script.lobby.complete
     script.says("peer-9", control.Join(1, TOKEN, "ipc://1", 17))

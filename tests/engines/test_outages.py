@@ -2,7 +2,7 @@
 
 import pytest
 
-from posse.engines.events import CallRoll, Log
+from posse.engines.effects import CallRoll, Log
 from protocol import control
 from tests.support.lobby import ABSENCE, DEADLINE, TOKEN, Run, Script, failed, framed, warned
 

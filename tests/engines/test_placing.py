@@ -11,8 +11,7 @@ import pytest
 
 from posse import api
 from posse.engines import memory
-from posse.engines.crew import Crew
-from posse.engines.events import Died
+from posse.engines.crew import Crew, Died
 from posse.engines.on_dask import Placement
 from posse.engines.placing import AgentsHere, spread
 from posse.engines.processes import ProcessEngine

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from posse.engines.events import Rejected
+from posse.engines.effects import Log
+from posse.engines.lobby import Lobby
+from posse.engines.roster import Roster
 from posse.engines.router import Router
 from posse.security import keys
 from tests.support.remote import until
@@ -37,10 +39,12 @@ def test_who_goes_away_in_the_handshake_over_ipc_is_one_sentence(
 ) -> None:
     """A path has no port by which to look up where a connection came from."""
     router = bound(short / "hub", pairs)
+    lobby = Lobby(Roster(1, ""), 5.0, 5.0, 5.0, "mase")
     said: list[str] = []
 
     def told() -> bool:
-        said.extend(one.said for one in router.connections() if isinstance(one, Rejected))
+        effects = router.connections(lobby, 0.0)
+        said.extend(effect.text for effect in effects if isinstance(effect, Log))
         return bool(said)
 
     with contextlib.closing(socket.socket(socket.AF_UNIX)) as stranger:

@@ -4,14 +4,7 @@ import logging
 from collections.abc import Collection
 from typing import Any, cast
 
-from posse.engines.events import (
-    Closed,
-    Fail,
-    LinkChanged,
-    LobbyEffect,
-    Log,
-    Said,
-)
+from posse.engines.effects import Fail, LobbyEffect, Log
 from posse.engines.lobby import Lobby
 from posse.engines.roster import Peer, Roster
 from posse.hosts.agent_setup import AgentSetup
@@ -82,13 +75,13 @@ class Script:
         """`peer` names a connection; its number is the name's last character."""
         frame = message if isinstance(message, bytes) else framed(message)
         at = Peer(peer.encode(), key, ord(peer[-1]))
-        return self.lobby.handle(Said(at, frame, WALL), self.now)
+        return self.lobby.said(at, frame, self.now, WALL)
 
     def linked(self, by: int, about: int, *, up: bool) -> list[LobbyEffect]:
-        return self.lobby.handle(LinkChanged(by, about, up), self.now)
+        return self.lobby.linked(by, about, self.now, up=up)
 
     def closes(self, peer: str) -> list[LobbyEffect]:
-        return self.lobby.handle(Closed(ord(peer[-1])), self.now)
+        return self.lobby.closed(ord(peer[-1]), self.now)
 
     def joins(
         self, peer: str, rank: int = -1, key: str = "", start: bytes = b""
