@@ -146,7 +146,7 @@ class Ledger(Spending):
             if privacy.reuse == "unlimited":
                 allowed = np.ones(length, dtype=bool)
             else:
-                runs, epsilon, delta = over_arms(self._db, arm, length)
+                runs, epsilon, delta = over_arms(self._db, arm, length)[:, :length]
                 allowed = runs == 0 if privacy.reuse == "never" else _within(task, epsilon, delta)
             self._rows.append(np.flatnonzero(allowed))
         if any(arms.lengths) and not any(len(rows) for rows in self._rows):

@@ -1,5 +1,6 @@
 """What a ledger says of all the runs that used an agent's rewards."""
 
+import math
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -96,20 +97,17 @@ def lifetime(connection: sqlite3.Connection, path: Path) -> Lifetime:
     """What all that a ledger holds adds up to."""
     fields = LedgerRun.__struct_fields__
     found = connection.execute(f"SELECT {', '.join(fields)} FROM runs ORDER BY run").fetchall()
-    entries = connection.execute("SELECT run, arm, first, last FROM rows").fetchall()
     runs = [LedgerRun(**dict(zip(fields, row, strict=True))) for row in found]
     used = [run for run in runs if run.rewards]
-    by_number = {run.run: run for run in used}
-    unknown = [run for run in used if run.run not in {row[0] for row in entries}]
+    known = {run for (run,) in connection.execute("SELECT DISTINCT run FROM rows")}
+    unknown = [run for run in used if run.run not in known]
     epsilon = sum(run.epsilon or 0.0 for run in unknown)
     delta = sum(run.delta or 0.0 for run in unknown)
     rows, exposed, slack = 0, 0.0, 0.0
-    for arm in {row[1] for row in entries}:
-        spans = [(r, a, b) for r, k, a, b in entries if k == arm and r in by_number]
-        charges = _charges(spans, {n: by_number[n].epsilon or 0.0 for n, _, _ in spans})
-        slacks = _charges(spans, {n: by_number[n].delta or 0.0 for n, _, _ in spans})
-        rows += int(np.count_nonzero(_charges(spans, {n: 1.0 for n, _, _ in spans})))
-        exposed, slack = max(exposed, charges.max(initial=0)), max(slack, slacks.max(initial=0))
+    for (arm,) in connection.execute("SELECT DISTINCT arm FROM rows").fetchall():
+        uses, charges, slacks = over_arms(connection, arm, bare=0.0)
+        rows += int(np.count_nonzero(uses))
+        exposed, slack = max(exposed, charges.max()), max(slack, slacks.max())
     return Lifetime(
         ledger=str(path),
         runs=runs,
@@ -121,31 +119,17 @@ def lifetime(connection: sqlite3.Connection, path: Path) -> Lifetime:
 
 
 def over_arms(
-    connection: sqlite3.Connection, arm: int, length: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """For each of an arm's `length` rows: in how many runs it was used, their ε, and their δ."""
-    found = connection.execute(
-        "SELECT runs.run, first, last, epsilon, delta FROM rows JOIN runs USING (run)"
-        " WHERE arm = ?",
-        (arm,),
+    connection: sqlite3.Connection, arm: int, length: int = 0, bare: float = math.inf
+) -> NDArray[np.float64]:
+    """For each of an arm's rows, `length` at least: in how many runs it was used, their ε, their δ.
+
+    Shape (3, rows). A use that was charged with no ε counts as `bare`: it has no bound.
+    """
+    uses = connection.execute(
+        "SELECT first, last, epsilon, delta FROM rows JOIN runs USING (run) WHERE arm = ?", (arm,)
     ).fetchall()
-    spans = [row[:3] for row in found]
-
-    def charged(weights: dict[int, float]) -> NDArray[np.float64]:
-        charges = _charges(spans, weights)
-        return np.pad(charges, (0, max(0, length - len(charges))))[:length]
-
-    return (
-        charged({row[0]: 1.0 for row in found}),
-        # a use that was charged with no ε has no bound
-        charged({row[0]: np.inf if row[3] is None else row[3] for row in found}),
-        charged({row[0]: row[4] or 0.0 for row in found}),
-    )
-
-
-def _charges(spans: list[tuple[int, int, int]], weights: dict[int, float]) -> NDArray[np.float64]:
-    """The sum over the spans (run, first, last) that cover each row of the run's weight."""
-    charged = np.zeros(max((last for _, _, last in spans), default=0))
-    for run, first, last in spans:
-        charged[first:last] += weights[run]
+    charged = np.zeros((3, max([length, *(last for _, last, _, _ in uses)])))
+    for first, last, epsilon, delta in uses:
+        cost = 1.0, bare if epsilon is None else epsilon, delta or 0.0
+        charged[:, first:last] += np.array(cost)[:, np.newaxis]
     return charged
