@@ -1,7 +1,6 @@
 """A coordinator that was killed and is started again: its run, its agents, and how it goes on."""
 
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
 from typing import Any
 
 import msgspec
@@ -87,47 +86,30 @@ def committing(journal: Journal, tap: Tap | None) -> Tap:
 
 
 class KeptCoordinatorHost(CoordinatorHost):
-    """A run whose inputs are written down, but for the frames: they are where they are taken."""
+    """A run whose inputs are written down, but for the frames: they are where they are taken.
+
+    Who is lost by falling silent is written down as both, and lost once all the same.
+    """
 
     def __init__(self, journal: Journal, *arguments: Any, **options: Any) -> None:
         self.journal = journal
-        self._within = False
         super().__init__(*arguments, **options)
 
     def outside(self) -> dict[str, Any]:
         """What of this host belongs to its process, by name; see `posse.durable.checkpoint`."""
         return outside(self.journal, self.plan, self._sources, self._observe)
 
-    def receive(self, rank: int, frame: bytes) -> bool:
-        self._within = True
-        try:
-            return super().receive(rank, frame)
-        finally:
-            self._within = False
-
     def fire(self) -> None:
-        with self._outermost(_FIRED):
-            super().fire()
+        self.journal.add(_FIRED, 0)
+        super().fire()
 
     def lose(self, rank: int, why: str = "lost") -> None:
-        with self._outermost(_LOST, rank, why.encode()):
-            super().lose(rank, why)
+        self.journal.add(_LOST, rank, why.encode())
+        super().lose(rank, why)
 
     def fall_silent(self, mute: Collection[int] = ()) -> bool:
-        with self._outermost(_SILENT, 0, msgspec.msgpack.encode(list(mute))):
-            return super().fall_silent(mute)
-
-    @contextmanager
-    def _outermost(self, what: str, whom: int = 0, said: bytes = b"") -> Iterator[None]:
-        """What the host does because of another input follows from that one."""
-        within = self._within
-        if not within:
-            self.journal.add(what, whom, said)
-        self._within = True
-        try:
-            yield
-        finally:
-            self._within = within
+        self.journal.add(_SILENT, 0, msgspec.msgpack.encode(list(mute)))
+        return super().fall_silent(mute)
 
 
 def outside(journal: Journal, plan: Plan, sources: Sources, observe: Observer) -> dict[str, Any]:
