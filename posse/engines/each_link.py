@@ -6,8 +6,8 @@ from typing import ClassVar
 import zmq
 
 from posse.durable.session import Session, SessionFull
-from posse.engines.links import Link, Links, Tie, Wire, signature
-from posse.engines.sockets import LINK_DEADLINE, configure, know_family, sender
+from posse.engines.links import Link, Links, Tie, Wire, sender, signature
+from posse.engines.sockets import LINK_DEADLINE, configure
 from posse.errors import RunFailed
 from posse.hosts.endpoint import NEIGHBOURS
 from protocol.wire import name_of
@@ -22,20 +22,12 @@ class EachLink(Links):
         self._sockets: dict[int, zmq.Socket[bytes]] = {}
         self._up: set[int] = set()
 
-    def connect(self, inboxes: dict[int, str], rank: int, first: int) -> Mapping[int, Link]:
-        for neighbour in [r for r, old in self._addresses.items() if inboxes.get(r) != old]:
-            self._sockets.pop(neighbour).close()
-            self._up.discard(neighbour)
-            del self._addresses[neighbour]
-        for neighbour, address in inboxes.items():
-            if neighbour not in self._sockets:
-                socket = self._context.socket(zmq.PUSH)
-                configure(socket, deadline=LINK_DEADLINE)
-                self._prepare(socket, neighbour)
-                know_family(socket, address)
-                socket.connect(address)
-                self._sockets[neighbour] = socket
-                self._addresses[neighbour] = address
+    def _socket_to(self, neighbour: int) -> zmq.Socket[bytes]:
+        self._sockets[neighbour] = socket = self._context.socket(zmq.PUSH)
+        configure(socket, deadline=LINK_DEADLINE)
+        return socket
+
+    def _begin_sessions(self, rank: int, first: int) -> Mapping[int, Link]:
         away = self.not_listening()
         ways = [
             _Way(n, self._heard(n, socket), Session(first, signature(rank)), up=n not in away)
@@ -44,7 +36,7 @@ class EachLink(Links):
         self.ties = {name_of(way.neighbour): way for way in ways}
         return {**{way.neighbour: way for way in ways}, NEIGHBOURS: _Each(tuple(ways))}
 
-    def _let_go(self, neighbour: int, tie: Tie) -> None:
+    def _let_go(self, neighbour: int) -> None:
         self._sockets.pop(neighbour).close(0)
         self._up.discard(neighbour)
         del self._addresses[neighbour]

@@ -24,6 +24,7 @@ from typing import Any, ClassVar, Final, Protocol
 import zmq
 
 from posse.durable.session import ENVELOPE_BYTES, Session
+from posse.engines.sockets import know_family
 from protocol.wire import SOURCE, name_of
 
 _NAME_AT: Final = ENVELOPE_BYTES + SOURCE.start
@@ -51,6 +52,11 @@ class Wire(Protocol):
     def send(self, data: bytes, flags: int = 0, /) -> object:
         """Hand them over."""
         ...
+
+
+def sender(wire: Wire) -> Callable[..., object]:
+    """How to hand a frame to a wire; to a socket without what `Socket.send` asks for each."""
+    return super(zmq.Socket, wire).send if isinstance(wire, zmq.Socket) else wire.send
 
 
 Heard = Callable[[int, Wire], Wire]
@@ -128,22 +134,39 @@ class Links(ABC):
     def _begin(self) -> None:
         """Make what this kind of ways has beside."""
 
-    @abstractmethod
     def connect(self, inboxes: dict[int, str], rank: int, first: int) -> Mapping[int, Link]:
         """Open what is missing of the ways to these neighbours, and close what is too many.
 
         New sessions begin over all of them, in the name of `rank`, whose frames count from `first`.
         """
+        for neighbour in [r for r, old in self._addresses.items() if inboxes.get(r) != old]:
+            self._let_go(neighbour)
+        for neighbour, address in inboxes.items():
+            if neighbour not in self._addresses:
+                socket = self._socket_to(neighbour)
+                self._prepare(socket, neighbour)
+                know_family(socket, address)
+                socket.connect(address)
+                self._addresses[neighbour] = address
+        return self._begin_sessions(rank, first)
+
+    @abstractmethod
+    def _socket_to(self, neighbour: int) -> zmq.Socket[bytes]:
+        """The socket that is to be connected to this neighbour's inbox."""
+
+    @abstractmethod
+    def _begin_sessions(self, rank: int, first: int) -> Mapping[int, Link]:
+        """See `connect`."""
 
     def lose(self, neighbour: int) -> None:
         """This neighbour is gone: nothing more is sent to it, nor kept for it."""
         if (tie := self.ties.get(name_of(neighbour))) is not None and neighbour in self._addresses:
             tie.up = False
-            self._let_go(neighbour, tie)
+            self._let_go(neighbour)
 
     @abstractmethod
-    def _let_go(self, neighbour: int, tie: Tie) -> None:
-        """Close the way to a neighbour."""
+    def _let_go(self, neighbour: int) -> None:
+        """Close the way to a neighbour, and forget its address."""
 
     @abstractmethod
     def not_listening(self) -> tuple[int, ...]:

@@ -8,8 +8,8 @@ import zmq
 
 from posse.durable.broadcast import Broadcast
 from posse.durable.session import MAGIC, SessionFull
-from posse.engines.links import TO_ONE, Link, Links, Tie, Wire, signature
-from posse.engines.sockets import LINK_DEADLINE, configure, know_family, sender
+from posse.engines.links import TO_ONE, Link, Links, Tie, Wire, sender, signature
+from posse.engines.sockets import LINK_DEADLINE, configure
 from posse.errors import RunFailed
 from posse.hosts.endpoint import NEIGHBOURS
 from protocol.wire import name_of
@@ -51,19 +51,15 @@ class OneToAll(Links):
         self.socket.setsockopt(zmq.XPUB_VERBOSE, 1)
         self.back = (self.socket, self._subscriptions)
         self._listening: set[bytes] = set()
-        self._line: Broadcast | None = None
 
     def connect(self, inboxes: dict[int, str], rank: int, first: int) -> Mapping[int, Link]:
-        self._subscriptions()
-        for neighbour in [r for r, old in self._addresses.items() if inboxes.get(r) != old]:
-            self.socket.disconnect(self._addresses.pop(neighbour))
-            self._listening.discard(_topic(neighbour))
-        for neighbour, address in inboxes.items():
-            if neighbour not in self._addresses:
-                self._prepare(self.socket, neighbour)
-                know_family(self.socket, address)
-                self.socket.connect(address)
-                self._addresses[neighbour] = address
+        self._subscriptions()  # those of inboxes that are gone
+        return super().connect(inboxes, rank, first)
+
+    def _socket_to(self, neighbour: int) -> zmq.Socket[bytes]:
+        return self.socket
+
+    def _begin_sessions(self, rank: int, first: int) -> Mapping[int, Link]:
         self._line = line = Broadcast(first, signature(rank), len(self._addresses))
         self.ties = {
             name_of(n): Tie(
@@ -84,9 +80,8 @@ class OneToAll(Links):
         self._all.line = self._line
         super().restore(sessions)
 
-    def _let_go(self, neighbour: int, tie: Tie) -> None:
-        if self._line is not None:
-            self._line.leave(tie.session)
+    def _let_go(self, neighbour: int) -> None:
+        self._line.leave(self.ties[name_of(neighbour)].session)
         self.socket.disconnect(self._addresses.pop(neighbour))
         self._listening.discard(_topic(neighbour))
 

@@ -11,6 +11,7 @@ import zmq
 
 from posse.engines.door import WATCHED, Door
 from posse.engines.effects import LobbyEffect
+from posse.engines.links import sender
 from posse.engines.lobby import Lobby
 from posse.engines.lookup import closed_by_us
 from posse.engines.roster import Peer
@@ -22,7 +23,6 @@ from posse.engines.sockets import (
     heartbeat,
     know_family,
     monitored,
-    sender,
     unbound,
     why_failed,
 )

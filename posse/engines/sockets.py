@@ -5,12 +5,11 @@ import itertools
 import os
 import struct
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import zmq
 
-from posse.engines.links import Wire
 from posse.engines.lookup import is_ipv6
 from posse.errors import PosseError
 from posse.log import LOG
@@ -90,11 +89,6 @@ def configure(socket: zmq.Socket[bytes], deadline: float) -> None:
 def know_family(socket: zmq.Socket[bytes], endpoint: str) -> None:
     """Let the socket's next address, to bind or to connect to, be IPv6 where it is that."""
     socket.setsockopt(zmq.IPV6, int(is_ipv6(endpoint)))
-
-
-def sender(wire: Wire) -> Callable[..., object]:
-    """How to hand a frame to a wire; to a socket without what `Socket.send` asks for each."""
-    return super(zmq.Socket, wire).send if isinstance(wire, zmq.Socket) else wire.send
 
 
 def unbound(address: str, error: zmq.ZMQError) -> PosseError:

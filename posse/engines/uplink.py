@@ -15,7 +15,7 @@ from posse.durable.session import Session, SessionBroken, SessionFull, is_number
 from posse.engines.door import AROUND, AROUND_WITH_KEYS
 from posse.engines.effects import JoiningEffect
 from posse.engines.joining import Closure, Joining
-from posse.engines.links import Heard, Link
+from posse.engines.links import Heard, Link, sender
 from posse.engines.lookup import greets, unresolved
 from posse.engines.sockets import (
     HANDSHAKE_FAILURES,
@@ -27,7 +27,6 @@ from posse.engines.sockets import (
     know_family,
     monitored,
     reconnect,
-    sender,
     why_failed,
 )
 from posse.engines.uplink_door import UplinkDoor
