@@ -113,7 +113,6 @@ class Session:
         "_told",
         "bare",
         "confirmed",
-        "duplicates",
         "replies",
         "resent",
         "resent_bytes",
@@ -134,8 +133,6 @@ class Session:
         """Frames sent again so far."""
         self.resent_bytes = 0
         """Their bytes, without envelopes."""
-        self.duplicates = 0
-        """Frames that came again so far."""
         self.bare = 0
         """Confirmations, questions and the like, which carried no frame, so far."""
         self._signature = signature
@@ -297,9 +294,7 @@ class Session:
         return 0 < (number - self.taken) & _U32 < _HALF
 
     def _out_of_order(self, number: int) -> None:
-        if not self._is_ahead(number):
-            self.duplicates += 1
-        elif self._asked != self.taken:
+        if self._is_ahead(number) and self._asked != self.taken:
             self._asked = self.taken
             self._bare(_AGAIN)
 

@@ -50,8 +50,7 @@ class Ending:
     @property
     def complete(self) -> bool:
         """Whether nobody is `missing`."""
-        gone = self._attendance.dismissed
-        return all(n in self._said or n in gone for n in range(self._attendance.agents))
+        return not self.missing()
 
     def missing(self) -> list[int]:
         """Who is present and has not had its last word."""
