@@ -33,7 +33,7 @@ from posse.errors import PosseError
 
 T = TypeVar("T")
 
-FORMAT = 2
+FORMAT = 3
 """Of what stands in the file."""
 
 _SCHEMA = """

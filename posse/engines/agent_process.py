@@ -23,7 +23,6 @@ from posse.engines.place import Place
 from posse.engines.recovery import (
     LINKED,
     Beginning,
-    CommittedWire,
     Kept,
     KeptHost,
     again,
@@ -34,7 +33,7 @@ from posse.engines.restraint import Restraint
 from posse.engines.selector import Selector
 from posse.engines.sockets import end
 from posse.engines.sources import ahead_by, of_this_machine
-from posse.engines.tap import TappedWire
+from posse.engines.tap import HeardWire
 from posse.engines.uplink import Uplink
 from posse.errors import InputError, PosseError, RunFailed
 from posse.hosts.agent import ONE_RUN, AgentHost
@@ -94,8 +93,7 @@ class AgentProcess:
         self.showing: Showing | None = None
         """By what it shows how it stands, if it is watched."""
         self._stamp = time.monotonic_ns
-        if tap is not None or journal is not None:
-            uplink.through(self._heard)
+        uplink.through(self._heard)
         uplink.journal = journal
         self._mesh: Mesh | None = None
         self._ways: dict[int, Link] = {COORDINATOR: uplink}
@@ -356,7 +354,7 @@ class AgentProcess:
 
         It is bound `at` the address where it was, if it was.
         """
-        bind = at or self._place.bind(system, rank)
+        bind = at or self._place.bind(system)
         if not bind:
             return ""
         broadcasts = get_system(system).broadcasts
@@ -380,7 +378,9 @@ class AgentProcess:
         return self._place.reached_at(self._mesh.address)
 
     def _heard(self, target: int, wire: Wire) -> Wire:
-        """The wire, listened to if anybody listens."""
+        """The wire to this target; between it and its session, if anybody is, who hears it."""
+        if self._tap is None and self._journal is None:
+            return wire
 
         def ends() -> tuple[int | None, tuple[int, ...]]:
             rank = self.joining.rank
@@ -389,8 +389,7 @@ class AgentProcess:
                 return source, (target,)
             return source, self.host.setup.neighbours if self.host is not None else ()
 
-        wire = wire if self._tap is None else TappedWire(wire, self._tap, ends)
-        return wire if self._journal is None else CommittedWire(wire, self._journal)
+        return HeardWire(wire, self._tap, self._journal, ends)
 
     def _close_mesh(self) -> None:
         if self._mesh is not None:
@@ -468,7 +467,7 @@ class AgentProcess:
         """Write down what this agent has come to, if it has nothing more to send."""
         host, mesh = self.host, self._mesh
         if isinstance(host, KeptHost) and not host.outbox:
-            kept = Kept(host, self._uplink.session, mesh.links.state if mesh is not None else None)
+            kept = Kept(host, mesh.links.state if mesh is not None else None)
             checkpoints.make(kept, host.outside(), self._beginning(host.setup))
 
     def _restore(self, journal: Journal, before: Beginning) -> None:
@@ -477,7 +476,7 @@ class AgentProcess:
         if before.setup.mode == "field":
             sources = sources.coarse()
         kept: Kept = read(before.state, outside(journal, sources, before.setup))
-        self.host, self._uplink.session = kept.host, kept.uplink
+        self.host = kept.host
         if self._mesh is not None:
             self._mesh.links.restore(kept.mesh)
         sources.resources.begin()

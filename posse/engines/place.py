@@ -19,7 +19,7 @@ class Place:
         self.guard = guard
         self._inbox = inbox
 
-    def bind(self, system: str, rank: int) -> str:
+    def bind(self, system: str) -> str:
         """Where to open the inbox, "" if this system's agents have no neighbours."""
         return self._inbox
 

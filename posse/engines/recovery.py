@@ -8,7 +8,6 @@ import msgspec
 from posse.durable.checkpoint import of_sources
 from posse.durable.journal import FRAME, STEPS, Input, Journal
 from posse.durable.session import Session, SessionState
-from posse.engines.links import Wire
 from posse.hosts.agent import AgentHost
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.sources import Sources
@@ -59,10 +58,9 @@ class KeptHost(AgentHost):
 
 
 class Kept(NamedTuple):
-    """What an agent has come to: its host, and its sessions with coordinator and neighbours."""
+    """What an agent has come to: its host, and its sessions with its neighbours."""
 
     host: KeptHost
-    uplink: Session
     mesh: Any
 
 
@@ -73,21 +71,6 @@ def outside(journal: Journal, sources: Sources, setup: AgentSetup) -> dict[str, 
     if setup.mode == "field" and system.agent.signs:
         named["signs"] = sources.signer(setup.agents, setup.name)
     return named | of_sources(sources)
-
-
-class CommittedWire:
-    """A wire to which nothing is handed before what it follows from is written down."""
-
-    def __init__(self, wire: Wire, journal: Journal) -> None:
-        self._wire = wire
-        self._journal = journal
-
-    def send(self, data: bytes, flags: int = 0, /) -> object:
-        """See `Wire`. What is done again was sent before; the sessions know what is missing."""
-        if self._journal.replaying:
-            return None
-        self._journal.commit()
-        return self._wire.send(data, flags)
 
 
 def again(

@@ -48,7 +48,7 @@ class Elsewhere(Place):
         self._endpoint = endpoint
         self._wait = wait
 
-    def bind(self, system: str, rank: int) -> str:
+    def bind(self, system: str) -> str:
         if get_system(system).wiring is None:
             return ""
         return self._inbox or address.join(own_address(self._endpoint), "*")

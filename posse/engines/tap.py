@@ -1,28 +1,42 @@
-"""What hears every frame that a process hands to ZeroMQ, as it hands it over.
+"""What stands between an agent's sessions and ZeroMQ: who hears its frames, and its journal.
 
 That is below the sessions: frames of joining, envelopes and what is sent again are heard, too.
-Where nobody listens none of this is there. A coordinator's frames are heard at its `Router`.
+Where there is neither none of this is there. A coordinator's frames are heard at its `Router`.
 """
 
 from collections.abc import Callable, Iterable
 
+from posse.durable.journal import Journal
 from posse.engines.base import Tap
 from posse.engines.links import Wire
 
 
-class TappedWire:
-    """A wire that is listened to. `ends` says whose frames these are, and for whom."""
+class HeardWire:
+    """A wire to which nothing is handed before it is heard, and what it follows from written down.
+
+    `ends` says whose frames these are, and for whom.
+    """
 
     def __init__(
-        self, wire: Wire, tap: Tap, ends: Callable[[], tuple[int | None, Iterable[int]]]
+        self,
+        wire: Wire,
+        tap: Tap | None,
+        journal: Journal | None,
+        ends: Callable[[], tuple[int | None, Iterable[int]]],
     ) -> None:
         self._wire = wire
         self._tap = tap
+        self._journal = journal
         self._ends = ends
 
     def send(self, data: bytes, flags: int = 0, /) -> object:
-        """See `Wire`."""
-        source, targets = self._ends()
-        for target in targets:
-            self._tap(source, target, data)
+        """See `Wire`. What is done again was sent before; the sessions know what is missing."""
+        if self._journal is not None:
+            if self._journal.replaying:
+                return None
+            self._journal.commit()
+        if self._tap is not None:
+            source, targets = self._ends()
+            for target in targets:
+                self._tap(source, target, data)
         return self._wire.send(data, flags)
