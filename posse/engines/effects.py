@@ -69,19 +69,13 @@ class Resend(msgspec.Struct, frozen=True):
     taken: int
 
 
-class CallRoll(msgspec.Struct, frozen=True):
-    """Ask these agents for a sign of life; an answer of their sessions is enough."""
-
-    ranks: list[int]
-
-
 class Restart(msgspec.Struct, frozen=True):
     """Start the process of an agent again."""
 
     rank: int
 
 
-LobbyEffect = Reply | Tell | ShowStatus | Joined | Resend | CallRoll | Restart | Log | Fail
+LobbyEffect = Reply | Tell | ShowStatus | Joined | Resend | Restart | Log | Fail
 
 # --- an agent's -----------------------------------------------------------------------------------
 

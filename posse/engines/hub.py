@@ -1,12 +1,10 @@
 """The coordinator's loop: carries frames between its socket, its lobby and the run's host."""
 
 import math
-import os
 import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Final, assert_never
 
@@ -111,10 +109,8 @@ class Hub:
         self.endpoint = self._router.endpoint
         members = self.lobby.roster.members
         self._ways = {rank: AgentLink(self._router, members, rank) for rank in range(agents)}
-        self._woken, self._wake = os.pipe()
-        os.set_blocking(self._woken, False)
+        self._interrupted = False
         self._selector = Selector()
-        self._selector.watch(self._woken, self._interrupted)
 
     def watch(self, fd: int, describe: Callable[[], Died]) -> None:
         """When `fd` is readable ask `describe` who died."""
@@ -122,12 +118,11 @@ class Hub:
 
     def interrupt(self) -> None:
         """From another thread: end the wait under way."""
-        os.write(self._wake, b"x")
+        self._interrupted = True
 
     def uninterrupt(self) -> None:
         """No wait was under way any more."""
-        with suppress(BlockingIOError):
-            os.read(self._woken, 64)
+        self._interrupted = False
 
     def status(self) -> CoordinatorStatus:
         """Who is up, when they were last heard, what is waited for; from any thread."""
@@ -201,8 +196,6 @@ class Hub:
         told = msgspec.structs.replace(self.snapshot.told, ended=self.exit_code)
         self.snapshot = replace(self.snapshot, told=told)
         self._router.close(flush=not away)
-        os.close(self._woken)
-        os.close(self._wake)
 
     def _see_off(self) -> bool:
         """Give agents elsewhere the time to hear that they may go; whether there are any."""
@@ -246,13 +239,16 @@ class Hub:
             if now >= look + _STOOD_STILL:
                 late_from = now + CATCH_UP
             look = now + _LOOK
+            if self._interrupted:
+                self.uninterrupt()
+                raise RunFailed("the run was interrupted")
             self.on_look()
             self._selector.wait(0)
             self._connections()
             if now >= max(lobby.timer, late_from):
                 self._do(lobby.fire(now))
             if now >= max(lobby.roll_at, late_from):
-                self._do(lobby.call_roll(now))
+                self._call_roll(lobby.call_roll(now))
             if now >= self._probe_at:
                 self._probe(now)
             if now >= self._publish_at:
@@ -323,10 +319,6 @@ class Hub:
         for rank, why, mistake in left:
             self._do(self.lobby.quit(rank, why, InputError if mistake else RunFailed))
 
-    def _interrupted(self) -> None:
-        self.uninterrupt()
-        raise RunFailed("the run was interrupted")
-
     def _connections(self) -> None:
         self._do(self._router.connections(self.lobby, time.monotonic()))
 
@@ -376,8 +368,6 @@ class Hub:
                     self._reply(peer, control.Status(msgspec.json.encode(self.status())))
                 case effects.Resend(rank, taken):
                     self._ways[rank].resume(taken)
-                case effects.CallRoll(ranks):
-                    self._call_roll(ranks)
                 case effects.Restart(rank):
                     self.on_restart(rank)
                 case effects.Joined(arrived):

@@ -28,7 +28,6 @@ from enum import StrEnum
 import msgspec
 
 from posse.engines.effects import (
-    CallRoll,
     Fail,
     Joined,
     LobbyEffect,
@@ -202,10 +201,10 @@ class Lobby:
         """When `call_roll` is to be called: once in a silence, before it ends the run."""
         return math.inf if self._run is None else self._patience.roll_at
 
-    def call_roll(self, now: float) -> list[LobbyEffect]:
-        """Ask those who are waited for whether they are there; see `_to_blame`."""
+    def call_roll(self, now: float) -> list[int]:
+        """Who is to be asked for a sign of life; an answer of their sessions is enough."""
         self._patience.call_roll(now)
-        return [CallRoll(self._suspects())]
+        return self._suspects()
 
     def fire(self, now: float) -> list[LobbyEffect]:
         """The time of `timer` has come."""

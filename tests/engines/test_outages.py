@@ -2,7 +2,7 @@
 
 import pytest
 
-from posse.engines.effects import CallRoll, Log
+from posse.engines.effects import Log
 from protocol import control
 from tests.support.lobby import ABSENCE, DEADLINE, TOKEN, Run, Script, failed, framed, warned
 
@@ -24,7 +24,7 @@ def answers(script: Script, ranks: list[int], at: float) -> None:
 def test_who_does_not_answer_is_named_alone() -> None:
     script, run = standing()
     assert script.lobby.roll_at == 100.0 + DEADLINE / 2
-    assert script.lobby.call_roll(105.0) == [CallRoll([0, 1, 2, 3])]
+    assert script.lobby.call_roll(105.0) == [0, 1, 2, 3]
     assert script.lobby.roll_at > script.lobby.timer  # once in a silence
     answers(script, [0, 1, 3], 105.1)
     run.trouble = "; agent 0 refused what agent 1 sent: malformed"
