@@ -31,7 +31,6 @@ COMPILED = [
     "posse/clocks/virtual",
     "posse/durable/broadcast",
     "posse/durable/session",
-    "posse/engines/agent_link",
     "posse/engines/agent_process",
     "posse/engines/each_link",
     "posse/engines/hub",

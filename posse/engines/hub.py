@@ -5,6 +5,7 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final, assert_never
 
@@ -13,14 +14,13 @@ import msgspec
 from posse.durable.journal import Input, Journal
 from posse.durable.session import Session, is_numbered
 from posse.engines import effects
-from posse.engines.agent_link import AgentLink, NotReading, outside_runs
 from posse.engines.base import Tap
 from posse.engines.crew import Died
 from posse.engines.door import AROUND, AROUND_WITH_KEYS
 from posse.engines.lobby import CATCH_UP, Lobby
 from posse.engines.resumption import again, committing
 from posse.engines.roster import Peer, Roster
-from posse.engines.router import Router
+from posse.engines.router import NotReading, Router, outside_runs
 from posse.engines.selector import Selector
 from posse.engines.snapshot import Snapshot
 from posse.engines.sockets import PROBE_EVERY
@@ -107,8 +107,6 @@ class Hub:
         if heard is not None:
             self._router.heard = lambda to, frame: heard(COORDINATOR, roster.rank_of(to), frame)
         self.endpoint = self._router.endpoint
-        members = self.lobby.roster.members
-        self._ways = {rank: AgentLink(self._router, members, rank) for rank in range(agents)}
         self._interrupted = False
         self._selector = Selector()
 
@@ -187,11 +185,9 @@ class Hub:
 
     def close(self) -> None:
         """Say goodbye and free everything."""
-        for rank in self.lobby.roster.members:
-            try:
-                self._ways[rank].send(outside_runs(control.Goodbye(self.exit_code)))
-            except PosseError:
-                continue
+        for member in self.lobby.roster.members.values():
+            with suppress(PosseError):
+                self._router.send(member, outside_runs(control.Goodbye(self.exit_code)))
         away = self._see_off()
         told = msgspec.structs.replace(self.snapshot.told, ended=self.exit_code)
         self.snapshot = replace(self.snapshot, told=told)
@@ -283,7 +279,7 @@ class Hub:
                 else:
                     frame = session.take(data)
                 if member.session.replies:
-                    self._ways[member.rank].answer()
+                    self._router.answer(member)
                 if frame is None:
                     member.answered = now
                     return now
@@ -346,28 +342,29 @@ class Hub:
             away = self._loses_frames or member.incarnation
             if away and member.connection >= 0 and member.session.unconfirmed:
                 member.session.probe()
-                self._ways[member.rank].answer()
+                self._router.answer(member)
 
     def _call_roll(self, ranks: list[int]) -> None:
         members = self.lobby.roster.members
         for rank in ranks:
             if rank in members and members[rank].connection >= 0:
                 members[rank].session.ask()
-                self._ways[rank].answer()
+                self._router.answer(members[rank])
 
     def _do(self, wanted: Iterable[effects.LobbyEffect]) -> None:
         """Carry out what the lobby wants."""
+        router, members = self._router, self.lobby.roster.members
         for effect in wanted:
             match effect:
                 case effects.Reply(peer, message):
                     self._reply(peer, message)
                 case effects.Tell(rank, message):
-                    self._ways[rank].send(outside_runs(message))
+                    router.send(members[rank], outside_runs(message))
                 case effects.ShowStatus(peer):
                     self._publish(time.monotonic())
                     self._reply(peer, control.Status(msgspec.json.encode(self.status())))
                 case effects.Resend(rank, taken):
-                    self._ways[rank].resume(taken)
+                    router.resume(members[rank], taken)
                 case effects.Restart(rank):
                     self.on_restart(rank)
                 case effects.Joined(arrived):
@@ -411,11 +408,11 @@ class Hub:
     def _flush(self) -> None:
         host = self._host
         if host is not None and host.outbox:
-            ways = self._ways
+            send, members = self._router.send, self.lobby.roster.members
             frames, host.outbox[:] = host.outbox[:], []
             for rank, frame in frames:
                 try:
-                    ways[rank].send(frame)
+                    send(members[rank], frame)
                 except NotReading as error:
                     self._do(self.lobby.died(rank, str(error), time.monotonic()))
 

@@ -9,12 +9,13 @@ from typing import Final
 
 import zmq
 
+from posse.durable.session import SessionBroken, SessionFull
 from posse.engines.door import WATCHED, Door
 from posse.engines.effects import LobbyEffect
 from posse.engines.links import sender
 from posse.engines.lobby import Lobby
 from posse.engines.lookup import closed_by_us
-from posse.engines.roster import Peer
+from posse.engines.roster import Member, Peer
 from posse.engines.sockets import (
     HANDSHAKE_MS,
     Happening,
@@ -26,9 +27,14 @@ from posse.engines.sockets import (
     unbound,
     why_failed,
 )
+from posse.errors import RunFailed
 from posse.security.address import split
 from posse.security.keys import CoordinatorKeys
 from posse.security.zap import Authenticator, Verdict, host_of, key_of, serve_with
+from protocol import control
+from protocol.machine import COORDINATOR
+from protocol.message import Message
+from protocol.wire import NO_RUN, encode
 
 _MORE: Final = int(zmq.SNDMORE)
 _LOOK_UP_EVERY = 1.0
@@ -36,6 +42,10 @@ _NAMED: Final = 3
 
 _LINGER = 500
 """Milliseconds for what is under way at the end."""
+
+
+class NotReading(RunFailed):
+    """An agent does not read what it is sent."""
 
 
 class Router:
@@ -115,12 +125,39 @@ class Router:
         """All that is known of who sent this."""
         return Peer(identity, key_of(part), int(part.get(zmq.SRCFD)), host_of(part))
 
-    def send(self, identity: bytes, frame: bytes) -> None:
-        """Hand over a frame; `zmq.Again` if the peer does not read, ZMQError if it is gone."""
-        if self.heard is not None:
-            self.heard(identity, frame)
-        self._send(identity, _MORE)
-        self._send(frame)
+    def send(self, member: Member, frame: bytes) -> None:
+        """Send an agent a frame of its session; `NotReading` if it does not read.
+
+        It is kept where there is no connection just now, or none any more, which will be said.
+        """
+        identity = member.identity
+        try:
+            numbered = member.session.wrap(frame)
+            if member.connection >= 0:
+                if self.heard is not None:
+                    self.heard(identity, numbered)
+                self._send(identity, _MORE)
+                self._send(numbered)
+        except (zmq.Again, SessionFull):
+            raise NotReading(f"agent {member.rank} does not read what it is sent") from None
+        except zmq.ZMQError:
+            pass
+
+    def resume(self, member: Member, taken: int) -> None:
+        """An agent has a new connection, and took so many frames: send it the rest."""
+        message: Message = control.Resumed(member.session.taken)
+        try:
+            member.session.resume(taken)
+        except SessionBroken:
+            message = control.Unknown()
+        self.reply(member.identity, outside_runs(message))
+        self.answer(member)
+
+    def answer(self, member: Member) -> None:
+        """Send what a session wants sent; what does not get through is asked for again."""
+        for data in member.session.replies:
+            self.reply(member.identity, data)
+        member.session.replies.clear()
 
     def reply(self, identity: bytes, frame: bytes) -> bool:
         """Hand over a frame if that is possible at once; whether it was."""
@@ -191,6 +228,11 @@ class Router:
         if self._file is not None and _file_at(self.endpoint) == self._file:
             with suppress(OSError):
                 os.unlink(self._file[0])
+
+
+def outside_runs(message: Message) -> bytes:
+    """A frame that belongs to no run."""
+    return encode(message, run=NO_RUN, source=COORDINATOR, sequence=0, now=0.0, sent=0)
 
 
 def _file_at(endpoint: str) -> tuple[str, int] | None:
