@@ -10,6 +10,7 @@ from posse.cli import paths, security, series, streams, volume, watch, web
 from posse.cli.options import add_capture, add_result, add_run_file, place, plan
 from posse.engines.hub import Hub
 from posse.errors import InputError
+from posse.log import LOG
 from posse.measure import health
 from posse.plan import Plan
 from posse.results.result import Links
@@ -75,6 +76,7 @@ def run(options: argparse.Namespace) -> int:
         def publish(hub: Hub) -> None:
             on_hub(hub)
             hubs.append(hub)
+            LOG.info("waiting for %d agents at %s", agents, hub.endpoint)
             if options.http:
                 web.serve(options, health.of_coordinator(hub.status, field=checked.field))
 

@@ -262,7 +262,8 @@ def for_agent(folder: Path, rank: int) -> AgentKeys:
             continue
         return AgentKeys(free, keys.own, keys.coordinator, keys.signers, claim)
     raise PosseError(
-        f"all {len(found)} keys in {folder} are in use on this machine; make more by posse keys"
+        f"all {len(found)} keys in {folder} are in use by agents that run on this machine; another "
+        "agent needs keys of its own, by posse keys"
     )
 
 
