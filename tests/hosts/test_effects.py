@@ -89,7 +89,7 @@ def test_a_coordinators_machine_may_ask_for_its_own_effects_only(effect: Any) ->
         run_with("central", server=lambda context: Answers(effect))
 
 
-@pytest.mark.parametrize("rank", [-1, 2, HALF])
+@pytest.mark.parametrize("rank", [-1, 2])
 def test_a_coordinator_dismisses_agents_that_there_are(rank: int) -> None:
     with pytest.raises(RunFailed, match=r"coordinator has a defect: .*there is no agent"):
         run_with("central", server=lambda context: Answers(Dismiss(rank, "silent")))
