@@ -24,6 +24,10 @@ class Screen:
     def say(self, line: str) -> None:
         """For good."""
 
+    def warn(self, line: str) -> None:
+        """The same, of what may be amiss."""
+        self.say(f"warning: {line}")
+
     def close(self) -> None:
         """Nothing moves any more."""
 
@@ -103,6 +107,10 @@ class Progress:
     def say(self, line: str) -> None:
         """A sentence that stays."""
         self._screen.say(line)
+
+    def warn(self, line: str) -> None:
+        """The same, of what may be amiss."""
+        self._screen.warn(line)
 
     @property
     def line(self) -> str:

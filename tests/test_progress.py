@@ -161,7 +161,7 @@ def test_where_the_log_is_json_what_stays_is_in_it_with_its_level(
     caplog.set_level(logging.INFO, "posse")
     screen = shown.screen(argparse.Namespace(quiet=False, log="json"))
     screen.show("this moves")
-    screen.say("warning: nothing is protected")
+    screen.warn("nothing is protected")
     screen.say("run 1 of 2: horizon")
     shown.screen(argparse.Namespace(quiet=True, log="json")).say("run 2 of 2: horizon")
     said = [(record.levelname, record.getMessage()) for record in caplog.records]

@@ -1,7 +1,6 @@
 """Where a command shows how far it is: standard error, if anybody is to be told."""
 
 import argparse
-import logging
 
 from rich.console import Console
 from rich.live import Live
@@ -9,9 +8,6 @@ from rich.text import Text
 
 from posse.log import LOG
 from posse.progress import Screen
-
-WARNING = "warning: "
-"""How a sentence begins that is one."""
 
 
 class Lines(Screen):
@@ -50,8 +46,10 @@ class Objects(Screen):
     """No line that moves; what stays goes into the log, where all lines are objects."""
 
     def say(self, line: str) -> None:
-        level = logging.WARNING if line.startswith(WARNING) else logging.INFO
-        LOG.log(level, "%s", line.removeprefix(WARNING))
+        LOG.info("%s", line)
+
+    def warn(self, line: str) -> None:
+        LOG.warning("%s", line)
 
 
 def screen(options: argparse.Namespace) -> Screen:

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from posse import api
 from posse.cli import paths, volume
-from posse.cli.progress import WARNING, screen
+from posse.cli.progress import screen
 from posse.cli.watch import watching
 from posse.durable import batch, lock, whole
 from posse.durable.directory import RunDirectory
@@ -49,7 +49,7 @@ def run(
         directory.open()
         with RunProgress(plan, screen(options)) as progress, watching(plan, options.watch) as watch:
             for advice in plan.advice():  # a result says it too, and there may never be one
-                progress.say(f"{WARNING}{advice}")
+                progress.warn(advice)
 
             def work(numbers: Sequence[int]) -> api.Made:
                 given = watch.given(progress.observe)

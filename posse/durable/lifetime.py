@@ -107,7 +107,7 @@ def lifetime(connection: sqlite3.Connection, path: Path) -> Lifetime:
     for (arm,) in connection.execute("SELECT DISTINCT arm FROM rows").fetchall():
         uses, charges, slacks = over_arms(connection, arm, bare=0.0)
         rows += int(np.count_nonzero(uses))
-        exposed, slack = max(exposed, charges.max()), max(slack, slacks.max())
+        exposed, slack = max(exposed, charges.max(initial=0)), max(slack, slacks.max(initial=0))
     return Lifetime(
         ledger=str(path),
         runs=runs,

@@ -186,7 +186,8 @@ class NetworkX(_Topology, frozen=True, kw_only=True, tag="networkx"):
             try:
                 made = make(**self.parameters, **drawn)
             except Exception as error:  # a generator does what it likes with what it is given
-                raise GraphError("parameters", f"of {self.generator}: {error}") from error
+                why = str(error) or type(error).__name__
+                raise GraphError("parameters", f"of {self.generator}: {why}") from error
             graph = _of_networkx(made, agents, self.generator, resamples=resamples)
             if graph.connected:
                 break
