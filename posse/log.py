@@ -91,9 +91,12 @@ class Lines(logging.StreamHandler[TextIO]):
                 super().emit(logging.LogRecord(LOG.name, logging.WARNING, "", 0, text, None, None))
 
 
+_PLAIN = Text("%(message)s")
+
+
 def plain() -> None:
     """From now on lines are as they are: what one command says of all that it started itself."""
-    _by(Text("%(message)s"))
+    _by(_PLAIN)
 
 
 def begin(who: str, insecure: bool, level: int = logging.INFO, form: str = "text") -> None:
@@ -122,8 +125,8 @@ def remark(text: str) -> None:
 
 
 def _say(level: int, text: str, plain: str) -> None:
-    """As the log is, where that is JSON."""
-    if any(isinstance(handler.formatter, Json) for handler in LOG.handlers):
+    """As a line of the log, where that has begun: who reads it asks when, too."""
+    if any(handler.formatter is not _PLAIN for handler in LOG.handlers):
         LOG.log(level, "%s", text)
     else:
         sys.stderr.write(f"{plain}\n")

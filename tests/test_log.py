@@ -10,7 +10,7 @@ from datetime import datetime
 import pytest
 
 from posse.cli.main import main
-from posse.log import LOG, MOST, WINDOW, Lines, Text, begin, complain, remark
+from posse.log import LOG, MOST, WINDOW, Lines, Text, begin, complain, plain, remark
 
 
 class Said:
@@ -87,7 +87,9 @@ def test_a_line_says_when_in_which_zone_and_who(log: Callable[[], str]) -> None:
     assert said == "agent 3 [no keys]: joined\n"
 
 
-def test_what_a_command_says_is_json_where_its_log_is(log: Callable[[], str]) -> None:
+def test_what_a_command_says_is_a_line_of_its_log_where_that_has_begun(
+    log: Callable[[], str],
+) -> None:
     begin("coordinator", insecure=False, level=logging.WARNING, form="json")
     remark("watch it there")
     complain("interrupted")
@@ -97,6 +99,11 @@ def test_what_a_command_says_is_json_where_its_log_is(log: Callable[[], str]) ->
         ("error", "interrupted"),
     ]
     begin("coordinator", insecure=False)
+    remark("watch it there")
+    complain("interrupted")
+    lines = [line.split(" ", 1)[1] for line in log().splitlines()]
+    assert lines == ["coordinator: watch it there", "coordinator: interrupted"]
+    plain()
     remark("watch it there")
     complain("interrupted")
     assert log() == "watch it there\nposse: interrupted\n"

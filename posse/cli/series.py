@@ -112,14 +112,15 @@ def _close(directory: RunDirectory, result: Result, options: argparse.Namespace,
         return 1
     without = [run for run in result.runs if not run.answered]
     for run in without:
-        complain(f"run {run.run} ended without an answer: {_why(run)}")
+        number = f"{run.run + 1} of {len(result.runs)}"
+        complain(f"run {number} ended without an answer: {_why(run)}")
     return RunFailed.exit_code if without else 0
 
 
 def _why(run: RunRecord) -> str:
     if run.status == "exhausted":
         return "rewards were used up before"
-    gone = ", ".join(f"agent {rank} ({why})" for rank, why in sorted(run.dismissed.items()))
+    gone = words.gone(run)
     return f"it could not go on without {gone}" if gone else "too few were left"
 
 

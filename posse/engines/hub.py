@@ -28,6 +28,7 @@ from posse.errors import InputError, PosseError, RunFailed
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
 from posse.log import LOG
+from posse.measure.numbers import named
 from posse.measure.status import CoordinatorStatus
 from posse.results.record import RunRecord
 from posse.security.keys import CoordinatorKeys
@@ -185,6 +186,7 @@ class Hub:
 
     def close(self) -> None:
         """Say goodbye and free everything."""
+        LOG.info("letting all agents go (exit code %d)", self.exit_code)
         for member in self.lobby.roster.members.values():
             with suppress(PosseError):
                 self._router.send(member, outside_runs(control.Goodbye(self.exit_code)))
@@ -196,11 +198,12 @@ class Hub:
     def _see_off(self) -> bool:
         """Give agents elsewhere the time to hear that they may go; whether there are any."""
         roster, left, deadline = self.lobby.roster, math.inf, math.inf
-        while waiting := sum(member.to_see_off for member in roster.members.values()):
+        while waiting := [m.rank for m in roster.members.values() if m.to_see_off]:
             now = time.monotonic()
-            if waiting < left:
-                left, deadline = float(waiting), now + _FAREWELL
+            if len(waiting) < left:
+                left, deadline = float(len(waiting)), now + _FAREWELL
             if now >= min(deadline, self._leave_by):
+                LOG.warning("nobody knows whether %s heard that it is over", named(waiting))
                 break
             for _ in self._router.connections(self.lobby, now):
                 pass  # the lobby knows then who is gone, and nobody is waited for

@@ -37,6 +37,7 @@ from posse.log import LOG
 from posse.measure.numbers import named
 from posse.own_code import folders_of
 from posse.plan import Plan
+from posse.results import words
 from posse.results.record import RunRecord
 from posse.security.keys import CoordinatorKeys, Pair, of_one_posse
 from posse.systems.network import Network
@@ -171,6 +172,7 @@ class ProcessEngine:
             members = members_of(self.hub.lobby.roster)
             begun = RunBeginning(number, self._serial, self._name, self._journal.starts, members)
             self._journal.begin(begun)
+        LOG.info("%s begins", _named(plan, number))
         record = self._carried(host, begun)
         if record.dismissed:  # the others have closed their ways to them
             self._configured = None
@@ -199,6 +201,7 @@ class ProcessEngine:
         if self._journal is not None:
             with suppress(PosseError):  # the run is made; who goes on from here waits for nobody
                 self._journal.commit()
+        LOG.info("%s ended: %s", _named(host.plan, host.run), words.ending(record))
         if not record.answered:
             self.hub.exit_code = RunFailed.exit_code
         return record
@@ -221,6 +224,7 @@ class ProcessEngine:
         self, plan: Plan, before: RunBeginning, kept: Journal, observe: Observer
     ) -> RunRecord:
         """The run in which this coordinator was killed."""
+        LOG.info("%s goes on where its coordinator was killed", _named(plan, before.run))
         self._serial, self._name = before.serial, before.name
         restore(self.hub.lobby.roster, before.members)
         with kept.replay() as inputs:
@@ -310,3 +314,8 @@ class ProcessEngine:
                 board=None if self._board is None or self._elsewhere else self._board.place,
             )
         )
+
+
+def _named(plan: Plan, number: int) -> str:
+    """A run, as the log has it: counted from 1."""
+    return f"run {number + 1} of {plan.spec.repeat}"

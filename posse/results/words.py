@@ -61,6 +61,18 @@ def brief(head: str, runs: Sequence[RunRecord], warnings: Sequence[str]) -> str:
     return "\n".join([head, *shown])
 
 
+def ending(run: RunRecord) -> str:
+    """How one run ended, for a line of a log."""
+    found = f"arm {run.best_arm}" if run.best_arm is not None else run.sought or "no arm"
+    without = f"; it went on without {gone(run)}" if run.dismissed else ""
+    return f"{found} ({run.status}){without}"
+
+
+def gone(run: RunRecord) -> str:
+    """The agents that a run went on without, and why."""
+    return ", ".join(f"agent {rank} ({why})" for rank, why in sorted(run.dismissed.items()))
+
+
 def _resent(run: RunRecord) -> int:
     again = run.communication.control.kinds.get(RESENT)
     return (again.messages or 0) if again is not None else 0

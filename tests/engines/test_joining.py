@@ -55,6 +55,24 @@ def test_agents_with_keys_join_and_run(folder: Path, said: pytest.LogCaptureFixt
     assert said.text.count("the coordinator is done and let this agent go") == 2
 
 
+def test_the_log_says_when_a_run_begins_how_it_ends_and_that_agents_may_go(
+    folder: Path, said: pytest.LogCaptureFixture
+) -> None:
+    c = Coordinator(small(repeat=2), "tcp://127.0.0.1:*", folder)
+    agents = [Agent(c.endpoint, keys=keys.for_agent(folder, rank)) for rank in range(2)]
+    c.ended()
+    assert [agent.ended() for agent in agents] == [0, 0]
+    lines = [entry.getMessage() for entry in said.records if entry.levelno == logging.INFO]
+    told = [line for line in lines if line.startswith(("run ", "letting "))]
+    assert told == [
+        "run 1 of 2 begins",
+        "run 1 of 2 ended: arm 0 (identified)",
+        "run 2 of 2 begins",
+        "run 2 of 2 ended: arm 0 (identified)",
+        "letting all agents go (exit code 0)",
+    ]
+
+
 @pytest.mark.parametrize("system", ["central", "cooperative-ucb", "ddp-mab"])
 def test_agents_join_and_reach_each_other_by_ipv6(system: str, folder: Path) -> None:
     """`central` has no inboxes, `cooperative-ucb` one link to each, `ddp-mab` one to all."""

@@ -27,6 +27,14 @@ def test_a_prompt_shows_a_few_lines():
     assert len(repr(run)) < 300
 
 
+def test_a_log_says_in_a_line_how_a_run_ended():
+    run = RunRecord(run=0, seed=1, status="identified", best_arm=2)
+    assert words.ending(run) == "arm 2 (identified)"
+    run = RunRecord(run=0, seed=1, status="missing", dismissed={4: "lost", 1: "silent"})
+    said = "no arm (missing); it went on without agent 1 (silent), agent 4 (lost)"
+    assert words.ending(run) == said
+
+
 def test_a_result_without_runs_shows_what_was_asked():
     nothing = posse.Result(
         system="mase", variant="printed", engine="memory", seed=3, runs=[], specification={}
