@@ -266,10 +266,11 @@ def serve(
     address may join.
     """
     with ExitStack() as opened:
-        tap = opened.enter_context(writing(capture))
         kept = None if journal is None else Journal(journal, _run_of(plan))
         if kept is not None:
             opened.callback(kept.close)
+        goes_on = kept is not None and bool(kept.beginning)
+        tap = opened.enter_context(writing(capture, goes_on=goes_on))
         ended = opened.enter_context(ExitStack())
         engine = processes(
             plan,

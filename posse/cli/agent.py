@@ -121,7 +121,8 @@ def run(options: argparse.Namespace) -> int:
         arms = plan.spec.arms
         if not plan.system.shares_arms and (said := arms.missing(plan.spec.base, (rank,))):
             raise InputError(f"arms.{said}")
-    with writing(options.capture) as tap:
+    journal = journal_of(options.join, rank, plan, options.data)
+    with writing(options.capture, goes_on=journal.exists()) as tap:
         agent = remote_agent(
             options.join,
             rank,
@@ -133,7 +134,7 @@ def run(options: argparse.Namespace) -> int:
             privacy=PrivacySpec(budget=options.budget, delta=options.delta),
             lab=options.lab,
             tap=tap,
-            journal=journal_of(options.join, rank, plan, options.data),
+            journal=journal,
         )
         if options.http:
             web.serve(options, health.of_agent(agent.status))

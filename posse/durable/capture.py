@@ -60,6 +60,13 @@ class Capture:
         os.close(self._file)
 
 
-def writing(path: str | Path | None) -> AbstractContextManager[Capture | None]:
-    """A new capture, closed at the end; None where no file is named."""
-    return nullcontext() if path is None else closing(Capture(Path(path), new=True))
+def writing(
+    path: str | Path | None, *, goes_on: bool = False
+) -> AbstractContextManager[Capture | None]:
+    """A capture, closed at the end; None where no file is named.
+
+    It begins the file, unless who writes was killed and `goes_on`: then what is there stays.
+    """
+    if path is None:
+        return nullcontext()
+    return closing(Capture(Path(path), new=not (goes_on and Path(path).exists())))

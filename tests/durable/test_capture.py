@@ -63,6 +63,18 @@ def test_a_new_capture_begins_the_file_and_another_adds_to_it(tmp_path: Path) ->
     assert path.read_bytes().startswith(msgpack.packb({"posse": "capture", "version": 1}))
 
 
+def test_who_was_killed_and_goes_on_adds_to_what_is_there(tmp_path: Path) -> None:
+    path = tmp_path / "frames"
+    for number in range(2):  # the first time there is no file to add to
+        with writing(path, goes_on=True) as capture:
+            assert capture is not None
+            capture(0, 1, bytes([number]))
+    with path.open("rb") as file:
+        head, *rows = msgpack.Unpacker(file)
+    assert head == {"posse": "capture", "version": 1}
+    assert [row[3] for row in rows] == [b"\0", b"\1"]
+
+
 def test_no_file_is_written_where_none_is_named() -> None:
     with writing(None) as capture:
         assert capture is None
