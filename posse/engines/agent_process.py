@@ -326,8 +326,11 @@ class AgentProcess:
                     self._start(setup)
                 case effects.Forget():
                     self._forget()
+                    if self._left is not None:
+                        return
                 case effects.GiveUp():
-                    raise RunFailed(self._place.why_alone())
+                    if not self._leaves_alone():
+                        raise RunFailed(self._place.why_alone())
                 case effects.Leave(code):
                     self._uplink.confirm()
                     self._left = code
@@ -340,6 +343,8 @@ class AgentProcess:
 
     def _forget(self) -> None:
         """The coordinator orders anew, or was started again."""
+        if self.joining.state is State.JOINING and self._leaves_alone():
+            return
         if self.host is not None and self.host.spends:
             if self._journal is not None:
                 self._journal.remove()
@@ -348,6 +353,14 @@ class AgentProcess:
         self._parted.clear()
         if self._journal is not None:
             self._journal.forget()
+
+    def _leaves_alone(self) -> bool:
+        """Leave without the coordinator's word, if the one run that was for this agent is over."""
+        if self.host is None or not (self.host.field and self.host.done):
+            return False
+        LOG.info("this agent's run is over, and its coordinator went without letting it go")
+        self._left = 0
+        return True
 
     def _open_inbox(self, system: str, rank: int, at: str = "") -> str:
         """Let neighbours reach this agent, if it is to have any; returns the address.

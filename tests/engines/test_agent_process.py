@@ -2,6 +2,7 @@
 
 import gc
 import importlib
+import logging
 import os
 import sys
 from collections.abc import Iterator
@@ -353,6 +354,41 @@ def test_who_has_no_coordinator_when_it_fails_can_go_on_once_it_is_mended(
     assert isinstance(coordinator.heard(), control.Resume)
     coordinator.says(control.Goodbye())
     assert agent.ended() == 0
+    assert not list(tmp_path.glob("*.journal*"))
+
+
+@field
+@pytest.mark.parametrize("anew", [True, False])
+def test_whose_only_run_is_over_leaves_without_its_coordinators_word(
+    anew: bool, coordinator: Coordinator, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whether another coordinator comes to its address, or none in time."""
+    logging.getLogger("posse").propagate = True
+    caplog.set_level(logging.INFO, "posse")
+    run = broken("line", tmp_path)
+    mend("line", tmp_path)
+    journal, wait = tmp_path / "kept.journal", PATIENCE if anew else 1.0
+    agent = Serving(remote_agent(coordinator.endpoint, 3, plan=run, journal=journal, wait=wait))
+    assert isinstance(coordinator.heard(), control.Join)
+    coordinator.says(control.Welcome(3, "dp-mase"))
+    while isinstance(said := coordinator.heard(), control.Sync):
+        coordinator.says(control.Synced(said.sent, said.sent))
+    coordinator.says(configure(run))
+    assert isinstance(coordinator.heard(), control.Ready)
+    coordinator.says(control.Begin(0, 0))
+    coordinator.says(control.Stop())
+    while b"Stopped" not in coordinator.frame():
+        pass
+    assert journal.exists()
+    if anew:
+        coordinator.says(control.Whose())
+        while not isinstance(coordinator.heard(), control.Resume):
+            pass
+        coordinator.says(control.Unknown())
+    else:
+        coordinator.close()
+    assert agent.ended() == 0
+    assert "this agent's run is over" in caplog.text
     assert not list(tmp_path.glob("*.journal*"))
 
 
