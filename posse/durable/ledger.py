@@ -69,6 +69,7 @@ class Ledger(Spending):
                 (_now(), task.says, task.rank, task.agents, task.epsilon, task.claim.delta),
             )
             self._run = int(cursor.lastrowid or 0)
+            self._noted = np.zeros(0, dtype=np.int64)
             self._db.execute("COMMIT")
         except sqlite3.Error as error:
             self._close()

@@ -22,9 +22,11 @@ CREATE TABLE IF NOT EXISTS rows (
   run INTEGER NOT NULL, arm INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL
 );
 CREATE TABLE IF NOT EXISTS log (size INTEGER NOT NULL, digest BLOB NOT NULL);
+CREATE INDEX IF NOT EXISTS rows_by_arm ON rows (arm, run);
 """
 """`rows`: run `run` used rows `first` to `last` - 1 of an arm, counted from 0 in the order of the
-log. `log`: how long the log was when it was last used, and its hash."""
+log. `log`: how long the log was when it was last used, and its hash. Without the index each release
+would look through the rows of all runs: after 1,000 with 50 arms a tenth of a second."""
 
 SUFFIX = ".ledger"
 

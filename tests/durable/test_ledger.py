@@ -6,6 +6,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,30 @@ def test_each_row_is_used_in_one_run_and_the_next_goes_on_behind_it(log: Path) -
     book = read(log)
     assert [run.rewards for run in book.runs] == [3, 2, 5]
     assert (book.rows, book.epsilon, book.unprotected) == (10, 0.5, 0)
+
+
+def test_one_ledger_may_have_one_run_after_the_other(log: Path) -> None:
+    run = Run(log, task())
+    run.ledger.uses(np.array([3, 2]))
+    run.ledger.end(None)
+    run.ledger.begin(task(), CsvArms(path=str(log), count=2).build(context()))
+    run.ledger.uses(np.array([1, 1]))
+    run.ledger.end(None)
+    assert read(log).rows == 7
+
+
+def test_a_release_looks_at_no_other_runs_rows(log: Path) -> None:
+    """Also in a ledger that was begun before there was an index."""
+    Run(log, task()).ledger.end(None)
+    with closing(sqlite3.connect(f"{log}.ledger")) as db:
+        db.execute("DROP INDEX rows_by_arm")
+        db.commit()
+    Run(log, task()).ledger.end(None)
+    with closing(sqlite3.connect(f"{log}.ledger")) as db:
+        plan = db.execute("EXPLAIN QUERY PLAN DELETE FROM rows WHERE run = 1 AND arm = 0")
+        assert [row[-1] for row in plan] == [
+            "SEARCH rows USING INDEX rows_by_arm (arm=? AND run=?)"
+        ]
 
 
 def test_rows_may_be_added_at_the_end_and_changed_nowhere(log: Path) -> None:
