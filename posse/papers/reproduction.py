@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from posse.papers.checks import pm
-from posse.papers.outcome import DEPENDS, Cost, Judged, Told
+from posse.papers.outcome import DEPENDS, Cost, Judged, PointMean, Told
 
 _HEAD = """# Reproduction
 
@@ -63,7 +63,7 @@ def text(
             rows[one.paper] = rows.get(one.paper, "") + _rows(one, large, is_claim)
         out.append(f"\n## {title}\n")
         out += [f"\n### {paper}{ours}\n\n{columns}{row}" for paper, row in rows.items() if row]
-    out.append(_paper_size(full, costs, names))
+    out.append(_paper_size(full, costs, [one.name for one, _ in told]))
     out.append("\n## The numbers\n")
     out += [_numbers(large or one) for one, large in told]
     return "".join(out)
@@ -122,26 +122,28 @@ def _word(statement: Judged) -> str:
     return f"**{answer}**{by}"
 
 
-def _paper_size(full: Mapping[str, Told], costs: Mapping[str, Cost], names: Iterable[str]) -> str:
-    """What was run in full, and what the rest would cost."""
-    rows = {}
-    for name, cost in costs.items():
-        done = f"{cost.kept:,} of {cost.repetitions:,} repetitions"
-        rows[name] = cost.processor_seconds, done
-    rows |= {name: (told.processor_seconds, "run") for name, told in full.items()}
-    lines = [
-        _row([f"`{name}`", f"{rows[name][0] / 60:,.1f}", rows[name][1]])
-        for name in names
-        if name in rows
-    ]
-    head = (
-        "\n## Paper size\n\nProcessor minutes of the full forms, as they took (run) or as one "
-        "repetition of each point says they would. Experiments share repetitions: what one has run "
-        "the next need not.\n\n| experiment | processor minutes | how far |\n|---|---|---|\n"
-    )
-    minutes = sum(seconds for seconds, _ in rows.values()) / 60
-    lines.append(_row(["all of these", f"{minutes:,.1f}", f"{len(full)} of {len(rows)} run"]))
-    return head + "".join(lines) if rows else ""
+def _paper_size(full: Mapping[str, Told], costs: Mapping[str, Cost], names: list[str]) -> str:
+    """What was run in full and what that took; what the rest would cost, where it is known."""
+    if not full and not costs:
+        return ""
+    minutes = sum(told.processor_seconds for told in full.values()) / 60
+    out = f"\n## Paper size\n\n{len(full)} of {len(names)} experiments were run at paper size, in "
+    out += f"{minutes:,.1f} processor minutes. Experiments share repetitions: what one has run the "
+    out += "next need not.\n"
+    if small := [f"`{name}`" for name in names if name not in full and name not in costs]:
+        out += f"\nIn quick form alone: {', '.join(small)}.\n"
+    if rest := {name: cost for name, cost in costs.items() if name not in full}:
+        rows = [
+            [
+                f"`{name}`",
+                f"{cost.processor_seconds / 60:,.1f}",
+                f"{cost.kept:,} of {cost.repetitions:,} repetitions",
+            ]
+            for name, cost in rest.items()
+        ]
+        out += "\nThe others would cost, by one repetition of each point:\n\n"
+        out += _table(["experiment", "processor minutes", "done"], rows)
+    return out
 
 
 def _numbers(outcome: Told) -> str:
@@ -159,19 +161,37 @@ def _numbers(outcome: Told) -> str:
     one = next(iter(tables.values()), [])
     if all(rows == one for rows in tables.values()):
         tables = {"": one}
-    pointed = outcome.shape == "points"
-    places = sorted({row.x for rows in tables.values() for row in rows}) if pointed else [0.0]
-    form = ["form"] if len(tables) > 1 else []
-    first = outcome.x_label if pointed and outcome.x_label else "line"
-    columns = [*form, first, *([f"{x:g}" for x in places] if pointed else [outcome.y_label])]
-    out = [head]
-    if pointed:
-        out.append(f"{outcome.y_label[:1].upper()}{outcome.y_label[1:]}:\n\n")
-    out.append(_row(columns) + f"|{'---|' * len(columns)}\n")
+    table = _over_places if outcome.shape == "points" else _side_by_side
+    return head + table(outcome, tables)
+
+
+def _side_by_side(outcome: Told, tables: Mapping[str, list[PointMean]]) -> str:
+    """A row for each line, a column for each form."""
+    at = {
+        (row.line, variant): pm(row.mean, row.half)
+        for variant, rows in tables.items()
+        for row in rows
+    }
+    columns = [outcome.y_label, *tables] if len(tables) > 1 else ["line", outcome.y_label]
+    lines = dict.fromkeys(line for line, _ in at)
+    rows = [[line, *(at.get((line, variant), "") for variant in tables)] for line in lines]
+    return _table(columns, rows)
+
+
+def _over_places(outcome: Told, tables: Mapping[str, list[PointMean]]) -> str:
+    """A row for each line and form (both, where they agree), a column for each place."""
+    places = sorted({row.x for rows in tables.values() for row in rows})
+    found: dict[tuple[str, ...], str] = {}
     for variant, rows in tables.items():
-        lines = dict.fromkeys(row.line for row in rows)
         at = {(row.line, row.x): pm(row.mean, row.half) for row in rows}
-        for line in lines:
-            cells = [at.get((line, x), "") for x in places]
-            out.append(_row([*([variant] if form else []), line, *cells]))
-    return "".join(out)
+        for line in dict.fromkeys(row.line for row in rows):
+            cells = (line, *(at.get((line, x), "") for x in places))
+            found[cells] = "both" if cells in found else variant
+    form = ["form"] if len(tables) > 1 else []
+    by = f"{outcome.y_label} against {outcome.x_label}" if outcome.x_label else outcome.y_label
+    out = [[*([variant] if form else []), *cells] for cells, variant in found.items()]
+    return _table([*form, by, *(f"{x:g}" for x in places)], out)
+
+
+def _table(columns: list[str], rows: Iterable[list[str]]) -> str:
+    return _row(columns) + f"|{'---|' * len(columns)}\n" + "".join(map(_row, rows))

@@ -79,12 +79,27 @@ def test_numbers_of_both_forms_where_they_differ_and_of_one_where_not():
     text = document(
         outcome(numbers={"corrected": other, "printed": [PointMean("a", 1.0, 9.0, 0.0)]})
     )
+    assert "| form | rounds against agents | 1 |" in text
     assert "| corrected | a | 11 |" in text
     assert "| printed | a | 9 |" in text
+    level = PointMean("b", 1.0, 7.0, 0.0)
+    text = document(outcome(numbers={"corrected": [*other, level], "printed": [level]}))
+    assert "| corrected | a | 11 |" in text
+    assert "| both | b | 7 |" in text
+    assert len(re.findall(r"\| b \|", text)) == 1
     bars = document(outcome(shape="bars", numbers={"corrected": [PointMean("a", 0.0, 3.0, 1.0)]}))
     assert "| line | rounds |" in bars
     assert "| a | 3 ± 1 |" in bars
-    assert "| samples \\|S\\| | 1 | 2 |" in document(outcome(x_label="samples |S|"))
+    bars = document(
+        outcome(
+            shape="bars",
+            numbers={"corrected": [level], "printed": [PointMean("b", 1.0, 8.0, 0.0), *other]},
+        )
+    )
+    assert "| rounds | corrected | printed |" in bars
+    assert "| b | 7 | 8 |" in bars
+    assert "| a |  | 11 |" in bars
+    assert "| rounds against samples \\|S\\| | 1 | 2 |" in document(outcome(x_label="samples |S|"))
 
 
 def test_what_was_computed_and_what_was_run_is_said():
@@ -104,9 +119,9 @@ def test_the_paper_size_stands_beside_the_quick_form():
     assert "| **undecided** | **borne out** | many |" in text
     assert "Claims of the papers: 1 undecided." in text
     assert "Claims of the papers, paper size: 1 borne out." in text
-    assert "| `small` | 1.5 | run |" in text
+    assert "1 of 1 experiments were run at paper size, in 1.5 processor minutes" in text
     # the numbers are those of the larger form
-    assert "| agents | 7 |" in text
+    assert "| rounds against agents | 7 |" in text
     assert "Full form" in text
     assert "Not run here: `other`" in text
 
@@ -114,5 +129,5 @@ def test_the_paper_size_stands_beside_the_quick_form():
 def test_what_was_not_run_in_full_says_what_it_would_cost():
     text = document(outcome(), other=Cost(repetitions=2000, processor_seconds=3600.0, kept=20))
     assert "| `other` | 60.0 | 20 of 2,000 repetitions |" in text
-    assert "| all of these | 60.0 | 0 of 1 run |" in text
+    assert "In quick form alone: `small`." in text
     assert "Paper size" not in document(outcome())
