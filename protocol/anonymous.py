@@ -101,8 +101,13 @@ Horizon = Annotated[int, Meta(ge=1, le=1 << 40, description="T, rounds that ever
 GroupSize = Annotated[
     int, Meta(ge=2, le=MAX_GROUP_SIZE, description="C, users that an observation covers at least")
 ]
-Aggregation = Literal["masked", "sink"]
-DecompositionKind = Literal["greedy", "random", "lp"]
+Aggregation = Annotated[
+    Literal["masked", "sink"],
+    Meta(description="masked: secure aggregation; sink: the group's first member adds up"),
+]
+DecompositionKind = Annotated[
+    Literal["greedy", "random", "lp"], Meta(description="how a batch becomes assignments of users")
+]
 Precision = Annotated[int, Meta(ge=0, le=52, description="fractional bits of a reported reward")]
 
 

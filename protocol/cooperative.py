@@ -105,7 +105,14 @@ class AdapParameters(AloneParameters, frozen=True, kw_only=True):
     alpha: Annotated[float, Meta(gt=3, description="α, optimism of the index")] = OPTIMISM
 
 
-Gamma = Annotated[int, Meta(ge=0, le=MOST_HOPS)] | Literal["diameter", "diameter/2"]
+Gamma = Annotated[
+    Annotated[int, Meta(ge=0, le=MOST_HOPS)] | Literal["diameter", "diameter/2"],
+    Meta(description="γ, how many hops a message travels; half the diameter is rounded up"),
+]
+Range = Annotated[
+    tuple[float, float] | None,
+    Meta(description="[lo, hi]: rewards and means outside are refused"),
+]
 
 
 class CooperativeParameters(AloneParameters, frozen=True, kw_only=True):
@@ -116,7 +123,7 @@ class CooperativeParameters(AloneParameters, frozen=True, kw_only=True):
     """
 
     gamma: Gamma = "diameter/2"
-    reward_range: tuple[float, float] | None = None
+    reward_range: Range = None
 
 
 class PrivateParameters(PrivateAloneParameters, frozen=True, kw_only=True):
@@ -127,7 +134,10 @@ class PrivateParameters(PrivateAloneParameters, frozen=True, kw_only=True):
     """
 
     gamma: Gamma = "diameter/2"
-    noise_at: Literal["source", "destination"] = "source"
+    noise_at: Annotated[
+        Literal["source", "destination"],
+        Meta(description="who adds the noise: the sender, or (Remark 2) who receives"),
+    ] = "source"
     releases: Annotated[
         Releases,
         Meta(
@@ -172,12 +182,18 @@ class Contamination(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
                 return sorted(set(named))
 
 
+_LIES = Meta(description="what byzantine agents do (lab only)")
+
+
 class ContaminatedParameters(AloneParameters, frozen=True, kw_only=True):
     """`contamination` is what byzantine agents do, `assumed_contamination` what agents believe."""
 
     gamma: Gamma = "diameter/2"
-    contamination: Contamination = Contamination()
-    assumed_contamination: Annotated[float, Meta(ge=0, lt=0.5)] | None = None
+    contamination: Annotated[Contamination, _LIES] = Contamination()
+    assumed_contamination: Annotated[
+        Annotated[float, Meta(ge=0, lt=0.5)] | None,
+        Meta(description="the share of lies that the estimator bears; default: what is true"),
+    ] = None
 
 
 class RobustParameters(ContaminatedParameters, frozen=True, kw_only=True):
@@ -188,8 +204,10 @@ class RobustParameters(ContaminatedParameters, frozen=True, kw_only=True):
     """
 
     epsilon: Annotated[Epsilon, Meta(description="ε, privacy of one reward")]
-    contamination: Contamination = Contamination(rate=0.0, agents=0)
-    estimator: Literal["robust", "mean"] = "robust"
+    contamination: Annotated[Contamination, _LIES] = Contamination(rate=0.0, agents=0)
+    estimator: Annotated[
+        Literal["robust", "mean"], Meta(description="mean: that of private-ucb, for comparison")
+    ] = "robust"
 
 
 class ByzantineParameters(ContaminatedParameters, frozen=True, kw_only=True):
@@ -201,8 +219,8 @@ class ByzantineParameters(ContaminatedParameters, frozen=True, kw_only=True):
     """
 
     sigma: Annotated[float, Meta(gt=0, description="σ, deviation of a reward")] = 0.5
-    winsor: bool = False
-    reward_range: tuple[float, float] | None = None
+    winsor: Annotated[bool, Meta(description="clip to quantiles instead of trimming")] = False
+    reward_range: Range = None
 
 
 def most_liars(share: float, agents: int) -> int:

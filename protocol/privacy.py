@@ -144,7 +144,9 @@ class Promise(msgspec.Struct, frozen=True, kw_only=True):
         """The whole claim but for its proof, in sentences."""
         said = [f"{g.number} against {g.adversary}" for g in self.guarantees]
         parts = [f"{'; '.join(said)}, for {self.unit}." if said else ""]
-        if not said and self.mechanism != "none":
+        if self.mechanism == "none":
+            parts = ["Nothing is protected."]
+        elif not said:
             parts = [f"{self.unit[:1].upper()}{self.unit[1:]}, against {self.adversary}."]
         if not self.holds:
             parts.append("The paper's claim does not hold.")

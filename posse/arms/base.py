@@ -154,10 +154,19 @@ class RandomMeans(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 Means = list[float | list[float]] | RandomMeans
 
 
+Clip = Annotated[
+    tuple[float, float] | None,
+    Meta(description="[lo, hi]: rewards are cut to it, and it is mapped onto [0, 1]"),
+]
+"""`check_clip` says what may stand there."""
+
+
 class LabMeans(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arms with known means: one list for all agents, one list per agent, or `RandomMeans`."""
 
-    means: Means
+    means: Annotated[
+        Means, Meta(description="one list for all agents, one list per agent, or drawn at random")
+    ]
 
     records: ClassVar[str] = ""
     """What a guarantee per reward means per record; nothing here, rewards are simulated."""

@@ -16,6 +16,7 @@ from posse.arms.base import (
     NO_NUMBER,
     Arms,
     ArmsContext,
+    Clip,
     FloatArray,
     check_clip,
     rescale,
@@ -41,10 +42,10 @@ class CsvArms(
     a reward that is NaN or infinite counts as its end.
     """
 
-    path: str
-    count: Annotated[int, Meta(ge=2, le=MOST_ARMS)]
-    replace: bool = False
-    clip: tuple[float, float] | None = None
+    path: Annotated[str, Meta(description="the reward log; {rank} becomes the agent's rank")]
+    count: Annotated[int, Meta(ge=2, le=MOST_ARMS, description="K, arms")]
+    replace: Annotated[bool, Meta(description="draw rows at random with replacement")] = False
+    clip: Clip = None
     unit_interval = True
     """Others are an error unless clipped."""
 

@@ -5,7 +5,7 @@ from typing import Annotated
 import numpy as np
 from msgspec import Meta
 
-from posse.arms.base import Arms, ArmsContext, FloatArray, LabMeans, check_clip, rescale
+from posse.arms.base import Arms, ArmsContext, Clip, FloatArray, LabMeans, check_clip, rescale
 
 
 class GaussianArms(LabMeans, frozen=True, kw_only=True, tag_field="kind", tag="gaussian"):
@@ -15,8 +15,8 @@ class GaussianArms(LabMeans, frozen=True, kw_only=True, tag_field="kind", tag="g
     systems need it, because a Gaussian reward has no bound that noise could cover.
     """
 
-    sd: Annotated[float, Meta(gt=0)] = 0.5
-    clip: tuple[float, float] | None = None
+    sd: Annotated[float, Meta(gt=0, description="standard deviation")] = 0.5
+    clip: Clip = None
     bounds = (-np.inf, np.inf)
     """Means are any numbers."""
 

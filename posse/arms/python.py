@@ -15,6 +15,7 @@ from posse.arms.base import (
     NO_NUMBER,
     Arms,
     ArmsContext,
+    Clip,
     FloatArray,
     LabMeans,
     check_clip,
@@ -46,11 +47,15 @@ class PythonArms(
     means (after clipping), as of arms of kind bernoulli; a run in the lab then has regret.
     """
 
-    target: str
-    count: Annotated[int, Meta(ge=2, le=MOST_ARMS)]
-    path: list[str] = msgspec.field(default_factory=lambda: ["."])
-    clip: tuple[float, float] | None = None
-    means: list[float | list[float]] | None = None
+    target: Annotated[str, Meta(description="module:object, or the name that a package offers")]
+    count: Annotated[int, Meta(ge=2, le=MOST_ARMS, description="K, arms")]
+    path: Annotated[list[str], Meta(description="folders to import from")] = msgspec.field(
+        default_factory=lambda: ["."]
+    )
+    clip: Clip = None
+    means: Annotated[
+        list[float | list[float]] | None, Meta(description="their means, if you know them")
+    ] = None
     unit_interval = True
     """Others are an error unless clipped."""
 

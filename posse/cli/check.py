@@ -5,6 +5,7 @@ import argparse
 import msgspec
 
 from posse.claims.base import ILLUSTRATES, records
+from posse.cli.listing import in_toml
 from posse.cli.options import add_run_file, plan
 
 
@@ -21,16 +22,18 @@ def run(options: argparse.Namespace) -> None:
     print(f"{options.file}: {system.name}, {system.title} ({system.paper})")
     print(
         f"  variant {spec.variant}; {spec.agents.count} agents; {spec.arms.arm_count()} arms; "
-        f"{spec.repeat} run(s)" + ("" if checked.field else f" from seed {spec.seed}")
+        f"{spec.repeat} run{'s' * (spec.repeat > 1)}"
+        + ("" if checked.field else f" from seed {spec.seed}")
     )
     engine = f"  engine {spec.engine.kind}, clock {checked.clock}"
     print(f"{engine}, {spec.engine.transport}" if spec.engine.kind == "processes" else engine)
     for name, value in msgspec.to_builtins(checked.parameters, enc_hook=str).items():
-        print(f"  parameters.{name} = {value}")
+        if value is not None:
+            print(f"  parameters.{name} = {in_toml(value)}")
     claim = checked.claim
     illustrates = ILLUSTRATES if claim.guarantees and not checked.field else ""
-    print(f"  claim: {claim.mechanism}")
-    for line in (claim.says, records(spec, claim), spec.arms.ends, illustrates):
+    print(f"  claim: {claim.says}")
+    for line in (records(spec, claim), spec.arms.ends, illustrates):
         if line:
             print(f"         {line}")
     if checked.field:

@@ -1,6 +1,8 @@
 """`posse list`: the systems, arms and topologies that there are, with their keys."""
 
 import argparse
+import json
+import re
 from pathlib import Path
 from typing import Any, get_args
 
@@ -100,13 +102,26 @@ def _show(kind: Any) -> None:
         if not field.required:
             made = field.default is msgspec.NODEFAULT
             value = field.default_factory() if made else field.default
-            default = f"default {'none' if value is None else _plain(value)}"
+            default = "optional" if value is None else f"default {in_toml(value)}"
         said = ". ".join(filter(None, (f"{text}; {default}", description)))
         print(f"      {field.encode_name:<{width}}  {said}")
 
 
-def _plain(value: Any) -> str:
-    return str(msgspec.to_builtins(value)) if isinstance(value, msgspec.Struct) else repr(value)
+def in_toml(value: Any) -> str:
+    """A value as a run file has it; numbers to six digits."""
+    match value:
+        case bool() | str():
+            return json.dumps(value, ensure_ascii=False)
+        case float():
+            return f"{value:.6g}"
+        case msgspec.Struct():
+            return in_toml(msgspec.to_builtins(value))
+        case dict():
+            keys = (f"{key} = {in_toml(one)}" for key, one in value.items() if one is not None)
+            return f"{{ {', '.join(keys)} }}" if value else "{}"
+        case list() | tuple():
+            return f"[{', '.join(map(in_toml, value))}]"
+    return str(value)
 
 
 def _kind_of(info: Any) -> tuple[str, str]:
@@ -114,13 +129,15 @@ def _kind_of(info: Any) -> tuple[str, str]:
     if isinstance(info, mi.Metadata):
         text, _ = _kind_of(info.type)
         return text, str((info.extra_json_schema or {}).get("description", ""))
+    if isinstance(info, mi.DictType):
+        return "table", ""
     if isinstance(info, mi.UnionType):
         parts = [_kind_of(part) for part in info.types if not isinstance(part, mi.NoneType)]
         return " or ".join(dict.fromkeys(text for text, _ in parts)), next(
             (d for _, d in parts if d), ""
         )
     if isinstance(info, mi.LiteralType):
-        return " | ".join(f'"{value}"' for value in info.values), ""
+        return " | ".join(map(in_toml, info.values)), ""
     if isinstance(info, mi.IntType | mi.FloatType):
         name = "integer" if isinstance(info, mi.IntType) else "number"
         signs = (("gt", ">"), ("ge", ">="), ("lt", "<"), ("le", "<="))
@@ -130,10 +147,17 @@ def _kind_of(info: Any) -> tuple[str, str]:
     if type(info) in names:
         return names[type(info)], ""
     if isinstance(info, mi.ListType | mi.VarTupleType):
-        return f"list of {_kind_of(info.item_type)[0]}", ""
+        item = info.item_type
+        items = item.types if isinstance(item, mi.UnionType) else [item]
+        return " or ".join(f"list of {_several(_kind_of(one)[0])}" for one in items), ""
     if isinstance(info, mi.TupleType):
         return f"[{', '.join(_kind_of(item)[0] for item in info.item_types)}]", ""
     if isinstance(info, mi.StructType):
         keys = ", ".join(field.encode_name for field in info.fields)
         return f"table ({keys})", ""
     return "any", ""
+
+
+def _several(text: str) -> str:
+    """As in "list of numbers"."""
+    return re.sub(r"^(number|integer|string|list|table)\b", r"\1s", text)

@@ -38,7 +38,7 @@ class TheirRun(Orders):
         if setup.mode != "field":
             return []
         claim = setup.claim
-        remarks = [Log(logging.INFO, f"{claim.mechanism}: {claim.says}")]
+        remarks = [Log(logging.INFO, f"claim: {claim.says}")]
         if claim.mechanism == "none":
             remarks.insert(0, Log(logging.WARNING, f"{setup.system} protects no rewards"))
         if not isinstance(setup.arms, int) and setup.arms.ends:

@@ -135,5 +135,6 @@ def _spent(privacy: Privacy) -> str:
         return ""
     if spent is None:
         return "What was spent is in each agent's own log."
-    after = " after the fact" if claim.delta else ""
-    return f"No ledger adds up to more than {amount(max(spent, default=0.0), claim.delta)}{after}."
+    after = " (added up afterwards: no guarantee)" if claim.delta else ""
+    most = amount(max(spent, default=0.0), claim.delta)
+    return f"Spent, by the ledger of each agent: {most} at most{after}."

@@ -1,7 +1,10 @@
 """`[agents] activity`: how often each agent is active."""
 
+from typing import Annotated
+
 import msgspec
 import numpy as np
+from msgspec import Meta
 from numpy.typing import NDArray
 
 from posse.errors import SpecError
@@ -10,10 +13,14 @@ from posse.errors import SpecError
 class ActivitySpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`[agents] activity`: "uniform", "power" (P(n) ∝ (n + offset)^-gamma, n from 1), "weights"."""
 
-    kind: str = "uniform"
-    gamma: float = 0.8
-    offset: float = 0.0
-    weights: list[float] | None = None
+    kind: Annotated[str, Meta(description="uniform, power or weights")] = "uniform"
+    gamma: Annotated[
+        float, Meta(description="power: agent n, from 1, is active like (n + offset)^-gamma")
+    ] = 0.8
+    offset: Annotated[float, Meta(description="power: see gamma")] = 0.0
+    weights: Annotated[
+        list[float] | None, Meta(description="weights: how active, a number for each agent")
+    ] = None
 
     def rates(self, agents: int) -> NDArray[np.float64]:
         """P_N, shape (agents,), summing to 1."""

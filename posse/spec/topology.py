@@ -29,7 +29,10 @@ class _Topology(
 ):
     """`count`: how many agents; needed inside `components`, elsewhere `agents.count` says it."""
 
-    count: Annotated[int, Meta(ge=0)] | None = None
+    count: Annotated[
+        Annotated[int, Meta(ge=0)] | None,
+        Meta(description="agents; by default agents.count, within components required"),
+    ] = None
 
     def own_count(self) -> int | None:
         """How many agents this topology itself asks for, if it says."""
@@ -59,7 +62,7 @@ class PathTopology(_Topology, frozen=True, kw_only=True, tag="path"):
 class Regular(_Topology, frozen=True, kw_only=True, tag="regular"):
     """A random graph in which everyone has `degree` neighbours, drawn until connected."""
 
-    degree: Annotated[int, Meta(ge=1)]
+    degree: Annotated[int, Meta(ge=1, description="neighbours of each agent")]
 
     def build(self, agents: int, random: np.random.Generator, base: str) -> Graph:
         return graphs.regular(agents, self.degree, random)
@@ -68,8 +71,8 @@ class Regular(_Topology, frozen=True, kw_only=True, tag="regular"):
 class Grid(_Topology, frozen=True, kw_only=True, tag="grid"):
     """A lattice of `rows` times `cols` agents."""
 
-    rows: Annotated[int, Meta(ge=1)]
-    cols: Annotated[int, Meta(ge=1)]
+    rows: Annotated[int, Meta(ge=1, description="agents from top to bottom")]
+    cols: Annotated[int, Meta(ge=1, description="agents from left to right")]
 
     def own_count(self) -> int | None:
         if self.count not in (None, self.rows * self.cols):
@@ -85,7 +88,7 @@ class Grid(_Topology, frozen=True, kw_only=True, tag="grid"):
 class ErdosRenyi(_Topology, frozen=True, kw_only=True, tag="erdos-renyi"):
     """Every edge is there with probability `p`; drawn until connected."""
 
-    p: Annotated[float, Meta(ge=0, le=1)]
+    p: Annotated[float, Meta(ge=0, le=1, description="probability of an edge")]
 
     def build(self, agents: int, random: np.random.Generator, base: str) -> Graph:
         return graphs.erdos_renyi(agents, self.p, random)
@@ -98,7 +101,7 @@ class Single(_Topology, frozen=True, kw_only=True, tag="single"):
 class Edges(_Topology, frozen=True, kw_only=True, tag="edges"):
     """A list of edges, `[[0, 1], [1, 2]]`, in either direction."""
 
-    edges: tuple[Edge, ...]
+    edges: Annotated[tuple[Edge, ...], Meta(description="pairs of ranks")]
 
     def build(self, agents: int, random: np.random.Generator, base: str) -> Graph:
         return graphs.from_edges(agents, self.edges)
@@ -110,7 +113,7 @@ class File(_Topology, frozen=True, kw_only=True, tag="file"):
     `path` is relative to the run file.
     """
 
-    path: str
+    path: Annotated[str, Meta(description="relative to the run file")]
 
     def build(self, agents: int, random: np.random.Generator, base: str) -> Graph:
         where = Path(base) / self.path
@@ -132,7 +135,7 @@ Component = Complete | Star | Ring | PathTopology | Regular | Grid | ErdosRenyi 
 class Components(_Topology, frozen=True, kw_only=True, tag="components"):
     """Several topologies side by side; each says its own `count`."""
 
-    components: tuple[Component, ...]
+    components: Annotated[tuple[Component, ...], Meta(description="their topologies")]
 
     def own_count(self) -> int | None:
         return sum(self._count(index) for index in range(len(self.components)))
@@ -170,8 +173,8 @@ class NetworkX(_Topology, frozen=True, kw_only=True, tag="networkx"):
     `parameters` are the generator's own; it is given `seed` where it takes one, new for each run.
     """
 
-    generator: str
-    parameters: dict[str, Any] = {}
+    generator: Annotated[str, Meta(description="its name in networkx")]
+    parameters: Annotated[dict[str, Any], Meta(description="the generator's own")] = {}
 
     def build(self, agents: int, random: np.random.Generator, base: str) -> Graph:
         import networkx  # noqa: PLC0415  (costs 0.2 s; few need it)
@@ -201,8 +204,8 @@ class PythonTopology(_Topology, frozen=True, kw_only=True, tag="python"):
     `seed` (new for each run) and gives edges, or a networkx graph.
     """
 
-    target: str
-    path: tuple[str, ...] = (".",)
+    target: Annotated[str, Meta(description="module:function, or the name that a package offers")]
+    path: Annotated[tuple[str, ...], Meta(description="folders to import from")] = (".",)
 
     def build(self, agents: int, random: np.random.Generator, base: str) -> Graph:
         folders = own_code.folders_of(base, self.path)

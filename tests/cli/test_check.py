@@ -80,7 +80,7 @@ def test_check_says_what_is_really_spent_and_against_whom(
     run.write_text(FIELD)
     assert main(["check", str(run)]) == 0
     said = capsys.readouterr().out
-    assert "parameters.noise = per_agent" in said
+    assert 'parameters.noise = "per_agent"' in said
     assert "ε = 0.1 against whoever reads all messages of all agents" in said
     assert (
         "privacy: at most ε = 10, δ = 0.001 for each reward, ever; each row of a log is used in"
@@ -190,4 +190,4 @@ def test_check_shows_parameters_of_any_type(
 ) -> None:
     monkeypatch.setattr("sys.path", [*sys.path])
     assert main(["check", str(own_run(tmp_path, "PHASE"))]) == 0
-    assert "  parameters.phase = 1j\n" in capsys.readouterr().out
+    assert '  parameters.phase = "1j"\n' in capsys.readouterr().out

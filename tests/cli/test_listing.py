@@ -1,5 +1,6 @@
 """posse list."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -13,6 +14,30 @@ def test_list_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
     out = capsys.readouterr().out
     for word in ("dp-mase", "corrupted-elimination", "epsilon", "required", "gaussian", "csv"):
         assert word in out
+
+
+def test_what_it_says_of_a_key_is_what_a_run_file_may_have(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["list"]) == 0
+    out = capsys.readouterr().out
+    assert 'gamma         integer >= 0 and <= 65535 or "diameter" | "diameter/2"; default' in out
+    assert 'default { rate = 0.001, agents = "all", law = "point", form = "source" }.' in out
+    assert "means  list of numbers or list of lists of numbers or table (random," in out
+    assert "winsor                 true or false; default false." in out
+    assert "collision      1 | 2; default 1." in out
+    assert "None" not in out
+    assert "any;" not in out
+
+
+def test_every_key_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list"]) == 0
+    keys = re.findall(r"^ {6}(\w+) +(.*)$", capsys.readouterr().out, re.M)
+    assert len(keys) > 100
+    unsaid = {
+        key for key, said in keys if re.fullmatch(r"[^.]*(required|optional|default \S+)", said)
+    }
+    assert unsaid == set()
 
 
 def test_list_shows_a_system_of_the_users_own(

@@ -183,4 +183,4 @@ def test_in_the_field_it_is_said_what_is_given_away() -> None:
     assert own.remarks(open_one)[0].text == "central protects no rewards"
     claim = own.remarks(private())[0]
     assert claim.level == logging.INFO
-    assert claim.text.startswith("laplace: ε = 0.5 against whoever reads all messages")
+    assert claim.text.startswith("claim: ε = 0.5 against whoever reads all messages")
