@@ -23,7 +23,9 @@ def run(options: argparse.Namespace) -> None:
     """Write the files; none that is there is overwritten."""
     name: str = options.name
     if not name.isidentifier() or keyword.iskeyword(name):
-        raise InputError(f"posse new {name}: must be a name of Python's, as in my_system")
+        raise InputError(
+            f"posse new {name}: the name must be one that Python allows, as in my_system"
+        )
     folder = options.out or Path(name)
     written = [folder / pattern.format(name=name) for pattern in _FILES.values()]
     for path in written:
@@ -38,7 +40,7 @@ def run(options: argparse.Namespace) -> None:
     except OSError as error:
         raise InputError(f"{folder} cannot be written: {error.strerror}") from None
     print("\n".join(str(path) for path in written))
-    print(f"\nposse run {folder / 'run.toml'}\npython -m pytest {folder}")
+    print(f"\nRun it, and test it:\n  posse run {folder / 'run.toml'}\n  python -m pytest {folder}")
 
 
 def text(source: str, name: str) -> str:

@@ -75,7 +75,8 @@ class Lifetime(msgspec.Struct, frozen=True, kw_only=True):
         )
         cost = f"at most {amount(self.epsilon, self.delta)} for one reward"
         bare = f"; {self.unprotected} were used without any ε" if self.unprotected else ""
-        return f"{len(runs)} run(s) used {used} so far, {cost}{bare}"
+        counted = f"{len(runs)} run{'s' * (len(runs) != 1)}"
+        return f"{counted} used {used} so far, {cost}{bare}"
 
 
 def read(path: Path) -> Lifetime:

@@ -21,7 +21,7 @@ def section(series: Series) -> Section:
         mean_pulls = sum(p[arm] for p in pulls) / len(pulls) if pulls else None
         rows.append((arm, means[arm] if means else None, counts[arm], own[arm], mean_pulls))
     rows.sort(key=lambda row: (-row[2], -(row[1] or 0), row[0]))
-    statuses = ", ".join(f"{s} {n}" for s, n in Counter(r.status for r in series.runs).items())
+    statuses = ", ".join(f"{s} ({n})" for s, n in Counter(r.status for r in series.runs).items())
     text = [f"How the runs ended: {statuses}."]
     if refused := sum((Counter(run.refused) for run in series.runs), Counter()):
         text.append(

@@ -22,9 +22,9 @@ Kind = tuple[str, str, float, float, float]
 def section(series: Series) -> Section:
     """Costs as the papers count them, and the tables behind them."""
     costs = {
-        "Agent to coordinator": lambda run: run.communication.links.agent_coordinator,
-        "Coordinator to agent": lambda run: run.communication.links.coordinator_agent,
-        "Agent to agent": lambda run: run.communication.links.agent_agent,
+        "Messages, agent to coordinator": lambda run: run.communication.links.agent_coordinator,
+        "Messages, coordinator to agent": lambda run: run.communication.links.coordinator_agent,
+        "Messages, agent to agent": lambda run: run.communication.links.agent_agent,
         "Cost as the paper counts it": lambda run: run.communication.cost,
         "Rounds of communication": lambda run: run.communication.rounds,
         "Bytes on the sockets": _kernel_bytes,

@@ -86,10 +86,11 @@ def _found(runs: Sequence[RunRecord]) -> str:
         for arm, n in arms.most_common(5)
     ]
     found = ", ".join(named)
-    status = ", ".join(f"{status} {n}" for status, n in statuses.most_common())
+    all_alike = len(statuses) == 1
+    status = ", ".join(s if all_alike else f"{s} ({n})" for s, n in statuses.most_common())
     known = [run.right for run in runs if run.right is not None]
     right = f", right in {sum(known)} of {len(known)}" if known else ""
-    return f"{found or runs[-1].sought or 'no arm'}{right} ({status})"
+    return f"{found or runs[-1].sought or 'no arm'}{right}; ended as {status}"
 
 
 def _whether(arm: int, runs: Sequence[RunRecord]) -> str:

@@ -18,7 +18,7 @@ def test_it_shows_every_run_and_what_all_of_them_cost(
     used_by(log, task(None), 1, 0)
     assert main(["ledger", str(log)]) == 0
     said = capsys.readouterr().out
-    assert "2 run(s) used 4 rows so far, at most ε = 0.5, δ = 1e-05 for one reward" in " ".join(
+    assert "2 runs used 4 rows so far, at most ε = 0.5, δ = 1e-05 for one reward" in " ".join(
         said.split()
     )
     assert "1 were used without any ε" in " ".join(said.split())

@@ -175,13 +175,13 @@ def test_the_word_unlimited_is_kept_and_counted(log: Path) -> None:
     book = read(log)
     assert (book.rows, book.epsilon) == (1, 1.5)
     assert book.delta == pytest.approx(3e-6)
-    assert book.says == "3 run(s) used 1 rows so far, at most ε = 1.5, δ = 3e-06 for one reward"
+    assert book.says == "3 runs used 1 rows so far, at most ε = 1.5, δ = 3e-06 for one reward"
 
 
 def test_rows_drawn_with_replacement_are_counted_as_rewards(log: Path) -> None:
     run = Run(log, task(0.5, reuse="unlimited"), replace=True)
     run.pulls_of(0, 100)
-    assert run.ends() == "1 run(s) used 100 rewards so far, at most ε = 0.5 for one reward"
+    assert run.ends() == "1 run used 100 rewards so far, at most ε = 0.5 for one reward"
 
 
 @pytest.mark.parametrize("privacy", [{}, {"budget": 1000.0, "reuse": "budget"}])

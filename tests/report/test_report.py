@@ -390,7 +390,7 @@ def test_what_is_no_arm_for_all_is_an_answer_too(tmp_path, rows, found):
     series = read.read(directory)
     assert run_page.run_page(series).title == f"1 run, {found or 'no answer'}"
     said = dict(words.rows(series.runs, []))["found"]
-    assert said == (f"{found} (horizon 1)" if found else "no arm (exhausted 1)")
+    assert said == (f"{found}; ended as horizon" if found else "no arm; ended as exhausted")
 
 
 def test_delays_too_short_to_be_timed_are_no_picoseconds(run_directory):

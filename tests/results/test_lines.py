@@ -97,8 +97,8 @@ def test_rounds_are_what_the_family_calls_rounds(detail: Detail, wanted: str) ->
 @pytest.mark.parametrize(
     ("detail", "wanted"),
     [
-        (Detail(), "no arm (horizon 1)"),
-        (PlayersDetail(), "nothing: players play to the end (horizon 1)"),
+        (Detail(), "no arm; ended as horizon"),
+        (PlayersDetail(), "nothing: players play to the end; ended as horizon"),
     ],
 )
 def test_where_no_one_arm_is_found(detail: Detail, wanted: str) -> None:

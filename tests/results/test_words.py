@@ -19,7 +19,7 @@ def test_a_prompt_shows_a_few_lines():
     result = posse.run(SPEC, repeat=3)
     assert repr(result).splitlines()[:2] == [
         "dp-mase (corrected), 3 runs in engine memory, seed 0",
-        "  found        arm 0 in 3 of 3, right in 3 of 3 (identified 3)",
+        "  found        arm 0 in 3 of 3, right in 3 of 3; ended as identified",
     ]
     assert repr(result).count("\n") < 8
     run = result.runs[0]
@@ -83,11 +83,11 @@ def test_of_several_arms_each_is_said_to_be_right_or_wrong():
         return words._found(runs)
 
     assert found(run(3, True), run(1, False)) == (
-        "arm 3 in 1 of 2 (right), arm 1 in 1 of 2 (wrong), right in 1 of 2 (horizon 2)"
+        "arm 3 in 1 of 2 (right), arm 1 in 1 of 2 (wrong), right in 1 of 2; ended as horizon"
     )
     # each run may have arms of its own
     assert found(run(3, True), run(3, False), run(1, True)).startswith(
         "arm 3 in 2 of 3 (right in 1), arm 1 in 1 of 3 (right), right in 2 of 3"
     )
-    assert found(run(3, None), run(1, None)) == "arm 3 in 1 of 2, arm 1 in 1 of 2 (horizon 2)"
-    assert found(run(3, True), run(3, True)) == "arm 3 in 2 of 2, right in 2 of 2 (horizon 2)"
+    assert found(run(3, None), run(1, None)) == "arm 3 in 1 of 2, arm 1 in 1 of 2; ended as horizon"
+    assert found(run(3, True), run(3, True)) == "arm 3 in 2 of 2, right in 2 of 2; ended as horizon"
