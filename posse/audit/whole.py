@@ -56,9 +56,14 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     def rows(self) -> list[tuple[str, str]]:
         """For a table: what a person reads."""
         rows = [("claim", self.claim), ("seen", _SEEN[self.sees])]
-        rows += [("verdict", self.word), ("found", self.says), ("event", self.words)]
+        rows.append(("verdict", self.word))
         if (v := self.verdict) is None:
-            return rows
+            return [*rows, ("found", self.says), ("event", self.words)]
+        counts = (
+            f"the event was seen in {v.hits:,} of {v.trials:,} runs on one data set, "
+            f"in {v.others:,} on the other"
+        )
+        rows += [("found", f"ε is at least {number(v.found)}: {counts}"), ("event", self.words)]
         if v.found_delta > v.delta and v.claimed is not None:
             rows.append(("δ", f"at least {number(v.found_delta)} at the claimed ε"))
         if v.needed is not None and not v.refuted:

@@ -38,6 +38,7 @@ def test_an_audit_is_said_kept_and_drawn(file, tmp_path, capsys):
     said = " ".join(capsys.readouterr().out.split())
     assert "refuted" in said
     assert "length of note" in said
+    assert "runs on one data set, in 0 on the other" in said
     assert audit(file, "--out", out, "--json") == 0
     document = json.loads(capsys.readouterr().out)
     assert audit(file, "--out", out, "--strict", "-q") == 3
