@@ -77,8 +77,9 @@ def _print(facts: GraphFacts) -> None:
         "sinks": listed(facts.sinks),
         "algebraic connectivity": f"{facts.algebraic_connectivity:.4g}",
         "second eigenvalue": f"{facts.second_eigenvalue:.4g} (normalised adjacency)",
-        "drawn again": f"{facts.resamples} times until connected",
     }
+    if again := facts.resamples:
+        rows["drawn again"] = f"{again} time{'s' * (again > 1)} until connected"
     for name, value in rows.items():
         print(f"{name:<24}{value}")
 

@@ -30,6 +30,7 @@ def test_the_command_describes_a_graph(run_file, capsys) -> None:
     printed = capsys.readouterr().out
     # 2 - 2 cos(2 pi / 9)
     assert re.search(r"algebraic connectivity\s+0\.4679\n", printed)
+    assert "drawn again" not in printed
 
 
 @pytest.mark.parametrize("name", ["g.png", "g.svg"])
