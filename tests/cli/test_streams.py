@@ -20,6 +20,11 @@ from tests.support.remote import PATIENCE, until
 RUN = [sys.executable, "-P", "-m", "posse", "run", "ride.toml", "--out", "out"]
 
 
+def without_progress(said: str) -> str:
+    """Without the lines that say, on a slow machine, how far the runs are."""
+    return "".join(line for line in said.splitlines(True) if " of 2 runs" not in line)
+
+
 @pytest.mark.parametrize("json_too", [[], ["--json"]])
 def test_a_full_standard_output_is_said_and_the_run_is_kept(
     run_file: Path, json_too: list[str]
@@ -34,7 +39,7 @@ def test_a_full_standard_output_is_said_and_the_run_is_kept(
             check=False,
         )
     assert done.returncode == 1
-    assert done.stderr == (
+    assert without_progress(done.stderr) == (
         "posse: standard output cannot be written: No space left on device; the result is in out\n"
     )
     assert len(json.loads(Path("out/result.json").read_text())["runs"]) == 2
@@ -107,7 +112,7 @@ def test_a_closed_standard_output_is_nobodys_business(run_file: Path) -> None:
 def test_a_reader_that_has_gone_ends_a_command_without_a_word(run_file: Path) -> None:
     shell = ["bash", "-c", '"$@" | true; exit ${PIPESTATUS[0]}', "bash", *RUN, "--json"]
     done = subprocess.run(shell, capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stderr) == (1, "")
+    assert (done.returncode, without_progress(done.stderr)) == (1, "")
 
 
 def test_letters_that_standard_output_has_not_are_written_otherwise(run_file: Path) -> None:
@@ -115,7 +120,7 @@ def test_letters_that_standard_output_has_not_are_written_otherwise(run_file: Pa
     done = subprocess.run(
         RUN, env=ascii_only, capture_output=True, text=True, timeout=60, check=False
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, without_progress(done.stderr)) == (0, "")
     assert "\\u03b5 = 0.5" in done.stdout
 
 
