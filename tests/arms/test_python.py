@@ -9,13 +9,12 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from scipy import stats
 
 from posse.arms import ArmsSpec
 from posse.engines import memory
 from posse.errors import ArmsError, PosseError
 from posse.plan import prepare
-from tests.support.arms import DOCS, ERROR_RATE, PYTHON, build, context
+from tests.support.arms import DOCS, PYTHON, build
 
 NO_ARMS = ("none", "number", "leaves")
 
@@ -40,17 +39,10 @@ def module(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
 
 
 def test_the_documented_code_works(module: Any) -> None:
-    probe, beta = re.findall(r"```python\n(.*?)```", DOCS, re.S)
+    (probe,) = re.findall(r"```python\n(.*?)```", DOCS, re.S)
     exec(probe, module.__dict__)
     raw = {**PYTHON, "target": "scripted_arms:Probe", "clip": [0.0, 250.0]}
     assert build(raw).draw(1, 5_000).mean() == pytest.approx(0.72, abs=0.01)
-
-    exec(beta, module.__dict__)
-    spec = msgspec.convert({"means": [0.2, 0.6], "concentration": 5.0}, module.BetaArms)
-    assert (spec.arm_count(), spec.unit_interval, spec.records) == (2, True, "")
-    arms = spec.build(context())
-    assert stats.kstest(arms.draw(1, 4_000), stats.beta(3.0, 2.0).cdf).pvalue > ERROR_RATE
-    assert arms.totals((0, 1), 1_000)[0] / 1_000 == pytest.approx(0.2, abs=0.03)
 
 
 def test_python_object(module: Any) -> None:
