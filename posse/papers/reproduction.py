@@ -127,7 +127,8 @@ def _paper_size(full: Mapping[str, Told], costs: Mapping[str, Cost], names: list
     if not full and not costs:
         return ""
     minutes = sum(told.processor_seconds for told in full.values()) / 60
-    out = f"\n## Paper size\n\n{len(full)} of {len(names)} experiments were run at paper size, in "
+    of = len({*names, *costs})
+    out = f"\n## Paper size\n\n{len(full)} of {of} experiments were run at paper size, in "
     out += f"{minutes:,.1f} processor minutes. Experiments share repetitions: what one has run the "
     out += "next need not.\n"
     if small := [f"`{name}`" for name in names if name not in full and name not in costs]:

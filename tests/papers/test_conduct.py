@@ -356,5 +356,5 @@ def test_the_document_has_both_forms_and_what_others_would_cost(tmp_path, monkey
         assert cli.main(["paper", "small", *form, *said]) == 0
     text = document.read_text()
     assert "Claims of the papers, paper size:" in text
-    assert re.search(r"\| `small` \| 0\.\d \| run \|", text)
+    assert "1 of 2 experiments were run at paper size, in 0." in text
     assert re.search(r"\| `other` \| 0\.\d \| \d+ of 24 repetitions \|", text)
