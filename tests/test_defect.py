@@ -13,6 +13,7 @@ import pytest
 import posse
 from posse import defect
 from posse.printable import blamed
+from tests.support.patience import PATIENCE
 from tests.support.runs import spec
 
 RUN = """
@@ -52,7 +53,7 @@ def run(folder, engine, **environment):
         env=os.environ | environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
 

@@ -14,6 +14,7 @@ import pytest
 from posse import web
 from posse.errors import InputError, PosseError
 from posse.web import Web, answer, place
+from tests.support.patience import PATIENCE
 from tests.support.runs import beside
 
 
@@ -34,7 +35,7 @@ def up() -> Iterator[Web]:
 
 def get(served: Web, path: str) -> tuple[int, str]:
     try:
-        with urllib.request.urlopen(served.url + path, timeout=20) as response:
+        with urllib.request.urlopen(served.url + path, timeout=PATIENCE) as response:
             return response.status, response.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()
@@ -48,7 +49,7 @@ def test_an_application_answers_its_own_path_alone(up: Web) -> None:
 
 
 def test_nothing_is_changed_by_who_asks(up: Web) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", up.port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", up.port, timeout=PATIENCE)
     connection.request("POST", "/said", "x")
     assert connection.getresponse().status == 405
 
@@ -65,30 +66,30 @@ def test_a_stream_goes_out_piece_by_piece_and_is_closed_when_its_reader_leaves(u
         start("200 OK", [("Content-Type", "text/event-stream")])
         try:
             yield b"data: 1\n\n"
-            more.wait(20)
+            more.wait(PATIENCE)
             while True:
                 yield b"data: 2\n\n"
         finally:
             closed.set()
 
     up.routes["/stream"] = stream
-    response = urllib.request.urlopen(up.url + "/stream", timeout=20)
+    response = urllib.request.urlopen(up.url + "/stream", timeout=PATIENCE)
     assert response.readline() == b"data: 1\n"  # the second piece is not there yet
     response.close()
     more.set()
-    assert closed.wait(20)
+    assert closed.wait(PATIENCE)
 
 
 def test_more_than_it_bears_are_turned_away_and_it_answers_again(
     up: Web, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     silent = [socket.create_connection(("127.0.0.1", up.port)) for _ in range(web._AT_ONCE)]
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while up._server._free._value:  # until all of them are being listened to
         assert time.monotonic() < deadline
         time.sleep(0.01)
     with pytest.raises((ConnectionError, http.client.HTTPException, urllib.error.URLError)):
-        urllib.request.urlopen(up.url + "/said", timeout=20)
+        urllib.request.urlopen(up.url + "/said", timeout=PATIENCE)
     for connection in silent:
         connection.close()
     while True:
@@ -125,7 +126,7 @@ def test_who_asks_byte_by_byte_is_not_listened_to_for_ever(
             over.wait(0.05)
 
     with beside(ask_slowly):
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + PATIENCE
         while True:  # they came first, and are listened to first
             try:
                 assert get(up, "/said")[0] == 200

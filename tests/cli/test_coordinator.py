@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.support import halting
-from tests.support.remote import PATIENCE, free_port
+from tests.support.patience import PATIENCE
+from tests.support.remote import free_port
 from tests.support.runs import printed
 
 THREE = """
@@ -27,9 +28,11 @@ def test_a_coordinator_and_agents_started_by_hand(run_file: Path) -> None:
     address = f"ipc://{run_file.parent}/hub"
     # agents first: they wait for their coordinator
     agents = [subprocess.Popen([*posse, "agent", "--join", address]) for _ in range(3)]
-    said = printed([*posse, "coordinator", str(run_file), "--bind", address, "--json"], timeout=60)
+    said = printed(
+        [*posse, "coordinator", str(run_file), "--bind", address, "--json"], timeout=PATIENCE
+    )
     assert [run["best_arm"] for run in json.loads(said)["runs"]] == [0, 0]
-    assert [agent.wait(timeout=30) for agent in agents] == [0] * 3
+    assert [agent.wait(timeout=PATIENCE) for agent in agents] == [0] * 3
     assert not (run_file.parent / "hub").exists()
 
 

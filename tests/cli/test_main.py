@@ -10,6 +10,7 @@ import pytest
 import posse
 from posse.cli.main import VERBS, main
 from posse.hosts import endpoint
+from tests.support.patience import PATIENCE
 
 
 @pytest.mark.parametrize(
@@ -58,7 +59,11 @@ def test_help_loads_nothing_heavy() -> None:
         "print(sorted({'numpy', 'zmq', 'msgspec', 'rich', 'networkx'} & set(sys.modules)))"
     )
     done = subprocess.run(
-        [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True, timeout=30
+        [sys.executable, "-P", "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=PATIENCE,
     )
     assert done.stdout.splitlines()[-1] == "[]"
 
@@ -76,7 +81,11 @@ def test_the_version_is_the_packages_and_how_it_is_built(
 def test_processes_run_the_build_that_is_tested() -> None:
     code = "from posse.hosts import endpoint; print(endpoint.__file__)"
     done = subprocess.run(
-        [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True, timeout=30
+        [sys.executable, "-P", "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=PATIENCE,
     )
     assert done.stdout.strip() == endpoint.__file__
 

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+from tests.support.patience import PATIENCE
+
 
 def without(*modules: str) -> str:
     """Code that makes these modules impossible to import."""
@@ -19,6 +21,10 @@ def without(*modules: str) -> str:
 def test_the_papers_experiments_are_listed_without_what_draws_them() -> None:
     code = without("matplotlib", "jinja2") + "sys.exit(main(['paper']))"
     done = subprocess.run(
-        [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-P", "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=PATIENCE,
     )
     assert "rio-1 " in done.stdout

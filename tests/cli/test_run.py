@@ -11,6 +11,7 @@ import pytest
 from posse.cli.main import main
 from posse.plan import prepare
 from posse.spec.runfile import read
+from tests.support.patience import PATIENCE
 
 
 def test_run_prints_a_table_and_leaves_a_directory(
@@ -69,7 +70,7 @@ def test_json_is_nothing_else_whatever_the_users_code_prints(
     arms = 'arms={kind="python",target="talking:arms",count=3}'
     more = ["--json", "--repeat", repeat, "--engine", engine, "--jobs", "2"]
     command = [sys.executable, "-P", "-m", "posse", "run", str(run_file), "--set", arms, *more]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True)
     assert len(json.loads(done.stdout)["runs"]) == int(repeat)
     assert "imported\n" in done.stderr
     assert "pulled 0\n" in done.stderr

@@ -10,7 +10,7 @@ import pytest
 from posse.cli.main import main
 from posse.durable import whole
 from tests.support import halting
-from tests.support.remote import PATIENCE
+from tests.support.patience import PATIENCE
 
 
 @pytest.fixture

@@ -15,7 +15,8 @@ import pytest
 
 from posse.cli.main import main
 from tests.support import halting
-from tests.support.remote import PATIENCE, until
+from tests.support.patience import PATIENCE
+from tests.support.remote import until
 
 RUN = [sys.executable, "-P", "-m", "posse", "run", "ride.toml", "--out", "out"]
 
@@ -35,7 +36,7 @@ def test_a_full_standard_output_is_said_and_the_run_is_kept(
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
-            timeout=60,
+            timeout=PATIENCE,
             check=False,
         )
     assert done.returncode == 1
@@ -102,7 +103,7 @@ def test_what_children_print_is_not_among_the_results(tmp_path: Path, jobs: str)
 
 def test_a_closed_standard_output_is_nobodys_business(run_file: Path) -> None:
     shell = ["sh", "-c", 'exec "$@" >&- 2>&-', "sh", *RUN]
-    assert subprocess.run(shell, timeout=60, check=False).returncode == 0
+    assert subprocess.run(shell, timeout=PATIENCE, check=False).returncode == 0
     assert len(json.loads(Path("out/result.json").read_text())["runs"]) == 2
     # what is meant for a closed stream goes into no file
     for path in Path("out").rglob("*"):
@@ -111,14 +112,14 @@ def test_a_closed_standard_output_is_nobodys_business(run_file: Path) -> None:
 
 def test_a_reader_that_has_gone_ends_a_command_without_a_word(run_file: Path) -> None:
     shell = ["bash", "-c", '"$@" | true; exit ${PIPESTATUS[0]}', "bash", *RUN, "--json"]
-    done = subprocess.run(shell, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(shell, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (done.returncode, without_progress(done.stderr)) == (1, "")
 
 
 def test_letters_that_standard_output_has_not_are_written_otherwise(run_file: Path) -> None:
     ascii_only = os.environ | {"PYTHONIOENCODING": "ascii"}
     done = subprocess.run(
-        RUN, env=ascii_only, capture_output=True, text=True, timeout=60, check=False
+        RUN, env=ascii_only, capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     assert (done.returncode, without_progress(done.stderr)) == (0, "")
     assert "\\u03b5 = 0.5" in done.stdout
@@ -174,7 +175,11 @@ def test_who_interrupts_a_command_that_loads_is_told_so_too(
 ) -> None:
     code = AS_IT_LOADS.format(module=module, sent=sent, start=start)
     done = subprocess.run(
-        [sys.executable, "-P", "-c", code], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-P", "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "posse: interrupted\n")
     assert not Path("out").exists()
@@ -185,7 +190,7 @@ def test_a_command_that_loads_without_a_terminal_goes_on(run_file: Path) -> None
         module="numpy", sent="SIGHUP", start="from posse.__main__ import main; sys.exit(main())"
     )
     shell = ["sh", "-c", 'trap "" HUP; exec "$@"', "sh", sys.executable, "-P", "-c", code]
-    assert subprocess.run(shell, capture_output=True, timeout=60, check=False).returncode == 0
+    assert subprocess.run(shell, capture_output=True, timeout=PATIENCE, check=False).returncode == 0
 
 
 def test_the_installed_command_is_the_one_that_is_told() -> None:

@@ -16,7 +16,7 @@ from posse.errors import SpecError
 from posse.report.read import read
 from tests.support import halting
 from tests.support.dask import dask_cluster
-from tests.support.remote import PATIENCE
+from tests.support.patience import PATIENCE
 
 SWEEP = """
 system = "dp-mase"

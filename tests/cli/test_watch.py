@@ -16,6 +16,7 @@ from posse.watch import text
 from posse.watch.feed import Feed
 from posse.watch.page import routes
 from posse.web import Web
+from tests.support.patience import PATIENCE
 from tests.watch.test_feed import plan_of, watched
 
 RUN = """
@@ -43,7 +44,7 @@ def test_a_run_is_watched_until_it_is_interrupted(tmp_path: Path, engine: str) -
             last[name] = data
             if name == "state" and data.get("run", 0) > 0 and run.poll() is None:
                 run.send_signal(signal.SIGINT)
-        _, rest = run.communicate(timeout=60)
+        _, rest = run.communicate(timeout=PATIENCE)
     finally:
         run.kill()
         run.communicate()

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.remote import PATIENCE, free_port, until
+from tests.support.patience import PATIENCE
+from tests.support.remote import free_port, until
 
 POSSE = (sys.executable, "-P", "-m", "posse")
 TWO = """
@@ -22,7 +23,7 @@ arms = { kind = "bernoulli", means = [0.9, 0.1] }
 
 def get(port: int, path: str) -> tuple[int, str]:
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=20) as response:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=PATIENCE) as response:
             return response.status, response.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()

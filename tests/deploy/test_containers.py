@@ -18,6 +18,7 @@ import pytest
 
 from posse.security import keys
 from tests.support.machine import answers
+from tests.support.patience import PATIENCE
 
 pytestmark = pytest.mark.machine
 
@@ -32,7 +33,12 @@ GATEWAY = "docker_gwbridge"
 
 def docker(*arguments: str) -> str:
     done = subprocess.run(
-        ["docker", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+        ["docker", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
     )
     assert done.returncode == 0, f"docker {' '.join(arguments)}: {done.stderr}"
     return done.stdout.strip()
@@ -80,7 +86,7 @@ def test_compose_finds_the_best_arm_with_keys(compose: list[str]) -> None:
             cwd=ROOT,
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=PATIENCE,
             check=False,
         )
         assert up.returncode == 0, up.stdout + up.stderr
@@ -160,7 +166,7 @@ def test_a_stack_with_a_secret_for_each_finds_the_best_arm_and_stays_ended(
         env={**os.environ, "POSSE_STACK": stack},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
         check=False,
     )
     assert up.returncode == 0, up.stdout + up.stderr

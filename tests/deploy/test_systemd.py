@@ -12,7 +12,8 @@ import pytest
 
 from posse.cli import main
 from posse.security import keys
-from tests.support.remote import PATIENCE, free_port
+from tests.support.patience import PATIENCE
+from tests.support.remote import free_port
 
 ROOT = Path(__file__).parents[2]
 UNIT = ROOT / "deploy/systemd/posse@.service"

@@ -28,7 +28,8 @@ from protocol import control
 from protocol.machine import COORDINATOR
 from protocol.message import Message
 from protocol.wire import Codec, encode, read_header
-from tests.support.remote import PATIENCE, Serving, until
+from tests.support.patience import PATIENCE
+from tests.support.remote import Serving, until
 from tests.support.runs import spec
 
 field = pytest.mark.skipif(not noise.is_here(), reason="python-dp is not installed (extra: field)")

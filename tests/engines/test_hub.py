@@ -19,7 +19,8 @@ from posse.plan import prepare
 from protocol import control
 from protocol.message import Message
 from protocol.wire import Codec, encode, read_header
-from tests.support.remote import PATIENCE, until
+from tests.support.patience import PATIENCE
+from tests.support.remote import until
 
 CODEC = Codec((control.Welcome, control.Refused, control.Synced, control.Status))
 

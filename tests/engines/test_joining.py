@@ -20,7 +20,8 @@ from posse.errors import PosseError
 from posse.plan import Plan, prepare
 from posse.security import keys
 from posse.security.zap import Authenticator, Verdict
-from tests.support.remote import PATIENCE, Agent, Coordinator, free_port, until
+from tests.support.patience import PATIENCE
+from tests.support.remote import Agent, Coordinator, free_port, until
 from tests.support.runs import spec
 
 

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from tests.support.patience import PATIENCE
+
 ELSEWHERE = """
 import os, sys
 for name in ("fcntl", "resource", "pwd", "grp", "termios"):
@@ -29,7 +31,7 @@ def elsewhere(program, folder):
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
 

@@ -18,7 +18,8 @@ from posse.plan import Plan, prepare
 from posse.results.record import RunRecord
 from posse.systems import names
 from tests.runs.test_restarts import CASES, undisturbed_part
-from tests.support.remote import PATIENCE, Agent, free_port
+from tests.support.patience import PATIENCE
+from tests.support.remote import Agent, free_port
 
 IN_CI = [("mase", "ipc"), ("private-ucb", "tcp"), ("tdfs-ucb", "tcp"), ("ddp-mab", "ipc")]
 

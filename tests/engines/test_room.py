@@ -8,6 +8,7 @@ import pytest
 
 from posse.engines import room
 from posse.errors import PosseError
+from tests.support.patience import PATIENCE
 
 RIDE = """
 system = "mase"
@@ -24,7 +25,7 @@ def run(folder: Path, agents: int, files: int) -> "subprocess.CompletedProcess[s
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
 

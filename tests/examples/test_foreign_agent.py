@@ -9,7 +9,8 @@ import pytest
 
 from posse.durable.capture import Capture
 from posse.durable.frames import COORDINATOR, read, select
-from tests.support.remote import PATIENCE, Agent, Coordinator
+from tests.support.patience import PATIENCE
+from tests.support.remote import Agent, Coordinator
 from tests.support.runs import spec
 
 PROGRAM = Path(__file__).parents[2] / "examples" / "foreign_agent.py"

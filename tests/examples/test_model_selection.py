@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.patience import PATIENCE
 from tests.support.runs import printed
 
 FOLDER = Path(__file__).parents[2] / "examples" / "model_selection"
@@ -39,6 +40,6 @@ def test_an_arm_goes_round_its_shard(digits: Any) -> None:
 
 @pytest.mark.slow
 def test_the_command_finds_the_best_model() -> None:
-    said = printed([sys.executable, str(FOLDER / "run.py")], timeout=110)
+    said = printed([sys.executable, str(FOLDER / "run.py")], timeout=PATIENCE)
     assert "identified, arm 0: support vectors" in said
     assert "differentially private per record" in said

@@ -19,7 +19,7 @@ from posse.spec.runfile import read
 from tests.field.test_hosts import DDP_MAB, ROOT, hosts
 from tests.support.dask import dask_cluster
 from tests.support.machine import answers
-from tests.support.remote import PATIENCE
+from tests.support.patience import PATIENCE
 from tests.support.runs import printed
 
 pytestmark = pytest.mark.machine
@@ -123,7 +123,7 @@ def same_as_in_the_lab(
     """A run of 64 agents on a cluster, in which a process is killed; it is the lab's."""
     command = [*before, sys.executable, "-P", "-c", KILLING, str(run_file), on, str(kill)]
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    said = printed([*command, *SIXTY_FOUR], timeout=100, env=env)
+    said = printed([*command, *SIXTY_FOUR], timeout=PATIENCE, env=env)
     there: dict[str, Any] = json.loads(said)
     here = json.loads(json.dumps(memory.run(prepare(read(run_file, SIXTY_FOUR)), 0).document()))
     for name in ("status", "best_arm", "regret_curve", "pulls", "privacy", "answers"):

@@ -23,7 +23,8 @@ from posse.plan import prepare
 from posse.security import keys
 from posse.spec.runfile import read
 from tests.support.machine import answers
-from tests.support.remote import PATIENCE, free_port
+from tests.support.patience import PATIENCE
+from tests.support.remote import free_port
 
 pytestmark = pytest.mark.machine
 
@@ -155,7 +156,7 @@ def across_hosts(run_file: Path, tmp_path: Path) -> tuple[dict[str, Any], list[s
             env=environment,
             capture_output=True,
             text=True,
-            timeout=100,
+            timeout=PATIENCE,
             check=False,
         )
         logs = [agent.communicate(timeout=PATIENCE)[1] for agent in agents]
@@ -236,7 +237,7 @@ def test_a_slurm_job_on_two_nodes(tmp_path: Path) -> None:
         text=True,
     ).strip()
     result = tmp_path / f"posse-{job}" / "result.json"
-    deadline = time.monotonic() + 100
+    deadline = time.monotonic() + PATIENCE
     while not result.exists():
         said = output.read_text() if output.exists() else ""
         assert time.monotonic() < deadline, f"the job's result is not there: {said}"

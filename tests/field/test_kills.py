@@ -22,7 +22,8 @@ from posse.security.keys import create, for_agent
 from posse.spec.runfile import read as read_run
 from tests.engines.test_resumption import disturbed, logged
 from tests.support.field import MEANS, field, logs
-from tests.support.remote import PATIENCE, Agent, Coordinator, until
+from tests.support.patience import PATIENCE
+from tests.support.remote import Agent, Coordinator, until
 from tests.support.runs import beside
 
 pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")

@@ -22,7 +22,8 @@ from posse.security.keys import create, for_agent
 from protocol.machine import COORDINATOR, FloatArray
 from tests.support.field import RING, captured, field
 from tests.support.hosts import begin
-from tests.support.remote import PATIENCE, Agent, free_port, until
+from tests.support.patience import PATIENCE
+from tests.support.remote import Agent, free_port, until
 
 pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
 

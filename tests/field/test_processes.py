@@ -18,8 +18,9 @@ from posse.durable.frames import BARE, COORDINATOR, read
 from posse.errors import InputError
 from posse.security import keys
 from tests.support.field import MEANS, allowed, documented, field, kinds, logs
+from tests.support.patience import PATIENCE
 from tests.support.relay import relay
-from tests.support.remote import PATIENCE, Agent, Coordinator, free_port, until
+from tests.support.remote import Agent, Coordinator, free_port, until
 
 pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
 

@@ -17,6 +17,7 @@ from posse.measure import health
 from posse.measure.status import AgentStatus, CoordinatorStatus
 from posse.web import Web
 from tests.support.operator import one_joined, waiting_coordinator
+from tests.support.patience import PATIENCE
 from tests.support.remote import Agent, free_port, until
 
 pytest.importorskip("prometheus_client", reason="prometheus-client is not installed")
@@ -33,7 +34,7 @@ def served(routes: health.Routes) -> Iterator[Web]:
 
 def text_of(routes: health.Routes) -> str:
     with served(routes) as web:
-        return urllib.request.urlopen(f"{web.url}/metrics", timeout=20).read().decode()
+        return urllib.request.urlopen(f"{web.url}/metrics", timeout=PATIENCE).read().decode()
 
 
 def test_metrics_say_what_status_says() -> None:

@@ -9,6 +9,7 @@ from importlib import metadata
 from pathlib import Path
 
 from posse.systems import names
+from tests.support.patience import PATIENCE
 from tests.support.runs import printed
 
 ROOT = Path(__file__).parents[2]
@@ -91,7 +92,7 @@ for system in names():
 def test_every_system_runs_by_its_defaults_on_the_default_dependencies() -> None:
     allowed = ",".join(DEFAULT | set(ROOMS))
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    said = printed([sys.executable, "-P", "-c", RUN_ALL, allowed], env=env, timeout=100)
+    said = printed([sys.executable, "-P", "-c", RUN_ALL, allowed], env=env, timeout=PATIENCE)
     assert [line.split()[0] for line in said.splitlines()] == names()
 
 

@@ -23,6 +23,7 @@ from posse.papers.small import SMALL
 from posse.papers.statements import Finding, claim, ours
 from posse.plan import prepare
 from tests.support.papers import measured
+from tests.support.patience import PATIENCE
 
 
 @pytest.mark.parametrize("name", list(papers.experiments()))
@@ -243,7 +244,7 @@ def started(tmp_path):
     command = [sys.executable, "-m", "posse", "paper", "rio-1", "--quick", "--out", str(tmp_path)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     folder = tmp_path / "repetitions"
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while not (folder.is_dir() and len(list(folder.glob("*.msgpack"))) > 1):
         assert time.monotonic() < deadline, "no two repetitions were kept within 60 s"
         assert process.poll() is None, process.communicate()[1]
@@ -256,21 +257,21 @@ def started(tmp_path):
 def test_an_interrupted_experiment_keeps_what_it_has(tmp_path, number):
     process, workers = started(tmp_path)
     process.send_signal(number)
-    said = process.communicate(timeout=60)[1]
+    said = process.communicate(timeout=PATIENCE)[1]
     assert process.returncode == 130
     assert "interrupted in rio-1" in said
     assert "Traceback" not in said
     assert list((tmp_path / "repetitions").glob("*.msgpack"))
     assert not (tmp_path / "rio-1").exists()
-    assert not psutil.wait_procs(workers, timeout=20)[1]
+    assert not psutil.wait_procs(workers, timeout=PATIENCE)[1]
 
 
 @pytest.mark.slow
 def test_nobody_outlives_a_killed_experiment(tmp_path):
     process, workers = started(tmp_path)
     process.kill()
-    process.communicate(timeout=60)
-    assert not psutil.wait_procs(workers, timeout=20)[1]
+    process.communicate(timeout=PATIENCE)
+    assert not psutil.wait_procs(workers, timeout=PATIENCE)[1]
 
 
 def test_a_point_can_be_repeated_more_often_than_others():

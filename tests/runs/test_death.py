@@ -12,7 +12,8 @@ import pytest
 from posse.durable import scratch
 from posse.engines.processes import ProcessEngine
 from posse.errors import RunFailed
-from tests.support.remote import PATIENCE, until
+from tests.support.patience import PATIENCE
+from tests.support.remote import until
 from tests.support.runs import agent_processes, spec
 
 SLOW_ARMS = """

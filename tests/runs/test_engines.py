@@ -10,6 +10,7 @@ import pytest
 from posse.engines import memory
 from posse.engines.processes import ProcessEngine
 from posse.errors import RunFailed
+from tests.support.patience import PATIENCE
 from tests.support.runs import BEST_ARM_SYSTEMS, agent_processes, assert_same_run, spec
 
 
@@ -91,7 +92,7 @@ def test_a_folder_named_agent_in_the_working_directory_is_not_imported(tmp_path)
         env={**os.environ, "PYTHONPATH": root},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
     assert done.stdout.strip() == "0", done.stderr

@@ -19,6 +19,7 @@ from protocol.control import Report
 from protocol.federated import Adv, Data, ExchangedRow, Means
 from protocol.wire import HEADER, kind_of
 from tests.support.federated import named, row, spec
+from tests.support.patience import PATIENCE
 
 pytestmark = pytest.mark.inside
 
@@ -137,6 +138,6 @@ def test_a_bad_neighbour_on_real_sockets_stops_the_run_by_name(
         thread.start()
         with engine, pytest.raises(RunFailed) as error:
             engine.run(run, 0)
-        thread.join(10)
+        thread.join(PATIENCE)
     assert not thread.is_alive()
     assert "agent 0 refused what agent 4 sent: wrong-length" in str(error.value)

@@ -27,7 +27,8 @@ from posse.security.zap import connect_with
 from protocol import control
 from tests.support.blocks import ROOT
 from tests.support.hostile import HostilePeer
-from tests.support.remote import PATIENCE, Agent, free_port, until
+from tests.support.patience import PATIENCE
+from tests.support.remote import Agent, free_port, until
 
 pytestmark = [
     pytest.mark.slow,

@@ -20,6 +20,7 @@ from protocol.mase import Vote
 from protocol.message import Message
 from protocol.wire import HEADER, VERSION, encode, kind_of
 from tests.support.hosts import sources
+from tests.support.patience import PATIENCE
 from tests.support.runs import spec
 
 
@@ -162,7 +163,7 @@ def test_a_bad_agent_is_refused_and_counted_and_the_run_goes_on(
     thread.start()
     with engine:
         record = engine.run(run, 0)
-    thread.join(10)
+    thread.join(PATIENCE)
     assert not thread.is_alive()
     assert (record.status, record.best_arm) == ("identified", 0)
     assert record.refused[reason] >= 1

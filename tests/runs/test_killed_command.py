@@ -23,7 +23,7 @@ from posse.systems import names
 from tests.runs.test_restarts import CASES, SMALLER, undisturbed_part
 from tests.support.golden import write_logs
 from tests.support.halting import command
-from tests.support.remote import PATIENCE
+from tests.support.patience import PATIENCE
 
 IN_CI = [("mase", "ipc"), ("private-ucb", "tcp"), ("tdfs-ucb", "ipc"), ("hdp-mab", "tcp")]
 

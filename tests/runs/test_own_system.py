@@ -13,6 +13,7 @@ import pytest
 import posse
 from posse.cli.main import main
 from tests.support.dask import HERE, dask_cluster
+from tests.support.patience import PATIENCE
 from tests.support.runs import printed
 
 POSSE = [sys.executable, "-P", "-m", "posse"]
@@ -75,7 +76,7 @@ def test_with_a_coordinator_and_agents_by_hand(own: Path, expected: posse.Result
     ]
     said = command(own, "coordinator", run_file, "--bind", address, "--json")
     assert outcomes(json.loads(said)["runs"]) == wanted(expected)
-    assert [agent.wait(timeout=30) for agent in agents] == [0] * COUNT
+    assert [agent.wait(timeout=PATIENCE) for agent in agents] == [0] * COUNT
 
 
 def test_an_agent_takes_no_system_from_the_network(own: Path) -> None:
@@ -90,10 +91,10 @@ def test_an_agent_takes_no_system_from_the_network(own: Path) -> None:
         stderr=subprocess.DEVNULL,
     )
     try:
-        _, said = alone.communicate(timeout=60)
+        _, said = alone.communicate(timeout=PATIENCE)
     finally:
         coordinator.terminate()
-        coordinator.wait(timeout=30)
+        coordinator.wait(timeout=PATIENCE)
     assert alone.returncode == 2
     assert "'owngreedy:SYSTEM' is code, which is not taken from the network" in said
     assert "start the agent with --run" in said

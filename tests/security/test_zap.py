@@ -9,6 +9,7 @@ import zmq
 
 from posse.security import zap as gate
 from posse.security.zap import Authenticator, Verdict, connect_with, serve_with
+from tests.support.patience import PATIENCE
 
 
 class Door:
@@ -77,7 +78,7 @@ def test_who_comes_too_early_is_let_in_as_soon_as_it_is_known() -> None:
         for at in doors:
             stack.enter_context(knocking(at))
         for at in doors:
-            assert at.asked.wait(20), "nobody asked the gate"
+            assert at.asked.wait(PATIENCE), "nobody asked the gate"
             at.verdict = Verdict.YES
         for number, at in enumerate(doors):
             assert at.socket.poll(15_000), f"door {number} stayed shut"
@@ -85,7 +86,7 @@ def test_who_comes_too_early_is_let_in_as_soon_as_it_is_known() -> None:
 
 def test_a_stranger_and_who_has_no_key_are_refused() -> None:
     with door(Verdict.NO) as at, knocking(at) as public:
-        assert at.asked.wait(20), "nobody asked the gate"
+        assert at.asked.wait(PATIENCE), "nobody asked the gate"
         assert not at.socket.poll(100)
         assert set(at.refused) == {public}
     with door(Verdict.YES) as at, knocking(at, keys=False):
@@ -96,7 +97,7 @@ def test_a_stranger_and_who_has_no_key_are_refused() -> None:
 def test_strangers_without_number_are_not_all_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gate, "MOST_KEPT", 1)
     with door(Verdict.NOT_YET) as at, knocking(at) as first:
-        assert at.asked.wait(20), "nobody asked the gate"
+        assert at.asked.wait(PATIENCE), "nobody asked the gate"
         with knocking(at) as second:
             for _ in range(200):
                 if second in at.refused:

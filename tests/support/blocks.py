@@ -26,6 +26,7 @@ import tomli_w
 from markdown_it import MarkdownIt
 
 from posse.cli import main as cli
+from tests.support.patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -155,7 +156,7 @@ class Page:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=100,
+            timeout=PATIENCE,
             check=False,
         )
 

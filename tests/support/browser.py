@@ -8,6 +8,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.support.patience import PATIENCE
+
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
@@ -60,7 +62,7 @@ class Browser:
         try:
             self.call("Browser.close")
         finally:
-            self._process.wait(timeout=20)
+            self._process.wait(timeout=PATIENCE)
             os.close(self._read)
             os.close(self._write)
             shutil.rmtree(self._profile, ignore_errors=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.support.remote import PATIENCE
+from tests.support.patience import PATIENCE
 
 Host = tuple[str, Sequence[str]]
 """An address, and what is put before a command to be on that host."""

@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.support.remote import PATIENCE, until
+from tests.support.patience import PATIENCE
+from tests.support.remote import until
 
 ARMS = """
 import os

@@ -14,7 +14,7 @@ from posse.security.zap import connect_with
 from protocol import control
 from protocol.message import Message
 from protocol.wire import HEADER, encode, read_header
-from tests.support.remote import PATIENCE
+from tests.support.patience import PATIENCE
 
 
 class HostilePeer:

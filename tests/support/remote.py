@@ -16,11 +16,9 @@ from posse.engines.processes import ProcessEngine
 from posse.engines.remote_agent import remote_agent
 from posse.plan import Plan
 from posse.security import keys
+from tests.support.patience import PATIENCE
 
 LOGS = logging.getLogger("posse")
-
-PATIENCE = 60.0
-"""Seconds that a test waits for what must happen; only a broken program needs them all."""
 
 
 def free_port() -> int:
@@ -120,4 +118,4 @@ class Coordinator:
     def stop(self) -> None:
         if self._thread.is_alive():
             self.engine.hub.interrupt()
-        self._thread.join(10)
+        self._thread.join(PATIENCE)

@@ -18,6 +18,8 @@ from contextlib import contextmanager, suppress
 
 import msgspec
 
+from tests.support.patience import PATIENCE
+
 HOSTS = ("a", "b", "c")
 _ALL_KINDS = socket.htons(3)
 _IGNORE_OUTGOING = (263, 23)  # SOL_PACKET, PACKET_IGNORE_OUTGOING
@@ -44,7 +46,7 @@ def missing() -> str:
 
 
 def _call(*command: str) -> None:
-    subprocess.run(command, check=True, capture_output=True, timeout=20)
+    subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
 
 
 @contextmanager

@@ -6,6 +6,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+from tests.support.patience import PATIENCE
+
 ROOT = Path(__file__).parents[2]
 
 OPTIONS = [
@@ -49,7 +51,7 @@ def test_the_fixture_brings_up_clusters_and_a_failure_shows_the_last_frames(
         env=os.environ | {"PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=PATIENCE,
         check=False,
     )
     assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
@@ -76,6 +78,6 @@ def test_it_loads_nothing_heavy() -> None:
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert done.stdout == "[]\n"

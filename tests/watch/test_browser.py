@@ -17,6 +17,7 @@ from posse.watch.view import View, Watcher
 from posse.web import Web
 from tests.report.test_browser import CUT_OFF
 from tests.support.browser import CHROMIUM, Browser
+from tests.support.patience import PATIENCE
 from tests.watch.test_feed import plan_of, watched
 
 pytestmark = [
@@ -53,7 +54,7 @@ def opened(browser: Browser, url: str, ready: str, **how: object) -> list[object
     """Open it and wait until it says that it is `ready`; what complained meanwhile."""
     browser.messages.clear()
     browser.open(url, **how)
-    until = time.monotonic() + 30
+    until = time.monotonic() + PATIENCE
     while not browser.evaluate(ready):
         assert time.monotonic() < until, browser.evaluate("document.body.innerText")
         time.sleep(0.05)

@@ -14,6 +14,7 @@ from posse.watch.feed import Feed
 from posse.watch.page import routes
 from posse.watch.view import Watcher
 from posse.web import Web
+from tests.support.patience import PATIENCE
 
 ARMS = {"kind": "bernoulli", "means": [0.9, 0.1]}
 PLAN = prepare({"system": "central", "agents": {"count": 2}, "arms": ARMS})
@@ -32,7 +33,7 @@ def served() -> Iterator[tuple[Feed, str]]:
 
 
 def get(url: str, path: str) -> http.client.HTTPResponse:
-    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=10)
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=PATIENCE)
     connection.request("GET", path)
     return connection.getresponse()
 
@@ -80,5 +81,5 @@ def test_events_stream_until_the_end() -> None:
         ending = threading.Thread(target=feed.close, args=([],))
         ending.start()
         names = [line for line in stream.read().split(b"\n") if line.startswith(b"event: ")]
-        ending.join(timeout=10)
+        ending.join(timeout=PATIENCE)
     assert names[-2:] == [b"event: state", b"event: end"]
