@@ -131,6 +131,12 @@ def load(target: str, folders: Sequence[str], group: str) -> Any:
     return found
 
 
+def import_path() -> list[str]:
+    """`sys.path` as it was before folders were named."""
+    with _LOCK:
+        return [folder for folder in sys.path if folder not in _ADDED]
+
+
 def renew() -> None:
     """Forget the user's modules if one of their files changed since it was imported."""
     with _LOCK:
@@ -156,9 +162,10 @@ def _make_way(target: str, folders: Sequence[str]) -> None:
             _forget(other)
     new = [folder for folder in folders if folder in _ADDED or folder not in sys.path]
     if new != _ADDED[: len(new)]:
+        before = import_path()
         _ADDED[:] = [*new, *(folder for folder in _ADDED if folder not in new)]
         # at the end: a user's folder must not hide a package of ours
-        sys.path[:] = [*(folder for folder in sys.path if folder not in _ADDED), *_ADDED]
+        sys.path[:] = [*before, *_ADDED]
     if (group := (package, tuple(folders))) not in _LOADED:
         _LOADED[group] = {str(path) for path in sources(target, folders)} - _others(
             package, folders

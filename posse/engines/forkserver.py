@@ -1,9 +1,9 @@
 """One process that loads the libraries once and forks agents: `ForkServer` starts and asks it.
 
-It is started as `python -P -m posse.engines.forkserver`, with -P so that no folder of the user's
-working directory hides a package of ours. It forks what each `Crew` on its standard input asks for.
-That pipe is also the leash: its only writing end is held by the process that runs the posse, and
-when it closes, by whatever death, the fork server and every agent see that and go.
+It imports from where the process that starts it does, which may be a script that adds to
+`sys.path`. It forks what each `Crew` on its standard input asks for. That pipe is also the leash:
+its only writing end is held by the process that runs the posse, and when it closes, by whatever
+death, the fork server and every agent see that and go.
 
 Every agent's death is reported on standard output, one line "rank code"; what the user's own code
 prints goes to standard error.
@@ -29,7 +29,7 @@ import msgspec
 import numpy.ma  # loaded lazily otherwise, once in every agent, as numpy.random is
 import numpy.random  # noqa: F401
 
-from posse import log
+from posse import log, own_code
 from posse.durable.capture import Capture
 from posse.durable.journal import Journal
 from posse.engines import memory
@@ -50,6 +50,12 @@ _BEHIND = 5
 
 LEASH = 0
 
+_START = """import sys
+sys.path[:] = sys.argv[2:]
+from posse.engines.forkserver import main
+main()
+"""
+
 _REHEARSAL = {
     "system": "dp-mase",
     "agents": {"count": 6},
@@ -63,7 +69,7 @@ class ForkServer(Starter):
 
     def __init__(self, board: Board | None = None) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "posse.engines.forkserver"],
+            [sys.executable, "-P", "-c", _START, __name__, *own_code.import_path()],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             bufsize=0,  # of deaths at once a buffer would keep all but one, and none would poll it
@@ -307,7 +313,3 @@ def _end(ranks: dict[int, int]) -> None:
         os.kill(pid, signal.SIGKILL)
     for pid in ranks:
         os.waitpid(pid, 0)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,15 +1,42 @@
 """The process that forks the agents."""
 
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import psutil
 import pytest
 
 from posse.engines.processes import ProcessEngine
 from posse.plan import Plan, prepare
+from tests.support.patience import PATIENCE
 
 MODULE = "posse.engines.forkserver"
 
+SCRIPT = """
+import sys
+
+sys.path.insert(0, sys.argv[1])
+import posse
+
+spec = {
+    "system": "dp-mase",
+    "agents": {"count": 6},
+    "arms": {"kind": "python", "target": "elsewhere:Arms", "count": 2},
+    "parameters": {"epsilon": 5.0},
+    "engine": {"kind": "processes"},
+}
+print(posse.run(spec).runs[0].best_arm)
+"""
+ARMS = """
+class Arms:
+    def __init__(self, agent, agents, seed):
+        pass
+
+    def pull(self, arm, count):
+        return [float(arm)] * count
+"""
 
 ONLY_LINUX = pytest.mark.skipif(
     not hasattr(os, "sched_setaffinity"), reason="only Linux lets one choose"
@@ -55,3 +82,17 @@ def test_agents_give_way_to_their_coordinator_where_a_core_has_many(
     finally:
         os.sched_setaffinity(0, before)
     assert nice == {psutil.Process().nice() + behind}
+
+
+def test_agents_import_from_where_the_script_does_that_starts_them(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "elsewhere.py").write_text(ARMS)
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", SCRIPT, str(tmp_path / "there")],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
