@@ -60,7 +60,11 @@ def of(who: str, error: BaseException, machine: object = None) -> str:
 
 
 def _said(error: BaseException, where: str) -> str:
-    one_line = " ".join(f"{type(error).__name__}: {error}".split())
+    try:
+        text = str(error)
+    except Exception:
+        text = "without a text, which raised another"
+    one_line = " ".join(f"{type(error).__name__}: {text}".split())
     return f"{one_line} ({where})" if where else one_line
 
 

@@ -85,6 +85,15 @@ def test_the_place_is_the_innermost_line_of_the_users_own():
     assert defect.said(ValueError("two\nlines")) == "ValueError: two lines"
 
 
+class Mute(Exception):
+    def __str__(self):
+        raise KeyError("no text")
+
+
+def test_an_error_whose_text_raises_is_said_by_its_name():
+    assert defect.said(Mute()) == "Mute: without a text, which raised another"
+
+
 def test_what_a_compiled_library_calls_its_source_is_no_place():
     rng = np.random.default_rng(0)
     assert defect.place(_raised(lambda: rng.normal(0, -1))).startswith("tests/test_defect.py:")

@@ -81,7 +81,7 @@ NO_THEORY = undrawn("")
 class System:
     """One algorithm by name.
 
-    - `clocks`: what it can run by in the lab; the first is the default
+    - `clocks`: what it can run by in the lab, the first by default; `virtual`: without neighbours
     - `shape`: who is there, who hears whom, and whose the arms are
     - `field`: whether it may be given real rewards
     - `claim`: what it protects, from whom, and by what number
@@ -114,6 +114,10 @@ class System:
         known = get_args(Clock)
         if not self.clocks or not set(self.clocks) <= set(known):
             raise ValueError(f"clocks = {self.clocks!r}: must be some of {known}")
+        if "virtual" in self.clocks and self.wiring is not None:
+            raise ValueError(
+                f"clocks = {self.clocks!r}: agents with neighbours cannot run by 'virtual'"
+            )
         kind = self.parameters
         if not (isinstance(kind, type) and issubclass(kind, Parameters)):
             raise TypeError(f"parameters = {kind!r}: must be a class derived from Parameters")

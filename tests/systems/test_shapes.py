@@ -69,6 +69,11 @@ def test_clocks_are_those_that_there_are(clocks: Any) -> None:
         dataclasses.replace(get_system("mase"), clocks=clocks)
 
 
+def test_agents_with_neighbours_do_not_run_by_the_virtual_clock() -> None:
+    with pytest.raises(ValueError, match="agents with neighbours cannot run by 'virtual'"):
+        dataclasses.replace(get_system("private-ucb"), clocks=("slots", "virtual"))
+
+
 def test_parameters_are_a_model_of_posses() -> None:
     mase: Any = get_system("mase")
     with pytest.raises(TypeError, match="parameters = <class 'dict'>: must be a class derived fr"):
