@@ -57,6 +57,8 @@ def prepare() -> None:
             os.fstat(descriptor)
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+    if os.environ.get("COLUMNS") == "0":  # nothing would be seen of any table
+        del os.environ["COLUMNS"]
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115  (as long as the process)

@@ -125,6 +125,18 @@ def test_letters_that_standard_output_has_not_are_written_otherwise(run_file: Pa
     assert "\\u03b5 = 0.5" in done.stdout
 
 
+def test_a_terminal_of_no_width_shows_the_result(run_file: Path) -> None:
+    done = subprocess.run(
+        RUN,
+        env=os.environ | {"COLUMNS": "0"},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert (done.returncode, "found" in done.stdout) == (0, True)
+
+
 def test_a_terminal_that_is_closed_ends_a_run_as_ctrl_c_does(tmp_path: Path) -> None:
     halting.prepare(tmp_path)
     ours, theirs = pty.openpty()
