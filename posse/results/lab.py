@@ -6,7 +6,7 @@ from posse.arms.shared import SharedArms
 from posse.measure import regret
 from posse.results import assembly
 from posse.results.assembly import QUANTILES, Seen, add_pulls
-from posse.results.record import Quantiles, Resources, RunRecord
+from posse.results.record import Delay, Quantiles, Resources, RunRecord
 from posse.spec.runfile import RunSpec
 from protocol import control
 from protocol.machine import FloatArray
@@ -33,8 +33,9 @@ def record(spec: RunSpec, seen: Seen, reported: dict[int, control.Report]) -> Ru
     if not in_slots:
         found.rounds = sum(found.activations_per_agent)
     _add_regret(found, reports, seen.shared, in_slots=in_slots)
-    if found.delay is not None:
-        found.delay.taken = _taken(reports)
+    if taken := _taken(reports):
+        found.delay = found.delay or Delay()
+        found.delay.taken = taken
     if (privacy := found.privacy) is not None:
         privacy.spent_per_agent = [spent(report.releases, seen.claim.delta) for report in reports]
         privacy.releases_per_agent = [sum(r.times for r in report.releases) for report in reports]
