@@ -39,7 +39,7 @@ ELSEWHERE = [
         "a family's wiring, and its words on a run: every system is run whole",
         "tests/runs/test_golden.py",
         "posse/measure: account",
-        "posse/results: anonymous cooperative lab mase players result",
+        "posse/results: anonymous cooperative mase players result",
         "posse/systems: lone mase",
     ),
     (
@@ -64,7 +64,7 @@ ELSEWHERE = [
         "tests/runs/test_engines.py",
         "posse/engines: effects inquiry local_agent memory processes",
         "posse/engines: remote_agent sources uplink",
-        "posse/hosts: agent_run report server",
+        "posse/hosts: agent_run report",
     ),
     (
         "parts of an audit, which is made as a whole",
