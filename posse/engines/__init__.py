@@ -1,1 +1,1 @@
-"""Where agents run. Both engines carry the frames of the same two hosts."""
+"""The engines: both run the same hosts and carry their frames."""

@@ -1,4 +1,4 @@
-"""An agent's process: one loop between its sockets, the machine by which it joins, and its host."""
+"""An agent's process: one loop between its sockets, its joining machine and its host."""
 
 import math
 import time
@@ -50,24 +50,25 @@ from protocol.message import Message
 from protocol.wire import NO_RUN, encode, name_of
 
 _LISTEN_EVERY: Final = 64
-"""Steps, or frames of neighbours, after which an agent looks at its other sockets."""
+"""An agent checks its other sockets after this many steps, or frames from neighbours."""
 
 _LISTEN_SECONDS: Final = 0.2
-"""After so long it does, however few they were: each may be a pull of somebody's own slow arms."""
+"""It also checks them after this many seconds: each step may pull a user's own slow arms."""
 
 _PATIENCE = 0.2
-"""Seconds that an agent far away listens before it looks whether what it sent is confirmed."""
+"""Longest wait in seconds where frames can be lost (tcp, or a journal): probes must be sent."""
 
 _LOOK_UP_MS = 50
-"""How long an agent listens to its neighbours alone."""
+"""Longest wait in milliseconds for neighbours alone, or while links come up."""
 
 
 class AgentProcess:
-    """Joins a coordinator, then carries its host's frames until told to leave.
+    """Joins a coordinator, then carries its host's frames until the coordinator lets it go.
 
-    `tap` hears what is handed to ZeroMQ. With a `journal` it goes on where it was killed.
+    `tap` hears every frame handed to ZeroMQ. With a `journal`, a restarted process continues where
+    it was killed.
 
-    Above 300 lines: it is the one loop that carries frames, and carries out each effect of joining.
+    Above 300 lines: this one loop carries all frames and every effect of joining.
     """
 
     def __init__(
@@ -91,26 +92,26 @@ class AgentProcess:
         self._journal = journal
         self._checkpoints = Checkpoints(journal) if journal is not None else None
         self.showing: Showing | None = None
-        """By what it shows how it stands, if it is watched."""
+        """Publishes the agent's progress, if the run is watched."""
         self._stamp = time.monotonic_ns
         uplink.through(self._heard)
         uplink.journal = journal
         self._mesh: Mesh | None = None
         self._ways: dict[int, Link] = {COORDINATOR: uplink}
         self.exit_code: int | None = None
-        """When `serve` has come to its end."""
+        """The result of `serve`; None until it has ended."""
         self._left: int | None = None
-        """The exit code with which the coordinator let this agent go."""
+        """The exit code; None until this agent may leave."""
         self._restraint = Restraint(self._sessions)
         self._parted: set[int] = set()
-        """Neighbours whose connection was lost."""
+        """Neighbours whose connection is down, and those declared gone."""
         place.guard.link_changed = self._link_changed
         selector.watch(uplink.socket, self._drain_uplink)
         if uplink.monitor is not None:
             selector.watch(uplink.monitor, self._connections)
 
     def status(self) -> AgentStatus:
-        """How this agent is; from any thread."""
+        """This agent's status; from any thread."""
         host, state = self.host, self.joining.state
         return AgentStatus(
             connected=state.value >= State.JOINED.value and state is not State.RESUMING,
@@ -120,7 +121,7 @@ class AgentProcess:
         )
 
     def serve(self) -> int:
-        """Until told to leave; returns the runs' exit code, or its own."""
+        """Run until this agent leaves; returns the runs' exit code, or that of its own error."""
         self.exit_code = self._serve()
         return self.exit_code
 
@@ -146,22 +147,22 @@ class AgentProcess:
                 self._journal.close() if goes_on else self._journal.remove()
 
     def _fail(self, reason: str, *, mistake: bool = False) -> None:
-        """Say why this agent cannot go on: here, and to the coordinator what it may know of it."""
+        """Report why this agent fails: in full here, to the coordinator what it may know."""
         field = self._field or (self.host is not None and self.host.field)
         self._place.say_failure(reason, field=field)
         if self._journal is not None:
             if self.joining.state is State.RESUMING:
-                # nobody hears of it: started again it goes on from what was committed
+                # the coordinator cannot be told; a restart goes on from the last commit
                 self._journal.close()
                 return
-            # who says that it fails is lost at once, and never goes on in that run
+            # the coordinator drops an agent that failed: it cannot resume
             self._journal.remove()
         if self.host is not None:
-            self.host.outbox.clear()  # it may be that this could not be written down
+            self.host.outbox.clear()  # the journal may lack what led to these
         if self.joining.belongs:
             if field:  # the reason may quote rewards
                 reason = f"agent {self.joining.rank} cannot go on; its own log says why"
-            with suppress(RunFailed):  # it may be that nothing more can be said
+            with suppress(RunFailed):  # the link may take no more
                 lines = (printable(line, 4000) for line in reason[:4000].split("\n"))
                 self._say(control.Failed("\n".join(lines), mistake and not field))
 
@@ -182,7 +183,7 @@ class AgentProcess:
                 self._step(host)
                 self._selector.wait(0)
             elif self._mesh is None and (watched is None or self.joining.state is State.LINKED):
-                # one socket to listen to: a poll before each frame would double its cost
+                # only one socket to read: a poll before each frame would double its cost
                 frame = self._uplink.wait()
                 if frame is not None:
                     self._take(frame)
@@ -208,7 +209,7 @@ class AgentProcess:
             self._uplink.ask()
 
     def _patience(self) -> int | None:
-        """Milliseconds to listen at most; for ever where nothing but a frame can happen."""
+        """Longest wait in milliseconds; None (no limit) where only frames matter."""
         if self.joining.state is State.LINKING:
             return _LOOK_UP_MS
         left = self.joining.timer - time.monotonic()
@@ -227,7 +228,7 @@ class AgentProcess:
         if now >= self.joining.timer:
             self._do(self.joining.fire(now))
 
-    # --- what comes ------------------------------------------------------------------------------
+    # --- receiving -------------------------------------------------------------------------------
 
     def _drain_uplink(self) -> None:
         for frame in self._uplink.frames():
@@ -236,7 +237,7 @@ class AgentProcess:
                 return
 
     def _take(self, frame: bytes) -> None:
-        """Take one frame of the coordinator's."""
+        """Handle one frame from the coordinator."""
         host = self.host
         if host is None or not host.knows(frame):
             self._take_unread(frame)
@@ -253,20 +254,19 @@ class AgentProcess:
 
     def _lose(self, neighbour: int) -> None:
         LOG.warning("agent %d is gone; going on without it", neighbour)
-        self._parted.add(neighbour)  # of whose link nothing more is said
+        self._parted.add(neighbour)  # so that its link is not reported as down
         if self._mesh is not None:
             self._mesh.links.lose(neighbour)
 
     def _connections(self) -> None:
-        if self._left is None:  # who was let go has lost nobody
+        if self._left is None:  # after Goodbye a closed connection is no loss
             self._do(self._uplink.connections(self.joining, time.monotonic()))
 
     def _hear_neighbours(self, host: AgentHost, mesh: Mesh) -> None:
-        """Take neighbours' frames as they come, with one blocking receive each and no poll.
+        """Take neighbours' frames with one blocking receive each and no poll.
 
-        Frames are looked at when as many are here as it takes: one after the other, with nothing
-        in between, they cost a third of what they do each by itself. Comes back now and then to
-        look at the other sockets.
+        The host gets frames once as many are here as it awaits: that costs a third of handling each
+        on arrival. Returns now and then, so that the loop checks the other sockets.
         """
         listened, until = 0, time.monotonic() + _LISTEN_SECONDS
         while listened < _LISTEN_EVERY and time.monotonic() < until:
@@ -291,7 +291,7 @@ class AgentProcess:
         if self._mesh is not None:
             self._mesh.links.changed(neighbour, up=up)
         if self.host is None or self.host.done or up is not (neighbour in self._parted):
-            return  # when all is done one neighbour leaves before the other
+            return  # at the end of a run neighbours leave at different times
         if self._journal is not None:
             self._journal.add(LINKED, neighbour, b"up" if up else b"")
         if up:
@@ -307,7 +307,7 @@ class AgentProcess:
     def _do(  # noqa: PLR0912  one for each effect
         self, wanted: Iterable[effects.JoiningEffect]
     ) -> None:
-        """Carry out what the machine of joining wants."""
+        """Carry out effects of the joining machine."""
         for effect in wanted:
             match effect:
                 case effects.Say(message):
@@ -342,7 +342,7 @@ class AgentProcess:
                     assert_never(effect)
 
     def _forget(self) -> None:
-        """The coordinator orders anew, or was started again."""
+        """Drop the host: the coordinator configures anew, or was started again."""
         if self.joining.state is State.JOINING and self._leaves_alone():
             return
         if self.host is not None and self.host.spends:
@@ -355,7 +355,7 @@ class AgentProcess:
             self._journal.forget()
 
     def _leaves_alone(self) -> bool:
-        """Leave without the coordinator's word, if the one run that was for this agent is over."""
+        """Leave without a Goodbye if this agent's one run of the field is over; whether it does."""
         if self.host is None or not (self.host.field and self.host.done):
             return False
         LOG.info("this agent's run is over, and its coordinator went without letting it go")
@@ -363,9 +363,9 @@ class AgentProcess:
         return True
 
     def _open_inbox(self, system: str, rank: int, at: str = "") -> str:
-        """Let neighbours reach this agent, if it is to have any; returns the address.
+        """Open the inbox; returns its address, "" if the system has no neighbours.
 
-        It is bound `at` the address where it was, if it was.
+        `at`: the address to bind again after a restart.
         """
         bind = at or self._place.bind(system)
         if not bind:
@@ -391,7 +391,7 @@ class AgentProcess:
         return self._place.reached_at(self._mesh.address)
 
     def _heard(self, target: int, wire: Wire) -> Wire:
-        """The wire to this target; between it and its session, if anybody is, who hears it."""
+        """The wire to this target, with the tap and the journal in front."""
         if self._tap is None and self._journal is None:
             return wire
 
@@ -413,7 +413,7 @@ class AgentProcess:
             self._mesh = None
 
     def _link_up(self, setup: AgentSetup) -> tuple[int, ...]:
-        """Open the ways to the neighbours; returns who would not hear yet."""
+        """Connect to the neighbours; returns those that do not listen yet."""
         if self._mesh is None:
             return ()
         self._ways = {COORDINATOR: self._ways[COORDINATOR], **self._mesh.connect(setup)}
@@ -421,7 +421,7 @@ class AgentProcess:
 
     def _start(self, setup: AgentSetup) -> None:
         journal, rank = self._journal, self.joining.rank
-        self._field = setup.mode == "field"  # before there is a host, which may fail to be made
+        self._field = setup.mode == "field"  # set first: making the host may fail
         if journal is None or not (setup.mode == "field" or setup.durable):
             self.host = AgentHost(setup, rank, self._sources(setup))
         else:
@@ -432,7 +432,7 @@ class AgentProcess:
         self._flush(self.host)
 
     def _sources(self, setup: AgentSetup) -> Sources:
-        """What the host is handed of this machine."""
+        """The host's clocks, randomness, arms and meters on this machine."""
         resources = ProcessResources(self._sessions)
         clock = ahead_by(self.joining.offset)
         sources = of_this_machine(clock, resources, self._place.signer)
@@ -442,10 +442,10 @@ class AgentProcess:
     def _recorded(self, journal: Journal, setup: AgentSetup) -> Sources:
         return recorded(journal, self._sources(setup), field=setup.mode == "field")
 
-    # --- being killed ----------------------------------------------------------------------------
+    # --- recovery --------------------------------------------------------------------------------
 
     def _beginning(self, setup: AgentSetup) -> Beginning:
-        """What this agent is now that its host is made."""
+        """The journal's record of this agent, from which it recovers."""
         return Beginning(
             rank=self.joining.rank,
             setup=setup,
@@ -456,7 +456,7 @@ class AgentProcess:
         )
 
     def _recover(self, journal: Journal, before: Beginning) -> None:
-        """Be where this agent was when it was killed."""
+        """Restore the state at the time of the kill, from the journal."""
         rank, setup = before.rank, before.setup
         self.joining.recover(
             rank, before.offset, before.incarnation, journal.starts, time.monotonic()
@@ -477,14 +477,14 @@ class AgentProcess:
             self._mesh.links.recovered()
 
     def _shorten(self, checkpoints: Checkpoints) -> None:
-        """Write down what this agent has come to, if it has nothing more to send."""
+        """Replace the journal's inputs by a checkpoint, if no frame waits to be sent."""
         host, mesh = self.host, self._mesh
         if isinstance(host, KeptHost) and not host.outbox:
             kept = Kept(host, mesh.links.state if mesh is not None else None)
             checkpoints.make(kept, host.outside(), self._beginning(host.setup))
 
     def _restore(self, journal: Journal, before: Beginning) -> None:
-        """Be what was written down last; what came since is to be done again."""
+        """Load the last checkpoint; the caller replays later inputs."""
         sources = self._recorded(journal, before.setup)
         if before.setup.mode == "field":
             sources = sources.coarse()
@@ -504,7 +504,7 @@ class AgentProcess:
         if self._mesh is not None:
             yield from self._mesh.links.sessions()
 
-    # --- what goes -------------------------------------------------------------------------------
+    # --- sending ---------------------------------------------------------------------------------
 
     def _flush(self, host: AgentHost) -> None:
         if self.showing is not None:
@@ -512,13 +512,13 @@ class AgentProcess:
         if host.outbox:
             ways, journal = self._ways, self._journal
             if journal is not None and not journal.replaying:
-                journal.commit()  # before a number is given to what may not leave
+                journal.commit()  # before sessions number frames that may not leave yet
             for target, frame in host.outbox:
                 ways[target].send(frame)
             host.outbox.clear()
 
     def _say(self, message: Message) -> None:
-        """Outside a run: joining and failing."""
+        """Send the coordinator a message of joining, a link's state, or a failure."""
         of_one_connection = isinstance(message, control.OF_ONE_CONNECTION)
         if self.host is not None and not of_one_connection:
             self.host.say(message)

@@ -10,17 +10,17 @@ from posse.systems.network import Network
 Observer = Callable[[CoordinatorHost], None]
 
 Tap = Callable[[int | None, int | None, bytes], object]
-"""Hears every frame that is handed to a link, just before it is: who sends, to whom, and what.
+"""Hears each frame just before it is handed to a link: (sender, receiver, frame).
 
-Ends are ranks or `COORDINATOR`, None for who has no rank yet."""
+Ends are ranks or `COORDINATOR`; None for a peer without a rank yet."""
 
 
 Way = Callable[[int, int, str], str]
-"""The address that the first of two is told for the second, who is reached at the one given."""
+"""Maps (rank, peer's rank, peer's address) to the address that the first is told."""
 
 
 def straight(who: int, whom: int, address: str) -> str:
-    """Nothing stands between the two ends of a link."""
+    """The peer's own address: no relay between the two ends."""
     return address
 
 
@@ -32,7 +32,7 @@ def agent_setups(
     way: Way = straight,
     name: bytes = b"",
 ) -> list[AgentSetup]:
-    """What each agent is told; `name` is the run's."""
+    """Each agent's configuration, by rank; `name` is the run's."""
     spec, untold = plan.spec, plan.system.untold
     parameters = {name: p for name, p in spec.parameters.items() if name not in untold}
     arms = spec.arms.arm_count() if plan.system.shares_arms else spec.arms

@@ -1,8 +1,8 @@
-"""What agents of this machine show of themselves while a run of the lab goes on: see `posse watch`.
+"""Shared memory where agents of one machine publish their progress, for `posse watch`.
 
-It is memory that all of them map. Each writes its own row now and then, and the process of the
-coordinator reads. Nothing is sent: a run that is watched is the same run, frame by frame. In the
-field there is none; there an agent's regret and ledger stay with it.
+All agents map it. Each writes its own row now and then, and the coordinator's process reads.
+Nothing is sent, so a watched run is the same run, frame by frame. Only the lab has a board: in the
+field an agent's regret and ledger stay with it.
 """
 
 import mmap
@@ -23,19 +23,19 @@ from protocol.message import Message, Plane
 from protocol.privacy import spent
 
 SHOWN, NOW, ACTIVATIONS, REGRET, EPSILON = range(5)
-"""Columns of a row: the run's number in headers and 1, the agent's time, what it did by then, its
+"""Columns of a row: 1 + the run's number in headers, the agent's time, its activations so far,
 regret (NaN where means are unknown), and the ε that its releases cost the most exposed reward."""
 
 _COLUMNS = 5
 _EVERY = 0.4
-"""Seconds between two looks at an agent at least."""
+"""Least seconds between two updates of an agent's row."""
 
 _SHARE = 0.005
-"""Of a core's time, for all agents of one core together."""
+"""Largest share of a core's time for the updates of all agents on that core."""
 
 
 def kinds(hears: Sequence[type[Message]]) -> tuple[str, ...]:
-    """The names of these messages, but for those of the control plane."""
+    """The names of these messages, without those of the control plane."""
     return tuple(kind.__name__ for kind in hears if kind.plane != Plane.CONTROL)
 
 
@@ -44,9 +44,9 @@ def _size(agents: int, kinds: int) -> int:
 
 
 class BoardPlace(msgspec.Struct, frozen=True):
-    """What another process needs to map a board: who is on it, and its memory, by descriptor.
+    """What another process needs to map a board: its layout and its file descriptor.
 
-    `delta`: δ of what is claimed of the runs.
+    `delta` is the δ of the runs' claim, None where it has none.
     """
 
     agents: int
@@ -56,10 +56,10 @@ class BoardPlace(msgspec.Struct, frozen=True):
 
 
 class Board:
-    """`rows`, shape (agents, columns); `sent` counts messages, shape (kinds, from, to).
+    """Each agent's progress: `rows`, shape (agents, columns), and `sent`, shape (kinds, from, to).
 
-    `place.kinds` are the names of what agents send each other. A row may be read while it is
-    written: its numbers are then of two moments.
+    `sent` counts messages by kind; `place.kinds` has the names. Reads are not synchronised with
+    writes: numbers of one row may be of two moments.
     """
 
     def __init__(self, place: BoardPlace) -> None:
@@ -74,18 +74,18 @@ class Board:
 
     @classmethod
     def of(cls, plan: Plan) -> Self:
-        """A new one, for the runs of a plan; only what is written of it takes memory."""
+        """A new board for a plan's runs; only pages that are written take memory."""
         agents, names = plan.spec.agents.count, kinds(plan.system.agent.hears)
         fd = os.memfd_create("posse-board")
         os.ftruncate(fd, _size(agents, len(names)))
         return cls(BoardPlace(agents, names, fd, plan.claim.delta))
 
     def close(self) -> None:
-        """Nobody else will map it."""
+        """Close the descriptor: no other process can map the board any more."""
         os.close(self.place.fd)
 
     def show(self, host: AgentHost, *, composed: bool) -> None:
-        """Write down how an agent stands in its run; what releases compose to if that is wanted."""
+        """Write an agent's progress. `composed`: compute its ε by δ anew, which is slow."""
         run, rank = host.run, host.rank
         if run is None:
             return
@@ -106,7 +106,7 @@ class Board:
 
 
 class Showing:
-    """Shows agents on a board, so often that `crowd` of them take a small share of one core."""
+    """Shows agents on a board, so that `crowd` of them take at most `_SHARE` of a core."""
 
     def __init__(self, board: Board, crowd: float) -> None:
         self._board = board
@@ -114,7 +114,7 @@ class Showing:
         self._at = self._composed_at = 0.0
 
     def look(self, hosts: Sequence[AgentHost]) -> None:
-        """Show them if it is time."""
+        """Update the agents' rows if it is time."""
         now = time.monotonic()
         if now < self._at:
             return
@@ -122,13 +122,13 @@ class Showing:
         for host in hosts:
             self._board.show(host, composed=composed)
         until = now + max(_EVERY, self._crowd * (time.thread_time() - began) / _SHARE)
-        if composed:  # with a δ it costs far more than all else
+        if composed:  # composing by δ costs far more than all else
             self._at, self._composed_at = now + _EVERY, until
         else:
             self._at = until
 
     def before(self, observe: Observer, hosts: Sequence[AgentHost]) -> Observer:
-        """An observer that shows these agents, who live in this process, and then observes."""
+        """An observer that shows these agents of this process, then calls `observe`."""
 
         def look(run: CoordinatorHost) -> None:
             self.look(hosts)

@@ -1,4 +1,4 @@
-"""Agents to be started together, and who starts them."""
+"""Agents to start together, and what starts them."""
 
 from pathlib import Path
 from typing import Protocol
@@ -11,15 +11,14 @@ from posse.spec.runfile import RunSpec
 
 
 class Crew(msgspec.Struct, frozen=True):
-    """What to start: one agent per rank, each joining the endpoint at its place in `endpoints`.
+    """Agents to start: one per rank, which joins the endpoint at the same index.
 
     `folders` are where a system of the user's own is imported from. `inbox` is the address pattern
-    for links between agents, with {rank}; "" where there are none. `pairs` are the agents' own keys
-    and `coordinator` its public one, none where links need none; `signers` as in `AgentKeys`.
-    `capture` is the file that frames are written into, `journals` the folder of the agents'
-    journals, "" for none. With a `spec` the agents are on another machine than their coordinator,
-    and hold it to that run file. Those of a coordinator that is watched show on the `board` how
-    they stand.
+    for links between agents, with {rank}; "" without such links. `pairs` are the agents' key pairs
+    and `coordinator` the coordinator's public key, both empty where links need none;
+    `signers` as in `AgentKeys`. `capture` is the file that records frames, `journals` the folder of
+    journals; "" for none. With a `spec` the agents run on another machine than their coordinator,
+    and check its configuration against that run file. With a `board` they show their progress.
     """
 
     endpoints: list[str]
@@ -37,7 +36,7 @@ class Crew(msgspec.Struct, frozen=True):
     board: BoardPlace | None = None
 
     def of(self, ranks: list[int]) -> "Crew":
-        """These of them alone."""
+        """The same crew with these ranks only."""
         places = [self.ranks.index(rank) for rank in ranks]
         return msgspec.structs.replace(
             self,
@@ -48,9 +47,9 @@ class Crew(msgspec.Struct, frozen=True):
 
 
 class Died(msgspec.Struct, frozen=True):
-    """A process that was started ended: that of agent `rank`, or all of them (None).
+    """Agent `rank` has died; with rank None no agent can be started any more.
 
-    `killed`: it did not end by itself.
+    `killed`: it did not end by itself; it may be started again.
     """
 
     rank: int | None
@@ -59,22 +58,22 @@ class Died(msgspec.Struct, frozen=True):
 
 
 class Starter(Protocol):
-    """Starts agents as processes, and says who of them died."""
+    """Starts agents as processes, and reports which of them died."""
 
     @property
     def deaths(self) -> int:
-        """A file descriptor that is readable when somebody died, see `next_death`."""
+        """A file descriptor that is readable when a process has died; see `next_death`."""
 
     def start(self, crew: Crew) -> None:
         """Start these agents."""
 
     def next_death(self) -> Died:
-        """Who died, and why, in a sentence."""
+        """The next death, with its reason as a sentence."""
 
     def close(self) -> None:
-        """See to it that nobody is left."""
+        """End every agent that is left."""
 
 
 def journal_of(folder: str, rank: int) -> Path:
-    """Where an agent that is started so keeps its journal."""
+    """The path of an agent's journal in this folder."""
     return Path(folder) / f"agent-{rank}.journal"

@@ -1,23 +1,23 @@
-"""Who is connected to a socket, by the kernel's own counts, and who must go.
+"""Watches a socket's connections by the kernel's byte counts, and closes those that go too far.
 
-ZeroMQ bounds the size of a part and the number of messages, not how many parts a message has, nor
-how many connections say nothing. What is under way inside it cannot be seen from outside; but what
-came over a connection can, as the kernel counts it (Linux, `TCP_INFO`). So a connection is closed
+ZeroMQ bounds the size of a part and the number of messages, but neither the parts of a message nor
+the number of silent connections. Its queues cannot be seen from outside, but the kernel counts what
+each connection received (Linux, `TCP_INFO`). The door closes a connection
 
-- when more came over it than a stranger has to say, or, from an agent that joined, so much more
-  than was taken that no honest one has as much unconfirmed (`posse.durable.session`),
-- when whoever made it has not joined in time, or goes on over a newer one: what was queued for it
-  there is dropped with it, so that an agent that comes back without end holds no more than one,
-- when there are too many of those, from one address or in all: the oldest goes,
-- when the process grows fast, and much came over it that is not taken.
+- that received more than a stranger needs to join, or, for an agent that joined, more bytes beyond
+  those taken than an honest agent can have unconfirmed (`posse.durable.session`),
+- whose peer has not joined in time, or has moved to a newer connection: the old queue goes with it,
+  so that an agent that reconnects without end fills only one,
+- when too many have not joined, from one address or in total: the oldest goes,
+- when the process grows fast and much that this connection received is not taken.
 
-So a ROUTER over tcp has no high-water mark of its own (`configure`). It would not bound this, and
-where it is reached libzmq 4.3.5 stops reading; when such a connection ends then, the next heartbeat
-aborts the process (`zmq_assert (!_io_error)` in `out_event`).
+So a ROUTER over tcp has no receive high-water mark. It would bound none of this, and at the mark
+libzmq 4.3.5 stops reading: if such a connection then ends, the next heartbeat aborts the process
+(`zmq_assert (!_io_error)` in `out_event`).
 
-A thread of its own looks, because the loop may be busy with a run or with writing its result while
-a stranger is not. `look` decides; it is the same for one connection as for a thousand, and looks at
-each as seldom as its number allows, or when the process has grown or many have come.
+The door has its own thread, because strangers can send while the loop is busy with a run or its
+result. `look` decides. It runs less often the more connections there are, but at once when the
+process has grown or many connections are new.
 """
 
 import contextlib
@@ -39,49 +39,49 @@ from posse.security.address import plain
 
 _BYTES = struct.Struct("=QQ")
 _OFFSET = 120
-"""Where `struct tcp_info` has tcpi_bytes_acked and tcpi_bytes_received (linux/tcp.h, since 4.1)."""
+"""Offset of tcpi_bytes_acked and tcpi_bytes_received in `struct tcp_info` (linux/tcp.h, 4.1)."""
 
 WATCHED = zmq.EVENT_ACCEPTED | zmq.EVENT_DISCONNECTED | HANDSHAKE_FAILURES
 
 JOIN_WITHIN = 15.0
-"""Seconds from a connection to joining. An honest agent joins over the first round trips."""
+"""Seconds in which a new connection must join. An honest agent needs a few round trips."""
 
 STRANGERS_BYTES = 1 << 20
-"""What somebody who has not joined may send; `Join` with a large run file's hashes has 50 kB."""
+"""Bytes that a peer may send before it has joined; `Join` for a large run file has 50 kB."""
 
 AHEAD = MOST_BYTES + (16 << 20)
-"""What an agent may have sent and we not taken: what its session keeps, and what surrounds it."""
+"""Bytes that an agent may be ahead of what we took: what its session keeps, plus framing."""
 
 AROUND, AROUND_WITH_KEYS = 9, 42
-"""Bytes that ZeroMQ sends around a frame at most (ZMTP 3.1; CURVE). They count as taken with it, so
-that no honest agent seems ahead after a million frames."""
+"""Most bytes that ZeroMQ adds to a frame (ZMTP 3.1; CURVE). They count as taken with the frame;
+otherwise an honest agent would seem ahead after a million frames."""
 
 PER_SECOND = 128
-"""Bytes that come without a frame, of signs of life, per second of a connection's life at most."""
+"""Most heartbeat bytes per second of a connection's life."""
 
 SPARE, SPARE_PER_HOST = 64, 16
-"""Connections of those who have not joined, besides one per agent: in all, from one address."""
+"""Connections that have not joined, allowed besides one per agent: in total, per address."""
 
 EVERY = 0.05
 _PER_CONNECTION = 0.001
-"""Seconds between looks, at least, and per connection: some 2 µs each, so 0.2 % of a core."""
+"""Seconds between looks: at least, and per connection. One takes 2 µs, so 0.2 % of a core."""
 
 HANG_UP = 10.0
-"""Seconds at most for ZeroMQ to see the ends of all connections."""
+"""Longest wait in seconds for ZeroMQ to notice that all connections have ended."""
 
 GROWN = 32 << 20
-"""Bytes that the process grows by before all are looked at, whatever the time."""
+"""Growth of the process in bytes that triggers a look at once."""
 
 FAST, FAST_AHEAD = 2 * GROWN, 8 << 20
-"""Bytes that it grows by from one look to the next, and that are not taken of one connection, for
-that to be closed: small frames take 30 times their bytes."""
+"""If the process grew by the first (bytes) since the last look, the second replaces `AHEAD`: small
+frames take 30 times their bytes in memory."""
 
 
 @dataclass
 class Connection:
-    """One connection: a copy of ZeroMQ's socket (None if there was no descriptor left for it).
+    """One connection: a copy of ZeroMQ's socket (None if no descriptor was left for it).
 
-    `base`: what had come when it was first an agent's, less what had been taken of it.
+    `base`: bytes received less bytes taken when the connection became an agent's; None before.
     """
 
     socket: socket.socket | None
@@ -91,12 +91,12 @@ class Connection:
     closed: bool = False
 
     def close(self) -> None:
-        """Give our copy back."""
+        """Close our copy of the descriptor."""
         if self.socket is not None:
             self.socket.close()
 
     def counts(self) -> tuple[int, int]:
-        """Bytes sent (and acknowledged) and received."""
+        """Bytes sent (and acknowledged) and received; zeros where they cannot be read."""
         if self.socket is None:
             return 0, 0
         try:
@@ -109,14 +109,15 @@ class Connection:
 
 
 Closing = tuple[int, Connection, str, str]
-"""A connection that must go: descriptor, what is known of it, reason, and a sentence."""
+"""A connection to close: descriptor, connection, reason to count, and text to log ("" for none)."""
 
 
 class Door:
-    """See the module's text. `members`: bytes taken of each agent that joined, by descriptor.
+    """See the module's text.
 
-    `happened` has the monitor's events as they came, for who else must know; `refused` why
-    connections were closed here. `guarded` False: nobody is closed, as over ipc.
+    `members` returns the bytes taken from each joined agent, by descriptor. `happened` queues the
+    monitor's events for other readers, `refused` why connections were closed. With `guarded` False
+    the door only counts, as over ipc.
     """
 
     def __init__(
@@ -153,14 +154,14 @@ class Door:
                 self.look(now)
 
     def due(self, now: float) -> bool:
-        """Whether it is time to look: each connection has two descriptors until one is closed."""
+        """Whether to look now: soon if many are new, as each holds two descriptors."""
         many = self._fresh > self._agents + SPARE
         return many or now >= self._look_at or resident() > self._calm + GROWN
 
-    # --- what the monitor tells ------------------------------------------------------------------
+    # --- monitor events --------------------------------------------------------------------------
 
     def drain(self) -> None:
-        """Take what happened to connections so far."""
+        """Process the monitor's events so far."""
         with self._lock:
             if self._over.is_set():
                 return
@@ -173,13 +174,13 @@ class Door:
                 self.happened.append(told)
 
     def events(self) -> Iterator[Happening]:
-        """What happened since this was last asked, oldest first."""
+        """The monitor's events since the last call, oldest first."""
         self.drain()
         while self.happened:
             yield self.happened.popleft()
 
     def _accepted(self, fd: int) -> None:
-        self._disconnected(fd)  # its number is used again, and nobody said yet that it was free
+        self._disconnected(fd)  # a reused descriptor, whose DISCONNECTED has not come yet
         self._connections[fd] = self._copy(fd)
         self._fresh += 1
 
@@ -192,17 +193,17 @@ class Door:
         return connection
 
     def _disconnected(self, fd: int) -> None:
-        """ZeroMQ closed this connection. It is only closed for the peer when our copy is, too."""
+        """ZeroMQ closed this connection. The peer sees that only when our copy is closed, too."""
         connection = self._connections.pop(fd, None)
         if connection is not None:
             sent, received = connection.counts()
             self._gone = (self._gone[0] + sent, self._gone[1] + received)
             connection.close()
 
-    # --- who must go -----------------------------------------------------------------------------
+    # --- closing ---------------------------------------------------------------------------------
 
     def look(self, now: float) -> None:
-        """Close the connections that must go."""
+        """Close every connection that breaks a limit."""
         with self._lock:
             members = self._members()
             most = FAST_AHEAD if resident() > self._calm + FAST else AHEAD
@@ -218,7 +219,7 @@ class Door:
         self.refused.append((reason, said))
 
     def _too_much(self, members: Mapping[int, int], most: int, now: float) -> Iterator[Closing]:
-        """Those that must go."""
+        """The connections to close. `most`: bytes that an agent may be ahead."""
         strangers: list[tuple[int, Connection]] = []
         for fd, connection in self._connections.items():
             if connection.closed:
@@ -244,7 +245,7 @@ class Door:
         yield from self._too_many(strangers)
 
     def _too_many(self, strangers: list[tuple[int, Connection]]) -> Iterator[Closing]:
-        """The oldest of those who have not joined, where they are too many."""
+        """The oldest connections that have not joined, where there are too many."""
         strangers.sort(key=lambda item: item[1].since)
         hosts = Counter(connection.host for _, connection in strangers)
         left = len(strangers)
@@ -255,15 +256,15 @@ class Door:
                 left -= 1
                 yield fd, connection, "too-many", "too many that have not joined"
 
-    # --- what is counted -------------------------------------------------------------------------
+    # --- counting --------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Count bytes from here on."""
+        """Start `counted` at zero."""
         self.drain()
         self._before = self._totals()
 
     def counted(self) -> KernelBytes | None:
-        """Bytes sent (and acknowledged) and received since `begin`; None where nobody tells."""
+        """Bytes sent (and acknowledged) and received since `begin`; None without kernel counts."""
         sent, received = self._totals()
         if not received:
             return None
@@ -277,9 +278,9 @@ class Door:
     def hang_up(self) -> None:
         """End all connections, before their socket is closed.
 
-        While a socket is closed (or unbound) libzmq 4.3.5 reads no more; when a connection ends
-        then, the next heartbeat aborts the process. Closing takes seconds where a machine has more
-        to do than it can; who connects anew meanwhile has no heartbeat within the first.
+        While libzmq 4.3.5 closes (or unbinds) a socket it does not read: if a connection ends then,
+        the next heartbeat aborts the process. On a busy machine closing takes seconds. A peer that
+        reconnects meanwhile is safe: its first second has no heartbeat.
         """
         until = self._clock() + HANG_UP
         self.drain()
@@ -292,7 +293,7 @@ class Door:
             self.drain()
 
     def close(self) -> None:
-        """Look no more, and give the file descriptors back."""
+        """Stop the thread and close all descriptors."""
         with self._lock:
             self._over.set()
             for connection in self._connections.values():
@@ -301,7 +302,7 @@ class Door:
 
 
 def shut(fd: int, connection: Connection) -> None:
-    """End a connection under ZeroMQ, which then forgets it and what of it was no message yet."""
+    """Shut a connection down under ZeroMQ, which drops it with its incomplete message."""
     connection.closed = True
     with contextlib.suppress(OSError):
         if connection.socket is not None:
@@ -315,7 +316,7 @@ def shut(fd: int, connection: Connection) -> None:
 
 
 def resident() -> int:
-    """Bytes of memory that this process has; 0 where nobody tells."""
+    """Resident memory of this process in bytes; 0 without /proc."""
     try:
         with open("/proc/self/statm", "rb", buffering=0) as statm:
             return int(statm.read().split()[1]) * 4096

@@ -1,4 +1,4 @@
-"""Links for agents that say something to each neighbour."""
+"""Links for agents that send each neighbour messages of its own."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -46,7 +46,7 @@ class EachLink(Links):
         super().changed(neighbour, up=up)
 
     def not_listening(self) -> tuple[int, ...]:
-        """See `Links`: where nobody watches, what is sent waits for who is not there yet."""
+        """See `Links`. Empty on unwatched links: ZeroMQ queues for absent peers."""
         return tuple(n for n in self._sockets if n not in self._up) if self._watched else ()
 
     def close(self) -> None:
@@ -55,7 +55,7 @@ class EachLink(Links):
 
 
 class _Way(Tie):
-    """To one neighbour: its socket takes what the session numbered."""
+    """Link to one neighbour: its session numbers frames, its socket sends them."""
 
     __slots__ = ("_send",)
 
@@ -73,7 +73,7 @@ class _Way(Tie):
 
 
 class _Each:
-    """All of these links, one after the other."""
+    """Link to all neighbours: sends on each link in turn."""
 
     def __init__(self, links: tuple[Link, ...]) -> None:
         self._links = links

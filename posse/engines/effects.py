@@ -1,8 +1,7 @@
-"""What the two machines by which agents join want done.
+"""Effects of the two joining machines: `Lobby` at the coordinator, `Joining` at an agent.
 
-The coordinator's machine is `Lobby`, an agent's `Joining`; `Hub` and `AgentProcess` carry them out.
-They are structs because a dataclass takes forty times as long to make ready, in every process that
-starts.
+`Hub` and `AgentProcess` carry them out. They are structs because defining a dataclass takes forty
+times as long, in every process that starts.
 """
 
 from dataclasses import dataclass, field
@@ -16,9 +15,9 @@ from protocol.message import Message
 
 @dataclass(frozen=True)
 class Log:
-    """Say something to whoever reads the log; `level` is one of `logging`.
+    """Write a line to the log; `level` is one of `logging`.
 
-    Of what a peer may cause again and again, `about` names the kind: see `posse.log`.
+    `about` groups lines that a peer can cause again and again: see `posse.log`.
     """
 
     level: int
@@ -27,7 +26,7 @@ class Log:
 
 
 class Fail(msgspec.Struct, frozen=True):
-    """This cannot go on, for this reason; nothing is done after it."""
+    """Raise `kind` with this reason; no later effect is carried out."""
 
     reason: str
     kind: type[PosseError] = RunFailed
@@ -37,14 +36,14 @@ class Fail(msgspec.Struct, frozen=True):
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """Answer a peer, who may be gone by now."""
+    """Answer a peer, which may be gone by now."""
 
     peer: bytes
     message: Message
 
 
 class Tell(msgspec.Struct, frozen=True):
-    """Say something to an agent that joined."""
+    """Send a message to an agent that joined."""
 
     rank: int
     message: Message
@@ -57,20 +56,20 @@ class ShowStatus(msgspec.Struct, frozen=True):
 
 
 class Joined(msgspec.Struct, frozen=True):
-    """Somebody arrived; so many are here now."""
+    """Report that an agent arrived; `arrived` agents are here now."""
 
     arrived: int
 
 
 class Resend(msgspec.Struct, frozen=True):
-    """An agent has a new connection, over which what it has not taken is sent again."""
+    """Retransmit to a reconnected agent what it has not taken; it took `taken` frames."""
 
     rank: int
     taken: int
 
 
 class Restart(msgspec.Struct, frozen=True):
-    """Start the process of an agent again."""
+    """Start an agent's process again."""
 
     rank: int
 
@@ -81,54 +80,54 @@ LobbyEffect = Reply | Tell | ShowStatus | Joined | Resend | Restart | Log | Fail
 
 
 class Say(msgspec.Struct, frozen=True):
-    """Say something to the coordinator, outside of runs."""
+    """Send the coordinator a message, outside of runs."""
 
     message: Message
 
 
 class BeginSession(msgspec.Struct, frozen=True):
-    """What was numbered, sent and taken before is nobody's business any more."""
+    """Begin a new session with the coordinator; all frames of the old one are dropped."""
 
 
 class AskToResume(msgspec.Struct, frozen=True):
-    """Tell the coordinator how much was taken before this connection; and hear `Resumed`."""
+    """Send `Resume` with the number of frames taken; `Resumed` is the answer."""
 
 
 class GoOn(msgspec.Struct, frozen=True):
-    """The coordinator took so many frames: send it the rest again."""
+    """Retransmit to the coordinator; it took `taken` frames."""
 
     taken: int
 
 
 class OpenInbox(msgspec.Struct, frozen=True):
-    """Let the neighbours of agent `rank` reach it, if the system has any; then `inbox_open`."""
+    """Open agent `rank`'s inbox if the system has neighbours, then call `inbox_open`."""
 
     system: str
     rank: int
 
 
 class LinkUp(msgspec.Struct, frozen=True):
-    """Connect to these neighbours' inboxes; then `not_listening`, again until there are none."""
+    """Connect to the neighbours, then call `not_listening` until all listen."""
 
     setup: AgentSetup
 
 
 class Start(msgspec.Struct, frozen=True):
-    """Make the host of this agent for the runs to come."""
+    """Make this agent's host for the runs to come."""
 
     setup: AgentSetup
 
 
 class Forget(msgspec.Struct, frozen=True):
-    """Drop the host: who ordered its run is gone."""
+    """Drop the host: the coordinator configures anew, or was started again."""
 
 
 class GiveUp(msgspec.Struct, frozen=True):
-    """No coordinator answered in time; this agent ends, and says what is wrong with the address."""
+    """End this agent, as no coordinator answered in time; an error unless its only run is over."""
 
 
 class Leave(msgspec.Struct, frozen=True):
-    """The coordinator let this agent go; `code` is its runs' exit code, and so this agent's."""
+    """End this agent, because the coordinator let it go; `code` is the runs' exit code."""
 
     code: int = 0
 

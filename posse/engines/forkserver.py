@@ -1,12 +1,13 @@
-"""One process that loads the libraries once and forks agents: `ForkServer` starts and asks it.
+"""The fork server: a process that loads the libraries once and forks agents.
 
-It imports from where the process that starts it does, which may be a script that adds to
-`sys.path`. It forks what each `Crew` on its standard input asks for. That pipe is also the leash:
-its only writing end is held by the process that runs the posse, and when it closes, by whatever
-death, the fork server and every agent see that and go.
+`ForkServer` starts it and sends it requests. It takes over the `sys.path` of the process that
+starts it, to which a script may have added. It forks the agents of each `Crew` that comes on its
+standard input. That pipe is also the leash: only the process that runs the posse holds its writing
+end. When that process dies, in whatever way, the fork server and every agent see the pipe close,
+and leave.
 
-Every agent's death is reported on standard output, one line "rank code"; what the user's own code
-prints goes to standard error.
+The fork server reports each agent's death on standard output, one line "rank code". What the user's
+own code prints goes to standard error.
 """
 
 import _thread
@@ -44,9 +45,9 @@ from posse.systems import find_system
 _LENGTH = struct.Struct("<I")
 _GRACE = 3.0
 _MANY = 8
-"""Agents per core."""
+"""Agents per core above which they count as many."""
 _BEHIND = 5
-"""By how much agents are nicer than their coordinator, which gets three times as much as one."""
+"""Niceness added to agents: the coordinator then gets three times the core time of an agent."""
 
 LEASH = 0
 
@@ -72,10 +73,10 @@ class ForkServer(Starter):
             [sys.executable, "-P", "-c", _START, __name__, *own_code.import_path()],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            bufsize=0,  # of deaths at once a buffer would keep all but one, and none would poll it
+            bufsize=0,  # poll sees the pipe only, so deaths in a buffer would be missed
             env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
             pass_fds=() if board is None else (board.place.fd,),
-            process_group=0,  # a new session would also be another group to the scheduler
+            process_group=0,  # not a new session: the scheduler would treat that as a group
         )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -104,7 +105,7 @@ class ForkServer(Starter):
         return Died(rank, f"agent {rank} ended with exit code {code}")
 
     def close(self) -> None:
-        """Let go of the leash, and see to it that nobody is left."""
+        """Close the leash, and kill what is left after ten seconds."""
         self._asked.close()
         try:
             self._process.wait(timeout=10)
@@ -118,7 +119,7 @@ class ForkServer(Starter):
 
 
 def _next_crew() -> Crew | None:
-    """What is asked for next, None if the leash was let go."""
+    """The next request, None if the leash is closed."""
     head = _read(_LENGTH.size)
     body = _read(*_LENGTH.unpack(head)) if head else b""
     return msgspec.msgpack.decode(body, type=Crew) if body else None
@@ -127,7 +128,7 @@ def _next_crew() -> Crew | None:
 def _read(count: int) -> bytes:
     data = b""
     while len(data) < count:
-        # unbuffered: what is left in a buffer would not be polled for
+        # unbuffered: poll does not see what is left in a buffer
         chunk = os.read(LEASH, count - len(data))
         if not chunk:
             return b""
@@ -136,13 +137,12 @@ def _read(count: int) -> bytes:
 
 
 def _share_cores(rank: int, agents: int) -> bool:
-    """Keep an agent on one core where there are more agents than cores, if the system can.
+    """Pin an agent to one core if there are more agents than cores; whether agents are many.
 
-    None has a core to itself then. An agent and ZeroMQ's thread in it wake each other for every
-    frame: from core to core that takes an interrupt, and what both touch moves along. Where
-    they are many, which is returned, they also give way to their coordinator: if that got its turn
-    as seldom as each of them, connections would end while they are made, and each that ends makes
-    another.
+    An agent and its ZeroMQ thread wake each other for every frame. Across cores that takes an
+    interrupt, and moves shared cache lines. Many agents also get a lower priority than the
+    coordinator: if it lagged behind, connections would end in their handshake, and each of these
+    would be retried.
     """
     if not hasattr(os, "sched_setaffinity"):
         return False
@@ -160,8 +160,8 @@ def _share_cores(rank: int, agents: int) -> bool:
 def _rehearse() -> None:
     """Run a small posse in memory, once.
 
-    What a process does for the first time it does in fresh memory. What was done before the fork
-    all agents share, which saves each of them a twentieth.
+    Code takes fresh memory when it first runs. If it runs before the fork, all agents share that
+    memory, which saves each of them a twentieth.
     """
     memory.run(prepare(_REHEARSAL), 0)
 
@@ -171,13 +171,12 @@ def _fork(crew: Crew) -> dict[int, int]:
     ranks: dict[int, int] = {}
     system = find_system(crew.system, crew.folders)
     plan = None if crew.spec is None else prepare(crew.spec)
-    # what every agent would make for itself in fresh memory, all share when it is made here
+    # made before the fork, so that all agents share the memory
     _ = system.agents_codec, msgspec.msgpack.Decoder(system.parameters)
     _rehearse()
     gc.collect()
     gc.freeze()
-    # an agent makes many small objects and few cycles: looking for these at every 700th costs more
-    # than it frees
+    # agents make few cycles: a collection every 700 objects, the default, costs more than it frees
     gc.set_threshold(50_000, 20, 20)
     board = None if crew.board is None else Board(crew.board)
     pairs: list[Pair | None] = [*crew.pairs] or [None] * len(crew.ranks)
@@ -208,9 +207,9 @@ def _fork(crew: Crew) -> dict[int, int]:
 
 
 def _heed() -> None:
-    """Go when the leash is let go, whatever the agent is doing: nobody is left to hear of it."""
+    """Exit at once when the leash closes, whatever the agent is doing."""
     poller = select.poll()
-    poller.register(LEASH, 0)  # not for what is there to be read: that is the fork server's
+    poller.register(LEASH, 0)  # only for the hangup: what can be read is for the fork server
     poller.poll()
     os._exit(0)
 
@@ -219,7 +218,7 @@ def _beside_its_coordinator(
     crew: Crew, endpoint: str, rank: int, keys: AgentKeys | None, *, many: bool
 ) -> AgentProcess:
     journal = None
-    if crew.journals:  # a loss of power ends the coordinator, too
+    if crew.journals:  # not synchronous: a loss of power ends the coordinator, too
         path = journal_of(crew.journals, rank)
         journal = Journal(path, f"agent {rank}", synchronous=False)
     return local_agent(
@@ -238,7 +237,7 @@ def _beside_its_coordinator(
 def _elsewhere(
     crew: Crew, endpoint: str, rank: int, keys: AgentKeys | None, plan: Plan, *, many: bool
 ) -> AgentProcess:
-    """As `posse agent --run`; its log is that of the process that started the fork server."""
+    """An agent like that of `posse agent --run`; it logs to the inherited standard error."""
     from posse.engines import remote_agent  # noqa: PLC0415  (not for agents of one machine)
 
     log.begin(f"agent {rank}", keys is None, logging.INFO if plan.field else logging.ERROR)
@@ -258,7 +257,7 @@ def _elsewhere(
 
 
 def _reap(ranks: dict[int, int]) -> Iterator[tuple[int, int]]:
-    """Who has ended: its rank and its exit code."""
+    """The agents that have ended: rank and exit code, negative for a signal."""
     while ranks:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -272,11 +271,11 @@ def _reap(ranks: dict[int, int]) -> Iterator[tuple[int, int]]:
 
 
 def main() -> None:
-    """Fork, report deaths, and let nobody outlive the leash."""
+    """Fork agents, report deaths, and let no agent outlive the leash."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     deaths = os.dup(1)
     os.dup2(2, 1)
-    # lines whole, whoever else writes one
+    # line-buffered: agents write to the same stream
     sys.stdout = open(1, "w", 1, errors="backslashreplace", closefd=False)  # noqa: SIM115
     woken, wake = os.pipe()
     os.set_blocking(wake, False)
@@ -304,7 +303,7 @@ def main() -> None:
 
 
 def _end(ranks: dict[int, int]) -> None:
-    """Agents leave by themselves; whoever has not after a while is killed."""
+    """Wait `_GRACE` seconds for agents to leave, then kill the rest."""
     deadline = time.monotonic() + _GRACE
     while ranks and time.monotonic() < deadline:
         if not [*_reap(ranks)]:

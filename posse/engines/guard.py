@@ -1,4 +1,4 @@
-"""Who an agent lets into its inbox, and what it shows to get into others'."""
+"""Access control between agents: whom an inbox lets in, and how an agent gets into others'."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -32,46 +32,46 @@ _WATCHED = (
 )
 
 _FAILED_IN_A_ROW = 3
-"""Handshakes of a link that fail before that is said: a neighbour is told of us at about the time
-at which we are told of it."""
+"""Failed handshakes of a link before a warning: a neighbour may not know this agent yet, as both
+are told of each other at about the same time."""
 
 _MOST_STRANGERS = 1_000
-"""Keys that are remembered, so that each is named once."""
+"""Refused keys to remember, so that each is logged only once."""
 
 
 class Guard:
     """On one machine, in a private folder or on loopback: a neighbour's address is enough.
 
-    `neighbours` are ranks by public key, None where neighbours are not known by keys.
+    `neighbours` has ranks by public key, None where neighbours have no keys.
     """
 
     neighbours: dict[str, int] | None = None
     watches = False
-    """Whether `link_changed` is told of each link that comes up, and of each that is down."""
+    """Whether `link_changed` is called when a link comes up or goes down."""
 
     def __init__(self) -> None:
         self.link_changed: Callable[[int, bool], None] = lambda rank, up: None
 
     def know(self, setup: AgentSetup) -> None:
-        """Learn who the neighbours are."""
+        """Learn the neighbours and their keys."""
 
     def inbox(self, socket: zmq.Socket[bytes]) -> None:
-        """Prepare an inbox, before it is bound."""
+        """Prepare an inbox; to be called before `bind`."""
 
     def took(self, size: int) -> None:
-        """So many bytes were taken from the inbox."""
+        """Count `size` bytes as taken from the inbox."""
 
     def link(self, socket: zmq.Socket[bytes], rank: int) -> None:
-        """Prepare a socket for the connection that is made next, to this neighbour."""
+        """Prepare a socket for its next connection, to this neighbour."""
 
     def close(self) -> None:
-        """Free what was made."""
+        """Close the monitors and the inbox's door."""
 
 
 class RemoteGuard(Guard):
-    """Between machines: watches the links, and says which neighbour does not let this agent in.
+    """Between machines: watches the links, and logs which neighbours refuse this agent.
 
-    With keys (`own` is this agent's pair) it lets in only those that the coordinator named.
+    With keys (`own` is this agent's pair) it lets in only keys that the coordinator named.
     """
 
     watches = True
@@ -89,7 +89,7 @@ class RemoteGuard(Guard):
         self._strangers: set[str] = set()
         self._failures: Counter[str] = Counter()
         self._monitors: dict[zmq.Socket[bytes], zmq.Socket[bytes]] = {}
-        """Of which link each is."""
+        """The link's socket of each monitor."""
         self._inbox: zmq.Socket[bytes] | None = None
         self._door: InboxDoor | None = None
 
@@ -106,7 +106,7 @@ class RemoteGuard(Guard):
         socket.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
         socket.setsockopt(zmq.RCVHWM, 0)  # see `posse.engines.door`
         if self._own is not None:
-            if self._inbox is None:  # one answers for every inbox of this context
+            if self._inbox is None:  # one answers for all inboxes of the context
                 Authenticator(self._context, self._decide, self._refused)
             serve_with(socket, self._own.secret)
         self._inbox = monitored(socket, WATCHED)
@@ -151,7 +151,7 @@ class RemoteGuard(Guard):
     def _happened(self, monitor: zmq.Socket[bytes]) -> None:
         for told in happened(monitor):
             if told.event == zmq.EVENT_MONITOR_STOPPED:
-                # only now: ZeroMQ's thread waits for ever to tell a monitor that is closed
+                # only now: ZeroMQ's thread blocks for ever on a closed monitor
                 self._selector.forget(monitor)
                 del self._monitors[monitor]
                 monitor.close(0)
@@ -169,7 +169,7 @@ class RemoteGuard(Guard):
                 self.link_changed(rank, told.event == zmq.EVENT_HANDSHAKE_SUCCEEDED)
 
     def _not_let_in(self, told: Happening, rank: int | None) -> None:
-        """A neighbour did not let us in; it may not have been told of us yet."""
+        """A neighbour refused the handshake; it may not know this agent yet."""
         self._failures[told.address] += 1
         if self._failures[told.address] == _FAILED_IN_A_ROW:
             why = "the connection is closed at once; is it up, and the way to it open?"

@@ -40,20 +40,19 @@ from protocol.message import Message
 from protocol.wire import kind_of
 
 _LOOK: Final = 0.02
-"""Seconds between looks at whatever is not a frame. A poll of everything before each frame would
-double what a frame costs."""
+"""Seconds between checks for all but frames: to poll before each frame would double its cost."""
 
 _STOOD_STILL: Final = 0.5
-"""Seconds without a look after which this process was stopped, or had no processor: what came
-meanwhile is taken before anybody is late."""
+"""A check overdue by more seconds means that this process was stopped or had no processor: frames
+that came meanwhile are taken before any agent counts as late."""
 
 _FAREWELL = 5.0
-"""Seconds for another of the agents far away to confirm that it was let go."""
+"""Seconds to wait for the next agent on another machine to confirm its Goodbye."""
 _HASTE = 2.0
-"""Seconds for all of them in a hurry: a container is killed 10 s after it is asked to end."""
+"""Seconds for all to confirm in a hurry: a container is killed 10 s after it is asked to stop."""
 
 _LAST_WORDS = 2.0
-"""Seconds at most for what the dead said to be read, before their death is known."""
+"""Most seconds to read what dead agents sent before their deaths are reported."""
 
 _PUBLISH = 0.25
 """Seconds between snapshots."""
@@ -63,12 +62,12 @@ _FAILED: Final = control.Failed.__name__
 
 
 class Hub:
-    """Who agents talk to: `gather` them, `configure` them, `carry` a run, as often as wanted.
+    """The coordinator's end of all links: `gather` agents, `configure` them, `carry` runs.
 
-    What is to be done is decided by the lobby and the run's host, which have no socket and no
-    clock. `snapshot` is how all this is, for other threads.
+    The lobby and the run's host decide, without sockets or clocks. `snapshot` is the status, for
+    other threads.
 
-    Above 300 lines: it is the one loop that carries frames, and carries out each of their effects.
+    Above 300 lines: this one loop carries all frames and every effect of the lobby.
     """
 
     def __init__(
@@ -87,11 +86,11 @@ class Hub:
         )
         self.on_join: Callable[[int], None] = lambda joined: None
         self.on_look: Callable[[], None] = lambda: None
-        """Called now and then, when nothing waits to be sent."""
+        """Called between frames, every `_LOOK` seconds."""
         self.on_restart: Callable[[int], None] = lambda rank: None
         self.snapshot = Snapshot(CoordinatorStatus(agents=agents))
         self.exit_code = 0
-        """What the runs so far end with; agents are told when they are let go."""
+        """Exit code of the runs so far; agents are told it in `Goodbye`."""
         self._completed = 0
         self._leave_by = math.inf
         self.frames = 0
@@ -112,19 +111,19 @@ class Hub:
         self._selector = Selector()
 
     def watch(self, fd: int, describe: Callable[[], Died]) -> None:
-        """When `fd` is readable ask `describe` who died."""
+        """Call `describe` for a death whenever `fd` is readable."""
         self._selector.watch(fd, lambda: self._deaths.append(describe()))
 
     def interrupt(self) -> None:
-        """From another thread: end the wait under way."""
+        """End the wait under way with `RunFailed`; from another thread."""
         self._interrupted = True
 
     def uninterrupt(self) -> None:
-        """No wait was under way any more."""
+        """Take `interrupt` back: the wait had ended by itself."""
         self._interrupted = False
 
     def status(self) -> CoordinatorStatus:
-        """Who is up, when they were last heard, what is waited for; from any thread."""
+        """Who is up, when each was last heard, what is awaited; from any thread."""
         return self.snapshot.status(time.monotonic())
 
     def sessions(self) -> Iterator[tuple[int, Session]]:
@@ -133,14 +132,14 @@ class Hub:
             yield rank, member.session
 
     def gather(self, wanted: Collection[int] | None = None) -> None:
-        """Wait until these agents have joined, or every agent has."""
+        """Wait until these agents have joined; None for every agent."""
         self.lobby.gather(time.monotonic(), wanted)
         self._until(lambda: self.lobby.complete)
 
     def configure(self, setups: Sequence[AgentSetup]) -> None:
-        """Tell every agent what it may know, and wait until each is ready, or one joined anew.
+        """Configure every agent, and wait until all are ready or one has joined anew.
 
-        Their sessions with each other begin anew.
+        Sessions between agents begin anew.
         """
         first = secrets.randbits(32)
         setups = [msgspec.structs.replace(setup, first=first) for setup in setups]
@@ -152,8 +151,7 @@ class Hub:
     ) -> RunRecord:
         """Carry the host's frames until its run is complete.
 
-        `inputs` are those of a run that goes on: they are done again first; `begun`: since the host
-        was written down.
+        After a restart `inputs` are replayed first; `begun`: the host is from a checkpoint.
         """
         self._router.door.begin()
         self._host = host
@@ -181,7 +179,7 @@ class Hub:
         return record
 
     def hurry(self) -> None:
-        """Wait no longer than a moment for agents elsewhere to hear that they may go."""
+        """From now on wait at most `_HASTE` seconds for agents to confirm their Goodbye."""
         self._leave_by = min(self._leave_by, time.monotonic() + _HASTE)
 
     def close(self) -> None:
@@ -196,7 +194,7 @@ class Hub:
         self._router.close(flush=not away)
 
     def _see_off(self) -> bool:
-        """Give agents elsewhere the time to hear that they may go; whether there are any."""
+        """Wait for agents on other machines to confirm their Goodbye; whether there are any."""
         roster, left, deadline = self.lobby.roster, math.inf, math.inf
         while waiting := [m.rank for m in roster.members.values() if m.to_see_off]:
             now = time.monotonic()
@@ -206,7 +204,7 @@ class Hub:
                 LOG.warning("nobody knows whether %s heard that it is over", named(waiting))
                 break
             for _ in self._router.connections(self.lobby, now):
-                pass  # the lobby knows then who is gone, and nobody is waited for
+                pass  # only so that the lobby notes lost connections
             if (came := self._router.next()) is None:
                 continue
             identity, part = came
@@ -225,7 +223,7 @@ class Hub:
     # --- the loop --------------------------------------------------------------------------------
 
     def _until(self, done: Callable[[], bool]) -> None:
-        """Take frames until `done`, or until the lobby says that this cannot be."""
+        """Carry frames until `done`; raises if the lobby ends the wait."""
         lobby = self.lobby
         self._publish(time.monotonic())
         look, late_from = time.monotonic(), -math.inf
@@ -254,7 +252,7 @@ class Hub:
                 self._publish(now)
 
     def _receive(self) -> float:
-        """Take one frame, if one comes soon; returns the time."""
+        """Handle one frame, if one comes within `_LOOK` seconds; returns the time."""
         came = self._router.next()
         now = time.monotonic()
         if came is None:
@@ -266,10 +264,10 @@ class Hub:
         member = self.lobby.roster.by_identity.get(identity)
         if member is None:
             peer = self._router.peer(identity, part)
-            # a connection that is gone may have had this one's file descriptor
+            # a lost connection may have had this file descriptor: note its loss first
             self._connections()
             if frame is not None and is_numbered(frame):
-                # ZeroMQ kept it over a reset; when its session is resumed it comes again
+                # ZeroMQ kept it over a reset; the agent sends it again when its session resumes
                 self._do(self.lobby.rejected("out-of-session"))
                 self._reply(identity, control.Whose())
                 return now
@@ -296,7 +294,7 @@ class Hub:
                     self._take_news(host, now)
                 self._flush()
                 return now
-            # during a run: it comes back, for the next one
+            # for the lobby; in a run, from a member that resumes or joins for the next
             peer = Peer(identity, "", member.connection)
         lobby = self.lobby
         self._do(
@@ -307,7 +305,7 @@ class Hub:
         return now
 
     def _take_news(self, host: CoordinatorHost, now: float) -> None:
-        """Some link changed, or some agent ended its own part of the run, or accuses another."""
+        """Pass the host's news on: complaints, changed links, agents that left the run."""
         complaints, host.complaints = host.complaints, []
         for said in complaints:
             LOG.warning("%s", said, extra={"about": "complaints"})
@@ -322,9 +320,9 @@ class Hub:
         self._do(self._router.connections(self.lobby, time.monotonic()))
 
     def _bury(self, now: float) -> None:
-        """Let deaths be known after a while, or once nothing comes where all were killed.
+        """Report deaths after `_LAST_WORDS` seconds, or at the first pause if all were killed.
 
-        Who ends by itself says why, and where the machine is busy that comes after the death.
+        An agent that ends by itself says why; on a busy machine that comes after its death.
         """
         if now >= self._bury_at:
             self._bury_at = math.inf
@@ -334,7 +332,7 @@ class Hub:
                 for died in deaths
                 for effect in self.lobby.died(died.rank, died.why, now, killed=died.killed)
             ]
-            # all are known before one of them ends the wait: else it would end the next
+            # Fail goes last: it ends this wait, and a death left over would end the next
             self._do(sorted(wanted, key=lambda effect: isinstance(effect, effects.Fail)))
         elif self._bury_at == math.inf:
             self._bury_at = now + _LAST_WORDS
@@ -355,7 +353,7 @@ class Hub:
                 self._router.answer(members[rank])
 
     def _do(self, wanted: Iterable[effects.LobbyEffect]) -> None:
-        """Carry out what the lobby wants."""
+        """Carry out effects of the lobby."""
         router, members = self._router, self.lobby.roster.members
         for effect in wanted:
             match effect:
@@ -381,7 +379,7 @@ class Hub:
         self._flush()
 
     def _publish(self, now: float) -> None:
-        """Make a new snapshot."""
+        """Replace `snapshot` by the status of now."""
         self._publish_at = now + _PUBLISH
         lobby, roster = self.lobby, self.lobby.roster
         here = sorted((m for m in roster.members.values() if m.arrived), key=lambda m: m.rank)
@@ -406,7 +404,7 @@ class Hub:
             resent=sum(m.session.resent for m in roster.members.values()),
         )
 
-    # --- what is sent ----------------------------------------------------------------------------
+    # --- sending ---------------------------------------------------------------------------------
 
     def _flush(self) -> None:
         host = self._host
@@ -420,6 +418,6 @@ class Hub:
                     self._do(self.lobby.died(rank, str(error), time.monotonic()))
 
     def _reply(self, peer: bytes, message: Message) -> None:
-        """An answer to a peer, who may be gone."""
+        """Answer a peer, which may be gone."""
         if not self._router.reply(peer, outside_runs(message)):
             self._do(self.lobby.rejected("unreachable"))

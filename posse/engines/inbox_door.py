@@ -1,8 +1,8 @@
-"""The door of an agent among its neighbours: at its inbox, and on its own connections to theirs.
+"""The door of an agent with neighbours: at its inbox, and on its own connections to theirs.
 
-Whoever is let in may send to an inbox. What was taken is known of all together and not of each
-connection, so that is held against what came over all. Of the connections that this agent made
-to its neighbours' inboxes little comes back: who listens there, and signs of life.
+Any admitted peer may send to the inbox. The agent knows how many bytes it took in total, not per
+connection, so the door compares totals. Over this agent's own connections to neighbours' inboxes
+little comes back: subscriptions and heartbeats.
 """
 
 from collections import deque
@@ -14,15 +14,15 @@ from posse.engines.door import JOIN_WITHIN, PER_SECOND, Closing, Connection, Doo
 from posse.log import LOG
 
 _GREETING = 4 << 10
-"""Bytes of a handshake, at most: of who got no further nothing was to be taken."""
+"""Most bytes of a handshake. A closed connection that received no more is not counted."""
 
 BACK, BACK_PER_SECOND = 64 << 10, 256
-"""Bytes that may come back over an own connection, at once and per second of its life: a topic has
-20, a sign of life 10 at most once a second."""
+"""Bytes that may come back over an own connection: at once, and per second of its life. A topic
+has 20; a heartbeat 10, at most once a second."""
 
 
 class InboxDoor(Door):
-    """See the module's text. `taken`: bytes taken from the inbox, with what is around frames."""
+    """See the module's text. `taken`: bytes taken from the inbox, including ZeroMQ's framing."""
 
     def __init__(self, monitor: zmq.Socket[bytes], *, guarded: bool = True) -> None:
         self.taken = 0
@@ -30,20 +30,20 @@ class InboxDoor(Door):
         self._own: dict[int, Connection] = {}
         self._came: dict[int, int] = {}
         super().__init__(monitor, 0, dict, guarded=guarded)
-        self.happened = deque(maxlen=0)  # nobody else listens to this monitor
+        self.happened = deque(maxlen=0)  # this monitor's events have no other reader
 
     def know(self, neighbours: int) -> None:
-        """How many may connect."""
+        """Set how many neighbours may connect."""
         self._agents = neighbours
 
     def connected(self, fd: int) -> None:
         """This agent connected to a neighbour's inbox."""
-        self.disconnected(fd)  # its number is used again, and nobody said yet that it was free
+        self.disconnected(fd)  # a reused descriptor, whose DISCONNECTED has not come yet
         with self._lock:
             self._own[fd] = self._copy(fd)
 
     def disconnected(self, fd: int) -> None:
-        """That connection is gone."""
+        """An own connection is gone."""
         with self._lock:
             if (connection := self._own.pop(fd, None)) is not None:
                 connection.close()

@@ -1,4 +1,4 @@
-"""Ask a coordinator how it is."""
+"""Asks a coordinator for its status (`posse status`)."""
 
 import time
 
@@ -18,7 +18,7 @@ _ANSWER = Codec((control.Status, control.Refused))
 
 
 def ask(endpoint: str, keys: AgentKeys | None, wait: float) -> CoordinatorStatus:
-    """The coordinator's status, or `PosseError` if it does not say within `wait` seconds."""
+    """The coordinator's status; `PosseError` if it does not answer within `wait` seconds."""
     context = zmq.Context()
     socket: zmq.Socket[bytes] = context.socket(zmq.DEALER)
     configure(socket, wait)
@@ -50,7 +50,7 @@ def _answer(
     keys: AgentKeys | None,
     wait: float,
 ) -> bytes:
-    """The frame that comes, or `PosseError` if we are turned away, or at the deadline."""
+    """The answer's frame; `PosseError` if the handshake is refused, or at the deadline."""
     poller = zmq.Poller()
     poller.register(socket, zmq.POLLIN)
     poller.register(monitor, zmq.POLLIN)

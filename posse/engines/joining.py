@@ -1,22 +1,21 @@
 """An agent's side of joining, as a machine without input or output.
 
-What happens is a method each, which returns the effects (`posse.engines.effects`), in order.
+Each thing that happens is a method, which returns effects (`posse.engines.effects`) in order. An
+agent's states:
 
-What an agent goes through:
-
-    connecting     until the connection to the coordinator is up; it may be started later
-    joining        `Join`, until `Welcome` or `Refused`
+    connecting     until the connection is up; the coordinator may be started later
+    joining        sends `Join`; until `Welcome` or `Refused`
     synchronising  `Sync` and `Synced` a few times, then `Arrived`
     joined         until `Configure`
     linking        until every neighbour listens to it
-    linked         it has a host, which says `Ready`: runs, perhaps another `Configure`, `Goodbye`
-    resuming       its connection was lost after `Welcome`: `Resume` over a new one, then it goes
-                   on where it was
+    linked         has a host, which says `Ready`: runs, perhaps another `Configure`, `Goodbye`
+    resuming       lost its connection after `Welcome`: sends `Resume` over a new one, and returns
+                   to the state it was in
 
-An agent that was started beside its coordinator (its `Join` has no incarnation) is connected from
-the start, has the coordinator's clock, and goes from joining to linking; nobody gives it up but who
-started it. What the coordinator ordered is forgotten only when it does not know this agent any
-more: then it was started again.
+An agent beside its coordinator (its `Join` has no incarnation) is connected from the start, shares
+the coordinator's clock, and goes from joining to linking. It has no timeout: only the process that
+started it gives it up. An agent that resumes forgets its configuration only if the coordinator
+answers `Unknown`: then the coordinator was started again.
 
 Time is an argument, in seconds of the loop's clock. `timer` is when `fire` is to be called.
 """
@@ -57,19 +56,19 @@ _SETUP = msgspec.msgpack.Decoder(AgentSetup)
 _LONGEST_REASON = 1_000
 _ROUND_TRIPS = 8
 _CLOSED_IN_A_ROW = 6
-"""Handshakes that the other side closed without a word, and none that it did not, before we take
-it for a wrong key: they take some 4 s. A network that resets connections does the same for less."""
+"""Handshakes that the peer closes without a reason, none having succeeded, before we assume a wrong
+key. They take some 4 s; a network that resets connections does the same for less."""
 
 _ASK_AGAIN = 5.0
-"""Seconds after which `Resume` is said again over the same connection: the answer may be lost."""
+"""Seconds after which `Resume` is sent again over the same connection: the answer may be lost."""
 
 _STARTS = 32
-"""Bits of a connection's number below how often this agent was started again: so the first of each
-start is later than all before."""
+"""Low bits of a connection's number; those above count restarts, so that a restarted agent's
+numbers are higher than all before."""
 
 NOTICED = 5.0
-"""Seconds after which the coordinator is told of links that do not come up: it waits for them, by
-the time that it has for links that are down, and says which they are."""
+"""Seconds after which links that do not come up are reported. The coordinator then waits for them
+as for any link that is down, and names them."""
 
 
 class State(Enum):
@@ -85,7 +84,7 @@ class State(Enum):
 
 
 class Closure(Enum):
-    """How a connection ended before it was one."""
+    """How a handshake failed."""
 
     UNKNOWN_KEY = 1
     NOT_UNDERSTOOD = 2
@@ -93,25 +92,25 @@ class Closure(Enum):
 
 
 class Orders:
-    """What an agent makes of its coordinator's configuration: beside it, it does as it is told."""
+    """Accepts any configuration, beside the coordinator; elsewhere `OwnRun` checks it."""
 
     def accept(self, setup: AgentSetup) -> AgentSetup:
-        """The setup as this agent follows it, or `PosseError` if it does not."""
+        """The setup that this agent follows; `PosseError` if it refuses."""
         return setup
 
     def remarks(self, setup: AgentSetup) -> list[Log]:
-        """What is to be said before any reward is used."""
+        """Log lines to write before any reward is used."""
         return []
 
 
 class Joining:
     """See the module's text.
 
-    `join` is what this agent says of itself. `endpoint` and `key`, its public key ("" without), are
-    for sentences; `system` is known beforehand only beside the coordinator. `wait`: seconds without
-    a coordinator.
+    `join` is the agent's own `Join`. `endpoint` and `key` (its public key, "" without) are for
+    messages to people. `system` is known beforehand only beside the coordinator. `wait`: seconds
+    to wait for a coordinator.
 
-    Above 300 lines: each line of the table above, and what may come instead.
+    Above 300 lines: every state of the table above, and what else may come in it.
     """
 
     def __init__(
@@ -128,7 +127,7 @@ class Joining:
         self.rank = join.rank
         self.state = State.CONNECTING
         self.offset = 0
-        """What the coordinator's clock is ahead of this agent's, in nanoseconds."""
+        """How far the coordinator's clock is ahead of this agent's, in nanoseconds."""
         self.timer = now + wait
         self._join = join
         self._endpoint = endpoint
@@ -141,14 +140,14 @@ class Joining:
         self._connections = 0
         self._online = False
         self._until = math.inf
-        """When an agent that resumes gives up."""
+        """When a resuming agent gives up."""
         self._before = State.CONNECTING
-        """The state that is gone back to from resuming."""
+        """The state to return to from resuming."""
         self._trips: list[tuple[int, int]] = []
         self._setup: AgentSetup | None = None
         self._not_listening: tuple[int, ...] = ()
         self._said_down: set[int] = set()
-        """Neighbours of whom the coordinator was told that they do not listen yet."""
+        """Neighbours reported to the coordinator as not listening yet."""
 
     @property
     def remote(self) -> bool:
@@ -157,7 +156,7 @@ class Joining:
 
     @property
     def incarnation(self) -> bytes:
-        """Which start of its agent this is; empty beside the coordinator."""
+        """Identifies this start of the agent; empty beside the coordinator."""
         return self._join.incarnation
 
     @property
@@ -166,7 +165,7 @@ class Joining:
         return not self.remote or self.state.value >= State.JOINED.value
 
     def to_resume(self, taken: int) -> control.Resume:
-        """What asks the coordinator to go on; `taken` frames of it came before."""
+        """The `Resume` to send; `taken` frames of the coordinator's came so far."""
         join = self._join
         return control.Resume(
             self.rank,
@@ -179,7 +178,7 @@ class Joining:
         )
 
     def recover(self, rank: int, offset: int, incarnation: bytes, starts: int, now: float) -> None:
-        """This agent was linked, was killed, and is started again for the `starts`th time."""
+        """Resume after a kill when linked, at the `starts`th restart; `offset` in nanoseconds."""
         self.rank = rank
         self.offset = offset
         self.state = State.LINKED
@@ -201,7 +200,7 @@ class Joining:
         return [GiveUp()]
 
     def connected(self, wall: float, now: float) -> list[JoiningEffect]:
-        """The connection to the coordinator is up; this machine's clock shows `wall`."""
+        """The connection to the coordinator is up; `wall` is this machine's clock in seconds."""
         self._connections += 1
         self._online = True
         self._wall = wall
@@ -212,12 +211,12 @@ class Joining:
 
     @property
     def _may_be_known(self) -> bool:
-        """Whether the coordinator may have let this agent in."""
+        """Whether the coordinator may have admitted this agent."""
         first = State.SYNCHRONISING if self.remote else State.JOINING
         return self.state.value >= first.value
 
     def _begin(self, now: float) -> list[JoiningEffect]:
-        """Join as if for the first time."""
+        """Join from the beginning."""
         self._setup = None
         self._said_down.clear()
         self.state = State.JOINING
@@ -235,7 +234,7 @@ class Joining:
         self.timer = min(self._until, now + _ASK_AGAIN)
 
     def _ask_to_resume(self, now: float) -> list[JoiningEffect]:
-        """The next `Sync` does not wait for the answer: a connection may last no longer."""
+        """Ask to resume; the next `Sync` follows at once, as the connection may be short-lived."""
         asks = [_ask(now)] if self._before is State.SYNCHRONISING else []
         return [AskToResume(), *asks]
 
@@ -252,7 +251,7 @@ class Joining:
         return [GoOn(taken), *([said] if self.remote else [])]
 
     def not_let_in(self, how: Closure, why: str = "") -> list[JoiningEffect]:
-        """The connection was closed in its handshake."""
+        """The connection was closed in its handshake; `why` for `NOT_UNDERSTOOD`."""
         at = f"the coordinator at {self._endpoint}"
         match how:
             case Closure.UNKNOWN_KEY:
@@ -263,7 +262,7 @@ class Joining:
             case Closure.NOT_UNDERSTOOD:
                 reason = f"{at} was not understood: {why}"
             case Closure.WITHOUT_A_WORD if self._connections or not self._key:
-                return []  # it let us in before, or needs no key: the network closes connections
+                return []  # admitted before, or no keys: the network closed it
             case Closure.WITHOUT_A_WORD:
                 self._closed_in_a_row += 1
                 if self._closed_in_a_row < _CLOSED_IN_A_ROW:
@@ -275,7 +274,7 @@ class Joining:
         return [Fail(reason, PosseError)]
 
     def disconnected(self, now: float) -> list[JoiningEffect]:
-        """The connection to the coordinator is gone; ZeroMQ tries to make a new one."""
+        """The connection to the coordinator is lost; ZeroMQ reconnects by itself."""
         self._online = False
         if not self._may_be_known or self.state is State.RESUMING:
             return []
@@ -284,7 +283,7 @@ class Joining:
         return [Log(logging.WARNING, said, "the connection")] if self.remote else []
 
     def told(self, frame: bytes, now: float) -> list[JoiningEffect]:
-        """A frame of the coordinator's came that is not for a run's host."""
+        """A frame came from the coordinator that is not for a run's host."""
         try:
             message = _CODEC.decode(read_header(frame), frame)
         except RemoteProtocolError as error:
@@ -320,7 +319,7 @@ class Joining:
                 return []
 
     def _be(self, rank: int) -> None:
-        """Take this rank, if there was none: logs and ledgers are told apart by it."""
+        """Take this rank; `PosseError` if the agent has another, which its log and ledger go by."""
         if self.rank not in (-1, rank):
             raise PosseError(
                 f"the coordinator takes this agent, which is agent {self.rank}, for agent {rank}; "
@@ -337,9 +336,9 @@ class Joining:
         return [Log(logging.WARNING, said), Leave(code)]
 
     def _synced(self, sent: int, clock: int, now: float) -> list[JoiningEffect]:
-        """The offset of the coordinator's clock, from the quickest round trips.
+        """Estimate the offset of the coordinator's clock from the quickest round trips.
 
-        Of a round trip of length d the offset is known up to d/2; the quickest tell most.
+        A round trip of length d gives the offset to ± d/2: the quickest are the most precise.
         """
         received = _nanoseconds(now)
         self._trips.append((received - sent, clock - (sent + received) // 2))
@@ -350,7 +349,7 @@ class Joining:
         return [OpenInbox(self._system, self.rank)]
 
     def inbox_open(self, address: str) -> list[JoiningEffect]:
-        """Neighbours reach this agent at `address`; "" where agents have no neighbours."""
+        """The inbox is open at `address`; "" where agents have no neighbours."""
         if not self.remote:
             return [Say(msgspec.structs.replace(self._join, inbox=address))]
         self.state = State.JOINED
@@ -366,7 +365,7 @@ class Joining:
             reason = f"the coordinator's configuration was not understood: {printable(str(error))}"
             return [Fail(f"{reason}; are both of the same version of posse?", PosseError)]
         if decoded.mode == "field" and decoded.clock != "wall":
-            # by another the clock asks for, and is told, what raw rewards decide
+            # any other clock's control messages depend on raw rewards
             said = f"the coordinator's run goes by the clock '{decoded.clock}', which is the lab's"
             return [Fail(f"{said}; with real rewards an agent goes by the wall's", PosseError)]
         self._be(rank)
@@ -379,7 +378,7 @@ class Joining:
         return [Forget(), *self._orders.remarks(self._setup), LinkUp(self._setup)]
 
     def not_listening(self, ranks: tuple[int, ...]) -> list[JoiningEffect]:
-        """These neighbours would not hear yet what this agent says."""
+        """These neighbours do not listen yet; with none the agent is linked."""
         self._not_listening = ranks
         if self._setup is None or self.state is not State.LINKING:
             return []
@@ -393,11 +392,11 @@ class Joining:
         return effects
 
     def _look_at(self, now: float) -> float:
-        """When links that have not come up are to be said; beside its coordinator they are near."""
+        """When to report links that are not up; beside the coordinator never, as they are local."""
         return now + NOTICED if self.remote else math.inf
 
     def _say_down(self) -> list[JoiningEffect]:
-        """Tell the coordinator of links that have not come up."""
+        """Report links that are not up to the coordinator."""
         down = [n for n in self._not_listening if n not in self._said_down]
         self._said_down.update(down)
         late = ", ".join(map(str, down))

@@ -1,19 +1,17 @@
-"""The ways by which frames leave a process: to its coordinator, to an agent, to all neighbours.
+"""Links: how frames leave a process to the coordinator, to one agent, or to all neighbours.
 
-A host says to whom a frame goes, by rank or as `COORDINATOR` or `NEIGHBOURS`, and knows nothing of
-what carries it. Whatever carries it is a `Link`: `send` is handed each frame of the link, in order,
-and the process around the host takes what comes from the link's other end at one place
-(`AgentProcess`, `Hub`). Between these two places stand the sessions, which lose nothing when a
-connection is lost.
+A host addresses a frame by rank, `COORDINATOR` or `NEIGHBOURS`, and does not know its carrier. Each
+target has a `Link`, whose `send` takes frames in order. Frames that arrive reach the host at one
+place in its process (`AgentProcess`, `Hub`). Between these, sessions retransmit lost frames.
 
-Between agents there are two kinds, and a system says which it needs:
+Agents link in one of two ways, which the system chooses:
 
-`EachLink`  one PUSH socket per neighbour. What is said to one is carried to that one alone.
-`OneToAll`  for systems in which an agent says the same to all (`Wiring.broadcasts`): one XPUB
-            socket, so that a frame is handed to ZeroMQ once, whatever the number of neighbours.
+`EachLink`  one PUSH socket per neighbour. A frame for one neighbour reaches only that neighbour.
+`OneToAll`  one XPUB socket, for systems whose agents send all neighbours the same
+            (`Wiring.broadcasts`). ZeroMQ is handed each frame once, for any number of neighbours.
 
-Topics would let the second kind address one neighbour, but a subscriber chooses its topics, and so
-could ask for what is meant for another.
+`OneToAll` cannot keep a frame private to one neighbour: subscribers choose their topics, so an
+agent could subscribe to another's.
 """
 
 from abc import ABC, abstractmethod
@@ -31,42 +29,42 @@ _NAME_AT: Final = ENVELOPE_BYTES + SOURCE.start
 _NAME_END: Final = ENVELOPE_BYTES + SOURCE.stop
 
 TO_ONE: Final = b"pt" + bytes(_NAME_AT - 2)
-"""Where all neighbours are said the same, what is for one alone begins with this and its name. That
-stands where the sender does elsewhere, and is nobody's who sends to it."""
+"""Begins what `OneToAll` sends to one neighbour. The neighbour's name follows, where other frames
+name their sender; a receiver cannot confuse them, as it has no session with itself."""
 
 Prepare = Callable[[zmq.Socket[bytes], int], None]
-"""Makes a socket ready for the connection that is made next, to this neighbour."""
+"""Prepares a socket for its next connection, to the neighbour of this rank."""
 
 
 class Link(Protocol):
     """A way to one peer, or to all neighbours at once."""
 
     def send(self, data: bytes, /) -> object:
-        """Hand over a frame."""
+        """Send a frame; frames arrive in the order sent."""
         ...
 
 
 class Wire(Protocol):
-    """What takes bytes for one peer, or for all neighbours at once: a ZeroMQ socket is one."""
+    """Carries bytes to one peer, or to all neighbours at once; a ZeroMQ socket is a wire."""
 
     def send(self, data: bytes, flags: int = 0, /) -> object:
-        """Hand them over."""
+        """Send bytes; `flags` are ZeroMQ's."""
         ...
 
 
 def sender(wire: Wire) -> Callable[..., object]:
-    """How to hand a frame to a wire; to a socket without what `Socket.send` asks for each."""
+    """The wire's `send`; of a socket the base class's, without pyzmq's checks on each frame."""
     return super(zmq.Socket, wire).send if isinstance(wire, zmq.Socket) else wire.send
 
 
 Heard = Callable[[int, Wire], Wire]
-"""What stands before the socket to this target, below the session."""
+"""Wraps the wire to this target, below the session, so that frames are heard."""
 
 
 class Tie:
-    """This agent's end of the session with one neighbour; `post` sends it what is no new frame.
+    """This agent's end of the session with one neighbour; `post` sends the session's replies.
 
-    Where connections are watched, nothing is sent while there is none: it would come out of order.
+    On watched links nothing is sent while the link is down: it would arrive out of order.
     """
 
     __slots__ = ("_post", "neighbour", "session", "up")
@@ -80,20 +78,20 @@ class Tie:
         self._post = post
 
     def changed(self, *, up: bool) -> None:
-        """There is no connection any more, or a new one."""
+        """The connection is lost, or there is a new one."""
         self.up = up
         if up:
             self.session.reconnected()
             self.answer()
 
     def probe(self) -> None:
-        """Ask, if nothing is confirmed; who is not there is not asked."""
+        """Let the session ask a connected neighbour that confirms nothing."""
         if self.up:
             self.session.probe()
             self.answer()
 
     def answer(self) -> None:
-        """Send what the session wants sent; what does not get through is asked for again."""
+        """Send the session's replies; the neighbour asks again for what does not get through."""
         if self.up:
             for data in self.session.replies:
                 with suppress(zmq.Again):
@@ -102,15 +100,15 @@ class Tie:
 
 
 class Links(ABC):
-    """An agent's ways to its neighbours; see the module's text.
+    """An agent's links to its neighbours; see the module's text.
 
-    `prepare` is called for each connection before it is made. `watched`: `changed` will be told
-    which connections there are.
+    `prepare` is called before each connection is made. `watched`: the guard reports each link that
+    comes up or goes down to `changed`.
     """
 
     inbox_type: ClassVar[int]
     back: tuple[zmq.Socket[bytes], Callable[[], None]] | None = None
-    """What neighbours say over the ways to them: a socket, and who reads it."""
+    """The socket to poll for neighbours' subscriptions, and its reader; None without any."""
 
     def __init__(
         self,
@@ -125,19 +123,19 @@ class Links(ABC):
         self._watched = watched
         self._heard = heard
         self.ties: dict[bytes, Tie] = {}
-        """By the neighbour's name, as it stands in frames."""
+        """By the neighbour's name in frames."""
         self._addresses: dict[int, str] = {}
-        """Of the neighbours to whom there is a way."""
+        """Inboxes of the neighbours with a link, by rank."""
         self._begin()
 
     @abstractmethod
     def _begin(self) -> None:
-        """Make what this kind of ways has beside."""
+        """Make the subclass's own sockets and tables."""
 
     def connect(self, inboxes: dict[int, str], rank: int, first: int) -> Mapping[int, Link]:
-        """Open what is missing of the ways to these neighbours, and close what is too many.
+        """Link to exactly these neighbours, by their inboxes' addresses; returns links by target.
 
-        New sessions begin over all of them, in the name of `rank`, whose frames count from `first`.
+        New sessions begin on all links: `rank` signs them, and frames are numbered from `first`.
         """
         for neighbour in [r for r, old in self._addresses.items() if inboxes.get(r) != old]:
             self._let_go(neighbour)
@@ -152,32 +150,32 @@ class Links(ABC):
 
     @abstractmethod
     def _socket_to(self, neighbour: int) -> zmq.Socket[bytes]:
-        """The socket that is to be connected to this neighbour's inbox."""
+        """The socket to connect to this neighbour's inbox."""
 
     @abstractmethod
     def _begin_sessions(self, rank: int, first: int) -> Mapping[int, Link]:
         """See `connect`."""
 
     def lose(self, neighbour: int) -> None:
-        """This neighbour is gone: nothing more is sent to it, nor kept for it."""
+        """This neighbour is gone: send and keep nothing more for it."""
         if (tie := self.ties.get(name_of(neighbour))) is not None and neighbour in self._addresses:
             tie.up = False
             self._let_go(neighbour)
 
     @abstractmethod
     def _let_go(self, neighbour: int) -> None:
-        """Close the way to a neighbour, and forget its address."""
+        """Close the link to a neighbour, and forget its address."""
 
     @abstractmethod
     def not_listening(self) -> tuple[int, ...]:
-        """The neighbours that would not hear yet what is sent."""
+        """The neighbours that do not listen yet."""
 
     @abstractmethod
     def close(self) -> None:
-        """Close all of them."""
+        """Close all links."""
 
     def changed(self, neighbour: int, *, up: bool) -> None:
-        """The connection to this neighbour was lost, or there is a new one; where that is known."""
+        """The connection to this neighbour is lost, or there is a new one (`watched` only)."""
         if (tie := self.ties.get(name_of(neighbour))) is not None:
             tie.changed(up=up)
 
@@ -187,13 +185,13 @@ class Links(ABC):
 
     @property
     def state(self) -> Any:
-        """The sessions with those who are not lost, for `restore`."""
+        """The sessions with neighbours that are not lost, for `restore`."""
         return {
             t.neighbour: t.session for t in self.ties.values() if t.neighbour in self._addresses
         }
 
     def restore(self, state: Any) -> None:
-        """Go on with these sessions."""
+        """Continue these sessions; neighbours without one are lost."""
         for tie in self.ties.values():
             if tie.neighbour in state:
                 tie.session = state[tie.neighbour]
@@ -201,27 +199,27 @@ class Links(ABC):
                 self.lose(tie.neighbour)
 
     def recovered(self) -> None:
-        """This agent was started again. Who watches its connections hears of the new ones."""
+        """After a restart: ask for what was missed, and retransmit; watched links do so once up."""
         for tie in () if self._watched else self.ties.values():
             tie.session.miss()
             tie.changed(up=True)
 
     def probe(self) -> None:
-        """To be called now and then: ask who confirms nothing."""
+        """Ask the neighbours that confirm nothing; call it every `PROBE_EVERY` seconds."""
         for tie in self.ties.values():
             tie.probe()
 
 
 def signed_by(data: bytes) -> bytes:
-    """The sender's name in what came; in what is no frame a session's signature has it there."""
+    """The sender's name in received bytes: in a frame's header, else in the session's signature."""
     return data[_NAME_AT:_NAME_END]
 
 
 def alone(data: bytes) -> bytes:
-    """The same without what says that it is for one alone."""
+    """The bytes without the prefix `TO_ONE` and the name after it."""
     return data[_NAME_END:] if data.startswith(TO_ONE) else data
 
 
 def signature(rank: int) -> bytes:
-    """What this agent's sessions sign by, so that it is found where frames have their sender."""
+    """The signature of this agent's sessions, padded so that the name is where frames have it."""
     return bytes(SOURCE.start) + name_of(rank)

@@ -1,22 +1,21 @@
 """The coordinator's side of joining, as a machine without input or output.
 
-What happens is a method each, which returns the effects (`posse.engines.effects`), in order.
-
-A coordinator goes through three phases, and back to the first before each run:
+Each thing that happens is a method, which returns effects (`posse.engines.effects`) in order. A
+coordinator goes through three phases, and back to the first before each run:
 
     gathering    until every agent has joined
     configuring  until every agent is ready
-    carrying     until its run is over; what agents say in it goes to the run
+    carrying     until the run is over; agents' frames go to the run's host
 
-An agent that was started here says `Join` and has arrived. One on another machine says `Join` and
-is answered `Welcome`; it asks for the time (`Sync`, `Synced`) and says `Arrived`. Whoever is not to
-be let in is `Refused`, with the reason. Whoever has joined and comes over a new connection says
-`Resume`, and goes on where it was. One whose connection is lost is waited for: before a run as long
-as for those who never came, in a run as long as it may be absent, all its absences together; then
-it is lost, and the run goes on without it, or ends, as the run's `on_missing` says.
+An agent that was started here sends `Join` and has arrived. An agent on another machine sends
+`Join` and gets `Welcome`; it asks for the time (`Sync`, `Synced`), then sends `Arrived`. An agent
+that may not join gets `Refused` with the reason. An agent that reconnects sends `Resume` and
+continues where it was. The coordinator waits for an agent whose connection is lost: before a run as
+long as for agents to join, in a run until its absences together reach the limit. Then the run goes
+on without it, ends, or waits longer, as its `on_missing` says.
 
-Time is an argument, in seconds of the loop's clock. `timer` is when `fire` is to be called. Nothing
-here raises for what a peer did: that is counted in `refused`; what ends a run is an effect, `Fail`.
+Time is an argument, in seconds of the loop's clock. `timer` is when `fire` is to be called. No
+method raises because of a peer: faults are counted in `refused`, and the effect `Fail` ends a run.
 """
 
 import logging
@@ -53,15 +52,15 @@ from protocol.wire import MAX_DATA, VERSION, Codec, read_header
 
 _CODEC = Codec(control.TO_LOBBY, MAX_DATA)
 _MOST_SYNCS = 16
-"""Of one agent; an honest one asks eight times when it joins."""
+"""`Sync` answered per agent; an honest agent sends eight when it joins."""
 CATCH_UP = 1.0
-"""Seconds to take what came while nobody looked, or comes again, before an agent is late."""
+"""Seconds for queued and retransmitted frames after a pause, before any agent is late."""
 _BEGINNING = 80
-"""Bytes of a frame in which its kind stands."""
+"""Leading bytes of a frame that are enough to read its kind."""
 
 
 class Phase(StrEnum):
-    """What is waited for; the value is how a sentence says it."""
+    """What the coordinator waits for; the value completes "waiting for agent 1 …"."""
 
     IDLE = ""
     GATHERING = "to join"
@@ -70,11 +69,11 @@ class Phase(StrEnum):
 
 
 class Lobby:
-    """See the module's text; `deadline`, `absence` and `joining` as `Patience` has them.
+    """See the module's text; `deadline`, `absence` and `joining` as in `Patience`.
 
-    `restarts`: how often each agent that was started here and is killed is started again in a run.
+    `restarts`: how often in a run a killed agent that was started here is started again.
 
-    Above 300 lines: one branch for each message of joining, and the sentence that each may end in.
+    Above 300 lines: one branch for each message of joining, and the sentence each may end in.
     """
 
     def __init__(
@@ -93,31 +92,31 @@ class Lobby:
         self.refused: Counter[str] = Counter()
         self.phase = Phase.IDLE
         self.changed = False
-        """Whether somebody joined since all were configured."""
+        """Whether an agent joined since all were configured."""
         self._patience = Patience(deadline, absence, joining)
         self._system = system
         self._setups: Sequence[AgentSetup] = ()
         self._wanted: set[int] = set()
-        """Who is to be here before the wait for agents to join ends."""
+        """Agents that `gather` waits for."""
         self._came: set[int] = set()
-        """Who was here at some time since the wait for agents to join began, and may be again."""
+        """Agents that were here at some time since `gather`, and may still come back."""
         self._ready: set[int] = set()
         self._run: CoordinatorHost | None = None
         self._let_go: set[int] = set()
-        """Agents whose death is to be known, and is nobody's loss."""
+        """Agents replaced between runs, whose death is not reported."""
         self._operators: set[int] = set()
-        """Connections of those who asked for the status; they come and go."""
+        """Connections that asked for the status; their loss is not counted."""
 
     # --- phases ----------------------------------------------------------------------------------
 
     def gather(self, now: float, wanted: Collection[int] | None = None) -> None:
-        """Begin to wait for these agents to join, or for every agent; see `missing`."""
+        """Begin to wait for these agents to join (None: for every agent); see `missing`."""
         self._wanted = set(range(self.roster.agents) if wanted is None else wanted)
         self._came = set(range(self.roster.agents)) - set(self.roster.missing())
         self._wait(Phase.GATHERING, now)
 
     def configure(self, setups: Sequence[AgentSetup], now: float) -> list[LobbyEffect]:
-        """Tell every agent what it may know; each is to say that it is ready, see `missing`."""
+        """Configure every agent, and begin to wait until each is ready; see `missing`."""
         self._ready.clear()
         self._wait(Phase.CONFIGURING, now)
         if self.roster.missing():
@@ -128,7 +127,7 @@ class Lobby:
         return [self._configuration(rank) for rank in range(self.roster.agents)]
 
     def carry(self, run: CoordinatorHost, now: float) -> None:
-        """All are ready: a run begins."""
+        """All agents are ready: the run begins."""
         self._wait(Phase.CARRYING, now)
         self._setups = ()
         self._run = run
@@ -140,7 +139,7 @@ class Lobby:
         self._patience.begin(now, self.roster.arrived(), joining=phase is Phase.GATHERING)
 
     def replace(self, rank: int) -> None:
-        """Between runs: an agent that was started here ends, if it did not; another is started."""
+        """Between runs, vacate the place of an agent started here: its death is then no loss."""
         if self.roster.ended(rank):
             self._let_go.add(rank)
         self._vacate(rank)
@@ -161,24 +160,24 @@ class Lobby:
 
     @property
     def outlives_agents(self) -> bool:
-        """Whether the loss of an agent is for the run to deal with."""
+        """Whether the run itself handles the loss of an agent."""
         return self._run is not None and self._run.outlives_agents
 
     def missing(self) -> list[int]:
-        """The agents that are waited for."""
+        """The agents that the coordinator waits for."""
         if self._run is not None:
             return self._run.waiting_for()
         if self.phase is Phase.GATHERING:
             return [rank for rank in self.roster.missing() if rank in self._wanted]
         if self.phase is Phase.CONFIGURING:
-            # whose neighbour is away cannot be ready either
+            # name the absent ones first: their neighbours cannot be ready either
             away = [n for n in self.roster.missing() if n not in self._ready]
             return away or [n for n in range(self.roster.agents) if n not in self._ready]
         return []
 
     @property
     def complete(self) -> bool:
-        """Whether all that is waited for, before a run, is here."""
+        """Whether the wait before a run is over: all wanted came, or all are ready."""
         if self.phase is Phase.CONFIGURING:
             return len(self._ready) == self.roster.agents
         return self._wanted <= self._came
@@ -192,7 +191,7 @@ class Lobby:
     def timer(self) -> float:
         """When `fire` is to be called, in the loop's seconds."""
         wait, run = self._patience.timer, self._run
-        # while somebody has no connection its absence counts, and no timer of the run's own
+        # while an agent has no connection its absence counts, and the run's own timer stands still
         here = run is not None and not self._patience.somebody_is_away
         return min(wait, run.timer) if run is not None and here else wait
 
@@ -202,7 +201,7 @@ class Lobby:
         return math.inf if self._run is None else self._patience.roll_at
 
     def call_roll(self, now: float) -> list[int]:
-        """Who is to be asked for a sign of life; an answer of their sessions is enough."""
+        """The agents to ask for a sign of life; an answer of the session is enough."""
         self._patience.call_roll(now)
         return self._suspects()
 
@@ -220,7 +219,7 @@ class Lobby:
         return []
 
     def _go_on(self, now: float) -> None:
-        """The run's own timer goes on where it stood, if everybody is here again."""
+        """If every agent is connected again, the run's own timer continues where it stood."""
         if self._run is not None and not self._patience.somebody_is_away:
             self._run.put_off(self._patience.away_for(now), now + CATCH_UP)
 
@@ -243,12 +242,12 @@ class Lobby:
         return self.missing() if self._run is None else self._run.suspects()
 
     def _mute(self, late: list[int]) -> list[int]:
-        """Who of these has not answered the roll."""
+        """Those of these agents that have not answered the roll."""
         known = [self.roster.members[rank] for rank in late if rank in self.roster.members]
         return [m.rank for m in known if not self._patience.answered(max(m.heard, m.answered))]
 
     def _to_blame(self, late: list[int], now: float) -> str:
-        """Who, or which link, holds all others up, if that is known."""
+        """Which agents or links hold the others up, as a sentence; "" if unknown."""
         mute = self._mute(late)
         silent = f"nothing was heard for {now - self._patience.heard:.0f} s"
         if down := self._patience.outages.beside(mute):
@@ -278,23 +277,23 @@ class Lobby:
         return effects
 
     def heard(self, member: Member, frame: bytes, now: float, *, moved: bool) -> None:
-        """A frame for the run came from an agent that is here; `moved`: it brought the run on."""
+        """A connected agent sent a frame for the run; `moved`: the frame advanced the run."""
         member.heard = now
         member.last = frame[:_BEGINNING]
         if moved:
             self._patience.moved(now)
 
-    # --- what happens ----------------------------------------------------------------------------
+    # --- events ----------------------------------------------------------------------------------
 
     def rejected(self, reason: str, said: str = "") -> list[LobbyEffect]:
-        """The sockets themselves refused something; `said` is for the log, "" if nothing is."""
+        """The socket layer refused something; `said` is the log line, "" for none."""
         self.refused[reason] += 1
         return [Log(logging.WARNING, said, reason)] if said else []
 
     def died(
         self, rank: int | None, why: str, now: float, *, killed: bool = False
     ) -> list[LobbyEffect]:
-        """A process that was started here ended; see `posse.engines.crew.Died`."""
+        """A process that was started here died; see `posse.engines.crew.Died`."""
         if rank is None:
             return [Fail(why)]
         if rank in self._let_go:
@@ -306,13 +305,13 @@ class Lobby:
         return self._ended(rank, why)
 
     def quit(self, rank: int, why: str, kind: type[PosseError] = RunFailed) -> list[LobbyEffect]:
-        """An agent ended its own part of a run, by its own word or by one that cannot be true."""
-        # what was started here fails by a mistake of our own, not by a peer's fault
+        """An agent left the run: it said so, or sent something impossible."""
+        # an agent that was started here fails by our own mistake, not by a peer's fault
         ours = not self.roster.members[rank].incarnation
         return [Fail(why, kind)] if ours else self._ended(rank, why)
 
     def _ended(self, rank: int, why: str) -> list[LobbyEffect]:
-        """An agent of the run will not come back."""
+        """An agent will not come back."""
         if self.phase is Phase.GATHERING and rank not in self._wanted:
             return []
         if not self.outlives_agents:
@@ -329,7 +328,7 @@ class Lobby:
         return [Log(logging.WARNING, said, f"agent {rank}"), Restart(rank)]
 
     def said(self, peer: Peer, frame: bytes, now: float, wall: float) -> list[LobbyEffect]:
-        """A frame came from a peer; `wall`: what this machine's clock shows, since 1970."""
+        """A frame came from a peer; `wall` is this machine's clock, in seconds since 1970."""
         member = self.roster.by_identity.get(peer.identity)
         if member is not None:
             member.heard = now
@@ -351,7 +350,7 @@ class Lobby:
                 self._ready.add(member.rank)
                 self._moved(now)
             case control.Resume() if message.incarnation == member.incarnation:
-                # asked twice, because frames came before the first time
+                # sent twice: frames before the first `Resume` were answered `Whose`
                 member.resumed = max(member.resumed, message.connection)
                 return [Reply(peer.identity, control.Resumed(member.session.taken))]
             case control.Linked(about, up):
@@ -363,7 +362,7 @@ class Lobby:
             case control.Arrived(inbox) if not member.arrived:
                 return self._arrived(member, inbox, now)
             case control.Failed(reason, mistake):
-                member.ended = bool(member.incarnation)  # of others the engine sees the end
+                member.ended = bool(member.incarnation)  # the engine sees local processes end
                 why = blamed(member.rank, reason)
                 return (
                     [Fail(why, InputError if mistake else RunFailed)]
@@ -392,12 +391,12 @@ class Lobby:
         here = self.roster.arrived()
         said = f"agent {member.rank} joined ({here} of {self.roster.agents})"
         effects: list[LobbyEffect] = [Log(logging.INFO, said, f"agent {member.rank}"), Joined(here)]
-        if self.phase is Phase.CONFIGURING:  # it came back while the others were being configured
+        if self.phase is Phase.CONFIGURING:  # it came back while the others were configured
             effects.append(self._configuration(member.rank))
         return effects
 
     def _stranger(self, peer: Peer, message: Message, now: float, wall: float) -> list[LobbyEffect]:
-        """Whoever has not joined may do only that; an operator may ask how we are."""
+        """A peer that has not joined may join or resume, an operator ask for the status."""
         if isinstance(message, control.Ask) and self.roster.is_operator(peer.key):
             self._operators.add(peer.connection)
             return [ShowStatus(peer.identity)]
@@ -429,7 +428,7 @@ class Lobby:
         if member is None:
             return [Reply(peer.identity, control.Unknown())]
         if member.identity != peer.identity:
-            return []  # it was said over a connection that is gone
+            return []  # this `Resume` came over a connection that is replaced
         if member.arrived:
             self._came.add(member.rank)
         if self._patience.returned(member.rank, now):
@@ -443,7 +442,7 @@ class Lobby:
         return [Log(logging.INFO, said, about), Resend(member.rank, asked.taken)]
 
     def _replace(self, member: Member, old: Member) -> list[LobbyEffect]:
-        """A newer incarnation, or a new connection of the same one, takes an agent's place."""
+        """Replace a member by a newer incarnation, or by the same one that joins anew."""
         effects: list[LobbyEffect] = []
         again = member.incarnation == old.incarnation
         if not again and old.connection >= 0:
@@ -466,7 +465,7 @@ class Lobby:
         return effects
 
     def closed(self, connection: int, now: float) -> list[LobbyEffect]:
-        """A connection is gone."""
+        """A connection is lost; `connection` is its file descriptor."""
         if connection in self._operators:
             self._operators.remove(connection)
             return []
@@ -502,7 +501,7 @@ class Lobby:
         return [Log(logging.WARNING, f"{name} is down, says agent {by}", name)]
 
     def _lose(self, rank: int) -> None:
-        """The run, if there is one, goes on without an agent."""
+        """Let the run, if any, go on without this agent."""
         self._patience.forget(rank)
         if self._run is not None:
             self._run.lose(rank)
@@ -518,7 +517,7 @@ def _not_let_in(rank: int, reason: str, identity: bytes, host: str) -> list[Lobb
 
 
 def gone(rank: int, absence: float) -> str:
-    """The sentence for an agent that stays away from a run that needs it."""
+    """The message for an agent that stays away from a run that needs it."""
     return (
         f"the connection of agent {rank} was lost and it did not come back in {absence:g} s: its "
         "process ended, or the network between it and the coordinator; start the run again"

@@ -1,4 +1,4 @@
-"""An agent on the machine of its coordinator."""
+"""Makes an agent on the machine of its coordinator."""
 
 import os
 import time
@@ -30,8 +30,8 @@ def local_agent(
 ) -> AgentProcess:
     """An agent of the coordinator that listens at `endpoint`.
 
-    `inbox`: where neighbours reach this agent ("" if the system has no links between agents), a
-    ZeroMQ address that may end in `:*`; it needs `system`. `many`: this agent shares its core with
+    `inbox`: the ZeroMQ address where neighbours reach this agent ("" if the system has no links
+    between agents); it may end in `:*`, and needs `system`. `many`: this agent shares its core with
     many. `keys`: for links over tcp. `tap`, `journal`: see `AgentProcess`.
     """
     context = one_context(many=many)

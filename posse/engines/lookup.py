@@ -1,4 +1,4 @@
-"""What addresses mean on this machine, and who came to one of its own."""
+"""What addresses mean on this machine, and whose connections it closed."""
 
 import contextlib
 import socket
@@ -13,7 +13,7 @@ _CLOSED_BY_US = ("04", "05", "06")
 
 
 def unresolved(endpoint: str) -> str:
-    """Why the address's name means nothing here; empty if it does."""
+    """Why the endpoint's host name does not resolve here; "" if it does."""
     if not endpoint.startswith("tcp://"):
         return ""
     try:
@@ -24,9 +24,9 @@ def unresolved(endpoint: str) -> str:
 
 
 def is_ipv6(endpoint: str) -> bool:
-    """Whether ZeroMQ is to take it for IPv6: an address of that kind, or a name that has no other.
+    """Whether ZeroMQ must use IPv6: the host is an IPv6 address, or a name with no IPv4 address.
 
-    ZeroMQ tries one address of a name only, and who binds 0.0.0.0 is reached by IPv4 alone.
+    ZeroMQ tries only one address of a name, and a peer bound to 0.0.0.0 is reached by IPv4 only.
     """
     if not endpoint.startswith("tcp://"):
         return False
@@ -41,7 +41,7 @@ def is_ipv6(endpoint: str) -> bool:
 
 
 def own_address(endpoint: str) -> str:
-    """The address by which this machine reaches the coordinator."""
+    """This machine's own address on the route to `endpoint`; loopback if that is not tcp."""
     if not endpoint.startswith("tcp://"):
         return "127.0.0.1"
     kind = socket.AF_INET6 if is_ipv6(endpoint) else socket.AF_INET
@@ -52,15 +52,15 @@ def own_address(endpoint: str) -> str:
 
 
 def reached(at: str, endpoint: str) -> str:
-    """What is bound `at` an address here, by that at which it is reached on the way to another."""
+    """The bound address `at` as peers at `endpoint` reach it: a wildcard becomes our address."""
     host, port = split(at)
     return join(own_address(endpoint), port) if host in _ANY else at
 
 
 def greets(endpoint: str, patience: float = 2.0) -> bool:
-    """Whether ZeroMQ answers there, and not a relay that closes what it accepts (`ssh -L`).
+    """Whether ZeroMQ answers there, rather than a relay that accepts and closes (`ssh -L`).
 
-    ZeroMQ says who it is as soon as it is connected to (ZMTP 3.1); the first byte is 255.
+    ZeroMQ greets a peer at once (ZMTP 3.1); the first byte is 255. `patience` is in seconds.
     """
     if not endpoint.startswith("tcp://"):
         return False
@@ -73,7 +73,7 @@ def greets(endpoint: str, patience: float = 2.0) -> bool:
 
 
 def closed_by_us(port: int) -> set[str]:
-    """Whose connections to this port were closed at this end, in the last minute (Linux)."""
+    """Hosts whose connections to this port this end closed in the last minute (Linux)."""
     hosts: set[str] = set()
     for table in _TABLES:
         with contextlib.suppress(OSError):
@@ -85,6 +85,6 @@ def closed_by_us(port: int) -> set[str]:
 
 
 def _written(raw: bytes) -> str:
-    """An address of the kernel's tables, whose words of four bytes are turned round."""
+    """An address of the kernel's tables, whose four-byte words are byte-swapped."""
     words = b"".join(raw[at : at + 4][::-1] for at in range(0, len(raw), 4))
     return plain(socket.inet_ntop(socket.AF_INET6 if len(raw) > 4 else socket.AF_INET, words))

@@ -1,6 +1,6 @@
 """Engine `memory`: every machine in this process, every message still through the codec.
 
-Those of the plane `world` by thousands, after they were handed over: they are not the paper's.
+Those of the plane `world`, not the paper's, are delivered first and encoded later, by thousands.
 """
 
 import math
@@ -41,16 +41,16 @@ def run(
     sources: Sources | None = None,
     board: Board | None = None,
 ) -> RunRecord:
-    """Run number `number` of the plan's series; `tap` hears every frame, which say run `serial`.
+    """Run number `number` of the plan's series; returns its record.
 
-    `sources`: time, chance and rewards, this machine's by default. Agents show on a `board` how
-    they stand.
+    `tap` hears every frame; `serial` is the run's number there. `sources` are time, chance and
+    rewards, by default this machine's. Agents show their progress on the `board`.
     """
     network = plan.network(number)
     stamp = monotonic_ns if plan.clock == "wall" else lambda: 0
     cohort = Cohort(plan.spec.agents.count)
     wire: Near = deque()
-    # frames that somebody hears, counts one by one or stamps must be there when they are sent
+    # a tap, a board, the field and the wall clock need each frame at the moment it is sent
     near = None if tap or board or plan.field or plan.clock == "wall" else wire
     sources = replace(sources or of_this_machine(stamp), cohort=cohort, near=near)
     agents: list[AgentHost] = []
@@ -64,17 +64,17 @@ def run(
         for rank, setup in enumerate(agent_setups(plan, network)):
             carried = msgspec.msgpack.decode(msgspec.msgpack.encode(setup), type=AgentSetup)
             agents.append(AgentHost(carried, rank, sources))
-            agents[-1].outbox.clear()  # Ready: there is no joining here
+            agents[-1].outbox.clear()  # `Ready`, which only joining needs
         _Run(plan, network, coordinator, agents, tap, wire).carry_on()
     assert coordinator.record is not None
     return coordinator.record
 
 
 class _Run:
-    """Carries the frames of one run, each in the order in which it was sent.
+    """Carries the frames of one run in the order in which they were sent.
 
-    What an agent says to all its neighbours is opened once for all of them, and handed to each of
-    them together with what others say at the time; to who awaits several, when all are here.
+    A frame for all neighbours is decoded once, and reaches each in one batch with what others sent
+    then. An agent that awaits several messages gets them when all are here.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class _Run:
         self._now = 0.0
 
     def carry_on(self) -> None:
-        """To the end."""
+        """Run to the end; `RunFailed` if the run stands still."""
         coordinator = self._coordinator
         coordinator.begin()
         self._collect(COORDINATOR, coordinator)
@@ -109,7 +109,7 @@ class _Run:
                     moved = True
             stuck = not moved and not self._wire and not coordinator.complete
             if stuck and math.isfinite(coordinator.timer):
-                # nothing is under way: whoever has not answered by now never will
+                # nothing is under way, so no answer can come any more
                 coordinator.fire()
                 self._collect(COORDINATOR, coordinator)
             elif stuck:
@@ -117,7 +117,7 @@ class _Run:
                 raise RunFailed(f"the run stands still: it waits for {waiting}")
 
     def _deliver(self) -> None:
-        """What is under way, and what follows from it."""
+        """Deliver the frames under way, and those that follow from them."""
         wire, tap, coordinator, gone = self._wire, self._tap, self._coordinator, self._gone
         while wire or self._said:
             if self._said and not self._waits(wire):
@@ -139,7 +139,7 @@ class _Run:
                 tap(source, target, frame)
             if target == COORDINATOR:
                 coordinator.receive(source, frame)
-                if coordinator.left:  # a mistake of our own: there is no peer here
+                if coordinator.left:  # our own mistake: no peer takes part here
                     raise RunFailed.told(coordinator.left[0][1])
                 if coordinator.outbox:
                     self._collect(target, coordinator)
@@ -147,7 +147,7 @@ class _Run:
                 self._let(target, self._agents[target].receive, source, frame)
 
     def _tell(self, received: Received, now: float) -> None:
-        """Let the coordinator hear what it is sent without a frame, as far as that is here."""
+        """Give the coordinator this message, and those right behind it without a frame."""
         wire, heard = self._wire, [received]
         while wire:
             source, target, message, now = wire[0]
@@ -161,7 +161,7 @@ class _Run:
             self._collect(COORDINATOR, self._coordinator)
 
     def _spread(self, source: int, frame: bytes) -> None:
-        """A frame for all neighbours."""
+        """Keep a frame for all neighbours; deliver it at once if it has a stamp or is malformed."""
         neighbours = [rank for rank in self._neighbours[source] if rank not in self._gone]
         if self._tap is not None:
             for rank in neighbours:
@@ -179,14 +179,14 @@ class _Run:
             self._let(rank, self._agents[rank].receive, source, frame)
 
     def _waits(self, wire: Near) -> bool:
-        """Whether more may be said before it is handed over: agents are sent nothing else yet."""
+        """Whether kept frames may wait: the next frame is not for a single agent."""
         if not wire:
             return False
         source, target, _, _ = wire[0]
         return target == COORDINATOR or (target == NEIGHBOURS and source not in self._said)
 
     def _hand_over(self) -> None:
-        """What was said to neighbours since this was last called."""
+        """Hand over what was sent to neighbours since the last call."""
         said, self._said = self._said, {}
         for rank, neighbours in enumerate(self._neighbours):
             heard = [said[source] for source in neighbours if source in said]
@@ -195,9 +195,9 @@ class _Run:
                 self._let(rank, None)
 
     def _let(self, rank: int, act: Callable[..., object] | None, *given: Any) -> None:
-        """Let an agent act, and then hear what is kept for it, as soon as that is all it awaits.
+        """Let an agent act, then hear the messages kept for it once all that it awaits are here.
 
-        A defect ends the run by the sentence that it has in its process.
+        A defect becomes `RunFailed`, with the same message as in engine `processes`.
         """
         agent = self._agents[rank]
         try:
@@ -217,7 +217,7 @@ class _Run:
             self._collect(rank, agent)
 
     def _collect(self, source: int, host: AgentHost | CoordinatorHost) -> None:
-        """What a host has to send."""
+        """Queue the frames that a host wants sent."""
         wire = self._wire
         for target, frame in host.outbox:
             wire.append((source, target, frame, 0.0))

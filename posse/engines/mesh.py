@@ -1,4 +1,4 @@
-"""An agent among its neighbours: the inbox that they connect to, and the ways to theirs."""
+"""An agent's sockets for its neighbours: the inbox they connect to, and links to their inboxes."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
@@ -17,18 +17,17 @@ from posse.security.zap import key_of
 from protocol.wire import name_of, sent_at
 
 MOST_AT_ONCE: Final = 1_024
-"""Frames kept before they are looked at, however many are waited for: a bound on what peers may
-make an agent hold."""
+"""Most messages read at a time, however many are awaited: bounds the memory that peers can fill."""
 
 Arrival = tuple[int | None, bytes, int]
-"""Who sent a frame (None where only the frame says so), the frame, and when it came."""
+"""(sender, frame, time of arrival); sender None where only the frame names it."""
 
 
 class Mesh:
-    """See the module's text. `rank` -1: not known yet. `patience_ms`: how long `listen` waits.
-    `links` are the ways to the neighbours.
+    """An agent's inbox and its `links` to neighbours.
 
-    What sessions take is written into `journal` first, if there is one.
+    `rank` is -1 while not known. `patience_ms`: longest wait of `listen` for a frame. With a
+    `journal`, frames are written there before a session takes them.
     """
 
     def __init__(
@@ -64,17 +63,17 @@ class Mesh:
         self.links: Links = kind(context, guard.link, watched=guard.watches, heard=heard)
 
     def rename(self, rank: int) -> None:
-        """This agent has another rank now."""
+        """Take another rank, and its topic."""
         listen(self.inbox, rank, before=self._rank)
         self._rank = rank
 
     def connect(self, setup: AgentSetup) -> Mapping[int, Link]:
-        """Connect to the neighbours of this setup; the ways to them, by target."""
+        """Connect to the neighbours of this setup; returns the links by target."""
         self._guard.know(setup)
         return self.links.connect(setup.inboxes, self._rank, setup.first)
 
     def drain(self) -> Iterator[tuple[int | None, bytes]]:
-        """What is here, and who sent it; other sockets have their turn after so many frames."""
+        """The frames that are here, with their senders; at most `MOST_AT_ONCE`."""
         for _ in range(MOST_AT_ONCE):
             try:
                 sender, frame = self._receive(zmq.NOBLOCK)
@@ -83,9 +82,10 @@ class Mesh:
             yield sender, frame
 
     def listen(self, awaited: int, slot: float, stamp: Callable[[], int]) -> list[Arrival]:
-        """As many frames as are awaited, or fewer if no more come.
+        """Receive until `awaited` frames are here, or none comes within `patience_ms`.
 
-        What a neighbour sent that is beyond `slot` is not among those awaited.
+        Frames of slots after `slot` are returned, too, but do not count as awaited. `stamp` gives
+        the times of arrival.
         """
         receive = self._receive
         frames: list[Arrival] = []
@@ -101,10 +101,9 @@ class Mesh:
         return frames
 
     def _receive(self, flags: int) -> tuple[int | None, bytes]:
-        """The next frame of a neighbour that is due; `zmq.Again` if there is none.
+        """The next frame that a neighbour's session lets through; `zmq.Again` if there is none.
 
-        Who sends what is no such frame keeps an agent from its other sockets no longer than it
-        takes to look at `MOST_AT_ONCE` of it.
+        Reads at most `MOST_AT_ONCE` messages: a flood of others cannot starve the other sockets.
         """
         neighbours, ties = self._guard.neighbours, self.links.ties
         sender, took = None, self._guard.took
@@ -140,7 +139,7 @@ class Mesh:
         raise zmq.Again
 
     def mind_time(self, now: float) -> None:
-        """Now and then see to it that what was sent is confirmed."""
+        """Probe neighbours that confirm nothing; to be called often, `now` in seconds."""
         if now >= self._probe_at:
             self._probe_at = now + PROBE_EVERY
             self.links.probe()
