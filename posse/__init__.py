@@ -1,14 +1,14 @@
 """posse: private multi-agent bandits, run for real.
 
-    result = posse.run("run.toml", seed=2)              # or a dict, or a RunSpec
-    result                                              # what was found, in a few lines
+    result = posse.run("run.toml", seed=2)                # or a dict, or a RunSpec
+    result                                                # what was found, in a few lines
     result.summary(), result.runs[0].best_arm
     result.to_frame(), result.regret_frame(), result.links_frame()
 
-    async with posse.Cluster("run.toml") as cluster:    # agents stay up between runs
+    async with posse.Cluster("run.toml") as cluster:      # agents stay up between runs
         result = await cluster.run(parameters={"epsilon": 0.5})
 
-What is wrong with a run file is a `SpecError`, a run that failed a `RunFailed`.
+A mistake in a run file raises `SpecError`, a run that fails raises `RunFailed`.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -52,7 +52,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    # lazily: `posse --help` must not load numpy and ZeroMQ
+    # loaded on first use, because `posse --help` must not load numpy and ZeroMQ
     import importlib  # noqa: PLC0415
 
     for home, names in _HOMES.items():

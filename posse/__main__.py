@@ -1,4 +1,4 @@
-"""`posse`, or `python -m posse`, is the command line."""
+"""The command line: `posse`, or `python -m posse`."""
 
 import sys
 
@@ -6,7 +6,7 @@ from posse.cli import streams
 
 
 def main() -> int:
-    """The command line, which may be interrupted while it loads, too."""
+    """Run the command line; signals end it cleanly even while it still loads."""
     streams.leave_on_signals()
     from posse.cli import main as whole  # noqa: PLC0415  (it takes long)
 

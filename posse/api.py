@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from posse.security.keys import CoordinatorKeys
 
 Made = Generator[tuple[int, RunRecord | PosseError], None, None]
-"""What came of runs as they end, each with its place among those that were asked for."""
+"""The outcome of each run as it ends, with its position among the runs that were asked for."""
 Runs = Callable[[Sequence[int]], Made]
-"""Makes the runs of these numbers."""
+"""Makes the runs with these numbers."""
 
 
 def load(path: str | Path, overrides: list[str] | None = None) -> RunSpec:
@@ -70,17 +70,19 @@ def run(
 ) -> Result:
     """Run a specification `repeat` times.
 
-    `source` is a run file's path, its content as a dict, or a `RunSpec`; `seed`, `repeat`, the
-    number of `agents`, the `engine` and some `parameters` may be given anew.
-    `observe` is called as messages arrive, `on_join` as agents join, `on_record` after each run.
-    `jobs` processes share the runs of engine `memory`, which then cannot be observed; the result
-    is the same. (Engine `processes` is on all cores anyway.) Each imports the script that asks,
-    whose own runs must then be under `if __name__ == "__main__":`. `capture` is a file that every
-    frame of the links is written into: `posse.testing` reads it. `on` is a Dask cluster whose
-    workers have the agents, or the runs of engine `memory`: "dask://HOST:PORT", or a `Placement`;
-    there `capture` has the coordinator's frames alone.
-    What `posse check` warns of is said to the logger "posse", and in the result's `warnings`.
-    Raises `SpecError` before anything is started, `RunFailed` or `ArmsError` if a run fails.
+    `source` is a run file's path, its content as a dict, or a `RunSpec`. `seed`, `repeat`, `agents`
+    (their number), `engine` and single `parameters` override what it says.
+
+    - `observe` is called as messages arrive, `on_join` as agents join, `on_record` after each run.
+    - `jobs` processes share the runs of engine `memory`; the result is the same, but the runs
+      cannot be observed. Each process imports the calling script, so a script must guard its own
+      calls with `if __name__ == "__main__":`. Engine `processes` uses all cores anyway.
+    - `capture` is a file that receives every frame of the links; `posse.testing` reads it.
+    - `on` is a Dask cluster, "dask://HOST:PORT" or a `Placement`. Its workers run the agents, or
+      the runs of engine `memory`. `capture` then holds the coordinator's frames only.
+
+    The warnings of `posse check` go to the logger "posse" and to the result's `warnings`. Raises
+    `SpecError` before anything starts, `RunFailed` or `ArmsError` if a run fails.
     """
     plan = changed(
         source,
@@ -92,7 +94,7 @@ def run(
     )
     placement = Placement(on) if isinstance(on, str) else on
     plan.require(None if placement is None else 0)
-    for sentence in plan.advice():  # now: what is warned of may be that there is never a result
+    for sentence in plan.advice():  # before the runs: a warning may say that they never end
         LOG.warning("%s", sentence)
     screen = of_notebook()
     with RunProgress(plan, screen) as progress:
@@ -112,7 +114,7 @@ def run(
 
 
 def links_of(plan: Plan, on: Placement | None) -> Links:
-    """What the links of a posse have that one command starts."""
+    """How the links of a posse that one command starts are protected."""
     return "local" if on is None or plan.spec.engine.kind == "memory" else "keys"
 
 
@@ -128,10 +130,11 @@ def runs(
     board: "Board | None" = None,
     on_hub: Callable[["Hub"], None] = lambda hub: None,
 ) -> Made:
-    """The runs of these numbers; see `run`.
+    """Make the runs with these numbers; see `run` for the options.
 
-    Agents show on a `board` how they stand, and `on_hub` is given the hub of processes, for those
-    who watch. Runs of engine `memory` are then made here, one after the other.
+    Agents show their state on `board`. `on_hub` receives the hub of engine `processes`. Both are
+    for watching a run; with a `board`, runs of engine `memory` are made one after the other, in
+    this process.
     """
     with writing(capture) as tap:
         options: dict[str, Any] = {"on_join": on_join, "capture": tap, "board": board}
@@ -152,7 +155,7 @@ def runs(
 
 
 def side_by_side(tasks: "Sequence[Task]", jobs: int | None, on: Placement | None) -> Made:
-    """Runs in memory, by `jobs` processes of this machine or by the workers of a cluster."""
+    """Make runs in memory, in `jobs` processes of this machine or on the workers of a cluster."""
     if on is None:
         yield from on_all_cores(one, tasks, jobs)
         return
@@ -168,7 +171,7 @@ def _on_cluster(
     on_hub: Callable[["Hub"], None],
     **options: Any,
 ) -> Made:
-    """As `runs`, by processes on the workers of a cluster."""
+    """Make runs on the workers of a cluster; options as for `runs`."""
     with on_dask.connect(on) as client:
         if on.coordinator == "worker":
             with on_dask.leash(client) as leash:
@@ -185,28 +188,28 @@ def _on_cluster(
 def on_engine(
     engine: "ProcessEngine", plan: Plan, numbers: Sequence[int], observe: Observer = silent
 ) -> Made:
-    """The runs of these numbers by agents that are up."""
+    """Make the runs with these numbers on an engine that is already up."""
     for place, number in enumerate(numbers):
         yield place, engine.run(plan, number, observe)
 
 
 Task = tuple[bytes, int]
-"""A specification and the number of a run, as another process takes it."""
+"""An encoded specification and a run number, to be sent to another process."""
 
 
 def task(plan: Plan, number: int) -> Task:
-    """Run `number` of a plan, for `one`."""
+    """Run `number` of a plan, as an argument for `one`."""
     return msgspec.msgpack.encode(plan.spec), number
 
 
 def one(task: Task) -> RunRecord:
-    """A run in memory, in any process that has posse."""
+    """Make one run in memory; any process that has posse installed can call it."""
     document, number = task
     return memory.run(unpacked(document), number)
 
 
 def placed(plan: Plan, client: "Client", on: Placement, **options: Any) -> "ProcessEngine":
-    """Engine `processes`, not yet up, with its coordinator here and its agents on a cluster."""
+    """Engine `processes`, not yet started: the coordinator is here, the agents are on a cluster."""
     require_processes()
     from posse.engines.placing import OnWorkers  # noqa: PLC0415
 
@@ -222,7 +225,7 @@ def placed(plan: Plan, client: "Client", on: Placement, **options: Any) -> "Proc
 
 
 def one_placed(on: Placement, leash: str, task: Task) -> RunRecord:
-    """A run whose coordinator is on the worker of a cluster that this is called on."""
+    """Make one run whose coordinator is on the Dask worker that executes this call."""
     from distributed import worker_client  # noqa: PLC0415
 
     document, number = task
@@ -236,7 +239,7 @@ def one_placed(on: Placement, leash: str, task: Task) -> RunRecord:
 
 
 def processes(plan: Plan, **options: Any) -> "ProcessEngine":
-    """Engine `processes`, not yet up; `SpecError` where the operating system cannot have it."""
+    """Engine `processes`, not yet started; `SpecError` if the operating system lacks support."""
     require_processes()
     from posse.engines.processes import ProcessEngine  # noqa: PLC0415
 
@@ -258,12 +261,13 @@ def serve(
 ) -> Iterator[Runs]:
     """Like `runs`, for agents that join from elsewhere at the address `bind`.
 
-    A context, left when the result is safe: only then are the agents let go, and whoever starts
-    coordinator and agents together may take the end of one for the end of all. `on_hub` is given
-    the hub before anybody joins. A run in which this process was killed goes on from `journal`,
-    where that is there; it is gone when all agents are let go. If all runs were made by then, to
-    ask for none of them is what lets their agents go. Without `keys` whoever reaches the
-    address may join.
+    Leave the context only when the result is safe. The agents are released then, and a user who
+    starts coordinator and agents together may take the end of one for the end of all.
+
+    - `on_hub` receives the hub before any agent joins.
+    - `journal` lets a run continue after this process was killed. The file is removed when all
+      agents are released. If all runs were already made, ask for no runs to release the agents.
+    - Without `keys`, everybody who can reach the address may join.
     """
     with ExitStack() as opened:
         kept = None if journal is None else Journal(journal, _run_of(plan))
@@ -283,9 +287,9 @@ def serve(
             journal=kept,
             board=board,
         )
-        opened.callback(engine.close)  # also where `on_hub` raises
+        opened.callback(engine.close)  # also if `on_hub` raises
         on_hub(engine.hub)
-        if kept is not None:  # not before: whose address is taken has not gone on from it
+        if kept is not None:  # not earlier: if the address is taken, nothing continued from it
             ended.callback(kept.remove)
         opened.enter_context(engine)
 
@@ -298,7 +302,7 @@ def serve(
 
 
 def _run_of(plan: Plan) -> str:
-    """Whose a coordinator's journal is."""
+    """Names the owner of a coordinator's journal: run file and version."""
     named = sorted(fingerprint(plan.spec, without=PATIENCE).items())
     run = hashlib.sha256(msgspec.json.encode(named)).hexdigest()[:8]
     return f"the coordinator of run file {run}, posse {posse.__version__}"

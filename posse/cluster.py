@@ -1,7 +1,7 @@
-"""A posse that asynchronous code can await: for integration tests of protocols, and notebooks.
+"""A posse for asynchronous code: for integration tests of protocols, and for notebooks.
 
-The messages themselves flow through blocking sockets in one thread of the cluster's own; only its
-outside is asynchronous.
+Only the interface is asynchronous. The messages go through blocking sockets in a thread of the
+cluster.
 """
 
 import asyncio
@@ -29,15 +29,15 @@ T = TypeVar("T")
 
 
 class Cluster:
-    """Agents that are up from `async with` to its end, for any number of runs.
+    """Agents that stay up for the whole `async with` block, for any number of runs.
 
         async with Cluster(spec) as cluster:
             first = await cluster.run()
             again = await cluster.run(seed=2)
 
-    `spawn` is how many agents to start; fewer than the specification's leaves the remaining ranks
-    to whoever joins `endpoint` with `token`. `bind` is an address of this machine only: a cluster
-    has no keys.
+    `spawn` is how many agents to start. If it is less than the specification's number, agents with
+    the remaining ranks may join `endpoint` with `token`. `bind` must be an address of this machine
+    only, because a cluster has no keys.
     """
 
     _tap: Tap | None = None
@@ -65,12 +65,12 @@ class Cluster:
         self._engine: ProcessEngine | None = None
         if self._plan.spec.engine.kind == "processes":
             self._engine = engine = self._processes(spawn=spawn, bind=bind)
-            # one that is never entered has an address all the same
+            # a cluster that is never entered has bound its address, too
             self._close = weakref.finalize(self, engine.close)
 
     @property
     def spec(self) -> RunSpec:
-        """What is run, unless `run` is told otherwise."""
+        """The specification that `run` uses unless its arguments override it."""
         return self._plan.spec
 
     @property
@@ -80,7 +80,7 @@ class Cluster:
 
     @property
     def token(self) -> str:
-        """What an agent shows when it joins; empty for engine `memory`."""
+        """The secret that an agent must show to join; empty for engine `memory`."""
         return self._engine.token if self._engine else ""
 
     async def __aenter__(self) -> Self:
@@ -111,7 +111,7 @@ class Cluster:
     ) -> Result:
         """Run the specification, with another seed, number of runs or parameters if given.
 
-        To cancel it ends the run; the cluster stays up for others.
+        Cancelling it ends the run; the cluster stays up for further runs.
         """
         self._require_up()
         plan = changed(self._plan, seed=seed, repeat=repeat, parameters=parameters)
@@ -151,7 +151,7 @@ class Cluster:
             if self._engine is not None:
                 self._engine.hub.interrupt()
             await asyncio.wait([future])
-            future.exception()  # that it was interrupted is nobody's to hear
+            future.exception()  # retrieve the error, or asyncio logs it as lost
             if self._engine is not None and self._up:
                 self._engine.hub.uninterrupt()
             self._cancelled = False

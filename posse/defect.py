@@ -1,4 +1,4 @@
-"""A defect in code that posse runs, said in one sentence with its place."""
+"""A defect in a user's code, reported in one sentence that names its place."""
 
 import os
 import sysconfig
@@ -12,24 +12,24 @@ from posse.errors import PosseError, SpecError
 from posse.own_code import OUR_ROOMS
 
 _LONGEST = 1_900
-"""Characters of each part: both go into one message."""
+"""Characters of sentence and traceback each: both go into one message."""
 
 _ROOMS = tuple(f"{Path(__file__).parents[1] / room}{os.sep}" for room in OUR_ROOMS)
 _COMPILED = tuple(f"{room}/" for room in OUR_ROOMS)
-"""What is compiled says its file as it was named then."""
+"""Compiled modules name their source file relative to the root, as it was at build time."""
 _INSTALLED = tuple(
     f"{sysconfig.get_path(kind)}{os.sep}" for kind in ("stdlib", "purelib", "platlib")
 )
 
 
 def said(error: BaseException) -> str:
-    """The error, and where in the user's code: `ZeroDivisionError: division by zero (own.py:7)`."""
+    """The error, and its place in the user's code, as `ZeroDivisionError: … (own.py:7)`."""
     return _said(error, place(error))
 
 
 @contextmanager
 def in_system(name: str) -> Iterator[None]:
-    """What a system's own code raises within, before anything is started, is a wrong input."""
+    """Turn an error of a system's own code into a `SpecError`: nothing has started yet."""
     try:
         yield
     except PosseError:
@@ -41,17 +41,18 @@ def in_system(name: str) -> Iterator[None]:
 def place(error: BaseException) -> str:
     """The innermost line that is neither posse's nor a library's, as `file:line`; "" if none is."""
     lines = traceback.extract_tb(error.__traceback__)
-    # a compiled library names its own source, which nobody has
+    # a compiled library names source files that are not on this machine
     ours = (*_ROOMS, *_COMPILED, *_INSTALLED, "<")
     theirs = [at for at in lines if not at.filename.startswith(ours) and at.filename[-4:] != ".pyx"]
     return _at(theirs[-1]) if theirs else ""
 
 
 def of(who: str, error: BaseException, machine: object = None) -> str:
-    """The sentence that ends a run; on further lines the traceback, or its end.
+    """The sentence that ends a run, followed by lines with the end of the traceback.
 
-    What `machine` asked for, and cannot have, has no line of its own: its `handle` has, or, before
-    there is one, the function that should have made it.
+    If the error comes from an effect that `machine` asked for, no line of the user's is in the
+    traceback. The sentence then names the machine's `handle`, or, before there is a machine, the
+    function that makes it.
     """
     innermost = traceback.extract_tb(error.__traceback__)[-1]
     sentence = _said(error, place(error) or _handle_of(machine) or _at(innermost))
@@ -79,5 +80,5 @@ def _at(frame: traceback.FrameSummary) -> str:
 
 
 def _line(file: str, number: int | None) -> str:
-    """From the working directory, where the file is below it."""
+    """Give `file:line`, relative to the working directory if the file is below it."""
     return f"{file.removeprefix(f'{Path.cwd()}{os.sep}')}:{number}"

@@ -1,19 +1,19 @@
-"""What can go wrong for a user, and the exit code of each."""
+"""The errors that a user can meet, each with its exit code."""
 
 from typing import Self
 
 INTERRUPTED = 130
-"""The exit code after Ctrl-C and its like."""
+"""The exit code after Ctrl-C and similar signals."""
 
 
 class PosseError(Exception):
-    """Base: one sentence that says what was wrong, where, and what to do."""
+    """Base class. Its text is one sentence: what was wrong, where, and what to do."""
 
     exit_code = 1
 
     @classmethod
     def told(cls, reason: str) -> Self:
-        """For a reason as `posse.printable.blamed` has it; the traceback becomes a note."""
+        """Make an error of a reason; its further lines, a traceback, become a note."""
         sentence, _, trace = reason.partition("\n")
         failed = cls(sentence)
         if trace:
@@ -22,7 +22,7 @@ class PosseError(Exception):
 
 
 class InputError(PosseError):
-    """What was typed, or a file or folder that was named, is wrong; nothing was started."""
+    """Wrong input: an argument, or a named file or folder. Nothing was started."""
 
     exit_code = 2
 
@@ -36,18 +36,18 @@ class SpecError(InputError):
         self.problem = problem
 
     def __reduce__(self) -> tuple[type[Self], tuple[str, str]]:
-        """So that it can come from another process."""
+        """Make it picklable: it may come from another process."""
         return type(self), (self.path, self.problem)
 
 
 class ArmsError(PosseError):
-    """A user's arms raised, or gave something that is not a reward."""
+    """A user's arms raised an error, or returned something that is not a reward."""
 
     exit_code = 3
 
 
 class LogError(ArmsError, InputError):
-    """A log of rewards cannot be read, or has a line that is no reward."""
+    """A log of rewards cannot be read, or one of its lines is not a reward."""
 
     exit_code = 2
 
@@ -59,7 +59,7 @@ class RunFailed(PosseError):
 
 
 def exit_code(error: BaseException | None) -> int:
-    """The exit code of a command that ended with this."""
+    """The exit code of a command that ended with this error."""
     if isinstance(error, PosseError):
         return error.exit_code
     if isinstance(error, KeyboardInterrupt):

@@ -1,12 +1,12 @@
-"""All that a system, arms or a topology of your own imports from posse; public and stable.
+"""The public, stable interface for systems, arms and topologies of your own.
 
 docs/your-own-algorithm.md builds a system with it, from an empty file to a report. `posse new NAME`
 writes a first one.
 
-A system is a `System`: its machines, in one of the five shapes, and what it says of itself. A
-machine takes events, each with its time, and answers with effects: `handle(event, now) -> effects`.
-What machines say to each other are `Message`s, `[parameters]` a `Parameters`, and what they note
-for the tables of a run a `Row`.
+A `System` consists of machines in one of five shapes, and of what it states about itself. A machine
+takes events, each with its time, and answers with effects: `handle(event, now) -> effects`.
+Machines exchange `Message`s, read `[parameters]` as a `Parameters`, and write `Row`s for the tables
+of a run.
 """
 
 from agent.noise import Noise

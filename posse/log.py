@@ -1,4 +1,4 @@
-"""What commands say of what goes on, on standard error."""
+"""The log that commands write to standard error."""
 
 import json
 import logging
@@ -14,26 +14,28 @@ LOG = logging.getLogger("posse")
 
 MOST = 10
 WINDOW = 60.0
-"""So many lines about one thing in so many seconds."""
+"""At most `MOST` lines about one subject are written in `WINDOW` seconds."""
 
 _LONGEST = 4_000
 
 
 class Text(logging.Formatter):
-    """For people: when (with the zone), who speaks, what."""
+    """Lines for people: time with its zone, the process that speaks, the message."""
 
     def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: N802
-        """As in 2026-11-22T05:28:03+00:00."""
+        """The time in the form 2026-11-22T05:28:03+00:00."""
         return _when(record, "seconds")
 
     def format(self, record: logging.LogRecord) -> str:
-        """Without control characters; lines after the first are indented, and pass for none."""
+        """Escape control characters and indent further lines, so that none can pass for a line of
+        the log.
+        """
         lines = super().format(record).split("\n")
         return "\n    ".join(printable(line, _LONGEST) for line in lines)
 
 
 class Json(logging.Formatter):
-    """For machines: one object a line; `about` is what lines have in common of which many come."""
+    """Lines for programs: a JSON object each. Frequent lines about one subject share `about`."""
 
     def __init__(self, who: str, *, insecure: bool) -> None:
         super().__init__()
@@ -56,9 +58,9 @@ def _when(record: logging.LogRecord, precision: str) -> str:
 
 
 class Lines(logging.StreamHandler[TextIO]):
-    """Writes lines, and of those about one thing (`extra={"about": …}`) only the first.
+    """Writes lines; about one subject (`extra={"about": …}`), only the first few.
 
-    How many were left out is said when the time is over, and at the end.
+    When the window of a subject ends, or the log closes, a line says how many were left out.
     """
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
@@ -67,7 +69,7 @@ class Lines(logging.StreamHandler[TextIO]):
         self._said: dict[str, tuple[float, int]] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write it, unless there were too many like it."""
+        """Write the line, unless there were too many about its subject."""
         now = self._clock()
         self._count(now)
         if about := getattr(record, "about", ""):
@@ -82,7 +84,7 @@ class Lines(logging.StreamHandler[TextIO]):
         super().close()
 
     def _count(self, now: float) -> None:
-        """Say how many were left out of those whose time is over."""
+        """Report the lines left out about subjects whose window has ended."""
         over = [about for about, (since, _) in self._said.items() if now >= since + WINDOW]
         for about in over:
             left = self._said.pop(about)[1] - MOST
@@ -95,12 +97,12 @@ _PLAIN = Text("%(message)s")
 
 
 def plain() -> None:
-    """From now on lines are as they are: what one command says of all that it started itself."""
+    """From now on, write messages without a prefix: all processes belong to one command."""
     _by(_PLAIN)
 
 
 def begin(who: str, insecure: bool, level: int = logging.INFO, form: str = "text") -> None:
-    """From now on every line says who speaks, and that there are no keys if there are none."""
+    """From now on, each line names its process, and says if there are no keys."""
     keys = " [no keys]" if insecure else ""
     text = Text(f"%(asctime)s {who}{keys}: %(message)s")
     _by(Json(who, insecure=insecure) if form == "json" else text)
@@ -115,17 +117,17 @@ def _by(formatter: logging.Formatter) -> None:
 
 
 def complain(text: str) -> None:
-    """Say on standard error what went wrong with a command."""
+    """Report on standard error why a command failed."""
     _say(logging.ERROR, text, f"posse: {text}")
 
 
 def remark(text: str) -> None:
-    """Say on standard error what is to be known of a command, also where it is quiet."""
+    """Report on standard error what a user must know about a command, even if it runs quietly."""
     _say(logging.WARNING, text, text)
 
 
 def _say(level: int, text: str, plain: str) -> None:
-    """As a line of the log, where that has begun: who reads it asks when, too."""
+    """Write a log line if the log has begun, because its readers want the time; else plain text."""
     if any(handler.formatter is not _PLAIN for handler in LOG.handlers):
         LOG.log(level, "%s", text)
     else:

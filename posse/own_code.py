@@ -1,10 +1,10 @@
-"""Code of the user's own, named `module:object`: from folders of this machine, or installed.
+"""Loads the user's own code, named `module:object`, from folders of this machine or installed.
 
-It is named by run files of this machine only; nothing that came over a network is imported.
+Only run files of this machine name it; nothing from a network is imported.
 
-Python knows one module of a name, and knows it for ever. Here a module is what the named folders
-have now: where it lies in another folder, or a file of the user's changed since, all modules of the
-user's are forgotten, and imported anew as they are needed. What was made of them before stays.
+Python keeps one module per name for ever. Here a module always has the present content of the named
+folders. If it lies in another folder, or a file beside it has changed, it and the modules beside it
+are forgotten and imported again when needed. Objects made from the old modules remain.
 """
 
 import importlib
@@ -21,45 +21,45 @@ from typing import Any
 from posse.errors import PosseError
 
 _HOME = Path(__file__).parents[1]
-"""The folder in which our packages are."""
+"""The folder that contains our packages."""
 
 OUR_ROOMS = ("agent", "coordinator", "posse", "protocol", "topologies")
-"""The packages that are ours; a user's own of the same name would hide them, or be hidden."""
+"""Our packages. A user's module of the same name would hide ours, or be hidden by it."""
 
 Stamp = tuple[int, int, int]
-"""When a file was changed, its size and its number; while they stay, so does its content."""
+"""Change time (ns), size and inode of a file; while they stay the same, so does the content."""
 
 Group = tuple[str, tuple[str, ...]]
-"""A package, and the folders that it is looked for in."""
+"""A package, and the folders in which it is looked for."""
 
 _LOCK = threading.RLock()
 _ADDED: list[str] = []
-"""Folders that are on `sys.path` because they were named, the last named first."""
+"""Folders put on `sys.path` because they were named, the last named first."""
 _LOADED: dict[Group, set[str]] = {}
-"""The user's files that are imported together."""
+"""The user's files that are forgotten together, because they lie side by side."""
 _STAMPS: dict[str, Stamp] = {}
-"""Of the user's files, as they were when they were looked at last."""
+"""Stamps of the user's files at the last look."""
 
 
 class Edition:
-    """How often modules were forgotten, for those who keep what they made of them."""
+    """Counts how often modules were forgotten; caches of objects made from them depend on it."""
 
     number = 0
 
 
 def is_target(text: str) -> bool:
-    """Whether this is of the form `module:object`."""
+    """Whether the text has the form `module:object`."""
     module, colon, name = text.partition(":")
     return bool(module and colon and name)
 
 
 def folders_of(base: str, path: Sequence[str]) -> list[str]:
-    """The folders to import from; `path` is relative to `base`, the run file's own folder."""
+    """The folders to import from; `path` is relative to `base`, the run file's folder."""
     return [str((Path(base) / folder).resolve()) for folder in path]
 
 
 def missing(target: str, folders: Sequence[str], group: str) -> str:
-    """A sentence if this is not on this machine; a module is looked for, not imported."""
+    """A sentence if the target is not on this machine, else "". It does not import the module."""
     if ":" not in target:
         return "" if target in installed(group) else _not_offered(group)
     package = target.partition(":")[0].partition(".")[0]
@@ -73,7 +73,7 @@ def missing(target: str, folders: Sequence[str], group: str) -> str:
 def sources(target: str, folders: Sequence[str]) -> list[Path]:
     """The module's files, and all modules and packages beside it in the user's `folders`.
 
-    None if it is installed.
+    Empty if the module is installed.
     """
     package = target.partition(":")[0].partition(".")[0]
     found: list[Path] = []
@@ -81,7 +81,7 @@ def sources(target: str, folders: Sequence[str]) -> list[Path]:
         if os.path.isdir(folder / package) or os.path.isfile(folder / f"{package}.py"):
             found += folder.glob("*.py")
             for beside in folder.glob("*/"):
-                # by os: some folders may be entered by nobody but their owner
+                # by os, which gives False for folders that we may not enter
                 whole = beside.name == package or os.path.isfile(beside / "__init__.py")
                 if beside.name not in OUR_ROOMS:
                     found += beside.glob("**/*.py" if whole else "*.py")
@@ -89,7 +89,7 @@ def sources(target: str, folders: Sequence[str]) -> list[Path]:
 
 
 def installed_sources(target: str) -> list[Path]:
-    """The source files of an installed package, which is not imported; none of ours or Python's."""
+    """The source files of an installed package, which is not imported; [] for ours and Python's."""
     package = target.partition(":")[0].partition(".")[0]
     if package in OUR_ROOMS or package in sys.stdlib_module_names:
         return []
@@ -103,9 +103,9 @@ def installed_sources(target: str) -> list[Path]:
 
 
 def aside() -> AbstractContextManager[object]:
-    """Within it what is printed goes to standard error: a result has standard output for itself.
+    """Redirect printed text to standard error: standard output is for the result.
 
-    Not in a second thread, beside which the first prints what it likes.
+    Only in the main thread: the redirection would affect all other threads.
     """
     if threading.current_thread() is not threading.main_thread():
         return nullcontext()
@@ -113,9 +113,9 @@ def aside() -> AbstractContextManager[object]:
 
 
 def load(target: str, folders: Sequence[str], group: str) -> Any:
-    """The object that is meant by `module:object`, or by what a package offers in `group`.
+    """The object named by `module:object`, or by the name that a package offers in `group`.
 
-    Raises whatever its module raises, or `AttributeError`.
+    Raises `AttributeError`, or whatever the module raises.
     """
     if ":" not in target:
         with aside():
@@ -132,13 +132,13 @@ def load(target: str, folders: Sequence[str], group: str) -> Any:
 
 
 def import_path() -> list[str]:
-    """`sys.path` as it was before folders were named."""
+    """`sys.path` without the folders that were named."""
     with _LOCK:
         return [folder for folder in sys.path if folder not in _ADDED]
 
 
 def renew() -> None:
-    """Forget the user's modules if one of their files changed since it was imported."""
+    """Forget the user's modules if one of their files has changed since its import."""
     with _LOCK:
         changed = _changed(_STAMPS)
         for group in [group for group, files in _LOADED.items() if files & changed]:
@@ -146,7 +146,7 @@ def renew() -> None:
 
 
 def stamp_of(path: str | Path) -> Stamp:
-    """That of a file; zeros where there is none."""
+    """The stamp of a file; zeros if there is none."""
     try:
         found = os.stat(path)
     except OSError:
@@ -155,7 +155,7 @@ def stamp_of(path: str | Path) -> Stamp:
 
 
 def _make_way(target: str, folders: Sequence[str]) -> None:
-    """Have a module imported from these folders, before other folders that were named."""
+    """Make the next import of the module come from these folders, before other named folders."""
     package = target.partition(":")[0].partition(".")[0]
     if _at(sys.modules.get(package)) and not _is_in(package, folders):
         for other in [other for other in _LOADED if other[0] == package]:
@@ -164,7 +164,7 @@ def _make_way(target: str, folders: Sequence[str]) -> None:
     if new != _ADDED[: len(new)]:
         before = import_path()
         _ADDED[:] = [*new, *(folder for folder in _ADDED if folder not in new)]
-        # at the end: a user's folder must not hide a package of ours
+        # at the end: a user's folder must not hide one of our packages
         sys.path[:] = [*before, *_ADDED]
     if (group := (package, tuple(folders))) not in _LOADED:
         _LOADED[group] = {str(path) for path in sources(target, folders)} - _others(
@@ -174,18 +174,18 @@ def _make_way(target: str, folders: Sequence[str]) -> None:
 
 
 def _changed(files: Iterable[str]) -> set[str]:
-    """Those that are not as they were when they were looked at last."""
+    """The files whose stamps differ from the last look, which this renews."""
     now = {path: stamp_of(path) for path in files}
     found = {path for path, stamp in now.items() if _STAMPS.get(path) != stamp}
     for path in found & _STAMPS.keys():
-        with suppress(OSError):  # what Python compiled is told from older by second and size
+        with suppress(OSError):  # Python checks bytecode by second and size only
             os.unlink(cache_from_source(path))
     _STAMPS.update(now)
     return found
 
 
 def _require_nothing_hidden(target: str, folders: Sequence[str], found: Any) -> None:
-    """`ImportError` if these folders have another module of this name than the one imported."""
+    """`ImportError` if these folders contain a module that another of the same name hides."""
     package = target.partition(":")[0].partition(".")[0]
     for folder in folders if package not in OUR_ROOMS else ():
         own = Path(folder, f"{package}.py"), Path(folder, package, "__init__.py")
@@ -206,7 +206,7 @@ def _forget(group: Group) -> None:
 
 
 def _others(package: str, folders: Sequence[str]) -> set[str]:
-    """Files of packages in these folders that somebody else has imported, as tests beside a run."""
+    """Files of packages in these folders that other code has imported, as tests beside a run do."""
     beside = {at.name for folder in folders for at in Path(folder).glob("*/")} - {package}
     ours = set[str]().union(*_LOADED.values())
     loaded = [module for name, module in sys.modules.items() if name.partition(".")[0] in beside]
@@ -214,9 +214,9 @@ def _others(package: str, folders: Sequence[str]) -> set[str]:
 
 
 def _at(module: object) -> set[str]:
-    """Where a module is: its file, or the folder of a package without one; empty if nowhere.
+    """The paths of a module: its file, or the folder of a namespace package; empty if it has none.
 
-    By the name that it was found by, with links, and without; folders are named without.
+    Given with and without symbolic links resolved, because folders are compared resolved.
     """
     found = getattr(module, "__file__", None) or next(iter(getattr(module, "__path__", ())), "")
     folder, file = os.path.split(str(found))
@@ -225,7 +225,7 @@ def _at(module: object) -> set[str]:
 
 
 def _is_in(name: str, folders: Iterable[str]) -> bool:
-    """Whether the module of this name was imported from one of these folders, not from below."""
+    """Whether the module was imported from one of these folders itself, not from a folder below."""
     package = name.partition(".")[0]
     bases = [os.path.join(folder, package) for folder in folders]
     begins = tuple(base + end for base in bases for end in (os.sep, "."))
@@ -233,7 +233,7 @@ def _is_in(name: str, folders: Iterable[str]) -> bool:
 
 
 def offered() -> dict[str, str]:
-    """What installed packages offer to run files, as `module:object` by its name."""
+    """What installed packages offer to run files: names and their `module:object`."""
     groups = ("posse.systems", "posse.arms", "posse.topologies")
     return {name: entry.value for group in groups for name, entry in installed(group).items()}
 
@@ -246,7 +246,7 @@ def installed(group: str) -> dict[str, Any]:
 
 
 def require_rooms() -> None:
-    """`PosseError` if a package of ours is hidden by another of its name."""
+    """`PosseError` if another package hides one of ours."""
     for room in OUR_ROOMS:
         spec = find_spec(room)
         found = Path(spec.origin or "") if spec is not None else Path()
@@ -266,7 +266,7 @@ def _not_offered(group: str) -> str:
 
 
 def _own_room(package: str, folders: Sequence[str]) -> Path | None:
-    """What the user has in these folders under the name of a package of ours."""
+    """The user's file or folder that has the name of one of our packages."""
     for folder in folders:
         for found in (Path(folder, package), Path(folder, f"{package}.py")):
             if found.exists() and found.parent.resolve() != _HOME:

@@ -1,6 +1,6 @@
-"""A plan: a run file together with the system that it names, checked once, before anything starts.
+"""A plan: a run file with the system that it names, checked once before anything starts.
 
-Everything that runs, measures, shows or writes a run is given a plan.
+Everything that runs, measures, shows or writes a run receives a plan.
 """
 
 import ipaddress
@@ -38,10 +38,10 @@ from protocol.wire import MAX_DATA, Codec
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be run; made by `prepare`, which checks that its parts fit each other.
+    """What is to be run. `prepare` makes it and checks that its parts fit together.
 
-    `parameters` are the run file's as the system's own model, `clock` is what the run goes by: the
-    run file's choice, else the wall's in the field, else the system's first.
+    `parameters` are the run file's, as the system's own model. `clock` is the run file's choice; by
+    default it is "wall" in the field, and the system's first clock in the lab.
     """
 
     spec: RunSpec
@@ -56,14 +56,14 @@ class Plan:
 
     @property
     def on_missing(self) -> OnMissing:
-        """What follows when an agent does not come back: the run file's word, else the system's."""
+        """What happens if an agent does not come back: the run file's choice, else the system's."""
         return self.spec.engine.on_missing or self.system.loss.default
 
     @cached_property
     def claim(self) -> Claim:
-        """What the system claims to protect, of this run.
+        """What the system claims to protect in this run.
 
-        Rewards without a bound are protected by none that needs one.
+        If the proof needs rewards in [0, 1] and these arms have no bound, the claim does not hold.
         """
         context = ClaimContext(
             agents=self.spec.agents.count,
@@ -83,14 +83,14 @@ class Plan:
 
     @cached_property
     def coordinators_codec(self) -> Codec:
-        """What a coordinator may be sent; nothing of the lab's in the field."""
+        """The codec of messages that a coordinator may receive; in the field without the lab's."""
         kinds = control.TO_COORDINATOR + (() if self.field else control.TO_LABS_COORDINATOR)
         return Codec(self.system.server_hears + kinds, MAX_DATA)
 
     def network(self, run: int) -> Network:
-        """Who hears whom in run `run`, and what each is told of it."""
+        """Which agents hear which in run `run`, and what each is told of the graph."""
         wiring, agents = self.system.wiring, self.spec.agents.count
-        if wiring is None:  # they only know the coordinator
+        if wiring is None:  # agents know the coordinator only
             return Network([()] * agents, [{}] * agents)
         with defect.in_system(self.spec.system):
             found = wiring.network(self.spec, self.parameters, run)
@@ -111,10 +111,10 @@ class Plan:
         return found
 
     def missing(self, spawn: int | None = None) -> str:
-        """What agents 0 to `spawn` (default: all) would lack on this machine; "" if nothing.
+        """What the first `spawn` agents (default: all) lack on this machine; "" if nothing.
 
-        Reward logs, the module of the user's own arms, the field's noise. With `spawn` 0 what the
-        coordinator lacks where it keeps the arms.
+        It checks reward logs, the module of the user's own arms, and the field's noise. Where
+        agents share arms, it checks the coordinator's, whatever `spawn` is.
         """
         count = self.spec.agents.count if spawn is None else spawn
         ranks = (COORDINATOR,) if self.system.shares_arms else range(count)
@@ -125,12 +125,12 @@ class Plan:
         return ""
 
     def require(self, spawn: int | None = None) -> None:
-        """`SpecError` if agents 0 to `spawn` (default: all) would lack anything on this machine."""
+        """`SpecError` if the first `spawn` agents (default: all) lack anything on this machine."""
         if said := self.missing(spawn):
             raise SpecError(*said.split(": ", 1))
 
     def result(self, records: list[RunRecord], links: Links = "local") -> Result:
-        """What these runs make; `links` as in `Result`."""
+        """Put these runs together as a result; `links` as in `Result`."""
         spec = self.spec
         return Result(
             system=spec.system,
@@ -145,7 +145,7 @@ class Plan:
         )
 
     def advice(self) -> list[str]:
-        """Sentences about what is allowed and probably not meant."""
+        """Sentences about settings that are allowed but probably not meant."""
         claim, said = self.claim, []
         if self.field and (not claim.holds or claim.mechanism == "none"):
             said = [f"{self.spec.system} protects no real rewards: {claim.note}"]
@@ -163,13 +163,13 @@ class Plan:
 
 
 Source = str | Path | dict[str, Any] | RunSpec | Plan
-"""A run file by its path or as plain data, its specification, or the plan itself."""
+"""A run file's path, its content as plain data, its specification, or the plan itself."""
 
 
 def prepare(source: Source) -> Plan:
-    """The plan that a run file makes; `SpecError` where its parts do not fit each other.
+    """Make a plan of a run file; `SpecError` where its parts do not fit together.
 
-    Code of the user's own is what is in its folders now, also that of a plan that was made before.
+    The user's own code is imported as it is now, also for a plan that was made earlier.
     """
     own_code.renew()
     match source:
@@ -180,7 +180,7 @@ def prepare(source: Source) -> Plan:
             spec = source
         case dict():
             if isinstance(name := source.get("system"), str):
-                find_system(name, _folders(source))  # of several mistakes the first to be told
+                find_system(name, _folders(source))  # before other mistakes
             spec = convert(source, RunSpec, "")
         case _:
             return prepare(read(source))
@@ -200,7 +200,7 @@ def prepare(source: Source) -> Plan:
 
 
 def unpacked(document: bytes) -> Plan:
-    """The plan of a specification in msgpack, as another process takes it."""
+    """The plan of a specification that another process encoded in msgpack."""
     own_code.renew()
     return _unpacked(document, own_code.Edition.number)
 
@@ -215,7 +215,7 @@ def _system_of(spec: RunSpec) -> System:
 
 
 def no_place_for(raw: dict[str, Any], given: dict[str, Any]) -> list[str]:
-    """The keys of a file `given` for another system that the system in `raw` has no place for."""
+    """The keys of `given`, a file for another system, that the system of `raw` does not know."""
     system = find_system(str(raw.get("system")), _folders(raw))
     known = {field.encode_name for field in msgspec.structs.fields(system.parameters)}
     parameters = given.get("parameters")
@@ -235,7 +235,7 @@ def changed(
 ) -> Plan:
     """The plan with another seed, number of runs or agents, engine, or some other parameters.
 
-    What is given may be what the source lacks.
+    An override may supply what the source lacks.
     """
     given = {"seed": seed, "repeat": repeat, "agents.count": agents, "engine.kind": engine}
     given = {path: value for path, value in given.items() if value is not None}
@@ -253,7 +253,7 @@ def changed(
 
 
 def _raw(source: Source) -> dict[str, Any]:
-    """A source as plain data, whose keys may be set."""
+    """A source as plain data whose keys may be set."""
     match source:
         case Plan():
             return _raw(source.spec)
@@ -267,13 +267,13 @@ def _raw(source: Source) -> dict[str, Any]:
 
 
 def _folders(raw: dict[str, Any]) -> list[str]:
-    """Where a run file that was not checked yet wants its system imported from."""
+    """The import folders of a run file that was not checked yet."""
     path = convert(raw.get("path", ["."]), tuple[str, ...], "path")
     return own_code.folders_of(convert(raw.get("base", "."), str, "base"), path)
 
 
 def check(plan: Plan, *, graph: bool = True) -> None:
-    """What the types of the tables cannot say, but for the `graph` where that is not known."""
+    """Check what the types of the tables cannot express; without `graph`, all but the graph."""
     spec, system = plan.spec, plan.system
     if not plan.field and plan.clock not in system.clocks:
         raise SpecError(
@@ -317,15 +317,15 @@ def check(plan: Plan, *, graph: bool = True) -> None:
     spec.agents.activity.rates(spec.agents.count)
     with defect.in_system(spec.system):
         system.check(spec, plan.parameters)
-        _ = system.agents_codec, plan.coordinators_codec  # made of what is heard, if that can be
+        _ = system.agents_codec, plan.coordinators_codec  # fails for unfit message types
 
 
 _SPREAD_RUNS = 10
-"""Runs whose means are drawn before anything starts."""
+"""In so many runs, means are drawn before anything starts."""
 
 
 def _check_spread(spec: RunSpec) -> None:
-    """Means that are spread over agents exist in the first runs; a later one may lack them."""
+    """Check that means spread over agents exist in the first runs; a later run may still fail."""
     means = getattr(spec.arms, "means", None)
     if isinstance(means, RandomMeans) and means.spread:
         try:
@@ -336,7 +336,7 @@ def _check_spread(spec: RunSpec) -> None:
 
 
 def _check_field(plan: Plan) -> None:
-    """What a run with real rewards must not have."""
+    """Check what is not allowed in a run with real rewards."""
     spec, system = plan.spec, plan.system
     if isinstance(system.field, LabOnly):
         raise SpecError(

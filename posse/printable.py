@@ -1,27 +1,26 @@
-"""What a peer wrote, made fit for a terminal, a log, a table and a page."""
+"""Makes text from a peer fit for a terminal, a log, a table and a page."""
 
 LONGEST = 300
-"""Characters of what a peer says in one line."""
+"""Characters of a peer's text in one line."""
 
 _LINES = 60
-"""Lines of a traceback that an agent sends with its reason."""
+"""Lines of the traceback that an agent may send with its reason."""
 
 
 def printable(text: str, longest: int = LONGEST) -> str:
-    """One line without control characters, cut to `longest`; what does not print is escaped.
+    """One line, cut to `longest` characters; whatever does not print is escaped.
 
-    A line's end, a terminal's escape codes and marks that turn the direction of writing are among
-    what does not print.
+    That covers line ends, terminal escape codes, and marks that reverse the direction of writing.
     """
     shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text[:longest])
     return shown + ("…" if len(text) > longest else "")
 
 
 def blamed(rank: int, reason: str, trouble: str = "") -> str:
-    """Why agent `rank` says that it cannot go on: one sentence, which names it, and a traceback.
+    """Why agent `rank` says that it cannot go on: a sentence that names it, then its traceback.
 
-    The traceback, if there is one, is on further lines. An agent that speaks in another's name is
-    named itself. `trouble` is our own, and ends the sentence.
+    The sentence names `rank` even if the agent wrote in another's name. The traceback, if any, is
+    on further lines. `trouble` is posse's own text, put at the end of the sentence.
     """
     sentence, *trace = reason.split("\n")
     own = f"agent {rank}"

@@ -1,4 +1,4 @@
-"""How far long work is, and how long it may still take: one line, whatever the work."""
+"""One line that says how far long work is, and how long it may still take."""
 
 import math
 import sys
@@ -10,30 +10,30 @@ from posse.hosts.coordinator import CoordinatorHost
 from posse.plan import Plan
 
 _LOOK = 0.1
-"""Seconds between looks into a run that goes on."""
+"""Seconds between looks into a running run."""
 
 
 class Screen:
-    """Where the line is shown: this one, nowhere. `every`: seconds between two of them."""
+    """Where the line is shown. This base class shows nothing. `every`: seconds between updates."""
 
     every = math.inf
 
     def show(self, line: str) -> None:
-        """In place of the line before."""
+        """Show the line in place of the last one."""
 
     def say(self, line: str) -> None:
-        """For good."""
+        """Show a line that stays."""
 
     def warn(self, line: str) -> None:
-        """The same, of what may be amiss."""
+        """Show a line that stays, as a warning."""
         self.say(f"warning: {line}")
 
     def close(self) -> None:
-        """Nothing moves any more."""
+        """End the moving line."""
 
 
 class Notebook(Screen):
-    """One line below the cell, that moves; nothing of work that ends within two seconds."""
+    """A moving line below the notebook's cell, shown only for work of more than two seconds."""
 
     every = 0.5
 
@@ -59,7 +59,7 @@ class Notebook(Screen):
 
 
 def of_notebook() -> Screen:
-    """The screen of a notebook if this is one; else nothing is shown: the caller's is not ours."""
+    """The notebook's screen inside a notebook; elsewhere one that shows nothing."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return Notebook() if hasattr(shell, "kernel") else Screen()
 
@@ -67,7 +67,7 @@ def of_notebook() -> Screen:
 class Progress:
     """Counts `total` pieces of work as they end; a context in which the line moves.
 
-    It moves by itself, also while nothing ends: `name · 3 of 10 runs · what goes on · 2 min left`.
+    The line also moves while nothing ends: `name · 3 of 10 runs · what goes on · 2 min left`.
     """
 
     def __init__(self, name: str, total: int, screen: Screen, unit: str = "runs") -> None:
@@ -94,27 +94,27 @@ class Progress:
         self._screen.close()
 
     def done(self, *, before: bool = False, failed: bool = False) -> None:
-        """A piece has ended, or had ended `before`."""
+        """Count a piece that has ended, or that had ended `before` this process began."""
         self._before += before
         self._done += not before
         self._failed += failed
         self.inside("")
 
     def inside(self, what: str, share: float = 0.0) -> None:
-        """What goes on in the piece under way, and how much of it is done, if that is known."""
+        """Say what goes on in the current piece, and which share of it is done, if known."""
         self._inside, self._share = what, share
 
     def say(self, line: str) -> None:
-        """A sentence that stays."""
+        """Show a sentence that stays."""
         self._screen.say(line)
 
     def warn(self, line: str) -> None:
-        """The same, of what may be amiss."""
+        """Show a warning that stays."""
         self._screen.warn(line)
 
     @property
     def line(self) -> str:
-        """The line as it would be now."""
+        """The line as of now."""
         ended = self._before + self._done
         counted = f"{ended} of {self._total} {self._unit}" if self._total > 1 else ""
         before = f"{self._before} from before" if self._before else ""
@@ -134,14 +134,14 @@ class Progress:
             self._screen.show(self.line)
 
     def _pause(self) -> float:
-        """The longer the work, the rarer a line that stays."""
+        """Seconds until the next line. The longer the work, the rarer a line that stays."""
         if self._screen.every < 1:
             return self._screen.every
         return max(self._screen.every, 0.05 * (time.monotonic() - self._began))
 
 
 class RunProgress(Progress):
-    """Of the runs of a plan, where each can be looked into."""
+    """Progress of the runs of a plan, looking into the run under way."""
 
     def __init__(self, plan: Plan, screen: Screen) -> None:
         super().__init__(plan.spec.system, plan.spec.repeat, screen)
@@ -150,12 +150,12 @@ class RunProgress(Progress):
         self._look_at = 0.0
 
     def joined(self, agents: int) -> None:
-        """An agent joined; so many are here now."""
+        """Update the number of agents that have joined."""
         if agents < self._agents:
             self.inside(f"agents up {agents}/{self._agents}")
 
     def observe(self, host: CoordinatorHost) -> None:
-        """A message arrived."""
+        """Look into the run when a message has arrived, at most every `_LOOK` seconds."""
         if (now := time.monotonic()) >= self._look_at:
             self._look_at = now + _LOOK
             standing = host.standing()
@@ -163,7 +163,7 @@ class RunProgress(Progress):
 
 
 def duration(seconds: float) -> str:
-    """Seconds as a person says them."""
+    """Seconds in a unit that people read easily."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

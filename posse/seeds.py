@@ -6,7 +6,7 @@ import numpy as np
 
 
 class Purpose(IntEnum):
-    """What randomness is for. Different purposes never share a stream."""
+    """What randomness is used for. Different purposes never share a stream."""
 
     ACTIVITY = 0
     REWARDS = 1

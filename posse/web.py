@@ -1,7 +1,7 @@
-"""The small HTTP endpoint of a coordinator or an agent. A WSGI application answers each path.
+"""The small HTTP server of a coordinator or an agent; a WSGI application answers each path.
 
-A generator of bytes is a stream: each piece goes out at once, and it is closed when its reader
-leaves. There is no key, so without a host it is this machine alone that may ask.
+If an application returns a generator of bytes, each piece is sent at once. The generator is closed
+when its reader leaves. There is no authentication, so the default host is this machine alone.
 """
 
 import io
@@ -21,13 +21,13 @@ from posse.log import LOG
 
 _PLACE = re.compile(r"(?P<host>[^\s/:\[\]]*|\[[^\s/\[\]]+\]):(?P<port>\d{1,5})")
 _AT_ONCE = 32
-"""Requests and streams that are answered at one time; who comes then is told nothing."""
+"""Requests and streams served at the same time; further connections are closed unanswered."""
 _PATIENCE = 10.0
-"""Seconds for a request to come, and for a reader to take a piece."""
+"""Seconds for a request to arrive, and for a reader to accept a piece."""
 
 
 def place(option: str, address: str) -> tuple[str, int]:
-    """Host and port of `[HOST]:PORT`, this machine's own host where none is named."""
+    """Host and port of `[HOST]:PORT`; the default host is this machine alone."""
     found = _PLACE.fullmatch(address)
     if found is None or int(found["port"]) > 0xFFFF:
         raise InputError(
@@ -44,7 +44,7 @@ def answer(
     kind: str = "text/plain",
     **headers: str,
 ) -> list[bytes]:
-    """A whole answer; `headers` with _ for -."""
+    """A complete answer; in the names of `headers`, _ stands for -."""
     body = text.encode() if isinstance(text, str) else text
     named = [(name.replace("_", "-"), value) for name, value in headers.items()]
     charset = "; charset=utf-8" if kind.startswith("text/") else ""
@@ -56,9 +56,10 @@ def answer(
 
 
 class Web:
-    """Answers at `address` until `close`; `routes` are by path, and may become more.
+    """Serves `address` until `close`; `routes` are by path, and may be added to.
 
-    Raises `PosseError` where the port is taken; `option` is what gave the address.
+    `option` is the command-line option that gave the address. Raises `PosseError` if the port is
+    taken.
     """
 
     def __init__(self, option: str, address: str, routes: Mapping[str, WSGIApplication]) -> None:
@@ -88,14 +89,14 @@ class Web:
             return answer(start, "see the log\n", 500)
 
     def close(self) -> None:
-        """Answer no more."""
+        """Stop serving."""
         self._server.shutdown()
         self._server.server_close()
 
 
 class _Server(socketserver.ThreadingMixIn, WSGIServer):
     daemon_threads = True
-    request_queue_size = 2 * _AT_ONCE  # a burst is answered, or turned away, in the order it came
+    request_queue_size = 2 * _AT_ONCE  # answers or closes the connections of a burst in order
     block_on_close = False
 
     def __init__(self, host: str, port: int) -> None:
@@ -104,7 +105,7 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
         super().__init__((host, port), _Request)
 
     def server_bind(self) -> None:
-        """Without asking anybody for the name of this host."""
+        """Bind without a DNS lookup of this host's name."""
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
         self.setup_environ()
@@ -122,7 +123,7 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
             self._free.release()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Who breaks off has said nothing that is worth a line."""
+        """Ignore readers that disconnect: they are not worth a log line."""
 
 
 class _Request(WSGIRequestHandler):
@@ -134,15 +135,15 @@ class _Request(WSGIRequestHandler):
         self.rfile = io.BufferedReader(_InTime(self.connection, self.timeout))
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nobody reads who asked."""
+        """Log no requests: nobody reads them."""
 
     def get_stderr(self) -> io.StringIO:
-        """Where wsgiref would put the traceback of a reader that left."""
+        """Swallow the traceback that wsgiref writes when a reader leaves."""
         return io.StringIO()
 
 
 class _InTime(io.RawIOBase):
-    """What a connection says within so many seconds: a time for each read alone has no end."""
+    """Reads from a connection for `patience` seconds in total, however many reads that takes."""
 
     def __init__(self, connection: socket.socket, patience: float) -> None:
         self._connection = connection
