@@ -1,1 +1,1 @@
-"""What runs turned out to be, and what they leave on disk."""
+"""The results of runs, as typed records and as tables on disk."""

@@ -1,4 +1,4 @@
-"""What runs of anonymous bandits, and of their yardstick, turned out to be."""
+"""Results of anonymous bandits, and of the yardstick `parallel-ucb`."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -28,11 +28,13 @@ _ROUNDS = {"slots": "the paper's rounds: each user pulls once in each"}
 
 
 class AnonymousDetail(Detail, kw_only=True):
-    """What the server planned and got, and what all users earned: [[round, rewards so far], …].
+    """What the server planned and received, and what all users earned: [[round, rewards so far],
+    …].
 
-    `assignments_sent`, `explored_rounds` and `feedback_used` are None if nobody committed: all ran
-    out of rewards before. `group_sizes` counts groups by size, `no_feedback` names by batch the
-    arms without any; `vanished` and `expelled` are ranks. `rewards` are None in the field.
+    `assignments_sent`, `explored_rounds` and `feedback_used` are None if all users ran out of
+    rewards before the commitment. `group_sizes` maps a size to its number of groups. `no_feedback`
+    maps a batch to the arms without feedback in it. `vanished` and `expelled` are ranks. `rewards`
+    is None in the field.
     """
 
     batches: list[BatchRow]
@@ -50,7 +52,7 @@ class AnonymousDetail(Detail, kw_only=True):
     seeks: ClassVar[str] = "an arm for each user"
 
     def lines(self, run: RunRecord) -> Lines:
-        """How long was explored, and in what groups."""
+        """How many rounds were explored, in groups of which sizes."""
         if self.explored_rounds is None:
             return [("explored", "to the end: all ran out of rewards")]
         sizes = sorted(self.group_sizes)
@@ -61,7 +63,7 @@ class AnonymousDetail(Detail, kw_only=True):
 
 
 class ParallelDetail(Detail, omit_defaults=True):
-    """What all users earned: [[round, rewards so far], …]; not in the field."""
+    """What all users earned: [[round, rewards so far], …]; None in the field."""
 
     rewards: list[list[float]] | None = None
 
@@ -69,7 +71,7 @@ class ParallelDetail(Detail, omit_defaults=True):
     seeks: ClassVar[str] = "an arm for each user"
 
     def lines(self, run: RunRecord) -> Lines:
-        """What was earned."""
+        """The rewards of all users together."""
         return _earned_line(self.rewards)
 
 
@@ -78,7 +80,7 @@ def _earned_line(rewards: list[list[float]] | None) -> Lines:
 
 
 def _complete(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
-    """From what the server noted, and the users of the lab."""
+    """Fill in the record from the server's notes and, in the lab, from those of the users."""
     log = record.log
     without: defaultdict[int, list[int]] = defaultdict(list)
     for _, row in NoFeedbackRow.of(log):
@@ -102,14 +104,14 @@ def _complete(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
 
 
 def _complete_parallel(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
-    """Of users alone, who look for an arm each."""
+    """Fill in the record of users that work alone, where each looks for an arm of its own."""
     record.status, record.best_arm = "exhausted" if record.used_up else "horizon", None
     in_lab = spec.mode == "lab"
     record.detail = ParallelDetail(_earned(record, parameters.horizon) if in_lab else None)
 
 
 def _earned(record: RunRecord, horizon: int) -> list[list[float]]:
-    """The rewards of all users over time, from what the users noted, which is then let go."""
+    """The rewards of all users over time. It removes the users' notes that it is made from."""
     t = np.linspace(0.0, horizon, _CURVE_POINTS + 1)
     total = np.zeros(len(t))
     for log in record.agent_logs:

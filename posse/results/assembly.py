@@ -1,4 +1,4 @@
-"""What the coordinator saw of a run that has ended: the part of a record that is always there.
+"""Makes the part of a record that every run has: what the coordinator itself saw.
 
 `posse.results.lab` adds what the agents report; in the field they report nothing.
 """
@@ -26,11 +26,11 @@ _SAME = 1e-12
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """What the coordinator itself knows of a run that has ended.
+    """What the coordinator knows of a run that has ended.
 
-    `record` has what nobody needs to report, `clock` is what the run went by, `claim` what its
-    system claims; `linked`: agents send each other messages. `shared`: the arms, where all agents
-    share them.
+    `record` holds what the coordinator filled in during the run. `clock` is the run's clock,
+    `claim` its system's claim. `linked`: agents send each other messages. `shared`: the arms, where
+    agents share them.
     """
 
     record: RunRecord
@@ -44,10 +44,10 @@ class Seen:
 
 
 def record(spec: RunSpec, seen: Seen) -> RunRecord:
-    """The record of the run: in the field, the whole of it.
+    """The record of the run; in the field it is complete.
 
-    There agents report neither pulls nor regret nor what they released or sent each other; the arms
-    that all share, and the messages on its own links, are the coordinator's own.
+    Agents in the field do not report pulls, regret, releases, or messages to each other. The
+    coordinator knows only the messages on its own links, and the arms that all agents share.
     """
     found = seen.record
     found.refused = dict(seen.refused)
@@ -71,7 +71,7 @@ def record(spec: RunSpec, seen: Seen) -> RunRecord:
 
 
 def add_pulls(record: RunRecord, pulls: IntArray, activations: list[int]) -> None:
-    """Who pulled what, shape (agents, arms), and how often each agent acted."""
+    """Add who pulled what, shape (agents, arms), and how often each agent acted."""
     record.pulls = int(pulls.sum())
     record.pulls_per_arm = pulls.sum(axis=0).tolist()
     record.pulls_per_agent = pulls.sum(axis=1).tolist()
@@ -79,7 +79,7 @@ def add_pulls(record: RunRecord, pulls: IntArray, activations: list[int]) -> Non
 
 
 def _delay(histogram: Counter[int]) -> Delay | None:
-    """Seconds from send to receipt, if any were measured."""
+    """Seconds from send to receipt; None if none were measured."""
     if not histogram:
         return None
     p50, p90, p99, p100 = (quantile(histogram, q) for q in QUANTILES)
@@ -96,8 +96,8 @@ def _delay(histogram: Counter[int]) -> Delay | None:
 def right(spec: RunSpec, record: RunRecord) -> bool | None:
     """Whether the run's one answer has the greatest mean, averaged over the agents.
 
-    None where means are not known, and where agents look for an arm each; a run that ended without
-    the consensus it looked for is not right.
+    None if the means are unknown, or if each agent looks for an arm of its own. A run that sought a
+    consensus and ended without one is wrong.
     """
     if record.best_arm is None and record.status != "no_consensus":
         return None

@@ -1,4 +1,4 @@
-"""How the results of a system are put together and said, while a run goes on and after it."""
+"""How a system reports its results, during a run and after it."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from protocol.log import Log, Row
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """What the coordinator knows of a run that goes on.
+    """What the coordinator knows of a run under way.
 
-    `now` is in the unit of `clock`, `rounds` the activations to be expected by now where the clock
-    is virtual; `finished` agents will not act any more. `log` has what the server noted.
+    `now` is in the unit of `clock`. `rounds` is the number of activations expected by now, with
+    clock `virtual`. `finished` agents do not act any more. `log` holds what the server noted.
     """
 
     agents: int
@@ -30,12 +30,12 @@ class Standing:
 
     @property
     def share(self) -> float:
-        """How much of the run is done, where that is known: the horizon's slots. Else 0."""
+        """The share of the run that is done, if known from the horizon in slots; else 0."""
         horizon = getattr(self.parameters, "horizon", None) if self.clock == "slots" else None
         return min(self.now / horizon, 1.0) if horizon else 0.0
 
     def time(self, unit: str = "slot") -> str:
-        """How far the run is; a `unit` is one step of lockstep clocks."""
+        """The time in the run; `unit` names a step of clock `slots`."""
         if self.clock == "wall":
             return f"{self.now:,.0f} s"
         if self.clock == "virtual":
@@ -44,20 +44,20 @@ class Standing:
         return f"{unit} {self.now:,.0f}" + ("" if horizon is None else f" of {horizon:,}")
 
     def arms_left(self, left: int) -> str:
-        """Of all arms."""
+        """Say how many of all arms are left."""
         return f"{left} of {self.arms} arms left"
 
 
 Says = Callable[[Standing], Sequence[str]]
-"""The parts of the line, the most telling first."""
+"""Gives the parts of the progress line, the most telling first."""
 
 
 _OURS = ("runs", "agents", "links", "regret")
-"""Tables that every result has."""
+"""Tables of every result."""
 
 
 def agents_done(standing: Standing) -> Sequence[str]:
-    """Of systems that end when their agents do, each for itself."""
+    """The progress line of a system whose agents end independently."""
     return [f"{standing.finished} of {standing.agents} agents done", standing.time()]
 
 
@@ -65,11 +65,11 @@ def agents_done(standing: Standing) -> Sequence[str]:
 class Results:
     """What a system adds to the record of a run.
 
-    - `log`: the tables that its machines note
-    - `progress`: what the line says that moves while a run goes on
-    - `complete`: fills in status and answer where no server decides, the cost, and the `detail`;
-      needed only where there is more than that has by default
-    - `detail`: the struct that is filled in, and that says its part of the closing table
+    - `log`: the kinds of rows that its machines note, each a table
+    - `progress`: the progress line while a run is under way
+    - `complete`: fills in `detail` and the cost; also status and answer if no server decides.
+      Needed only if the default `detail` is not enough.
+    - `detail`: the struct that `complete` fills in; it provides rows of the closing table
     """
 
     log: tuple[type[Row], ...] = ()
@@ -91,7 +91,7 @@ class Results:
             tables.append(kind.table)
 
     def says(self, standing: Standing) -> Sequence[str]:
-        """What `progress` says; `RunFailed` where that is no row of sentences."""
+        """What `progress` says; `RunFailed` if that is not a list of sentences."""
         found: Any = self.progress(standing)
         many = isinstance(found, Iterable) and not isinstance(found, str)
         said: list[Any] = [*found] if many else [None]
@@ -109,7 +109,7 @@ class Results:
             self.complete(spec, parameters, record)
 
     def line(self, row: Row, now: float) -> list[float]:
-        """A row as it is written down; `LocalProtocolError` if it cannot be, see `Row.line`."""
+        """A row as numbers for its table; `LocalProtocolError` if that fails, see `Row.line`."""
         if type(row) not in self.log:
             raise LocalProtocolError(
                 f"a machine notes {row!r:.80}, and its system does not name {type(row).__name__} "
@@ -119,4 +119,4 @@ class Results:
 
 
 PLAIN = Results()
-"""Of a system whose server says all there is to say."""
+"""For a system that adds nothing to the record."""

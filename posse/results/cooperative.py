@@ -1,4 +1,4 @@
-"""What runs of cooperation on a graph, and of its baselines, turned out to be."""
+"""Results of cooperation on a graph, and of its baselines."""
 
 from collections import Counter
 from typing import Any
@@ -13,16 +13,16 @@ from protocol.cooperative import DuplicatesRow, HopsRow
 
 
 class HopDelay(msgspec.Struct):
-    """Messages that came from so many hops away, and how many slots they took on average."""
+    """Messages that travelled so many hops, and the slots they took on average."""
 
     messages: int
     mean_slots: float
 
 
 class CooperativeDetail(Detail, omit_defaults=True):
-    """How many agents answered each arm, and what only the lab knows of their messages.
+    """How many agents answered each arm; in the lab also statistics of their messages.
 
-    `duplicates`: messages that came twice; `delay_by_hops`: by distance.
+    `duplicates`: messages that arrived more than once. `delay_by_hops`: keyed by distance in hops.
     """
 
     answers: dict[str, int]
@@ -31,7 +31,7 @@ class CooperativeDetail(Detail, omit_defaults=True):
     delay_by_hops: dict[str, HopDelay] | None = None
 
     def lines(self, run: RunRecord) -> Lines:
-        """Each agent's own answer, and how long messages were under way."""
+        """Each agent's own answer, and how long messages travelled."""
         said = [("answers", run.answers_said())]
         if self.delay_by_hops:
             far = self.delay_by_hops.items()
@@ -41,14 +41,14 @@ class CooperativeDetail(Detail, omit_defaults=True):
 
 
 def _complete_alone(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
-    """Every agent has its own answer."""
+    """Fill in the record of a run in which every agent has its own answer."""
     answers = Counter(arm for arm in record.answers if arm is not None)
     record.status = "horizon" if not record.exhausted else "exhausted"
     record.detail = CooperativeDetail({str(arm): n for arm, n in sorted(answers.items())})
 
 
 def _complete_cooperation(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
-    """Duplicates too, and the delay in slots by distance in hops; in the field nobody reports."""
+    """Like `_complete_alone`, with duplicates and delays (in slots, by hops) in the lab."""
     _complete_alone(spec, parameters, record)
     if spec.mode == "field":
         return

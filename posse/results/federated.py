@@ -1,7 +1,7 @@
-"""What runs of federated elimination turned out to be, and cost: counted, and by closed forms.
+"""Results of federated elimination, with their cost: counted, and by closed forms.
 
-Li and Song 2022 count links: c1 for one between an agent and the server, c2 for one between two
-agents. `cost` is counted from what was sent; `closed_form` is computed from the graph and the
+Li and Song 2022 price links: c1 for one between an agent and the server, c2 for one between two
+agents. `cost` is counted from the messages sent. `closed_form` follows from the graph and the
 number of rounds alone (`posse.theory.federated`).
 """
 
@@ -28,14 +28,14 @@ from protocol.federated import (
 
 
 class FederatedDetail(Detail, omit_defaults=True):
-    """The rounds as the first agent explored them; not in the field."""
+    """The rounds as the first agent explored them; None in the field."""
 
     units: ClassVar[dict[str, str]] = {"rounds": "of communication"}
 
     explored: list[ExploredRow] | None = None
 
     def lines(self, run: RunRecord) -> Lines:
-        """How the arms became fewer."""
+        """How many arms were left after each round."""
         if not self.explored:
             return []
         left = ", ".join(str(row.active) for row in self.explored)
@@ -43,9 +43,9 @@ class FederatedDetail(Detail, omit_defaults=True):
 
 
 def _complete(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
-    """Complete a record: status and answer where no server decides, rounds, delay and cost.
+    """Fill in status and answer where no server decides, rounds, delay and cost.
 
-    In the field what agents noted and sent each other is theirs, and stays unknown here.
+    In the field, what agents noted and sent each other stays with them and is unknown here.
     """
     decided = len(RoundRow.of(record.log))
     rounds: int | None = decided
@@ -81,21 +81,21 @@ def _cdp(spec: RunSpec, p: CdpParameters, record: RunRecord, rounds: int) -> Non
     traffic.cost = p.c1 * traffic.links.agent_coordinator
     once, each, formula = 0, 1, "c1 ceil(pM) rounds"
     if p.noise == "shared":
-        # a key each; then the masked sums and a seed in every round
+        # one key per agent; then masked sums and a seed in every round
         once, each, formula = n, 2, "c1 M (2 rounds + 1)"
     traffic.closed_form = ClosedForm(
         formula, p.c1 * (once + each * n * rounds), exact=not record.without
     )
-    # after a loss fewer are asked
+    # after a loss, fewer agents are asked
     links = [each * row.asked for _, row in RoundRow.of(record.log)]
     traffic.per_round = [RoundCost(r, k, p.c1 * k) for r, k in enumerate(links, start=1)]
 
 
 def _ddp(spec: RunSpec, p: DdpParameters, record: RunRecord) -> int:
-    """Returns the number of rounds: what most agents say, as one may report what it likes."""
+    """Return the number of rounds, as the median: a single agent may report anything."""
     graph = spec.graph(record.run)
     traffic = record.communication
-    # who is alone exchanges nothing, and decides as soon as it has explored
+    # a lone agent exchanges nothing, and decides as soon as it has explored
     rows = ExchangedRow if spec.agents.count > 1 else ExploredRow
     rounds = statistics.median_low(len(rows.of(log)) for log in record.agent_logs)
     traffic.per_round = per_round = _exchanged(record, p, rounds)
@@ -142,9 +142,9 @@ def _exchanged(
     uploads: int = 0,
     price: float = 0.0,
 ) -> list[RoundCost]:
-    """What each round cost: its links between agents, and `uploads` to the server at this `price`.
+    """The cost of each round: links between agents, and `uploads` to the server at `price` each.
 
-    The record gets the slots of each round's exchange, and how many the exchange alone took.
+    Also records the slots of each round's exchange, and how many of these did nothing but exchange.
     """
     hops: Counter[int] = Counter()
     slots: Counter[int] = Counter()
@@ -161,7 +161,7 @@ def _exchanged(
 
 
 def _agree(record: RunRecord) -> None:
-    """The status where no server decides; what is left for each is only known in the lab."""
+    """Set the status where no server decides; only the lab knows the arms left to each agent."""
     answers = [arm for n, arm in enumerate(record.answers) if n not in record.without]
     left = {rows[-1][1].arm for log in record.agent_logs if (rows := LeftRow.of(log))}
     record.status = "horizon"
@@ -171,7 +171,7 @@ def _agree(record: RunRecord) -> None:
 
 
 def _progress(standing: Standing) -> Sequence[str]:
-    """The server's rounds; without a server nobody tells of them before the end."""
+    """The server's rounds; without a server no rounds are known before the end."""
     rounds = RoundRow.of(standing.log)
     if not rounds:
         return [standing.time()]

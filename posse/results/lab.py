@@ -1,4 +1,4 @@
-"""A run of the lab: what the coordinator saw, and what every agent reports at its end."""
+"""Makes the record of a lab's run from what the coordinator saw and the agents reported."""
 
 import numpy as np
 
@@ -14,9 +14,9 @@ from protocol.privacy import spent
 
 
 def record(spec: RunSpec, seen: Seen, reported: dict[int, control.Report]) -> RunRecord:
-    """The record of the run. An agent that was dismissed pulled and sent nothing we know of.
+    """The record of the run; a dismissed agent counts with no pulls and no messages.
 
-    The reports' links and refusals are added to the meter and to `refused` of `seen`.
+    It adds the links, refusals and delays of the reports to the counters of `seen`.
     """
     silence = no_report(spec.arms.arm_count())
     reports = [reported.get(n, silence) for n in range(spec.agents.count)]
@@ -46,7 +46,7 @@ def record(spec: RunSpec, seen: Seen, reported: dict[int, control.Report]) -> Ru
 
 
 def no_report(arms: int) -> control.Report:
-    """What stands for the report of an agent that was dismissed."""
+    """The empty report that stands for a dismissed agent."""
     return control.Report(
         pulls=bytes(8 * arms),
         activations=0,
@@ -66,7 +66,7 @@ def no_report(arms: int) -> control.Report:
 def _add_regret(
     record: RunRecord, reports: list[control.Report], shared: SharedArms | None, *, in_slots: bool
 ) -> None:
-    """Totals by reference, and the curve of the whole group, where means are known."""
+    """Add the total regret by reference, and the group's curve, if the means are known."""
     if shared is not None and shared.regret is not None:
         record.regret = shared.regret.total
         record.regret_curve = regret.merge([shared.regret.curve()], by_time=in_slots)
@@ -85,7 +85,7 @@ def _add_regret(
 
 
 def _taken(reports: list[control.Report]) -> dict[str, Quantiles]:
-    """What the agents took the time of, by name."""
+    """The durations that the agents measured, by name."""
     taken = {}
     for name in sorted({name for report in reports for name in report.seconds}):
         values: FloatArray = np.concatenate([report.seconds.get(name, []) for report in reports])
@@ -95,7 +95,7 @@ def _taken(reports: list[control.Report]) -> dict[str, Quantiles]:
 
 
 def _resources(used: list[control.Resources]) -> Resources | None:
-    """What each agent's process used, where each has one."""
+    """What each agent's process used; None if the agents share one process."""
     if not any(one.peak_bytes for one in used):
         return None
     return Resources(

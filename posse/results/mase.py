@@ -1,4 +1,4 @@
-"""What runs of best-arm identification turned out to be."""
+"""Results of best-arm identification."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,24 +11,24 @@ from protocol.mase import EliminationRow, VoteRow
 
 
 class ServerDetail(Detail):
-    """Of a server that eliminates: the log has all there is to tell."""
+    """For a server that eliminates arms; its log holds everything there is to tell."""
 
     def lines(self, run: RunRecord) -> Lines:
-        """Votes that came, and arms that left."""
+        """How many votes were counted, and how many arms eliminated."""
         votes, gone = len(VoteRow.of(run.log)), len(EliminationRow.of(run.log))
         removed = f"{counted(gone, 'arm')} removed"
         return [("votes", f"{votes:,} counted, {removed}") if votes else ("arms", removed)]
 
 
 def _complete(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
-    """A server's run, in which nobody may have said anything for want of rewards."""
+    """Fill in the record of a server's run, which may have ended because rewards ran out."""
     record.detail = ServerDetail()
     if record.best_arm is None and record.used_up:
         record.status = "exhausted"
 
 
 def _complete_independent(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
-    """Every agent has its own answer."""
+    """Fill in the record of a run in which every agent has its own answer."""
     answers = set(record.answers) - {None}
     if answers:
         record.status = "identified" if len(answers) == 1 else "no_consensus"

@@ -1,4 +1,4 @@
-"""The numbers of a run, each with the name it has in every table and figure, and their means."""
+"""The numbers of a run, each with its name in tables and figures, and their means."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,10 +11,10 @@ from posse.results.record import RunRecord
 
 @dataclass(frozen=True)
 class Measure:
-    """One number of a run; `of` gives None where it does not apply or is not known.
+    """One number of a run; `of` gives None if it does not apply or is unknown.
 
-    `called` is what a page calls it. Of a `share` (0 or 1 in each run) no Student's interval is
-    made.
+    `called` is its name on pages, by default made from `name`. A `share` is 0 or 1 in each run, so
+    it gets no Student's t interval.
     """
 
     name: str
@@ -25,11 +25,11 @@ class Measure:
 
     @property
     def label(self) -> str:
-        """What a page calls it."""
+        """Its name on pages."""
         return self.called or self.name.replace("_", " ")
 
     def counts(self, run: RunRecord) -> str:
-        """What it counts in this run, in the words of the run's family."""
+        """What it counts in this run, in the terms of the run's family."""
         return run.detail.units.get(self.name, self.unit)
 
 
@@ -61,13 +61,13 @@ MEASURES = (
     CONTROL_MESSAGES,
     ELAPSED,
 )
-"""Those of every system; `summary` has their means."""
+"""The measures of every system; `summary` holds their means."""
 
 
 class Mean(msgspec.Struct):
     """A mean over `n` runs; `ci95` is half the width of Student's 95 % interval.
 
-    It is None for one run, and for a share.
+    `ci95` is None for one run, and for a share.
     """
 
     mean: float
@@ -76,7 +76,7 @@ class Mean(msgspec.Struct):
 
 
 def means(runs: Sequence[RunRecord]) -> dict[str, Mean]:
-    """The means of all measures that any of the runs has, by name, over the runs that have it."""
+    """The means of all measures, by name, each over the runs that have the measure."""
     found = {}
     for measure in MEASURES:
         if values := [float(value) for run in runs if (value := measure.of(run)) is not None]:

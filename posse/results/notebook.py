@@ -1,4 +1,4 @@
-"""What a notebook has of a result: its tables, the closing one, and the curve of the regret."""
+"""Shows a result in a notebook: its tables, the closing table, and the curve of the regret."""
 
 import importlib.util
 import io
@@ -17,8 +17,8 @@ _POINTS = 200
 def frame(records: list[RunRecord], name: str) -> Any:
     """The table `name` ("runs", "agents", "links", "regret") of these runs.
 
-    A `pandas.DataFrame`, or without pandas a dict from column to list, which `polars.DataFrame`
-    takes as it is.
+    A `pandas.DataFrame`; without pandas a dict from column to list, which `polars.DataFrame`
+    accepts.
     """
     table = next(table for table in tables(records, ()) if table.name == name)
     rows = list(table.rows)
@@ -27,12 +27,12 @@ def frame(records: list[RunRecord], name: str) -> Any:
         return columns
     import pandas as pd  # noqa: PLC0415
 
-    # a number that one run lacks must not make the column of the others floats
+    # a number missing in one run must not turn the whole column into floats
     return pd.DataFrame(columns).convert_dtypes()
 
 
 def html(head: str, rows: Sequence[tuple[str, str]], runs: Sequence[RunRecord]) -> str:
-    """A table of `rows` below its `head`; the curve too if matplotlib is there."""
+    """An HTML table of `rows` below `head`, with the regret curve if matplotlib is installed."""
     cells = "".join(
         f"<tr><th style='text-align:left;white-space:nowrap'>{escape(label)}</th>"
         f"<td style='text-align:left'>{escape(said)}</td></tr>"
@@ -43,7 +43,7 @@ def html(head: str, rows: Sequence[tuple[str, str]], runs: Sequence[RunRecord]) 
 
 
 def _curve(runs: Sequence[RunRecord]) -> str:
-    """Regret over time, a thin line per run and their mean; "" where it is not known."""
+    """Regret over time, a thin line per run and their mean; "" if it is unknown."""
     curves = [np.array(run.regret_curve, dtype=float).T for run in runs if run.regret_curve]
     if not curves or importlib.util.find_spec("matplotlib") is None:
         return ""

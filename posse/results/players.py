@@ -1,4 +1,4 @@
-"""What runs of players on shared arms turned out to be."""
+"""Results of players on shared arms."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -12,7 +12,7 @@ from protocol.players import CollisionsRow, DismissedRow, OffsetRow, RewardsRow,
 
 
 class Players(msgspec.Struct, kw_only=True):
-    """Rewards, collisions and fairness; curves are [[slot, so far], …]."""
+    """Rewards, collisions and fairness; curves are [[slot, total or index so far], …]."""
 
     reward_per_player: list[float]
     jain_index: float | None
@@ -23,14 +23,14 @@ class Players(msgspec.Struct, kw_only=True):
 
 
 class PlayersDetail(Detail, omit_defaults=True):
-    """`players` is there if any slot was played to its end."""
+    """`players` is None if no slot was played to its end."""
 
     players: Players | None = None
 
     seeks: ClassVar[str] = "nothing: players play to the end"
 
     def lines(self, run: RunRecord) -> Lines:
-        """What players got, how evenly, and how often they met."""
+        """What players earned, how evenly, and how often they collided."""
         if self.players is None:
             return []
         got, jain_index = self.players.reward_per_player, self.players.jain_index
@@ -42,7 +42,7 @@ class PlayersDetail(Detail, omit_defaults=True):
 
 
 def _complete(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
-    """From what the medium noted."""
+    """Fill in the record from the medium's notes."""
     rewards = RewardsRow.of(record.log)
     collisions = CollisionsRow.of(record.log)
     record.detail = PlayersDetail()

@@ -1,4 +1,4 @@
-"""What one run turned out to be; the document that `--json` prints of it."""
+"""The record of one run, which `--json` prints as a document."""
 
 from collections import Counter
 from typing import Any, ClassVar, Self
@@ -12,7 +12,7 @@ from protocol.privacy import Promise, Release
 
 
 class Quantiles(msgspec.Struct):
-    """Half of `count` values lie within `p50`, and so on; all within `p100`."""
+    """Quantiles of `count` values: half of them are at most `p50`, all at most `p100`."""
 
     count: int
     p50: float
@@ -22,10 +22,11 @@ class Quantiles(msgspec.Struct):
 
 
 class Delay(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """How long messages took, in seconds (quantiles, and [seconds, messages] by bucket) and slots.
+    """How long messages took: in seconds (quantiles, and [seconds, messages] by bucket) and in
+    slots.
 
-    `exchange_slots`: the slots of each round's exchange; `t_delay`: those in which nothing else was
-    done. `taken`: what the agents took the time of, by name.
+    `exchange_slots`: the slots of each round's exchange. `t_delay`: the part of these in which
+    agents did nothing else. `taken`: the durations that agents measured, by name.
     """
 
     messages: int | None = None
@@ -40,13 +41,16 @@ class Delay(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class Privacy(msgspec.Struct, kw_only=True):
-    """What was claimed, and what each agent spent of it: None in the field, where it says nothing.
+    """What was claimed, and what each agent spent of it (None in the field: agents do not report
+    it).
 
-    `protects` is False in the lab, which illustrates a claim: whoever reads `Begin` has the seed of
-    all noise and of all keys. `records`: what a claim about rewards means for the records that they
-    come from; `ends`: what the end of a run may tell of them. `spent_per_agent` is what the ledger
-    costs the most exposed reward: its sum, or, where the claim has a δ, composed up to it. That is
-    after the fact, for how many releases there were depended on rewards: what holds is the claim.
+    - `protects` is False in the lab, which only illustrates a claim: whoever reads `Begin` has the
+      seed of all noise and keys.
+    - `records`: what a claim about rewards means for the records behind them.
+    - `ends`: what the end of a run may reveal of rewards.
+    - `spent_per_agent`: the cost of the most exposed reward by the ledger: the sum, or the
+      composition at the claim's δ if it has one. This is measured afterwards, and the number of
+      releases depended on rewards, so it is no guarantee. The claim is.
     """
 
     claim: Promise
@@ -67,12 +71,14 @@ class Resources(msgspec.Struct, kw_only=True):
 
 
 class NetworkFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """Sizes of the graph, and what a family has to say of it; all empty where there is none.
+    """Sizes of the graph, and facts that a family adds; all None without a graph.
 
-    `components` by their sizes; `resamples`: how often a random graph was drawn again until it was
-    connected. `gamma`: how many hops a message goes, and what the run file asked for; `byzantine`:
-    the ranks that lie, with the share of lies that estimators bear; `sinks`: the agents that talk
-    to the server.
+    - `components`: their sizes
+    - `resamples`: how often a random graph was drawn again until it was connected
+    - `gamma`, `gamma_asked`: hops that a message travels, and the run file's request
+    - `byzantine`, `assumed_contamination`: ranks that lie, and the share of lies that estimators
+      bear
+    - `sinks`: the agents that talk to the server
     """
 
     agents: int | None = None
@@ -92,17 +98,17 @@ Lines = list[tuple[str, str]]
 
 
 class Detail(msgspec.Struct):
-    """What only one family of systems has to tell of a run; each has a subclass of its own.
+    """What a family of systems alone reports of a run; each family has a subclass.
 
-    `units`: what a measure counts, where the family does not mean by it what all others do.
-    `seeks`: what is found where it is not one arm for all.
+    `units`: what a measure counts, where the family deviates from the others. `seeks`: what the
+    family looks for, if that is not one arm for all agents.
     """
 
     units: ClassVar[dict[str, str]] = {}
     seeks: ClassVar[str] = ""
 
     def lines(self, run: "RunRecord") -> Lines:
-        """What the closing table says of `run` in the family's own terms: who answered what."""
+        """Rows of the closing table in the family's terms; by default, who answered what."""
         return [("answers", run.answers_said())] if any(n is not None for n in run.answers) else []
 
 
@@ -116,20 +122,20 @@ class Absence(msgspec.Struct, frozen=True):
 
 
 class RunRecord(msgspec.Struct, kw_only=True):
-    """One run. Times are in the unit of the run's clock; what does not apply is None.
+    """The record of one run. Times are in the unit of the run's clock; None: does not apply.
 
-    `rounds` counts activations in the sense of Rio et al. (one agent pulls each of its arms), or
-    communication rounds where the paper counts those; `slots` the slots of a lockstep system.
-    `best_arm` is the server's, or, where there is none, the arm that most agents answered; `right`:
-    whether it is the best, where means are known (`posse.results.assembly.right`).
-    `network` says what the graph was. `log` has what the coordinator's machine noted,
-    `agent_logs` what each agent's machine noted. `answers` has each agent's own arm,
-    `pulls_per_arm` is summed over agents. `exhausted` says whose arms ran out (-1: those that all
-    share), `dismissed` which agents the run went on without, and why; `missing` from when to when,
-    and `loss` what that did to the answer and to the claims; `restarts` how often which agent was
-    killed and started again. These three stand in the document only where there was anything.
+    - `rounds`: activations as in Rio et al. (one agent pulls each of its arms), or communication
+      rounds where the paper counts those. `slots`: for clock `slots`.
+    - `best_arm`: the server's answer; without a server, the arm that most agents answered. `right`:
+      see `posse.results.assembly.right`.
+    - `answers`: each agent's own arm. `pulls_per_arm` is summed over agents.
+    - `log`, `agent_logs`: what the coordinator's machine noted, and what each agent's did.
+    - `exhausted`: whose arms ran out (-1: the shared arms), and why.
+    - `dismissed`: agents that the run continued without, and why.
+    - `missing`, `loss`, `restarts`: absences; their effect on the answer and the claims; how often
+      each agent was killed and started again. Left out of the document when empty.
 
-    Above 20 fields: one for each key of a run in `result.json`.
+    More than 20 fields: one for each key of a run in `result.json`.
     """
 
     run: int
@@ -175,9 +181,9 @@ class RunRecord(msgspec.Struct, kw_only=True):
 
     @property
     def answered(self) -> bool:
-        """Whether it ended with what was sought; without consensus or at its horizon it did, too.
+        """Whether the run ended with what was sought, or by its own rules without finding it.
 
-        It did not where too few were left, or the rewards were used up before anything was found.
+        It did not if too few agents were left, or the rewards ran out before anything was found.
         """
         if self.status not in ("missing", "exhausted"):
             return True
@@ -187,27 +193,27 @@ class RunRecord(msgspec.Struct, kw_only=True):
 
     @property
     def sought(self) -> str:
-        """What was found where that is not one arm for all; nothing if it ended without."""
+        """What the family looked for, if not one arm for all; "" if the run ended without it."""
         return self.detail.seeks if self.answered else ""
 
     @property
     def without(self) -> set[int]:
-        """The agents that were lost, or whose rewards ran out: the others went on without them."""
+        """Agents that were lost or ran out of rewards: the others continued without them."""
         return {*self.dismissed, *self.exhausted}
 
     @property
     def used_up(self) -> bool:
-        """Whether every agent ran out of rewards, or was lost."""
+        """Whether every agent ran out of rewards or was lost."""
         return bool(self.exhausted) and self.without >= set(range(len(self.answers)))
 
     def answers_said(self) -> str:
-        """Which arm was answered by how many agents, the commonest first."""
+        """How many agents answered each arm, the commonest first."""
         answers = Counter(arm for arm in self.answers if arm is not None)
         said = [f"arm {arm} by {n} of {len(self.answers)}" for arm, n in answers.most_common(5)]
         return ", ".join(said) or "none"
 
     def document(self) -> dict[str, Any]:
-        """The run as plain data, without the tables of single links and of single releases."""
+        """The run as plain data, without the tables of single links and single releases."""
         slim = msgspec.structs.replace(self, links=[], ledgers=[])
         plain: dict[str, Any] = msgspec.to_builtins(slim, enc_hook=_number)
         del plain["links"], plain["ledgers"]
@@ -223,9 +229,9 @@ class RunRecord(msgspec.Struct, kw_only=True):
 
     @classmethod
     def read(cls, document: dict[str, Any], detail: type[Detail] = Detail) -> Self:
-        """What `document` gave, of a family with this `detail`.
+        """The run that `document` gave, of a family with this `detail`.
 
-        Raises `msgspec.ValidationError` where it is something else.
+        Raises `msgspec.ValidationError` for any other document.
         """
         delay = document.get("delay")
         if isinstance(delay, dict):
@@ -236,26 +242,26 @@ class RunRecord(msgspec.Struct, kw_only=True):
             }
         record = msgspec.convert({**document, "delay": delay}, cls, strict=False)
         record.detail = msgspec.convert(document.get("detail", {}), detail, strict=False)
-        # as they were noted: whole numbers stay whole
+        # keep the notes as they were: conversion would turn whole numbers into floats
         record.log = document.get("log", {})
         record.agent_logs = document.get("agent_logs", [])
         record.regret_curve = document.get("regret_curve")
         return record
 
     def encoded(self) -> bytes:
-        """The whole run as bytes; see `decoded`."""
+        """The whole run as bytes, for `decoded`."""
         links, ledgers = msgspec.to_builtins((self.links, self.ledgers), enc_hook=_number)
         return msgspec.msgpack.encode({**self.document(), "links": links, "ledgers": ledgers})
 
     @classmethod
     def decoded(cls, encoded: bytes, detail: type[Detail] = Detail) -> Self:
-        """The run that `encoded` made, with the `detail` of its family.
+        """The run from `encoded`, with the `detail` of its family.
 
-        Raises `msgspec.MsgspecError` where it did not.
+        Raises `msgspec.MsgspecError` for other bytes.
         """
         return cls.read(msgspec.msgpack.decode(encoded), detail)
 
 
 def _number(value: Any) -> Any:
-    """A number of numpy's as Python's."""
+    """Convert a NumPy number to Python's."""
     return value.item()

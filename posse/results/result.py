@@ -1,4 +1,4 @@
-"""What a series of runs turned out to be; the one document that `posse run --json` prints."""
+"""The result of a series of runs, which `posse run --json` prints as one document."""
 
 from typing import Any, Literal
 
@@ -11,7 +11,7 @@ from posse.results.notebook import frame, html
 from posse.results.record import NetworkFacts, RunRecord
 
 Links = Literal["local", "keys", "insecure"]
-"""All on this machine; CURVE on every link; on several machines without it."""
+"""All on one machine; with CURVE keys; on several machines without keys."""
 
 NO_KEYS = (
     "insecure: the links had no keys; whoever reached them could join, read and change messages"
@@ -19,9 +19,9 @@ NO_KEYS = (
 
 
 class Result(msgspec.Struct, kw_only=True):
-    """A series of runs of one specification; `network` tells of the first run's.
+    """A series of runs of one specification; `network` describes the graph of the first run.
 
-    `links`: what protected them.
+    `links`: how the links were protected.
     """
 
     system: str
@@ -39,7 +39,7 @@ class Result(msgspec.Struct, kw_only=True):
         return words.brief(self._head(), self.runs, self.warnings)
 
     def _repr_html_(self) -> str:
-        """The closing table and the curve of the regret, for a notebook."""
+        """The closing table and the regret curve, for a notebook."""
         return html(self._head(), words.rows(self.runs, self.warnings), self.runs)
 
     def _head(self) -> str:
@@ -49,25 +49,25 @@ class Result(msgspec.Struct, kw_only=True):
     def to_frame(self) -> Any:
         """One row per run: seed, status, answer, whether it was right, every measure.
 
-        A `pandas.DataFrame`, or without pandas a dict from column to list, which `polars.DataFrame`
-        takes.
+        A `pandas.DataFrame`; without pandas a dict from column to list, which `polars.DataFrame`
+        accepts.
         """
         return frame(self.runs, "runs")
 
     def agents_frame(self) -> Any:
-        """One row per run and agent: answer, activations, pulls, ε spent. As `to_frame`."""
+        """One row per run and agent: answer, activations, pulls, ε spent. Types as `to_frame`."""
         return frame(self.runs, "agents")
 
     def links_frame(self) -> Any:
-        """One row per run, link, plane and kind: messages and bytes. As `to_frame`."""
+        """One row per run, link, plane and kind: messages and bytes. Types as `to_frame`."""
         return frame(self.runs, "links")
 
     def regret_frame(self) -> Any:
-        """One row per point of each run's curve of cumulated regret. As `to_frame`."""
+        """One row per point of each run's cumulative regret curve. Types as `to_frame`."""
         return frame(self.runs, "regret")
 
     def summary(self) -> dict[str, Mean]:
-        """The means of all measures that any run has, by name; `right` is the share of `n` runs."""
+        """The means of all measures, by name; `right` is a share of the runs."""
         return means(self.runs)
 
     def document(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The tables of a series of runs, as they stand in its directory: CSV files."""
+"""The tables of a series of runs, written to its folder as CSV files."""
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +17,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 @dataclass(frozen=True)
 class Table:
-    """A table by name; each row has a value per column of the header."""
+    """A named table; each row has one value per column of `header`."""
 
     name: str
     header: Sequence[str]
@@ -60,7 +60,7 @@ def tables(records: list[RunRecord], log: Iterable[type[Row]]) -> Iterator[Table
 
 
 def _agents(run: RunRecord) -> Iterator[tuple[Any, ...]]:
-    """A row per agent; empty where it is not known, and ε where none was promised or spent."""
+    """A row per agent; unknown cells are None, and so is ε if none was promised or spent."""
     unknown = [None] * len(run.answers)
     spent = run.privacy.spent_per_agent if run.privacy is not None else None
     if run.privacy is not None and not run.privacy.claim.guarantees and not any(spent or ()):
@@ -76,7 +76,7 @@ def _agents(run: RunRecord) -> Iterator[tuple[Any, ...]]:
 
 
 def write(file: IO[str], header: Sequence[Any], rows: Iterable[Sequence[Any]]) -> None:
-    """Header and rows. Text that a spreadsheet would take for a formula has ' before it."""
+    """Write header and rows. A ' before a text keeps spreadsheets from running it as a formula."""
     writer = csv.writer(file)
     writer.writerow(map(_plain, header))
     for row in rows:

@@ -1,4 +1,4 @@
-"""What went over the links of a run: totals by plane, by kind of message and by kind of link."""
+"""Traffic of a run: totals by plane, by kind of message and by kind of link."""
 
 from collections.abc import Iterable
 
@@ -11,9 +11,9 @@ from protocol.message import Plane
 
 
 class Amount(msgspec.Struct):
-    """Messages, and their bytes as the codec made them (payload) and as ZeroMQ had them (frame).
+    """Messages, and their bytes: as the codec made them (payload), and as given to ZeroMQ (frame).
 
-    None where nobody can know: in the field no agent reports what it sent its neighbours.
+    None if unknown: in the field no agent reports what it sent its neighbours.
     """
 
     messages: int | None = 0
@@ -36,7 +36,7 @@ class MessagesByLink(msgspec.Struct, rename="kebab"):
 
 
 class RoundCost(msgspec.Struct, omit_defaults=True):
-    """One round of communication: its links, their cost, the slots that its exchange took."""
+    """One round of communication: its links, their cost, the slots of its exchange."""
 
     round: int
     links: int
@@ -45,14 +45,14 @@ class RoundCost(msgspec.Struct, omit_defaults=True):
 
 
 class KernelBytes(msgspec.Struct):
-    """What the kernel counted on the coordinator's connections."""
+    """Bytes that the kernel counted on the coordinator's connections."""
 
     sent: int
     received: int
 
 
 class ClosedForm(msgspec.Struct):
-    """What a paper's formula says that a run costs; `exact`: it must be what was counted."""
+    """The cost of a run by a paper's formula; `exact`: it must equal what was counted."""
 
     formula: str
     cost: float
@@ -63,8 +63,8 @@ class Traffic(msgspec.Struct, kw_only=True):
     """All that was sent in a run.
 
     `rounds`: rounds of communication, where the paper counts them. `cost`: the links that the paper
-    counts, at its prices. `socket_bytes`: only on TCP. What stands after the
-    planes is there only where the paper has a formula for the cost.
+    counts, at its prices. `socket_bytes`: only on TCP. The fields after the planes are set only
+    where the paper has a formula for the cost.
     """
 
     rounds: int | None = None
@@ -87,7 +87,7 @@ class Traffic(msgspec.Struct, kw_only=True):
 
 
 def traffic(links: Iterable[LinkCount], *, between_agents: bool = True) -> Traffic:
-    """The totals of these links; `between_agents`: whether those among neighbours are with them."""
+    """The totals of these links; `between_agents`: whether they include links between agents."""
     planes: dict[int, list[int]] = {plane: [0, 0, 0] for plane in Plane}
     kinds: dict[int, dict[str, list[int]]] = {plane: {} for plane in Plane}
     up = down = across = 0

@@ -1,4 +1,4 @@
-"""A result in words: the rows that close a run on the command line, and that a notebook shows."""
+"""A result in words: the rows of the closing table, which a notebook shows too."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ _BRIEF = ("found", "rounds", "slots", "pulls", "regret", "on the wire", "warning
 
 
 def rows(runs: Sequence[RunRecord], warnings: Sequence[str]) -> list[tuple[str, str]]:
-    """What was found, what it cost, what it gave away: a label and a sentence each."""
+    """What was found, what it cost, what it disclosed: a label and a sentence each."""
     summary = means(runs)
     said = [("found", _found(runs))]
     last = runs[-1]
@@ -55,21 +55,21 @@ def rows(runs: Sequence[RunRecord], warnings: Sequence[str]) -> list[tuple[str, 
 
 
 def brief(head: str, runs: Sequence[RunRecord], warnings: Sequence[str]) -> str:
-    """What a prompt shows of a result below its `head`: a few lines."""
+    """A few lines for a prompt: `head`, then the main rows."""
     said = rows(runs, warnings) if runs else []
     shown = (f"  {label:<13}{sentence}" for label, sentence in said if label in _BRIEF)
     return "\n".join([head, *shown])
 
 
 def ending(run: RunRecord) -> str:
-    """How one run ended, for a line of a log."""
+    """How one run ended, for a line of the log."""
     found = f"arm {run.best_arm}" if run.best_arm is not None else run.sought or "no arm"
     without = f"; it went on without {gone(run)}" if run.dismissed else ""
     return f"{found} ({run.status}){without}"
 
 
 def gone(run: RunRecord) -> str:
-    """The agents that a run went on without, and why."""
+    """The agents that a run continued without, and why."""
     return ", ".join(f"agent {rank} ({why})" for rank, why in sorted(run.dismissed.items()))
 
 
@@ -94,7 +94,7 @@ def _found(runs: Sequence[RunRecord]) -> str:
 
 
 def _whether(arm: int, runs: Sequence[RunRecord]) -> str:
-    """Whether the runs that named this arm were right; "" where that is not known."""
+    """Whether the runs that named this arm were right; "" if unknown."""
     known = [run.right for run in runs if run.best_arm == arm and run.right is not None]
     if not known:
         return ""
@@ -114,7 +114,7 @@ def _traffic(summary: dict[str, Mean]) -> str:
 
 
 def mean_said(metric: Mean, digits: int = 0) -> str:
-    """A mean and, of several, its spread."""
+    """A mean and, over several runs, its 95 % interval."""
     spread = f" ± {metric.ci95:,.{digits}f}" if metric.ci95 is not None else ""
     return f"{metric.mean:,.{digits}f}{spread}"
 
@@ -130,7 +130,7 @@ def _privacy(privacy: Privacy | None) -> str:
 
 
 def _spent(privacy: Privacy) -> str:
-    """What the ledgers add up to, at the claim's δ."""
+    """The sum of the ledgers, at the claim's δ."""
     claim, spent = privacy.claim, privacy.spent_per_agent
     if not claim.guarantees:
         return ""
