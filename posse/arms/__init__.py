@@ -1,4 +1,4 @@
-"""Arms: where rewards come from. One file per kind; adding one is described in docs/arms.md."""
+"""Arms: the sources of rewards. One file per kind; docs/arms.md describes how to add one."""
 
 from posse.arms.base import Arms, ArmsContext, LabMeans
 from posse.arms.bernoulli import BernoulliArms
@@ -7,11 +7,11 @@ from posse.arms.gaussian import GaussianArms
 from posse.arms.python import PythonArms
 
 ArmsSpec = BernoulliArms | GaussianArms | CsvArms | PythonArms
-"""What `[arms]` may be, told apart by `kind`."""
+"""What `[arms]` may be; `kind` selects one."""
 
 
 def known_means(arms: ArmsSpec) -> LabMeans | None:
-    """What the run file says of the arms' means; None where they are not known."""
+    """The means that the run file gives; None if it gives none."""
     if isinstance(arms, LabMeans):
         return arms
     if isinstance(arms, PythonArms) and arms.means is not None:

@@ -1,4 +1,4 @@
-"""What every kind of arms offers, and how the lab states their means."""
+"""The interface of all kinds of arms, and how the lab states their means."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,14 +18,15 @@ NO_NUMBER = (
     "So is that a reward was no number in [0, 1], for that ends the run too; with arms.clip the "
     "nearer end takes its place, the lower one where it is no number at all."
 )
-"""What the end of a run tells of real rewards that are not clipped."""
+"""What the end of a run reveals of real rewards that are not clipped."""
 
 
 @dataclass(frozen=True)
 class ArmsContext:
-    """Who builds arms: agent `rank` of `agents`, in run `run`; `base` is the run file's folder.
+    """For whom arms are built: agent `rank` of `agents`, in run `run`.
 
-    Arms that all agents share are the coordinator's, whose rank is -1.
+    Rank -1 is the coordinator, which keeps arms that all agents share. `base` is the run file's
+    folder.
     """
 
     rank: int
@@ -38,15 +39,15 @@ class ArmsContext:
 
     @property
     def who(self) -> str:
-        """Whose arms these are, for a sentence."""
+        """The owner of the arms, for a sentence."""
         return who(self.rank)
 
 
 class Arms(Protocol):
-    """The arms of one agent; those that inherit from it have no end."""
+    """The arms of one agent; by default they never run out."""
 
     simulated: bool = True
-    """Whether rewards may be drawn ahead of their use: nothing happens in the world by drawing."""
+    """Whether rewards may be drawn before they are used: drawing has no effect in the world."""
 
     def draw(self, arm: int, count: int) -> FloatArray:
         """`count` rewards of one arm; fewer only if the arm has no more."""
@@ -57,31 +58,32 @@ class Arms(Protocol):
         return np.array([self.draw(k, times).sum() for k in arms], dtype=float)
 
     def remaining(self, arm: int) -> int | None:
-        """How many rewards are left, or None if there is no end."""
+        """How many rewards are left; None if there is no end."""
         return None
 
 
 MOST_ARMS = 100_000
-"""K is bounded where no list says it: what a run file may make us allocate."""
+"""Largest K where no list gives it; it bounds the memory that a run file can request."""
 
 
 _MOST_DRAWS = 1000
 
 _FARTHEST = 1e300
 _Mean = Annotated[float, Meta(ge=-_FARTHEST, le=_FARTHEST)]
-"""Between the largest and the least of them is a number that can be drawn from."""
+"""Bounded, so that the difference of two such means is a finite number."""
 
 
 class RandomMeans(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Means drawn at random: U[low, high], or by cosine similarity.
 
-    `uniform` is one instance for all agents, or, with `per_agent`, one row for each. `cosine`:
+    `uniform` draws one instance for all agents, or with `per_agent` one row for each. `cosine`:
     μ_ij = (1 + cos(u_i, v_j)) / 2 with u_i and v_j uniform on the unit sphere in `dimensions`
     dimensions, one u per agent and one v per arm (Esfandiari et al. 2022, Appendix B).
 
-    Without `seed` every run of a `repeat` draws its own instance from the run's seed.
-    `spread` > 0 adds to each agent's mean its own offset from U[-spread, spread], centred over the
-    agents so that the average stays the drawn mean (Li and Song 2022, heterogeneous rewards).
+    With `seed`, all runs of a `repeat` have one instance; without it, each draws its own from the
+    run's seed. `spread` > 0 adds to each agent's mean its own offset from U[-spread, spread],
+    centred over the agents so that the average stays the drawn mean (Li and Song 2022,
+    heterogeneous rewards).
     """
 
     random: str = "uniform"
@@ -103,7 +105,7 @@ class RandomMeans(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     @property
     def differ(self) -> bool:
-        """Whether each agent has means of its own."""
+        """Whether each agent has its own means."""
         return bool(self.spread) or self.per_agent or self.random == "cosine"
 
     def table(
@@ -112,9 +114,10 @@ class RandomMeans(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         generator: np.random.Generator,
         bounds: tuple[float, float] = (0.0, 1.0),
     ) -> FloatArray:
-        """Means, shape (agents, count); arms that `spread` takes out of `bounds` are drawn again.
+        """Means, shape (agents, count).
 
-        `ArmsError` where that never ends.
+        Arms that `spread` moves out of `bounds` are drawn again; `ArmsError` after `_MOST_DRAWS`
+        draws.
         """
         if self.seed is not None:
             generator = np.random.default_rng(self.seed)
@@ -158,7 +161,7 @@ Clip = Annotated[
     tuple[float, float] | None,
     Meta(description="[lo, hi]: rewards are cut to it, and it is mapped onto [0, 1]"),
 ]
-"""`check_clip` says what may stand there."""
+"""See `check_clip` for the allowed values."""
 
 
 class LabMeans(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -169,11 +172,11 @@ class LabMeans(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ]
 
     records: ClassVar[str] = ""
-    """What a guarantee per reward means per record; nothing here, rewards are simulated."""
+    """The meaning of a guarantee per reward for a record; empty, as rewards are simulated."""
     ends: ClassVar[str] = ""
-    """What the end of a run may tell of rewards; nothing here."""
+    """What the end of a run may reveal of rewards; nothing here."""
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    """Where means may lie."""
+    """The interval in which means may lie."""
 
     def __post_init__(self) -> None:
         low, high = self.bounds
@@ -196,7 +199,7 @@ class LabMeans(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def scale(self) -> tuple[float, float]:
-        """What rewards 0 and 1 are on the scale of the means."""
+        """The values of rewards 0 and 1 on the scale of the means."""
         return 0.0, 1.0
 
     def arm_count(self) -> int:
@@ -214,11 +217,11 @@ class LabMeans(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return np.broadcast_to(table, (agents, table.shape[-1])) if table.ndim == 1 else table
 
     def missing(self, base: str, ranks: Sequence[int]) -> str:
-        """What these agents would lack on this machine, as a sentence; means need nothing."""
+        """What these agents lack on this machine; nothing, because means need no file."""
         return ""
 
     def check_agents(self, agents: int) -> None:
-        """Raise ValueError if there is not one row per agent."""
+        """Raise ValueError if the means are given by agent, but not for each agent."""
         if isinstance(self.means, RandomMeans) or not isinstance(self.means[0], list):
             return
         if len(self.means) != agents:
@@ -228,7 +231,7 @@ class LabMeans(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 def rescale(rewards: FloatArray, clip: tuple[float, float] | None) -> FloatArray:
     """Clip to [lo, hi] and map that interval onto [0, 1]; unchanged without `clip`.
 
-    What is no number counts as lo: an end of the run would tell that there was one.
+    NaN counts as lo, because ending the run would reveal that there was one.
     """
     if clip is None:
         return rewards

@@ -6,7 +6,7 @@ from posse.arms.base import Arms, ArmsContext, FloatArray, LabMeans
 
 
 class BernoulliArms(LabMeans, frozen=True, kw_only=True, tag_field="kind", tag="bernoulli"):
-    """`means`: numbers in [0, 1]; or one list of them per agent; or { random = … }."""
+    """`means`: numbers in [0, 1], or one list of them per agent, or { random = … }."""
 
     unit_interval = True
 
@@ -28,5 +28,5 @@ class Bernoulli(Arms):
         return rewards
 
     def totals(self, arms: tuple[int, ...], times: int) -> FloatArray:
-        """A binomial draw per arm."""
+        """Draw each sum from its binomial law."""
         return self._generator.binomial(times, self._means[list(arms)]).astype(float)

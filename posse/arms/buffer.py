@@ -1,4 +1,4 @@
-"""Rewards that were drawn and not used yet: looked at before they are used."""
+"""A buffer of rewards, so that an agent can look at rewards before it uses them."""
 
 import numpy as np
 from mypy_extensions import mypyc_attr
@@ -15,20 +15,20 @@ _READ_AHEAD = 256
 class RewardBuffer:
     """A queue of rewards for each arm, in front of the arms themselves.
 
-    An exploring agent decides by rewards up to the activation at which it acts; looking ahead
-    finds that activation at once, and what lies behind it stays here for later.
+    An exploring agent acts at the activation at which its test fires. It finds that activation by
+    looking ahead; the rewards after it stay in the buffer.
     """
 
     def __init__(self, arms: Arms, count: int) -> None:
         self._arms = arms
-        # of arm k, rewards from self._next[k] on are not used yet
+        # rewards of arm k from self._next[k] on are unused
         self._drawn: list[FloatArray] = [_EMPTY] * count
         self._next = [0] * count
         self._finite = frozenset(k for k in range(count) if arms.remaining(k) is not None)
         self.simulated = arms.simulated
 
     def held(self, arm: int) -> int:
-        """How many rewards of an arm were drawn and not used yet."""
+        """How many rewards of an arm were drawn and not yet used."""
         return len(self._drawn[arm]) - self._next[arm]
 
     def peek(self, arms: tuple[int, ...], times: int) -> FloatArray:
@@ -69,7 +69,7 @@ class RewardBuffer:
         return self._partly_held(arms, times)
 
     def _partly_held(self, arms: tuple[int, ...], times: int) -> FloatArray:
-        """What is held first, then the arms' own sums: never `times` single rewards."""
+        """Sum the buffered rewards, and let the arms sum the rest without drawing each reward."""
         fresh = tuple(k for k in arms if not self.held(k))
         sums = dict(zip(fresh, self._arms.totals(fresh, times), strict=True)) if fresh else {}
         for k in arms:
@@ -82,14 +82,14 @@ class RewardBuffer:
         return np.array([sums[k] for k in arms])
 
     def pull(self, order: Pull) -> Pulled:
-        """Carry out an order that the arms have enough rewards for."""
+        """Carry out an order; check with `shortage` first that the arms have enough rewards."""
         if order.each:
             rewards = self.take(order.arms, order.times)
             return Pulled(order.arms, order.times, rewards.sum(axis=1), rewards)
         return Pulled(order.arms, order.times, self.sums(order.arms, order.times))
 
     def shortage(self, arms: tuple[int, ...], times: int) -> str:
-        """Empty if each arm has `times` rewards left, else a sentence about the one that lacks.
+        """Empty if each arm has `times` rewards left, else a sentence about one that has not.
 
         An arm that is named twice needs twice as many.
         """

@@ -33,13 +33,14 @@ class CsvArms(
     tag_field="kind",
     tag="csv",
 ):
-    """`path`: the log, where `{rank}` becomes the agent's rank; relative to the run file.
+    """`path`: the log, relative to the run file; `{rank}` becomes the agent's rank.
 
-    `count`: K; arms are numbered 0 to K - 1 in the column `arm`. Each row is one reward and is
-    used once, in the order of the file, so that a guarantee per reward is one for the value in each
-    row. With `replace = true` rows are drawn at random with replacement, and the guarantee is per
-    reward only: a record that is drawn twice is covered twice. `clip` as for Gaussian arms; with it
-    a reward that is NaN or infinite counts as its end.
+    `count`: K; the column `arm` numbers arms from 0 to K - 1. Each row is one reward. Rows are used
+    once, in the order of the file, so that a guarantee per reward covers the value in each row.
+
+    With `replace = true`, rows are drawn at random with replacement. The guarantee then is per
+    reward only: a record that is drawn twice pays twice. `clip` works as for Gaussian arms; with
+    it, a NaN counts as lo, and an infinite reward as the end that it exceeds.
     """
 
     path: Annotated[str, Meta(description="the reward log; {rank} becomes the agent's rank")]
@@ -47,14 +48,14 @@ class CsvArms(
     replace: Annotated[bool, Meta(description="draw rows at random with replacement")] = False
     clip: Clip = None
     unit_interval = True
-    """Others are an error unless clipped."""
+    """Rewards outside [0, 1] are an error unless clipped."""
 
     def __post_init__(self) -> None:
         check_clip(self.clip)
 
     @property
     def records(self) -> str:
-        """What a guarantee per reward means per record."""
+        """What a guarantee per reward means for a record."""
         if self.replace:
             return (
                 "Rows are drawn with replacement: the guarantee is per reward only, and a record "
@@ -68,7 +69,7 @@ class CsvArms(
 
     @property
     def ends(self) -> str:
-        """What the end of a run may tell of rewards."""
+        """What the end of a run may reveal of rewards."""
         used = "That an agent's log is used up is seen by all."
         return used if self.clip is not None else f"{used} {NO_NUMBER}"
 
@@ -82,7 +83,7 @@ class CsvArms(
             raise ValueError("path must contain {rank}: every agent has its own log")
 
     def missing(self, base: str, ranks: Sequence[int]) -> str:
-        """Which of these agents' logs are not on this machine; "" if all are."""
+        """A sentence about logs of these agents that are not on this machine; "" if all are."""
         absent = [path for path in (self._log(base, rank) for rank in ranks) if not path.is_file()]
         if not absent:
             return ""
@@ -90,7 +91,7 @@ class CsvArms(
         return f"path: {absent[0]} is not there{more}"
 
     def ledger(self, base: str, rank: int) -> tuple[Path, Path]:
-        """Where it is written down what this agent's rewards cost, and the log; no links."""
+        """The paths of the agent's ledger and of its log, with symbolic links resolved."""
         log = self._log(base, rank).resolve()
         return Path(f"{log}.ledger"), log
 
@@ -106,11 +107,11 @@ class CsvArms(
 
 
 def _read(path: Path, count: int, who: str, *, bounded: bool) -> list[list[float]]:
-    """The rewards of each arm, in the order of the file; all in [0, 1], if `bounded`."""
+    """The rewards of each arm, in the order of the file; with `bounded`, all must be in [0, 1]."""
     logs: list[list[float]] = [[] for _ in range(count)]
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.DictReader(file, strict=True)  # else a quote that is open takes the rest
+            reader = csv.DictReader(file, strict=True)  # else an open quote swallows the rest
             names = reader.fieldnames or ()
             if not names.count("arm") == names.count("reward") == 1:
                 first = printable(",".join(names))
@@ -160,7 +161,7 @@ class Csv(Arms):
         return [len(log) for log in self._logs]
 
     def keep(self, rows: Sequence[NDArray[np.int64]]) -> None:
-        """Go on with these rows of each arm alone, in this order."""
+        """Use only these rows of each arm from now on, in this order."""
         self._logs = [log[kept] for log, kept in zip(self._logs, rows, strict=True)]
 
     def draw(self, arm: int, count: int) -> FloatArray:
@@ -174,7 +175,7 @@ class Csv(Arms):
         return log[first : self._used[arm]]
 
     def remaining(self, arm: int) -> int | None:
-        """Rows not used yet; None with replacement."""
+        """Rows not yet used; None with replacement."""
         if self.replace and len(self._logs[arm]):
             return None
         return len(self._logs[arm]) - self._used[arm]

@@ -1,4 +1,4 @@
-"""Gaussian arms: reward of law N(μ_k, sd²)."""
+"""Gaussian arms: rewards drawn from N(μ_k, sd²)."""
 
 from typing import Annotated
 
@@ -11,8 +11,8 @@ from posse.arms.base import Arms, ArmsContext, Clip, FloatArray, LabMeans, check
 class GaussianArms(LabMeans, frozen=True, kw_only=True, tag_field="kind", tag="gaussian"):
     """`means`: any numbers. `sd`: standard deviation (0.5: the radii assume 1/2-subgaussian).
 
-    `clip = [lo, hi]` clips every reward and maps [lo, hi] onto [0, 1]; the differentially private
-    systems need it, because a Gaussian reward has no bound that noise could cover.
+    `clip = [lo, hi]` clips every reward and maps [lo, hi] onto [0, 1]. Differentially private
+    systems require it, because no noise covers a reward without a bound.
     """
 
     sd: Annotated[float, Meta(gt=0, description="standard deviation")] = 0.5
@@ -31,7 +31,7 @@ class GaussianArms(LabMeans, frozen=True, kw_only=True, tag_field="kind", tag="g
 
     @property
     def scale(self) -> tuple[float, float]:
-        """Means are of rewards before clipping."""
+        """`clip`, because means are given for rewards before clipping."""
         return self.clip or (0.0, 1.0)
 
     def build(self, context: ArmsContext) -> "Gaussian":
@@ -59,7 +59,7 @@ class Gaussian(Arms):
         return rescale(self._generator.normal(self._means[arm], self._sd, count), self._clip)
 
     def totals(self, arms: tuple[int, ...], times: int) -> FloatArray:
-        """One draw per arm, or draw by draw where each must be clipped."""
+        """One draw per arm; with `clip`, one draw per reward, because each must be clipped."""
         if self._clip is not None:
             return super().totals(arms, times)
         means = times * self._means[list(arms)]

@@ -24,7 +24,7 @@ from posse.arms.base import (
 from posse.errors import ArmsError
 
 _GROUP = "posse.arms"
-"""The entry point group by which an installed package offers arms."""
+"""The entry point group in which installed packages offer arms."""
 
 
 class PythonArms(
@@ -38,13 +38,17 @@ class PythonArms(
     """`target = "package.module:object"`, imported in the agent's own process.
 
     An installed package may offer it by a name of its own (entry points `posse.arms`). The object
-    has `pull(arm, count)` and returns `count` rewards in [0, 1]; or it is a callable that makes
-    such an object and takes the keywords `agent`, `agents` and `seed`. Its `skip(given)`, if it has
-    one, is told how many rewards of each arm it gave, where it is made anew within a run.
-    `count`: K. `path`: folders to import from, relative to the run file (default: its own).
-    `clip = [lo, hi]` where rewards are not in [0, 1]; with it a reward that is NaN or infinite
-    counts as an end of that interval, where it would end the run. `means`: what is known of their
-    means (after clipping), as of arms of kind bernoulli; a run in the lab then has regret.
+    has `pull(arm, count)`, which returns `count` rewards in [0, 1]. Instead it may be a callable
+    that makes such an object from the keywords `agent`, `agents` and `seed`. If the object has
+    `skip(given)`, it is called when the object is made again within a run, with the rewards of each
+    arm used so far.
+
+    - `count`: K. `path`: folders to import from, relative to the run file (default: its own
+      folder).
+    - `clip = [lo, hi]`: for rewards outside [0, 1]. With it a NaN counts as lo and an infinite
+      reward as an end of the interval; without it both end the run.
+    - `means`: known means (after clipping), as for kind bernoulli; a run in the lab then has
+      regret.
     """
 
     target: Annotated[str, Meta(description="module:object, or the name that a package offers")]
@@ -57,7 +61,7 @@ class PythonArms(
         list[float | list[float]] | None, Meta(description="their means, if you know them")
     ] = None
     unit_interval = True
-    """Others are an error unless clipped."""
+    """Rewards outside [0, 1] are an error unless clipped."""
 
     def __post_init__(self) -> None:
         check_clip(self.clip)
@@ -72,11 +76,11 @@ class PythonArms(
         "Your own arms: the guarantee per reward is one per record only if no record gives two, "
         "and if a record that is taken out leaves the others' rewards where they were."
     )
-    """What a guarantee per reward means per record."""
+    """What a guarantee per reward means for a record."""
 
     @property
     def ends(self) -> str:
-        """What the end of a run may tell of rewards."""
+        """What the end of a run may reveal of rewards."""
         raised = "That an agent's arms raised is seen by all, for it ends the run."
         return raised if self.clip is not None else f"{raised} {NO_NUMBER}"
 
@@ -85,18 +89,18 @@ class PythonArms(
         return self.count
 
     def check_agents(self, agents: int) -> None:
-        """Any number of agents; raise ValueError if there are means of another number."""
+        """Raise ValueError if there are means for another number of agents."""
         if self.means is not None:
             LabMeans(means=self.means).check_agents(agents)
 
     def missing(self, base: str, ranks: Sequence[int]) -> str:
-        """Whether the target's module is on this machine; it is looked for, not imported."""
+        """A sentence if the target's module is not on this machine, else "". It is not imported."""
         folders = own_code.folders_of(base, self.path)
         said = own_code.missing(self.target, folders, _GROUP) if ranks else ""
         return f"target: '{self.target}': {said}" if said else ""
 
     def ledger(self, base: str, rank: int) -> tuple[Path, None]:
-        """Where it is written down what this agent's rewards cost; there is no log."""
+        """The path of the agent's ledger; there is no log."""
         name = self.target.replace(":", ".")
         who = f"-{rank}" if rank >= 0 else ""
         return Path(base).resolve() / f"{name}{who}.ledger", None
@@ -107,7 +111,7 @@ class PythonArms(
         try:
             found = own_code.load(self.target, folders, _GROUP)
             if not hasattr(found, "pull") or isinstance(found, type):
-                agent = max(context.rank, 0)  # of arms that all share it is the coordinator's: -1
+                agent = max(context.rank, 0)  # shared arms are the coordinator's, rank -1
                 found = found(agent=agent, agents=context.agents, seed=_seed(context))
         except (Exception, SystemExit) as error:  # a user's own code may call sys.exit
             raise ArmsError(
@@ -117,14 +121,14 @@ class PythonArms(
 
 
 def _seed(context: ArmsContext) -> int:
-    """The run file's, and another in each further run of a `repeat`: else all would be the same."""
+    """The run file's seed; later runs of a `repeat` get others, or all runs would be the same."""
     if not context.run:
         return context.seed
     return int(np.random.SeedSequence([context.seed, context.run]).generate_state(1)[0])
 
 
 class Python(Arms):
-    """One agent's own arms."""
+    """The user's own arms of one agent."""
 
     simulated = False
 
@@ -136,7 +140,7 @@ class Python(Arms):
         self._calls = 0
 
     def skip(self, given: NDArray[np.int64]) -> None:
-        """The object was made anew, and gave so many rewards of each arm before: it may be told."""
+        """Tell an object that was made again how many rewards of each arm were used."""
         if not hasattr(self._target, "skip"):
             return
         try:

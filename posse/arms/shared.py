@@ -1,4 +1,4 @@
-"""The arms that all agents of a run share, and what was made of them."""
+"""Arms that all agents of a run share, with their pulls and regret."""
 
 from math import isfinite
 
@@ -15,12 +15,12 @@ from protocol.machine import Played, Pull, Pulled
 class SharedArms:
     """One set of arms for the whole group, pulled by the coordinator's machine.
 
-    Regret is the group's (Tossou and Dimitrakakis 2015, equation 2): a slot with M agents costs
-    the M largest means less the payoffs of the slot. It is measured on payoffs, not on means,
-    because what a collision destroys is a payoff. Without `means`, shape (arms,), it is unknown.
+    Regret is the group's (Tossou and Dimitrakakis 2015, equation 2): a slot with M agents costs the
+    M largest means less the payoffs of the slot. It is measured on payoffs, not on means, because a
+    collision destroys payoffs. Without `means`, shape (arms,), it is unknown.
 
-    `scale`: what payoffs 0 and 1 are on the scale of the means, where rewards are clipped. Who
-    pulls nothing, or collides and is not paid, earns nothing on either scale.
+    `scale`: the values of payoffs 0 and 1 on the scale of the means, where rewards are clipped. An
+    agent that pulls nothing, or collides and is not paid, earns 0 on either scale.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class SharedArms:
         self.slots = 0
         self._drawn = [0] * arms
         self._open = {-1}
-        """Arms that were pulled in this slot, and that of who pulls none."""
+        """Arms pulled in this slot, and -1 for agents that pull none."""
         self._pulls = [[0] * arms for _ in range(agents)]
 
     @property
@@ -55,11 +55,11 @@ class SharedArms:
         return np.array(self._pulls, dtype=np.int64)
 
     def shortage(self, order: Pull) -> str:
-        """Empty if the arms have what is ordered, else a sentence about the one that lacks."""
+        """Empty if the arms have the rewards ordered, else a sentence about one that has not."""
         return self._rewards.shortage(order.arms, order.times)
 
     def pull(self, order: Pull) -> Pulled:
-        """Carry out an order; an arm that it names twice is pulled twice."""
+        """Carry out an order; an arm that is named twice is pulled twice."""
         one, arms = self._rewards.one, order.arms
         self._open.update(arms)
         for k in arms:
@@ -72,7 +72,7 @@ class SharedArms:
     def played(
         self, arms: tuple[int, ...], payoffs: tuple[float, ...], winners: tuple[int, ...] = ()
     ) -> None:
-        """A slot is over; see `protocol.machine.Played`."""
+        """Account for a finished slot; see `protocol.machine.Played`."""
         earned = self._earned(arms, payoffs, winners)
         fits = len(self._pulls) == len(arms) == len(payoffs) and self._open.issuperset(arms)
         if not (fits and isfinite(earned)):

@@ -1,1 +1,1 @@
-"""The run file: what it may say, and one clear sentence where it is wrong."""
+"""The run file: its tables, and one clear sentence for each mistake."""

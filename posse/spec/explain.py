@@ -1,4 +1,4 @@
-"""What is wrong with plain data, in one sentence: the key, its value, and what it may be."""
+"""Explains mistakes in plain data, in one sentence: the key, its value, and what is allowed."""
 
 import difflib
 import math
@@ -23,11 +23,11 @@ _PLAIN = {
     "array": "a list",
     "null": "absent",
 }
-"""msgspec's words for types, in a run file's."""
+"""The run file's words for msgspec's names of types."""
 
 
 def convert(raw: Any, kind: Any, prefix: str) -> Any:
-    """Plain data as `kind`; `SpecError` names the key below `prefix` that does not fit."""
+    """Convert plain data to `kind`; `SpecError` names the key below `prefix` that does not fit."""
     raw = _plain(raw, prefix)
     try:
         return msgspec.convert(raw, kind)
@@ -36,9 +36,9 @@ def convert(raw: Any, kind: Any, prefix: str) -> Any:
 
 
 def _plain(raw: Any, path: str, depth: int = 0) -> Any:
-    """A copy in which what is NumPy's is Python's own.
+    """A copy in which NumPy's values are Python's own.
 
-    Every number is finite, and a whole one has 64 bits at most, wherever it stands.
+    Every number in it is finite, and every whole number fits 64 bits.
     """
     if isinstance(raw, np.ndarray | np.generic):
         raw = raw.tolist()
@@ -64,7 +64,7 @@ def _plain(raw: Any, path: str, depth: int = 0) -> Any:
 
 
 def _require_text(raw: Any, path: str) -> None:
-    """Refuse what no file can hold, or be named by: a terminal and a file system may hand it."""
+    """Refuse text that is not UTF-8 or has a NUL: no file can hold it, and no file's name."""
     if isinstance(raw, str) and raw.encode(errors="replace").decode() != raw:
         raise SpecError(path, f"{raw!a} has letters that are not UTF-8")
     if isinstance(raw, str) and "\0" in raw:
@@ -72,14 +72,14 @@ def _require_text(raw: Any, path: str) -> None:
 
 
 def nearest(name: str, known: list[str]) -> str:
-    """A hint after an unknown name: the nearest one, and all there are."""
+    """A hint after an unknown name: the nearest one, and all known names."""
     close = difflib.get_close_matches(name, known, n=1)
     hint = f"did you mean '{close[0]}'? " if close else ""
     return f"{hint}known: {', '.join(known)}"
 
 
 def _explain(message: str, raw: Any, kind: Any, prefix: str) -> SpecError:
-    """Turn msgspec's message into one that names the key, the value and what is allowed."""
+    """Turn msgspec's message into one that names the key, its value, and what is allowed."""
     text, _, where = message.partition(" - at `")
     steps = re.findall(r"\.([^.\[\]`]+)|\[(\d+|\.\.\.)\]", where)
     path = prefix
@@ -119,7 +119,7 @@ def _parts(kind: Any) -> list[Any]:
 
 
 def _structs(kind: Any, value: Any) -> list[Any]:
-    """The struct types that `kind` admits, only the one whose tag `value` carries if it has one."""
+    """The struct types that `kind` admits; if `value` carries the tag of one, only that one."""
     structs = [part for part in _parts(kind) if isinstance(part, mi.StructType)]
     if isinstance(value, dict):
         tagged = [s for s in structs if s.tag_field and value.get(s.tag_field) == s.tag]

@@ -1,4 +1,4 @@
-"""Whether two machines have the same run file: a short hash per key, and the keys that differ."""
+"""Finds out whether two machines have the same run file, by a short hash per key."""
 
 import hashlib
 from collections.abc import Collection
@@ -26,8 +26,9 @@ _LOCAL = (
     "privacy.reuse",
     "seed",
 )
-"""What may differ: where this machine keeps its own arms and what it lets them cost, how long each
-end waits, and the seed, which an agent is told with every run."""
+"""Keys that may differ between machines: where this one keeps its arms, what it lets them cost, how
+long each end waits, and the seed, which agents receive with every run.
+"""
 
 
 PATIENCE = (
@@ -38,11 +39,11 @@ PATIENCE = (
     "engine.restarts",
     "repeat",
 )
-"""What says nothing about what a single run turns out to be."""
+"""Keys without influence on the result of a single run."""
 
 
 def fingerprint(spec: RunSpec, without: Collection[str] = _LOCAL) -> dict[str, str]:
-    """Eight bytes of SHA-256 per key of the resolved run file, but for these."""
+    """Eight bytes of SHA-256 per key of the resolved run file, except the keys in `without`."""
     return {
         path: hashlib.sha256(msgspec.json.encode(value)).hexdigest()[:16]
         for path, value in sorted(flat(msgspec.to_builtins(spec)).items())

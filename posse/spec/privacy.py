@@ -1,4 +1,4 @@
-"""`[privacy]`: what an agent lets its rewards cost, in its own run file."""
+"""`[privacy]`: what an agent allows its rewards to cost, set in its own run file."""
 
 from typing import Annotated, Literal
 
@@ -10,14 +10,15 @@ from protocol.privacy import amount
 Reuse = Literal["never", "budget", "unlimited"]
 
 LOOSE = 10.0
-"""ε beyond which noise protects next to nothing: e^10 is 22,026 to 1."""
+"""ε above which noise protects next to nothing: e^10 is 22,026 to 1."""
 
 MOST = 1_000.0
-"""What nobody can have meant."""
+"""An ε above this is refused as a mistake."""
 
 RARE = 1e-3
-"""δ beyond which (ε, δ) promises little: with probability δ a reward may be told as it is, so that
-δ should be well below one over the number of rewards."""
+"""δ above which (ε, δ) promises little. With probability δ a reward may be disclosed as it is, so δ
+should be well below one over the number of rewards.
+"""
 
 TOO_MUCH = (
     "a reward of this run would cost ε = {:.4g} and the budget is {:g}; take a smaller epsilon, or "
@@ -35,9 +36,11 @@ class PrivacySpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """What one reward may cost over its whole life, and how often it may be used.
 
     `budget` and `delta` are the ε and the δ that all runs together may spend on one reward.
-    `reuse`: "never", each row of a reward log is used in one run only, and the next run goes on
-    with the rows behind; "budget", rows may be used again as long as all runs together stay within
-    both; "unlimited", by whoever knows that each pull gives a new reward, or wants no promise.
+    `reuse`:
+
+    - "never": each row of a reward log is used in one run only; the next run continues after it
+    - "budget": rows may be used again while all runs together stay within `budget` and `delta`
+    - "unlimited": for users who know that each pull gives a new reward, or who want no promise
     """
 
     budget: Annotated[
@@ -50,7 +53,7 @@ class PrivacySpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     @property
     def says(self) -> str:
-        """The whole, as a sentence."""
+        """The limits as a sentence."""
         if self.reuse == "unlimited":
             return "rows may be used again and again, and what all runs cost has no bound"
         once = "each row of a log is used in one run only"
@@ -64,4 +67,4 @@ class PrivacySpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 ALONE = PrivacySpec(budget=1.0)
-"""What an agent allows by `--data` alone, where the run is its coordinator's choice."""
+"""What an agent allows with `--data` alone, where its coordinator chooses the run."""

@@ -1,4 +1,4 @@
-"""The run file as plain data: what may stand in it, whatever the system."""
+"""The run file as plain data, independent of its system."""
 
 import tomllib
 from collections.abc import Sequence
@@ -19,14 +19,14 @@ from protocol.machine import OnMissing, Variant
 from topologies.graphs import Graph
 
 MOST_BYTES = 4 << 20
-"""Of a run file. One with means of 1,000 agents on 100 arms has half of that."""
+"""Largest size of a run file. One with means of 1,000 agents on 100 arms has half of that."""
 
 Clock = Literal["virtual", "slots", "wall"]
 Mode = Literal["lab", "field"]
 
 
 class AgentsSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`[agents]`: how many, and how active each is."""
+    """`[agents]`: how many agents there are, and how active each is."""
 
     count: Annotated[int, Meta(ge=1, le=MOST_AGENTS)]
     activity: ActivitySpec = ActivitySpec()
@@ -77,9 +77,9 @@ class EngineSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A run file's tables, each right by itself; `posse.plan` checks them against the system.
+    """The tables of a run file, each valid on its own; `posse.plan` checks them against the system.
 
-    `path`: folders that a system of the user's own, `system = "module:NAME"`, is imported from.
+    `path`: folders from which a system of the user's own, `system = "module:NAME"`, is imported.
     """
 
     system: str
@@ -97,7 +97,7 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     base: str = "."
 
     def graph(self, run: int) -> Graph:
-        """Who is linked to whom in run `run`; `SpecError` if the run file does not say."""
+        """The graph of run `run`; `SpecError` if the run file has no topology."""
         if self.topology is None:
             raise SpecError(
                 "topology", f'{self.system} needs one; add the table, e.g. kind = "ring"'
@@ -106,11 +106,11 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 Override = str | tuple[str, Any]
-"""A key and its value, as "path=value" or apart; "path=" takes the key away."""
+"""A key and its value, as "path=value" or as a pair; "path=" deletes the key."""
 
 
 def read(path: str | Path, overrides: Sequence[Override] = ()) -> dict[str, Any]:
-    """A run file as plain data, not yet checked."""
+    """Read a run file as plain data, without checking it."""
     try:
         with Path(path).open("rb") as file:
             text = file.read(MOST_BYTES + 1)
@@ -119,7 +119,7 @@ def read(path: str | Path, overrides: Sequence[Override] = ()) -> dict[str, Any]
         raw = tomllib.loads(text.decode("utf-8-sig"))
     except OSError as error:
         raise SpecError(str(path), f"cannot be read: {error.strerror}") from None
-    except ValueError as error:  # of a number with too many digits too
+    except ValueError as error:  # also for a number with too many digits
         raise SpecError(str(path), f"is not TOML: {printable(str(error))}") from None
     except TypeError:
         said = f"{path!r:.60} is no run file; give its path, its content as a dict, or a RunSpec"
@@ -129,13 +129,13 @@ def read(path: str | Path, overrides: Sequence[Override] = ()) -> dict[str, Any]
     base = str(Path(path).resolve().parent)
     try:
         base.encode()
-    except UnicodeEncodeError:  # it stands in documents that are UTF-8
+    except UnicodeEncodeError:  # the folder appears in documents, which are UTF-8
         raise SpecError(printable(str(path)), "is in a folder whose name is not UTF-8") from None
     return overridden({"base": base} | raw, overrides)
 
 
 def overridden(raw: dict[str, Any], overrides: Sequence[Override]) -> dict[str, Any]:
-    """A copy in which these keys are changed."""
+    """A copy with these keys changed."""
     copy = dict(raw)
     for override in overrides:
         key, value = _split(override) if isinstance(override, str) else override
@@ -145,7 +145,7 @@ def overridden(raw: dict[str, Any], overrides: Sequence[Override]) -> dict[str, 
 
 
 def _split(override: str) -> tuple[str, Any]:
-    """Key and value of "a.b=value"; of "a.b=" None."""
+    """Key and value of "a.b=value"; the value of "a.b=" is None."""
     path, equals, text = override.partition("=")
     if not equals:
         raise SpecError("--set", f"'{override}' is not path=value")
@@ -153,7 +153,7 @@ def _split(override: str) -> tuple[str, Any]:
 
 
 def parsed(text: str) -> Any:
-    """A value as TOML has it, or else a string."""
+    """The value as TOML reads it, otherwise as a string."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
@@ -161,9 +161,9 @@ def parsed(text: str) -> Any:
 
 
 def put(raw: dict[str, Any], path: str, value: Any) -> None:
-    """Set the key "a.b" of plain data; None takes it away.
+    """Set the key "a.b" of plain data; None deletes it.
 
-    Tables on the way are copied, for they may be somebody else's.
+    Tables on the way are copied, because the caller may share them.
     """
     *parents, last = path.strip().split(".")
     table = raw

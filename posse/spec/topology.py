@@ -1,4 +1,4 @@
-"""`[topology]`: what the run file may say about who is linked to whom, and the graph it means."""
+"""`[topology]`: how the run file says who is linked to whom, and the graph that this gives."""
 
 import inspect
 import operator
@@ -19,7 +19,7 @@ from topologies import graphs
 from topologies.graphs import Graph, GraphError
 
 _GROUP = "posse.topologies"
-"""The entry point group by which an installed package offers topologies."""
+"""The entry point group in which installed packages offer topologies."""
 
 Edge = tuple[Annotated[int, Meta(ge=0)], Annotated[int, Meta(ge=0)]]
 
@@ -27,7 +27,7 @@ Edge = tuple[Annotated[int, Meta(ge=0)], Annotated[int, Meta(ge=0)]]
 class _Topology(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"
 ):
-    """`count`: how many agents; needed inside `components`, elsewhere `agents.count` says it."""
+    """`count`: how many agents; required within `components`, else `agents.count` by default."""
 
     count: Annotated[
         Annotated[int, Meta(ge=0)] | None,
@@ -35,7 +35,7 @@ class _Topology(
     ] = None
 
     def own_count(self) -> int | None:
-        """How many agents this topology itself asks for, if it says."""
+        """The number of agents that this topology itself sets, or None."""
         return self.count
 
     def build(self, agents: int, random: np.random.Generator, base: str) -> Graph:
@@ -170,7 +170,8 @@ class Components(_Topology, frozen=True, kw_only=True, tag="components"):
 class NetworkX(_Topology, frozen=True, kw_only=True, tag="networkx"):
     """A generator of networkx by its name, as "watts_strogatz_graph", drawn until connected.
 
-    `parameters` are the generator's own; it is given `seed` where it takes one, new for each run.
+    `parameters` are the generator's own. A generator that takes `seed` is given one, new for each
+    run.
     """
 
     generator: Annotated[str, Meta(description="its name in networkx")]
@@ -188,7 +189,7 @@ class NetworkX(_Topology, frozen=True, kw_only=True, tag="networkx"):
             drawn = {"seed": int(random.integers(1 << 31))} if seeded else {}
             try:
                 made = make(**self.parameters, **drawn)
-            except Exception as error:  # a generator does what it likes with what it is given
+            except Exception as error:  # a generator may raise anything
                 why = str(error) or type(error).__name__
                 raise GraphError("parameters", f"of {self.generator}: {why}") from error
             graph = _of_networkx(made, agents, self.generator, resamples=resamples)
@@ -198,10 +199,10 @@ class NetworkX(_Topology, frozen=True, kw_only=True, tag="networkx"):
 
 
 class PythonTopology(_Topology, frozen=True, kw_only=True, tag="python"):
-    """The user's own: a `target = "module:function"` of the folders `path`, or of a package.
+    """Your own function: `target = "module:function"` in the folders `path`, or from a package.
 
-    A package offers it by a name (entry points `posse.topologies`). It is called with `agents` and
-    `seed` (new for each run) and gives edges, or a networkx graph.
+    A package offers it by a name (entry points `posse.topologies`). The function is called with
+    `agents` and `seed` (new for each run), and returns edges or a networkx graph.
     """
 
     target: Annotated[str, Meta(description="module:function, or the name that a package offers")]
@@ -233,17 +234,17 @@ _PLAIN: dict[type[_Topology], Callable[[int], Graph]] = {
     PathTopology: graphs.path,
     Single: graphs.singles,
 }
-"""Those that the number of their agents alone decides."""
+"""Topologies that depend only on the number of agents."""
 
 TopologySpec = Component | File | Components | NetworkX | PythonTopology
-"""What `[topology]` may be, told apart by `kind`."""
+"""What `[topology]` may be; `kind` selects one."""
 
 
 def lay_out(topology: TopologySpec, agents: int, seed: int, run: int, base: str = ".") -> Graph:
-    """The graph of one run. Random ones are drawn anew for each run, from seed and run alone.
+    """The graph of one run. Random ones are drawn for each run, from `seed` and `run` alone.
 
-    Raises `SpecError` that names the key: an agent that does not exist, a component without
-    agents, a count that is not that of the agents, a random graph that does not become connected.
+    `SpecError` names the wrong key: an agent that does not exist, a component without agents, a
+    count unlike `agents.count`, a random graph that does not become connected.
     """
     try:
         read = own_code.stamp_of(Path(base) / topology.path) if isinstance(topology, File) else ()
@@ -257,7 +258,7 @@ def lay_out(topology: TopologySpec, agents: int, seed: int, run: int, base: str 
 def _lay_out(
     document: bytes, agents: int, seed: int, run: int, base: str, now: tuple[object, ...]
 ) -> Graph:
-    """`now`: what the graph depends on besides, and may have changed."""
+    """`now` belongs to the key of the cache: the versions of the code and file that it reads."""
     topology: TopologySpec = msgspec.json.decode(document, type=TopologySpec)
     own = topology.own_count()
     if own not in (None, agents):
@@ -308,7 +309,7 @@ def _read_graphml(where: Path, agents: int) -> Graph:
 
 
 def _of_networkx(drawn: Any, agents: int, what: str, *, key: str = "", resamples: int = 0) -> Graph:
-    """Nodes that are called 0 to M - 1, be it in text, are these ranks; else they are in order."""
+    """Nodes named 0 to M - 1, as numbers or text, are these ranks; else their order counts."""
     if len(drawn) != agents:
         raise GraphError(key, f"{what} has {len(drawn)} nodes, but agents.count is {agents}")
     rank = {node: index for index, node in enumerate(drawn.nodes)}
