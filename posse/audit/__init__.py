@@ -1,12 +1,10 @@
-"""Audits: how much what an adversary sees tells of one reward, at least.
+"""Audits: a lower bound on what an adversary's view reveals of one reward.
 
-`neighbours` two data sets that differ in one reward, and arms that give them
-`view`       what an adversary sees of a run, as numbers that have names
-`event`      by what the two are told apart: learned, then fixed
-`bounds`     Clopper and Pearson's intervals, and what follows for ε and δ
-`judge`      one audit of two tables of what was seen: the verdict
-`trials`     runs in memory, in pieces that are kept
-`whole`      the audit of a plan, from the worst case to the verdict
-`guess`      claims that are not about ε: who guesses the best arm; whose report is in a sum
-`captured`   what frames from the field show without the truth
+`neighbours` two data sets that differ in one reward, and arms that give them `view`       an
+adversary's view of a run, as named numbers `event`      an event that tells the two apart: learned,
+then fixed `bounds`     Clopper and Pearson's intervals, and what follows for ε and δ `judge`
+one audit of two tables of views: the verdict `trials`     runs in memory, in pieces that are kept
+`whole`      the audit of a plan, from the worst case to the verdict `guess`      claims that are
+not about ε: how often the best arm is guessed `captured`   checks of frames from the field, without
+the truth
 """

@@ -1,15 +1,16 @@
-"""Checks from captured messages that a server saw groups only (Esfandiari et al. 2022).
+"""Checks by captured messages that a server saw groups only (Esfandiari et al. 2022).
 
 The checker plays the server. From the frames of a run it forms every observation that masks allow,
-and says which of them covers fewer than C users. It does not look into any machine.
+and reports those that cover fewer than C users. It looks into no machine.
 
-A masked report is y_i = x_i + b_i + Σ_j ±m_ij, with m_ij an unknown number that is shared by i and
-j alone. A combination Σ a_i y_i is free of unknowns if and only if a_i = a_j for each m_ij that
-both have added, a_i = 0 for each that only i has, and a_i = 0 wherever b_i was not revealed. So the
-observations are the connected components of "shares a mask with" that hold no such member. That is
-what assignments say about masks; that the masks are really there is checked by the numbers: if any
-fewer than C reports of one round add up to a possible sum of rewards, they are not hidden (a chance
-of about 2^-40 otherwise).
+A masked report is y_i = x_i + b_i + Σ_j ±m_ij, with m_ij an unknown number that only i and j share.
+A combination Σ a_i y_i is free of unknowns if and only if a_i = a_j for each m_ij that both have
+added, a_i = 0 for each that only i has added, and a_i = 0 wherever b_i was not revealed. So the
+observations are the connected components of "shares a mask with" that have no such member.
+
+The assignments say which masks there should be. The numbers show whether they are there: if fewer
+than C reports of one round add up to a possible sum of rewards, these are not hidden (by chance
+this happens with probability about 2^-40).
 """
 
 from collections import defaultdict
@@ -37,7 +38,7 @@ from protocol.wire import Codec, read_header
 
 
 class Heard(list[tuple[int | None, int | None, bytes]]):
-    """The frames of a run, each with its source and its target; a `Tap`."""
+    """Collects the frames of a run, each with its source and target; a `Tap`."""
 
     def __call__(self, source: int | None, target: int | None, frame: bytes) -> None:
         """Keep a frame."""
@@ -46,8 +47,9 @@ class Heard(list[tuple[int | None, int | None, bytes]]):
 
 @dataclass
 class Verdict:
-    """How many observations the server could form, how many users the smallest covers, and every
-    one that covers fewer than C, in a sentence each.
+    """The number of observations the server could form, and how many users the smallest covers.
+
+    `violations` has a sentence for each observation that covers fewer than C users.
     """
 
     observations: int = 0
@@ -57,7 +59,7 @@ class Verdict:
 
 @dataclass
 class _Round:
-    """What the server was sent in one assignment, and what it had asked for."""
+    """What the server received in one assignment, and what it had asked for."""
 
     orders: dict[int, Assign] = field(default_factory=dict)
     reports: dict[int, Words] = field(default_factory=dict)
@@ -65,12 +67,12 @@ class _Round:
     sums: list[int] = field(default_factory=list)
 
     def copies(self, user: int) -> int:
-        """Over how many copies of the assignment a user adds up."""
+        """How many copies of the assignment a user adds up."""
         return self.orders[user].copies if user in self.orders else 1
 
 
 def check(heard: Heard, group_size: int, precision: int) -> Verdict:
-    """What the server of a run could see; `group_size` C and `precision` as in its parameters."""
+    """What the server of a run could see; `group_size` (C) and `precision` as in its parameters."""
     server = _Server(group_size, precision)
     for source, target, frame in heard:
         if source is not None and target is not None:
@@ -82,7 +84,7 @@ def check(heard: Heard, group_size: int, precision: int) -> Verdict:
 
 
 class _Server:
-    """The server's part: it sorts what it is sent into rounds, and says what it can form of it."""
+    """Plays the server: sorts its messages into rounds and forms all observations."""
 
     def __init__(self, group_size: int, precision: int) -> None:
         self.verdict = Verdict()
@@ -93,7 +95,7 @@ class _Server:
         self._to_agent, self._to_coordinator = Codec(TO_AGENT), Codec(TO_COORDINATOR)
 
     def _saw(self, covers: int, what: str) -> None:
-        """The server formed an observation."""
+        """Count an observation that the server could form."""
         verdict = self.verdict
         verdict.observations += 1
         verdict.smallest = covers if verdict.smallest is None else min(verdict.smallest, covers)
@@ -119,7 +121,7 @@ class _Server:
             self._sort(source, message)
 
     def _sort(self, source: int, message: Message) -> None:
-        """Sort one message to the server into its assignment."""
+        """Sort a message to the server into its assignment."""
         rounds = self.rounds
         match message:
             case Masked(number, data) | Sealed(number, data) if len(data) < 8 * self._width:
@@ -132,7 +134,7 @@ class _Server:
             case Unmasked(number, seed):
                 rounds[number].seeds[source] = seed
             case Sealed(number, box):
-                # nothing the server could read, or a leak
+                # either unreadable for the server, or a leak
                 words = np.frombuffer(box[: len(box) // 8 * 8], dtype="<u8")
                 most = rounds[number].copies(source) << self._precision
                 if (words <= most).mean() > 0.5:
@@ -145,7 +147,7 @@ class _Server:
                 self._saw(1, f"agent {source}'s {type(message).__name__}")
 
     def masked(self, number: int, seen: _Round) -> None:
-        """Observations and leaks of one assignment's masked reports."""
+        """Find observations and leaks in one assignment's masked reports."""
         orders, reports = seen.orders, seen.reports
         groups = {user: orders[user].group if user in orders else () for user in sorted(reports)}
         left = {
@@ -166,7 +168,7 @@ class _Server:
                 self._saw(len(members), f"{at}: {members}")
             for members in {tuple(u for u in heard if u in rosters[user]) for user in heard}:
                 one = max(map(seen.copies, members)) << self._precision
-                # as they were sent, and without what was revealed
+                # as sent, and without what was revealed
                 sent = np.array([reports[u][step] for u in members], dtype=np.uint64)
                 values = np.array([left[u][step] for u in members], dtype=np.uint64)
                 size = self._group_size
@@ -175,7 +177,7 @@ class _Server:
                     self._saw(len(few), f"{at}: unhidden {names}")
 
     def summed(self, number: int, seen: _Round) -> None:
-        """What the first members of groups passed on: sums over each round's roster."""
+        """Count the sums over each round's roster that the first members of groups passed on."""
         for sink in seen.sums:
             group = seen.orders[sink].group if sink in seen.orders else (sink,)
             same = [u for u in group if u in seen.orders and seen.orders[u].group == group]
@@ -190,7 +192,7 @@ def _components(
     """The sets of users whose reports have a sum without unknowns."""
     import networkx as nx  # noqa: PLC0415
 
-    # a mask that only one of two has added stays in every sum
+    # a mask that only one of its two users added stays in every sum
     both = {u: {peer for peer in rosters[u] if u in rosters.get(peer, ())} for u in rosters}
     free = {u for u in rosters if u in seeds and len(both[u]) == len(set(rosters[u]))}
     parts = nx.connected_components(nx.Graph(both))
@@ -198,11 +200,11 @@ def _components(
 
 
 def _plain(values: Words, group_size: int, one: int) -> list[tuple[int, ...]]:
-    """Fewer than C positions whose values add up to a possible sum of rewards of `one` each."""
+    """Sets of fewer than C positions whose values add up to a sum of rewards up to `one` each."""
     found = []
     for size in range(1, min(group_size, len(values) + 1)):
         if size * one >= 1 << (WORD_BITS - 16):
-            continue  # possible sums are too many of all words to tell
+            continue  # too many of all words are possible sums
         chosen = np.array(list(combinations(range(len(values)), size)))
         sums = values[chosen].sum(axis=1, dtype=np.uint64)
         found += [tuple(int(p) for p in chosen[at]) for at in np.flatnonzero(sums <= size * one)]

@@ -1,13 +1,13 @@
-"""What two counts prove: lower bounds on ε and δ, too large with a stated probability.
+"""Lower bounds on ε and δ from two counts, each too large with a stated probability.
 
-If what is seen falls into a set S with probability p on one data set and p' on its neighbour,
-(ε, δ)-differential privacy asks for p <= e^ε p' + δ, so that
+If the view falls into a set S with probability p on one data set and p' on its neighbour, (ε,
+δ)-differential privacy requires p <= e^ε p' + δ, so that
 
-    ε >= log((p - δ) / p')        δ >= p - e^ε p'
+    ε >= log((p - δ) / p')                δ >= p - e^ε p'
 
 Both probabilities are counted and replaced by the ends of their Clopper and Pearson intervals, each
-wrong with half of the error rate (Jagielski, Ullman and Oprea 2020). S must not depend on what is
-counted.
+wrong with half of the error rate (Jagielski, Ullman and Oprea 2020). S must not depend on the runs
+that are counted.
 """
 
 import math
@@ -18,7 +18,7 @@ import numpy as np
 from protocol.machine import FloatArray
 
 ERROR = 0.01
-"""The probability that an audit finds more than is spent, unless it is told another."""
+"""The default probability that an audit finds more than was spent."""
 
 _MOST = 1 << 40
 
@@ -33,14 +33,14 @@ def at_least(hits: Any, trials: int, error: float) -> FloatArray:
 
 
 def at_most(hits: Any, trials: int, error: float) -> FloatArray:
-    """The largest probability that they allow."""
+    """The largest probability that `hits` of `trials` allow, wrong with probability `error`."""
     return 1.0 - at_least(trials - np.asarray(hits, dtype=float), trials, error)
 
 
 def epsilon_at_least(
     hits: Any, others: Any, trials: int, delta: float = 0.0, error: float = ERROR
 ) -> FloatArray:
-    """ε's lower bounds from `hits` in S on one data set, `others` on its neighbour; else 0."""
+    """Lower bounds on ε, from 0, by `hits` in S on one data set and `others` on its neighbour."""
     low = at_least(hits, trials, error / 2) - delta
     high = at_most(others, trials, error / 2)
     return np.log(np.maximum(low / high, 1.0))
@@ -49,25 +49,25 @@ def epsilon_at_least(
 def delta_at_least(
     hits: int, others: int, trials: int, epsilon: float, error: float = ERROR
 ) -> float:
-    """δ's lower bound at this ε."""
+    """The lower bound on δ at this ε."""
     low = float(at_least(hits, trials, error / 2))
     high = float(at_most(others, trials, error / 2))
     return max(0.0, low - high * math.exp(min(epsilon, 700.0)))
 
 
 def fewest(error: float = ERROR) -> int:
-    """The runs on each data set, half of them to learn, with which anything can be refuted at all.
+    """The fewest runs on each data set, half of them for learning, that can refute anything.
 
-    With n counted, n hits against none show an ε above 0 if (error/2)^(1/n) > 1/2.
+    With n runs counted, n hits against none show an ε above 0 if (error/2)^(1/n) > 1/2.
     """
     return 2 * (math.floor(math.log(error / 2) / math.log(0.5)) + 1)
 
 
 def runs_needed(share: float, epsilon: float, delta: float, error: float = ERROR) -> int | None:
-    """How many runs on each data set would show that 2ε are spent, not ε.
+    """How many runs on each data set would show that 2ε are spent instead of ε.
 
-    By an event that has the probability `share` on one data set and (share - δ) e^-2ε on the
-    other, half of the runs learning it. None where no number would.
+    It assumes an event with probability `share` on one data set and (share - δ) e^-2ε on the other,
+    and that half of the runs are for learning. None if no number of runs would show it.
     """
     if epsilon <= 0 or share <= delta:
         return None

@@ -1,8 +1,8 @@
-"""What frames that were captured show, without the truth: nothing is counted, all is looked at.
+"""Checks of captured frames, without knowing the truth.
 
-That a claim holds cannot be seen here. What can: that no statistic left twice under two noises,
-that noisy numbers lie on a grid as those of safe noise do, that nothing was sent but the kinds that
-the system has, none longer than what it says, and none more often.
+They cannot show that a claim holds. They show whether no statistic left twice under two noises,
+whether noisy numbers lie on the grid of safe noise, and whether only kinds of the system were sent,
+none longer than its content and none too often.
 """
 
 import math
@@ -26,16 +26,16 @@ from protocol.signing import SIGNATURE_BYTES
 from protocol.wire import HEADER
 
 _ENVELOPE = 12
-"""Bytes of a session around a frame."""
+"""Bytes that a session adds to a frame."""
 
 _ZEROS = 4
-"""Low bits of a number that are 0 on the grid of safe noise; of another they are so once in 16."""
+"""Low bits that are 0 on the grid of safe noise; elsewhere they are all 0 once in 16 times."""
 
 _NO_NOISE = MASKING | {"Bundle", Sums.__name__, SinkMeans.__name__}
-"""Kinds whose numbers lie on no grid, as averages do not, or are no noisy ones."""
+"""Kinds whose numbers lie on no grid: averages, and numbers without noise."""
 
 _MOST = 20
-"""Sentences of one check."""
+"""Largest number of sentences for one check."""
 
 _LABS = {kind.__name__ for kind in control.TO_LABS_COORDINATOR}
 _OURS = control.TO_AGENT + control.TO_COORDINATOR + control.TO_JOINING + control.TO_LOBBY
@@ -43,9 +43,9 @@ _ALLOWED = {kind.__name__ for kind in _OURS}
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """What was looked at, how much of it there was, and a sentence for each thing that is wrong.
+    """One check: how much it looked at, and a sentence for each violation.
 
-    `untold` has one for each kind of which it cannot be told.
+    `untold` has a sentence for each kind of message that the check cannot judge.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def checks(frames: Iterable[Frame], plan: Plan | None = None) -> list[Check]:
-    """All checks; `plan` is the run's, by which the kinds are known that it may send."""
+    """Make all checks; the kinds allowed are known only with the run's `plan`."""
     heard = [f for f in frames if f.plane != "session" and not f.resent]
     if not heard:
         raise InputError("the capture has no frames")
@@ -73,7 +73,7 @@ def checks(frames: Iterable[Frame], plan: Plan | None = None) -> list[Check]:
 
 
 def _is_said(frame: Frame) -> bool:
-    """Whether it is what an agent's algorithm says."""
+    """Whether an agent's algorithm sent it."""
     return frame.source not in (None, COORDINATOR) and frame.plane == "data"
 
 
@@ -86,7 +86,7 @@ def _check(
 
 
 def _kinds(heard: list[Frame], plan: Plan | None) -> Check:
-    """Only what the system and posse's own protocol have, and in the field nothing of the lab's."""
+    """Check that all kinds are the system's or posse's own, and none is the lab's in the field."""
     lab = plan is not None and not plan.field
     known = None if plan is None else _ALLOWED | fields_of(plan).keys() | (_LABS if lab else set())
     wrong = {
@@ -101,7 +101,7 @@ def _kinds(heard: list[Frame], plan: Plan | None) -> Check:
 
 
 def _sizes(heard: list[Frame]) -> Check:
-    """No frame is longer than its message."""
+    """Check that no frame is longer than its message."""
     wrong = []
     for f in heard:
         if not f.kind:
@@ -116,13 +116,13 @@ def _sizes(heard: list[Frame]) -> Check:
 
 
 def _parts(frame: Frame) -> tuple[tuple[str, ...], list[Any]]:
-    """What a message is about (whole numbers, and lists of them), and what it says of it."""
+    """Split a message into what it is about (whole numbers and lists of them) and what it says."""
     says = [v for v in frame.fields if _has_floats(v)]
     return tuple(repr(v) for v in frame.fields if not _has_floats(v)), says
 
 
 def _has_floats(value: Any) -> bool:
-    """Whether there are numbers with a point in it, or bytes, which may have any."""
+    """Whether the value contains floats, or bytes, which may pack floats."""
     return any(isinstance(leaf, bytes | float) for leaf in _leaves(value))
 
 
@@ -138,14 +138,14 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 
 def _is_numbered(fields: Sequence[Any]) -> bool:
-    """Whether a whole number says of which round, slot or statistic a message is."""
+    """Whether a whole number names the round, slot or statistic that the message is about."""
     return any(isinstance(v, int) and not isinstance(v, bool) for v in fields)
 
 
 def _releases(heard: list[Frame]) -> list[Check]:
-    """One message of each kind about one thing on one link, and the same numbers in it.
+    """Check that each agent says one thing once on a link, and with one set of numbers.
 
-    Who had to stand still for a loss says some things again, of those who are left.
+    An agent that a loss brought to a stop repeats some messages for the agents that are left.
     """
     seen: dict[tuple[Any, ...], set[bytes]] = defaultdict(set)
     lengths: dict[tuple[Any, ...], set[tuple[int, ...]]] = defaultdict(set)
@@ -165,7 +165,7 @@ def _releases(heard: list[Frame]) -> list[Check]:
             if numbers not in before:
                 twice.append(f"{who(f.source)} sent `{f.kind}` of {of} again, with other numbers")
         before.add(numbers)
-        if f.kind != "Bundle" and _is_numbered(f.fields):  # a bundle has what others said, too
+        if f.kind != "Bundle" and _is_numbered(f.fields):  # bundles also have what others said
             sizes = tuple(len(v) for v in says if not isinstance(v, float))
             lengths[f.run, f.kind, about].add(sizes)
     for (_, kind, about), found in lengths.items():
@@ -180,11 +180,11 @@ def _releases(heard: list[Frame]) -> list[Check]:
 
 
 Means = dict[tuple[int | None, int, int, int], set[float]]
-"""Of a run, an origin and an arm after so many pulls, in the order in which they were said."""
+"""By run, origin, arm and number of pulls: the different means that were said."""
 
 
 def _means(said: list[Frame], plan: Plan | None) -> Means:
-    """The means in bundles, whoever passed them on; none where rewards are what is said."""
+    """The means in bundles, whoever forwarded them; none for systems that send rewards."""
     means: Means = defaultdict(set)
     hears = () if plan is None else plan.system.agent.hears
     if plan is None or Bundle not in hears or plan.system.name == "byzantine-ucb":
@@ -199,7 +199,7 @@ def _means(said: list[Frame], plan: Plan | None) -> Means:
 
 
 def _noise(means: Means, plan: Plan | None) -> Check:
-    """One mean for one count of an arm; where releases double, the first two are of one pull."""
+    """Check that each arm has one mean per count; with doubling releases, two after one pull."""
     doubling = plan is not None and getattr(plan.parameters, "releases", "") != "intervals"
     wrong = [
         f"agent {origin}'s mean of arm {arm} after {count} pulls has {len(found)} values"
@@ -210,8 +210,9 @@ def _noise(means: Means, plan: Plan | None) -> Check:
 
 
 def _grid(said: list[Frame], means: Means) -> Check:
-    """The first numbers of each agent have zeros at their end, as on a grid; later ones are means
-    of several, which lie on none. Of noisy `means` it is each arm's first.
+    """Check that the first numbers of each agent, or each arm's first of `means`, end in zeros.
+
+    Later numbers are averages of several, which lie on no grid.
     """
     first: dict[tuple[Any, ...], list[float]] = {}
     for f in said:
@@ -231,7 +232,7 @@ def _grid(said: list[Frame], means: Means) -> Check:
 
 
 def _unsigned(frame: Frame) -> list[Any]:
-    """The fields of a message, without the signatures of those whose means are passed on."""
+    """The fields of a message, without the signatures of forwarded means."""
     match frame.kind, frame.fields:
         case "Data" | "Hop", [*at, list(origins), bytes(means)]:
             end = max(0, len(means) - SIGNATURE_BYTES * len(origins))
@@ -241,7 +242,7 @@ def _unsigned(frame: Frame) -> list[Any]:
 
 
 def _numbers(value: Any) -> Iterator[float]:
-    """All numbers with a point in it."""
+    """All floats in it."""
     for leaf in _leaves(value):
         match leaf:
             case float() if math.isfinite(leaf):

@@ -1,12 +1,13 @@
-"""By what two data sets are told apart: an event, learned from what was seen on both.
+"""Learns an event that tells two data sets apart, from the views of runs on both.
 
-An event is one condition or several that hold together, each that a number which was seen, or a
-weighted sum of such numbers, is above or not above a threshold. Among the numbers, the differences
-of two and the sum that a logistic regression finds, thresholds are looked for by which the bound on
-ε is largest where it is learned; then within that event for a second and a third condition. (The
-likelihood ratio test is the best there is, and DP-Sniper's; a logistic regression is one for noise
-that is spread alike over many numbers, conditions on single ones are near it in Laplace noise's
-tails, and can be said.)
+An event is a condition, or several that hold together: a number in the view, or a weighted sum of
+numbers, is above or not above a threshold. The search covers all numbers, all differences of two,
+and the sum that a logistic regression finds. It takes the threshold with the largest bound on ε
+among the runs learned from, then a second and a third condition within that event.
+
+The likelihood ratio test is the best possible, and DP-Sniper uses it. A logistic regression is that
+test for noise spread evenly over many numbers. Conditions on single numbers come close to it in the
+tails of Laplace noise, and can be put into words.
 """
 
 import itertools
@@ -25,27 +26,27 @@ from posse.measure.numbers import number
 from protocol.machine import FloatArray
 
 _THRESHOLDS = 100
-"""Of a number, at most, looked at."""
+"""The most thresholds tried for one number."""
 
 _DEPTH = 3
 _FIRST = 10
-"""First conditions, the best ones, that are followed further."""
+"""How many of the best first conditions are followed further."""
 
 _WORTH = 1.1
-"""By what factor a further condition must raise the bound: fewer read better."""
+"""Least factor by which a further condition must raise the bound: fewer conditions read better."""
 
 _FINE, _DIFFERENCES = 10, 20
-"""Differences are taken of numbers that have more values than that, unless these are too many."""
+"""Differences are taken of numbers with more than 10 values each, unless there are more than 20."""
 
 Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class Table:
-    """What was seen of runs on one data set: a row each, a column for each number's name.
+    """The views of runs on one data set: a row per run, a column per named number.
 
-    `values` has shape (runs, names); NaN where a run has no such number. `spent` is the largest ε
-    of any agent's ledger.
+    `values` has shape (runs, names); NaN where a run lacks the number. `spent` is the largest ε of
+    any agent's ledger.
     """
 
     names: tuple[str, ...]
@@ -53,7 +54,7 @@ class Table:
     spent: float | None = None
 
     def columns(self, names: tuple[str, ...]) -> FloatArray:
-        """These columns; NaN for what was never seen."""
+        """These columns; NaN for numbers that were never seen."""
         place = {name: i for i, name in enumerate(self.names)}
         out = np.full((len(self.values), len(names)), np.nan)
         there = [(i, place[name]) for i, name in enumerate(names) if name in place]
@@ -63,27 +64,27 @@ class Table:
         return out
 
     def only(self, names: tuple[str, ...]) -> "Table":
-        """The table of these columns alone."""
+        """A table of these columns alone."""
         return Table(names, self.columns(names), self.spent)
 
 
 def aligned(tables: Sequence[Table]) -> tuple[tuple[str, ...], list[FloatArray]]:
-    """The names that any of them has, and these columns of each."""
+    """All names of the tables, and each table's columns by these names."""
     names = tuple(dict.fromkeys(name for table in tables for name in table.names))
     return names, [table.columns(names) for table in tables]
 
 
 def joined(tables: list[Table]) -> Table:
-    """The rows of all."""
+    """The rows of all tables in one."""
     names, values = aligned(tables)
     spent = [table.spent for table in tables if table.spent is not None]
     return Table(names, np.concatenate(values), max(spent, default=None))
 
 
 class Condition(msgspec.Struct, frozen=True, kw_only=True):
-    """That the sum of `weights[name]` times the number is above `threshold`, or not above it.
+    """The sum of `weights[name]` times the number is above `threshold`, or is not above it.
 
-    `missing`: what stands for a number of the sum that a run does not have.
+    `missing`: what stands for a number of the sum that a run lacks.
     """
 
     weights: dict[str, float]
@@ -92,7 +93,7 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
     missing: dict[str, float] = {}
 
     def holds(self, table: Table) -> Mask:
-        """For which runs; never where a single number is not there."""
+        """For which runs it holds; for none that lack a number without a stand-in."""
         names = tuple(self.weights)
         values = table.columns(names)
         if self.missing:
@@ -103,7 +104,7 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def says(self) -> str:
-        """In words."""
+        """The condition in words."""
         than = f"{'above' if self.above else 'not above'} {number(self.threshold)}"
         if list(self.weights.values()) == [1.0]:
             return f"{next(iter(self.weights))} {than}"
@@ -116,13 +117,13 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
-    """All `conditions` hold; `of` is the data set, 0 or 1, on which that is more likely."""
+    """All `conditions` hold; `of` is the data set, 0 or 1, on which that is likelier."""
 
     conditions: tuple[Condition, ...]
     of: int
 
     def holds(self, table: Table) -> Mask:
-        """For which runs."""
+        """For which runs it holds."""
         found = np.ones(len(table.values), dtype=bool)
         for condition in self.conditions:
             found &= condition.holds(table)
@@ -130,17 +131,17 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def says(self) -> str:
-        """In words."""
+        """The event in words."""
         return ", and ".join(condition.says for condition in self.conditions)
 
 
 NOTHING = Event(conditions=(), of=0)
-"""What always happens: nothing that was seen tells the two apart."""
+"""The event that always holds: nothing in the views tells the two data sets apart."""
 
 
 @dataclass(frozen=True)
 class _Column:
-    """What thresholds are looked for in: a number, or the weighted sum, on both data sets."""
+    """A number, or a weighted sum, on both data sets, to be searched for thresholds."""
 
     weights: dict[str, float]
     missing: dict[str, float]
@@ -148,9 +149,9 @@ class _Column:
 
 
 def learn(tables: tuple[Table, Table], delta: float = 0.0) -> tuple[Event, float]:
-    """The event by which the two are told apart best, and the bound on ε where it was learned.
+    """The event that best tells the two data sets apart, and its bound on ε among these runs.
 
-    Both tables have equally many rows.
+    Both tables must have the same number of rows.
     """
     columns = [*_columns(tables), *_regression(tables)]
     best, bound, most = NOTHING, 0.0, 0.0
@@ -169,7 +170,7 @@ def learn(tables: tuple[Table, Table], delta: float = 0.0) -> tuple[Event, float
 
 
 def _columns(tables: tuple[Table, Table]) -> list[_Column]:
-    """Every number; and every difference of two, if there are not too many."""
+    """Every number, and every difference of two unless there are too many."""
     names, (one, other) = aligned(tables)
     singly = [_Column({name: 1.0}, {}, (one[:, i], other[:, i])) for i, name in enumerate(names)]
     wide = [i for i in range(len(names)) if len(np.unique(one[:, i])) > _FINE]
@@ -184,7 +185,7 @@ def _columns(tables: tuple[Table, Table]) -> list[_Column]:
 
 
 def scikit(module: str) -> Any:
-    """A module of scikit-learn; `PosseError` where that is not installed."""
+    """A module of scikit-learn; `PosseError` if it is not installed."""
     try:
         return import_module(f"sklearn.{module}")
     except ImportError:
@@ -194,9 +195,9 @@ def scikit(module: str) -> Any:
 
 
 def _regression(tables: tuple[Table, Table]) -> list[_Column]:
-    """The weighted sum of a logistic regression, by scikit-learn; none of fewer than two numbers.
+    """The weighted sum of scikit-learn's logistic regression; none for fewer than two numbers.
 
-    Where a number is not there its mean stands for it.
+    A missing number is replaced by its mean.
     """
     regression = scikit("linear_model").LogisticRegression(max_iter=200)
     names, both = aligned(tables)
@@ -232,7 +233,8 @@ def _scan(
 ) -> list[tuple[Condition, float, int]]:
     """The best condition of each column within an event: (condition, bound, likelier data set).
 
-    The best first; only those that tell something. `of`: the data set must be this one.
+    Sorted by bound, best first; conditions without a bound are left out. `of`: the only data set
+    that may be the likelier one.
     """
     inside = [within.holds(table) for table in tables]
     thresholds, counts, where = [], [], []
@@ -250,7 +252,7 @@ def _scan(
     steps, counted = np.concatenate(thresholds), np.concatenate(counts, axis=1)
     best: dict[int, tuple[Condition, float, int]] = {}
     for side in (0, 1) if of is None else (of,):
-        # of so many candidates the luckiest is taken, so each must be surer of itself
+        # the luckiest of many candidates is taken, so each bound needs a smaller error
         likelier, other = counted[side], counted[1 - side]
         bounds = epsilon_at_least(likelier, other, len(inside[0]), delta, ERROR / len(steps))
         for i in np.argsort(-bounds, kind="stable"):
@@ -269,12 +271,12 @@ def _scan(
 
 
 def _readable(condition: Condition) -> float:
-    """What a bound by this condition is worth: less by a difference, and by a weighted sum."""
+    """The weight of a bound by this condition: less for a difference or a sum, which read worse."""
     return (1.0, 0.95, 0.9)[min(len(condition.weights), 3) - 1]
 
 
 def _unlike(found: list[tuple[Condition, float, int]]) -> list[tuple[Condition, float, int]]:
-    """The first whose bounds differ: conditions of equal bounds are often one in two names."""
+    """The first conditions with distinct bounds: equal ones are often a number with two names."""
     different: dict[float, tuple[Condition, float, int]] = {}
     for one in found:
         different.setdefault(round(one[1], 6), one)
@@ -282,7 +284,7 @@ def _unlike(found: list[tuple[Condition, float, int]]) -> list[tuple[Condition, 
 
 
 def _steps(values: FloatArray) -> FloatArray:
-    """Thresholds between values, no more than `_THRESHOLDS`; none if all are equal."""
+    """At most `_THRESHOLDS` thresholds between values; none if all are equal."""
     if not len(values):
         return values
     distinct = np.unique(values)

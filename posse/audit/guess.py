@@ -1,4 +1,4 @@
-"""Claims that are not about ε: how often an adversary guesses the best arm from what it sees."""
+"""Claims that are not about ε: how often an adversary guesses the best arm from its view."""
 
 import re
 
@@ -19,14 +19,14 @@ from protocol.privacy import View
 _TREES, _LEAF = 50, 3
 
 _MOST = 256
-"""Numbers that are looked at, the first ones that are not always the same."""
+"""The most numbers used: the first ones that vary between runs."""
 
 
 class Guess(msgspec.Struct, frozen=True, kw_only=True):
-    """How often a classifier, learned on half of the runs, named the best arm of the other half.
+    """How often a classifier, trained on half of the runs, named the best arm of the others.
 
-    It named it in `hits` of `trials` runs, so that the probability is at least `found`, too large
-    with probability `error`; `claimed` is what it should be at most. `words`: by what it guessed.
+    It was right in `hits` of `trials` runs. So its probability is at least `found`, which is too
+    large with probability `error`; `claimed` is the claim's upper bound. `words` says what it used.
     """
 
     claimed: float
@@ -38,12 +38,12 @@ class Guess(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def refuted(self) -> bool:
-        """Whether it is named more often than was claimed."""
+        """Whether the arm is named more often than claimed."""
         return self.found > self.claimed
 
     @property
     def word(self) -> str:
-        """Refuted, or not refuted."""
+        """"refuted" or "not refuted"."""
         return "refuted" if self.refuted else "not refuted"
 
     @property
@@ -56,10 +56,10 @@ class Guess(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def guessed(bench: Bench, claimed: float, sees: View, runs: int, error: float = ERROR) -> Guess:
-    """The verdict on the plan of a bench; `runs` are those of both halves.
+    """The verdict on the plan of a bench; `runs` counts both halves.
 
-    In each run the arms stand in another order, so that only what is said of an arm tells of it. A
-    forest learns of each arm of a run whether it is the best; the likeliest is named.
+    The arms are in another order in each run, so that only messages reveal them. A random forest
+    learns whether an arm of a run is the best; the likeliest arm is named.
     """
     model = scikit("ensemble").RandomForestClassifier(
         _TREES, min_samples_leaf=_LEAF, random_state=0
@@ -86,7 +86,7 @@ def guessed(bench: Bench, claimed: float, sees: View, runs: int, error: float = 
 
 
 def _means(plan: Plan) -> list[float]:
-    """Of each arm of the run file, the same for all agents."""
+    """The mean of each arm in the run file; they must be the same for all agents."""
     arms = plan.spec.arms
     means = arms.means if isinstance(arms, LabMeans) else None
     if isinstance(means, list):
@@ -97,7 +97,7 @@ def _means(plan: Plan) -> list[float]:
 
 
 def _is_best(means: list[float], first: int, count: int) -> Mask:
-    """Of each run and arm whether it is the best, shape (runs, arms)."""
+    """Whether an arm of a run is the best, shape (runs, arms)."""
     orders = [order(run_of(number), len(means)) for number in range(first, first + count)]
     found: Mask = np.array(orders) == int(np.argmax(means))
     return found
@@ -106,10 +106,10 @@ def _is_best(means: list[float], first: int, count: int) -> Mask:
 def _of_arms(
     table: Table, names: tuple[str, ...], arms: int
 ) -> tuple[list[str], NDArray[np.float32]]:
-    """What is said of each arm, shape (runs, arms, numbers), with names.
+    """The features of each arm, shape (runs, arms, numbers), and their names.
 
-    Its number, all that was seen, what of that is its number, and what stands in its place in
-    lists. What a run does not have lies below all that runs have.
+    They are the arm's index; all numbers seen; whether each number equals the index; and the
+    entries at the index in lists. Missing numbers are -1, below all others.
     """
     seen = np.nan_to_num(table.columns(names), nan=-1.0).astype(np.float32)
     lists: dict[str, dict[int, int]] = {}

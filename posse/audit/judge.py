@@ -1,4 +1,4 @@
-"""One audit of what was seen on two neighbouring data sets: learned on half, judged on the other.
+"""One audit of views on two neighbouring data sets: learned on one half, judged on the other.
 
 An audit can refute a claim; it cannot prove one.
 """
@@ -11,18 +11,18 @@ from posse.measure.numbers import number
 from protocol.privacy import Neighbours, amount
 
 _SHARE = 0.5
-"""The probability of the event that a larger violation is thought to be seen by, if none is."""
+"""Assumed probability of an event that would show a larger violation, if none was found."""
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What an audit found.
+    """The result of an audit.
 
-    `claimed` and `delta` are the claim's, None where none is made. `found` is the lower bound on ε
-    at that δ, `found_delta` on δ at that ε; each is too large with probability `error`. `event`
-    happened in `hits` of `trials` runs on one data set and in `others` on the other; `words` says
-    it. `needed` is how many runs on each data set would show twice the claimed ε. `spent` is the
-    largest sum of any agent's ledger in any run. `violations` are sentences about what needs no
-    statistics. `case` are the data sets.
+    `claimed` and `delta` are the claim's; `claimed` is None if there is no claim. `found` is the
+    lower bound on ε at `delta`, `found_delta` the one on δ at `claimed`; each is too large with
+    probability `error`. `event` (in words: `words`) occurred in `hits` of `trials` runs on one data
+    set and in `others` on the other. `needed` is how many runs on each data set would show twice
+    the claimed ε. `spent` is the largest sum of any agent's ledger in any run. `violations` are
+    sentences about faults that need no statistics. `case` describes the data sets.
     """
 
     claimed: float | None
@@ -42,13 +42,13 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def refuted(self) -> bool:
-        """Whether the claim does not hold; never where nothing is claimed."""
+        """Whether the claim is refuted; without a claim, only violations count."""
         over = self.claimed is not None and self.found > self.claimed
         return over or bool(self.violations)
 
     @property
     def overspent(self) -> bool:
-        """Whether an agent's ledger has more than was claimed."""
+        """Whether an agent's ledger exceeds the claim."""
         return (
             self.claimed is not None
             and self.spent is not None
@@ -57,7 +57,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def word(self) -> str:
-        """Refuted, not refuted, or nothing was claimed."""
+        """"refuted", "not refuted" or "nothing is claimed"."""
         if self.claimed is None and not self.violations:
             return "nothing is claimed"
         return "refuted" if self.refuted else "not refuted"
@@ -79,7 +79,7 @@ def judge(
     delta: float = 0.0,
     error: float = ERROR,
 ) -> Verdict:
-    """The verdict on tables of data sets 0 and 1: the event is of `learned`, counts of `tested`."""
+    """The verdict on data sets 0 and 1: it learns the event on `learned`, counts it on `tested`."""
     event, _ = learn(learned, delta)
     trials = len(tested[0].values)
     hits = int(event.holds(tested[event.of]).sum())

@@ -1,4 +1,4 @@
-"""Two data sets that differ in one reward: arms that give them, and which of them are tried."""
+"""Two data sets that differ in one reward: arms that give them, and the cases that are tried."""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -17,23 +17,22 @@ from protocol.privacy import Neighbours
 from protocol.wire import HEADER
 
 FAR = 1e6
-"""What takes a reward's place where rewards have no bound."""
+"""The replacement for a reward where rewards have no bound."""
 
 _MOST_DRAWS = 500_000
-"""Of one agent, where nothing but what it finds ends a run: on data that never tell it anything it
-goes on for ever."""
+"""Draws allowed to one agent in a run without a horizon: on some data such a run never ends."""
 
 _ASKING = 100
-"""Draws that take as long as asking for one reward, or for one total, and that it counts for."""
+"""Each request for rewards or a total counts as at least so many draws: it takes as long."""
 
 _LEVELS = ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (0.5, 0.5))
-"""Of the rewards around the one that differs: its own arm's, and all others'."""
+"""Constant rewards around the one that differs: its own arm's, and all other arms'."""
 
 _decode = msgspec.msgpack.Decoder().decode
 
 
 class _Levels(Arms):
-    """Arms of which each always gives the same reward."""
+    """Arms that each give one constant reward."""
 
     def __init__(self, levels: tuple[float, ...]) -> None:
         self._levels = levels
@@ -47,9 +46,9 @@ class _Levels(Arms):
 
 @dataclass
 class _Audited:
-    """Arms of which one reward is another; `pulls` has what was drawn, arm and times, in order.
+    """Arms with one reward replaced by `value`; `pulls` lists arm and times of each draw, in order.
 
-    `RunFailed` where draws are more than `most`.
+    Raises `RunFailed` after more than `most` draws.
     """
 
     inner: Arms
@@ -94,7 +93,7 @@ class _Audited:
 
 @dataclass(kw_only=True)
 class _Grouped(_Audited):
-    """Arms of agent `rank`, whose next reward is another while `pending` has one for it."""
+    """Arms of agent `rank`, whose next reward is replaced if `pending` has one for it."""
 
     rank: int
     pending: dict[int, float]
@@ -109,7 +108,7 @@ class _Grouped(_Audited):
 
 
 class _Ordered(Arms):
-    """Arms of which number k is number `order[k]` of others."""
+    """The `inner` arms in another order: arm k is its arm `order[k]`."""
 
     def __init__(self, inner: Arms, order: tuple[int, ...]) -> None:
         self._inner = inner
@@ -127,17 +126,17 @@ class _Ordered(Arms):
 
 
 def order(run: int, arms: int) -> tuple[int, ...]:
-    """Which of the run file's arms takes which place in a run without a case."""
+    """The order of the run file's arms in a run without a case: entry k stands at place k."""
     return tuple(np.random.default_rng(run).permutation(arms).tolist())
 
 
 @dataclass
 class World:
-    """The arms of one run on data set `side`; `pulls` has what each agent pulled, by its rank.
+    """The arms of one run on data set `side`; `pulls` lists what each agent pulled, by rank.
 
-    Without a case they are the run file's own, in an order that is the run's. With `watched` pulls
-    rewards are drawn one by one, as they are used. `horizon` says whether a run ends by itself,
-    whatever its rewards are.
+    Without a case they are the run file's own, in an order drawn for the run. With `watched`, pulls
+    are part of the view, so rewards are drawn one by one as they are used. `horizon` says whether
+    the run ends whatever its rewards are.
     """
 
     case: Neighbours | None
@@ -149,10 +148,10 @@ class World:
     paired: bool = False
 
     def hear(self, frame: bytes) -> None:
-        """Learn who exchanges rewards from the first group that the case's agent is put in.
+        """Find out who exchanges rewards: the case's agent, and the next one of its first group.
 
-        All of a group play one arm in the same rounds, and in the first of them nobody is left out,
-        so that the first reward of each of the two is in one sum.
+        All members of a group play one arm in the same rounds, and none is left out of the first of
+        these. So the first rewards of both are in one sum.
         """
         case = self.case
         if case is None or not case.grouped or self.paired:
@@ -191,13 +190,15 @@ class World:
 
 
 def by_groups(plan: Plan) -> bool:
-    """Whether the system says whose rewards are added up, in groups that change."""
+    """Whether rewards are added up over groups that change."""
     return isinstance(plan.parameters, AnonymousParameters | ExploreThenCommitParameters)
 
 
 def exchanging(plan: Plan, case: Neighbours) -> Neighbours:
-    """The case for a claim about sums: two exchange rewards, so that who has which is all that
-    differs. They are two of one group where there are groups, else agents 0 and 1.
+    """The case for a claim about sums: two agents exchange rewards, and nothing else differs.
+
+    They belong to one group where there are groups; else they are the case's agent and agent 0 or
+    1.
     """
     if case.exchanged >= 0:
         return case
@@ -207,9 +208,9 @@ def exchanging(plan: Plan, case: Neighbours) -> Neighbours:
 
 
 def proposed(plan: Plan) -> list[Neighbours]:
-    """The data sets that are tried: those of the claim, and some that are worst for many systems.
+    """The data sets to try: those of the claim, and some that are bad for many systems.
 
-    In all of them the first reward of arm 0 differs that agent 0 gets, as much as rewards can.
+    In the latter, the first reward that agent 0 gets from arm 0 differs as much as rewards can.
     """
     values = (1.0, 0.0) if plan.spec.arms.unit_interval else (FAR, 0.0)
     general = [Neighbours(levels=levels, values=values) for levels in _LEVELS]

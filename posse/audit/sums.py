@@ -1,7 +1,7 @@
-"""The sums that masked reports tell: all that a coordinator which keeps to the protocol can read.
+"""The sums that masked reports reveal to a coordinator that follows the protocol.
 
-A report is y_i = x_i + b_i + Σ_j ±m_ij (protocol/masking.py). Where all who share masks m_ij have
-reported and revealed their own b_i, the sum of their reports less Σ b_i is Σ x_i.
+A report is y_i = x_i + b_i + Σ_j ±m_ij (protocol/masking.py). If all agents that share masks m_ij
+have reported and revealed their own b_i, the sum of their reports less Σ b_i is Σ x_i.
 """
 
 from collections import defaultdict
@@ -15,15 +15,15 @@ from protocol.anonymous import Forwarded, Sealed, roster
 from protocol.masking import Keys, Masked, PublicKey, Unmasked, Words, keystream
 
 _NUMBERS = 32
-"""Sums of rounds and assignments from this number on are left out."""
+"""Rounds and assignments from this number on are ignored."""
 
 MASKING = {kind.__name__ for kind in (PublicKey, Keys, Masked, Unmasked, Sealed, Forwarded)}
-"""Kinds whose bytes are keys, seeds, or hidden behind masks and seals."""
+"""Kinds whose bytes are keys, seeds, or hidden by masks and seals."""
 
 
 @dataclass
 class Sums:
-    """Collects reports of `agents` agents in words of `precision` bits behind the point."""
+    """Collects masked reports of `agents` agents; words have `precision` bits after the point."""
 
     agents: int
     precision: int
@@ -42,7 +42,7 @@ class Sums:
                 self.reports[number][source] = np.frombuffer(words, "<u8").astype(np.uint64)
 
     def found(self) -> Iterator[tuple[str, float]]:
-        """Each sum that can be formed, in rewards, with a name."""
+        """Each sum that can be formed, in units of reward, with a name."""
         everybody = tuple(range(self.agents))
         for number, reports in sorted(self.reports.items()):
             bare = {

@@ -1,4 +1,4 @@
-"""Runs in memory on data sets, on all cores, in pieces that are kept as soon as they are done."""
+"""Runs in memory on audited data sets, on all cores; each piece is kept when it is done."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -21,14 +21,14 @@ from posse.plan import Plan, unpacked
 from protocol.privacy import Neighbours, View
 
 SIZE = 200
-"""Runs of a piece."""
+"""Runs per piece."""
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
     """`count` runs of a specification on data set `side` of a case, numbered from `first`.
 
-    Without a case they are on the run file's own rewards, drawn anew in each run, its arms in
-    another order in each. `keep`: the names of the numbers that are kept; all if there are none.
+    Without a case, each run draws the run file's own rewards anew and puts its arms in another
+    order. `keep` names the numbers to keep; empty means all.
     """
 
     document: bytes
@@ -41,7 +41,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """Under which what was seen is kept."""
+        """The name under which the result is kept."""
         return hashlib.sha256(msgspec.msgpack.encode(self)).hexdigest()[:32]
 
 
@@ -58,12 +58,12 @@ def _decode(data: bytes) -> Table:
 
 
 def run_of(number: int, side: int = 0) -> int:
-    """A run's number: no two of an audit share one, whatever data they are on."""
+    """The number of a run in its engine; no two runs of an audit share one, whatever their data."""
     return 2 * number + side
 
 
 def carried_out(trial: Trial) -> Table:
-    """What was seen of each run."""
+    """Carry out a trial: a row for each run."""
     plan = unpacked(trial.document)
     rows: list[dict[str, float]] = []
     spent: list[float] = []
@@ -89,16 +89,16 @@ def carried_out(trial: Trial) -> Table:
 def _heard(
     world: World, watch: Watch, source: int | None, target: int | None, frame: bytes
 ) -> None:
-    """A frame of a run, for its arms, which may depend on it, and for who watches."""
+    """Pass a frame to the arms, which may depend on it, and to the observer."""
     world.hear(frame)
     watch(source, target, frame)
 
 
 @dataclass(frozen=True)
 class Bench:
-    """Where trials of a plan are carried out, and kept: in `folder`, if there is one.
+    """Carries out the trials of a plan; it keeps their results in `folder`, if given.
 
-    `done` hears of each piece that ends, and whether it was kept before.
+    `done` is called for each piece that ends, with whether it was kept from before.
     """
 
     plan: Plan
@@ -109,12 +109,12 @@ class Bench:
     def tables(
         self, case: Neighbours, sees: View, first: int, count: int, keep: tuple[str, ...] = ()
     ) -> tuple[Table, Table]:
-        """What is seen of `count` runs on both data sets of a case, numbered from `first`."""
+        """The views of `count` runs on each data set of a case, numbered from `first`."""
         one, other = self._carried_out(case, (0, 1), sees, first, count, keep)
         return one, other
 
     def own(self, sees: View, first: int, count: int) -> Table:
-        """What is seen of runs on the run file's own rewards."""
+        """The views of `count` runs on the run file's own rewards."""
         return self._carried_out(None, (0,), sees, first, count, ())[0]
 
     def _carried_out(

@@ -1,9 +1,9 @@
-"""What an adversary sees of a run, as numbers that have names.
+"""An adversary's view of a run, as named numbers.
 
-Every field of every message that it sees, numbers as they are, texts as their length and a hash;
-how many there are of a kind, their sizes, their order and time, when an agent ends and what it then
-says; and pulls where it sees them. Time is the run's own, in rounds or slots: it is what the
-algorithm makes of pulls, and no clock's, which no claim is about.
+They come from every field of every message that it sees: numbers as they are, texts as length and
+hash. Further numbers are the counts of each kind, sizes, order and times; when an agent ends and
+what it then says; and pulls, if the view includes them. Times are the run's own, in rounds or
+slots. They follow from pulls; no claim covers real clocks.
 """
 
 import zlib
@@ -25,34 +25,35 @@ from protocol.signing import SIGNATURE_BYTES
 from protocol.wire import HEADER, read_header
 
 _MESSAGES, _ITEMS, _PULLS = 32, 64, 64
-"""Of a sender (a coordinator: to each agent) and kind, of a field, of an agent and arm: what comes
-later is counted alone."""
+"""Limits: messages of a sender (a coordinator: to each agent) and kind, items of a field, turns of
+an agent to an arm. Later ones are only counted.
+"""
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
 
 _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 
 _LARGE, _SMALL = 1e12, 1e-12
-"""Eight bytes within them are taken for a floating-point number."""
+"""Eight bytes are read as a float if its size lies between these."""
 
 MOST_FRAMES = 5_000
-"""What comes after so many frames of a run is not looked at: some runs never end on some data."""
+"""Frames of a run that are looked at; some runs never end on some data."""
 
 _decode = msgspec.msgpack.Decoder().decode
 
 
 _A_PLAYERS_OWN = ("sample", "payoff")
-"""Fields that say what a player got of arms that all share, which others do not see."""
+"""Fields with what a player got from the shared arms; other players do not see them."""
 
 
 class EnoughSeen(Exception):
-    """So many frames of a run were seen; what they show is what the audit goes by."""
+    """Ends a run after `MOST_FRAMES` frames; the audit uses what they show."""
 
 
 class Watch:
-    """Hears one run's frames (a `Tap`), of which an adversary with this view sees some.
+    """Hears a run's frames (a `Tap`) and keeps what an adversary with this view sees.
 
-    `agent` is whose messages are seen where those of one agent are.
+    `agent` is the one that view "agent" sees.
     """
 
     def __init__(self, plan: Plan, sees: View, agent: int) -> None:
@@ -79,10 +80,10 @@ class Watch:
         kind, *values = _decode(frame[HEADER.size :])
         if self._sees == "coordinator":
             self._sums.hear(header.source, target, kind, values)
-        # an agent numbers its frames in one row, a coordinator those of each link
+        # an agent has one sequence for all its frames, a coordinator one per link
         link = target if header.source == COORDINATOR else None
         if (header.source, link, header.sequence) in self._seen:
-            return  # the same to several
+            return  # the same frame to several targets
         if not self._is_seen(header.source, target, header.plane, kind):
             return
         self._seen.add((header.source, link, header.sequence))
@@ -96,8 +97,8 @@ class Watch:
             if field not in self._hidden
         ]
         told = None if link is None else (header.now, kind, shown)
-        # with a place each, copies of one message would look like numbers of their own; what is
-        # hidden must not say which are copies
+        # copies of one message share a place, or each would look like a number of its own; only
+        # fields that are shown decide what a copy is
         self._place += told is None or told != self._told
         self._told = told
         counted = f"number of `{kind}` of {said_by}"
@@ -110,7 +111,7 @@ class Watch:
             return
         name = f"{said_by}'s {ordinal(n)} `{kind}`{to}"
         if self._sees == "coordinator" and kind in MASKING:
-            shown = [pair for pair in shown if isinstance(pair[1], int)]  # sums tell the rest
+            shown = [pair for pair in shown if isinstance(pair[1], int)]  # sums cover the rest
         for field, value in shown:
             for path, item in self._items(field, value):
                 self.numbers[f"`{path}` of {name}"] = item
@@ -119,7 +120,7 @@ class Watch:
         self.numbers[f"time of {name}"] = header.now
 
     def found(self, pulls: dict[int, list[tuple[int, int]]]) -> dict[str, float]:
-        """All numbers of the run; `pulls` are each agent's, arm and times in order."""
+        """All numbers of the run; `pulls` lists each agent's (arm, times) in order."""
         found = self.numbers | {name: float(n) for name, n in self._sizes.items()}
         found |= dict(self._sums.found())
         if self._sees == "pulls" and not self._shares_arms:
@@ -143,7 +144,7 @@ class Watch:
             self.numbers[f"answer of {said_by}"] = float(values[0])
 
     def _items(self, field: str, value: Any) -> Iterator[tuple[str, float]]:
-        """Numbers in one field of a message."""
+        """The numbers in one field of a message."""
         match value:
             case bool() | int() | float():
                 yield field, float(value)
@@ -160,14 +161,14 @@ class Watch:
             case dict():
                 for key in list(value)[:_ITEMS]:
                     yield from self._items(f"{field}[{key}]", value[key])
-            case _:  # a text, a time, or None: a hash tells one from another
+            case _:  # text, time or None: a hash tells values apart
                 text = str(value)
                 yield f"length of {field}", float(len(text))
                 yield f"hash of {field}", zlib.crc32(text.encode()) / 2.0**32
 
 
 class Bundles:
-    """Reads what is in bundles of this plan's."""
+    """Reads the bundles of a plan."""
 
     def __init__(self, plan: Plan) -> None:
         byzantine = isinstance(plan.parameters, ByzantineParameters)
@@ -178,7 +179,7 @@ class Bundles:
         self._agents = plan.spec.agents.count
 
     def rows(self, items: bytes) -> NDArray[np.void]:
-        """The messages of a bundle, signed or not; none of what is no bundle."""
+        """The rows of a bundle, signed or not; none if the bytes are no bundle."""
         for form in self._forms:
             if len(items) % form.itemsize == 0:
                 rows = np.frombuffer(items, form)
@@ -187,7 +188,7 @@ class Bundles:
         return np.zeros(0, self._forms[0])
 
     def numbers(self, items: bytes) -> Iterator[tuple[str, float]]:
-        """Of a bundle the sender's own message; those of others it has as they sent them."""
+        """The sender's own row of a bundle; other rows are copies of what their origins sent."""
         rows = self.rows(items)
         yield "number of items", len(rows)
         for own in rows[:1]:
@@ -197,22 +198,20 @@ class Bundles:
 
 
 def fields_of(plan: Plan) -> dict[str, tuple[str, ...]]:
-    """The fields of each kind of message that the plan's system has."""
+    """The fields of each kind of message of the plan's system."""
     kinds = plan.system.agent.hears + plan.system.server_hears
     return {kind.__name__: kind.__struct_fields__ for kind in kinds}
 
 
 def sees_only_ends(plan: Plan, sees: View) -> bool:
-    """Whether no message of this system is seen so: players' choices are seen with pulls alone."""
+    """Whether the view shows no message of this system; players' choices are seen as pulls."""
     kinds = plan.system.agent.hears + plan.system.server_hears
     worlds = bool(kinds) and all(kind.plane == Plane.WORLD for kind in kinds)
     return worlds and sees != "pulls"
 
 
 def numbers_in(data: bytes) -> list[float]:
-    """Packed floating-point numbers, or words of eight bytes as shares of 2^64; then the bytes that
-    are left over.
-    """
+    """Packed floats, or words of eight bytes as shares of 2^64; then the remaining bytes."""
     end = len(data) // 8 * 8
     whole = data[:end]
     floats = are_floats(whole)
@@ -221,7 +220,7 @@ def numbers_in(data: bytes) -> list[float]:
 
 
 def are_floats(data: bytes) -> bool:
-    """Whether each eight of these bytes are taken for a floating-point number."""
+    """Whether every eight of these bytes are read as a float."""
     if len(data) % 8:
         return False
     size = np.abs(np.frombuffer(data, "<f8"))
@@ -237,9 +236,9 @@ def ordinal(n: int) -> str:
 
 
 def _pulled(rank: int, pulled: list[tuple[int, int]]) -> Iterator[tuple[str, float]]:
-    """In which slot an agent pulled each arm for the j-th time; after the last one if it did not.
+    """The slots in which an agent turned to each arm, counted from 1, and how often it did.
 
-    Slots are counted from 1. An arm that is pulled several times in a row is told by its first.
+    Consecutive pulls of an arm are one turn, in the slot of the first.
     """
     times: dict[int, list[int]] = {}
     slot = 0

@@ -1,4 +1,4 @@
-"""The audit of a plan: which data sets, which event, what verdict."""
+"""The audit of a plan: choose the data sets, learn the event, give the verdict."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,19 +24,19 @@ from posse.plan import Plan
 from protocol.privacy import Neighbours, View
 
 RUNS = 4_000
-"""Runs on each of the two data sets, unless an audit is told another number."""
+"""Default number of runs on each of the two data sets."""
 
 _PILOT = 200
-"""Of each case that is tried."""
+"""Runs to try each case with."""
 
 _MOST_NUMBERS = 256
-"""That are kept of a run: of more, those by which the first runs differ most."""
+"""The most numbers kept of a run; if there are more, those by which the first runs differ most."""
 
 _LOOKS = 3
-"""Runs of which every sum that the coordinator could form is looked at."""
+"""Runs in which every sum that the coordinator could form is checked."""
 
 _FIRST = 1 << 20
-"""The number of the first run that is learned from; those before it chose the case."""
+"""The number of the first run to learn from; runs below it choose the case."""
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,7 +54,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def rows(self) -> list[tuple[str, str]]:
-        """For a table: what a person reads."""
+        """The rows of the table for people."""
         rows = [("claim", self.claim), ("seen", _SEEN[self.sees])]
         rows.append(("verdict", self.word))
         if (v := self.verdict) is None:
@@ -88,10 +88,10 @@ _SEEN: dict[View, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Audit:
-    """What is asked: `runs` on each data set, half of them to learn; the claim's own by default.
+    """A request for an audit: `runs` on each data set, half of them for learning.
 
-    `epsilon` and `delta` take the place of the claim's, `sees` of what its adversary sees, `cases`
-    of the data sets that are proposed.
+    `epsilon`, `delta`, `sees` and `cases` replace the claim's numbers, its adversary's view, and
+    the proposed data sets.
     """
 
     plan: Plan
@@ -112,22 +112,22 @@ class Audit:
 
     @property
     def claimed(self) -> float | None:
-        """The ε that is claimed, if one is."""
+        """The claimed ε, or None."""
         return self.epsilon if self.epsilon is not None else self.plan.claim.epsilon
 
     @property
     def guesses(self) -> bool:
-        """Whether the claim is how often the best arm is named, and not ε."""
+        """Whether the claim is about how often the best arm is named, not about ε."""
         return self.claimed is None and self.plan.claim.guess is not None
 
     @property
     def exchanges(self) -> bool:
-        """Whether the claim is about sums, of which it must not show who reported what."""
+        """Whether the claim is about sums, which must not show who reported what."""
         return self.epsilon is None and self.plan.claim.mechanism == "aggregation"
 
     @property
     def tried(self) -> list[Neighbours]:
-        """The data sets that are tried."""
+        """The data sets to try."""
         if not self.cases:
             return proposed(self.plan)
         if self.exchanges:
@@ -136,7 +136,7 @@ class Audit:
 
     @property
     def pieces(self) -> int:
-        """How many pieces of work it takes."""
+        """How many pieces of work the audit takes."""
         if self.guesses:
             return 2 * -(-(self.runs // 2) // SIZE)
         tried = len(self.tried) * -(-_PILOT // SIZE)
@@ -158,7 +158,7 @@ class Audit:
         )
 
     def require(self) -> None:
-        """`PosseError` where no verdict would mean anything."""
+        """`PosseError` if a verdict would be meaningless."""
         spec = self.plan.spec
         if self.plan.field:
             raise InputError(
@@ -173,7 +173,7 @@ class Audit:
             )
 
     def verdict(self) -> Verdict | Guess:
-        """Try the cases, learn on the worst, and judge."""
+        """Try the cases, learn on the worst one, and judge."""
         self.require()
         claim, sees, claimed = self.plan.claim, self.view, self.claimed
         bench = Bench(self.plan, self.folder, self.jobs, self.done)
@@ -181,7 +181,7 @@ class Audit:
             return guessed(bench, claim.guess, sees, self.runs, self.error)
         sums = claim.mechanism == "aggregation"
         if claimed is None and sums:
-            claimed = 0.0  # who of a sum reported what
+            claimed = 0.0  # the claim is that nothing shows who of a sum reported what
         delta = self.delta if self.delta is not None else claim.delta or 0.0
         case, keep = self._worst(bench, sees, delta)
         half = self.runs // 2
@@ -192,13 +192,13 @@ class Audit:
         return msgspec.structs.replace(found, case=case, violations=violations)
 
     def _worst(self, bench: Bench, sees: View, delta: float) -> tuple[Neighbours, tuple[str, ...]]:
-        """The case whose two data sets differ most in a few runs, and the numbers to keep."""
+        """The case whose data sets differ most in a few runs, and the numbers to keep."""
         tried: list[tuple[float, Neighbours, tuple[str, ...]]] = []
         failed: list[RunFailed] = []
         for case in self.tried:
             try:
                 pair = bench.tables(case, sees, 0, _PILOT)
-            except RunFailed as error:  # some algorithms never end where all arms are alike
+            except RunFailed as error:  # some algorithms never end when all arms are alike
                 failed.append(error)
             else:
                 keep = telling(pair)
@@ -211,9 +211,9 @@ class Audit:
 
 
 def telling(pair: tuple[Table, Table]) -> tuple[str, ...]:
-    """The numbers that are not always the same, nor the same as another; not too many of them.
+    """The names of numbers that vary and do not duplicate another, at most `_MOST_NUMBERS`.
 
-    Of too many those whose means differ most.
+    If there are more, those whose means differ most between the data sets.
     """
     names, (one, other) = aligned(pair)
     both = np.concatenate([one, other])
@@ -228,7 +228,7 @@ def telling(pair: tuple[Table, Table]) -> tuple[str, ...]:
 
 
 def observed_alone(plan: Plan) -> list[str]:
-    """What a coordinator of the anonymous family could read of fewer than C users, by the masks."""
+    """Sums over fewer than C users that a coordinator of the anonymous family could read."""
     if not by_groups(plan):
         return []
     p: Any = plan.parameters

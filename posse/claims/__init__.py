@@ -1,1 +1,1 @@
-"""What every system claims to protect: unit, adversary, number, proof, and what it leaves open."""
+"""What every system claims to protect: unit, adversary, number, proof, and what is not covered."""

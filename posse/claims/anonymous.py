@@ -1,4 +1,4 @@
-"""What anonymous bandits claim (Esfandiari, Mirrokni and Schneider 2022)."""
+"""Claims of anonymous bandits (Esfandiari, Mirrokni and Schneider 2022)."""
 
 from posse.claims.base import ClaimContext
 from protocol.anonymous import AnonymousParameters, ExploreThenCommitParameters

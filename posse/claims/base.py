@@ -1,4 +1,4 @@
-"""What a claim is made from, and words that several have in common."""
+"""The context of a claim, and wording that several claims share."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ ILLUSTRATES = (
 TIMING = "when a message is sent, and so how long the rewards before it took"
 
 released = partial(Claim, mechanism="laplace", uncovered=TIMING)
-"""What is claimed of noisy releases."""
+"""The claim for noisy releases."""
 
 
 @dataclass(frozen=True)
 class ClaimContext:
-    """Who takes part in a run, by which parameters and variant, and whether rewards are real."""
+    """What a claim depends on: participants, parameters, variant; `field`: rewards are real."""
 
     agents: int
     arms: int
@@ -35,7 +35,7 @@ class ClaimContext:
 
 
 def records(spec: RunSpec, claim: Claim) -> str:
-    """What a claim about rewards means for the records that they come from."""
+    """What a claim about rewards means for the records behind them."""
     arms = spec.arms
     if claim.epsilon is None or spec.repeat == 1 or not isinstance(arms, CsvArms):
         return arms.records if claim.epsilon is not None else ""
@@ -47,11 +47,11 @@ def records(spec: RunSpec, claim: Claim) -> str:
 
 
 Claiming = Callable[[ClaimContext], Claim]
-"""What a system claims of such a run."""
+"""Gives a system's claim for a run."""
 
 
 def unprotected(note: str, sees: View = "messages") -> Claiming:
-    """No reward is protected; `note` says who learns what, an audit goes by what one `sees`."""
+    """Claims that no reward is protected. `note`: who learns what; `sees`: an audit's view."""
     claim = Claim(mechanism="none", adversary="nobody", note=note, sees=sees)
     return lambda context: claim
 

@@ -1,4 +1,4 @@
-"""What cooperation on a graph and its baselines claim (Dubey and Pentland 2020)."""
+"""Claims of cooperation on a graph and of its baselines (Dubey and Pentland 2020)."""
 
 from functools import lru_cache
 
@@ -35,7 +35,7 @@ _destination = unprotected(
 
 @lru_cache(maxsize=64)
 def _schedule(counts: tuple[int, ...], v: float, delta: float) -> float:
-    """ε of all releases that an arm may have: at n pulls one costs n^(-v/2)."""
+    """ε of all possible releases of an arm together; the one after n pulls costs n^(-v/2)."""
     costs = np.array(counts, dtype=float) ** (-v / 2)
     return composed(costs, np.ones(len(counts), dtype=np.int64), delta)
 
@@ -59,7 +59,7 @@ def private(context: ClaimContext) -> Claim:
 
 
 def robust(context: ClaimContext) -> Claim:
-    """Releases by doubling batches, whatever is made of them and whoever lies."""
+    """Releases in doubling batches; the claim holds whatever follows from them and whoever lies."""
     return released(
         epsilon=context.parameters.epsilon,
         adversary=_MESSAGES,
@@ -88,7 +88,7 @@ def of_schedule(
 
 
 def refuted(p: PrivateAloneParameters, adversary: str, sees: View, why: str) -> Claim:
-    """What is printed and does not hold."""
+    """A printed claim that does not hold."""
     return Claim(
         mechanism="laplace",
         epsilon=privacy_bound(p.epsilon, p.v, p.horizon, p.delta_prime),

@@ -1,4 +1,4 @@
-"""What federated elimination claims (Li and Song 2022)."""
+"""Claims of federated elimination (Li and Song 2022)."""
 
 from posse.claims.base import ALL_MESSAGES, TIMING, ClaimContext, released
 from protocol.federated import CdpParameters, FederatedParameters, SingleParameters, uploaders

@@ -1,4 +1,4 @@
-"""What agents claim who decide alone: UCB1, DP-UCB-INT and AdaP-UCB."""
+"""Claims of agents that decide alone: UCB1, DP-UCB-INT and AdaP-UCB."""
 
 from posse.claims.base import ITS_PULLS, ClaimContext, released
 from posse.claims.cooperative import ONCE, of_schedule, refuted

@@ -1,4 +1,4 @@
-"""What best-arm identification claims (Rio et al. 2023)."""
+"""Claims of best-arm identification (Rio et al. 2023)."""
 
 from posse.claims.base import ALL_MESSAGES, TIMING, ClaimContext, released, unprotected
 from protocol.mase import CorruptedParameters, DpMaseParameters, epoch_length, epoch_radius
@@ -18,7 +18,7 @@ def private_votes(context: ClaimContext) -> Claim:
     """DP-MASE."""
     p: DpMaseParameters = context.parameters
     pulls = epoch_length(context.arms, 1, p.beta, p.epsilon)
-    # arm 0 leads by so much that two scales of the noise lack for a vote in the first epoch
+    # arm 0's lead misses the first epoch's vote by two scales of the noise
     lead = 2 * epoch_radius(context.arms, 1, p.beta, p.epsilon, pulls) - 2 / (p.epsilon * pulls)
     return released(
         epsilon=p.epsilon,

@@ -1,4 +1,4 @@
-"""What players that collide claim (Tossou and Dimitrakakis 2015)."""
+"""Claims of players that collide (Tossou and Dimitrakakis 2015)."""
 
 import math
 
@@ -11,7 +11,7 @@ _ONE = "whoever sees the choices of one player and nothing else"
 _ARMS = "The coordinator keeps the arms, sees every reward and is trusted with them."
 
 _TOSSOU = 1.0 + 1.0 / math.log(2.0)
-"""By what factor the authors' split spends more: ε in both parts, and ln for log2."""
+"""The factor by which the authors' split overspends: it uses ε in both parts, and ln for log2."""
 
 _PARTS = {
     "half": "A sample is in one number of the logarithmic mechanism and at most log2(T_0) nodes of "
@@ -41,8 +41,8 @@ def silence(context: ClaimContext) -> Claim:
 def private_sums(context: ClaimContext) -> Claim:
     """UCB-Private and UCB-Private-Bound.
 
-    The number against all choices is M ε where players that collide see one sample, for it then
-    enters up to M players' sums (Corollary 3); ε where each has its own.
+    Against all choices the number is M ε if players that collide see one sample, because it then
+    enters up to M players' sums (Corollary 3). It is ε if each player has a sample of its own.
     """
     p: PrivateTdfsParameters = context.parameters
     one, formula, notes = p.epsilon, "", [_ARMS]
