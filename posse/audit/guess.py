@@ -43,7 +43,7 @@ class Guess(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def word(self) -> str:
-        """"refuted" or "not refuted"."""
+        """The word for it: "refuted" or "not refuted"."""
         return "refuted" if self.refuted else "not refuted"
 
     @property

@@ -57,7 +57,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def word(self) -> str:
-        """"refuted", "not refuted" or "nothing is claimed"."""
+        """The word for it: "refuted", "not refuted" or "nothing is claimed"."""
         if self.claimed is None and not self.violations:
             return "nothing is claimed"
         return "refuted" if self.refuted else "not refuted"

@@ -79,7 +79,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def epsilon(text: str) -> float:
-    """A budget."""
+    """Parse a budget."""
     said = float(text)
     if not 0 < said <= MOST:
         raise argparse.ArgumentTypeError(f"is {text}; it must be above 0 and at most {MOST:g}")
@@ -87,7 +87,7 @@ def epsilon(text: str) -> float:
 
 
 def delta(text: str) -> float:
-    """A probability that is allowed."""
+    """Parse a probability that is allowed."""
     said = float(text)
     if not 0 <= said < 1:
         raise argparse.ArgumentTypeError(f"is {text}; it must be from 0 and below 1")
@@ -142,13 +142,13 @@ def run(options: argparse.Namespace) -> int:
 
 
 def rank_of(said: str) -> int:
-    """The rank from the option or from what starts many of us; -1 leaves it to others."""
+    """The rank from the option, or from the launcher's variables; -1 lets others choose it."""
     names = ("JOB_COMPLETION_INDEX", "SLURM_PROCID")
     sources = {"--rank": said} if said != "auto" else {n: os.environ.get(n, "") for n in names}
     for name, value in sources.items():
         if not value:
             continue
-        # digits without end are no number to Python
+        # Python refuses to convert very long digit strings
         if not value.isdecimal() or len(value) > 20 or int(value) >= MOST_AGENTS:
             below = f"must be a number from 0 and below {MOST_AGENTS}, or auto"
             raise InputError(f"{name} {value:.60}: {below}")

@@ -1,4 +1,4 @@
-"""`posse audit`: how much what crosses the wire tells of one reward, at least."""
+"""`posse audit`: a lower bound on what messages reveal of one reward."""
 
 import argparse
 import dataclasses
@@ -59,7 +59,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Audit a run file, or look at a capture."""
+    """Audit a run file, or check a capture."""
     if options.captured is not None:
         return _captured(options)
     if options.file is None:
@@ -84,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _code(options: argparse.Namespace, found: bool) -> int:
-    """The exit code where something was found, or nothing: what is found is a result as any."""
+    """The exit code; a finding is an error only with --strict."""
     return RunFailed.exit_code if options.strict and found else 0
 
 
@@ -129,7 +129,7 @@ def _asked(options: argparse.Namespace) -> Audit:
 
 
 def _cases(options: argparse.Namespace) -> list[Neighbours]:
-    """The data sets that are named; none if they are to be proposed."""
+    """The data sets named by options; none if the audit is to propose them."""
     if options.rest is None:
         if options.values is not None or options.agent or options.arm or options.place:
             raise SpecError("--rest", "is needed where the reward that differs is named")
@@ -145,7 +145,7 @@ def _cases(options: argparse.Namespace) -> list[Neighbours]:
 
 
 def _require_possible(case: Neighbours, audit: Audit) -> None:
-    """`SpecError` where a run can have no such rewards, so that a verdict would say nothing."""
+    """`SpecError` if no run can have such rewards, because a verdict would say nothing."""
     spec = audit.plan.spec
     agents, arms = spec.agents.count, spec.arms.arm_count()
     if case.agent >= agents:
@@ -174,7 +174,7 @@ def _require_possible(case: Neighbours, audit: Audit) -> None:
 
 
 def _require_rewards(option: str, values: tuple[float, ...], *, unit: bool) -> None:
-    """`SpecError` unless all are rewards that such arms may give."""
+    """`SpecError` unless these arms can give all of these rewards."""
     low, high = (0.0, 1.0) if unit else (-sys.float_info.max, sys.float_info.max)
     for value in values:
         if not low <= value <= high:
@@ -190,7 +190,7 @@ def _numbers(option: str, text: str) -> tuple[float, ...]:
 
 
 def _captured(options: argparse.Namespace) -> int:
-    """What can be said of a capture without the truth."""
+    """Check a capture, without knowing the truth."""
     checked = plan(options) if options.file is not None else None
     found = checks(frames.read(options.captured), checked)
     if options.json:

@@ -1,4 +1,4 @@
-"""`posse capture`: a run, and the frames of its links in a file; `posse frames`: what is in one."""
+"""`posse capture`: run, and write the frames of all links to a file; `posse frames` shows them."""
 
 import argparse
 from pathlib import Path
@@ -25,7 +25,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Run it, and say where the frames are."""
+    """Run, and say where the frames are."""
     checked = plan(options, *changes(options))
     checked.require()
     file = paths.file(options.out)
@@ -61,7 +61,7 @@ def _end(text: str) -> int:
 
 
 def show(options: argparse.Namespace) -> None:
-    """Read the file, and print what is asked for."""
+    """Read the file, and print the frames asked for."""
     link = (vars(options)["from"], options.to)
     wanted = {"link": link, "plane": options.plane, "kind": options.kind, "run": options.run}
     frame = None

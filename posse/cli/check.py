@@ -1,4 +1,4 @@
-"""`posse check`: what a run file means, and what is wrong with it."""
+"""`posse check`: explain a run file, or what is wrong with it."""
 
 import argparse
 
@@ -18,7 +18,7 @@ def run(options: argparse.Namespace) -> None:
     """Print what a checked run file means."""
     checked = plan(options)
     spec, system, advice = checked.spec, checked.system, checked.advice()
-    checked.network(0)  # so that what a run would refuse is found here
+    checked.network(0)  # finds mistakes that would otherwise stop a run
     print(f"{options.file}: {system.name}, {system.title} ({system.paper})")
     print(
         f"  variant {spec.variant}; {spec.agents.count} agents; {spec.arms.arm_count()} arms; "

@@ -1,4 +1,4 @@
-"""docs/claims.md: every system's claim, in each of its forms, from the claims that runs make."""
+"""Writes docs/claims.md: every system's claim, in each of its forms, by the code of runs."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -36,10 +36,10 @@ The claims are the field's. {ILLUSTRATES}
 _COLUMNS = ("system, form", "unit", "against", "number", "why", "not covered")
 
 _ASKED = {"horizon": 10_000, "epsilon": 1.0, "group_size": 2, "xi": 0.1}
-"""Of a system that has such a parameter."""
+"""Parameters for the systems that have them."""
 
 Form = tuple[str, dict[str, Any], dict[str, Any]]
-"""What a form is called, its other parameters, and what else its run file says."""
+"""The name of a form, its parameters besides `_ASKED`, and other keys of its run file."""
 
 _RATE = {"epsilon": 0.1}
 _PRINTED: dict[str, Any] = {"variant": "printed"}
@@ -81,11 +81,11 @@ _FORMS: dict[str, list[Form]] = {
     "ddp-mab": [_PRINTED_NOISE, _PER_AGENT],
     "hdp-mab": [_PRINTED_NOISE, _PER_AGENT],
 }
-"""Of systems that have several."""
+"""For systems that have several forms."""
 
 
 def forms() -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Every system's forms: its name, what the form is called, a run file of it."""
+    """Every system's forms: its name, the form's name, a run file of it."""
     for name in ours():
         system = get_system(name)
         known = {field.encode_name for field in msgspec.structs.fields(system.parameters)}
@@ -101,7 +101,7 @@ def forms() -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 
 def text() -> str:
-    """The page."""
+    """The text of the page."""
     rows = [_row(_COLUMNS), _row(("---",) * len(_COLUMNS))]
     for name, form, run in forms():
         plan = prepare(run)
@@ -113,7 +113,7 @@ def text() -> str:
 
 
 def _cells(claim: Claim) -> tuple[str, ...]:
-    """Unit, adversary, number, why, what is not covered."""
+    """The cells: unit, adversary, number, why, what is not covered."""
     if claim.mechanism == "none":
         return ("nothing is protected", "–", "–", claim.note, "every reward")
     against = "<br>".join(g.adversary for g in claim.guarantees) or claim.adversary

@@ -1,4 +1,4 @@
-"""`posse completion`: what a shell needs to complete posse's commands, by shtab."""
+"""`posse completion`: a script for shell completion, made by shtab."""
 
 import argparse
 from pathlib import Path

@@ -43,7 +43,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Wait for all agents, run, write the result, let them go."""
+    """Wait for all agents, run, write the result, release the agents."""
     volume.begin_log(options, "coordinator", insecure=options.keys is None)
     if options.resume is not None:
         if not (options.resume / JOURNAL).exists():
@@ -91,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
         )
         with served as runs:
             yield runs
-            # it is written: who ends everybody when the first agent leaves does not spoil it
+            # the result is written: a launcher may end all processes when the first agent leaves
             streams.ignore_signals(hubs[0].hurry)
         streams.ignore_signals()
 

@@ -1,6 +1,6 @@
-"""Options by the environment, for what starts processes by files: `POSSE_JOIN` is `--join`.
+"""Options from environment variables, for container launchers: `POSSE_JOIN` stands for `--join`.
 
-The command line has the last word; of options that may be given several times both count.
+The command line takes precedence. For an option that may be repeated, both count.
 """
 
 import argparse
@@ -10,20 +10,20 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 _RUN_FILE = "file"
-"""The argument without an option's name; its variable is the one that agents have for theirs."""
+"""The positional argument; its variable has the name of the agents' `--run`."""
 
 _YES, _NO = ("1", "true", "yes"), ("0", "false", "no")
 
 
 class Parser(argparse.ArgumentParser):
-    """A verb's; once `add` was called its options are taken from variables, too."""
+    """The parser of a command; after `add`, it also takes options from variables."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.variables: dict[str, argparse.Action] = {}
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """As if what the variables say stood before `args`; all must be known."""
+        """Parse the variables' options, then `args`; unknown arguments are an error."""
         found, rest = super().parse_known_args([*self._given(), *(args or ())], namespace)
         if rest:
             self.error(f"{rest[0]} is not known; {self.prog} --help says what is")
@@ -52,7 +52,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def add(parser: Parser) -> None:
-    """Let all options of this verb be given by variables, and say their names in its help."""
+    """Allow variables for all options of this command, and name them in its help."""
     actions = [one for one in parser._actions if not isinstance(one, argparse._HelpAction)]
     parser.variables = {
         "POSSE_" + ("RUN" if one.dest == _RUN_FILE else one.dest.upper()): one for one in actions

@@ -1,4 +1,4 @@
-"""`posse keys`: key pairs; `posse allow` and `posse revoke`: who is believed."""
+"""`posse keys`: key pairs; `posse allow` and `posse revoke`: which keys are trusted."""
 
 import argparse
 from pathlib import Path
@@ -9,7 +9,7 @@ from posse.security.keys import COORDINATOR
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """The options of `posse keys`."""
+    """Add the options of `posse keys`."""
     parser.add_argument("folder", type=place, metavar="DIR", help="where to; adds what is missing")
     whose = parser.add_mutually_exclusive_group(required=True)
     whose.add_argument(
@@ -25,7 +25,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def add_allow(parser: argparse.ArgumentParser) -> None:
-    """The options of `posse allow`."""
+    """Add the options of `posse allow`."""
     parser.add_argument("folder", type=Path, metavar="DIR", help="this machine's key folder")
     parser.add_argument("who", type=_party, metavar="WHO", help="a rank, or coordinator")
     parser.add_argument("public", metavar="PUBLIC", help="what posse keys printed there")
@@ -33,19 +33,19 @@ def add_allow(parser: argparse.ArgumentParser) -> None:
 
 
 def add_revoke(parser: argparse.ArgumentParser) -> None:
-    """The options of `posse revoke`."""
+    """Add the options of `posse revoke`."""
     parser.add_argument("folder", type=Path, metavar="DIR", help="the key folder")
     parser.add_argument("rank", type=number, metavar="RANK", help="the agent's")
     parser.set_defaults(command=revoke_one)
 
 
 def _party(text: str) -> str:
-    """A rank as it is written, or the coordinator."""
+    """Parse a rank, or the coordinator's name."""
     return text if text == COORDINATOR else str(number(text))
 
 
 def run(options: argparse.Namespace) -> None:
-    """Make what is missing, and say who needs which."""
+    """Make missing keys, and say who needs which."""
     if options.agents:
         made = keys.create(options.folder, options.agents)
         print(
@@ -65,13 +65,13 @@ def run(options: argparse.Namespace) -> None:
 
 
 def allow_one(options: argparse.Namespace) -> None:
-    """Believe a key from the next start on."""
+    """Trust a key from the next start on."""
     keys.allow(options.folder, options.who, keys.Public.parse(options.public))
     named = "the coordinator" if options.who == COORDINATOR else f"agent {options.who}"
     print(f"{options.folder}: {named} is known by this key from the next start on")
 
 
 def revoke_one(options: argparse.Namespace) -> None:
-    """Believe a key no longer."""
+    """Stop trusting a key from the next start on."""
     keys.revoke(options.folder, options.rank)
     print(f"{options.folder}: agent {options.rank} is a stranger from the next start on")

@@ -1,4 +1,4 @@
-"""`posse ledger`: what an agent's rewards were used for, and what that cost."""
+"""`posse ledger`: the runs that used an agent's rewards, and their cost."""
 
 import argparse
 from pathlib import Path
@@ -20,7 +20,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Print every run and what all of them cost."""
+    """Print every run, and the cost of all of them."""
     book = read(options.file)
     if options.json:
         print_json(book)

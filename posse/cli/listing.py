@@ -1,4 +1,4 @@
-"""`posse list`: the systems, arms and topologies that there are, with their keys."""
+"""`posse list`: the systems, arms and topologies available, with their keys."""
 
 import argparse
 import json
@@ -34,7 +34,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def names() -> list[str]:
-    """What may be asked for."""
+    """The names that may be asked for."""
     return [*_SECTIONS, *systems.names()]
 
 
@@ -65,7 +65,7 @@ def _systems() -> None:
     for name in systems.names():
         try:
             _system(name)
-        except SpecError as error:  # of a package that is installed: the others are not to blame
+        except SpecError as error:  # one faulty package must not hide the other systems
             print(f"\n  {name}: {error}")
 
 
@@ -108,7 +108,7 @@ def _show(kind: Any) -> None:
 
 
 def in_toml(value: Any) -> str:
-    """A value as a run file has it; numbers to six digits."""
+    """A value as a run file writes it; numbers to six digits."""
     match value:
         case bool() | str():
             return json.dumps(value, ensure_ascii=False)
@@ -125,7 +125,7 @@ def in_toml(value: Any) -> str:
 
 
 def _kind_of(info: Any) -> tuple[str, str]:
-    """A field's type with its bounds, and its description, for a person."""
+    """A field's type with bounds, in words, and its description."""
     if isinstance(info, mi.Metadata):
         text, _ = _kind_of(info.type)
         return text, str((info.extra_json_schema or {}).get("description", ""))
@@ -159,5 +159,5 @@ def _kind_of(info: Any) -> tuple[str, str]:
 
 
 def _several(text: str) -> str:
-    """As in "list of numbers"."""
+    """The plural, as in "list of numbers"."""
     return re.sub(r"^(number|integer|string|list|table)\b", r"\1s", text)

@@ -1,9 +1,9 @@
-"""The command line, put together of a file per verb, which is loaded when its verb is asked for.
+"""The command line. Each command has a file of its own, loaded only when it is called.
 
-Each of these files has `add`, which adds the verb's options, and `run`, which does it and gives its
-exit code: 0 the command did what it says (a run that ended without consensus is a
-result); 2 the input was wrong and nothing was started; 3 a run failed; 1 this machine cannot do it
-(an extra is missing, a port is taken, nobody answers); 130 interrupted.
+In such a file, `add` adds the command's options, and `run` carries it out and returns its exit
+code: 0 the command did what it says (a run that ended without consensus is a result); 2 the input
+was wrong and nothing was started; 3 a run failed; 1 this machine cannot do it (an extra is missing,
+a port is taken, nobody answers); 130 interrupted.
 """
 
 import argparse
@@ -45,20 +45,20 @@ VERBS = {
     "new": ("new:add", "write a system of your own to begin with"),
     "completion": ("completion:add", "what a shell needs to complete commands"),
 }
-"""By name what adds a verb's options, and what it does."""
+"""Name of a command; the function that adds its options; what the command does."""
 _LONGEST = 10_000
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-"""What a disk says that takes no more; it does not say of which file."""
+"""Error codes of a disk that accepts no more data; the error does not name the file."""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line; returns the exit code."""
+    """Run the command line and return the exit code."""
     streams.prepare()
     streams.leave_on_signals()
     log.plain()
     words = sys.argv[1:] if arguments is None else arguments
     try:
-        require_rooms()  # before a verb's file imports any of them
+        require_rooms()  # before a command's file imports from them
     except PosseError as error:
         return _said(error, [], verbose=False)
     options = parser([word for word in words if word in VERBS][:1]).parse_args(words)
@@ -73,7 +73,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _carry_out(options: argparse.Namespace) -> int:
-    """The command; what went wrong is said in a sentence."""
+    """Carry out the command; report what went wrong in a sentence."""
     try:
         code: int | None = options.command(options)
         sys.stdout.flush()
@@ -98,7 +98,7 @@ def _carry_out(options: argparse.Namespace) -> int:
 
 
 def _said(error: PosseError, notes: list[str], verbose: bool) -> int:
-    """Print a sentence, and what more there is if that is wanted; its exit code."""
+    """Print the sentence, with `notes` if `verbose`; return the exit code."""
     more = "; --verbose shows the traceback" if notes and not verbose else ""
     said = "\n".join(printable(line, _LONGEST) for line in str(error).split("\n"))
     log.complain(said + more)
@@ -113,7 +113,7 @@ def _build() -> str:
 
 
 def parser(asked: Iterable[str] = VERBS) -> argparse.ArgumentParser:
-    """All verbs; those that are `asked` for with their options."""
+    """The parser of all commands; those in `asked` get their options."""
     whole = argparse.ArgumentParser(
         prog="posse",
         description="Private multi-agent bandits, run for real: agents are processes, messages "

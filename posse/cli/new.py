@@ -1,4 +1,4 @@
-"""`posse new`: a first system of one's own, with a run file and a test that passes."""
+"""`posse new`: write a first system, with a run file and a test that passes."""
 
 import argparse
 import keyword
@@ -20,7 +20,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Write the files; none that is there is overwritten."""
+    """Write the files, without overwriting any."""
     name: str = options.name
     if not name.isidentifier() or keyword.iskeyword(name):
         raise InputError(
@@ -44,6 +44,6 @@ def run(options: argparse.Namespace) -> None:
 
 
 def text(source: str, name: str) -> str:
-    """A file of the skeleton with its names filled in."""
+    """A file of the skeleton with the names filled in."""
     raw = (files("posse") / "skeleton" / source).read_text()
     return raw.replace("MODULE:SYSTEM", f"{name}:SYSTEM").replace('"NAME"', f'"{name}"')

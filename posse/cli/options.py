@@ -1,4 +1,4 @@
-"""Options that several verbs have, and the plan that they make."""
+"""Options that several commands share, and the plan that they make."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
     from posse.spec.runfile import Override
 
 _LONGEST = 2_000_000
-"""Seconds; as milliseconds 31 bits hold them."""
+"""Seconds; in milliseconds they fit 31 bits."""
 
 
 def number(text: str) -> int:
-    """The number of one of several; they begin at 0."""
+    """Parse a number that counts from 0, such as a rank."""
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"is {text}; it must be a whole number from 0")
     return int(text)
 
 
 def count(text: str) -> int:
-    """A number of something of which there must be one."""
+    """Parse a number of at least 1."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"is {text}; it must be a whole number from 1")
     return int(text)
 
 
 def seconds(text: str) -> float:
-    """A time that somebody waits."""
+    """Parse a number of seconds to wait."""
     try:
         said = float(text)
     except ValueError:
@@ -46,14 +46,14 @@ def seconds(text: str) -> float:
 
 
 def place(text: str) -> Path:
-    """A file or folder to write; no name would be the working directory."""
+    """Parse a file or folder to write; an empty text would mean the working directory."""
     if not text:
         raise argparse.ArgumentTypeError("is empty; name a file or folder, or . for this one")
     return Path(text)
 
 
 def add_run_file(parser: argparse.ArgumentParser, **more: Any) -> None:
-    """The run file and what is to be changed in it."""
+    """Add the run file and `--set`."""
     parser.add_argument("file", type=Path, metavar="FILE", help="the run file (TOML)", **more)
     parser.add_argument(
         "--set",
@@ -65,7 +65,7 @@ def add_run_file(parser: argparse.ArgumentParser, **more: Any) -> None:
 
 
 def add_changes(parser: argparse.ArgumentParser, engine: str | None = None) -> None:
-    """What of a run file is changed most often; `engine`: what it is if nothing is said."""
+    """Add the options for the keys changed most often; `engine` is the default engine."""
     engines = ("processes", "memory")
     where = "where agents run" + (f" (default: {engine})" if engine else "")
     parser.add_argument("--engine", choices=engines, default=engine, help=where)
@@ -74,13 +74,13 @@ def add_changes(parser: argparse.ArgumentParser, engine: str | None = None) -> N
 
 
 def changes(options: argparse.Namespace) -> list[str]:
-    """These changes, as overrides."""
+    """The values of these options as overrides."""
     given = {"engine.kind": options.engine, "seed": options.seed, "repeat": options.repeat}
     return [f"{path}={value}" for path, value in given.items() if value is not None]
 
 
 def add_runs(parser: argparse.ArgumentParser, engine: str | None = None) -> None:
-    """What is run, how, where and by how many processes, and where the result goes."""
+    """Add the options for what to run, how and where, and for the result."""
     add_run_file(parser)
     add_changes(parser, engine)
     add_jobs(parser)
@@ -89,12 +89,12 @@ def add_runs(parser: argparse.ArgumentParser, engine: str | None = None) -> None
 
 
 def add_jobs(parser: argparse.ArgumentParser) -> None:
-    """How many processes share the work."""
+    """Add the number of processes that share the work."""
     parser.add_argument("--jobs", type=count, metavar="N", help="processes (default: all cores)")
 
 
 def add_placement(parser: argparse.ArgumentParser) -> None:
-    """On which cluster, and how."""
+    """Add the options for running on a Dask cluster."""
     parser.add_argument(
         "--on",
         metavar="dask://HOST:PORT",
@@ -135,40 +135,40 @@ def placement(options: argparse.Namespace) -> Placement | None:
 
 
 def add_capture(parser: argparse.ArgumentParser) -> None:
-    """Where a process of a run on several machines writes down what it sends."""
+    """Add the file for frames that a process of a run on several machines sends."""
     parser.add_argument(
         "--capture", type=Path, metavar="FRAMES", help="write down what is sent; see posse frames"
     )
 
 
 def add_result(parser: argparse.ArgumentParser) -> None:
-    """Where the result goes."""
+    """Add the folder of the result, and `--json`."""
     parser.add_argument("--out", type=place, metavar="DIR", help="directory of the result")
     add_json(parser)
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
-    """The result as one document."""
+    """Add `--json`."""
     parser.add_argument("--json", action="store_true", help="print one JSON document, nothing else")
 
 
 def print_json(result: Any) -> None:
-    """Print it as one document."""
+    """Print the result as one document."""
     import msgspec
 
     print(json.dumps(msgspec.to_builtins(result)))
 
 
 def plan(options: argparse.Namespace, *overrides: Override) -> Plan:
-    """The plan that the run file makes with its overrides, the later ones winning.
+    """The plan of the run file with its overrides; later overrides win.
 
-    Where they name another system, what the file says and that has no place for is left out.
+    If they name another system, keys of the file that it does not know are left out, with a remark.
     """
     from posse.plan import no_place_for, prepare
     from posse.spec.runfile import overridden, put, read
 
     if "given" not in options:
-        options.given = read(options.file)  # once: a pipe says it once
+        options.given = read(options.file)  # once, because a pipe can be read only once
     given = options.given
     raw = overridden(given, [*options.set, *overrides])
     if raw.get("system") not in (None, given.get("system")):

@@ -41,7 +41,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """List every experiment, or run those that are named."""
+    """List every experiment, or run the named ones."""
     if options.estimate:
         return _estimate(options)
     if options.names or options.all:
@@ -61,12 +61,12 @@ def _show() -> None:
 
 
 def _chosen(names: list[str]) -> list[Any]:
-    """The experiments of these names, or all."""
+    """The experiments of these names; without names, all."""
     return [papers.named(name) for name in names] or list(papers.experiments().values())
 
 
 def _how(options: argparse.Namespace) -> dict[str, Any]:
-    """How repetitions are made, kept and shown."""
+    """The options for making, keeping and showing repetitions."""
     return {
         "quick": options.quick,
         "engine": options.engine,
@@ -77,7 +77,7 @@ def _how(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _run(options: argparse.Namespace) -> int:
-    """Run experiments; write each page, and the document from them all."""
+    """Run experiments; write a page for each, and the document about all."""
     report.require()
     from posse.papers import page, reproduction
 
@@ -130,7 +130,7 @@ def _write(path: Path, what: Any) -> None:
 
 
 def _kept(names: list[str], out: Path, file: str, kind: Any) -> dict[str, Any]:
-    """What lies in a file of each experiment's folder, where there is one."""
+    """The content of `file` in each experiment's folder that has one."""
     found = {}
     for name in names:
         path = out / name / file
@@ -146,7 +146,7 @@ def _kept(names: list[str], out: Path, file: str, kind: Any) -> dict[str, Any]:
 
 
 def _estimate(options: argparse.Namespace) -> int:
-    """Say what experiments cost, by the first repetition of each of their points."""
+    """Say what experiments cost, from the first repetition of each of their points."""
     chosen = _chosen(options.names)
     paths.folder(options.out)
     minutes = 0.0

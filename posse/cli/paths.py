@@ -1,4 +1,4 @@
-"""Places to write to, looked at before anything starts."""
+"""Checks before anything starts that files and folders can be written."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ from posse.errors import InputError
 
 
 def result(out: Path | None, name: str) -> Path:
-    """The folder of a result, or a new one of this name below `runs/`."""
+    """The folder of a result; by default a new one of this name below `runs/`."""
     from posse.durable.directory import fresh
 
     folder(out or Path("runs"))
@@ -15,7 +15,7 @@ def result(out: Path | None, name: str) -> Path:
 
 
 def folder(path: Path) -> Path:
-    """Make a folder, with those above it; `InputError` where nothing can be written into it."""
+    """Make a folder and its parents; `InputError` if it cannot be written to."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except FileExistsError:
@@ -28,7 +28,7 @@ def folder(path: Path) -> Path:
 
 
 def file(path: Path) -> Path:
-    """A file to write, in a folder that is made; `InputError` where it cannot be."""
+    """Make the folder of a file; `InputError` if the file cannot be written."""
     folder(path.parent)
     if path.is_dir():
         raise InputError(f"{path} is a folder; name a file")

@@ -1,4 +1,4 @@
-"""Where a command shows how far it is: standard error, if anybody is to be told."""
+"""Where a command shows its progress: on standard error, unless it is to be quiet."""
 
 import argparse
 
@@ -11,7 +11,7 @@ from posse.progress import Screen
 
 
 class Lines(Screen):
-    """A plain line now and then."""
+    """A plain line every few seconds."""
 
     every = 5.0
 
@@ -25,7 +25,7 @@ class Lines(Screen):
 
 
 class Terminal(Lines):
-    """One line that moves."""
+    """One moving line."""
 
     every = 0.1
 
@@ -43,7 +43,7 @@ class Terminal(Lines):
 
 
 class Objects(Screen):
-    """No line that moves; what stays goes into the log, where all lines are objects."""
+    """No moving line; lines that stay go to the log as JSON objects."""
 
     def say(self, line: str) -> None:
         LOG.info("%s", line)

@@ -1,4 +1,4 @@
-"""`posse report`: a page for one directory; `posse compare`: one for several on the same arms."""
+"""`posse report`: a page about one folder; `posse compare`: one about several on the same arms."""
 
 import argparse
 import importlib.util
@@ -14,7 +14,7 @@ _NEEDED = ("jinja2", "matplotlib")
 
 
 def require() -> None:
-    """Raise `PosseError` if the extra `report` is not installed, which pages need."""
+    """`PosseError` if the extra `report`, which pages need, is not installed."""
     missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise PosseError(
@@ -36,7 +36,7 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """The page of a run's directory, a sweep's or an audit's."""
+    """Write the page of a run's folder, a sweep's or an audit's."""
     require()
     from posse.report import audit, read, run_page, several
 
@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def compare(options: argparse.Namespace) -> None:
-    """The page of several runs on the same arms."""
+    """Write the page of several runs on the same arms."""
     require()
     from posse.report import differ, read, several
 

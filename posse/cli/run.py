@@ -1,4 +1,4 @@
-"""`posse run`: a run file, every agent, all repeats, one result."""
+"""`posse run`: run a run file, with every agent and all repeats, for one result."""
 
 import argparse
 import os

@@ -1,4 +1,4 @@
-"""The options of keys, and the refusal of an address that everybody reaches without them."""
+"""The options for keys; they refuse an address open to other machines without keys."""
 
 import argparse
 from pathlib import Path
@@ -10,7 +10,7 @@ from posse.security import address as addresses
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """The folder of keys, or that there shall be none."""
+    """Add the folder of keys, and `--insecure`."""
     parser.add_argument(
         "--keys", type=Path, metavar="DIR", help="the folder of keys, made by posse keys"
     )
@@ -29,7 +29,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def check(option: str, address: str, options: argparse.Namespace) -> None:
-    """Raise `InputError` for an address that is none, or is open to others without keys."""
+    """`InputError` for an invalid address, or one that others can reach without keys."""
     addresses.check(option, address, bind=option != "--join")
     if options.keys and options.insecure:
         raise InputError("--keys and --insecure contradict each other; choose one")
@@ -42,6 +42,6 @@ def check(option: str, address: str, options: argparse.Namespace) -> None:
 
 
 def warn(options: argparse.Namespace) -> None:
-    """Say in the log that there are no keys."""
+    """Log that there are no keys."""
     if options.keys is None:
         LOG.warning("there are no keys: whoever reaches this address may join and read everything")

@@ -1,4 +1,4 @@
-"""A series of runs from the command line: run, show progress, leave a directory."""
+"""A series of runs from the command line: run, show progress, write a folder."""
 
 import argparse
 import contextlib
@@ -34,11 +34,11 @@ def run(
     links: Links = "local",
     journal: str = "",
 ) -> int:
-    """Make the runs of a plan that its directory lacks, and write what came of all.
+    """Make the runs that the folder of a plan lacks, and write the result of all.
 
-    `opened` is a context in which runs can be made; it is left when the result is safe, and not
-    entered if nothing is missing, unless who made them left a `journal` in the directory: then
-    agents may wait to be let go.
+    `opened` makes a context in which runs can be made. It is left when the result is safe. If no
+    run is missing it is entered only for a `journal` in the folder, because agents may still wait
+    to be released.
     """
     directory = RunDirectory(paths.result(options.out, options.file.stem), plan)
     options.folder = directory.path
@@ -48,7 +48,7 @@ def run(
         whole.require_room(directory.path)
         directory.open()
         with RunProgress(plan, screen(options)) as progress, watching(plan, options.watch) as watch:
-            for advice in plan.advice():  # a result says it too, and there may never be one
+            for advice in plan.advice():  # before the runs: there may never be a result
                 progress.warn(advice)
 
             def work(numbers: Sequence[int]) -> api.Made:
@@ -82,7 +82,7 @@ def run(
 def _ended_early(
     directory: RunDirectory, reason: str, found: dict[int, RunRecord], repeat: int
 ) -> None:
-    """Say in the directory why it ended, and to the user how to go on."""
+    """Write the reason to the folder, and tell the user how to continue."""
     with contextlib.suppress(OSError):
         directory.fail(reason, [found[number] for number in sorted(found)])
     if found:
@@ -93,7 +93,7 @@ def _ended_early(
 
 
 def _close(directory: RunDirectory, result: Result, options: argparse.Namespace, kept: int) -> int:
-    """Write the result, and show it; print it where it cannot be written."""
+    """Write and show the result; print it if it cannot be written."""
     failed = None
     try:
         directory.complete(result)
@@ -125,9 +125,9 @@ def _why(run: RunRecord) -> str:
 
 
 def show(result: Result, directory: Path, console: Console, kept: int = 0) -> None:
-    """Print what was found, what it cost, what it gave away, and where it was written to.
+    """Print what was found, what it cost, what it disclosed, and where it was written.
 
-    `kept`: how many of the runs were there from before.
+    `kept`: how many of the runs were there before.
     """
     rows = list(words.rows(result.runs, result.warnings))
     if kept:
@@ -138,7 +138,7 @@ def show(result: Result, directory: Path, console: Console, kept: int = 0) -> No
 
 
 def table(rows: Iterable[tuple[str, str]]) -> Table:
-    """What each row is, and what is said of it."""
+    """A table of labels and sentences."""
     made = Table(box=box.SIMPLE_HEAD, show_header=False, pad_edge=False)
     made.add_column(style="bold", no_wrap=True)
     made.add_column(overflow="fold")

@@ -24,7 +24,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Ask, and print what is answered."""
+    """Ask the coordinator, and print its answer."""
     security.check("--join", options.join, options)
     if options.keys:
         keys.wait_for(options.keys, options.wait_for_keys)

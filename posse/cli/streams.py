@@ -1,4 +1,4 @@
-"""Standard streams that are closed, full, or of few letters end no command halfway."""
+"""Keeps closed, full or narrowly encoded standard streams from breaking a command."""
 
 import errno
 import io
@@ -16,11 +16,11 @@ from posse.errors import INTERRUPTED, PosseError
 _ENDS = [vars(signal)[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if name in vars(signal)]
 
 _AT_ONCE = 0.5
-"""Seconds within which several signals are one."""
+"""Seconds within which several signals count as one."""
 
 
 class OutputError(PosseError):
-    """Standard output takes no more; `gone`: its reader has left, which whoever did that knows."""
+    """Standard output cannot be written; `gone`: its reader left, and needs no message."""
 
     def __init__(self, error: OSError) -> None:
         super().__init__(f"standard output cannot be written: {error.strerror}")
@@ -28,7 +28,7 @@ class OutputError(PosseError):
 
 
 class Output(io.TextIOWrapper):
-    """Standard output; after an `OutputError` all that is written goes nowhere."""
+    """Standard output; after an `OutputError`, further output is discarded."""
 
     def write(self, text: str) -> int:
         try:
@@ -48,34 +48,34 @@ class Output(io.TextIOWrapper):
 
 
 def prepare() -> None:
-    """Have all three open, and let none refuse a letter.
+    """Open all three streams, and make none fail on a character.
 
-    A file that was opened under the number of a closed stream would get what is meant for that.
+    Otherwise a file opened next would get the number of a closed stream, and that stream's output.
     """
     for descriptor in range(3):
         try:
             os.fstat(descriptor)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
-    if os.environ.get("COLUMNS") == "0":  # nothing would be seen of any table
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number
+    if os.environ.get("COLUMNS") == "0":  # such tables would be empty
         del os.environ["COLUMNS"]
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115  (as long as the process)
-    if type(sys.stdout) is io.TextIOWrapper:  # not a test's own
+    if type(sys.stdout) is io.TextIOWrapper:  # not a test's replacement
         encoding, lines = sys.stdout.encoding, sys.stdout.line_buffering
         sys.stdout.flush()
-        # a result has it for itself: what children and libraries in C print goes to standard error
+        # only the result goes there: children and C libraries print to standard error instead
         results = os.fdopen(os.dup(1), "wb")
         os.dup2(2, 1)
         sys.stdout = Output(results, encoding, "backslashreplace", line_buffering=lines)
 
 
 class Interrupt:
-    """The handler of a signal that ends a command as Ctrl-C does.
+    """Signal handler that ends a command as Ctrl-C does.
 
-    A shell, make or timeout may send the same wish twice at once: then it counts once. Who means it
-    twice cuts short what the first has begun to clean up.
+    A shell, make or timeout may send a signal twice in quick succession, which counts once. A
+    second signal after `_AT_ONCE` seconds also interrupts the clean-up.
     """
 
     def __init__(self) -> None:
@@ -92,21 +92,21 @@ class Interrupt:
 
 
 def watch_signals() -> None:
-    """Let SIGTERM, and a terminal that is closed, end a command as Ctrl-C does."""
+    """Make SIGTERM, and the end of the terminal, act as Ctrl-C does."""
     _answer(Interrupt())
 
 
 def leave_on_signals() -> None:
-    """Let each of them end a command that has begun nothing.
+    """Make these signals end the process at once, while nothing has begun.
 
-    At once, as modules may turn what is raised while they load into something else.
+    They raise no exception, because a module that is loading may turn it into another one.
     """
     _answer(_leave)
 
 
 def _answer(handler: Callable[[int, FrameType | None], None]) -> None:
     for number in _ENDS:
-        # who started us with nohup wants us to outlive the terminal
+        # under nohup we are to outlive the terminal
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, handler)
 
@@ -118,7 +118,7 @@ def _leave(number: int, frame: FrameType | None) -> None:
 
 
 def pause(seconds: float) -> None:
-    """Do nothing for so long, or until a signal says that it is enough."""
+    """Sleep for so long, or until a signal."""
     interrupt = Interrupt()
     with suppress(KeyboardInterrupt):
         for number in _ENDS:
@@ -128,14 +128,14 @@ def pause(seconds: float) -> None:
 
 
 def ignore_signals(act: Callable[[], None] | None = None) -> None:
-    """Let nothing of the kind disturb the end, but `act`: nothing is left to be saved by it."""
+    """Ignore these signals, or call `act` on them: everything is saved already."""
     for number in _ENDS:
-        # what is ignored stays so while Python ends; what is handled does not
+        # an ignored signal stays ignored during Python's exit; a handler is removed
         signal.signal(number, signal.SIG_IGN if act is None else lambda *_: act())
 
 
 def _leave_terminal() -> None:
-    """A terminal that is gone refuses every letter."""
+    """Discard output to a terminal that is gone: every write to it would fail."""
     results = [sys.stdout.fileno()] if isinstance(sys.stdout, Output) else []
     for descriptor in (*results, 1, 2):
         try:

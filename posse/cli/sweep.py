@@ -1,4 +1,4 @@
-"""`posse sweep`: one run file over all values of some keys, on all cores or on a Dask cluster."""
+"""`posse sweep`: a run file over all values of some keys, on all cores or on a Dask cluster."""
 
 import argparse
 import itertools
@@ -35,7 +35,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def points(over: list[str]) -> list[At]:
-    """Every combination of "path=a,b,c", as path to value."""
+    """Every combination of "path=a,b,c", as a dict from path to value."""
     axes: dict[str, list[Any]] = {}
     for axis in over:
         path, equals, text = axis.partition("=")
@@ -50,13 +50,13 @@ def points(over: list[str]) -> list[At]:
 
 
 def _values(text: str) -> list[Any]:
-    """Values as TOML has them, and words."""
+    """Values as TOML writes them, or words."""
     together = parsed(f"[{text}]")
     return together if isinstance(together, list) else [parsed(one) for one in text.split(",")]
 
 
 def run(options: argparse.Namespace) -> int:
-    """Check every point first, run what is missing, write and print what came of each."""
+    """Check every point, run what is missing, write and print the result of each."""
     plans = [(at, plan(options, *changes(options), *at.items())) for at in points(options.over)]
     there = placement(options) is not None
     for _, checked in plans:
@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _write(sweep: SweepDirectory, found: list[PointResult]) -> bool:
-    """Write the table; False, and said, if it cannot be written."""
+    """Write the table; if that fails, say so and return False."""
     try:
         sweep.write(found)
     except OSError as error:
@@ -100,7 +100,7 @@ def _write(sweep: SweepDirectory, found: list[PointResult]) -> bool:
 def _carry_out(
     sweep: SweepDirectory, options: argparse.Namespace, progress: Progress
 ) -> list[PointResult]:
-    """What came of each point, which is written as soon as its last run ends."""
+    """The result of each point, written as soon as its last run ends."""
     pieces = sweep.pieces()
     found: dict[int, PointResult] = {}
     try:
@@ -124,7 +124,7 @@ def _carry_out(
 
 
 def _work(sweep: SweepDirectory, options: argparse.Namespace, tasks: list[Task]) -> api.Made:
-    """Runs in memory, all of them side by side; as processes, point after point."""
+    """Make runs: in memory, all side by side; as processes, point after point."""
     on = placement(options)
     if options.engine == "memory":
         carried = [api.task(sweep.points[place].plan, number) for place, number in tasks]

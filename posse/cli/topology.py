@@ -1,4 +1,4 @@
-"""`posse topology`: what a `[topology]` is, in numbers and as a picture."""
+"""`posse topology`: a `[topology]` in numbers and as a picture."""
 
 import argparse
 from pathlib import Path
@@ -26,9 +26,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Describe the graph of one run of a run file; draw it if asked.
+    """Describe the graph of one run of a run file, and draw it if asked.
 
-    The file needs no more than `[topology]` and, where that does not say how many, `agents.count`.
+    The file needs only `[topology]` and, if that does not set the number of agents, `agents.count`.
     """
     draw = options.draw
     if draw is not None and draw.suffix.lower() not in _PICTURES:
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _load(path: Path, overrides: list[str], run: int) -> Graph:
-    """The graph of one run of a run file, of which only the topology is checked."""
+    """The graph of one run of a run file; only the topology is checked."""
     raw = read(path, overrides)
     if "topology" not in raw:
         raise SpecError("topology", 'is missing; add the table, e.g. kind = "ring"')
@@ -85,7 +85,7 @@ def _print(facts: GraphFacts) -> None:
 
 
 def _picture(topology: Graph, path: Path) -> None:
-    """Draw a graph as PNG or SVG, as the report draws it: sinks are marked."""
+    """Draw a graph as PNG or SVG like the report does, with sinks marked."""
     try:
         from posse.report import drawing, graph, palette
     except ImportError:

@@ -1,4 +1,4 @@
-"""How much a command says: `--quiet` and `--verbose`, which every verb has."""
+"""How much a command prints: `--quiet` and `--verbose`, which every command has."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def add(parser: argparse.ArgumentParser, default: object = argparse.SUPPRESS) -> None:
-    """The two options, of which one may be given; a verb leaves them as they are before it."""
+    """Add the two exclusive options; a command keeps what is given before its name."""
     either = parser.add_mutually_exclusive_group()
     for short, long, meaning in (
         ("-q", "--quiet", "no progress and no closing table"),
@@ -21,7 +21,7 @@ def add(parser: argparse.ArgumentParser, default: object = argparse.SUPPRESS) ->
 
 
 def add_log(parser: argparse.ArgumentParser) -> None:
-    """How a process on several machines writes its log, on standard error."""
+    """Add the format of the log of a process, on standard error."""
     parser.add_argument(
         "--log",
         choices=("text", "json"),
@@ -31,14 +31,14 @@ def add_log(parser: argparse.ArgumentParser) -> None:
 
 
 def begin_log(options: argparse.Namespace, who: str, *, insecure: bool) -> None:
-    """From here on the log is written."""
+    """Begin to write the log."""
     from posse import log
 
     log.begin(who, insecure, logging.WARNING if options.quiet else logging.INFO, options.log)
 
 
 def closing(options: argparse.Namespace) -> Console:
-    """Where what came of it is shown: standard output."""
+    """The console for the outcome: standard output."""
     from rich.console import Console
 
     return Console(quiet=options.quiet, markup=False, emoji=False)

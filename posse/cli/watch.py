@@ -1,4 +1,4 @@
-"""`posse watch`: a run as it goes on, as text or in the browser; and `--watch`, which serves it."""
+"""`posse watch`: follow a run as text or in the browser; and `--watch`, which serves it."""
 
 import argparse
 import webbrowser
@@ -26,7 +26,7 @@ from posse.watch.view import Watcher
 from posse.web import Web, place
 
 _EVERY = 5.0
-"""Seconds between two states where nothing can be written over."""
+"""Seconds between two states where output cannot be overwritten."""
 
 _OF_THIS_MACHINE = ("127.0.0.1", "::1", "localhost")
 _IN_CLEAR = "who is on it reads the page and its token; better watch over ssh -L"
@@ -41,7 +41,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def add_option(parser: argparse.ArgumentParser) -> None:
-    """Whether a run can be watched, and where."""
+    """Add `--watch`: whether and where a run can be watched."""
     parser.add_argument(
         "--watch",
         nargs="?",
@@ -54,7 +54,7 @@ def add_option(parser: argparse.ArgumentParser) -> None:
 
 
 def _place(address: str) -> str:
-    """An address; not the run file, which `--watch` before it would take for its own."""
+    """Parse an address; not a run file, which `--watch` in front of it would take for its own."""
     try:
         place("--watch", address)
     except InputError as error:
@@ -88,10 +88,10 @@ def run(options: argparse.Namespace) -> None:
 
 @dataclass
 class Watch:
-    """A command's runs, for whoever looks; nothing of one that nobody asked to be watched.
+    """What a command gives to its runs if they are watched; by default nothing.
 
-    `given`: what the engine is given beside an observer of one's own. `said`: what was found, for
-    those who still look.
+    `given` makes an engine's options from an observer. `said` is the outcome for the page's
+    readers.
     """
 
     given: Callable[[Observer], dict[str, Any]] = lambda observe: {"observe": observe}
@@ -100,7 +100,7 @@ class Watch:
 
 @contextmanager
 def watching(plan: Plan, address: str | None) -> Iterator[Watch]:
-    """Serve the page at this address while the runs go on, if it was asked for."""
+    """Serve the page at this address while the runs go on; nothing without an address."""
     if address is None:
         yield Watch()
         return

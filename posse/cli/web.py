@@ -1,4 +1,4 @@
-"""`--http`: is it well, is it ready, its metrics; while a command runs and for a while after."""
+"""`--http`: health, readiness and metrics, during a command and for a while after it."""
 
 import argparse
 from collections.abc import Iterator, Mapping
@@ -12,7 +12,7 @@ from posse.web import Web, place
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Where it is answered, and for how long."""
+    """Add the address, and how long it is served."""
     parser.add_argument(
         "--http",
         metavar="[HOST]:PORT",
@@ -29,13 +29,13 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def check(options: argparse.Namespace) -> None:
-    """Raise before anything starts if there is no such address."""
+    """Raise before anything starts if the address is invalid."""
     if options.http:
         place("--http", options.http)
 
 
 def serve(options: argparse.Namespace, routes: Mapping[str, WSGIApplication]) -> None:
-    """Answer until the command has lingered after its end."""
+    """Serve until the command has lingered after its end."""
     options.until_end.enter_context(_lingering(Web("--http", options.http, routes), options.linger))
 
 

@@ -1,9 +1,9 @@
-"""Tests of protocols from outside: real processes, real links, and a hand on each of them.
+"""Tests of protocols from outside: real processes and links, and control over each of them.
 
     from posse.testing import COORDINATOR, Cluster
 
-`Cluster` runs a specification and lets a test kill and pause its agents, cut, delay and thin out
-its links, and read what crossed them. With pytest the fixture `posse_cluster` makes one;
+`Cluster` runs a specification. A test can kill and pause its agents; cut, delay and thin out its
+links; and read the frames that crossed them. With pytest the fixture `posse_cluster` makes one;
 asynchronous tests need pytest-asyncio. Extra: `testing`.
 """
 
@@ -17,7 +17,8 @@ __all__ = ["COORDINATOR", "Cluster", "Frame"]
 
 
 def __getattr__(name: str) -> Any:
-    # lazily: pytest loads the plugin in every session, and must not load numpy and ZeroMQ
+    # loaded on first use: pytest loads the plugin in every session, and must not load numpy and
+    # ZeroMQ
     import importlib  # noqa: PLC0415
 
     if name not in __all__:

@@ -1,4 +1,4 @@
-"""A cluster with a hand on each of its processes and links."""
+"""A cluster whose processes and links a test can control."""
 
 import asyncio
 import math
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 _LOOK = 0.01
 
 Link = tuple[int | None, int | None]
-"""Who sends and who is sent to, a rank or `COORDINATOR`; None is any."""
+"""Sender and target of a frame, each a rank or `COORDINATOR`; None matches any."""
 
 
 class Cluster(cluster.Cluster):
-    """As `posse.Cluster`, for tests: every frame is captured, and every link can be cut.
+    """A `posse.Cluster` for tests: every frame is captured, and every link can be cut.
 
         async with Cluster(spec) as cluster:
             run = asyncio.create_task(cluster.run())
@@ -41,10 +41,10 @@ class Cluster(cluster.Cluster):
             cluster.heal()
             ...
 
-    A link is between two ranks, or a rank and `COORDINATOR`; what is done to one is done to both
-    ways of it. Links are TCP on this machine, whatever the run file says; who joins `endpoint` from
-    elsewhere has others. With engine `memory` there are neither processes nor links: only what was
-    said can be asked for.
+    A link joins two ranks, or a rank and `COORDINATOR`; a fault affects both directions. Links are
+    TCP on this machine, whatever the run file says. Agents that join `endpoint` from elsewhere have
+    links of their own, without faults. Engine `memory` has no processes or links: there a test can
+    only read messages.
     """
 
     def __init__(
@@ -94,11 +94,11 @@ class Cluster(cluster.Cluster):
         run: int | None = None,
         again: bool = False,
     ) -> list[Frame]:
-        """What was handed to the links so far, of this link, plane, kind and run; oldest first.
+        """The messages sent so far over this link, plane, kind and run; oldest first.
 
-        Runs are counted from 0 over the cluster's life; what joins agents says 0, too.
-        What was sent again is there only if asked for by `again`; confirmations that went alone,
-        which are no messages, only by `plane="session"`.
+        Runs are counted from 0 over the cluster's life; messages of joining have run 0, too.
+        `again` adds frames that were sent again. `plane="session"` gives bare confirmations, which
+        are no messages.
         """
         return [
             frame
@@ -107,13 +107,13 @@ class Cluster(cluster.Cluster):
         ]
 
     def bytes(self, link: Link | None = None) -> int:
-        """The bytes that ZeroMQ was handed so far, of this link, envelopes and repetitions too."""
+        """The bytes given to ZeroMQ so far for this link, with envelopes and retransmissions."""
         return sum(frame.size for frame in select(self._look(), link=link))
 
     async def wait_for(self, count: int, *, timeout: float = 60.0, **which: Any) -> list[Frame]:
-        """Wait until there are so many such `messages`; `TimeoutError` after so many seconds.
+        """Wait until there are `count` such `messages`; `TimeoutError` after `timeout` seconds.
 
-        What a run fails by in the meantime is raised.
+        If a run fails in the meantime, its error is raised.
         """
         deadline, before = time.monotonic() + timeout, self._failure
         while len(found := self.messages(**which)) < count:
@@ -128,7 +128,7 @@ class Cluster(cluster.Cluster):
         return found
 
     def _look(self) -> Sequence[Frame]:
-        """All frames; after the end those that there were."""
+        """All frames so far; after the end, those read until then."""
         if self._done.alive:
             self._seen += self._reader.new()
         return self._seen
@@ -137,25 +137,26 @@ class Cluster(cluster.Cluster):
 
     @property
     def pids(self) -> dict[int, int]:
-        """The process of each agent that was started here and is up, by rank."""
+        """The process id of each agent that was started here and is up, by rank."""
         return self._engine.pids() if self._engine is not None and self._done.alive else {}
 
     def kill(self, rank: int) -> None:
-        """End an agent's process, as `kill -9` does."""
+        """Kill an agent's process, as `kill -9` does."""
         _tell(self._pid(rank), signal.SIGKILL)
 
     def pause(self, rank: int) -> None:
-        """Let an agent's process stand still, its sockets too."""
+        """Stop an agent's process, with its sockets (SIGSTOP)."""
         _tell(self._pid(rank), signal.SIGSTOP)
 
     def resume(self, rank: int) -> None:
-        """Let an agent's process go on."""
+        """Let a paused agent's process continue."""
         _tell(self._pid(rank), signal.SIGCONT)
 
     async def restart(self, rank: int) -> None:
         """Kill an agent's process, if it is up, and start it again for the runs to come.
 
-        A run under way goes on without it where its system can, else it fails; it is waited for.
+        A run under way continues without the agent if its system can, else it fails. The restart
+        waits for the end of that run.
         """
         self._require_up()
         if rank in self.pids:
@@ -182,32 +183,32 @@ class Cluster(cluster.Cluster):
     # --- links -----------------------------------------------------------------------------------
 
     def cut(self, a: int, b: int) -> None:
-        """Reset the link's connections, and let none through until it is healed."""
+        """Reset the link's connections, and block new ones until it is healed."""
         self._relays_of(a, b).change(a, b, cut=True)
 
     def delay(self, a: int, b: int, seconds: float) -> None:
-        """Let every frame of the link take so much longer, each way."""
+        """Delay every frame of the link by `seconds`, in each direction."""
         if not 0 <= seconds < math.inf:
             raise InputError(f"a delay of {seconds} s: it must be a number of seconds from 0")
         self._relays_of(a, b).change(a, b, delay=seconds)
 
     def drop(self, a: int, b: int, share: float) -> None:
-        """Lose this share of the link's frames, drawn at random by the same seed each time.
+        """Lose this share of the link's frames, at random but with the same seed each time.
 
-        ZeroMQ's own frames are spared, and those by which an agent joins its coordinator.
+        ZeroMQ's own frames are never lost, nor are those by which an agent joins its coordinator.
         """
         if not 0 <= share <= 1:
             raise InputError(f"a share of {share} to drop: it must be between 0 and 1")
         self._relays_of(a, b).change(a, b, share=share)
 
     def heal(self) -> None:
-        """Let all links be as they were: whole, quick, and losing nothing."""
+        """Remove all faults: cuts, delays and losses."""
         self._up_here()
         assert self._relays is not None
         self._relays.heal()
 
     def _relays_of(self, a: int, b: int) -> Relays:
-        """The relays, if these two have a link that one stands on."""
+        """The relays, if they serve a link between these two."""
         self._up_here()
         assert self._relays is not None
         for end in (a, b):
@@ -220,12 +221,12 @@ class Cluster(cluster.Cluster):
 
 
 def _tell(pid: int, what: signal.Signals) -> None:
-    with suppress(ProcessLookupError):  # it is gone, which is known in a moment
+    with suppress(ProcessLookupError):  # the process is gone, which the engine notices soon
         os.kill(pid, what)
 
 
 def _leave(capture: Capture, relays: Relays | None) -> None:
-    """Leave nothing behind."""
+    """Remove the relays and the capture."""
     if relays is not None:
         relays.close()
     capture.close()

@@ -1,4 +1,4 @@
-"""What pytest has of posse where it is installed: the fixture `posse_cluster`.
+"""The pytest plugin of posse: the fixture `posse_cluster`.
 
     @pytest.mark.asyncio
     async def test_a_vote_is_counted(posse_cluster):
@@ -6,7 +6,7 @@
         result = await cluster.run()
         assert cluster.messages(kind="Vote")
 
-Of a test that fails the last frames are shown below its traceback.
+If a test fails, its last frames are shown below the traceback.
 """
 
 import importlib.util
@@ -29,7 +29,7 @@ if importlib.util.find_spec("pytest_asyncio") is not None:
     async def posse_cluster(
         request: pytest.FixtureRequest,
     ) -> AsyncIterator[Callable[..., Awaitable["Cluster"]]]:
-        """Brings up a `Cluster` of what it is given; at the test's end it is gone."""
+        """A function that starts a `Cluster` with its arguments; the cluster ends with the test."""
         from posse.testing.cluster import Cluster  # noqa: PLC0415
 
         up = request.node.stash.setdefault(_UP, [])
@@ -46,7 +46,7 @@ else:
 
     @pytest.fixture
     def posse_cluster() -> None:
-        """Say what is missing."""
+        """Fail, and say what is missing."""
         pytest.fail('posse_cluster needs pytest-asyncio: python -m pip install "posse[testing]"')
 
 

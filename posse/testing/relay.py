@@ -1,8 +1,8 @@
-"""What stands between the two ends of a link in a test, and cuts it, delays it, or loses frames.
+"""A relay between the two ends of a link in a test, which can cut, delay or lose frames.
 
-A relay is a TCP address that one end is told instead of the other's. It passes on whole frames of
-ZeroMQ's protocol (ZMTP 3: a greeting of 64 bytes, then frames of flags, size and body), so that a
-frame can be lost and the connection not.
+A relay is a TCP address given to one end in place of the other's. It forwards whole frames of
+ZeroMQ's protocol (ZMTP 3: a greeting of 64 bytes, then frames of flags, size and body), so that it
+can lose a frame and keep the connection.
 """
 
 import asyncio
@@ -16,16 +16,16 @@ from typing import Any
 
 _GREETING = 64
 _LONG, _COMMAND = 0x02, 0x04
-_RESET = struct.pack("ii", 1, 0)  # SO_LINGER: a close loses what was not sent yet, and says so
+_RESET = struct.pack("ii", 1, 0)  # SO_LINGER: closing drops unsent data and resets the connection
 _NUMBERED = (b"pn", b"pt")
-"""How frames begin that are kept until they are confirmed; joining goes with a connection."""
+"""The first bytes of frames that are kept until confirmed; frames of joining are not."""
 _DEADLINE = 10.0
 
 
 class Fault:
-    """What is wrong with the link between two ends, both ways.
+    """The faults of a link between two ends, in both directions.
 
-    `delay` in seconds; `share` of the frames that are lost.
+    `delay` in seconds; `share`: the share of frames that are lost.
     """
 
     def __init__(self, a: int, b: int) -> None:
@@ -37,13 +37,13 @@ class Fault:
         self._random = random.Random(f"{min(a, b)} {max(a, b)}")
 
     def loses(self, flags: int, body: bytes) -> bool:
-        """Whether this frame is lost; what is ZeroMQ's own never is."""
+        """Whether this frame is lost; ZeroMQ's own never are."""
         if not self.share or flags & _COMMAND or not body.startswith(_NUMBERED):
             return False
         return self._random.random() < self.share
 
     def settle(self) -> None:
-        """Make it so: reset all connections of a link that is cut, let others through."""
+        """Apply `cut`: reset all connections of a link that is cut, let others through."""
         if not self.cut:
             self.whole.set()
             return
@@ -54,7 +54,7 @@ class Fault:
 
 
 class Relays:
-    """The relays of one cluster, in a thread of their own; `way` makes one when it is asked for.
+    """The relays of one cluster, in a thread of their own; `way` makes one on demand.
 
     The ends of a link are two ranks, or a rank and `COORDINATOR`.
     """
@@ -76,7 +76,7 @@ class Relays:
         return self._addresses[key]
 
     def change(self, a: int, b: int, **faults: Any) -> None:
-        """Change what is wrong with a link: attributes of its `Fault`."""
+        """Change the faults of a link: attributes of its `Fault`."""
 
         async def change() -> None:
             fault = self._fault(a, b)
@@ -87,12 +87,12 @@ class Relays:
         self._do(change())
 
     def heal(self) -> None:
-        """Nothing is wrong with any link any more."""
+        """Remove the faults of all links."""
         for a, b in list(self._faults):
             self.change(a, b, cut=False, delay=0.0, share=0.0)
 
     def close(self) -> None:
-        """Close every connection, and accept nobody any more."""
+        """Close every connection, and accept no more."""
 
         async def close() -> None:
             for server in self._servers:
@@ -101,7 +101,7 @@ class Relays:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            await asyncio.sleep(0)  # what was aborted is told so
+            await asyncio.sleep(0)  # lets aborted connections finish closing
 
         self._do(close())
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -132,7 +132,7 @@ class Relays:
 
 
 async def _carry(fault: Fault, address: str, reader: StreamReader, writer: StreamWriter) -> None:
-    """One connection, from its begin to its end. While the link is cut it is held."""
+    """Carry one connection from its beginning to its end; hold it while the link is cut."""
     ends = [writer]
     try:
         await fault.whole.wait()
@@ -150,7 +150,7 @@ async def _carry(fault: Fault, address: str, reader: StreamReader, writer: Strea
 
 
 async def _pass_on(fault: Fault, reader: StreamReader, writer: StreamWriter) -> None:
-    """One way of a connection; at its end all that is under way arrives first."""
+    """Forward one direction of a connection; at its end, deliver everything under way first."""
     now = asyncio.get_running_loop().time
     line: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
     delivery = asyncio.create_task(_deliver(line, writer))
@@ -175,7 +175,7 @@ async def _pass_on(fault: Fault, reader: StreamReader, writer: StreamWriter) -> 
 
 
 async def _deliver(line: asyncio.Queue[tuple[float, bytes]], writer: StreamWriter) -> None:
-    """Write what is due; nothing at all ends the connection."""
+    """Write data when it is due; empty data closes the connection."""
     now = asyncio.get_running_loop().time
     while not writer.is_closing():
         due, data = await line.get()

@@ -1,1 +1,1 @@
-"""A run as it goes on: a page that the coordinator serves, and the same as text."""
+"""Watching a run: a page that the coordinator serves, and the same as text."""

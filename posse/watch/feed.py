@@ -1,7 +1,7 @@
-"""What a page is told of a run: its graph once, and how it stands, twice a second, as JSON.
+"""Server-sent events about a run, as JSON: its graph once, its state twice a second.
 
-Each event is the whole state, so that a page may come late, miss some or come again. What a peer
-wrote is made printable here.
+Each event holds the whole state, so a page may come late, miss events or reconnect. Text from peers
+is made printable here.
 """
 
 import threading
@@ -25,20 +25,20 @@ EVERY = 0.5
 """Seconds between two events."""
 
 MOST_LINKS = 4_000
-"""Links that a page is told of. Of more, as evenly spread as their order is."""
+"""The most links sent to a page. Of more links, every n-th is sent."""
 
 _MOST_POINTS = 240
 _BEGINNING = (0.0, 0.0, 0.0)
 _MOST_ARMS = 200
 _FAREWELL = 2.0
-"""Seconds for readers to hear that all is over."""
+"""Seconds for readers to receive the last event."""
 
 
 class Feed:
-    """Events of one command's runs, for any number of readers, each in a thread of its own.
+    """Events of one command's runs for any number of readers, each in a thread of its own.
 
-    `state` and `graph` are what events hold. One thread looks at a run as often as readers are
-    told; where nobody reads it notes how regret grows, and that is all.
+    `state` and `graph` give the content of events. One thread looks at the run once per event.
+    Without readers it only records how regret grows.
     """
 
     def __init__(self, plan: Plan, watcher: Watcher, board: Board | None) -> None:
@@ -47,7 +47,7 @@ class Feed:
         if plan.spec.engine.kind == "memory":
             here = CoordinatorStatus(agents=agents, arrived=agents, running=True)
         self.snapshot: Callable[[], Snapshot] = lambda: Snapshot(here)
-        """Who is up."""
+        """Which agents are up."""
         self._plan, self._watcher, self._board = plan, watcher, board
         self._began = time.monotonic()
         self._points: list[tuple[float, float, float | None]] = [_BEGINNING]
@@ -67,7 +67,7 @@ class Feed:
     # --- for the command -------------------------------------------------------------------------
 
     def close(self, said: list[tuple[str, str]], failed: str = "") -> None:
-        """All is over: readers are told what was found, or why it failed, and let go."""
+        """End: tell readers what was found, or why the runs failed, and let them go."""
         self._over.set()
         self._looker.join()
         self._note()
@@ -80,7 +80,7 @@ class Feed:
     # --- for readers -----------------------------------------------------------------------------
 
     def events(self) -> Generator[bytes, None, None]:
-        """Server-sent events until all is over."""
+        """Server-sent events until the end."""
         with self._told:
             self._readers += 1
         try:
@@ -109,7 +109,7 @@ class Feed:
                 self._told.notify_all()
 
     def _note(self) -> None:
-        """Note how far regret and ε are."""
+        """Record the regret and ε so far."""
         view = self._watcher.view
         if view is None:
             return
@@ -125,7 +125,7 @@ class Feed:
             del self._points[1:-1:2]
 
     def _grown(self, view: View) -> tuple[float, float | None, float | None]:
-        """The time, and by then the group's regret and what the most exposed reward cost."""
+        """The time, the group's regret by then, and the cost of the most exposed reward."""
         at = view.rounds if self._plan.clock == "virtual" else view.now
         board = self._board
         if board is None or view.status:
@@ -150,7 +150,7 @@ class Feed:
         return told
 
     def graph(self) -> dict[str, Any]:
-        """What does not change in a run. The coordinator is -1."""
+        """What stays the same during a run. The coordinator is -1."""
         plan, facts = self._plan, self._network.facts
         return {
             "system": plan.spec.system,
@@ -171,7 +171,7 @@ class Feed:
         }
 
     def state(self) -> dict[str, Any]:
-        """How all stands now."""
+        """The state as of now."""
         snapshot, view = self.snapshot(), self._watcher.view
         status = snapshot.status(time.monotonic())
         digits = 0 if self._plan.field else 1
@@ -207,9 +207,9 @@ class Feed:
         return state
 
     def _flow(self, view: View) -> dict[str, Any]:
-        """Messages by kind: of all links together, and of each that was told, there and back.
+        """Messages by kind: over all links, and for each link that the page knows, there and back.
 
-        What agents of the field, or those on other machines, sent each other is not known.
+        Messages between agents are unknown in the field, and between agents on other machines.
         """
         told = np.array(self._links, dtype=np.intp).reshape(-1, 2)
         between = told[:, 1] != COORDINATOR
@@ -237,5 +237,5 @@ class Feed:
 
 
 def _event(name: str, data: dict[str, Any]) -> bytes:
-    """As `EventSource` reads it; keys of JSON are strings."""
+    """An event in the form that `EventSource` reads; msgspec writes JSON keys as strings."""
     return b"event: %s\ndata: %s\n\n" % (name.encode(), msgspec.json.encode(data))

@@ -1,4 +1,4 @@
-"""The page and its events, each behind the token that is in its address."""
+"""The page and its events, protected by the token in their address."""
 
 import hmac
 import secrets
@@ -22,7 +22,7 @@ _HEADERS = {
 
 
 def routes(feed: Feed) -> tuple[str, dict[str, WSGIApplication]]:
-    """The page's address behind host and port, and what answers there; the token is new."""
+    """The page's path with a new token, and the applications that answer."""
     token = secrets.token_urlsafe(24)
 
     def page(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
@@ -41,7 +41,7 @@ def routes(feed: Feed) -> tuple[str, dict[str, WSGIApplication]]:
 
 
 def _shown(environ: WSGIEnvironment, token: str) -> bool:
-    """Whether a request shows the token."""
+    """Whether a request carries the token."""
     given = parse_qs(environ.get("QUERY_STRING", "")).get("token", [""])[0]
     return hmac.compare_digest(given.encode(errors="replace"), token.encode())
 
@@ -51,7 +51,7 @@ def _refuse(start: StartResponse) -> Iterable[bytes]:
 
 
 def _page() -> tuple[str, str]:
-    """The page, and by what policy a browser is to run its own script alone."""
+    """The page, and a policy by which a browser runs no script but the page's own."""
     files = resources.files("posse.watch") / "templates"
     script = (files / "page.js").read_text()
     style = Template((files / "style.css").read_text()).substitute(

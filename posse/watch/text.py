@@ -1,4 +1,4 @@
-"""The same as text: what a coordinator's page is told, read from its address."""
+"""The page as text: reads the events at a page's address."""
 
 import http.client
 import urllib.error
@@ -14,10 +14,10 @@ from posse.measure.numbers import named, number
 from posse.printable import printable
 
 _PATIENCE = 30.0
-"""Seconds without an event after which nobody is there any more."""
+"""Seconds without an event after which the other end is taken for gone."""
 
 LATE = 2.0
-"""Seconds after which it is said that an agent is waited for."""
+"""Seconds after which an agent is reported as waited for."""
 
 _LONGEST_EVENT = 16 << 20
 _BAR = 24
@@ -25,7 +25,7 @@ _MOST = 12
 
 
 def parted(url: str) -> SplitResult:
-    """The parts of a page's address; `InputError` if it is none."""
+    """The parts of a page's address; `InputError` if it is not one."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or "token=" not in parts.query:
         raise InputError(f"{printable(url)}: must be the whole address that --watch printed")
@@ -33,7 +33,7 @@ def parted(url: str) -> SplitResult:
 
 
 def events(url: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The events of the page at `url`, by name, until all is over there."""
+    """The events of the page at `url`, by name, until the last."""
     parts = parted(url)
     place = urlunsplit(parts._replace(path=f"{parts.path.rstrip('/')}/events"))
     try:
@@ -58,7 +58,7 @@ def events(url: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def lines(graph: dict[str, Any], state: dict[str, Any]) -> list[str]:
-    """How all stands, as a terminal shows it."""
+    """The state as lines for a terminal."""
     agents, which = graph["agents"], f"run {state.get('run', 0) + 1} of {graph['runs']}"
     how = state.get("status") or ("goes on" if state["running"] else "has not begun")
     said = [

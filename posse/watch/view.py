@@ -1,6 +1,6 @@
-"""How a run stands, made by the loop that carries it and read by anybody: `Watcher` and its `View`.
+"""`View`: the state of a run. A `Watcher` in the run's loop makes it; any thread may read it.
 
-The loop makes a new view now and then; no other thread looks into its tables.
+The loop makes a new view now and then, so no other thread reads its tables.
 """
 
 import time
@@ -18,19 +18,19 @@ from protocol.message import Plane
 
 _EVERY = 0.25
 _SHARE = 0.005
-"""Of the loop's time, at most, for making views."""
+"""The largest share of the loop's time for making views."""
 
 
 @dataclass(frozen=True)
 class View:
-    """How run `run` stands. It never changes.
+    """The state of run `run`; it never changes.
 
-    `now` and `rounds` as in `Standing`, `said` is what the family says of it. `links` counts the
-    coordinator's messages of the planes `data` and `world`, by (from, to, kind), `control` those
-    of the plane `control`; when the run is over, all that are known. `votes` are those against
-    each arm, `out` the arms that left.
-    `regret` is the group's where it shares its arms. When the run is over its `status` is there,
-    its regret, and the ε that it cost the most exposed reward.
+    `now` and `rounds` as in `Standing`; `said` is the family's progress line. `links` counts
+    messages of the planes `data` and `world` by (from, to, kind), `control` those of the plane
+    `control`: the coordinator's during the run, all known ones after it. `votes` counts votes
+    against each arm, `out` lists eliminated arms. `regret` is known during the run where the group
+    shares its arms. After the run, `status`, `regret` and `epsilon` (the cost of the most exposed
+    reward) are set.
     """
 
     run: int
@@ -52,7 +52,7 @@ class View:
 
 
 class Watcher:
-    """Observes runs; `view` is how the one that goes on stands, or how the last one ended."""
+    """Observes runs; `view` is the state of the current run, or of the last one at its end."""
 
     def __init__(self, plan: Plan) -> None:
         self.view: View | None = None
@@ -63,7 +63,7 @@ class Watcher:
         self._counted = 0
 
     def observe(self, host: CoordinatorHost) -> None:
-        """A message arrived."""
+        """Make a new view if it is time, when a message has arrived."""
         if (now := time.monotonic()) < self._at and host.record is None:
             return
         began = time.thread_time()
@@ -107,7 +107,7 @@ class Watcher:
 
 
 def _traffic(host: CoordinatorHost) -> Iterator[tuple[int, int, int, str, int]]:
-    """Source, target, plane, kind and messages: the coordinator's; of a run that is over, all."""
+    """Source, target, plane, kind and messages: the coordinator's, or all after the run."""
     if host.record is not None:
         for row in host.record.links:
             yield row.source, row.target, row.plane, row.kind, row.messages
@@ -117,6 +117,6 @@ def _traffic(host: CoordinatorHost) -> Iterator[tuple[int, int, int, str, int]]:
 
 
 def pairs(network: Network, agents: int, served: bool) -> list[tuple[int, int]]:
-    """The links of a network: agents with their neighbours, and the coordinator if it serves."""
+    """The links of a network: agents to their neighbours, and to the coordinator if `served`."""
     linked = [(a, b) for a, near in enumerate(network.neighbours) for b in near if a < b]
     return linked + [(rank, COORDINATOR) for rank in range(agents) if served]
