@@ -1,7 +1,7 @@
-"""Compiles what each frame and each pull goes through, if POSSE_COMPILE is set.
+"""Compiles the modules that handle each frame and each pull, if POSSE_COMPILE is set.
 
-See "Compiled" in docs/performance.md. A checkout that is installed to be edited (`pip install -e`)
-is never compiled: what is edited would not be what runs.
+See "Compiled" in docs/performance.md. An editable install (`pip install -e`) is never compiled,
+because edits would have no effect.
 """
 
 import os
@@ -53,13 +53,13 @@ COMPILED = [
     "posse/measure/traffic",
     "protocol/wire",
 ]
-"""Modules, by their files."""
+"""Modules to compile, by file."""
 
 wanted = bool(os.environ.get("POSSE_COMPILE")) and "editable_wheel" not in sys.argv
 if not wanted:
     setup()
-elif {"egg_info", "dist_info"} & {*sys.argv}:  # what is needed is asked for before it is there
-    # types are looked up in what is imported
+elif {"egg_info", "dist_info"} & {*sys.argv}:  # pip asks for requirements before it installs them
+    # mypy looks types up in the imported packages
     needed = tomllib.loads(Path("pyproject.toml").read_text())["project"]["dependencies"]
     setup(setup_requires=["mypy>=2.4", *needed])
 else:

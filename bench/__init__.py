@@ -1,1 +1,1 @@
-"""Benchmarks: what posse costs on this machine. Run by `python -m bench` or `make bench`."""
+"""Benchmarks: what posse costs on this machine. Run them by `python -m bench` or `make bench`."""

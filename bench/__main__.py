@@ -1,4 +1,4 @@
-"""Run every benchmark, or those that are named: `python -m bench star startup`."""
+"""Run every benchmark, or those named: `python -m bench star startup`."""
 
 import importlib
 import sys
@@ -9,8 +9,9 @@ BENCHMARKS = ("star", "startup", "players", "mesh", "cooperative", "memory", "gr
 """Modules of this package, each with a `main()` that prints its tables."""
 
 ONLY_BY_NAME = ("crowd", "peers", "field", "watch")
-"""Most machines have no room for the first, or not what the second compares with; the others say
-what keys, journals and watching cost."""
+"""Not run by default. `crowd` needs more memory than most machines have, `peers` needs other
+systems to compare with; `field` and `watch` measure keys, journals and watching.
+"""
 
 
 def main(names: list[str]) -> int:

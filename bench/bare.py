@@ -1,6 +1,6 @@
-"""The frames of a run over bare blocking sockets, which look at nothing, and both compared.
+"""The same frames over bare blocking sockets, which check nothing; and a comparison with posse.
 
-Rounds of both alternate, so that whatever else the machine does meets both.
+Rounds of both alternate, so that other load on the machine affects both.
 """
 
 import gc
@@ -26,7 +26,9 @@ from topologies.graphs import Graph
 
 @dataclass(frozen=True)
 class Figure:
-    """What a round cost: messages, seconds from first to last, processor seconds of all."""
+    """The cost of a round: messages, seconds from first to last, processor seconds of all
+    processes.
+    """
 
     messages: int
     seconds: float
@@ -63,7 +65,7 @@ def star_agent(messages: int, frame: bytes, folder: str) -> None:
 
 
 def mesh_agent(rank: int, near: tuple[int, ...], slots: int, size: int, folder: str) -> None:
-    """Per slot: a frame to each neighbour, then wait for theirs; they may be a slot ahead."""
+    """In each slot, send a frame to each neighbour and await theirs, which may be a slot ahead."""
     with zmq.Context() as context:
         inbox = context.socket(zmq.PULL)
         inbox.bind(f"ipc://{folder}/{rank}")
@@ -98,9 +100,9 @@ def star(
     together: bool = False,
     agent: Callable[..., object] = star_agent,
 ) -> Figure:
-    """Each agent sends a frame, waits for the `answer` (else the same), and sends the next.
+    """Each agent sends a frame, waits for `answer` (by default its own frame), and sends the next.
 
-    `together`: all are answered when all have sent theirs.
+    `together`: all agents are answered once all have sent.
     """
     most = agents if together else 1
 
@@ -115,7 +117,7 @@ def star(
 def mesh(
     graph: Graph, slots: int, size: int, *, agent: Callable[..., object] = mesh_agent
 ) -> Figure:
-    """Per slot each agent sends `size` bytes to every neighbour and waits for theirs."""
+    """In each slot, each agent sends `size` bytes to every neighbour and waits for theirs."""
 
     def serve(hub: Any) -> None:
         for _ in range(graph.agents):
@@ -128,7 +130,7 @@ def mesh(
 def _carried(
     bodies: Sequence[Callable[[str], object]], serve: Callable[[Any], None], messages: int
 ) -> Figure:
-    """Fork an agent for each body and serve them; neither their start nor their end is counted."""
+    """Fork an agent for each body and serve them; their start and end are not measured."""
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         children = _children_cpu()
         pids = [_fork(body, folder) for body in bodies]
@@ -163,7 +165,7 @@ def _children_cpu() -> float:
 
 
 def compare(work: str, plan: Plan, bare: Callable[[int], Figure], rounds: int, bar: float) -> None:
-    """Ours against `bare`, which is given the bytes of a frame, by messages per second."""
+    """Compare posse with `bare`, which receives the bytes of a frame, by messages per second."""
     gc.collect()
     gc.freeze()  # as the fork server does before it forks
     with ProcessEngine(plan) as engine:
@@ -184,7 +186,7 @@ def compare(work: str, plan: Plan, bare: Callable[[int], Figure], rounds: int, b
 
 
 def compare_on_graph(work: str, raw: dict[str, Any], slots: int, rounds: int, bar: float) -> None:
-    """A run file's mesh in lockstep against bare sockets on the same graph."""
+    """Compare a run file's mesh in lockstep with bare sockets on the same graph."""
     plan = prepare(raw)
     graph = plan.spec.graph(0)
     frames = f"{slots} slots of {2 * graph.size:,} frames"

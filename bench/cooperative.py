@@ -1,8 +1,8 @@
-"""Cooperation on a graph: the mesh against bare sockets, and the trimmed estimator's cost.
+"""Cooperation on a graph: the mesh against bare sockets, and the cost of the trimmed estimator.
 
 The mesh: `cooperative-ucb`, γ = 1, every agent a process, against the same number of frames of the
-same size between bare blocking PUSH and PULL sockets on the same graph.
-The estimator: one decision of Algorithm 3 with 10³ and with 10⁶ samples of each arm.
+same size over bare blocking PUSH and PULL sockets on the same graph. The estimator: one decision of
+Algorithm 3 with 10³ and with 10⁶ samples of each arm.
 """
 
 import time

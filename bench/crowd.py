@@ -1,4 +1,4 @@
-"""As many agents as a large machine has room for; see `bench.startup`."""
+"""As many agents as fit on a large machine; see `bench.startup`."""
 
 from bench.startup import start
 from bench.tables import hold

@@ -1,7 +1,7 @@
-"""What keys and journals cost in the field: the same run with them and without, in turn.
+"""The cost of keys and journals in the field: the same run with and without them, in turn.
 
-Agents are processes of their own that join over tcp on loopback. What is timed is the run, from its
-beginning to its end.
+Agents are processes that join over tcp on loopback. Only the run is timed, from its beginning to
+its end.
 """
 
 import os
@@ -26,7 +26,7 @@ ADDRESS = "tcp://127.0.0.1:15731"
 ROUNDS = 3
 
 MESSAGES = 8_000
-"""Requests of each of four agents."""
+"""Requests from each of four agents."""
 BAR_KEYS = 0.7
 
 AGENTS = 64
@@ -43,7 +43,7 @@ SYSTEMS: dict[str, dict[str, Any]] = {
 
 
 def seconds(make: Callable[[Path], Plan], *, keyed: bool = False, journals: bool = False) -> float:
-    """How long a run takes of the plan that is made in a folder."""
+    """How long a run takes, of the plan that `make` creates in a folder."""
     with tempfile.TemporaryDirectory() as name:
         folder, party = Path(name), Path(name, "keys")
         plan = make(folder)
@@ -82,7 +82,7 @@ def echo(folder: Path) -> Plan:
 
 
 def real(system: str, folder: Path) -> Plan:
-    """On a reward log for each agent; those who share their arms share one, and as many arms."""
+    """A plan on a reward log per agent. Players share one log, with as many arms as players."""
     shared = system.startswith("tdfs")
     arms = AGENTS if shared else 4
     generator = np.random.default_rng(1)

@@ -1,7 +1,7 @@
-"""How the time of one repetition in memory grows with N, K, T and the graph's edges, per family.
+"""How the time of a repetition in memory grows with N, K, T and the graph's edges, per family.
 
-The exponent is the slope between two sizes, the second four times the first, all else alike. Beside
-it stands what the algorithm itself does that grows, so that whoever reads can tell ours from its.
+The exponent is the slope between two sizes, the second four times the first, all else equal. The
+table also says what grows in the algorithm itself, to tell its cost from posse's.
 """
 
 import math
@@ -29,7 +29,7 @@ Case = tuple[str, str, dict[str, Any], dict[str, Any], str]
 
 
 def cases() -> list[Case]:
-    """Family, what grows, the smaller run, the larger one, and the algorithm's own work."""
+    """Family, what grows, the smaller run, the larger one, and the work of the algorithm itself."""
     found: list[Case] = []
 
     def grow(family: str, make: Any, small: dict[str, int], own: dict[str, str]) -> None:

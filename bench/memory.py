@@ -1,6 +1,6 @@
-"""What one repetition in the engine `memory` costs, in processor seconds.
+"""The cost of one repetition in engine `memory`, in processor seconds.
 
-A paper's figure is some hundred repetitions of each of its points, and each is one of these.
+A paper's figure takes some hundred repetitions for each of its points.
 """
 
 import time
@@ -76,11 +76,11 @@ CASES: tuple[tuple[str, dict[str, Any], float | None], ...] = (
         for how, rate in (("greedy", 0.0025), ("random", 0.02), ("lp", 0.02))
     ),
 )
-"""What is run, and the processor seconds that it may take, if there is a bar."""
+"""Name and run file, and the largest number of processor seconds, if there is a bar."""
 
 
 def seconds(raw: dict[str, Any], number: int = 0) -> float:
-    """Of the processor, for one repetition."""
+    """Processor seconds of one repetition."""
     plan = prepare(raw)
     began = time.process_time()
     memory.run(plan, number)

@@ -1,8 +1,8 @@
-"""Our mesh in lockstep against the same traffic over bare blocking PUSH and PULL sockets.
+"""Posse's mesh in lockstep against the same traffic over bare blocking PUSH and PULL sockets.
 
-On a graph every process sends a frame of the same number of bytes to each neighbour, takes one
-from each, and only then begins the next slot. Ours goes through the hosts, the codec, the meters
-and the machines; the bare one looks at nothing but a slot's number.
+In each slot, every process sends a frame of equal size to each neighbour and takes one from each
+before the next slot. Posse's frames go through hosts, codec, meters and machines; the bare sockets
+check only the slot's number.
 """
 
 from typing import Any

@@ -1,9 +1,9 @@
-"""The same star and the same mesh on other systems, each agent a process of its own; and DP-MASE
-with the same machines carried by posse, by Ray and by Dask.
+"""One star and one mesh on posse and on other systems, with a process per agent; and DP-MASE.
 
-The star: 100 bytes to every agent, 830 from each, and again. The mesh, a ring: 100 bytes to both
-neighbours, and again when theirs are here. Rounds of all systems alternate. What is not installed
-(`pip install 'posse[bench]'`) is left out, and named. `BENCH_MASE_AGENTS` is 64.
+The star: 100 bytes to every agent, 830 from each, repeated. The mesh, a ring: 100 bytes to both
+neighbours, repeated when theirs have arrived. Rounds of all systems alternate. Systems that are not
+installed (`pip install 'posse[bench]'`) are named and left out. DP-MASE: the same machines carried
+by posse, by Ray and by Dask; `BENCH_MASE_AGENTS` (64) sets the number of agents.
 """
 
 import asyncio
@@ -38,14 +38,14 @@ from posse.plan import Plan, prepare
 from topologies.graphs import ring
 
 TOLD, ANSWER = 100, 830
-"""Bytes to an agent, or to a neighbour; bytes from an agent."""
+"""Bytes to an agent or to a neighbour; bytes from an agent."""
 
 AGENTS, ROUNDS, TURNS, SLOTS = 8, 3, 400, 240
 MASE_AGENTS = int(os.environ.get("BENCH_MASE_AGENTS", "64"))
 GRAPH = ring(AGENTS)
 
 Work = Iterator[tuple[Callable[[], float], Callable[[], float]]]
-"""What runs the star, and what runs the mesh, while the agents are up; both give seconds."""
+"""Two functions, to be called while agents are up: they run star and mesh, and return seconds."""
 
 
 def _timed(times: int, work: Callable[[], object]) -> Callable[[], float]:
@@ -205,7 +205,7 @@ def grpc_calls(turns: int, slots: int) -> Work:
 
 @contextmanager
 def apart(command: Sequence[str], name: str, turns: int, slots: int) -> Work:
-    """One that prints the seconds of the star and of the mesh."""
+    """A command that runs both and prints the seconds of the star and of the mesh."""
     took: list[float] = []
 
     def star() -> float:
@@ -218,7 +218,9 @@ def apart(command: Sequence[str], name: str, turns: int, slots: int) -> Work:
 
 
 def mpi(turns: int, slots: int) -> None:
-    """Broadcast and gather; sends and receives between neighbours. The last is the coordinator."""
+    """Broadcast and gather; sends and receives between neighbours. The last rank is the
+    coordinator.
+    """
     from mpi4py import MPI
 
     world = MPI.COMM_WORLD
@@ -244,7 +246,7 @@ def mpi(turns: int, slots: int) -> None:
 
 
 def flower(turns: int, slots: int) -> None:
-    """Messages from a server's app to clients'; clients send each other none."""
+    """Messages from a server's app to the clients'; clients exchange none."""
     from flwr.app import ConfigRecord, Message, RecordDict
     from flwr.clientapp import ClientApp
     from flwr.serverapp import ServerApp
@@ -272,7 +274,7 @@ def flower(turns: int, slots: int) -> None:
 
 
 class Actor:
-    """An agent of a star and of a mesh."""
+    """An agent of star and mesh."""
 
     def __init__(self) -> None:
         self.heard: Counter[int] = Counter()
@@ -298,7 +300,7 @@ class Actor:
 
 
 class HostActor:
-    """An agent of posse."""
+    """An agent of posse as an actor."""
 
     def __init__(self, setup: bytes, rank: int) -> None:
         carried = msgspec.msgpack.decode(setup, type=AgentSetup)
@@ -306,7 +308,7 @@ class HostActor:
         self.host.outbox.clear()
 
     def take(self, frame: bytes) -> list[bytes]:
-        """What the agent says to the coordinator's frame."""
+        """Hand over a frame from the coordinator; return the agent's frames."""
         self.host.receive(-1, frame)
         said = [frame for _, frame in self.host.outbox]
         self.host.outbox.clear()
@@ -330,7 +332,7 @@ class Ray:
         return made
 
     def ask(self, method: Any, *given: Any) -> Callable[[], Any]:
-        """Call an actor; what is returned waits for its answer."""
+        """Call an actor; the function returned waits for the answer."""
         return partial(self._ray.get, method.remote(*given))
 
 
@@ -386,7 +388,7 @@ SYSTEMS: tuple[tuple[str, str, Callable[[int, int], AbstractContextManager[Any]]
     ("Dask actors", "distributed", partial(actors, Dask), 16),
     ("Flower's simulation", "flwr", partial(apart, (), "flower"), 80),
 )
-"""Name, the package that it needs, what runs it, and by how much fewer turns it is given."""
+"""Name, the package needed, how to run it, and the divisor of its number of turns."""
 
 
 def compare() -> None:
@@ -403,7 +405,7 @@ def compare() -> None:
                 took = {"star": star(), "mesh": mesh()}
                 sent = {"star": 2 * AGENTS * (TURNS // fewer)}
                 sent["mesh"] = 2 * GRAPH.size * (SLOTS // fewer)
-                for work, seconds in took.items() if number else ():  # the first is to warm up
+                for work, seconds in took.items() if number else ():  # the first round warms up
                     if seconds:
                         rates.setdefault((name, work), []).append(sent[work] / seconds)
     rows = []
@@ -422,7 +424,7 @@ def compare() -> None:
 
 
 def _carried(plan: Plan, up: Ray | Dask) -> float:
-    """Seconds of a run whose frames are the arguments and the answers of actors' calls."""
+    """Seconds of a run whose frames are arguments and results of actors' calls."""
     network = plan.network(0)
     setups = [msgspec.msgpack.encode(setup) for setup in agent_setups(plan, network)]
     made = up.make(HostActor, [(setup, rank) for rank, setup in enumerate(setups)])
@@ -466,7 +468,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:  # a process of one that starts its agents itself
+    if len(sys.argv) > 1:  # a process of a system that starts its agents itself
         {"mpi": mpi, "flower": flower}[sys.argv[1]](int(sys.argv[2]), int(sys.argv[3]))
     else:
         main()

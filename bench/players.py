@@ -1,10 +1,11 @@
-"""A slot of three players against the same requests and replies over bare blocking sockets, and the
-hybrid mechanism by the insertion.
+"""A slot of three players against the same requests and replies over bare sockets.
 
-Both slots move frames of the same length: three processes send a choice and wait, one process
-waits for all three and answers each. Ours goes through the hosts, the codec, the meters, the
-medium, its arms and the players' machines; the bare one hands bytes to pyzmq and looks at nothing.
-Rounds of both alternate, so that whatever else the machine does meets both.
+Both move frames of equal length: three processes send a choice and wait, one process waits for all
+three and answers each. Posse's frames go through hosts, codec, meters, medium, arms and the
+players' machines; the bare process hands bytes to pyzmq and checks nothing. Rounds of both
+alternate, so that other load on the machine affects both.
+
+It also measures the cost of an insertion into the hybrid mechanism.
 """
 
 import time
@@ -52,7 +53,7 @@ def bare_slot() -> float:
 
 
 def slot_latency(system: str) -> None:
-    """Latency of a slot, ours and bare, in alternating rounds."""
+    """Latency of a slot, posse's and bare, in alternating rounds."""
     parameters = {"horizon": SLOTS, **SYSTEMS[system]}
     plan = prepare(run_file(system, PLAYERS, MEANS, parameters=parameters))
     with ProcessEngine(plan) as engine:
@@ -70,7 +71,7 @@ def slot_latency(system: str) -> None:
 
 
 def insertions() -> None:
-    """What an insertion into the hybrid mechanism costs, up to the millionth."""
+    """The cost of an insertion into the hybrid mechanism, over a million of them."""
     for streams in (1, 10):
         sums = HybridSums(streams, 1.0, "half", SeededNoise(np.random.default_rng(0)))
         insert = sums.insert

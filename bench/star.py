@@ -1,7 +1,7 @@
-"""Our star against the same traffic over bare blocking ROUTER and DEALER sockets.
+"""Posse's star against the same traffic over bare blocking ROUTER and DEALER sockets.
 
-Each of N processes sends a request of the same number of bytes, waits for the reply, sends the
-next. Ours goes through the hosts, the codec, the meters and the machines.
+Each of N processes sends a request of a fixed size, waits for the reply, and sends the next.
+Posse's frames go through hosts, codec, meters and machines.
 """
 
 from functools import partial
@@ -15,7 +15,7 @@ MESSAGES = 32_000
 SIZE = 96
 ROUNDS = 9
 BARS = {8: 0.75, 64: 0.7}
-"""By the number of agents."""
+"""The bar by number of agents."""
 
 
 def _bare(agents: int, each: int, size: int) -> bare.Figure:

@@ -47,7 +47,7 @@ def measure(agents: int) -> tuple[list[str], float, float]:
 
 
 def start(counts: tuple[int, ...]) -> tuple[float, float]:
-    """Show the table; of the last, seconds to the answer and bytes of all agents together."""
+    """Show the table; return the last count's seconds to the answer and bytes of all its agents."""
     found = [measure(agents) for agents in counts]
     show(
         "dp-mase on Problem 1, every agent a process: seconds; MB per agent",

@@ -47,9 +47,9 @@ class Reply(Message, frozen=True):
 
 
 class EchoParameters(Parameters, frozen=True, kw_only=True):
-    """`messages` requests per agent of `size` bytes of data each.
+    """`messages` requests per agent, with `size` bytes of data each.
 
-    `told`: all are answered at once, when all have sent theirs, by so many bytes.
+    `told`: the coordinator answers all agents at once with so many bytes, when all have sent.
     """
 
     messages: int

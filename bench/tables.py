@@ -1,4 +1,4 @@
-"""What benchmarks share: run files, plain tables, and the bars that figures are held against."""
+"""Shared by benchmarks: run files, plain tables, and bars for the figures."""
 
 from collections.abc import Callable, Mapping, Sequence
 from statistics import median
@@ -21,7 +21,7 @@ def run_file(
 
 
 def in_turn(rounds: int, ways: Mapping[str, Callable[[], T]]) -> dict[str, list[T]]:
-    """What each way gives in each round; they alternate, so that other load meets all of them."""
+    """The results of each way in each round. The ways alternate, so that other load affects all."""
     found: dict[str, list[T]] = {name: [] for name in ways}
     for _ in range(rounds):
         for name, way in ways.items():
@@ -30,12 +30,12 @@ def in_turn(rounds: int, ways: Mapping[str, Callable[[], T]]) -> dict[str, list[
 
 
 def ratios(found: Mapping[str, Sequence[float]]) -> list[float]:
-    """Of the first to the second of two ways, round by round."""
+    """The ratio of the first way to the second, round by round."""
     return [one / other for one, other in zip(*found.values(), strict=True)]
 
 
 def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print a titled table, the first column to the left and numbers to the right."""
+    """Print a table with a title: the first column aligned left, the others right."""
     cells = [list(columns), *[[str(cell) for cell in row] for row in rows]]
     widths = [max(len(row[i]) for row in cells) for i in range(len(columns))]
     print(f"\n{title}")
@@ -54,7 +54,7 @@ def spread(values: Sequence[float], form: str = "{:.2f}") -> str:
 
 
 def hold(work: str, value: float, bar: float, *, most: bool = False) -> None:
-    """Print a figure beside its bar, which is the least that it may be, or the most."""
+    """Print a figure beside its bar: the largest allowed with `most`, else the least."""
     met = value <= bar if most else value >= bar
     row = [
         work,
@@ -67,6 +67,6 @@ def hold(work: str, value: float, bar: float, *, most: bool = False) -> None:
 
 
 def show_bars() -> None:
-    """All that were held so far."""
+    """Show all figures held against a bar so far."""
     if _HELD:
         show("bars", ["", "figure", "bar", ""], _HELD)

@@ -1,4 +1,4 @@
-"""What it costs a run to be watched: runs with and without, in turn, and a reader of the page."""
+"""The cost of watching a run: runs with and without a reader of the page, in turn."""
 
 import json
 import resource

@@ -1,4 +1,4 @@
-"""An agent of `mase` that has nothing of posse: msgpack and a ZeroMQ socket, as docs/wire.md says.
+"""An agent of `mase` without any code of posse: msgpack and a ZeroMQ socket, as in docs/wire.md.
 
 posse coordinator run.toml --bind tcp://127.0.0.1:7000   # with engine.clock = "wall"
 python foreign_agent.py tcp://127.0.0.1:7000
@@ -73,4 +73,4 @@ while (message := hear())[0] != "Goodbye":
             pulled, curve = struct.pack(f"<{len(pulls)}q", *pulls), {"regret": bytes(24)}
             none: list[Any] = [[], {}, {}, [], {}, {}, [0.0, 0, 0]]
             say("Report", pulled, t, t, {"regret": 0.0}, curve, *none)
-socket.send(ENVELOPE.pack(b"pn\x01C", 0, taken))  # the goodbye was heard: nobody waits for us
+socket.send(ENVELOPE.pack(b"pn\x01C", 0, taken))  # confirms Goodbye, as the coordinator awaits

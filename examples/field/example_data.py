@@ -1,6 +1,6 @@
-"""Write one reward log as an example of own data: python example_data.py FILE RANK.
+"""Write a reward log as an example of your own data: python example_data.py FILE RANK.
 
-Four arms whose rewards are 1 with probability .8, .5, .3 and .2; nothing if the file is there.
+Four arms give reward 1 with probability .8, .5, .3 and .2. A file that exists is left as it is.
 """
 
 import random

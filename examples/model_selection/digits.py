@@ -1,8 +1,8 @@
-"""Eight classifiers as arms, and an agent's private shard of scikit-learn's handwritten digits.
+"""Eight classifiers as arms, on an agent's private shard of scikit-learn's handwritten digits.
 
-Everything here runs inside the agent's own process. The candidates are trained on the public part
-of the data and never see a private record; a pull of arm k scores candidate k on one private
-record: reward 1 if it names the digit, else 0.
+Everything here runs in the agent's own process. The candidates are trained on the public part of
+the data and never see a private record. A pull of arm k scores candidate k on one private record:
+reward 1 if it names the digit, else 0.
 """
 
 import warnings
@@ -42,12 +42,12 @@ def split(agents: int) -> tuple[NDArray[np.intp], list[NDArray[np.intp]]]:
 
 
 def correct(private: NDArray[np.intp], public: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Which candidate names which private record: shape (candidates, records), 0 or 1."""
+    """Which candidate names which private record correctly: shape (candidates, records), 0 or 1."""
     images, digits = load_digits(return_X_y=True)
     scores = []
     for make in CANDIDATES.values():
         with warnings.catch_warnings():
-            # some pixels at the border are empty in every image, as candidates remark
+            # candidates warn of border pixels that are empty in every image
             warnings.simplefilter("ignore", UserWarning)
             model = make().fit(images[public], digits[public])
         scores.append(model.predict(images[private]) == digits[private])
@@ -57,24 +57,24 @@ def correct(private: NDArray[np.intp], public: NDArray[np.intp]) -> NDArray[np.f
 class PrivateShard:
     """One agent's arms.
 
-    Each arm goes through the shard in a random order of its own, round and round, so that after n
-    pulls of it no record was used more than ceil(n / records) times.
+    Each arm goes through the shard in a random order of its own, again and again. So after n pulls
+    of an arm, no record was used more than ceil(n / records) times.
     """
 
     def __init__(self, agent: int, agents: int, seed: int) -> None:
         public, shards = split(agents)
-        # scored once, since a pull happens thousands of times
+        # scored once, because pulls are many
         scores = correct(shards[agent], public)
         generator = np.random.default_rng([seed, agent])
         self._scores = generator.permuted(scores, axis=1)
         self._used = [0] * len(scores)
 
     def skip(self, given: list[int]) -> None:
-        """Go on where another object was that gave so many rewards of each arm."""
+        """Continue after an earlier object, which gave `given[k]` rewards of arm k."""
         self._used = list(given)
 
     def pull(self, arm: int, count: int) -> NDArray[np.float64]:
-        """`count` rewards of candidate `arm`."""
+        """The next `count` rewards of candidate `arm`."""
         scores = self._scores[arm]
         places = (self._used[arm] + np.arange(count)) % len(scores)
         self._used[arm] += count

@@ -15,7 +15,7 @@ from digits import NAMES, PUBLIC, correct, split  # noqa: E402
 
 
 def found(run: posse.RunRecord, agents: int) -> None:
-    """The answer, beside what only somebody with all the data could compute."""
+    """Print the answer, beside figures that need all agents' data."""
     public, shards = split(agents)
     truth = [correct(shard, public) for shard in shards]
     records = sum(len(shard) for shard in shards)
@@ -32,11 +32,11 @@ def found(run: posse.RunRecord, agents: int) -> None:
 
 
 def disclosed(run: posse.RunRecord, agents: int) -> None:
-    """What was claimed and what it means for a record: no more than it does."""
+    """Print what was claimed, and what it means for a record."""
     assert run.privacy is not None
     claim = run.privacy.claim
     assert claim.epsilon is not None
-    # each arm goes round the shard in turn, so K arms exceed the even share by one draw each
+    # each arm cycles through the shard, so K arms exceed an even share by one draw each
     shards = split(agents)[1]
     most = max(n // len(shard) for n, shard in zip(run.pulls_per_agent, shards, strict=True))
     most += len(NAMES)
@@ -56,7 +56,7 @@ def disclosed(run: posse.RunRecord, agents: int) -> None:
 
 
 def main() -> int:
-    """Run, and print what was found, what it cost and what was disclosed."""
+    """Run; print what was found, what it cost and what was disclosed."""
     began = time.perf_counter()
     spec = posse.load(HERE / "run.toml", sys.argv[1:])
     agents = spec.agents.count
