@@ -10,8 +10,7 @@ BENCHMARKS = ("star", "startup", "players", "mesh", "cooperative", "memory", "gr
 
 ONLY_BY_NAME = ("crowd", "peers", "field", "watch")
 """Not run by default. `crowd` needs more memory than most machines have, `peers` needs other
-systems to compare with; `field` and `watch` measure keys, journals and watching.
-"""
+systems to compare with; `field` and `watch` measure keys, journals and watching."""
 
 
 def main(names: list[str]) -> int:

@@ -26,8 +26,7 @@ from protocol.wire import HEADER, read_header
 
 _MESSAGES, _ITEMS, _PULLS = 32, 64, 64
 """Limits: messages of a sender (a coordinator: to each agent) and kind, items of a field, turns of
-an agent to an arm. Later ones are only counted.
-"""
+an agent to an arm. Later ones are only counted."""
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
 

@@ -27,8 +27,7 @@ _LOCAL = (
     "seed",
 )
 """Keys that may differ between machines: where this one keeps its arms, what it lets them cost, how
-long each end waits, and the seed, which agents receive with every run.
-"""
+long each end waits, and the seed, which agents receive with every run."""
 
 
 PATIENCE = (

@@ -17,8 +17,7 @@ MOST = 1_000.0
 
 RARE = 1e-3
 """δ above which (ε, δ) promises little. With probability δ a reward may be disclosed as it is, so δ
-should be well below one over the number of rewards.
-"""
+should be well below one over the number of rewards."""
 
 TOO_MUCH = (
     "a reward of this run would cost ε = {:.4g} and the budget is {:g}; take a smaller epsilon, or "
