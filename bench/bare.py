@@ -26,9 +26,7 @@ from topologies.graphs import Graph
 
 @dataclass(frozen=True)
 class Figure:
-    """The cost of a round: messages, seconds from first to last, processor seconds of all
-    processes.
-    """
+    """The cost of a round: messages, seconds from first to last, processor seconds in all."""
 
     messages: int
     seconds: float

@@ -1,7 +1,6 @@
 """The cost of keys and journals in the field: the same run with and without them, in turn.
 
-Agents are processes that join over tcp on loopback. Only the run is timed, from its beginning to
-its end.
+Agents are processes that join over tcp on loopback. Only the run itself is timed.
 """
 
 import os

@@ -2,8 +2,8 @@
 
 The star: 100 bytes to every agent, 830 from each, repeated. The mesh, a ring: 100 bytes to both
 neighbours, repeated when theirs have arrived. Rounds of all systems alternate. Systems that are not
-installed (`pip install 'posse[bench]'`) are named and left out. DP-MASE: the same machines carried
-by posse, by Ray and by Dask; `BENCH_MASE_AGENTS` (64) sets the number of agents.
+installed (`pip install 'posse[bench]'`) are named and left out. DP-MASE: posse, Ray and Dask carry
+the same machines, of `BENCH_MASE_AGENTS` (64).
 """
 
 import asyncio
@@ -218,9 +218,7 @@ def apart(command: Sequence[str], name: str, turns: int, slots: int) -> Work:
 
 
 def mpi(turns: int, slots: int) -> None:
-    """Broadcast and gather; sends and receives between neighbours. The last rank is the
-    coordinator.
-    """
+    """Broadcast and gather; sends between neighbours. The last rank is the coordinator."""
     from mpi4py import MPI
 
     world = MPI.COMM_WORLD

@@ -2,10 +2,8 @@
 
 Both move frames of equal length: three processes send a choice and wait, one process waits for all
 three and answers each. Posse's frames go through hosts, codec, meters, medium, arms and the
-players' machines; the bare process hands bytes to pyzmq and checks nothing. Rounds of both
-alternate, so that other load on the machine affects both.
-
-It also measures the cost of an insertion into the hybrid mechanism.
+players' machines; the bare process hands bytes to pyzmq and checks nothing. Rounds alternate, so
+that other load affects both. It also measures the cost of an insertion into the hybrid mechanism.
 """
 
 import time

@@ -133,8 +133,7 @@ def runs(
     """Make the runs with these numbers; see `run` for the options.
 
     Agents show their state on `board`. `on_hub` receives the hub of engine `processes`. Both are
-    for watching a run; with a `board`, runs of engine `memory` are made one after the other, in
-    this process.
+    for watching runs. With a `board`, engine `memory` makes runs one by one, in this process.
     """
     with writing(capture) as tap:
         options: dict[str, Any] = {"on_join": on_join, "capture": tap, "board": board}

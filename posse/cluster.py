@@ -1,7 +1,6 @@
 """A posse for asynchronous code: for integration tests of protocols, and for notebooks.
 
-Only the interface is asynchronous. The messages go through blocking sockets in a thread of the
-cluster.
+Only the interface is asynchronous. Messages go through blocking sockets in a thread.
 """
 
 import asyncio

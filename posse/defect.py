@@ -50,9 +50,8 @@ def place(error: BaseException) -> str:
 def of(who: str, error: BaseException, machine: object = None) -> str:
     """The sentence that ends a run, followed by lines with the end of the traceback.
 
-    If the error comes from an effect that `machine` asked for, no line of the user's is in the
-    traceback. The sentence then names the machine's `handle`, or, before there is a machine, the
-    function that makes it.
+    If the error comes from an effect of `machine`, the traceback has no line of the user's. The
+    sentence then names the machine's `handle`, or the function that was to make the machine.
     """
     innermost = traceback.extract_tb(error.__traceback__)[-1]
     sentence = _said(error, place(error) or _handle_of(machine) or _at(innermost))

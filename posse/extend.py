@@ -1,12 +1,10 @@
 """The public, stable interface for systems, arms and topologies of your own.
 
-docs/your-own-algorithm.md builds a system with it, from an empty file to a report. `posse new NAME`
-writes a first one.
+docs/your-own-algorithm.md builds a system with it. `posse new NAME` writes a first one.
 
 A `System` consists of machines in one of five shapes, and of what it states about itself. A machine
 takes events, each with its time, and answers with effects: `handle(event, now) -> effects`.
-Machines exchange `Message`s, read `[parameters]` as a `Parameters`, and write `Row`s for the tables
-of a run.
+Machines exchange `Message`s, read `[parameters]` as a `Parameters`, and note `Row`s for tables.
 """
 
 from agent.noise import Noise

@@ -27,9 +27,7 @@ class Text(logging.Formatter):
         return _when(record, "seconds")
 
     def format(self, record: logging.LogRecord) -> str:
-        """Escape control characters and indent further lines, so that none can pass for a line of
-        the log.
-        """
+        """Escape control characters and indent further lines: none can pass for a log line."""
         lines = super().format(record).split("\n")
         return "\n    ".join(printable(line, _LONGEST) for line in lines)
 

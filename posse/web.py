@@ -58,8 +58,7 @@ def answer(
 class Web:
     """Serves `address` until `close`; `routes` are by path, and may be added to.
 
-    `option` is the command-line option that gave the address. Raises `PosseError` if the port is
-    taken.
+    `option` is the command-line option of the address. Raises `PosseError` if the port is taken.
     """
 
     def __init__(self, option: str, address: str, routes: Mapping[str, WSGIApplication]) -> None:

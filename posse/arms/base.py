@@ -25,8 +25,7 @@ NO_NUMBER = (
 class ArmsContext:
     """For whom arms are built: agent `rank` of `agents`, in run `run`.
 
-    Rank -1 is the coordinator, which keeps arms that all agents share. `base` is the run file's
-    folder.
+    Rank -1 is the coordinator, which keeps shared arms. `base` is the run file's folder.
     """
 
     rank: int
@@ -80,10 +79,9 @@ class RandomMeans(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     μ_ij = (1 + cos(u_i, v_j)) / 2 with u_i and v_j uniform on the unit sphere in `dimensions`
     dimensions, one u per agent and one v per arm (Esfandiari et al. 2022, Appendix B).
 
-    With `seed`, all runs of a `repeat` have one instance; without it, each draws its own from the
-    run's seed. `spread` > 0 adds to each agent's mean its own offset from U[-spread, spread],
-    centred over the agents so that the average stays the drawn mean (Li and Song 2022,
-    heterogeneous rewards).
+    With `seed`, all runs of a `repeat` share one instance; else each draws its own. `spread` > 0
+    adds to each agent's mean an offset from U[-spread, spread], centred so that the average over
+    agents stays the drawn mean (Li and Song 2022, heterogeneous rewards).
     """
 
     random: str = "uniform"
@@ -114,10 +112,8 @@ class RandomMeans(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         generator: np.random.Generator,
         bounds: tuple[float, float] = (0.0, 1.0),
     ) -> FloatArray:
-        """Means, shape (agents, count).
-
-        Arms that `spread` moves out of `bounds` are drawn again; `ArmsError` after `_MOST_DRAWS`
-        draws.
+        """Means, shape (agents, count). Arms that `spread` moves out of `bounds` are drawn again;
+        `ArmsError` if that never ends.
         """
         if self.seed is not None:
             generator = np.random.default_rng(self.seed)

@@ -39,8 +39,8 @@ class CsvArms(
     once, in the order of the file, so that a guarantee per reward covers the value in each row.
 
     With `replace = true`, rows are drawn at random with replacement. The guarantee then is per
-    reward only: a record that is drawn twice pays twice. `clip` works as for Gaussian arms; with
-    it, a NaN counts as lo, and an infinite reward as the end that it exceeds.
+    reward only: a record drawn m times is covered m times weaker. `clip` works as for Gaussian
+    arms; with it, a NaN counts as lo, and an infinite reward as the end that it exceeds.
     """
 
     path: Annotated[str, Meta(description="the reward log; {rank} becomes the agent's rank")]

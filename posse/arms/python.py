@@ -39,16 +39,13 @@ class PythonArms(
 
     An installed package may offer it by a name of its own (entry points `posse.arms`). The object
     has `pull(arm, count)`, which returns `count` rewards in [0, 1]. Instead it may be a callable
-    that makes such an object from the keywords `agent`, `agents` and `seed`. If the object has
-    `skip(given)`, it is called when the object is made again within a run, with the rewards of each
-    arm used so far.
+    that makes such an object from the keywords `agent`, `agents` and `seed`. If it is made again
+    within a run, its `skip(given)`, if any, is told how many rewards of each arm were used.
 
-    - `count`: K. `path`: folders to import from, relative to the run file (default: its own
-      folder).
+    - `count`: K. `path`: folders to import from, relative to the run file (default: its folder).
     - `clip = [lo, hi]`: for rewards outside [0, 1]. With it a NaN counts as lo and an infinite
       reward as an end of the interval; without it both end the run.
-    - `means`: known means (after clipping), as for kind bernoulli; a run in the lab then has
-      regret.
+    - `means`: known means (after clipping), as for kind bernoulli; they give a lab's run regret.
     """
 
     target: Annotated[str, Meta(description="module:object, or the name that a package offers")]

@@ -6,8 +6,8 @@ If the view falls into a set S with probability p on one data set and p' on its 
     ε >= log((p - δ) / p')                δ >= p - e^ε p'
 
 Both probabilities are counted and replaced by the ends of their Clopper and Pearson intervals, each
-wrong with half of the error rate (Jagielski, Ullman and Oprea 2020). S must not depend on the runs
-that are counted.
+wrong with half of the error rate (Jagielski, Ullman and Oprea 2020). S must not depend on what is
+counted.
 """
 
 import math

@@ -45,8 +45,8 @@ Mask = NDArray[np.bool_]
 class Table:
     """The views of runs on one data set: a row per run, a column per named number.
 
-    `values` has shape (runs, names); NaN where a run lacks the number. `spent` is the largest ε of
-    any agent's ledger.
+    `values` has shape (runs, names); NaN where a run lacks the number. `spent`: the largest ε of a
+    ledger.
     """
 
     names: tuple[str, ...]
@@ -233,8 +233,7 @@ def _scan(
 ) -> list[tuple[Condition, float, int]]:
     """The best condition of each column within an event: (condition, bound, likelier data set).
 
-    Sorted by bound, best first; conditions without a bound are left out. `of`: the only data set
-    that may be the likelier one.
+    The best first; conditions without a bound are left out. `of`: the likelier data set, if given.
     """
     inside = [within.holds(table) for table in tables]
     thresholds, counts, where = [], [], []

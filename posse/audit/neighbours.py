@@ -197,8 +197,7 @@ def by_groups(plan: Plan) -> bool:
 def exchanging(plan: Plan, case: Neighbours) -> Neighbours:
     """The case for a claim about sums: two agents exchange rewards, and nothing else differs.
 
-    They belong to one group where there are groups; else they are the case's agent and agent 0 or
-    1.
+    Where there are groups, both are of one; else they are the case's agent and agent 0 or 1.
     """
     if case.exchanged >= 0:
         return case

@@ -91,7 +91,7 @@ class Audit:
     """A request for an audit: `runs` on each data set, half of them for learning.
 
     `epsilon`, `delta`, `sees` and `cases` replace the claim's numbers, its adversary's view, and
-    the proposed data sets.
+    the data sets.
     """
 
     plan: Plan

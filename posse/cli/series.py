@@ -37,8 +37,7 @@ def run(
     """Make the runs that the folder of a plan lacks, and write the result of all.
 
     `opened` makes a context in which runs can be made. It is left when the result is safe. If no
-    run is missing it is entered only for a `journal` in the folder, because agents may still wait
-    to be released.
+    run is missing it is entered only for a `journal` in the folder: agents may wait for release.
     """
     directory = RunDirectory(paths.result(options.out, options.file.stem), plan)
     options.folder = directory.path

@@ -90,8 +90,7 @@ def run(options: argparse.Namespace) -> None:
 class Watch:
     """What a command gives to its runs if they are watched; by default nothing.
 
-    `given` makes an engine's options from an observer. `said` is the outcome for the page's
-    readers.
+    `given` makes an engine's options from an observer. `said`: the outcome for readers.
     """
 
     given: Callable[[Observer], dict[str, Any]] = lambda observe: {"observe": observe}

@@ -28,13 +28,12 @@ _ROUNDS = {"slots": "the paper's rounds: each user pulls once in each"}
 
 
 class AnonymousDetail(Detail, kw_only=True):
-    """What the server planned and received, and what all users earned: [[round, rewards so far],
-    …].
+    """What the server planned and received, and what users earned: [[round, rewards so far], …].
 
     `assignments_sent`, `explored_rounds` and `feedback_used` are None if all users ran out of
-    rewards before the commitment. `group_sizes` maps a size to its number of groups. `no_feedback`
-    maps a batch to the arms without feedback in it. `vanished` and `expelled` are ranks. `rewards`
-    is None in the field.
+    rewards before committing. `group_sizes` maps sizes to numbers of groups, `no_feedback` batches
+    to the arms without feedback. `vanished` and `expelled` are ranks. In the field `rewards` is
+    None.
     """
 
     batches: list[BatchRow]

@@ -29,8 +29,8 @@ class Seen:
     """What the coordinator knows of a run that has ended.
 
     `record` holds what the coordinator filled in during the run. `clock` is the run's clock,
-    `claim` its system's claim. `linked`: agents send each other messages. `shared`: the arms, where
-    agents share them.
+    `claim` its system's claim. `linked`: agents send each other messages. `shared`: the shared
+    arms.
     """
 
     record: RunRecord

@@ -17,8 +17,7 @@ _POINTS = 200
 def frame(records: list[RunRecord], name: str) -> Any:
     """The table `name` ("runs", "agents", "links", "regret") of these runs.
 
-    A `pandas.DataFrame`; without pandas a dict from column to list, which `polars.DataFrame`
-    accepts.
+    A `pandas.DataFrame`; without pandas a dict of columns, which `polars.DataFrame` accepts.
     """
     table = next(table for table in tables(records, ()) if table.name == name)
     rows = list(table.rows)

@@ -22,8 +22,7 @@ class Quantiles(msgspec.Struct):
 
 
 class Delay(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """How long messages took: in seconds (quantiles, and [seconds, messages] by bucket) and in
-    slots.
+    """How long messages took, in seconds (quantiles, [seconds, messages] by bucket) and slots.
 
     `exchange_slots`: the slots of each round's exchange. `t_delay`: the part of these in which
     agents did nothing else. `taken`: the durations that agents measured, by name.
@@ -41,16 +40,13 @@ class Delay(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class Privacy(msgspec.Struct, kw_only=True):
-    """What was claimed, and what each agent spent of it (None in the field: agents do not report
-    it).
+    """What was claimed, and what each agent spent of it (None in the field: not reported).
 
-    - `protects` is False in the lab, which only illustrates a claim: whoever reads `Begin` has the
-      seed of all noise and keys.
+    - `protects`: False in the lab, as whoever reads `Begin` has the seed of all noise and keys.
     - `records`: what a claim about rewards means for the records behind them.
     - `ends`: what the end of a run may reveal of rewards.
-    - `spent_per_agent`: the cost of the most exposed reward by the ledger: the sum, or the
-      composition at the claim's δ if it has one. This is measured afterwards, and the number of
-      releases depended on rewards, so it is no guarantee. The claim is.
+    - `spent_per_agent`: the ledger's cost of the most exposed reward: the sum, or composed at the
+      claim's δ if there is one. Releases depended on rewards, so only the claim is a guarantee.
     """
 
     claim: Promise
@@ -76,8 +72,7 @@ class NetworkFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     - `components`: their sizes
     - `resamples`: how often a random graph was drawn again until it was connected
     - `gamma`, `gamma_asked`: hops that a message travels, and the run file's request
-    - `byzantine`, `assumed_contamination`: ranks that lie, and the share of lies that estimators
-      bear
+    - `byzantine`, `assumed_contamination`: ranks that lie, and the share of lies allowed for
     - `sinks`: the agents that talk to the server
     """
 
@@ -130,10 +125,10 @@ class RunRecord(msgspec.Struct, kw_only=True):
       see `posse.results.assembly.right`.
     - `answers`: each agent's own arm. `pulls_per_arm` is summed over agents.
     - `log`, `agent_logs`: what the coordinator's machine noted, and what each agent's did.
-    - `exhausted`: whose arms ran out (-1: the shared arms), and why.
-    - `dismissed`: agents that the run continued without, and why.
-    - `missing`, `loss`, `restarts`: absences; their effect on the answer and the claims; how often
-      each agent was killed and started again. Left out of the document when empty.
+    - `exhausted`: whose arms ran out (-1: shared). `dismissed`: whom the run left out. Both say
+      why.
+    - `missing`, `loss`, `restarts`: absences; their effect on answer and claims; how often agents
+      were killed and started again. Left out of the document when empty.
 
     More than 20 fields: one for each key of a run in `result.json`.
     """

@@ -49,8 +49,7 @@ class Result(msgspec.Struct, kw_only=True):
     def to_frame(self) -> Any:
         """One row per run: seed, status, answer, whether it was right, every measure.
 
-        A `pandas.DataFrame`; without pandas a dict from column to list, which `polars.DataFrame`
-        accepts.
+        A `pandas.DataFrame`; without pandas a dict of columns, which `polars.DataFrame` accepts.
         """
         return frame(self.runs, "runs")
 

@@ -34,8 +34,7 @@ TOO_LIKELY = (
 class PrivacySpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What one reward may cost over its whole life, and how often it may be used.
 
-    `budget` and `delta` are the ε and the δ that all runs together may spend on one reward.
-    `reuse`:
+    `budget` and `delta` are the ε and δ that all runs together may spend on a reward. `reuse`:
 
     - "never": each row of a reward log is used in one run only; the next run continues after it
     - "budget": rows may be used again while all runs together stay within `budget` and `delta`

@@ -170,8 +170,7 @@ class Components(_Topology, frozen=True, kw_only=True, tag="components"):
 class NetworkX(_Topology, frozen=True, kw_only=True, tag="networkx"):
     """A generator of networkx by its name, as "watts_strogatz_graph", drawn until connected.
 
-    `parameters` are the generator's own. A generator that takes `seed` is given one, new for each
-    run.
+    `parameters` are the generator's own. If it takes `seed`, each run gives it a new one.
     """
 
     generator: Annotated[str, Meta(description="its name in networkx")]

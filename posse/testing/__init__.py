@@ -17,8 +17,7 @@ __all__ = ["COORDINATOR", "Cluster", "Frame"]
 
 
 def __getattr__(name: str) -> Any:
-    # loaded on first use: pytest loads the plugin in every session, and must not load numpy and
-    # ZeroMQ
+    # on first use: pytest loads the plugin in every session, and must not load numpy and ZeroMQ
     import importlib  # noqa: PLC0415
 
     if name not in __all__:

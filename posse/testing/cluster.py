@@ -43,8 +43,7 @@ class Cluster(cluster.Cluster):
 
     A link joins two ranks, or a rank and `COORDINATOR`; a fault affects both directions. Links are
     TCP on this machine, whatever the run file says. Agents that join `endpoint` from elsewhere have
-    links of their own, without faults. Engine `memory` has no processes or links: there a test can
-    only read messages.
+    links of their own, without faults. With engine `memory` a test can only read messages.
     """
 
     def __init__(
@@ -97,8 +96,7 @@ class Cluster(cluster.Cluster):
         """The messages sent so far over this link, plane, kind and run; oldest first.
 
         Runs are counted from 0 over the cluster's life; messages of joining have run 0, too.
-        `again` adds frames that were sent again. `plane="session"` gives bare confirmations, which
-        are no messages.
+        `again` adds frames that were sent again. `plane="session"` gives bare confirmations.
         """
         return [
             frame
@@ -155,8 +153,8 @@ class Cluster(cluster.Cluster):
     async def restart(self, rank: int) -> None:
         """Kill an agent's process, if it is up, and start it again for the runs to come.
 
-        A run under way continues without the agent if its system can, else it fails. The restart
-        waits for the end of that run.
+        A run under way continues without the agent if it can, else it fails; this waits for its
+        end.
         """
         self._require_up()
         if rank in self.pids:

@@ -1,7 +1,7 @@
 """Server-sent events about a run, as JSON: its graph once, its state twice a second.
 
-Each event holds the whole state, so a page may come late, miss events or reconnect. Text from peers
-is made printable here.
+Each event holds the whole state, so a page may come late, miss events or reconnect. Peers' text is
+made printable.
 """
 
 import threading

@@ -29,8 +29,8 @@ class View:
     messages of the planes `data` and `world` by (from, to, kind), `control` those of the plane
     `control`: the coordinator's during the run, all known ones after it. `votes` counts votes
     against each arm, `out` lists eliminated arms. `regret` is known during the run where the group
-    shares its arms. After the run, `status`, `regret` and `epsilon` (the cost of the most exposed
-    reward) are set.
+    shares its arms. After it, `status`, `regret` and `epsilon` (of the most exposed reward) are
+    set.
     """
 
     run: int
