@@ -125,12 +125,11 @@ class RunRecord(msgspec.Struct, kw_only=True):
       see `posse.results.assembly.right`.
     - `answers`: each agent's own arm. `pulls_per_arm` is summed over agents.
     - `log`, `agent_logs`: what the coordinator's machine noted, and what each agent's did.
-    - `exhausted`: whose arms ran out (-1: shared). `dismissed`: whom the run left out. Both say
-      why.
+    - `exhausted`: whose arms ran out (-1: shared). `dismissed`: who was left out. Both say why.
     - `missing`, `loss`, `restarts`: absences; their effect on answer and claims; how often agents
       were killed and started again. Left out of the document when empty.
 
-    More than 20 fields: one for each key of a run in `result.json`.
+    Above 20 fields: one for each key of a run in `result.json`.
     """
 
     run: int
