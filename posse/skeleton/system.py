@@ -1,8 +1,8 @@
 """Federated epsilon-greedy: agents explore a little and follow the best arm of all.
 
-In each round an agent pulls every arm `explore` times, then the arm that the coordinator named
-`exploit` times. It sends the sums of what it explored; the coordinator adds them up and names the
-arm of the largest mean for the next round.
+In each round an agent pulls every arm `explore` times and sends the sums of its rewards. The
+coordinator adds up the sums of all agents and rounds, and names the arm of the largest mean. Each
+agent pulls that arm `exploit` times; then the next round begins.
 """
 
 from dataclasses import dataclass, field
@@ -52,7 +52,7 @@ class GreedyBest(Message, frozen=True):
 
 
 class GreedyParameters(Parameters, frozen=True, kw_only=True):
-    """`[parameters]` of a run file; what is not allowed is refused with the key's name."""
+    """`[parameters]` of the run file; a wrong key or value is refused by name."""
 
     rounds: Annotated[int, msgspec.Meta(ge=1)] = 20
     explore: Annotated[int, msgspec.Meta(ge=1)] = 1
@@ -61,7 +61,7 @@ class GreedyParameters(Parameters, frozen=True, kw_only=True):
 
 @dataclass
 class GreedyAgent:
-    """Pulls, tells its sums, waits for the next best arm."""
+    """Explores, sends its sums, then exploits the arm that the coordinator names."""
 
     arms: int
     parameters: GreedyParameters
@@ -69,7 +69,7 @@ class GreedyAgent:
     best: int | None = None
 
     def handle(self, event: AgentEvent, now: float) -> AgentEffects:
-        """Take one event and say what is to be done."""
+        """Take one event, and return the effects to carry out."""
         match event:
             case Started():
                 return [self.exploration()]
@@ -84,11 +84,11 @@ class GreedyAgent:
                 raise RemoteProtocolError("out-of-turn", f"{event} in round {self.round}")
 
     def exploration(self) -> Pull:
-        """Every arm `explore` times."""
+        """The order to pull every arm `explore` times."""
         return Pull(tuple(range(self.arms)), self.parameters.explore)
 
     def next_round(self) -> AgentEffects:
-        """Explore again, or end with the arm that was named last."""
+        """Explore again, or finish with the arm that was named last."""
         self.round += 1
         if self.round > self.parameters.rounds:
             return [Finish("horizon", self.best)]
@@ -97,7 +97,7 @@ class GreedyAgent:
 
 @dataclass
 class GreedyServer:
-    """Adds up the sums of all agents and names the best arm, round by round."""
+    """Adds up the sums of all agents, and names the best arm in each round."""
 
     agents: int
     arms: int
@@ -108,7 +108,7 @@ class GreedyServer:
     totals: list[float] = field(default_factory=list)
 
     def handle(self, event: ServerEvent, now: float) -> ServerEffects:
-        """Take one event and say what is to be done."""
+        """Take one event, and return the effects to carry out."""
         match event:
             case Started():
                 self.totals = [0.0] * self.arms
@@ -126,11 +126,11 @@ class GreedyServer:
                 return []
 
     def missing(self) -> list[int]:
-        """Whom it waits for; posse names them if nothing comes."""
+        """The agents that it waits for; posse names them if they stay silent."""
         return [agent for agent in range(self.agents) if agent not in self.heard]
 
     def name_best(self) -> ServerEffects:
-        """All sums of this round are here."""
+        """Name the best arm, once all sums of the round are here."""
         self.best = max(range(self.arms), key=self.totals.__getitem__)
         said = GreedyBest(self.round, self.best)
         self.round += 1
@@ -139,12 +139,12 @@ class GreedyServer:
 
 
 def make_agent(context: AgentContext) -> GreedyAgent:
-    """One agent's machine."""
+    """Make one agent's machine."""
     return GreedyAgent(context.arms, context.parameters)
 
 
 def make_server(context: CoordinatorContext) -> GreedyServer:
-    """The coordinator's machine."""
+    """Make the coordinator's machine."""
     return GreedyServer(context.agents, context.arms)
 
 

@@ -1,4 +1,4 @@
-"""The system finds the best arm, and is the same in memory and across processes."""
+"""The system finds the best arm, with the same runs in memory and across processes."""
 
 from pathlib import Path
 
