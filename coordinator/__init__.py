@@ -1,1 +1,1 @@
-"""What a server decides. A family without a server has no file here."""
+"""The decisions of a server. A family without a server has no file here."""

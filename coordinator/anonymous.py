@@ -1,7 +1,7 @@
 """The server of anonymous bandits (Esfandiari, Mirrokni and Schneider 2022).
 
-It never sees a user: each of its observations is a sum over a group. What it does with the
-estimates is `coordinator.learners`; here is how it gets them.
+The server never sees a single user's rewards: each observation is a sum over a group. This module
+collects the estimates; `coordinator.learners` learns from them.
 """
 
 from collections import Counter, deque
@@ -56,13 +56,15 @@ from protocol.signing import Signer
 class AnonymousServer(GatheringMachine):
     """Hands out assignments one by one, until the learner commits or T is used up.
 
-    An assignment is over when every active user has answered it and each group has its sums. A
-    member that finishes before its commitment has vanished, and one whose report has a wrong
-    length is expelled; its group is broken, and the assignment is played again by the others, with
-    new masks and new rewards, if at least C are left on the arm: more than C form a group, and to
-    C another user joins for whom the arm is alive. Nobody is asked to unmask a broken group. One
-    that is lost has vanished too; where too few are left by that before anything was learned, the
-    run ends without an answer (`missing`).
+    An assignment is over when every active user has answered and each group has its sums or is
+    broken. A group breaks when one of its members vanishes (finishes before it is told to commit,
+    or is lost) or is expelled (its report has a wrong length). The server asks nobody to unmask a
+    broken group.
+
+    The other users play the assignment of a broken group again, with new masks and new rewards, if
+    at least C of them are left on the arm. More than C form a group; exactly C are joined by
+    another user for whom the arm is alive. The run ends without an answer (`missing`) when losses
+    leave too few users before anything was learned.
     """
 
     agents: int
@@ -105,7 +107,7 @@ class AnonymousServer(GatheringMachine):
                 raise RemoteProtocolError("out-of-turn", type(event).__name__)
 
     def _meet(self, sender: int, key: bytes, now: float) -> ServerEffects:
-        """Take a user's public key; whose is none takes no part, and nobody waits for it."""
+        """Take a user's public key; dismiss the user if the key is invalid."""
         try:
             check_key(sender, key, self.signer)
         except RemoteProtocolError as error:
@@ -129,7 +131,7 @@ class AnonymousServer(GatheringMachine):
     # one assignment after the other
 
     def _begin(self) -> list[ServerEffect]:
-        """Send the keys round when all are there, and the first assignment."""
+        """Once every active user's key is here, send all keys and the first assignment."""
         active = [int(n) for n in np.flatnonzero(self.active)]
         if self.number or self.committed or any(user not in self.keys for user in active):
             return []
@@ -137,7 +139,7 @@ class AnonymousServer(GatheringMachine):
         return [*(Send(user, Keys(keys)) for user in active), *self._next()]
 
     def _next(self) -> list[ServerEffect]:
-        """The next assignment, or the commitment."""
+        """Order the next assignment, or the commitment."""
         notes: list[ServerEffect] = []
         room = self.left // self._width
         while room and self.active.sum() > self.group_size:
@@ -169,7 +171,7 @@ class AnonymousServer(GatheringMachine):
         return orders
 
     def _commit(self) -> list[ServerEffect]:
-        """Every user plays its best arm for what is left of T."""
+        """Have every user play its best arm for the rest of T."""
         self.committed = True
         self.planned.clear()
         best = self.learner.best()
@@ -214,7 +216,7 @@ class AnonymousServer(GatheringMachine):
 
     @property
     def _width(self) -> int:
-        """The words of a report, and the rounds of an assignment's copy."""
+        """The number of words in a report, and of rounds in one copy of an assignment."""
         return schedule_length(self.group_size)
 
     def _masked(self, current: Round, group: Group, sender: int, words: bytes) -> ServerEffects:
@@ -234,7 +236,7 @@ class AnonymousServer(GatheringMachine):
         return self._go_on(current, [Send(group.members[0], forwarded)] if group.open else [])
 
     def _go_on(self, current: Round, effects: list[ServerEffect]) -> ServerEffects:
-        """Learn from the assignment if it is over, and go on to the next."""
+        """If the assignment is over, learn from it and start the next."""
         if not current.over:
             return effects
         self.current = None
@@ -270,7 +272,7 @@ class AnonymousServer(GatheringMachine):
         return self._go_on(self.current, [vanished])
 
     def _expel(self, current: Round, sender: int) -> ServerEffects:
-        """An agent that answers with a wrong length takes no further part, but plays its arm."""
+        """Remove an agent whose report has a wrong length; it plays its best arm from now on."""
         self._drop(current, sender)
         arm = int(self.learner.best()[sender])
         return self._go_on(
@@ -286,7 +288,7 @@ class AnonymousServer(GatheringMachine):
                 group.broken = True
 
     def _again(self, current: Round, broken: set[int]) -> Assignment | None:
-        """The assignment for the users that are left; None if none of these arms has C of them."""
+        """The assignment for the users that are left; None if no broken arm can form a group."""
         arms = np.where(self.active, current.assignment.arms, -1)
         possible = False
         for arm in sorted(broken):
@@ -298,7 +300,7 @@ class AnonymousServer(GatheringMachine):
         return Assignment(arms, current.copies) if possible else None
 
     def _spare(self, arms: IntArray, arm: int) -> int | None:
-        """A user for whom `arm` is alive and whom no other arm needs for its group."""
+        """A user that can move to `arm` without leaving another arm too few for a group."""
         others = self.active & (arms != arm) & self.learner.alive[:, arm]
         crowd = np.bincount(arms[arms >= 0], minlength=self.learner.arms)[arms]
         free = others & (crowd != self.group_size + 1)

@@ -1,12 +1,12 @@
 """Decompositions of a batch's demand into assignments (Esfandiari et al. 2022, section 3.4).
 
-A decomposition of demand D gives every user i and every arm j alive for it at least D / |A_i|
-assignments in which i plays j together with C or more other users, so that they form groups. It
-has ratio α if it needs at most α·D + N·K + 1 assignments.
+A decomposition of demand D covers every user i and every arm j alive for it: in at least D / |A_i|
+assignments, i plays j together with C or more other users, enough to form a group. It has ratio α
+if it needs at most α·D + N·K + 1 assignments.
 
 `greedy`  for each arm, D times all users for whom it is alive; α = K
 `random`  every user plays a random arm of A_i; α = 1 up to logarithms
-`by_flow` a fractional assignment per block of arms, taken apart by flow; α = number of blocks
+`by_flow` a fractional assignment per block of arms, decomposed by flow; α = number of blocks
 """
 
 import math
@@ -38,7 +38,7 @@ class Assignment:
 
 @dataclass
 class Decomposition:
-    """Assignments, the ratio α, and the arms that too few users want: they get no feedback."""
+    """Assignments, their ratio α, and the arms `unserved` because too few users want them."""
 
     assignments: list[Assignment] = field(default_factory=list)
     ratio: int = 1
@@ -46,18 +46,18 @@ class Decomposition:
 
     @property
     def length(self) -> int:
-        """How many assignments, copies counted."""
+        """The number of assignments, counting copies."""
         return sum(assignment.copies for assignment in self.assignments)
 
 
 def unserved(alive: BoolArray, group_size: int) -> tuple[int, ...]:
-    """Arms alive for someone, but for at most C users: no group can form on them."""
+    """Arms alive for 1 to C users: too few to form a group."""
     wanted = alive.sum(axis=0)
     return tuple(int(j) for j in np.flatnonzero((wanted > 0) & (wanted <= group_size)))
 
 
 def random_arms(alive: BoolArray, draws: int, generator: np.random.Generator) -> IntArray:
-    """A uniform arm of A_i for every user, shape (draws, N). Every user has an arm alive."""
+    """A uniform arm of A_i for every user, shape (draws, N). Every user must have one alive."""
     sizes = alive.sum(axis=1)
     by_index = np.argsort(~alive, axis=1, kind="stable")
     which = (generator.random((draws, len(alive))) * sizes).astype(np.int64)
@@ -68,10 +68,10 @@ def random_arms(alive: BoolArray, draws: int, generator: np.random.Generator) ->
 def greedy(
     alive: BoolArray, demand: int, group_size: int, generator: np.random.Generator
 ) -> Decomposition:
-    """For each arm j: D times M_j, all users with j in A_i on j, the others on a random arm.
+    """For each arm j, D times: all users with j in A_i play j, the others a random arm (M_j).
 
-    Where there are others, their arms are drawn anew up to 8 times in the D: what they learn by
-    the way needs no more, and each draw costs every user a report.
+    The others' arms are redrawn at most 8 times in the D copies. Their estimates are a by-product
+    that needs no more draws, and each draw costs every user a report.
     """
     out = Decomposition(ratio=alive.shape[1], unserved=unserved(alive, group_size))
     for j in range(alive.shape[1]):
@@ -90,16 +90,16 @@ def greedy(
 def at_random(
     alive: BoolArray, demand: int, group_size: int, generator: np.random.Generator
 ) -> Decomposition:
-    """Uniform arms for as many turns as it takes until every pair has its count, at most 2D.
+    """Uniform arms until every pair (user, arm) has its count, at most 2D turns.
 
-    Turns are drawn to find out how many it takes; what is played are some 40 of their kind, each as
-    often as the others, since each different one costs every user a report. There every user plays
-    its arms in turn, in an order of its own, so that each arm is played as often as it is to be
-    expected of as many turns.
+    A first pass draws independent turns only to find out how many are needed. The second pass makes
+    the assignments: about 40 distinct ones with equal numbers of copies, because each distinct one
+    costs every user a report. In it every user cycles through its arms in a random order, so that
+    each arm is played about as often as in that many independent turns.
     """
 
     def until_served(draws: Iterator[IntArray], copies: int, least: int = 0) -> Decomposition:
-        """These draws, until every pair has its count and there were as many turns."""
+        """Assignments from `draws` until every pair has its count, in at least `least` turns."""
         out = Decomposition(ratio=1, unserved=unserved(alive, group_size))
         need = np.where(alive, -(-demand // alive.sum(axis=1, keepdims=True)), 0)
         need[:, list(out.unserved)] = 0
@@ -112,19 +112,19 @@ def at_random(
             out.assignments.append(Assignment(arms, times))
         return out
 
-    # a thousand draws leave each pair's share within a few percent of 1 / |A_i|, whatever D is
+    # with 1024 draws each pair's share is within a few percent of 1 / |A_i|, for any D
     turns = until_served(_anew(alive, generator), -(-demand // _TURNS)).length
     return until_served(_in_turn(alive, generator), -(-turns // _RANDOM_DRAWS), turns)
 
 
 def _anew(alive: BoolArray, generator: np.random.Generator) -> Iterator[IntArray]:
-    """A random arm of A_i for every user, again and again."""
+    """Endless draws of a uniform arm of A_i for every user, shape (N,)."""
     while True:
         yield from random_arms(alive, _DRAWS_AT_ONCE, generator)
 
 
 def _in_turn(alive: BoolArray, generator: np.random.Generator) -> Iterator[IntArray]:
-    """The same, but that each user plays all of A_i, in a random order, before it begins again."""
+    """Like `_anew`, but each user plays all of A_i in a random order before it starts over."""
     users, sizes = np.arange(len(alive)), alive.sum(axis=1)
     place, order = sizes.copy(), np.zeros(alive.shape, dtype=np.int64)
     while True:
@@ -142,9 +142,9 @@ def by_flow(
     cluster_size: int | None,
     generator: np.random.Generator,
 ) -> Decomposition:
-    """Blocks of arms; per block x_ij = 1 / |A_i ∩ S|, taken apart into whole assignments.
+    """For each block S of arms, split x_ij = 1 / |A_i ∩ S| into whole assignments.
 
-    With blocks S_1 … S_s every pair has x^S_ij >= 1 / |A_i| in its block, so D copies of each
+    With blocks S_1 … S_s every pair has x^S_ij >= 1 / |A_i| in its block. So D copies of each
     block serve the demand: α = s. A user without an alive arm in the block plays a random one.
     """
     out = Decomposition(unserved=unserved(alive, group_size))
@@ -161,9 +161,9 @@ def by_flow(
 def blocks(alive: BoolArray, group_size: int, cluster_size: int | None) -> list[tuple[int, ...]]:
     """Blocks of arms whose fractional assignments put at least C + 1 users on each arm.
 
-    Known U: blocks of ⌊U / (C+1)⌋ arms (one block if that is K or more). Where U is not known, or
-    the users break the assumption: all arms in one block if that is feasible, else each arm goes
-    into the first block that stays feasible with it. Arms that too few users want are in none.
+    If U (`cluster_size`) is known: blocks of ⌊U / (C+1)⌋ arms (one block if that is K or more). If
+    U is unknown, or these blocks are infeasible: all arms in one block if that is feasible, else
+    each arm goes into the first block that stays feasible with it. Unserved arms are in no block.
     """
     left_out = set(unserved(alive, group_size))
     wanted = [int(j) for j in np.flatnonzero(alive.any(axis=0)) if int(j) not in left_out]
@@ -185,12 +185,12 @@ def blocks(alive: BoolArray, group_size: int, cluster_size: int | None) -> list[
 
 
 def shares(alive: BoolArray, block: tuple[int, ...]) -> tuple[IntArray, int]:
-    """x^S_ij = 1 / |A_i ∩ S| on A_i ∩ S in units of 1 / L, and L."""
+    """x^S_ij = 1 / |A_i ∩ S| on A_i ∩ S in units of 1 / L, shape (N, K), and L."""
     inside = np.zeros_like(alive)
     inside[:, list(block)] = alive[:, list(block)]
     sizes = inside.sum(axis=1)
     unit = math.lcm(*(int(size) for size in np.unique(sizes) if size))
-    # beyond 64 bits: Python's own numbers
+    # Python's integers where sums of shares could overflow 64 bits
     kind: Any = np.int64 if unit < _INT64_ROOM else object
     share: IntArray = np.array([unit // int(size) if size else 0 for size in sizes], dtype=kind)
     return np.where(inside, share[:, None], 0), unit

@@ -1,4 +1,4 @@
-"""The server of federated elimination (Li and Song 2022): averages means, drops arms.
+"""The servers of federated elimination (Li and Song 2022): they average means and drop arms.
 
 `CdpServer`  averages the means of the agents it asked (Algorithm 1, lines 12 to 15)
 `HdpServer`  averages the sinks' averages (Algorithm 5, lines 13 to 16)
@@ -33,12 +33,11 @@ from protocol.wire import unpack_floats
 
 @dataclass(slots=True)
 class _Server(ServerMachine):
-    """Collects one message per round from each of `asked`, then decides.
+    """Collects one message of kind `reads` per round from each agent in `asked`, then decides.
 
-    They are of the kind `reads`. When all agents have reached the horizon the answer is the best of
-    the last average.
-    `plausible`: rewards lie in [0, 1], so that means far outside are refused.
-    Of an agent that is `lost` nothing is waited for.
+    When all agents have reached the horizon, the answer is the best arm of the last average.
+    `plausible`: rewards lie in [0, 1], so means far outside are refused.
+    `lost`: agents that the server does not wait for.
     """
 
     reads: ClassVar[type[Means | SinkMeans]]
@@ -77,7 +76,7 @@ class _Server(ServerMachine):
         return [n for n in self.asked if n not in self.means]
 
     def _go_on_without(self, peer: int) -> ServerEffects:
-        """What the loss of an agent brings about: perhaps it was the last to be waited for."""
+        """Stop waiting for a lost agent; decide if its means were the last missing."""
         if peer in self.asked and peer not in self.means:
             self.asked = tuple(n for n in self.asked if n != peer)
             if self.means and not self.missing():
@@ -121,11 +120,11 @@ class _Server(ServerMachine):
         return [note, *self._announce()]
 
     def _averaged(self) -> int:
-        """The number of agents whose means are in the round's average."""
+        """The number of agents whose means enter the round's average."""
         return len(self.asked)
 
     def _finish(self) -> ServerEffects:
-        """The run ends when all are done."""
+        """Finish the run if every agent is done or lost."""
         if len(self.done | self.lost) < self.agents:
             return []
         if self.lost and self.best is None:
@@ -136,11 +135,11 @@ class _Server(ServerMachine):
 
 @dataclass(slots=True)
 class CdpServer(_Server):
-    """CDP-MAB. With `senders` < M it draws as many agents in each round and asks only them.
+    """CDP-MAB. With `senders` < M it draws that many agents in each round and asks only them.
 
-    In the place of one that is lost before its means came it asks the next of `spare`, the others
-    in an order drawn once per round: it is the same one, whether the loss was heard of before the
-    round or in it.
+    If an agent is lost before its means arrive, the next agent in `spare` replaces it: the others,
+    in an order drawn once per round. So the replacement is the same whether the server learns of
+    the loss before the round or during it.
     """
 
     reads = Means
@@ -159,7 +158,7 @@ class CdpServer(_Server):
         return total
 
     def _announce(self) -> ServerEffects:
-        """Active(r): I, and to each agent whether its means are wanted."""
+        """Send Active(r): the active arms I, and to each agent whether to upload its means."""
         senders = self.schedule.senders
         present = [n for n in range(self.agents) if n not in self.lost]
         if senders == self.agents:
@@ -173,7 +172,7 @@ class CdpServer(_Server):
         return [Send(n, Active(self.round, self.active, n in self.asked)) for n in present]
 
     def _next_spare(self) -> int | None:
-        """Who is asked in the place of one that is lost, if anybody is left."""
+        """The agent to ask instead of a lost one; None if none is left."""
         if self.spare is None:
             others = [n for n in range(self.agents) if n not in self.asked]
             self.spare = self.choice.permutation(others).tolist()
@@ -195,10 +194,10 @@ class CdpServer(_Server):
 
 @dataclass(slots=True, kw_only=True)
 class HdpServer(_Server):
-    """HDP-MAB. A sink's average weighs M_q/M; the print has 1/Q, wrong where sizes differ.
+    """HDP-MAB. A sink's average weighs M_q/M; the paper prints 1/Q, wrong where sizes differ.
 
-    `sinks` has each with its M_q. After a loss it drops the round's averages and waits until all
-    are regrouped about other sinks.
+    `sinks` holds pairs (sink, M_q). After a loss the server drops the round's averages and waits
+    until `Regrouped` names the new sinks.
     """
 
     reads = SinkMeans

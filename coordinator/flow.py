@@ -1,15 +1,15 @@
 """A fractional assignment as a mixture of whole ones, by maximum flow.
 
-Carathéodory's theorem with an algorithm: walk along faces of the polytope
+A constructive form of Carathéodory's theorem. It walks along faces of the polytope
 
     { x >= 0 : Σ_j x_ij = 1 for each user i, ⌊c_j⌋ <= Σ_i x_ij <= ⌈c_j⌉ for each arm j },
 
-c_j the column sums of the given x. Its constraints are two laminar families, so all its vertices
-are whole (Budish, Che, Kojima and Milgrom 2013). Each step finds a whole point v on the smallest
-face that holds x, which is a flow with lower bounds, and goes from v through x to the boundary of
-the face. The face loses a dimension each time, so that at most N·K + 1 points come out.
+where c_j are the column sums of the given x. The constraints are two laminar families, so all
+vertices are whole (Budish, Che, Kojima and Milgrom 2013). Each step finds a whole point v on the
+smallest face that holds x, as a flow with lower bounds. It then goes from v through x to the
+boundary of the face. The face loses a dimension each time, so there are at most N·K + 1 points.
 
-Everything is in whole numbers: x is given in units of 1/L, and weights come out in these units.
+All arithmetic is in integers: x is given in units of 1/L, and weights come out in these units.
 """
 
 import numpy as np
@@ -21,9 +21,9 @@ IntArray = NDArray[np.int64]
 def whole_points(x: IntArray, unit: int) -> list[tuple[int, IntArray]]:
     """Weights and whole assignments whose mixture is x / unit exactly.
 
-    `x` has shape (users, arms), whole numbers >= 0 whose rows sum to `unit` (L) or to 0: a user
-    without a share stays out, -1 in each assignment. Returns (weight, arm per user), the weights
-    positive and summing to `unit`.
+    `x` has shape (users, arms): integers >= 0 whose rows sum to `unit` (L), or to 0 for a user that
+    takes no part and has -1 in each assignment. Returns pairs (weight, arm per user); the weights
+    are positive and sum to `unit`. `ValueError` for other rows.
     """
     users = np.flatnonzero(x.sum(axis=1))
     if (x[users].sum(axis=1) != unit).any() or (x < 0).any():
@@ -41,7 +41,7 @@ def whole_points(x: IntArray, unit: int) -> list[tuple[int, IntArray]]:
         arms = _point_on_face(left > 0, least, most)
         chosen = np.bincount(arms, minlength=x.shape[1])
         step = int(left[rows, arms].min())
-        # beyond the step a column's share of what is left would leave its band
+        # a larger step would push a column's share of the rest out of [⌊c_j⌋, ⌈c_j⌉]
         up, down = (chosen == high) & (low < high), (chosen == low) & (low < high)
         step = min([step, *(columns - low * mass)[up].tolist(), *(high * mass - columns)[down]])
         left[rows, arms] -= step
@@ -53,13 +53,13 @@ def whole_points(x: IntArray, unit: int) -> list[tuple[int, IntArray]]:
 
 
 def _point_on_face(allowed: NDArray[np.bool_], least: IntArray, most: IntArray) -> IntArray:
-    """An arm per user, allowed[i, j], with least[j] to most[j] users on arm j.
+    """An allowed arm per user (`allowed[i, j]`), with least[j] to most[j] users on arm j.
 
-    Users get one unit each from the source; arm j passes least[j] to the sink on an edge of its
-    own, and up to most[j] - least[j] more by way of a node that passes what is then left. A flow
-    of all users fills the first kind of edges.
+    The source gives each user one unit. Arm j passes least[j] to the sink on an edge of its own,
+    and up to most[j] - least[j] more through a common node that passes the rest. A flow of all
+    users fills every edge of the first kind.
     """
-    # loading SciPy takes longer than an agent needs to start, and no agent needs it
+    # importing SciPy takes longer than an agent's whole start, and no agent needs it
     from scipy.sparse import csr_array  # noqa: PLC0415
     from scipy.sparse.csgraph import maximum_flow  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""One assignment under way: its groups, and what their members have answered."""
+"""One assignment under way: its groups and their members' answers."""
 
 from dataclasses import dataclass, field
 
@@ -15,8 +15,8 @@ from protocol.masking import Words, keystream
 class Group:
     """Users on one arm whose rewards are added up; `members` in the order of removal.
 
-    `reports` and `seeds` are what members sent in the two phases of masking; `sums` is there when
-    the group is complete. A broken group never has any.
+    `reports` and `seeds` hold what members sent in the two phases of masking. `sums` is set when
+    the group is complete, and never if it is broken.
     """
 
     arm: int
@@ -28,15 +28,15 @@ class Group:
 
     @property
     def open(self) -> bool:
-        """Whether its sums are still to come."""
+        """Whether the group still waits for its sums."""
         return self.sums is None and not self.broken
 
     def asks(self, user: int) -> bool:
-        """Whether it waits for this user's self-mask."""
+        """Whether the group waits for this user's self-mask."""
         return self.open and len(self.reports) == len(self.members) and user not in self.seeds
 
     def add_up(self, number: int) -> None:
-        """Add up the masked reports and take the self-masks off; the pairs' masks cancel."""
+        """Add up the masked reports and remove the self-masks; the pairwise masks cancel."""
         total = np.zeros_like(self.reports[self.members[0]])
         for position, user in enumerate(self.members, start=1):
             own = keystream(self.seeds[user], number, len(total))
@@ -45,7 +45,10 @@ class Group:
         self.sums = total
 
     def sums_per_copy(self, copies: int, precision: int) -> FloatArray | None:
-        """The sums of all rounds; None if there are none that rewards in [0, 1] can give."""
+        """The sums of all rounds, averaged over copies.
+
+        None if the group has no sums, or sums that rewards in [0, 1] cannot give.
+        """
         if self.sums is None:
             return None
         one = copies << precision
@@ -69,14 +72,14 @@ class Round:
 
     @property
     def over(self) -> bool:
-        """Whether everybody has played and every group has its sums or is broken."""
+        """Whether every user has answered and every group has its sums or is broken."""
         return not self.unanswered and not any(group.open for group in self.groups)
 
 
 def form_groups(arms: IntArray, group_size: int, generator: np.random.Generator) -> list[Group]:
     """Random groups of C + 1 to 2C + 1 on every arm with more than C users; -1 plays nothing.
 
-    The n users of an arm form ⌊n / (C+1)⌋ groups, as equal as can be.
+    The n users of an arm form ⌊n / (C+1)⌋ groups of sizes that differ by at most 1.
     """
     groups: list[Group] = []
     for arm in np.unique(arms[arms >= 0]):

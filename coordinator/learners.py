@@ -1,4 +1,4 @@
-"""What a server learns from anonymous estimates, and what it assigns next.
+"""How a server learns from anonymous estimates and plans the next assignments.
 
 `BatchedElimination`  Algorithm 1 of Esfandiari et al. 2022: BaSE (Gao et al. 2019) for every user
 `ExploreThenCommit`   Algorithm 2
@@ -34,8 +34,8 @@ from protocol.machine import FloatArray, Note, Variant
 class Learner(ABC):
     """Plans assignments and learns from their estimates.
 
-    `alive`: which arms a user may be assigned; `sums` and `counts` of its estimates. All of shape
-    (N, K).
+    `alive` says which arms each user may be assigned; `sums` and `counts` are those of its
+    estimates. All have shape (N, K).
     """
 
     users: int
@@ -58,17 +58,20 @@ class Learner(ABC):
 
     @abstractmethod
     def learn(self, users: IntArray, arm: int, means: FloatArray, copies: int) -> int:
-        """Take estimates of these users' means of `arm`, each over `copies`; how many were used."""
+        """Take estimates of these users' means of `arm`, each over `copies`.
+
+        Returns how many estimates it used.
+        """
 
     def means(self) -> FloatArray:
-        """Mean estimates of what is alive; -∞ where there is none."""
+        """The mean estimates, shape (N, K); -∞ for arms that are not alive or have none."""
         known = self.alive & (self.counts > 0)
         return np.where(known, self.sums / np.maximum(self.counts, 1), -np.inf)
 
     def best(self) -> IntArray:
         """Every user's alive arm with the largest mean, shape (N,).
 
-        Ties, and users without feedback, at random.
+        Random for ties and for users without feedback.
         """
         means = self.means()
         candidates = self.alive & (means == means.max(axis=1, keepdims=True))
@@ -81,14 +84,14 @@ class Learner(ABC):
 class BatchedElimination(Learner):
     """Batches b = 1 … B - 1: meet demand D_b = t_b - t_{b-1}, then drop arms user by user.
 
-    User i drops arm j when max_l μ̂_il - μ̂_ij >= sqrt(c (4C+1) log(HKN) / τ), τ the smaller number
-    of estimates of the two; an arm without feedback stays, and so does the leader. The last batch
-    plays the best mean, as does what is left of T when batches took less than their share.
+    User i drops arm j when max_l μ̂_il - μ̂_ij >= sqrt(c (4C+1) log(HKN) / τ), where τ is the smaller
+    of the two arms' numbers of estimates. The leader stays, and so does an arm without feedback.
+    Each user plays its best mean in the last batch, and in the rounds that earlier batches left.
 
-    `feedback`: "demand" gives BaSE D estimates per user and batch "evenly split amongst the arms"
-    of A_i (section 3.3), at most ⌈D / |A_i|⌉ per pair; "all" gives it whatever comes. `printed`
-    stops learning when an arm is alive for 1 to C users, where the decomposition's assumption
-    fails; `corrected` goes on, and that arm gets no feedback.
+    `feedback`: "demand" gives BaSE D estimates per user and batch, "evenly split amongst the arms"
+    of A_i (section 3.3), at most ⌈D / |A_i|⌉ per pair; "all" gives it every estimate. When an arm
+    is alive for 1 to C users, the decomposition's assumption fails: variant `printed` then stops
+    learning; `corrected` goes on and gives that arm no feedback.
     """
 
     horizon: float
@@ -138,7 +141,7 @@ class BatchedElimination(Learner):
         return int(used.sum())
 
     def eliminate(self) -> None:
-        """Drop what is clearly worse than a user's leader."""
+        """For each user, drop the arms that are clearly worse than its leader."""
         means = self.means()
         leader = means.argmax(axis=1)
         rows = np.arange(self.users)
@@ -167,8 +170,8 @@ class BatchedElimination(Learner):
 class ExploreThenCommit(Learner):
     """m sweeps of K assignments, then every user's best mean.
 
-    A sweep forms g = min(K, ⌊N / (C+1)⌋ ) random groups; in its step s group q plays arm
-    (q + s) mod K, so that each user and arm gets exactly one estimate per sweep.
+    A sweep forms g = min(K, ⌊N / (C+1)⌋ ) random groups. In its step s, group q plays arm
+    (q + s) mod K, so each user gets exactly one estimate of each arm per sweep.
     """
 
     sweeps: int

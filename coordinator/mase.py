@@ -36,7 +36,7 @@ from protocol.wire import unpack_floats
 
 
 def _eliminated(gone: tuple[int, ...], alive: tuple[int, ...]) -> list[ServerEffect]:
-    """Tell all agents that these arms have left G; the last arm of G is the answer."""
+    """Announce the arms that have left G; if one arm is left in G, it is the answer."""
     if not gone:
         return []
     effects: list[ServerEffect] = [Note(EliminationRow(k)) for k in gone]
@@ -50,15 +50,15 @@ def _eliminated(gone: tuple[int, ...], alive: tuple[int, ...]) -> list[ServerEff
 class MaseTally(ServerMachine):
     """The coordinator of MASE (Algorithm 1, lines 10 and 12 to 14).
 
-    `voters[k]` are the λ_k agents that voted against arm k; k leaves G when they are `needed`. The
-    last arm of G never leaves: two arms may cross the threshold in one step while the leader of
-    the voting agent is already dead, and G would be empty.
+    `voters[k]` are the λ_k agents that voted against arm k; k leaves G at `needed` votes. The last
+    arm of G never leaves. Otherwise G could become empty: two arms may cross the threshold in one
+    step while the voting agent's leader has already left.
 
-    When every agent is done and |G| > 1 the answer is the least-voted arm of G (`no_consensus`);
-    where nobody voted at all there is none.
+    When every agent is done and |G| > 1, the answer is the arm of G with the fewest votes
+    (`no_consensus`), or none if nobody voted at all.
 
-    The votes of an agent that is `lost` count as far as they came. The run ends without an answer
-    (`missing`) when a loss leaves too few agents for all arms but one to get the votes they need.
+    Votes received from a lost agent count. The run ends without an answer (`missing`) when a loss
+    leaves too few agents for all arms of G but one to get the votes they need.
     """
 
     arms: int
@@ -95,7 +95,7 @@ class MaseTally(ServerMachine):
         return self._end_if_all_are_done()
 
     def _consensus_may_come(self) -> bool:
-        """Whether agents that may still vote can bring all arms of G but one to `needed` votes."""
+        """Whether the agents that can still vote can bring all arms of G but one to `needed`."""
         voting = set(range(self.agents)) - self.done - self.lost
         may_leave = [len(voting | self.voters[k]) >= self.needed for k in self.alive]
         return may_leave.count(False) <= 1
@@ -129,8 +129,8 @@ class MaseTally(ServerMachine):
 class CentralEliminator(ServerMachine):
     """`central`: successive elimination with failure probability δ on one shared stream.
 
-    A sample that was under way when an arm was eliminated still counts for the other arms, as do
-    those of an agent that was lost.
+    A sample sent before its agent heard of an elimination still counts for the other arms. So do
+    the samples of a lost agent.
     """
 
     arms: int

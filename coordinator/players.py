@@ -35,15 +35,16 @@ CURVE_POINTS = 200
 class Medium:
     """Resolves one slot after the other.
 
-    When every player has chosen, the medium pulls the chosen arms and tells each player its sample,
-    its payoff and whether it collided; a player learns nothing else of the others. A lone player's
-    payoff is its sample. Of those that collide one, drawn uniformly, gets its sample (model 1), or
-    none does (model 2). With `shared_sample` colliders see the same sample, else each its own.
+    When every player has chosen, the medium pulls the chosen arms. It tells each player its sample,
+    its payoff and whether it collided, and nothing else of the others. The payoff of a player that
+    is alone on its arm is its sample. Of the players that collide, one drawn uniformly gets its
+    sample (`collision` 1), or none does (2). With `shared_sample` they see the same sample, else
+    each sees its own.
 
-    A player that answers a slot twice, names an arm that is none, leaves, is lost, or has not
-    answered when `deadline` seconds have passed since the slot began (unless `on_missing` is to
-    wait) is dismissed; the run goes on without it if `on_missing` is to continue, else it ends.
-    What each player has earned and how often it collided is noted about 200 times in a run.
+    The medium dismisses a player that answers a slot twice, names an arm that does not exist,
+    leaves, is lost, or has not answered `deadline` seconds after the slot began (not with
+    `on_missing` "wait"). The run then goes on without it if `on_missing` is "continue", else it
+    ends. About 200 times in a run the medium notes each player's total payoff and collisions.
     """
 
     arms: int
@@ -155,7 +156,7 @@ class Medium:
         return effects
 
     def _samples(self, pulled: Pulled) -> list[float]:
-        """What each player sees, 0 for one that is not here."""
+        """The sample that each player sees; 0 for a player that is absent."""
         values = pulled.sums.tolist()
         if self.shared_sample:
             seen = dict(zip(pulled.arms, values, strict=True))
@@ -167,7 +168,7 @@ class Medium:
         return samples
 
     def _settle_collisions(self, payoffs: list[float]) -> tuple[set[int], tuple[int, ...]]:
-        """Take away what colliders do not get; the players that collided, and those that won."""
+        """Set the payoffs of losing colliders to 0; return the colliders and the winners."""
         meeting: set[int] = set()
         winners: list[int] = []
         count = Counter(self.choices[i] for i in self.present)

@@ -1,4 +1,4 @@
-"""CDP-MAB's server where the agents share the noise: it reads sums over all of them alone."""
+"""CDP-MAB's server where the agents share the noise: it can read only sums over all agents."""
 
 from dataclasses import dataclass, field
 
@@ -32,11 +32,11 @@ from protocol.signing import Signer
 
 @dataclass(slots=True, kw_only=True)
 class SharedNoiseServer(CdpServer):
-    """Collects every agent's key; then in each round its masked sums, and the seeds to read them.
+    """Collects every agent's key; then in each round its masked sums and the seeds to unmask them.
 
-    No sum is read that lacks a report: who drops out takes its masks along, and the run ends there
-    as `missing`, unless one arm is left. `average` is ȳ over all
-    agents, from `counted` observations of each arm.
+    A sum that lacks a report cannot be unmasked, because the masks of the absent agent do not
+    cancel. So a lost agent ends the run as `missing`, unless one arm is left. `average` is ȳ over
+    all agents, from `counted` observations of each arm.
     """
 
     shared: SharedNoise
@@ -81,7 +81,7 @@ class SharedNoiseServer(CdpServer):
         self.keys[sender] = key
         if len(self.keys) < self.agents:
             return []
-        return [Broadcast(Keys(dict(sorted(self.keys.items()))))]  # in whatever order they came
+        return [Broadcast(Keys(dict(sorted(self.keys.items()))))]  # whatever order keys came in
 
     def _masked(self, sender: int, number: int, words: bytes) -> ServerEffects:
         if number != self.round or len(self.active) == 1 or len(self.keys) < self.agents:
@@ -104,7 +104,7 @@ class SharedNoiseServer(CdpServer):
         return self._decide()
 
     def _add_up(self) -> Words:
-        """The sum of all reports without the self-masks; the pairs' masks cancel."""
+        """The sum of all reports without the self-masks; the pairwise masks cancel."""
         total = np.zeros(len(self.active), dtype=np.uint64)
         for agent, report in self.reports.items():
             total += report - keystream(self.seeds[agent], self.round, len(report))
