@@ -1,1 +1,1 @@
-"""How time passes in a run."""
+"""The clocks of a run."""

@@ -1,4 +1,4 @@
-"""The virtual clock: who acts next."""
+"""The virtual clock at the coordinator: which agent acts next."""
 
 import math
 from collections import Counter
@@ -7,10 +7,10 @@ from posse.clocks.run_clock import RunClock
 
 
 class Conductor(RunClock):
-    """Keeps each agent's next time and lets the earliest act once nobody's answer is outstanding.
+    """Keeps each agent's next time and lets the earliest act once no answer is outstanding.
 
-    Every frame that may change an agent's plans (its turn, a data message) is answered by one
-    `Due`, so the traffic grows with what agents do, never with how often they pull.
+    An agent answers every frame that may change its plans (its turn, a data message) with one
+    `Due`. So the traffic grows with what agents do, never with how often they pull.
     """
 
     def __init__(self, agents: int) -> None:
@@ -23,11 +23,11 @@ class Conductor(RunClock):
         return self._now
 
     def owes(self, agent: int) -> None:
-        """The agent was sent something that it answers with its next time."""
+        """Expect one more `Due` from the agent, which was sent a frame that it answers."""
         self._owed[agent] += 1
 
     def heard(self, agent: int, due: float) -> bool:
-        """The agent's next time; False if it was not asked for."""
+        """Take the agent's next time; False if it was not asked for, or is in the past."""
         if not self._owed[agent] or not due >= self._now:
             return False
         self._owed[agent] -= 1
@@ -37,7 +37,7 @@ class Conductor(RunClock):
         return True
 
     def forget(self, agent: int) -> None:
-        """The agent will not act any more, whatever it was asked."""
+        """Drop an agent that will not act again, with the answers that it owes."""
         del self._owed[agent]
         self._due[agent] = math.inf
 
@@ -46,7 +46,10 @@ class Conductor(RunClock):
         return sorted(self._owed)
 
     def next(self) -> int | None:
-        """Whose turn it is, moving the clock there; None if answers are owed or nobody will act."""
+        """Move the clock to the earliest agent's time and return that agent.
+
+        None if answers are outstanding or no agent will act.
+        """
         if self._owed:
             return None
         soonest = min(self._due)

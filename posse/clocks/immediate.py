@@ -1,7 +1,7 @@
 """The clocks `slots` and `wall`, in which orders are carried out at once.
 
-`slots`: one pull is one slot, and nobody waits but for messages. `wall`: seconds, for which nobody
-waits.
+`slots`: one pull is one slot; agents wait only for messages. `wall`: time is seconds; nobody waits
+for the clock.
 """
 
 import math
@@ -14,17 +14,17 @@ from protocol import control
 from protocol.machine import Explore, Finish, Observed, PeerLost, Pull, Ready, Received, Regrouped
 
 _BLOCK = 64
-"""Simulated rewards that are looked at together; real ones are pulled one by one."""
+"""Simulated rewards that an `Explore` reads ahead; real ones are pulled one by one."""
 
 SAY_EVERY = 50
-"""Slots between two signs of life. With a thousand agents on two cores they take some 20 s."""
+"""Slots between two signs of life: about 20 s with a thousand agents on two cores."""
 
 _SAY_SECONDS = 5.0
-"""Seconds between two signs of life: they follow from nothing but time."""
+"""Seconds between two signs of life. Their times depend on nothing but the clock."""
 
 
 class ImmediatePace(Pace):
-    """An order under way is carried out at the next `step`; subclasses say what time it took."""
+    """Carries out an order at the next `step`; subclasses say how much time that takes."""
 
     def __init__(self, run: Paced, rewards: RewardBuffer) -> None:
         super().__init__(run)
@@ -83,11 +83,11 @@ class ImmediatePace(Pace):
 
     @abstractmethod
     def _tick(self, pulls: int) -> None:
-        """So many pulls were made, or none: what time is it now?"""
+        """Set `now` after so many pulls (0 or more)."""
 
 
 class SlotPace(ImmediatePace):
-    """Time is how often the agent has pulled."""
+    """The pace of the clock `slots`: time is the number of the agent's pulls."""
 
     def _tick(self, pulls: int) -> None:
         if not pulls:
@@ -99,10 +99,10 @@ class SlotPace(ImmediatePace):
 
 
 class WallPace(ImmediatePace):
-    """Time is seconds since the run began, by `clock` in nanoseconds.
+    """The pace of the clock `wall`: seconds since the run began, by `clock` in nanoseconds.
 
-    `says`: whether the agent gives signs of life, as it must where nothing else tells the
-    coordinator that it goes on.
+    `says`: the agent sends signs of life, because nothing else tells the coordinator that it is
+    still running.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """The pace of an agent: when its machine's orders to its arms are carried out.
 
 There is one pace for each clock (`posse.clocks.virtual`, `posse.clocks.immediate`), and
-`SharedPace` where all agents share the arms. A pace reads no clock of its own.
+`SharedPace` for agents that share the arms. A pace reads no clock except one passed in.
 """
 
 from abc import ABC, abstractmethod
@@ -27,19 +27,19 @@ from protocol.machine import (
 from protocol.message import Message
 
 Order = Pull | Explore
-"""What arms can carry out."""
+"""An order to the arms."""
 
 
 class Paced(Protocol):
-    """What a pace needs of the run whose orders it carries out."""
+    """What a pace needs from the run whose orders it carries out."""
 
     @property
     def account(self) -> Account:
-        """What the agent did so far."""
+        """The record of what the agent did so far."""
         ...
 
     def tell(self, event: AgentEvent, now: float) -> Order | Ready | Finish | None:
-        """Hand an event to the machine; what it orders then, if anything."""
+        """Hand an event to the machine; return its order, if any."""
         ...
 
     def silent(self, rewards: FloatArray) -> int:
@@ -47,11 +47,11 @@ class Paced(Protocol):
         ...
 
     def exhausted(self, what: str) -> None:
-        """The agent's rewards are used up; `what` is a sentence."""
+        """End the agent's part because its rewards are used up; `what` says so in a sentence."""
         ...
 
     def say(self, message: Message) -> None:
-        """Send the coordinator a message of the clock's."""
+        """Send the coordinator one of the clock's messages."""
         ...
 
 
@@ -62,36 +62,36 @@ class Pace(ABC):
     def __init__(self, run: Paced) -> None:
         self.now = 0.0
         self.order: Order | Ready | None = None
-        """What `step` is to carry out."""
+        """The order that `step` carries out next."""
         self._run = run
         self._over = False
 
     @property
     def under_way(self) -> bool:
-        """Whether the machine has begun and not finished."""
+        """Whether the machine has not finished."""
         return not self._over
 
     def start(self) -> None:
-        """The run begins."""
+        """Begin the run."""
         self._take(self._run.tell(Started(), 0.0))
 
     @abstractmethod
     def message(self, event: Received | PeerLost | Regrouped, now: float) -> None:
-        """A data message arrived, sent at `now`, or something of peers."""
+        """Handle a data message that was sent at `now`, or news about peers."""
 
     def advance(self, now: float) -> None:
-        """The coordinator says that this agent's time has come (clock `virtual`)."""
+        """Act: the coordinator says that this agent's time has come (clock `virtual`)."""
         raise RemoteProtocolError("out-of-turn", "this clock is not advanced from outside")
 
-    def step(self) -> None:  # noqa: B027  by most clocks nothing
-        """Carry out the order under way, as far as it goes without listening."""
+    def step(self) -> None:  # noqa: B027  some clocks have nothing to do
+        """Carry out the order under way, as far as possible without another message."""
 
     def stop(self, now: float) -> None:
-        """The run is over at `now`."""
+        """End the run at `now`."""
         self._over = True
 
     def _ask(self) -> Order | Finish | None:
-        """What the machine orders, now that it is its turn."""
+        """Give the machine its turn; return its order."""
         order = self._run.tell(Turn(), self.now)
         if isinstance(order, Ready):
             raise LocalProtocolError("a machine says Ready where it is asked what it orders")
@@ -99,11 +99,11 @@ class Pace(ABC):
 
     @abstractmethod
     def _take(self, order: Order | Ready | Finish | None) -> None:
-        """What the machine orders replaces what is under way."""
+        """Replace the order under way by the machine's new one, if any."""
 
 
 class SharedPace(Pace):
-    """An agent without arms of its own: it answers messages, and the coordinator has the time."""
+    """The pace of an agent without arms of its own: the coordinator's messages carry the time."""
 
     def message(self, event: Received | PeerLost | Regrouped, now: float) -> None:
         if not self._over:

@@ -1,4 +1,4 @@
-"""What time it is in a run, for the coordinator: one kind for each clock."""
+"""The coordinator's clock in a run: one class for each kind of clock."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -9,8 +9,8 @@ from posse.arms.shared import SharedArms
 class RunClock(ABC):
     """The coordinator's clock in one run; `now` is in the unit of the run's clock.
 
-    Only the virtual clock (`posse.clocks.conductor`) asks agents when they act next, and says whose
-    turn it is. By these here agents act when they can.
+    Only the virtual clock (`posse.clocks.conductor`) asks agents when they act next and gives them
+    turns. With the clocks in this module agents act as soon as they can.
     """
 
     @property
@@ -18,12 +18,12 @@ class RunClock(ABC):
     def now(self) -> float:
         """The time."""
 
-    def reached(self, now: float) -> None:  # noqa: B027  by most clocks nothing
-        """An agent has come to `now`."""
+    def reached(self, now: float) -> None:  # noqa: B027  most clocks ignore it
+        """Note that an agent has come to `now`."""
 
 
 class SlotClock(RunClock):
-    """Clock `slots`: the time of the agent that is furthest on."""
+    """Clock `slots`: the time of the most advanced agent."""
 
     def __init__(self) -> None:
         self._furthest = 0.0
@@ -37,7 +37,7 @@ class SlotClock(RunClock):
 
 
 class SharedClock(RunClock):
-    """Where all agents share the arms: the slots that were played."""
+    """The clock where all agents share the arms: the number of slots played."""
 
     def __init__(self, arms: SharedArms) -> None:
         self._arms = arms

@@ -1,4 +1,4 @@
-"""The virtual clock: an agent says when it will act, and acts when it is told to."""
+"""The virtual clock at an agent: it says when it will act next, and acts when told to."""
 
 import math
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ _LOOK_AHEAD = (512, 1 << 16)
 class Activity:
     """When one agent is active: a Poisson process of rate P_N(n), known at the times that matter.
 
-    The order of the activations of independent Poisson processes with rates P_N(n) has the law of
-    "sample the active agent n ~ P_N, restricted to the agents that are not done" (Rio et al. 2023,
-    Algorithm 1, line 5), so an agent can run ahead to its next decision in one draw.
+    The activations of independent Poisson processes with rates P_N(n) come in an order with the law
+    of "sample the active agent n ~ P_N, restricted to the agents that are not done" (Rio et al.
+    2023, Algorithm 1, line 5). So an agent can jump to its next decision with one draw.
     """
 
     def __init__(self, rate: float, generator: np.random.Generator) -> None:
@@ -35,7 +35,7 @@ class Activity:
     def elapsed(self, start: float, due: float, count: int, now: float) -> int:
         """How many activations fell before `now`, given that the `count`-th after `start` is `due`.
 
-        Given the last one, the others are uniform in between: a binomial draw.
+        Given the `count`-th, the others are uniform between `start` and `due`: a binomial draw.
         """
         if now >= due:
             return count
@@ -55,11 +55,11 @@ class _Plan:
 
 
 class VirtualPace(Pace):
-    """The pace of the clock `virtual`; see `posse.clocks.conductor` for the other end.
+    """The pace of the clock `virtual`; see `posse.clocks.conductor` for the coordinator's side.
 
-    An `Explore` is read ahead in the buffer to the activation that makes the machine act. A message
-    that comes before cuts it: how many activations lie before the message is drawn from their
-    exact law (`Activity.elapsed`), these are committed, and the rest is planned anew.
+    For an `Explore` it reads ahead in the buffer to the activation that makes the machine act. If a
+    message comes earlier, it draws the number of activations before the message from its exact law
+    (`Activity.elapsed`), commits these, and plans the rest again.
     """
 
     def __init__(self, run: Paced, rewards: RewardBuffer, activity: Activity) -> None:
@@ -88,7 +88,7 @@ class VirtualPace(Pace):
         self._say_due()
 
     def message(self, event: Received | PeerLost | Regrouped, now: float) -> None:
-        """See `Pace`; answered with `Due` whatever the machine makes of it."""
+        """See `Pace`. The agent answers with `Due` even if the machine refuses the message."""
         try:
             self._message(event, now)
         finally:
@@ -96,7 +96,7 @@ class VirtualPace(Pace):
 
     def _message(self, event: Received | PeerLost | Regrouped, now: float) -> None:
         plan = self._plan
-        # who is due next is not told of anything before it acts
+        # an agent with a `Pull` that is due acts before it is sent anything else
         pulls = plan is not None and isinstance(plan.order, Pull)
         if now < self.now or (plan is not None and (now > plan.due or (pulls and now == plan.due))):
             raise RemoteProtocolError("out-of-turn", "the virtual clock leaped over this agent")
@@ -123,7 +123,7 @@ class VirtualPace(Pace):
                 self._run.account.pulled(plan.order.arms, done, now)
 
     def _commit(self, plan: _Plan, count: int) -> Order | Ready | Finish | None:
-        """`count` activations of the plan took place by now."""
+        """Carry out the plan's first `count` activations, which ended by now."""
         order = plan.order
         self._run.account.pulled(order.arms, count, self.now)
         if isinstance(order, Explore):
@@ -152,7 +152,7 @@ class VirtualPace(Pace):
         self._plan = _Plan(order, self.now, self._activity.due(self.now, count), count)
 
     def _length(self, order: Order) -> tuple[int, str]:
-        """After how many activations the order is next heard of, or why it cannot be begun."""
+        """The activations until the order gives the machine an event, or why it cannot begin."""
         if isinstance(order, Pull):
             return order.times, self._rewards.shortage(order.arms, order.times)
         ahead, most = _LOOK_AHEAD
