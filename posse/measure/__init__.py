@@ -1,1 +1,1 @@
-"""Counting what agents do and what crosses the wire."""
+"""Measurement of what agents do and what crosses the wire."""

@@ -1,4 +1,4 @@
-"""What one agent did in one run, for the closing report of the lab."""
+"""The record of what one agent did in one run, for its closing report in the lab."""
 
 from dataclasses import dataclass, field
 
@@ -14,11 +14,11 @@ from protocol.privacy import Release
 class Account:
     """Pulls per arm, activations and slots so far, regret by reference, privacy ledger.
 
-    At the end `answer` is the agent's own arm, or `exhausted` says which arm has no rewards left;
-    `lifetime` says what all runs over these rewards cost, in the field.
+    At the end `answer` is the agent's own arm, or `exhausted` says which arm has no rewards left.
+    In the field `lifetime` says what all runs over these rewards cost.
 
-    `references` names the means that regret is measured against ("regret", and for heterogeneous
-    arms also "regret_local"); empty where means are unknown.
+    `references` maps a name to the means that regret is measured against, shape (arms,): "regret",
+    and for heterogeneous arms also "regret_local". It is empty if the means are unknown.
     """
 
     arms: int
@@ -39,15 +39,15 @@ class Account:
         self.regret = {name: Regret(means) for name, means in self.references.items()}
 
     def disclosed(self, release: Release) -> None:
-        """Enter a release; equal ones take one row, so that a long run's report stays small."""
+        """Enter a release; equal releases share a row, to keep a long run's report small."""
         self._releases[release] = self._releases.get(release, 0) + 1
         self._costs[release.block] = self._costs.get(release.block, 0.0) + release.epsilon
 
     @property
     def exposed(self) -> float:
-        """The ε that all releases cost the most exposed reward together.
+        """The total ε of all releases for the most exposed reward.
 
-        Where the claim has a δ they compose to less, see `protocol.privacy.spent`.
+        If the claim has a δ they compose to less, see `protocol.privacy.spent`.
         """
         return max(self._costs.values(), default=0.0)
 
@@ -60,7 +60,7 @@ class Account:
         ]
 
     def pulled(self, arms: tuple[int, ...], times: int, now: float) -> None:
-        """`times` activations, each pulling every one of `arms`, ended at `now`."""
+        """Count `times` activations that ended at `now`, each a pull of every arm in `arms`."""
         if len(arms) == 1:
             self.pulls[arms[0]] += times
         else:

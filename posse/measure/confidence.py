@@ -12,8 +12,8 @@ _Z_95 = 1.959964
 def student(freedom: int) -> float:
     """The 97.5 % quantile of Student's t law.
 
-    From 10 degrees of freedom on by the expansion in 1/freedom of Abramowitz and Stegun, 26.7.5,
-    which is then within 0.001.
+    From 10 degrees of freedom on it uses the expansion in 1/freedom of Abramowitz and Stegun,
+    26.7.5, whose error is then below 0.001.
     """
     if freedom <= len(_T_95):
         return _T_95[freedom - 1]
@@ -25,7 +25,7 @@ def student(freedom: int) -> float:
 
 
 def mean_ci(values: Sequence[float]) -> tuple[float, float | None]:
-    """Mean, and half the width of its 95 % interval by Student's t; None for a single value."""
+    """Mean and half-width of its 95 % interval by Student's t; no half-width for a single value."""
     count = len(values)
     mean = sum(values) / count
     if count < 2:

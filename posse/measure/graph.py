@@ -1,4 +1,4 @@
-"""A graph in numbers."""
+"""Numbers that describe a graph."""
 
 import msgspec
 
@@ -7,7 +7,7 @@ from topologies.sinks import find_sinks
 
 
 class Degrees(msgspec.Struct):
-    """Of all agents."""
+    """The degrees of all agents."""
 
     least: int
     mean: float
@@ -15,7 +15,7 @@ class Degrees(msgspec.Struct):
 
 
 class GraphFacts(msgspec.Struct, kw_only=True):
-    """Size, degrees, diameter, centre, connectivity and sinks; components by their sizes."""
+    """Size, degrees, diameter, centre, connectivity and sinks; `components` holds their sizes."""
 
     agents: int
     edges: int
@@ -31,7 +31,7 @@ class GraphFacts(msgspec.Struct, kw_only=True):
 
 
 def measure(graph: Graph) -> GraphFacts:
-    """The numbers of a graph."""
+    """Measure a graph."""
     sinks = find_sinks(graph)
     return GraphFacts(
         agents=graph.agents,

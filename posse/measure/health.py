@@ -1,7 +1,7 @@
-"""What a coordinator and an agent answer over HTTP: is it well, is it ready, and its metrics.
+"""The HTTP answers of a coordinator and of an agent: health, readiness and metrics.
 
-`/healthz` fails (503) where it would help to start the process again, `/readyz` while something is
-waited for; both say why in a sentence.
+`/healthz` fails (503) if a restart of the process would help, `/readyz` while the process waits
+for something. Both give the reason in a sentence.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -13,7 +13,7 @@ from posse.measure.status import AgentStatus, CoordinatorStatus
 from posse.web import answer
 
 STUCK = 30.0
-"""Seconds in which the loop of a run does not turn before something is wrong with it."""
+"""Seconds without a turn of the run's loop after which the process counts as unhealthy."""
 
 Routes = dict[str, WSGIApplication]
 _Finding = tuple[bool, str]
@@ -22,7 +22,7 @@ _Finding = tuple[bool, str]
 def of_coordinator(status: Callable[[], CoordinatorStatus], *, field: bool) -> Routes:
     """A coordinator's routes; `status` is called in other threads.
 
-    In the `field` nothing is said of single agents.
+    In the `field` they say nothing about single agents.
     """
     return _routes(
         lambda: _turns(status()),
@@ -32,7 +32,7 @@ def of_coordinator(status: Callable[[], CoordinatorStatus], *, field: bool) -> R
 
 
 def of_agent(status: Callable[[], AgentStatus]) -> Routes:
-    """An agent's routes, as for a coordinator."""
+    """An agent's routes; `status` is called in other threads."""
     return _routes(
         lambda: (True, _over(status().ended) or "it is up"),
         lambda: _connected(status()),

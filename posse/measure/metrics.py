@@ -1,4 +1,4 @@
-"""Metrics for Prometheus: what a process itself sees of the run, nothing of anybody's rewards."""
+"""Metrics for Prometheus: what a process itself sees of the run, and nothing about rewards."""
 
 import importlib.util
 from collections.abc import Callable, Iterator
@@ -8,18 +8,18 @@ from wsgiref.types import WSGIApplication
 from posse.measure.status import AgentStatus, CoordinatorStatus
 
 _COARSE = 1_000
-"""Frames that are counted together in the field."""
+"""In the field the count of frames is rounded down to a multiple of this."""
 
 NEEDED = 'metrics need: pip install "posse[metrics]"'
 
 
 def are_here() -> bool:
-    """Whether the library is installed that writes them."""
+    """Whether prometheus_client is installed."""
     return importlib.util.find_spec("prometheus_client") is not None
 
 
 def application(families: Callable[[], Iterator[Any]]) -> WSGIApplication:
-    """Answers with these families, and with the process's own: processor, memory, open files."""
+    """Serves these families and the process's own: processor, memory, open files."""
     from prometheus_client import CollectorRegistry, ProcessCollector, make_wsgi_app  # noqa: PLC0415
 
     class Families:
@@ -33,7 +33,7 @@ def application(families: Callable[[], Iterator[Any]]) -> WSGIApplication:
 
 
 def of_coordinator(status: CoordinatorStatus, *, field: bool) -> Iterator[Any]:
-    """A coordinator's; in the `field` nothing of single agents, nor when a message came."""
+    """A coordinator's metrics; in the `field` none of single agents or of message times."""
     from prometheus_client import core  # noqa: PLC0415
 
     gauge, counter = core.GaugeMetricFamily, core.CounterMetricFamily
@@ -61,7 +61,7 @@ def of_coordinator(status: CoordinatorStatus, *, field: bool) -> Iterator[Any]:
 
 
 def of_agent(status: AgentStatus) -> Iterator[Any]:
-    """An agent's, where its people ask for them."""
+    """An agent's metrics, for operators that ask for them."""
     from prometheus_client.core import GaugeMetricFamily  # noqa: PLC0415
 
     for name, says, value in (

@@ -1,4 +1,4 @@
-"""How a number is written for a person."""
+"""Numbers and lists written for people."""
 
 import math
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ def short(value: float, digits: int = 3) -> str:
 
 
 def number(value: Any) -> str:
-    """A value as a person writes it."""
+    """A value for a table: "–" for None, "∞" for a number that is not finite."""
     if value is None:
         return "–"
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -29,7 +29,7 @@ def number(value: Any) -> str:
 
 
 def with_ci(values: list[float]) -> str:
-    """Mean ± 95% half-width."""
+    """Mean ± half-width of its 95% interval."""
     if not values:
         return "–"
     mean, half = mean_ci(values)
@@ -40,21 +40,21 @@ _LISTED = 12
 
 
 def listed(values: Sequence[object]) -> str:
-    """The first of them, and how many more there are."""
+    """The first 12 values, and how many more there are."""
     more = f" and {len(values) - _LISTED} more" if len(values) > _LISTED else ""
     return ", ".join(map(str, values[:_LISTED])) + more
 
 
 def named(ranks: Sequence[int]) -> str:
-    """Agents by rank."""
+    """Agents by rank: "agent 3", "agents 1, 2"."""
     return f"agent{'s' if len(ranks) > 1 else ''} {listed(ranks)}"
 
 
 def capital(text: str) -> str:
-    """A sentence's beginning."""
+    """The text with a capital first letter."""
     return text[:1].upper() + text[1:]
 
 
 def counted(count: int, noun: str) -> str:
-    """So many of something."""
+    """A count with its noun: "1 run", "2 runs"."""
     return f"{count} {noun}{'' if count == 1 else 's'}"

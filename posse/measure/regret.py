@@ -1,4 +1,4 @@
-"""Regret over time, in the lab where means are known."""
+"""Regret over time; it needs known means, so only the lab has it."""
 
 import numpy as np
 from mypy_extensions import mypyc_attr
@@ -11,11 +11,10 @@ _MOST_POINTS = 2_000
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Regret:
-    """Cumulated regret: each pull of arm k costs μ* - μ_k, μ* = max μ.
+    """Cumulative regret: each pull of arm k costs μ* - μ_k, μ* = max μ.
 
-    The curve is kept as breakpoints (time, pulls per agent, regret) and is linear in between: an
-    order to the arms pulls them in turn, so that within an order regret grows evenly but for less
-    than one turn.
+    The curve is a list of at most 2,000 breakpoints (time, activations, regret), linear in between.
+    An order pulls its arms in turn, so within an order regret is linear up to less than one turn.
     """
 
     def __init__(self, means: FloatArray) -> None:
@@ -26,13 +25,13 @@ class Regret:
         self._step = 0.0
 
     def pulled(self, arms: tuple[int, ...], times: int, activations: int, now: float) -> None:
-        """`times` pulls of each arm ended at `now`."""
+        """Add `times` pulls of each arm, which ended at `now`."""
         gaps = self._gaps
         cost = float(gaps[arms[0]]) if len(arms) == 1 else float(gaps[list(arms)].sum())
         self.add(times * cost, activations, now)
 
     def add(self, cost: float, activations: int, now: float) -> None:
-        """`activations` that ended at `now` cost this much together."""
+        """Add the total cost of `activations` that ended at `now`."""
         self.total += cost
         self._activations += activations
         point = (now, float(self._activations), self.total)
@@ -45,14 +44,14 @@ class Regret:
             self._points = [*self._points[::2], point]
 
     def curve(self) -> FloatArray:
-        """Breakpoints, shape (points, 3): time, activations, regret."""
+        """The breakpoints, shape (points, 3): time, activations, regret."""
         return np.array(self._points)
 
 
 def merge(curves: list[FloatArray], by_time: bool, points: int = 200) -> list[list[float]]:
-    """The group's curve [[t, regret], …] on an even grid of times.
+    """The sum of the agents' curves, as [[t, regret], …] on an even grid of times.
 
-    t is the time itself (slots), or the activations of all agents up to then (the paper's rounds).
+    t is the time (slots) if `by_time`, else all agents' activations up to it (the paper's rounds).
     """
     grid = np.linspace(0.0, max(curve[-1, 0] for curve in curves), points + 1)
     activations = np.zeros(len(grid))

@@ -1,13 +1,14 @@
-"""How a coordinator or an agent is, as it tells operators."""
+"""The status that a coordinator or an agent shows to operators."""
 
 import msgspec
 
 
 class CoordinatorStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """What `posse status` and HTTP say; `heard` has the kind of each agent's last message.
+    """A coordinator's status, for `posse status` and HTTP.
 
-    `frames` were taken from agents in all runs so far. `turned_seconds_ago`: when its loop last
-    turned. `ended`: its exit code, when it let its agents go.
+    `heard` has the kind of each agent's last message, `frames` the number of frames taken from
+    agents in all runs so far. `turned_seconds_ago` is the time since the last turn of its loop;
+    `ended` is its exit code, once it has let its agents go.
     """
 
     agents: int
@@ -25,9 +26,9 @@ class CoordinatorStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentStatus(msgspec.Struct, kw_only=True):
-    """What an agent says over HTTP, where that is asked for: nothing of its rewards or its arm.
+    """An agent's status, for HTTP if enabled: nothing about its rewards or its arm.
 
-    `links_down`: neighbours whose connection is lost. `ended` as in `CoordinatorStatus`.
+    `links_down` counts neighbours whose connection is lost. `ended` as in `CoordinatorStatus`.
     """
 
     connected: bool

@@ -1,4 +1,4 @@
-"""Counting what crosses the wire, where it is sent; and how long it took, where it arrives."""
+"""Traffic, counted where it is sent, and delays, measured where it arrives."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
@@ -13,7 +13,7 @@ from protocol.message import Message
 from protocol.wire import HEADER, through_codec
 
 RESENT, CONFIRMATION = "Resent", "Confirmation"
-"""What sessions send beside each frame's first time, as kinds of the plane `control`."""
+"""Kinds (plane `control`) of what sessions send besides the first sending of each frame."""
 
 _Row = tuple[int, int | tuple[int, ...], type[Message]]
 """Source, target or targets, and kind."""
@@ -23,7 +23,7 @@ _TOGETHER: Final = 1_024
 
 
 class _Counted(dict[_Row, list[int]]):
-    """Messages and frame bytes by row; none at first."""
+    """[messages, frame bytes] by row; a new row starts at 0."""
 
     def __missing__(self, row: _Row) -> list[int]:
         self[row] = none = [0, 0]
@@ -42,13 +42,13 @@ class Meter:
     def count(
         self, source: int, target: int | tuple[int, ...], kind: type[Message], frame: bytes
     ) -> None:
-        """One frame was handed to the transport: for one target, or for each of several."""
+        """Count one frame handed to the transport, for one target or for each of several."""
         row = self._counted[source, target, kind]
         row[0] += 1
         row[1] += len(frame)
 
     def hand(self, source: int, target: int, message: Message) -> None:
-        """A message was handed to another host of this process: its frame is made with others'."""
+        """Count a message handed to a host in this process; sizes are measured in batches."""
         handed = self._handed[source, target, type(message)]
         handed.append(message)
         if len(handed) == _TOGETHER:
@@ -62,11 +62,11 @@ class Meter:
         self._handed.clear()
 
     def add(self, links: Iterable[LinkCount]) -> None:
-        """Add another's counts."""
+        """Add counts from elsewhere."""
         self._told += links
 
     def counted(self) -> Iterator[tuple[int, int | tuple[int, ...], type[Message], int]]:
-        """Source, target or targets, kind and messages of what was counted here so far."""
+        """Source, target or targets, kind and number of messages counted here, without `add`."""
         self._count_handed()
         for (source, target, kind), (messages, _) in self._counted.items():
             yield source, target, kind, messages
@@ -91,20 +91,20 @@ class Meter:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Delays:
-    """The histogram of delays, kept at little cost per frame: sorted into buckets by thousands."""
+    """A histogram of delays; sorting them in batches of 1,024 keeps the cost per frame small."""
 
     def __init__(self) -> None:
         self._histogram: Counter[int] = Counter()
         self._unsorted: list[int] = []
 
     def add(self, nanoseconds: int) -> None:
-        """One frame arrived so long after it was sent."""
+        """Add the delay of one frame."""
         self._unsorted.append(nanoseconds)
         if len(self._unsorted) == _TOGETHER:
             self._sort()
 
     def histogram(self) -> Counter[int]:
-        """Delays per bucket: eight buckets per factor of two, so within 9 % of the value."""
+        """Delays per bucket: eight buckets per factor of two, each 9 % wide."""
         self._sort()
         return self._histogram
 
@@ -118,12 +118,12 @@ class Delays:
 
 
 def seconds(index: int) -> float:
-    """The middle of a bucket."""
+    """The middle of a bucket, in seconds."""
     return float(2.0 ** (index / _PER_OCTAVE) * 1e-9)
 
 
 def quantile(histogram: Counter[int], q: float) -> float | None:
-    """The q-quantile of a histogram of delays, in seconds."""
+    """The q-quantile of a histogram of delays, in seconds; None if it is empty."""
     total = histogram.total()
     if not total:
         return None
