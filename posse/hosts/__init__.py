@@ -1,1 +1,1 @@
-"""The two ends of a run without sockets: frames in, frames out, time handed in."""
+"""The two ends of a run without sockets or clocks: frames in, frames out."""

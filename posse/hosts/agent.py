@@ -1,4 +1,4 @@
-"""One agent's side of the wire, without the wire: frames in, frames out.
+"""The host of one agent: frames in, frames out, without sockets.
 
 Both engines run this same object; they differ only in how they carry its frames.
 """
@@ -35,8 +35,8 @@ _CONTROL: Final = int(Plane.CONTROL)
 _CONTROL_BYTE: Final = bytes([_CONTROL])
 
 _MOST_EARLY = 16 << 20
-"""Bytes of frames that are kept for a run to come. Honest neighbours are a slot ahead at most, with
-a thousand of them a few MB."""
+"""Most bytes of frames kept for a run that has not begun here. Honest neighbours are at most one
+slot ahead: a few MB with a thousand of them."""
 
 ONE_RUN = (
     "the coordinator began a second run, or was started again; in the field an agent takes part in "
@@ -44,12 +44,12 @@ ONE_RUN = (
 )
 
 _KEPT = 128
-"""Bytes that keeping a frame costs besides its own."""
+"""Bytes of memory that a kept frame costs besides its own."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class AgentHost:
-    """An agent from when it was configured on: it begins runs, and hands each its frames.
+    """A configured agent: it begins runs and hands each run its frames.
 
     `outbox` holds frames to be carried, as (target, frame), oldest first; a target is a rank,
     `COORDINATOR` or `NEIGHBOURS`.
@@ -67,17 +67,17 @@ class AgentHost:
         self._parameters = msgspec.convert(setup.parameters, self._system.parameters)
         self._codec = self._system.agents_codec
         if self.field and self._system.agent.signs:
-            sources.signer(setup.agents, setup.name)  # a key that lacks is found out before a run
+            sources.signer(setup.agents, setup.name)  # a missing key must fail before a run
         self._peers = frozenset((COORDINATOR, *setup.neighbours))
         self._endpoint = self._new_endpoint(BETWEEN_RUNS)
         self.run: AgentRun | None = None
-        """The run that this agent is in, or was in last."""
+        """The current run, or the last one; None before the first."""
         self._shown = False
         self._early: list[tuple[int | None, bytes]] = []
         self._early_bytes = 0
         self._own_arms: Arms | None = None
         if self.field and not isinstance(setup.arms, int):
-            # what is wrong with them must end the run before it costs the others anything
+            # faulty arms must end the run before it costs the others anything
             chance = Chance(self._sources, True, 0, 0, rank)
             self._own_arms = arms_of(setup.arms, setup.agents, setup.base, chance)
         self.say(control.Ready())
@@ -88,12 +88,12 @@ class AgentHost:
 
     @property
     def spends(self) -> bool:
-        """Whether this agent has begun to use real rewards; then no other run is for it."""
+        """Whether this agent has begun to use real rewards; it then takes part in no other run."""
         return self.field and self.run is not None
 
     @property
     def hears_neighbours_only(self) -> bool:
-        """Whether nothing is due from the coordinator before a neighbour's message is here."""
+        """Whether the agent needs nothing from the coordinator before a neighbour's message."""
         if self.run is None or self._has_server:
             return False
         pace = self.run.pace
@@ -101,12 +101,12 @@ class AgentHost:
 
     @property
     def awaited(self) -> int:
-        """How many more of the neighbours' messages must be here before this agent acts."""
+        """How many more messages of neighbours this agent needs before it acts."""
         return self.run.awaited if self.run is not None else 1
 
     @property
     def slot(self) -> float:
-        """This agent's time by a clock that neighbours share; without one nobody is further on."""
+        """This agent's slot, to tell whether a neighbour is ahead; infinite with other clocks."""
         return self._now if self.setup.clock == "slots" else math.inf
 
     @property
@@ -117,38 +117,38 @@ class AgentHost:
 
     @property
     def done(self) -> bool:
-        """Whether a run is over, and no other has begun."""
+        """Whether the last run is over and no other has begun."""
         return self.run is not None and self.run.over
 
     @property
     def running(self) -> bool:
-        """Whether a run is going on."""
+        """Whether a run has begun and is not over."""
         return self.run is not None and not self.run.over
 
     @property
     def refused(self) -> Counter[str]:
-        """What was refused in this run, or since the last, by reason."""
+        """The number of refusals by reason, since the last `Begin` or else since the start."""
         return self._endpoint.refused
 
     @property
     def delays(self) -> Delays:
-        """How long what this agent was sent in this run was under way."""
+        """The delays of the frames that this agent received in this run."""
         return self._endpoint.delays
 
     def take_gone(self) -> list[int]:
-        """The peers that were lost since this was last called."""
+        """Return the peers lost since the last call."""
         if self.run is None or not self.run.gone:
             return []
         gone, self.run.gone = self.run.gone, []
         return gone
 
     def defect(self, error: BaseException) -> str:
-        """The sentence about an error that this host raised."""
+        """The sentence for users about an error that this host raised."""
         machine = self.run.machine if self.run is not None else self._system.agent.make
         return defect.of(f"agent {self.rank}", error, machine)
 
     def step(self) -> None:
-        """Carry out what the agent does of its own accord (clocks `slots` and `wall`)."""
+        """Carry out the order under way (clocks `slots` and `wall`)."""
         if self.run is not None:
             self.run.pace.step()
 
@@ -157,10 +157,10 @@ class AgentHost:
         self._endpoint.send(COORDINATOR, message, self._now)
 
     def receive(self, sender: int | None, frame: bytes, arrived: int = 0) -> None:
-        """Take one frame. What a peer did wrong is refused and counted.
+        """Take one frame; refuse and count it if the peer did something wrong.
 
-        `sender` is who the transport knows the peer to be, None where it does not know. `arrived`:
-        what `stamp` showed when the frame was here, if that was not just now.
+        `sender` is the peer as the transport knows it, None if it does not. `arrived` is the value
+        of `stamp` when the frame arrived, 0 if that is now.
         """
         endpoint, run = self._endpoint, self.run
         try:
@@ -176,7 +176,7 @@ class AgentHost:
                 run.refuse(error, to_blame(sender, frame))
 
     def receive_all(self, frames: Sequence[tuple[int | None, bytes, int]]) -> None:
-        """As `receive` of each, of which none but the last was all that was `awaited`."""
+        """As `receive` for each frame; only the last may complete the `awaited` messages."""
         endpoint, run = self._endpoint, self.run
         if run is None or len(frames) < 2:
             for sender, frame, arrived in frames:
@@ -200,17 +200,17 @@ class AgentHost:
         run.hear(heard, now)
 
     def hear(self, heard: Sequence[Received], now: float) -> None:
-        """Take what others of this process sent, and it opened already once for all.
+        """Take decoded messages from hosts in this process; the last was sent at `now`.
 
-        The last was sent at `now`; where some are `awaited` there are at most as many.
+        There are at most as many as are `awaited`, if any are.
         """
         if self.run is not None:
             self.run.hear(heard, now)
 
     def take_ledger(self) -> Account | None:
-        """In the field: what this agent did in a run that has ended since this was last called.
+        """In the field: the account of a run that has ended since the last call, else None.
 
-        It is shown here and sent nowhere.
+        It is shown on this machine and sent nowhere.
         """
         if not self.field or self.run is None or not self.run.over or self._shown:
             return None
@@ -228,7 +228,7 @@ class AgentHost:
                 raise RemoteProtocolError("out-of-turn", type(message).__name__)
             self._begin(header.run, message)
         elif header.run > self._endpoint.run:
-            # a neighbour heard of the run's beginning before we did
+            # `Begin` reached a neighbour before it reached us
             self._early_bytes += len(frame) + _KEPT
             if self._early_bytes > _MOST_EARLY:
                 self._early_bytes -= len(frame) + _KEPT
@@ -238,12 +238,12 @@ class AgentHost:
     def _begin(self, number: int, begin: control.Begin) -> None:
         if self.field and self.run is not None:
             raise PosseError(ONE_RUN)
-        self.run, self._shown = None, False  # what fails from here on is of the new run
+        self.run, self._shown = None, False  # an error from here on belongs to the new run
         self._endpoint = self._new_endpoint(number)
         chance = Chance(self._sources, self.field, begin.seed, begin.run, self.rank)
         own, self._own_arms = self._own_arms, None
         if (begin.seed, begin.run) != (0, 0):
-            own = None  # they were told of run 0
+            own = None  # they were built for run 0
         self.run = AgentRun(self.setup, self._system, self._parameters, self._endpoint, chance, own)
         self.run.pace.start()
         early, self._early, self._early_bytes = self._early, [], 0

@@ -1,4 +1,4 @@
-"""One run of one agent: its machine, its arms, its pace and what it measured."""
+"""One run of one agent: its machine, its arms, its pace and its measurements."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -63,18 +63,18 @@ from protocol.privacy import spent
 _MOST_COMPLAINTS = 10
 
 _TELLING = (Send, Broadcast, Disclose, Finish, Abort)
-"""Effects by which something leaves the agent that may follow from its rewards."""
+"""Effects by which information about the agent's rewards may leave the agent."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class AgentRun:
-    """Carries out what an agent's machine asks for, from `Begin` to `Stop`.
+    """Carries out the effects of an agent's machine, from `Begin` to `Stop`.
 
-    `endpoint` is this run's, `machine` the agent's, `gone` are peers that were lost; whoever
-    carries frames takes them out. What an agent did is in `account`, and leaves it only in the lab.
-    `arms` are the agent's own, where they are built before the run.
+    `gone` holds lost peers until the engine takes them (`AgentHost.take_gone`). `account` records
+    what the agent did; it leaves the agent only in the lab. `arms` are the agent's own, if they
+    were built before the run.
 
-    Above 20 attributes: one for each thing that an effect of the machine's needs.
+    Above 20 attributes: the machine's effects need one each.
     """
 
     def __init__(
@@ -121,14 +121,14 @@ class AgentRun:
 
     @property
     def awaited(self) -> int:
-        """How many more of the neighbours' messages must be here before this agent acts."""
+        """How many more messages of neighbours this agent needs before it acts."""
         return self._patient.awaited if self._patient is not None else 1
 
     def receive(self, header: Header, message: Message, arrived: int) -> None:
         """Take a message of this run; see `AgentHost.receive`."""
         if not isinstance(
             message, control.Control
-        ):  # a system may count some of its own as control
+        ):  # a system may count some of its own messages as control
             if not self.over:
                 self.endpoint.arrived(header, arrived)
                 self.pace.message(Received(header.source, message), header.now)
@@ -151,9 +151,9 @@ class AgentRun:
             raise RemoteProtocolError("out-of-turn", type(message).__name__)
 
     def hear(self, heard: Sequence[Received], now: float) -> None:
-        """Take what others of this process sent, the last of it at `now`.
+        """Take messages from hosts in this process, of which the last was sent at `now`.
 
-        These are no more than the machine awaits, so that nothing follows from any but the last.
+        There are no more than the machine awaits, so only the last can make it act.
         """
         if self._patient is not None and self._patient.keep(heard[:-1]):
             heard = heard[-1:]
@@ -165,16 +165,19 @@ class AgentRun:
                     self.refuse(error, received.sender)
 
     def _tell_of_others(self, event: PeerLost | Regrouped, now: float) -> None:
-        """Something of the others, who may still need to hear of an agent that is done."""
+        """Hand the machine news about other agents, even if it has finished.
+
+        Others may still need an answer from a finished agent.
+        """
         if self.account.exhausted:
-            return  # they are told that nothing is to be waited for from here
+            return  # the others were told not to wait for this agent
         if self.pace.under_way:
             self.pace.message(event, now)
         else:
             self.tell(event, self.pace.now)
 
     def refuse(self, error: RemoteProtocolError, blamed: int | None, count: int = 1) -> None:
-        """Count what a peer did wrong; name a neighbour to the coordinator, some times."""
+        """Count a peer's fault; report the first ten of neighbours to the coordinator."""
         self.endpoint.refused[error.reason] += count
         named = blamed if blamed in self._setup.neighbours else None
         if named is not None and not self.over and self._complaints < _MOST_COMPLAINTS:
@@ -182,7 +185,7 @@ class AgentRun:
             self.say(control.Complaint(named, error.told(self.field)))
 
     def say(self, message: Message) -> None:
-        """Send the coordinator a message of the host's or of the clock's."""
+        """Send the coordinator a message of the host or of the clock."""
         self.endpoint.send(COORDINATOR, message, self.pace.now)
 
     def tell(  # noqa: PLR0912
@@ -215,14 +218,14 @@ class AgentRun:
                 if order is not None:
                     raise LocalProtocolError(f"{effect} and {order} are ordered at once")
                 order = effect
-                asked: Any = effect  # by its type compiled code would take bools for ints
+                asked: Any = effect  # typed, compiled code would take bools for ints
                 times = getattr(asked, "times", 1)
                 if not isinstance(effect, Ready) and (
                     type(asked.arms) is not tuple
                     or effect.arms not in self._ordered
                     or type(times) is not int
                     or not 0 < times <= MOST_PULLS
-                    or type(asked.arms[0]) is not int  # bools equal ints, and are a mask
+                    or type(asked.arms[0]) is not int  # bools equal ints, but index as a mask
                 ):
                     require_arms(effect, self._setup.arm_count)
                     self._ordered.add(effect.arms)
@@ -242,12 +245,12 @@ class AgentRun:
         return order
 
     def _carry_out(self, effect: Stopwatch | Attest | Refuse | Abort | Stand) -> None:
-        """An effect that is rare."""
+        """Carry out one of the rare effects."""
         match effect:
             case Stopwatch(name, running):
                 self._time(name, running)
             case Attest(step, value):
-                # what agents hold among themselves is not the coordinator's in the field
+                # in the field the coordinator must not see what agents hold among themselves
                 if not self.field:
                     self.say(control.Attested(step, value))
             case Refuse(reason, sender, count):
@@ -268,12 +271,12 @@ class AgentRun:
         return self._explorer.silent(rewards)
 
     def begin(self, arms: Arms) -> None:
-        """Write down that the agent's own arms are about to be used."""
+        """Enter in the ledger that the agent is about to use its own arms."""
         setup = self._setup
         self._spending.begin(Task.of(setup, setup.agents, self.rank, setup.claim), arms)
 
     def exhausted(self, what: str) -> None:
-        """The agent's rewards are used up: it stops and says so, see `System.end`."""
+        """Stop because the agent's rewards are used up, and say so as `System.end` allows."""
         self._spending.uses(self.account.pulls)
         self.account.exhausted = what
         self._end(control.Finished(None, "its rewards are used up" if self.field else what))
@@ -283,7 +286,7 @@ class AgentRun:
         self._end(control.Finished(arm))
 
     def _end(self, said: control.Finished) -> None:
-        """In the field an end that tells more than was sent is kept back, see `System.end`."""
+        """Tell the coordinator of the agent's end, in the field only what `System.end` allows."""
         if not self.field or self._system.end == "answer":
             self.say(said)
         elif self._system.end == "bare":
@@ -303,7 +306,7 @@ class AgentRun:
             self._spending.uses(self.account.pulls)
             spent_here = spent(self.account.releases, self._setup.claim.delta)
             self.account.lifetime = self._spending.end(spent_here)
-        # in the field what this agent did stays with it
+        # in the field an agent's account stays on its machine
         self.say(control.Stopped() if self.field else self._report())
 
     def _report(self) -> control.Report:
@@ -378,6 +381,6 @@ def _pace(
         case "slots":
             return SlotPace(run, rewards)
         case _:
-            # in lockstep without a server nothing else tells the coordinator that an agent goes on
+            # in lockstep without a server nothing else shows the coordinator that an agent is alive
             says = system.server is None and "slots" in system.clocks
             return WallPace(run, rewards, chance.sources.clock, says)

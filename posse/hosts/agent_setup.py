@@ -1,4 +1,4 @@
-"""What an agent is told before its runs."""
+"""The configuration that an agent receives before its runs."""
 
 from typing import Annotated, Any
 
@@ -17,15 +17,19 @@ from protocol.privacy import Claim
 
 
 class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
-    """All that an agent is told about a series of runs; the payload of `control.Configure`.
+    """An agent's configuration for a series of runs; the payload of `control.Configure`.
 
-    `arms` is only their number where all agents share them. `neighbours` are names, `inboxes` their
-    addresses and `keys` their public keys where agents talk to each other; `first` is the number
-    before that of the first frame on each of these links. A mode, clock or variant that is not
-    known is refused where the setup is decoded. `privacy` is the agent's own word, on another
-    machine never the coordinator's. `name` is the run's, for signatures, which agents with keys
-    make in the field, and in the lab if they are to `sign`. `durable`: in the lab too the agent
-    keeps a journal.
+    - `arms`: only their number if all agents share them
+    - `rate`: how often the agent is active, P_N(n)
+    - `base`: the run file's folder
+    - `neighbours`: their ranks; `inboxes` and `keys` are their addresses and public keys
+    - `first`: the first frame on each link to a neighbour has the number after this one
+    - `privacy`: the agent's own word; on another machine than the coordinator's never the latter's
+    - `name`: the run's, for signatures
+    - `sign`: agents sign in the lab too; in the field agents with keys always do
+    - `durable`: the agent keeps a journal in the lab too
+
+    Decoding refuses an unknown mode, clock or variant.
     """
 
     system: str
@@ -49,7 +53,7 @@ class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def claim(self) -> Claim:
-        """What the system claims to protect, of such runs."""
+        """What the system claims to protect in these runs."""
         system = get_system(self.system)
         return system.claim(
             ClaimContext(
@@ -63,5 +67,5 @@ class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def arm_count(self) -> int:
-        """K."""
+        """K, the number of arms."""
         return self.arms if isinstance(self.arms, int) else self.arms.arm_count()

@@ -1,4 +1,4 @@
-"""What agents hold in common, and what they hold against each other."""
+"""Checks that agents hold the same results, and their complaints about each other."""
 
 from hashlib import blake2b
 
@@ -11,10 +11,10 @@ _MOST_STEPS = 1_000
 
 
 class Agreement:
-    """Where all agents must hold the same after a step: what was said of it so far.
+    """Compares the results that all agents attest after each step and that must be the same.
 
-    What is kept of a step is a hash, and of `_MOST_STEPS` steps at most: all agents go through them
-    together, so that more are open only where somebody makes them up.
+    It keeps a hash per open step, and at most `_MOST_STEPS` of them. Agents go through the steps
+    together, so more can be open only if a peer makes them up.
     """
 
     def __init__(self, agents: int) -> None:
@@ -22,7 +22,7 @@ class Agreement:
         self._steps: dict[int, tuple[int, bytes, set[int]]] = {}
 
     def attest(self, rank: int, step: int, value: bytes) -> str:
-        """An agent says what it holds; a sentence if another holds something else, else empty."""
+        """Take an agent's result; return a sentence if another agent's differs, else ""."""
         if step not in self._steps and len(self._steps) >= _MOST_STEPS:
             raise RemoteProtocolError("too-many", "steps that not all agents have come to")
         digest = blake2b(value, digest_size=32).digest()
@@ -41,15 +41,16 @@ class Agreement:
 
 
 class Complaints:
-    """Who refused what whom sent: the first few, for the sentence that ends a run."""
+    """The first few refusals of agents' messages, for the sentence that ends a run."""
 
     def __init__(self) -> None:
         self._said: dict[tuple[int, int, str], str] = {}
 
     def add(self, by: int, about: int, reason: str) -> list[str]:
-        """`by` refused something that agent `about` sent; the reason may be a peer's own word.
+        """Note that `by` refused a message of agent `about`; a peer may have chosen `reason`.
 
-        Returns the sentence, if it is news; what follows a colon in the reason is not.
+        Returns the sentence in a list, empty if it says nothing new. Refusals whose reasons differ
+        only after the first colon count as the same.
         """
         kind = (by, about, reason.partition(":")[0])
         if kind in self._said or len(self._said) >= _NAMED:

@@ -1,4 +1,4 @@
-"""Who takes part in a run, and how far each has come."""
+"""The agents that take part in a run, and how far each has come."""
 
 from collections import Counter
 
@@ -11,9 +11,10 @@ from posse.results.record import Absence
 class Attendance:
     """The agents of one run, as the coordinator knows them.
 
-    `rates` are how often each acts in relation to the others (P_N), shape (agents,).
-    `answers` has each agent's own arm, `exhausted` whose rewards ran out (-1: those that all
-    share), `dismissed` which agents the run went on without, and why, `since` from when on.
+    - `rates`: how often each acts relative to the others (P_N), shape (agents,)
+    - `answers`: each agent's own arm
+    - `exhausted`: agents whose rewards ran out, with the sentence (-1: the shared arms)
+    - `dismissed`: agents that the run goes on without, and why; `since` has the time
     """
 
     def __init__(self, rates: NDArray[np.float64]) -> None:
@@ -33,30 +34,30 @@ class Attendance:
         return [n for n in range(self.agents) if n not in self.dismissed]
 
     def counted_on(self) -> list[int]:
-        """The agents that are present, and whose rewards did not run out."""
+        """The agents that are present and still have rewards."""
         return [n for n in self.present() if n not in self.exhausted]
 
     def dismiss(self, rank: int, why: str, now: float) -> None:
-        """The run goes on without an agent."""
+        """Note that the run goes on without an agent."""
         self.dismissed[rank] = why
         self.since.setdefault(rank, now)
         self._end(rank, now)
 
     def finish(self, rank: int, arm: int | None, exhausted: str, now: float) -> None:
-        """An agent said that it is done."""
+        """Note that an agent said that it is done."""
         self._end(rank, now)
         self.answers[rank] = arm
         if exhausted:
             self.exhausted[rank] = exhausted
 
     def absences(self, now: float) -> list[Absence]:
-        """Who was dismissed, since when, until the end of the run, which is `now`."""
+        """The absences of dismissed agents until the end of the run, which is `now`."""
         return [
             Absence(rank, since, now, self.dismissed[rank]) for rank, since in self.since.items()
         ]
 
     def commonest_answer(self) -> int | None:
-        """The arm that most agents answered, the first of them; None if none did."""
+        """The arm that most agents answered, the lowest if tied; None without answers."""
         answers = Counter(arm for arm in self.answers if arm is not None)
         return min(answers, key=lambda arm: (-answers[arm], arm), default=None)
 
@@ -68,25 +69,25 @@ class Attendance:
 
     @property
     def all_finished(self) -> bool:
-        """Whether every agent is done, or gone."""
+        """Whether every agent is done or dismissed."""
         return len(self.finished) == self.agents
 
     def reached(self, rank: int, now: float) -> bool:
-        """An agent has come to `now`; False if that is no further than before."""
+        """Note that an agent has come to `now`; False if that is no progress."""
         further = rank not in self.finished and now > self._reached[rank]
         if further:
             self._reached[rank] = now
         return further
 
     def slowest(self) -> list[int]:
-        """Of those that are present and not done, the ones that have come least far."""
+        """The least advanced of the agents that are present and not done."""
         left = [n for n in self.present() if n not in self.finished]
         least = min((self._reached[n] for n in left), default=0.0)
         return [n for n in left if self._reached[n] == least]
 
     def expected_rounds(self, now: float) -> float:
-        """The activations to be expected by `now`: those of each agent until it finished.
+        """The expected activations of all agents by `now`, each until it finished.
 
-        Exact counts are the agents' own and come with their reports; this is for progress.
+        For progress only: exact counts come with the agents' reports.
         """
         return self._rounds_of_finished + self._rate_of_active * now

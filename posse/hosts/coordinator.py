@@ -1,8 +1,8 @@
-"""The coordinator's side of the wire, without the wire: frames in, frames out.
+"""The host of the coordinator: frames in, frames out, without sockets.
 
-Both engines run this same object, one for each run. It runs the server's machine where the system
-has one, the virtual clock where the run has one, and gathers the closing reports. It reads no clock
-and no randomness but what it is handed; see `posse.hosts.sources`.
+Both engines run this same object, one for each run. It runs the server's machine and the virtual
+clock, if there are any, and gathers the closing reports. Clocks and randomness are passed in (see
+`posse.hosts.sources`); it reads no others.
 """
 
 import math
@@ -47,22 +47,23 @@ from protocol.machine import (
 from protocol.message import Header, Message, Plane
 from protocol.wire import kind_of
 
-_CONTROL: Final = int(Plane.CONTROL)  # an enum's member costs a call to look up, for each frame
+_CONTROL: Final = int(Plane.CONTROL)  # looking up an enum's member costs a call per frame
 _LINKED: Final = control.Linked.__name__
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class CoordinatorHost:
-    """Runs one run: decodes what agents send, and has the server's machine decide what follows.
+    """The coordinator's side of one run: decodes agents' frames and runs the server's machine.
 
-    `outbox` holds frames to be carried, as (rank, frame), oldest first. `log` has what the machine
-    noted; `record` is there when the run is complete. `observe` is called after each frame with
-    this host, for progress. `linked` has what agents said of their links, as (rank, neighbour,
-    whether it is up), `left` who ended its own part, as (rank, why); whoever carries frames takes
-    both out, and calls `lose` or ends the run. `attendance` has who takes part, `network` who hears
-    whom.
+    - `outbox`: frames to be carried, as (rank, frame), oldest first
+    - `log`: the rows that the machine noted
+    - `record`: set when the run is complete
+    - `observe`: called with this host after each frame, for progress
+    - `linked`: agents' news of their links, as (rank, neighbour, whether it is up)
+    - `left`: agents that ended their own part, as (rank, why, whether by a mistake in a file)
+    - `counts`: in the lab, count agents' frames on arrival too, for `traffic`
 
-    `counts`: what agents of the lab send is counted here too, while it comes, for `traffic`.
+    The engine takes `linked` and `left` out, and then calls `lose` or ends the run.
 
     Above 300 lines: it is all that an engine may ask of a run, and every message of control.
     """
@@ -86,7 +87,7 @@ class CoordinatorHost:
         self.left: list[tuple[int, str, bool]] = []
         self.linked: list[tuple[int, int, bool]] = []
         self.complaints: list[str] = []
-        """What agents refused of each other, since somebody took it from here."""
+        """Sentences about messages that agents refused, until the engine takes them."""
         self.network = network
         self._observe = observe
         self._field = plan.field
@@ -109,7 +110,7 @@ class CoordinatorHost:
             per_link=True,
         )
         self.refused = self._endpoint.refused
-        """What was refused so far, by reason."""
+        """The number of refusals so far, by reason."""
         self._heard = Meter() if counts and not self._field else None
         self.attendance = Attendance(spec.agents.activity.rates(agents))
         self.dismissed = self.attendance.dismissed
@@ -121,7 +122,7 @@ class CoordinatorHost:
         self._complaints = Complaints()
         self._server = None if server is None else Server(plan, network, chance, self)
         self.log: Log = {} if self._server is None else self._server.log
-        # where a server waits for them they need not say how far they are
+        # agents need not report their slot if a server waits for their messages
         self._hears_slots = server is None or plan.clock == "slots"
         self._clock = _run_clock(plan, self._server, sources)
         self._conductor = self._clock if isinstance(self._clock, Conductor) else None
@@ -135,19 +136,19 @@ class CoordinatorHost:
 
     @property
     def complete(self) -> bool:
-        """Whether the run is over, and its `record` is there."""
+        """Whether the run is over and has its `record`."""
         return self.record is not None
 
     @property
     def timer(self) -> float:
-        """When `fire` is to be called, in seconds of the clock that was handed in."""
+        """When to call `fire`, in seconds of the clock `Sources.clock` (infinite: never)."""
         return math.inf if self._server is None else self._server.timer
 
     @property
     def outlives_agents(self) -> bool:
-        """Whether the run deals with the loss of an agent: it goes on, or ends in order.
+        """Whether the run handles the loss of an agent: it goes on, or ends in order.
 
-        In the field agents say nothing more that matters once there is a verdict.
+        In the field, nothing that agents say after the verdict matters.
         """
         plan = self.plan
         if plan.on_missing == "continue" or plan.system.shares_arms:
@@ -156,16 +157,16 @@ class CoordinatorHost:
 
     @property
     def waits(self) -> bool:
-        """Whether an agent without a connection is waited for, however long it takes."""
+        """Whether the run waits without limit for an agent that lost its connection."""
         return self.plan.on_missing == "wait" and self._ending.verdict is None
 
     @property
     def trouble(self) -> str:
-        """Who refused what whom sent, for the sentence that ends a run; empty if nobody did."""
+        """Agents' complaints about each other, to append to the sentence that ends a run, or ""."""
         return str(self._complaints)
 
     def standing(self) -> Standing:
-        """How the run stands, as far as this side knows."""
+        """The progress of the run, as far as this side knows."""
         return Standing(
             agents=self.plan.spec.agents.count,
             arms=self.plan.spec.arms.arm_count(),
@@ -179,14 +180,14 @@ class CoordinatorHost:
 
     @property
     def shared_regret(self) -> float | None:
-        """The group's regret so far, where all share one set of arms whose means are known."""
+        """The group's regret so far; None unless all share arms whose means are known."""
         arms = self._server.arms if self._server is not None else None
         return arms.regret.total if arms is not None and arms.regret is not None else None
 
     def traffic(self) -> Iterator[tuple[int, int, type[Message], int]]:
-        """Source, target, kind and messages so far: what was sent from here, one target each.
+        """Source, target, kind and number of messages sent from here so far.
 
-        What came too, in the field and where it `counts`.
+        Also of received messages, in the field and with `counts`.
         """
         for meter in (self._endpoint.meter, self._heard):
             for source, target, kind, messages in meter.counted() if meter is not None else ():
@@ -194,16 +195,19 @@ class CoordinatorHost:
                 yield source, target, kind, messages
 
     def waiting_for(self) -> list[int]:
-        """The agents without whose message the run cannot go on, as far as that is known."""
+        """The agents whose messages the run needs to go on, as far as that is known."""
         return self._awaited()[0]
 
     def suspects(self) -> list[int]:
-        """Those of whom one or some may hold up the run: who is waited for, if that is known."""
+        """The agents that may hold up the run: those it waits for if known, else the slowest."""
         late, known = self._awaited()
         return late if known else self.attendance.slowest()
 
     def _awaited(self) -> tuple[list[int], bool]:
-        """Who is waited for, and whether none of them only waits for others itself."""
+        """The agents waited for, and whether each of them holds up the run itself.
+
+        Otherwise some of them may only be waiting for others.
+        """
         if self._ending.verdict is not None:
             return self._ending.missing(), True
         if self._conductor is not None and (waiting := self._conductor.waiting()):
@@ -211,13 +215,13 @@ class CoordinatorHost:
         if late := self._not_standing():
             return late, True
         if self._server is not None:
-            gone = self.attendance.dismissed  # a machine of the user's own may not heed `PeerLost`
+            gone = self.attendance.dismissed  # a user's machine may ignore `PeerLost`
             if missing := [rank for rank in self._server.missing() if rank not in gone]:
                 return missing, self.plan.system.wiring is None
         return self.attendance.slowest(), False
 
     def _not_standing(self) -> list[int]:
-        """After a loss: who has not said where it stands."""
+        """After a loss: the agents that have not said where they stand."""
         if self._regrouping is None:
             return []
         return self._regrouping.missing(self.attendance.counted_on())
@@ -230,21 +234,21 @@ class CoordinatorHost:
             self._server.tell(Started())
         for rank in range(self.attendance.agents):
             self.send(rank, control.Begin(self.plan.spec.seed, self.run))
-        if self._ending.verdict is not None:  # it came before there was a run to stop
+        if self._ending.verdict is not None:  # from `Started`, before agents had a run to stop
             self.send_to_all(control.Stop())
 
     def fire(self) -> None:
-        """The time of `timer` has come."""
+        """Fire the timer: the time of `timer` has come."""
         if self._server is not None:
             self._server.fire()
 
     def put_off(self, seconds: float, not_before: float) -> None:
-        """Somebody without whom nothing could go on was away for so long: `timer` comes later."""
+        """Move `timer` back by the `seconds` that agents were away, at least to `not_before`."""
         if self._server is not None:
             self._server.timer = max(self._server.timer + seconds, not_before)
 
     def lose(self, rank: int, why: str = "lost") -> None:
-        """Agent `rank` is gone, or says nothing; only where `outlives_agents`."""
+        """Go on without agent `rank`, or end the run; only if `outlives_agents`."""
         attendance = self.attendance
         if rank in attendance.dismissed:
             return
@@ -265,7 +269,7 @@ class CoordinatorHost:
         self._next_turn()
 
     def _go_on_without(self, rank: int, *, exhausted: bool = False) -> None:
-        """Tell those who must know, and the server, that an agent acts no more."""
+        """Tell the agents that must know, and the server, that agent `rank` will not act again."""
         must_know: Collection[int] = self.network.neighbours[rank]
         if self._regrouping is not None:
             self._regrouping.lost()
@@ -276,7 +280,7 @@ class CoordinatorHost:
         self._gone(PeerLost(rank))
 
     def _regroup(self, regrouping: Regrouping) -> None:
-        """Let all who are left go on together, once they have said where they stand."""
+        """Let the agents that are left go on together, once all have said where they stand."""
         present = self.attendance.counted_on()
         if not present or self._ending.verdict is not None:
             return
@@ -290,11 +294,12 @@ class CoordinatorHost:
             self.send(rank, order)
 
     def fall_silent(self, mute: Collection[int] = ()) -> bool:
-        """Nothing brought the run on for the deadline; whether it ends, or goes on, all the same.
+        """Handle a deadline without progress; False if the run can neither go on nor end in order.
 
-        Where the run can do without, who is waited for is lost; of those who may be waiting
-        themselves, who is `mute`: does not answer when it is asked for a sign of life. Where an
-        agent's end would tell of its rewards, silence is how a run ends without consensus.
+        If the run can go on without the agents that it waits for, they are lost. Of agents that may
+        only be waiting for others, just those in `mute` are: they do not answer a request for a
+        sign of life. If a system keeps agents' ends secret, this silence is how a run ends without
+        consensus.
         """
         late, ended = self.suspects(), self._ending.verdict is not None
         _, known = self._awaited()
@@ -313,10 +318,10 @@ class CoordinatorHost:
         return self._ending.verdict is not None
 
     def receive(self, rank: int, frame: bytes) -> bool:
-        """Take one frame from a joined agent. What it did wrong is refused and counted.
+        """Take one frame from a joined agent; refuse and count it if the agent did something wrong.
 
-        Returns whether the frame brought the run on: one that was refused, or that nobody waited
-        for, is no reason to wait any longer.
+        Returns whether the frame is progress. A frame that was refused, or that nobody waited for,
+        must not extend a deadline.
         """
         endpoint, moved = self._endpoint, False
         try:
@@ -328,7 +333,7 @@ class CoordinatorHost:
             if rank in self.attendance.dismissed:
                 raise RemoteProtocolError("dismissed", f"agent {rank}")
             if self._field:
-                # nobody reports what it sent
+                # agents in the field do not report what they sent
                 endpoint.count(rank, message, frame)
             elif self._heard is not None:
                 self._heard.count(rank, COORDINATOR, type(message), frame)
@@ -346,7 +351,7 @@ class CoordinatorHost:
         return moved
 
     def hear(self, heard: Sequence[Received], now: float) -> None:
-        """As `receive` of what agents of this process said in the lab, the last of it at `now`."""
+        """Take decoded messages from agents in this process (lab); the last was sent at `now`."""
         if self._server is None or self._ending.verdict is not None:
             return
         for received in self._server.kept(heard):
@@ -362,7 +367,7 @@ class CoordinatorHost:
         self._complaints.add(COORDINATOR, rank, error.told(self._field))
 
     def _next_turn(self) -> None:
-        """By the virtual clock: let who is next act, once nobody's answer is outstanding."""
+        """With the virtual clock: let the next agent act, once no answer is outstanding."""
         conductor = self._conductor
         if conductor and self._ending.verdict is None and (turn := conductor.next()) is not None:
             conductor.owes(turn)
@@ -376,7 +381,7 @@ class CoordinatorHost:
     def _control(  # noqa: PLR0912  one for each message
         self, rank: int, message: Message, header: Header, frame: bytes
     ) -> bool:
-        """Take a message of the control plane; whether it brought the run on."""
+        """Take a message of the control plane; return whether it is progress."""
         attendance = self.attendance
         match message:
             case control.Due(due) if self._conductor is not None:
@@ -429,7 +434,7 @@ class CoordinatorHost:
                 self._regroup(self._regrouping)
 
     def _gone(self, event: PeerFinished | PeerLost, now: float | None = None) -> None:
-        """An agent acts no more."""
+        """Tell the server that an agent will not act again; without one, end after the last."""
         if self._server is not None:
             self._server.tell(event, now)
         elif self.attendance.all_finished:
@@ -445,7 +450,7 @@ class CoordinatorHost:
             self.left.append((rank, why, False))
             raise
         if not self._field:
-            # an agent cannot count its own report in it
+            # a report cannot include its own size
             self._endpoint.count(rank, message, frame)
         self._close_if_complete()
 
@@ -517,7 +522,7 @@ class CoordinatorHost:
 
 
 def _completed(plan: Plan, seen: Seen, reports: dict[int, control.Report]) -> RunRecord:
-    """What a run turned out to be."""
+    """The record of a run that has ended."""
     spec, verdict = plan.spec, seen.record.status
     if verdict == "missing" and seen.record.exhausted and not seen.record.missing:
         verdict = "exhausted"
@@ -530,8 +535,8 @@ def _completed(plan: Plan, seen: Seen, reports: dict[int, control.Report]) -> Ru
 
 
 def _effect(plan: Plan, verdict: Finish, network: Network, attendance: Attendance) -> str:
-    """What the loss of agents did to a run, also of those whose rewards ran out."""
-    # who was dismissed reports nothing; shared arms are the coordinator's
+    """What the loss of agents did to a run, including agents whose rewards ran out."""
+    # a dismissed agent does not report its pulls; those of shared arms are the coordinator's
     unknown = bool(attendance.dismissed) and not (plan.field or plan.system.shares_arms)
     totals = " Pulls, rounds and regret are without theirs." * unknown
     if plan.on_missing != "continue" or verdict.status == "missing":
@@ -556,7 +561,7 @@ def _run_clock(plan: Plan, server: Server | None, sources: Sources) -> RunClock:
 
 
 def _report_form(plan: Plan, chance: Chance) -> ReportForm | None:
-    """What agents' reports must look like; None in the field, where there are none."""
+    """The form of agents' reports; None in the field, where agents do not report."""
     if plan.field:
         return None
     spec, system, agents = plan.spec, plan.system, plan.spec.agents.count

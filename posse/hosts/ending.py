@@ -1,4 +1,4 @@
-"""How a run ends: a verdict, and then the last word of every agent that is present."""
+"""The end of a run: a verdict, and then the last word of every agent that is present."""
 
 from collections.abc import Callable
 
@@ -10,9 +10,9 @@ from protocol.machine import Finish
 
 
 class Ending:
-    """The verdict of a run and what came after it; `clock` is in nanoseconds.
+    """The verdict of a run and the agents' last words; `clock` is in nanoseconds.
 
-    In the lab an agent's last word is its report, which has `form`. In the field there is no form:
+    In the lab an agent's last word is its report, checked by `form`. In the field `form` is None:
     an agent says only that it has ended.
     """
 
@@ -22,7 +22,7 @@ class Ending:
         self.verdict: Finish | None = None
         self.reports: dict[int, control.Report] = {}
         self.elapsed = 0.0
-        """Seconds from the beginning to the verdict."""
+        """Seconds from the beginning of the run to the verdict."""
         self._said: set[int] = set()
         self._attendance = attendance
         self._form = form
@@ -30,14 +30,15 @@ class Ending:
         self._began = clock()
 
     def decide(self, verdict: Finish) -> None:
-        """The run is over."""
+        """End the run with this verdict."""
         self.verdict = verdict
         self.elapsed = (self._clock() - self._began) * 1e-9
 
     def last_word(self, rank: int, message: control.Report | control.Stopped) -> None:
-        """An agent's last word; `RemoteProtocolError` for what is none, or not the first.
+        """Take an agent's last word.
 
-        `BadReport` is one of these.
+        `RemoteProtocolError` if it is out of turn, of the wrong kind or not the first; `BadReport`,
+        a subclass, if a report fails its check.
         """
         reports = isinstance(message, control.Report)
         if self.verdict is None or rank in self._said or reports != (self._form is not None):
@@ -49,9 +50,9 @@ class Ending:
 
     @property
     def complete(self) -> bool:
-        """Whether nobody is `missing`."""
+        """Whether the last word of every present agent is here."""
         return not self.missing()
 
     def missing(self) -> list[int]:
-        """Who is present and has not had its last word."""
+        """The present agents whose last word is not here yet."""
         return [n for n in self._attendance.present() if n not in self._said]

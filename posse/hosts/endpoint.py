@@ -1,5 +1,6 @@
-"""One end of a run's links, the same for both hosts: what comes in is checked, what goes out is
-numbered and counted.
+"""One end of a run's links, the same for both hosts.
+
+It checks the frames that come in, and numbers and counts those that go out.
 """
 
 from collections import Counter, deque
@@ -15,31 +16,34 @@ from protocol.message import Header, Message, Plane
 from protocol.wire import HEADER, MAX_DATA, NO_RUN, SOURCE, Codec, encode, read_header
 
 Near = deque[tuple[int, int, bytes | Message, float]]
-"""What is under way in one process: source, target, frame or message, and when that was sent."""
+"""The queue of an engine in one process: (source, target, frame or message, time sent)."""
 
 _WORLD: Final = int(Plane.WORLD)
 
 NEIGHBOURS: Final = -2
-"""As a frame's target: every neighbour."""
+"""The target of a frame for every neighbour."""
 
 _LARGEST: Final = HEADER.size + MAX_DATA
 
 BETWEEN_RUNS = -1
-"""The number of no run yet; what is sent then says `NO_RUN`."""
+"""The run number of an endpoint outside any run; its frames carry `NO_RUN`."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Endpoint:
     """The ends of all links of one host in one run.
 
-    `name` is the host's rank, or `COORDINATOR`; `peers` are those it has a link to. `stamp` is the
-    clock for delays, in nanoseconds, and 0 where there is none. An agent numbers all its frames in
-    one row, so that a broadcast is one frame; `per_link` gives each link its own numbers. `outbox`
-    takes the frames to be carried, as (target, frame), oldest first. Where all hosts of a run live
-    in one process, `near` takes what is of the plane `world` as it is: see `Meter.hand`.
+    - `name`: the host's rank, or `COORDINATOR`
+    - `peers`: those that it has a link to
+    - `stamp`: the clock for delays, in nanoseconds; always 0 if there is none
+    - `outbox`: takes the frames to be carried, as (target, frame), oldest first
+    - `near`: takes messages of the plane `world` unencoded if all hosts of a run live in one
+      process, see `Meter.hand`
+    - `per_link`: each link has its own numbers; otherwise all frames share one sequence, so that a
+      broadcast is one frame
 
-    What a peer did wrong raises `RemoteProtocolError` and changes nothing here. A peer is who the
-    transport says it is; only where the transport does not know is a frame's header believed.
+    A peer's fault raises `RemoteProtocolError` and changes nothing here. The transport decides who
+    a peer is; the frame's header counts only if the transport does not know.
     """
 
     def __init__(
@@ -70,9 +74,10 @@ class Endpoint:
         self._last: dict[int, int] = {}
 
     def open(self, sender: int | None, frame: bytes) -> tuple[Header, Message | None]:
-        """Header and message of a frame; each is taken once. No message if it is of another run.
+        """Header and message of a frame, None for the message if the frame is of another run.
 
-        `sender`: who the transport says it is from, None where it does not know.
+        A replayed frame is refused. `sender` is the peer as the transport knows it, None if it does
+        not.
         """
         header = read_header(frame)
         source, sequence = header.source, header.sequence
@@ -89,7 +94,7 @@ class Endpoint:
         return header, message
 
     def arrived(self, header: Header, at: int = 0) -> None:
-        """Note how long a frame was under way; it came when `stamp` showed `at`, or just now."""
+        """Note the delay of a frame that arrived when `stamp` showed `at`, or now if `at` is 0."""
         if header.sent:
             self.delays.add((at or self._stamp()) - header.sent)
 
@@ -104,13 +109,13 @@ class Endpoint:
         self._put(to, to, to if self._per_link else NEIGHBOURS, message, now)
 
     def send_to_all(self, neighbours: tuple[int, ...], message: Message, now: float) -> None:
-        """Encode, number and count a message that all neighbours are sent as one frame."""
+        """Encode, number and count a message to all neighbours, as one frame."""
         self._put(NEIGHBOURS, neighbours, NEIGHBOURS, message, now)
 
     def _put(
         self, target: int, ends: int | tuple[int, ...], row: int, message: Message, now: float
     ) -> None:
-        """A frame for `target`, counted for these `ends`, and numbered in one row with others."""
+        """Put a frame for `target`, counted for these `ends`, numbered in the sequence `row`."""
         numbers = self._numbers
         numbers[row] = number = numbers.get(row, -1) + 1
         frame = encode(message, self._stated, self.name, number, now, self._stamp())
@@ -123,12 +128,12 @@ class Endpoint:
         self._outbox.append((target, frame))
 
     def count(self, source: int, message: Message, frame: bytes) -> None:
-        """Count a frame that came in, where its sender cannot or must not say what it sent."""
+        """Count a received frame whose sender cannot or must not report what it sent."""
         self.meter.count(source, self.name, type(message), frame)
 
 
 def unheard(message: Message, to: int, hears: Collection[type[Message]]) -> LocalProtocolError:
-    """The error of sending somebody what it does not hear."""
+    """The error for a message of a kind that is not in the receiver's `hears`."""
     by = "the server" if to == COORDINATOR else "an agent"
     known = ", ".join(kind.__name__ for kind in hears) or "nothing, if there is one"
     return LocalProtocolError(
@@ -137,7 +142,7 @@ def unheard(message: Message, to: int, hears: Collection[type[Message]]) -> Loca
 
 
 def to_blame(sender: int | None, frame: bytes) -> int | None:
-    """Who sent a bad frame: who the transport says, else who its header says, if it has one."""
+    """The sender of a bad frame, by the transport, else by the frame's header if it has one."""
     if sender is None and len(frame) >= SOURCE.stop:
         return int.from_bytes(frame[SOURCE.start : SOURCE.stop], "little", signed=True)
     return sender

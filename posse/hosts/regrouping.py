@@ -1,9 +1,10 @@
-"""Agents that must agree, after one of them is lost: where each stands, and from where all go on.
+"""How agents that must agree go on together after one of them is lost.
 
-Each who is left is told of the loss, stands still and says where it is (`control.Standing`). When
-all have, the graph without the lost is laid out anew, and all are told where those that came
-furthest are (`control.Regroup`). Whoever came furthest has decided all before it from what
-everybody had sent, so that the others lose nothing by taking it over.
+Each agent that is left hears of the loss, pauses and says where it stands (`control.Standing`).
+When all have said so, a new network is laid out on the graph without the lost agents. Then all
+agents are told the position of the most advanced ones (`control.Regroup`) and go on from there.
+The most advanced agents made all earlier decisions from what everybody had sent, so the others lose
+nothing by adopting their position.
 """
 
 from collections import Counter
@@ -17,11 +18,11 @@ from protocol.errors import RemoteProtocolError
 from topologies.graphs import Graph, from_edges
 
 LayOut = Callable[[Graph, Collection[int]], Network]
-"""The network on the graph that is left, of which these agents take part."""
+"""Lays out the network on the graph that is left; the second argument is who takes part."""
 
 
 class Regrouping:
-    """See the module's text. `view` counts the losses so far."""
+    """Collects where agents stand after a loss; see the module. `view` counts the losses so far."""
 
     def __init__(self, neighbours: list[tuple[int, ...]], lay_out: LayOut) -> None:
         self.view = 0
@@ -30,28 +31,28 @@ class Regrouping:
         self._standing: dict[int, control.Standing] | None = None
 
     def lost(self) -> None:
-        """One more agent is gone: all say anew where they stand."""
+        """Note one more loss: every agent must say again where it stands."""
         self.view += 1
         self._standing = {}
 
     def stands(self, rank: int, where: control.Standing) -> None:
-        """Agent `rank` says where it stands; what it says after an earlier loss counts no more."""
+        """Take where agent `rank` stands; ignore an answer to an earlier loss."""
         if self._standing is None or rank in self._standing:
             raise RemoteProtocolError("out-of-turn", f"agent {rank} stands twice")
         if where.view == self.view:
             self._standing[rank] = where
 
     def missing(self, present: Collection[int]) -> list[int]:
-        """Who has not said yet where it stands."""
+        """The agents that have not yet said where they stand."""
         said = self._standing
         return [] if said is None else [rank for rank in present if rank not in said]
 
     def go_on(
         self, present: Collection[int], *, together: bool
     ) -> tuple[Network, dict[int, control.Regroup]] | None:
-        """The network that is left and what each is told; None while somebody is waited for.
+        """The new network and each agent's `Regroup`; None while an agent's answer is missing.
 
-        `together`: a server decides for all; else the agents of each part of the graph do.
+        `together`: a server decides for all; otherwise each part of the graph goes on by itself.
         """
         standing = self._standing
         if standing is None or self.missing(present):
@@ -75,7 +76,7 @@ class Regrouping:
 
 
 def _furthest(standing: list[control.Standing]) -> control.Standing:
-    """Where those are that came furthest; if they differ, which they must not, as most of them."""
+    """Where the most advanced agents stand; if they wrongly differ, where most of them do."""
     latest = max(where.round for where in standing)
     there = [where for where in standing if where.round == latest]
     (common, _), *_ = Counter((where.begun, where.arms) for where in there).most_common(1)

@@ -1,4 +1,4 @@
-"""What an agent reports at its end, checked before it becomes part of a result."""
+"""Checks of an agent's closing report before it becomes part of a result."""
 
 import math
 from collections.abc import Collection
@@ -15,20 +15,21 @@ from protocol.privacy import LONGEST_BLOCK
 
 _PLANES = frozenset(map(int, Plane))
 _BUCKETS = 600
-"""Of delays, on either side of a nanosecond: eight for each factor of two, and 2^63 at most."""
+"""Buckets of delays on either side of 1 ns: eight for each factor of two, up to 2^63 ns."""
 
 
 class BadReport(RemoteProtocolError):
-    """A report that is well formed, and of nothing that an agent can have measured."""
+    """Raised for a report that decodes, but that an agent cannot have measured."""
 
     def __init__(self, what: str) -> None:
         super().__init__("bad-report", what)
 
 
 class ReportForm:
-    """What the reports of a run must look like.
+    """The form that the reports of a run must have.
 
-    `references` names what regret is measured against, `log` has the tables that agents note.
+    `references` names the means that regret is measured against; `log` has the tables of the rows
+    that agents note.
     """
 
     def __init__(
@@ -40,7 +41,7 @@ class ReportForm:
         self._log = {kind.table: kind for kind in log}
 
     def check(self, rank: int, report: Report) -> None:
-        """Raise `BadReport` for what agent `rank` cannot have measured of itself."""
+        """Raise `BadReport` if agent `rank` cannot have measured this."""
         self._check_sizes(report)
         pulls = report.pulls
         if len(pulls) != 8 * self._arms or (np.frombuffer(pulls, dtype="<i8") < 0).any():
@@ -61,7 +62,7 @@ class ReportForm:
         self._check_log(report)
 
     def _check_sizes(self, report: Report) -> None:
-        """Numbers that no run comes to, and that sums would not hold."""
+        """Refuse numbers that no run reaches, and that would overflow sums."""
         used = report.resources
         counts = [report.activations, report.slots, *report.delays.values()]
         counts += [*report.refused.values(), *(release.times for release in report.releases)]
@@ -79,7 +80,7 @@ class ReportForm:
             raise BadReport("a number that is not finite, or below zero")
 
     def _check_words(self, report: Report) -> None:
-        """Kinds, reasons and names are the words that posse has, not text of the agent's own."""
+        """Refuse kinds, reasons and names that are not a `WORD`: text of the agent's own."""
         words = [*report.refused, *report.seconds, *(link.kind for link in report.links)]
         words += [release.mechanism for release in report.releases]
         if not all(WORD.fullmatch(word) for word in words):
@@ -88,7 +89,7 @@ class ReportForm:
             raise BadReport("the block of a release")
 
     def _check_log(self, report: Report) -> None:
-        """Rows of known tables, with as many numbers as these have columns."""
+        """Refuse unknown tables, rows of a wrong form, and cells that are not finite."""
         for table, rows in report.log.items():
             if table not in self._log:
                 raise BadReport("a table that this system does not have")

@@ -1,4 +1,4 @@
-"""Arms of the run file, as a host builds them for one run."""
+"""How a host builds the run file's arms, and their means, for one run."""
 
 from typing import Literal
 
@@ -25,10 +25,10 @@ def arms_of(arms: ArmsSpec, agents: int, base: str, chance: Chance) -> Arms:
 def references_of(
     arms: ArmsSpec, agents: int, against: Literal["average", "own"], chance: Chance
 ) -> dict[str, FloatArray]:
-    """The means that an agent's regret is measured against, shape (arms,), where they are known.
+    """The means that an agent's regret is measured against, shape (arms,); empty if unknown.
 
-    "regret" is against the average over the agents, and where they differ "regret_local" against
-    the agent's own; or "regret" is against its own.
+    If `against` is "own", "regret" is measured against the agent's own means. Otherwise it is
+    against the average over the agents, with "regret_local" against the agent's own if they differ.
     """
     table = means_of(arms, agents, chance)
     if table is None:
@@ -40,7 +40,7 @@ def references_of(
 
 
 def means_of(arms: ArmsSpec, agents: int, chance: Chance) -> FloatArray | None:
-    """The means of every agent, shape (agents, arms), where they are known."""
+    """The means of every agent, shape (agents, arms); None if they are unknown."""
     known = known_means(arms)
     if known is None:
         return None

@@ -1,4 +1,4 @@
-"""The server of one run: its machine, what that asks for, and the arms that all may share."""
+"""The server of one run: its machine, the machine's effects, and the shared arms, if any."""
 
 import math
 from collections import defaultdict
@@ -48,7 +48,7 @@ from protocol.message import Message
 
 
 class Serving(Protocol):
-    """What a server needs of the run that it serves."""
+    """What a server needs from the run that it serves."""
 
     @property
     def now(self) -> float:
@@ -60,7 +60,7 @@ class Serving(Protocol):
         ...
 
     def send_to_all(self, message: Message) -> None:
-        """Send every agent that takes part a message."""
+        """Send a message to every agent that takes part."""
         ...
 
     def dismiss(self, agent: int, reason: str) -> None:
@@ -68,16 +68,16 @@ class Serving(Protocol):
         ...
 
     def end(self, verdict: Finish, exhausted: str = "") -> None:
-        """The run is over; `exhausted` says whether that is because shared arms ran out."""
+        """End the run; `exhausted` is the sentence about shared arms that ran out, else ""."""
         ...
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Server:
-    """Carries out what the server's machine asks for.
+    """Carries out the effects of the server's machine.
 
-    `log` has what it noted; `timer` is when `fire` is to be called, in seconds of the clock that
-    was handed in (infinite: never). `arms` are those that all agents share, if they do.
+    `log` has the rows that it noted. `timer` is when to call `fire`, in seconds of the clock
+    `Sources.clock` (infinite: never). `arms` are those that all agents share, else None.
     """
 
     def __init__(self, plan: Plan, network: Network, chance: Chance, run: Serving) -> None:
@@ -101,13 +101,13 @@ class Server:
         self._patient = self._machine if isinstance(self._machine, PatientMachine) else None
 
     def kept(self, heard: Sequence[Received]) -> Sequence[Received]:
-        """What the machine is still to be told of messages that came together."""
+        """Let a patient machine keep messages that came together; return those still to tell it."""
         if self._patient is not None and self._patient.keep(heard[:-1]):
             return heard[-1:]
         return heard
 
     def missing(self) -> list[int]:
-        """The agents without whose message the machine does not go on, if it says so."""
+        """The agents whose message the machine needs to go on, if it can name them."""
         if not isinstance(self._machine, GatheringMachine):
             return []
         try:
@@ -116,19 +116,19 @@ class Server:
             raise RunFailed.told(defect.of("the coordinator", error, self._machine)) from error
 
     def fire(self) -> None:
-        """The time of `timer` has come."""
+        """Tell the machine that the time of `timer` has come."""
         self.timer = math.inf
         if not self._over:
             self.tell(TimerFired())
 
     def end(self) -> None:
-        """There is a verdict."""
+        """Stop timers and close the ledger: there is a verdict."""
         self._over = True
         self.timer = math.inf
         self._spending.end(None)
 
     def tell(self, event: ServerEvent, now: float | None = None) -> None:
-        """Hand an event to the machine, which happened at `now` or just now."""
+        """Hand the machine an event of time `now` (default: the present); carry out its effects."""
         try:
             effects = self._machine.handle(event, self._run.now if now is None else now)
             if not isinstance(effects, (list, tuple)):
@@ -186,7 +186,7 @@ class Server:
     def _pull(self, order: Pull) -> None:
         arms = self._arms()
         if min(order.arms, default=-1) < 0 or max(order.arms) >= self._count or order.times < 1:
-            require_arms(order, self._count)  # which raises, and takes three times as long
+            require_arms(order, self._count)  # raises; alone it would take three times as long
         if shortage := arms.shortage(order):
             self._run.end(Finish("exhausted"), shortage)
         else:
@@ -197,7 +197,7 @@ class Server:
 
 
 def _machine(plan: Plan, network: Network, chance: Chance) -> ServerMachine:
-    """`RunFailed` where it cannot be made."""
+    """Make the server's machine; `RunFailed` if that fails."""
     server = plan.system.server
     assert server is not None
     context = CoordinatorContext(
@@ -220,7 +220,7 @@ def _machine(plan: Plan, network: Network, chance: Chance) -> ServerMachine:
 
 
 def _shared_arms(plan: Plan, chance: Chance, spending: Spending) -> SharedArms:
-    """The arms that all agents of a run share, and what a run of the field makes them cost."""
+    """Build the arms that all agents of a run share; in the field enter the run in the ledger."""
     arms, agents, count = plan.spec.arms, plan.spec.agents.count, plan.spec.arms.arm_count()
     table = means_of(arms, agents, chance)
     means = None if table is None else table[0]

@@ -1,10 +1,10 @@
-"""What reaches a host and does not follow from the frames that it is handed.
+"""The sources of everything that a host reads besides frames: time, randomness and rewards.
 
 A host is deterministic. The same inputs in the same order (frames with their senders, steps, timers
 that fired) and the same answers of its `Sources` give the same state and the same frames, byte for
-byte, so that whoever writes both down can bring a host back to where it was. Nothing else in
-`posse/hosts`, `posse/clocks` and the machines' rooms reads a clock, the operating system's
-randomness, a file or a user's arms.
+byte. So a journal of both can restore a host by replay. Nothing else in `posse/hosts`,
+`posse/clocks` and the machines' rooms reads a clock, the operating system's randomness, a file or
+a user's arms.
 """
 
 from collections.abc import Callable
@@ -24,17 +24,17 @@ from protocol.signing import Signer, public_of
 
 
 class ResourceMeter:
-    """What this host's process uses; nothing here, where agents share one."""
+    """Measures the resources of a host's process; this one measures nothing: agents share it."""
 
     def begin(self) -> None:
-        """A run begins."""
+        """Start measuring: a run begins."""
 
     def used(self) -> Resources:
-        """Since `begin`."""
+        """The resources used since `begin`."""
         return Resources(0.0, 0, 0)
 
     def links(self, source: int) -> list[LinkCount]:
-        """What the links of host `source` cost since `begin` beside each frame's first time."""
+        """What the sessions of host `source` resent and confirmed since `begin`."""
         return []
 
 
@@ -43,18 +43,19 @@ NO_RESOURCES = ResourceMeter()
 
 @dataclass(frozen=True, kw_only=True)
 class Sources:
-    """Time, chance and rewards, as an engine hands them to a host.
+    """Time, randomness and rewards, as an engine passes them to a host.
 
-    `clock`     nanoseconds that pass as time does
-    `stamp`     what frames are stamped with to measure delays, nanoseconds; 0 where nobody does
-    `randbits`  so many bits from the operating system, in the field
-    `noise`     makes the field's noise; the lab's follows from the seed
+    `clock`     a steady clock, in nanoseconds
+    `stamp`     the clock for delays, stamped on frames, in nanoseconds; 0 if nobody measures them
+    `randbits`  that many random bits from the operating system, for the field
+    `noise`     makes the field's noise; the lab's noise follows from the seed
     `arms`      builds an agent's arms, or those that all share
-    `resources` what the agent's process uses
-    `signer`    signs for an agent with keys, given the number of agents and the run's name
-    `spending`  keeps what the rewards of an agent in the field cost, given the run file's folder
-    `cohort`    the agents of a run that live in this process, None where each has its own
-    `near`      takes what they send each other and the coordinator there, None where frames do
+    `resources` measures the agent's process
+    `signer`    makes the signer of an agent with keys, from the number of agents and the run's name
+    `spending`  opens the ledger of an agent in the field, from its arms, the run file's folder and
+                its rank
+    `cohort`    the agents of a run that share this process, None if each has its own
+    `near`      takes messages between hosts of this process, None if all go as frames
     """
 
     clock: Callable[[], int]
@@ -69,15 +70,15 @@ class Sources:
     near: Near | None = None
 
     def coarse(self) -> "Sources":
-        """The same, by clocks in whole milliseconds: no duration of a computation can be read off.
+        """The same with clocks in whole milliseconds, for the field.
 
-        For the field.
+        Finer times would reveal how long computations take.
         """
         return replace(self, clock=in_milliseconds(self.clock), stamp=in_milliseconds(self.stamp))
 
 
 def in_milliseconds(clock: Callable[[], int]) -> Callable[[], int]:
-    """A clock in nanoseconds that moves once in a millisecond."""
+    """A clock in nanoseconds that advances in whole milliseconds."""
     return lambda: clock() // 1_000_000 * 1_000_000
 
 
@@ -85,8 +86,8 @@ def in_milliseconds(clock: Callable[[], int]) -> Callable[[], int]:
 class Chance:
     """The randomness of one host in one run.
 
-    In the lab it follows from `seed`, `run` and `rank`. In the `field` nothing repeats: whatever
-    these say, it is seeded by the operating system.
+    In the lab it follows from `seed`, `run` and `rank`. In the `field` the operating system seeds
+    it, whatever these are, so nothing repeats.
     """
 
     sources: Sources
@@ -100,7 +101,7 @@ class Chance:
         return self._generator(self.rank, purpose)
 
     def common(self, purpose: Purpose) -> np.random.Generator:
-        """The same stream for all hosts of a run of the lab."""
+        """A stream that is the same for all hosts of a run in the lab."""
         return self._generator(COORDINATOR, purpose)
 
     def secret(self, purpose: Purpose) -> bytes:
@@ -110,10 +111,10 @@ class Chance:
         return self.generator(purpose).bytes(32)
 
     def signer(self, agents: int, name: bytes, *, sign: bool) -> Signer | None:
-        """Who signs for this host and knows the others' signatures; None where nobody signs.
+        """The signer of this host, which also verifies the others; None if nobody signs.
 
-        In the field an agent with keys always does; in the lab all do if they are to `sign`, by
-        keys that follow from the seed.
+        In the field an agent with keys always signs. In the lab all do if `sign`, with keys that
+        follow from the seed.
         """
         if self.field:
             return self.sources.signer(agents, name)

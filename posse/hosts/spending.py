@@ -1,4 +1,4 @@
-"""What a run's rewards cost, said to whoever keeps it longer than a process lives."""
+"""The interface to the ledger of what a run's rewards cost in privacy."""
 
 from typing import Any, Self
 
@@ -14,9 +14,9 @@ from protocol.privacy import Claim
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
-    """What rewards are about to be used for, by agent `rank` of `agents`.
+    """The purpose for which agent `rank` of `agents` is about to use rewards.
 
-    `claim` says what one reward may cost, `privacy` what it is allowed to.
+    `claim` says what one reward costs at most, `privacy` what it is allowed to cost.
     """
 
     system: str
@@ -29,7 +29,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, run: AgentSetup | RunSpec, agents: int, rank: int, claim: Claim) -> Self:
-        """What a run uses them for, as its file or an agent's setup has it."""
+        """The task of a run, from its file or an agent's setup."""
         return cls(
             system=run.system,
             variant=run.variant,
@@ -42,43 +42,44 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def epsilon(self) -> float | None:
-        """What one reward costs; None where nothing is claimed, or the claim does not hold."""
+        """The ε that one reward costs; None if nothing is claimed or the claim does not hold."""
         return self.claim.epsilon if self.claim.holds else None
 
     @property
     def says(self) -> str:
-        """For a person: the system and its parameters."""
+        """The system and its parameters, for people."""
         given = [f"{name} = {value}" for name, value in self.parameters.items()]
         printed = ["printed"] if self.variant == "printed" else []
         return ", ".join([self.system, *printed, *given])
 
 
 class Spending:
-    """Nobody keeps it: the lab's rewards cost nothing. `posse.durable.ledger` has the other."""
+    """The ledger of the lab, which keeps nothing; `posse.durable.ledger` has the field's."""
 
     def begin(self, task: Task, arms: Arms) -> None:
-        """A run begins. Take from `arms` the rows that it must not use.
+        """Enter a run, and remove from `arms` the rows that it must not use.
 
-        `PosseError` if it must not begin.
+        `PosseError` if the run must not begin.
         """
 
     def mark(self) -> tuple[int, list[NDArray[np.int64]] | None]:
-        """What `go_on` needs: the run's number, and the rows of each arm that it may use."""
+        """The arguments for `go_on`: the run's number, and the rows of each arm it may use."""
         return 0, None
 
     def go_on(self, run: int, rows: list[NDArray[np.int64]] | None) -> None:
-        """Instead of `begin`: the run that it began goes on, in a process that is started again."""
+        """Continue a run after a restart of the process, instead of `begin`."""
 
     def uses(self, pulls: NDArray[np.int64]) -> None:
-        """So many rewards of each arm are used, shape (arms,), and something is about to be told.
+        """Write down how many rewards of each arm were used so far, shape (arms,).
 
-        `PosseError` if that cannot be written down: then nothing may be told.
+        The host calls it before anything that follows from them is told. `PosseError` if it cannot
+        be written down; then nothing may be told.
         """
 
     def end(self, spent: float | None) -> str:
-        """The run is over; what all runs cost so far.
+        """Close the run; return a sentence on what all runs cost so far.
 
-        `spent` is the ε that its releases add up to, None where that is not known.
+        `spent` is the total ε of the run's releases, None if unknown.
         """
         return ""
 
