@@ -20,27 +20,27 @@ _FAMILIES = {
 }
 
 _GROUP = "posse.systems"
-"""The entry point group by which an installed package offers systems."""
+"""The entry point group under which installed packages offer systems."""
 
 _LOADED: dict[str, System] = {}
-"""Systems of the user's own that this process, or the one it was forked from, has loaded."""
+"""Users' and packages' systems that this process, or the one it was forked from, has loaded."""
 
 
 def ours() -> list[str]:
-    """The papers' systems, in their order."""
+    """The names of posse's own systems, family by family."""
     return [name for family in _FAMILIES.values() for name in family]
 
 
 def names() -> list[str]:
-    """All systems: ours, then those of installed packages."""
+    """The names of all systems: ours, then those of installed packages."""
     return ours() + sorted(own_code.installed(_GROUP).keys() - set(ours()))
 
 
 def find_system(name: str, folders: Sequence[str]) -> System:
     """The system that a run file of this machine names, or `SpecError`.
 
-    One of ours or of an installed package by its name, the user's own by `module:NAME`, looked for
-    in `folders` first. What was found is known by `get_system` from then on.
+    `name` is that of one of ours or of an installed package, or `module:NAME` for the user's own
+    code, looked up in `folders` first. From then on `get_system` knows the system too.
     """
     if not own_code.is_target(name):
         return get_system(name)
@@ -50,16 +50,16 @@ def find_system(name: str, folders: Sequence[str]) -> System:
 
 
 def know(system: System, name: str) -> None:
-    """From here on `get_system` of this name is this one: a run that begins was planned with it."""
+    """Make `get_system` return this system for a loaded name: a run was planned with it."""
     if name in _LOADED:
         _LOADED[name] = system
 
 
 def get_system(name: str) -> System:
-    """The system of this name, or `SpecError` with the nearest one.
+    """The system of this name, or `SpecError` that names the nearest one.
 
-    A name may come from a coordinator: what is not installed and was not loaded because a run file
-    of this machine names it is not imported.
+    A name may come from a coordinator. So this imports only systems of posse and of installed
+    packages; other code must have been loaded by `find_system`, for a run file of this machine.
     """
     if name in _LOADED:
         return _LOADED[name]

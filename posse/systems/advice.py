@@ -1,4 +1,4 @@
-"""What is allowed and probably not meant, of several families."""
+"""Advice of several families about settings that are allowed but probably not meant."""
 
 from typing import Any
 
@@ -8,10 +8,10 @@ from posse.theory.bounds import DEVIATION
 
 
 def deviation(spec: RunSpec, parameters: Any) -> list[str]:
-    """Whether rewards spread wider than confidence radii take them to.
+    """Advise if rewards spread wider than confidence radii assume.
 
-    They take 1/2-subgaussian ones, as those in [0, 1] are, or of deviation `sigma` where there is
-    that parameter.
+    Radii assume 1/2-subgaussian rewards, as those in [0, 1] are, or rewards of deviation `sigma` if
+    the system has that parameter.
     """
     arms, most = spec.arms, getattr(parameters, "sigma", DEVIATION)
     if not isinstance(arms, GaussianArms) or arms.clip is not None or arms.sd <= most:

@@ -42,7 +42,7 @@ PAPER = "Esfandiari et al. 2022"
 
 
 def _ratio(parameters: AnonymousParameters, users: int, arms: int) -> int:
-    """α for the first batch, where every arm is alive for every user."""
+    """α of the first batch, in which every arm is alive for every user."""
     match parameters.decomposition:
         case "greedy":
             return arms

@@ -1,4 +1,4 @@
-"""What a system is: its shape, its parameters, what it claims, and what theory says of it."""
+"""The record of a system: its shape, parameters, claim and theory."""
 
 import dataclasses
 import functools
@@ -21,12 +21,12 @@ End = Literal["answer", "bare", "nothing"]
 
 @dataclass(frozen=True)
 class Field:
-    """A form for real rewards: all noise is by `Noise.noisy`, and what is sent is all that rewards
-    decide.
+    """The system may run on real rewards.
 
-    `end` is what an agent says of its end: its "answer", where that follows from what it sent or is
-    covered by the claim; that it ended but not what it found ("bare"); "nothing" where the time
-    alone would tell. `safer`: parameters whose default in the field is another than the paper's.
+    All its noise comes from `Noise.noisy`, and rewards affect only what is sent. `end` is what an
+    agent says at its end: its "answer", if that follows from what it sent or is covered by the
+    claim; "bare", that it ended but not its answer; "nothing", if the time alone would tell too
+    much. `safer` has defaults for the field that differ from the paper's.
     """
 
     end: End = "answer"
@@ -35,17 +35,17 @@ class Field:
 
 @dataclass(frozen=True)
 class LabOnly:
-    """No form for real rewards; `why` continues a sentence that begins with the system's name."""
+    """The system must not run on real rewards; `why` continues a sentence after its name."""
 
     why: str = "has noise or messages that are not made for real rewards"
 
 
 @dataclass(frozen=True)
 class UnitInterval:
-    """Protection of rewards in [0, 1] only.
+    """The system protects only rewards in [0, 1].
 
-    `unless_printed`: in the lab the printed form also runs on rewards without a bound, as in the
-    paper's own experiments; what it claims does not hold then.
+    `unless_printed`: in the lab the printed variant also runs on unbounded rewards, as in the
+    paper's own experiments; its claim does not hold then.
     """
 
     unless_printed: bool = False
@@ -53,12 +53,12 @@ class UnitInterval:
 
 @dataclass(frozen=True)
 class Loss:
-    """What follows when an agent does not come back: `default`, unless the run file says another.
+    """What follows when an agent is lost: `default`, unless the run file sets `on_missing`.
 
-    `effect`: what going on without it does to the answer and to the claims, in a sentence; empty
-    where the machines cannot go on. Those that can are told `PeerLost`.
-    `waits`: the server waits for every agent, so that one whose rewards are used up is lost to it,
-    too, as it always is to its neighbours; else the server is told `PeerFinished`.
+    `effect`: a sentence on what the loss does to the answer and to the claims if the run goes on;
+    empty if the machines cannot go on. Machines that can are told `PeerLost`.
+    `waits`: the server waits for every agent, so an agent whose rewards are used up counts as lost
+    for it (for neighbours it always does). Otherwise the server is told `PeerFinished`.
     """
 
     effect: str = ""
@@ -70,28 +70,28 @@ ALONE = Loss(
     "Agents are alone: the missing have no answer, and the others' is what it would have been.",
     "continue",
 )
-"""Where nobody is sent anything."""
+"""The loss where agents exchange no messages."""
 
 
 NO_THEORY = undrawn("")
-"""Nothing is promised."""
+"""The bound of a system without theory."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class System:
-    """One algorithm by name.
+    """One algorithm with all that posse knows of it.
 
-    - `clocks`: what it can run by in the lab, the first by default; `virtual`: without neighbours
-    - `shape`: who is there, who hears whom, and whose the arms are
-    - `field`: whether it may be given real rewards
+    - `clocks`: its clocks in the lab, the default first; "virtual" only without neighbours
+    - `shape`: who takes part, who hears whom, and whose the arms are
+    - `field`: whether it may run on real rewards
     - `claim`: what it protects, from whom, and by what number
-    - `loss`: what follows when an agent does not come back
-    - `unit_interval`: its protection is for rewards in [0, 1] only
-    - `one_form`: the print needs no correction: both variants are the same
-    - `check`: raises `SpecError` for what the types cannot say (N < M, …)
-    - `advise`: sentences about what is allowed and probably not meant
+    - `loss`: what follows when an agent is lost
+    - `unit_interval`: set if it protects only rewards in [0, 1]
+    - `one_form`: the paper's form needs no correction, so both variants are the same
+    - `check`: raises `SpecError` for mistakes that types cannot catch (N < M, …)
+    - `advise`: sentences about settings that are allowed but probably not meant
     - `bound`: what theory says about run number `run`, for the report
-    - `results`: how a run's record is completed and said
+    - `results`: how a run's record is completed and summarised
     """
 
     name: str
@@ -126,45 +126,45 @@ class System:
 
     @property
     def agent(self) -> AgentRole:
-        """What an agent is."""
+        """The role of an agent."""
         return self.shape.agent
 
     @functools.cached_property
     def agents_codec(self) -> Codec:
-        """What an agent may be sent.
+        """The codec of the messages that an agent may be sent.
 
-        Making it costs half a megabyte of fresh memory; made before the fork, all agents share one.
+        It takes half a megabyte of memory; made before the fork, all agents share one.
         """
         return Codec(self.agent.hears + control.TO_AGENT)
 
     @property
     def server(self) -> ServerRole | None:
-        """What the server is, where there is one."""
+        """The role of the server; None if there is none."""
         return self.shape.server
 
     @property
     def server_hears(self) -> tuple[type[Message], ...]:
-        """The messages that the server may be sent; none where there is no server."""
+        """The messages that the server may be sent; empty if there is none."""
         return () if self.server is None else self.server.hears
 
     @property
     def wiring(self) -> Wiring | None:
-        """How agents are linked, where they are."""
+        """How agents are linked; None if they have no neighbours."""
         return self.shape.wiring
 
     @property
     def shares_arms(self) -> bool:
-        """Whether all agents share one set of arms, which is the server's to pull."""
+        """Whether all agents share one set of arms, which the server pulls."""
         return isinstance(self.shape, SharedArms)
 
     @property
     def waits(self) -> bool:
-        """Whether others wait for every agent: one whose rewards are used up is lost to them."""
+        """Whether others wait for every agent: they lose an agent whose rewards are used up."""
         return self.wiring is not None or self.loss.waits
 
     @property
     def broadcasts(self) -> bool:
-        """Whether an agent says the same to all its neighbours, never something to one."""
+        """Whether an agent sends the same to all its neighbours, never a message to just one."""
         return self.wiring is not None and self.wiring.broadcasts
 
     @property
@@ -174,5 +174,5 @@ class System:
 
     @property
     def end(self) -> End:
-        """What an agent in the field says of its end."""
+        """What an agent in the field says at its end; see `Field`."""
         return self.field.end if isinstance(self.field, Field) else "answer"

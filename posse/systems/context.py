@@ -1,4 +1,4 @@
-"""What machines are built from."""
+"""The contexts from which machines are built."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,10 +17,11 @@ from protocol.signing import Signer
 class AgentContext:
     """What an agent's machine is built from.
 
-    `neighbours` are names, never the graph; `knowledge` is what the system's `Wiring` gave this
-    agent of the topology (its next hop to a sink, the delay to wait). `secret` gives 32 bytes for a
-    key. In the `field` it is the operating system's, and so are noise and `generator`. `signer` is
-    there where agents sign what others pass on. `cohort` are the agents of this process.
+    `neighbours` are ranks, never the graph. `knowledge` is what the system's `Wiring` tells this
+    agent about the topology (its next hop to a sink, the delay to wait). `secret` returns 32 bytes
+    for a key. In the `field` the operating system is the source of `secret`, `noise` and
+    `generator`. `signer` is set if agents sign what others pass on. `cohort` holds the agents of
+    this process.
     """
 
     rank: int
@@ -42,7 +43,7 @@ class AgentContext:
 class CoordinatorContext:
     """What a coordinator's machine is built from.
 
-    `on_missing`: what the run file says to the loss of an agent.
+    `on_missing`: what the run file says about the loss of an agent.
     """
 
     agents: int

@@ -56,7 +56,11 @@ PAPER = "Dubey and Pentland 2020"
 
 
 def _cooperate(context: AgentContext, make: Callable[..., Learner]) -> AgentMachine:
-    """`make` makes the learner of so many `rows`: one for all of this process, by the first."""
+    """Make a cooperative agent.
+
+    `make` makes a learner with so many `rows`. The first agent of this process calls it, and all of
+    them share the learner, a row each.
+    """
 
     def common(rows: int) -> Cooperation:
         learner = make(rows=rows)
@@ -70,7 +74,7 @@ def _cooperate(context: AgentContext, make: Callable[..., Learner]) -> AgentMach
     if isinstance(cohort.learner, PrivateMeans):
         cohort.learner.noise.append(context.noise)
     corruption = None
-    # real rewards are not replaced by lies, whoever asks for it
+    # lies never replace real rewards, even if the coordinator asks for it
     if (does := context.knowledge.get("contamination")) and not context.field:
         corruption = Corruption(
             msgspec.convert(does, Contamination), context.generator(Purpose.CORRUPTION)
@@ -85,7 +89,7 @@ def _range(context: AgentContext) -> tuple[float, float] | None:
 
 
 def _noisy_range(context: AgentContext, widest: float) -> tuple[float, float] | None:
-    """Where real rewards' means lie with noise of this scale; those of the lab are not checked."""
+    """The range of real rewards' means with noise of scale `widest`; None in the lab: no check."""
     return (-FARTHEST * widest, 1 + FARTHEST * widest) if context.field else None
 
 
@@ -95,7 +99,7 @@ def _by_means(
     between: tuple[float, float] | None,
     **given: Any,
 ) -> AgentMachine:
-    """Decides by means, of which those outside of `between` are refused."""
+    """Make an agent that decides by means and refuses those outside `between`."""
     make = partial(kind, context.arms, context.agents, [], reward_range=between, **given)
     return _cooperate(context, make)
 
@@ -111,10 +115,10 @@ def _private(context: AgentContext) -> AgentMachine:
         kind, counts, widest = DoublingMeans, doubling_counts(p.horizon), 1 / p.epsilon
     else:
         counts = release_counts(p.epsilon, p.v, p.horizon)
-        # noise is widest at the first release
+        # the first release has the most noise
         widest = noise_scale(min(counts, default=1), p.v)
         if p.noise_at == "destination" and not context.field:
-            # real rewards are not sent without noise, whoever asks for it
+            # real rewards never leave without noise, even if the coordinator asks for it
             kind = NoiseAtDestination
     return _by_means(
         context,
@@ -155,9 +159,9 @@ def _byzantine(context: AgentContext) -> AgentMachine:
 
 
 def _network(spec: RunSpec, parameters: Any, run: int, in_unit: bool = False) -> Network:
-    """Links to the neighbours, unless γ = 0; γ as a number.
+    """Links along the graph, none if γ = 0; each agent is told γ as a number.
 
-    `in_unit`: whoever's rewards are in [0, 1] sends means that are, unless the run file knows more.
+    `in_unit`: if rewards are in [0, 1], so must the means be, unless the run file gives a range.
     """
     graph = spec.graph(run)
     gamma = hops(parameters.gamma, graph.diameter)
@@ -180,7 +184,7 @@ def _network(spec: RunSpec, parameters: Any, run: int, in_unit: bool = False) ->
         for told_to in knowledge:
             told_to["assumed"] = assumed
         does: dict[str, Any] = msgspec.to_builtins(parameters.contamination)
-        del does["agents"]  # who else lies
+        del does["agents"]  # a liar must not know the others
         for rank in liars:
             knowledge[rank]["contamination"] = does
     laid = along(graph, knowledge, facts=facts)

@@ -57,7 +57,7 @@ from topologies.sinks import find_sinks
 PAPER = "Li and Song 2022"
 
 PER_AGENT = Field(safer={"noise": "per_agent"})
-"""The print's Lap(1/(M ε d)) makes each message M ε-private."""
+"""In the field noise is `per_agent`: the printed Lap(1/(M ε d)) makes each message M ε-private."""
 
 
 def _check_rounds(spec: RunSpec, parameters: FederatedParameters) -> None:
@@ -122,7 +122,7 @@ def _cdp(context: AgentContext) -> AgentMachine:
     p: CdpParameters = context.parameters
     arms, schedule, noise = context.arms, _schedule(context), context.noise
     if p.noise == "shared":
-        # a source that lacks is found out here, before a reward is used
+        # if the noise's library is missing, this fails before a reward is used
         noise.discrete_gaussian(np.zeros(1, dtype=np.int64), LEAST_SHARE)
         private = context.secret(Purpose.PROTOCOL)
         masker = SumMasker(context.rank, context.agents, private, context.signer)
@@ -202,7 +202,7 @@ def _ddp_network(spec: RunSpec, parameters: DdpParameters, run: int) -> Network:
 
 
 def _ddp_regroup(graph: Graph, present: Collection[int]) -> Network:
-    """Each part of the graph goes on by itself."""
+    """The network after a loss: each part of the graph goes on by itself."""
     told: list[dict[str, Any]] = []
     for of in graph.component_of:
         part = graph.components[of]
@@ -211,15 +211,16 @@ def _ddp_regroup(graph: Graph, present: Collection[int]) -> Network:
 
 
 def _hdp_network(spec: RunSpec, parameters: HdpParameters, run: int) -> Network:
-    """Every agent is told its next hop, its children and how long each has something to send.
+    """Links along the graph, with the routes to the sinks.
 
-    A sink is told its component, the server the sinks and how many agents each speaks for.
+    Each agent is told its next hop, its children and for how many slots each child sends. A sink
+    is told its component; the server is told the sinks and the number of agents behind each.
     """
     return _towards_sinks(spec.graph(run))
 
 
 def _hdp_regroup(graph: Graph, present: Collection[int]) -> Network:
-    """New sinks, and new ways to them; the lost, who are linked to nobody, are none."""
+    """The network after a loss: new sinks and routes. Lost agents, now isolated, are no sinks."""
     network = _towards_sinks(graph)
     for told in network.knowledge:
         told["members"] = sorted(present)

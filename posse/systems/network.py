@@ -1,4 +1,4 @@
-"""Who hears whom in one run, and what each is told of it."""
+"""The links between agents in one run, and what each agent is told about them."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -12,10 +12,10 @@ from topologies.graphs import Graph
 
 @dataclass(frozen=True)
 class Network:
-    """What the coordinator's host knows of the topology, and what each agent is told of it.
+    """The topology of a run as each process may know it.
 
-    `neighbours[n]` are the names agent n is given, `knowledge[n]` what else it may know;
-    `server` is what a coordinator's machine is told; `facts` go into the result.
+    `neighbours[n]` are the ranks that agent n is told, `knowledge[n]` is what else it may know,
+    `server` what a coordinator's machine may know. `facts` go into the result.
     """
 
     neighbours: list[tuple[int, ...]]
@@ -24,7 +24,7 @@ class Network:
     facts: NetworkFacts = field(default_factory=NetworkFacts)
 
     def fault(self, agents: int) -> str:
-        """What is wrong with it for so many agents, as the end of a sentence; "" if nothing."""
+        """What is wrong with this network of so many agents, to end a sentence with; else ""."""
         if not len(self.neighbours) == len(self.knowledge) == agents:
             rows = (
                 f"{len(self.neighbours)} rows of neighbours and {len(self.knowledge)} of knowledge"
@@ -39,9 +39,9 @@ class Network:
         return ""
 
     def parts(self, without: Collection[int] = ()) -> list[tuple[int, ...]]:
-        """The agents that hear of each other, directly or by others, when these are not there.
+        """The connected parts of the graph without the agents `without`.
 
-        Nobody where agents have no neighbours.
+        Agents that never had a neighbour are in no part.
         """
         left = Graph(
             tuple(
@@ -59,7 +59,7 @@ def along(
     server: dict[str, Any] | None = None,
     facts: NetworkFacts | None = None,
 ) -> Network:
-    """Links along the edges of a graph; `facts` gains its sizes."""
+    """A network with links along the edges of a graph; its sizes are added to `facts`."""
     return Network(
         list(graph.neighbours),
         knowledge or [{} for _ in range(graph.agents)],

@@ -130,7 +130,7 @@ def _private(context: AgentContext) -> AgentMachine:
 
 @dataclass(frozen=True)
 class _Counters:
-    """Makes private sums of so many streams of rewards."""
+    """Makes private counters for so many streams of rewards."""
 
     parameters: PrivateTdfsParameters
     noise: Noise
@@ -154,7 +154,7 @@ def _counters(context: AgentContext) -> _Counters:
 
 @dataclass(frozen=True)
 class _Factor:
-    """How far private sums may be off, see `UcbPrivateBound`."""
+    """The bound on the error of private sums, see `UcbPrivateBound`."""
 
     parameters: PrivateTdfsParameters
     variant: Variant

@@ -1,4 +1,4 @@
-"""The five shapes of a system: who is there, who hears whom, and whose the arms are.
+"""The five shapes of a system: who takes part, who hears whom, and whose the arms are.
 
     Alone           agents by themselves
     Star            agents and a server
@@ -24,9 +24,9 @@ from topologies.graphs import Graph
 
 @dataclass(frozen=True)
 class AgentRole:
-    """What an agent is: `make` builds its machine, `hears` are the messages it may be sent.
+    """The role of an agent: `make` builds its machine, `hears` are the messages it may be sent.
 
-    `signs`: something that it says is passed on by others, and is signed where agents have keys.
+    `signs`: others pass on some of its messages, so it signs them if agents have keys.
     """
 
     make: Callable[[AgentContext], AgentMachine]
@@ -39,7 +39,7 @@ class AgentRole:
 
 @dataclass(frozen=True)
 class ServerRole:
-    """What the server is: `make` builds its machine, `hears` are the messages it may be sent."""
+    """The role of the server: `make` builds its machine, `hears` are the messages it may get."""
 
     make: Callable[[CoordinatorContext], ServerMachine]
     hears: tuple[type[Message], ...]
@@ -65,12 +65,13 @@ def _require_messages(hears: object) -> None:
 class Wiring:
     """How agents are linked along the edges of `[topology]`.
 
-    `network(spec, parameters, run)` says who hears whom in one run, and what each is told of it:
-    `along(spec.graph(run))` is who is linked in `[topology]`. `components`: the graph may fall
-    apart. `broadcasts`: an agent says the same to all neighbours, never something to one. `regroup`
-    lays the network out anew on the graph that losses leave, for those who take part, where agents
-    must agree on who does; it tells each the `members`. `untold`: parameters that agents are not
-    sent; what one must know of them is what `network` tells it.
+    - `network(spec, parameters, run)`: the links of one run, and what each agent is told about
+      them; `along(spec.graph(run))` links the agents as in `[topology]`
+    - `components`: the graph may be disconnected
+    - `broadcasts`: an agent sends the same to all neighbours, never a message to just one
+    - `untold`: parameters that agents are not sent; `network` tells each agent its part of them
+    - `regroup(graph, present)`: the network after losses, if agents must agree on who takes part;
+      it tells each agent the `members`
     """
 
     network: Callable[[RunSpec, Any, int], Network]
@@ -83,8 +84,10 @@ class Wiring:
 
 @dataclass(frozen=True, kw_only=True)
 class _OwnArms:
-    """`regret_against`: the means that `regret` is measured against, the "average" over the agents
-    (`regret_local` then is against each agent's own) or each agent's "own".
+    """Every agent pulls its own arms.
+
+    `regret_against`: `regret` is measured against the means averaged over the agents ("average";
+    `regret_local` is then against each agent's own means) or against each agent's own ("own").
     """
 
     regret_against: Literal["average", "own"] = "average"
@@ -92,7 +95,7 @@ class _OwnArms:
 
 @dataclass(frozen=True)
 class Alone(_OwnArms):
-    """Agents by themselves; nobody is sent anything."""
+    """Agents by themselves, without messages."""
 
     make: Callable[[AgentContext], AgentMachine]
     server: ClassVar[None] = None
