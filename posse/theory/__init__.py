@@ -1,1 +1,1 @@
-"""What theory says about a run: bounds and closed forms, by family."""
+"""Theory about a run: bounds and closed forms, by family."""

@@ -1,4 +1,4 @@
-"""What is known of the regret of anonymous bandits (Esfandiari et al. 2022)."""
+"""The regret of anonymous bandits (Esfandiari et al. 2022)."""
 
 import numpy as np
 
@@ -14,11 +14,11 @@ EXPLORING = undrawn(
 
 
 def each_alone(spec: RunSpec, parameters: ParallelUcbParameters, run: int) -> Bound:
-    """UCB1 for every user by itself."""
+    """UCB1's bound, summed over the users."""
     gaps = run_gaps(spec, run)
 
     def regret(t: FloatArray) -> FloatArray:
-        # no gap costs more than itself in every round, however small it is
+        # a tiny gap makes UCB1's bound large, but costs at most itself in every round
         every: FloatArray = np.array(
             [np.minimum(ucb1_regret(row, t), row.max() * t) for row in gaps]
         )

@@ -1,8 +1,8 @@
-"""What a bound is, and what those of several families share.
+"""The record of a bound, and what bounds of several families share.
 
-Only bounds that have constants are drawn, each by its number. Symbols: Δ_k the gap of arm k to the
-best, Δ the smallest that is not 0, K arms, M agents (N with Rio et al.), T the time, δ the
-probability of failure.
+Only bounds with constants are drawn, labelled with the theorem's number. Symbols: Δ_k the gap of
+arm k to the best, Δ the smallest gap that is not 0, K arms, M agents (N in Rio et al.), T the time,
+δ the probability of failure.
 """
 
 import math
@@ -24,9 +24,9 @@ Curve = Callable[[FloatArray], FloatArray]
 class Bound:
     """What a system's paper promises about one run.
 
-    `label` is the statement's number. `regret(t)`: the regret of all agents up to times t, shape as
-    t. `rounds`: by when runs end, in rounds. Neither where there is nothing to draw; `note` is a
-    sentence on what it says, or why there is none.
+    `label` is the statement's number. `regret(t)` bounds the regret of all agents up to times t,
+    with the shape of t. `rounds` bounds the end of runs, in rounds. Both are None if there is
+    nothing to draw. `note` says in a sentence what the bound is, or why there is none.
     """
 
     label: str = ""
@@ -36,36 +36,36 @@ class Bound:
 
 
 Theory = Callable[[RunSpec, Any, int], Bound]
-"""What is said of run number `run` of a specification with these parameters."""
+"""The bound of run number `run` of a specification with these parameters."""
 
 
 def undrawn(why: str) -> Theory:
-    """Theory that has nothing to draw, and says why."""
+    """A theory with nothing to draw, and the reason."""
     return lambda spec, parameters, run: Bound(note=why)
 
 
 class NoBoundError(Exception):
-    """Raised where theory promises nothing of a run, with why: "No bound is drawn: …"."""
+    """Raised if theory promises nothing about a run; its text completes "No bound is drawn: …"."""
 
 
 class MeansUnknownError(NoBoundError):
-    """Raised by what asks for true means where they are not known."""
+    """Raised if a bound needs the true means and they are not known."""
 
     def __init__(self) -> None:
         super().__init__("the arms' true means are not known.")
 
 
 DEVIATION = 0.5
-"""Of a reward, at most: radii are for 1/2-subgaussian ones, as all in [0, 1] are."""
+"""The largest deviation of a reward that radii allow: rewards in [0, 1] are 1/2-subgaussian."""
 
 _ROUNDING = 1e-12
-"""A gap not above it is none: means of agents that are level on average differ by so much."""
+"""A gap up to this counts as 0: averages of equal means may differ by rounding."""
 
 
 def require_law(spec: RunSpec, deviation: float = DEVIATION) -> None:
-    """`NoBoundError` where rewards are not of the law that statements are about.
+    """Raise `NoBoundError` if rewards do not have the law that the theorems assume.
 
-    Clipped to [lo, hi] and mapped onto [0, 1] a Gaussian reward's mean is another than is known.
+    Clipping to [lo, hi] and mapping onto [0, 1] change the known mean of a Gaussian reward.
     """
     arms = spec.arms
     if not isinstance(arms, GaussianArms):
@@ -96,7 +96,7 @@ def run_means(spec: RunSpec, run: int) -> FloatArray:
 
 
 def mean_gaps(spec: RunSpec, run: int) -> FloatArray:
-    """Δ_k of the means averaged over the agents, shape (K,)."""
+    """Δ_k of the means averaged over the agents in run `run`, shape (K,)."""
     require_law(spec)
     means = run_means(spec, run)
     gaps: FloatArray = means.max() - means
@@ -104,10 +104,10 @@ def mean_gaps(spec: RunSpec, run: int) -> FloatArray:
 
 
 def shared_gaps(spec: RunSpec, run: int, deviation: float = DEVIATION) -> FloatArray:
-    """Δ_k of the means that all agents have, shape (K,); `NoBoundError` where they differ.
+    """Δ_k of the means that all agents share, shape (K,); `NoBoundError` if agents' means differ.
 
-    An agent then goes to an arm that is best for it, or for those it hears of, and its regret
-    against the average means grows for ever.
+    In that case an agent may settle on an arm that is best for itself or for those it hears from,
+    and its regret against the average means grows for ever.
     """
     require_law(spec, deviation)
     means = means_table(spec, run)
@@ -121,7 +121,7 @@ def shared_gaps(spec: RunSpec, run: int, deviation: float = DEVIATION) -> FloatA
 
 
 def means_table(spec: RunSpec, run: int) -> FloatArray:
-    """The means of every agent in a run, shape (agents, arms)."""
+    """The means of every agent in a run, shape (M, K); `MeansUnknownError` if unknown."""
     known = known_means(spec.arms)
     if known is None:
         raise MeansUnknownError
@@ -130,7 +130,7 @@ def means_table(spec: RunSpec, run: int) -> FloatArray:
 
 
 def positive(gaps: FloatArray) -> FloatArray:
-    """The Δ_k > 0."""
+    """The gaps Δ_k > 0, up to rounding."""
     found: FloatArray = gaps[gaps > _ROUNDING]
     return found
 

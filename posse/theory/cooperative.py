@@ -31,8 +31,8 @@ def private_cooperation_regret(
 
         Σ_k χ̄ 8 log t / Δ_k + (Σ_k Δ_k) (χ̄ (M γ + 2) + M (1/ε + ζ(1.5))).
 
-    The print has χ for the second χ̄, and Theorem 7.1, its proof, calls both the clique number;
-    equation 31 adds up over the cliques of the cover.
+    The paper prints χ for the second χ̄. Theorem 7.1, its proof, calls both the clique number, but
+    equation 31 sums over the cliques of the cover.
     """
     found = positive(gaps)
     logs = np.log(np.maximum(t, 1.0))
@@ -58,8 +58,9 @@ def byzantine_cooperation_regret(
         χ̄ Σ_k 4σ² log t / (Δ_k - 2σ sqrt ε)² + (3M + γ χ̄ (M - 1)) Σ_k Δ_k.
 
     `ValueError` unless 2σ sqrt ε < Δ_k for all k, which event (C) of the proof needs; the theorem
-    prints the condition ε < Δ_min / 2σ. Equation 51 has the factor Δ_k in the first sum. Equation
-    38 with Algorithm 3's δ = 1/t² gives 8σ for the 4σ² of equation 40: four times it at σ = 1/2.
+    prints the condition ε < Δ_min / 2σ. Equation 51 also has the factor Δ_k in the first sum.
+    Equation 40 has 4σ², but equation 38 with Algorithm 3's δ = 1/t² gives 8σ, four times as much
+    at σ = 1/2.
     """
     found = positive(gaps)
     room = found - 2 * sigma * math.sqrt(epsilon)
@@ -76,11 +77,12 @@ def robust_cooperation_regret(
 ) -> FloatArray:
     """Regret of all agents of `robust-private-ucb` after t slots, whatever a share f of them says.
 
-    Ours. No agent's bound of an arm is above its own, which lies do not touch; once its last batch
-    has s >= max(16 log t / Δ_k², 8 log t / (ε Δ_k)) rewards, the arm is not pulled while bounds
-    hold, and a batch of s is there after at most 4s pulls. In slot t no more than 8 (1 + log2 t)
-    bounds fail, each with probability t^-2 (of the joint one's average this is proved for batches
-    chosen before they are seen): 24 in all. So
+    Our own bound. The bound that an agent uses for an arm is never above the one from its own
+    rewards, which lies do not affect. Once the arm's last batch has s >= max(16 log t / Δ_k²,
+    8 log t / (ε Δ_k)) rewards, the agent does not pull the arm while bounds hold. A batch of s is
+    there after at most 4s pulls. In slot t at most 8 (1 + log2 t) bounds can fail, each with
+    probability t^-2: 24 failures in expectation over all slots. (For the average of the joint bound
+    this is proved for batches chosen before they are seen.) So
 
         M Σ_k (max(64 log t / Δ_k, 32 log t / ε) + Δ_k (⌈1/ε⌉ + 24)).
     """
@@ -95,8 +97,8 @@ def robust_cooperation_regret(
 def clique_cover(graph: Graph, gamma: int) -> int:
     """A number of cliques that cover G_γ, in which agents at most γ hops apart are linked.
 
-    By greedy colouring of the complement (largest degree first), so at least χ̄, and a bound that
-    grows with χ̄ stays one.
+    It comes from greedy colouring of the complement (largest degree first), so it is at least χ̄.
+    A bound that grows with χ̄ stays valid.
     """
     import networkx as nx  # noqa: PLC0415
 
@@ -132,7 +134,7 @@ def private(spec: RunSpec, parameters: PrivateParameters, run: int) -> Bound:
 
 
 def robust(spec: RunSpec, parameters: RobustParameters, run: int) -> Bound:
-    """What each agent has by itself, which lies do not take away."""
+    """The bound that each agent has by itself, which lies cannot worsen."""
     if parameters.estimator == "mean":
         return Bound(note="No bound is drawn: a mean bears no lies.")
     gaps, agents = shared_gaps(spec, run), spec.agents.count
@@ -155,7 +157,7 @@ def robust(spec: RunSpec, parameters: RobustParameters, run: int) -> Bound:
 
 
 def byzantine(spec: RunSpec, parameters: ByzantineParameters, run: int) -> Bound:
-    """Theorem 4.3, at the contamination that agents believe in."""
+    """Theorem 4.3, at the contamination that agents assume."""
     p, agents = parameters, spec.agents.count
     gaps = shared_gaps(spec, run, parameters.sigma)
     graph = spec.graph(run)
@@ -186,9 +188,9 @@ def byzantine(spec: RunSpec, parameters: ByzantineParameters, run: int) -> Bound
 
 
 def _require_borne(p: ByzantineParameters, believed: float, agents: int, gamma: int) -> None:
-    """`NoBoundError` unless agents believe at least as many lies as there may be (section 4.2).
+    """Raise `NoBoundError` if there may be more lies than agents assume (section 4.2).
 
-    Of messages that γ agents pass on, up to γ ε are lies (section 4).
+    Of messages that γ agents pass on, a share of up to γ ε are lies (section 4).
     """
     lies = p.contamination
     rate = lies.rate * (gamma if lies.form == "relay" else min(gamma, 1))

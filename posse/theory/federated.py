@@ -1,4 +1,4 @@
-"""The links that a round of federated elimination uses, and its regret (Li and Song 2022)."""
+"""The links used in a round of federated elimination, and its regret (Li and Song 2022)."""
 
 import math
 
@@ -22,7 +22,7 @@ from topologies.sinks import find_sinks
 def gis_links(graph: Graph) -> int:
     """Links of one round of GIS (and of flooding): Σ over edges of min(d_G, 1 + larger ecc).
 
-    An edge is used in a slot if either end has something new; agent i has in the slots 1 to
+    An edge is used in a slot if either end has something new. Agent i has that in slots 1 to
     1 + ecc(i), and there are d_G slots.
     """
     last, ecc = graph.diameter, graph.eccentricities
@@ -30,9 +30,9 @@ def gis_links(graph: Graph) -> int:
 
 
 def gis_links_paper(graph: Graph) -> int:
-    """Links of one round by the paper: d_G Σ d_i / 2, every edge in every slot.
+    """Links of one round as the paper counts them: d_G Σ d_i / 2, every edge in every slot.
 
-    Star 2(M-1), ring M²/2 (M even), complete M(M-1)/2; in other graphs an upper bound.
+    Star 2(M-1), ring M²/2 (M even), complete M(M-1)/2; for other graphs an upper bound.
     """
     return graph.diameter * graph.size
 
@@ -45,8 +45,8 @@ def sac_links(graph: Graph) -> int:
 def elimination_rounds(gap: float) -> int:
     """⌈log2(1/Δ) + 1⌉: the rounds of CDP-MAB until an arm of gap Δ has left.
 
-    In round r both terms of C(r) are at most 2^-r / 4, so that 2 C(r) <= 2^-r; on the event that
-    every mean lies within C(r), an arm with Δ >= 2^(1-r) leaves.
+    In round r both terms of C(r) are at most 2^-r / 4, so 2 C(r) <= 2^-r. If every mean lies within
+    C(r), an arm with Δ >= 2^(1-r) leaves.
     """
     return max(1, math.ceil(math.log2(1 / gap) + 1 - 1e-9))
 
@@ -56,14 +56,14 @@ def elimination_regret(
 ) -> FloatArray:
     """Regret of all agents of federated elimination after t slots, on the event E_R.
 
-    An arm leaves by round r_k (`elimination_rounds`; the last in the R-round form) and has then
-    been pulled S(r_k) times by each agent, at most once per slot:
+    An arm leaves by round r_k (`elimination_rounds`, or the last round in the R-round form). Each
+    agent has then pulled it S(r_k) times, at most once per slot:
 
-        Σ_k Δ_k M (min(S(r_k), t) + (`delay` slots in each of the rounds)),
+        Σ_k Δ_k M (min(S(r_k), t) + (`delay` slots in each of the rounds)).
 
-    Li and Song 2022, the step before the O(.) of their regret theorems: the first line of equation
-    22, whose third has 16 where 2 Δ̃ >= Δ_k / 2 gives 128. S(r) is taken with all K arms active,
-    where it is largest. A slot of delay costs at most the largest gap.
+    This is the step before the O(.) of the regret theorems in Li and Song 2022: the first line of
+    equation 22. (Its third line has 16, where 2 Δ̃ >= Δ_k / 2 gives 128.) S(r) is taken with all K
+    arms active, where it is largest. A slot of delay costs at most the largest gap.
     """
     found = positive(gaps)
     rounds = [schedule.max_rounds or elimination_rounds(float(gap)) for gap in found]
@@ -78,7 +78,7 @@ def elimination_regret(
 
 
 def _idle_slots(spec: RunSpec, parameters: SingleParameters, run: int) -> int:
-    """The slots of each round in which nothing is explored."""
+    """The number of slots in each round in which no agent explores."""
     if not isinstance(parameters, DdpParameters | HdpParameters):
         return 0
     graph = spec.graph(run)
@@ -90,7 +90,7 @@ def _idle_slots(spec: RunSpec, parameters: SingleParameters, run: int) -> int:
 
 
 def too_wide(parameters: FederatedParameters, least: float) -> bool:
-    """Whether the R-round form is told a gap above the smallest: it ends before it can be seen."""
+    """Whether the R-round form is given a gap above the `least`, and so ends too early to see it."""
     p = parameters
     return p.max_rounds is not None and p.gap is not None and p.gap > least + 1e-9
 

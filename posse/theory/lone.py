@@ -22,7 +22,7 @@ def adap_ucb_regret(gaps: FloatArray, t: FloatArray, epsilon: float, alpha: floa
 
 
 def ucb1(spec: RunSpec, parameters: AloneParameters, run: int) -> Bound:
-    """UCB1 for every agent by itself."""
+    """UCB1's bound, once for each agent."""
     gaps = shared_gaps(spec, run)
     return Bound(
         label="UCB1's bound, each agent alone",
@@ -32,7 +32,7 @@ def ucb1(spec: RunSpec, parameters: AloneParameters, run: int) -> Bound:
 
 
 def adap_ucb(spec: RunSpec, parameters: AdapParameters, run: int) -> Bound:
-    """AdaP-UCB for every agent by itself."""
+    """AdaP-UCB's bound, once for each agent."""
     gaps = shared_gaps(spec, run)
     p = parameters
     return Bound(

@@ -1,4 +1,4 @@
-"""When runs of best-arm identification have ended (Rio et al. 2023)."""
+"""The length of runs of best-arm identification (Rio et al. 2023)."""
 
 import math
 from bisect import bisect_left
@@ -18,16 +18,16 @@ from protocol.mase import (
 
 
 def samples_of_elimination(gap: float, arms: int, failure: float) -> int:
-    """T_η: samples of each arm by which successive elimination has dropped an arm of gap Δ.
+    """T_η: samples of each arm after which successive elimination has dropped an arm of gap Δ.
 
-    The least t from which on 4 sqrt(log(K t²/η) / t) <= Δ: with means within one radius, arms whose
-    means differ by Δ are then seen to differ by two.
+    The least t from which on 4 sqrt(log(K t²/η) / t) <= Δ. If every estimate is within one radius
+    of its mean, estimates of arms whose means differ by Δ then differ by at least two radii.
     """
 
     def wide(t: int) -> bool:
         return 4 * float(successive_elimination_radius(float(t), arms, failure)) > gap
 
-    # the radius grows at first, below t = e sqrt(η/K), which is before any arm can leave
+    # the radius grows only below t = e sqrt(η/K), before any arm can leave
     high = 4
     while wide(high):
         high *= 2
@@ -36,11 +36,11 @@ def samples_of_elimination(gap: float, arms: int, failure: float) -> int:
 
 
 def samples_of_epochs(gap: float, arms: int, beta: float, epsilon: float) -> int:
-    """T_β: activations by which an agent of DP-MASE has dropped an arm of gap Δ.
+    """T_β: activations after which an agent of DP-MASE has dropped an arm of gap Δ.
 
-    Σ_e R(e, K) up to e = ⌊log2(1/Δ)⌋ + 1: R makes both radii at most Δ_e / 8, so that an arm leaves
-    in the first epoch with Δ_e = 2^-e < Δ, of gaps above 1 in the first of all. Rio et al. 2023,
-    Proposition 4.3 before its O(.).
+    Σ_e R(e, K) up to e = ⌊log2(1/Δ)⌋ + 1. R makes both radii at most Δ_e / 8, so an arm leaves in
+    the first epoch with Δ_e = 2^-e < Δ (a gap above 1 in epoch 1). Rio et al. 2023, Proposition 4.3
+    before its O(.).
     """
     last = max(1, math.floor(math.log2(1 / gap) + 1e-9) + 1)
     return sum(epoch_length(arms, epoch, beta, epsilon) for epoch in range(1, last + 1))
@@ -49,8 +49,9 @@ def samples_of_epochs(gap: float, arms: int, beta: float, epsilon: float) -> int
 def rounds_of_votes(samples: int, agents: int, votes: int, confidence: float) -> float:
     """Rounds after which M given agents of N have each been active T_η times, with probability a.
 
-    N P^-1(T_η, a^(1/M)), P the regularised lower incomplete gamma function: the activations of
-    agents drawn evenly are Poisson processes of rate 1/N. Rio et al. 2023, Proposition 5.3.
+    N P^-1(T_η, a^(1/M)), with P the regularised lower incomplete gamma function, because the
+    activations of equally active agents are Poisson processes of rate 1/N. Rio et al. 2023,
+    Proposition 5.3. Symbols: T_η = `samples`, N = `agents`, M = `votes`, a = `confidence`.
     """
     from scipy.special import gammaincinv  # noqa: PLC0415
 
@@ -74,7 +75,7 @@ def _smallest_gap(spec: RunSpec, run: int) -> float:
 
 
 def votes(spec: RunSpec, parameters: MaseParameters | CorruptedParameters, run: int) -> Bound:
-    """Proposition 4.3's or Féraud's activations of one agent, and 5.3's rounds of all."""
+    """Rounds of all agents (Proposition 5.3) for one agent's activations (4.3's or Féraud's)."""
     p, arms = parameters, spec.arms.arm_count()
     gap = _smallest_gap(spec, run)
     if len(set(spec.agents.activity.rates(spec.agents.count))) > 1:
@@ -97,7 +98,7 @@ def votes(spec: RunSpec, parameters: MaseParameters | CorruptedParameters, run: 
 
 
 def central(spec: RunSpec, parameters: BaselineParameters, run: int) -> Bound:
-    """Successive elimination on the rewards of all."""
+    """Rounds of successive elimination on the rewards of all agents."""
     gap = _smallest_gap(spec, run)
     samples = samples_of_elimination(gap, spec.arms.arm_count(), parameters.delta)
     return Bound(
@@ -108,7 +109,7 @@ def central(spec: RunSpec, parameters: BaselineParameters, run: int) -> Bound:
 
 
 def independent(spec: RunSpec, parameters: BaselineParameters, run: int) -> Bound:
-    """Successive elimination by every agent alone."""
+    """Rounds of successive elimination by every agent alone."""
     gap = _smallest_gap(spec, run)
     samples = samples_of_elimination(gap, spec.arms.arm_count(), parameters.delta)
     return Bound(

@@ -20,12 +20,12 @@ Plays = Callable[[float, FloatArray], FloatArray]
 
 
 def plays_with_bound(*, epsilon: float, players: int, as_printed: bool) -> Plays:
-    """Lemma 4, of UCB-Private-Bound, at the best λ_0 in (0, 1):
+    """Lemma 4, for UCB-Private-Bound, at the best λ_0 in (0, 1):
 
         1 + max((8 log t / (Δ λ_0 ε))^2.25, 8 log t / (λ_0² Δ²)) / M + 2π² / (3 M²).
 
-    The print has λ_0 in both terms, so that the best is 1; equation 24 of its own proof gives
-    1 - λ_0 in the first.
+    The paper prints λ_0 in both terms, so the best is 1 (`as_printed`). Equation 24 of its proof
+    gives 1 - λ_0 in the first term, which is used otherwise.
     """
     lots = np.array([1.0]) if as_printed else np.linspace(0.01, 0.99, 99)
     rest = lots if as_printed else 1 - lots
@@ -42,7 +42,7 @@ def plays_with_bound(*, epsilon: float, players: int, as_printed: bool) -> Plays
 
 
 def plays_without_bound(*, epsilon: float, players: int) -> Plays:
-    """Lemma 7, of UCB-Private:
+    """Lemma 7, for UCB-Private:
 
     1 + max(18 (7 + 4 sqrt 3) log⁴ t / ε², 8 log t / Δ²) / M + 4 (1 + log t) / M².
     """
