@@ -57,14 +57,13 @@ class AnonymousServer(GatheringMachine):
     """Hands out assignments one by one, until the learner commits or T is used up.
 
     An assignment is over when every active user has answered and each group has its sums or is
-    broken. A group breaks when one of its members vanishes (finishes before it is told to commit,
-    or is lost) or is expelled (its report has a wrong length). The server asks nobody to unmask a
-    broken group.
+    broken. A group breaks when a member vanishes (finishes before it is told to commit, or is lost)
+    or is expelled (its report has a wrong length). Nobody is asked to unmask a broken group.
 
-    The other users play the assignment of a broken group again, with new masks and new rewards, if
-    at least C of them are left on the arm. More than C form a group; exactly C are joined by
-    another user for whom the arm is alive. The run ends without an answer (`missing`) when losses
-    leave too few users before anything was learned.
+    The others play a broken group's assignment again, with new masks and new rewards, if at least C
+    are left on the arm. More than C form a group; exactly C are joined by another user for whom the
+    arm is alive. The run ends without an answer (`missing`) when losses leave too few users before
+    anything was learned.
     """
 
     agents: int
@@ -272,7 +271,7 @@ class AnonymousServer(GatheringMachine):
         return self._go_on(self.current, [vanished])
 
     def _expel(self, current: Round, sender: int) -> ServerEffects:
-        """Remove an agent whose report has a wrong length; it plays its best arm from now on."""
+        """Exclude an agent whose report has a wrong length; it goes on to play its best arm."""
         self._drop(current, sender)
         arm = int(self.learner.best()[sender])
         return self._go_on(

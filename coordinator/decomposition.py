@@ -30,7 +30,7 @@ _TURNS = 1024
 
 @dataclass(frozen=True)
 class Assignment:
-    """Who plays what, `copies` times: `arms` has one arm per user, shape (N,)."""
+    """The arm of each user (-1: none), shape (N,), to be played `copies` times."""
 
     arms: IntArray
     copies: int
@@ -92,10 +92,10 @@ def at_random(
 ) -> Decomposition:
     """Uniform arms until every pair (user, arm) has its count, at most 2D turns.
 
-    A first pass draws independent turns only to find out how many are needed. The second pass makes
-    the assignments: about 40 distinct ones with equal numbers of copies, because each distinct one
-    costs every user a report. In it every user cycles through its arms in a random order, so that
-    each arm is played about as often as in that many independent turns.
+    A first pass draws independent turns only to count how many are needed. The second makes about
+    40 distinct assignments with equal copies, because each distinct one costs every user a report.
+    In it every user cycles through its arms in random order, which plays each arm about as often as
+    that many independent turns.
     """
 
     def until_served(draws: Iterator[IntArray], copies: int, least: int = 0) -> Decomposition:

@@ -37,7 +37,6 @@ class _Server(ServerMachine):
 
     When all agents have reached the horizon, the answer is the best arm of the last average.
     `plausible`: rewards lie in [0, 1], so means far outside are refused.
-    `lost`: agents that the server does not wait for.
     """
 
     reads: ClassVar[type[Means | SinkMeans]]

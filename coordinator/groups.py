@@ -45,10 +45,7 @@ class Group:
         self.sums = total
 
     def sums_per_copy(self, copies: int, precision: int) -> FloatArray | None:
-        """The sums of all rounds, averaged over copies.
-
-        None if the group has no sums, or sums that rewards in [0, 1] cannot give.
-        """
+        """The rounds' sums per copy; None if there are none that rewards in [0, 1] can give."""
         if self.sums is None:
             return None
         one = copies << precision
@@ -61,7 +58,7 @@ class Group:
 
 @dataclass(slots=True)
 class Round:
-    """An assignment that was sent out: who must answer, and the groups."""
+    """An assignment under way: its groups and the users that must answer."""
 
     number: int
     assignment: Assignment

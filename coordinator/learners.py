@@ -58,10 +58,7 @@ class Learner(ABC):
 
     @abstractmethod
     def learn(self, users: IntArray, arm: int, means: FloatArray, copies: int) -> int:
-        """Take estimates of these users' means of `arm`, each over `copies`.
-
-        Returns how many estimates it used.
-        """
+        """Take these users' estimates of `arm`, each over `copies`; return how many it used."""
 
     def means(self) -> FloatArray:
         """The mean estimates, shape (N, K); -∞ for arms that are not alive or have none."""

@@ -36,15 +36,14 @@ class Medium:
     """Resolves one slot after the other.
 
     When every player has chosen, the medium pulls the chosen arms. It tells each player its sample,
-    its payoff and whether it collided, and nothing else of the others. The payoff of a player that
-    is alone on its arm is its sample. Of the players that collide, one drawn uniformly gets its
-    sample (`collision` 1), or none does (2). With `shared_sample` they see the same sample, else
-    each sees its own.
+    its payoff and whether it collided, and nothing else of the others. A player alone on its arm is
+    paid its sample. Of players that collide, one drawn uniformly is (`collision` 1), or none (2).
+    With `shared_sample` they see the same sample, else each sees its own.
 
     The medium dismisses a player that answers a slot twice, names an arm that does not exist,
-    leaves, is lost, or has not answered `deadline` seconds after the slot began (not with
-    `on_missing` "wait"). The run then goes on without it if `on_missing` is "continue", else it
-    ends. About 200 times in a run the medium notes each player's total payoff and collisions.
+    leaves, is lost, or has not answered `deadline` seconds after the slot began (unless
+    `on_missing` is "wait"). The run then goes on if `on_missing` is "continue", else it ends. About
+    200 times in a run the medium notes each player's total payoff and collisions.
     """
 
     arms: int

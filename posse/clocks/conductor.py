@@ -10,7 +10,7 @@ class Conductor(RunClock):
     """Keeps each agent's next time and lets the earliest act once no answer is outstanding.
 
     An agent answers every frame that may change its plans (its turn, a data message) with one
-    `Due`. So the traffic grows with what agents do, never with how often they pull.
+    `Due`, so traffic grows with what agents do, never with how often they pull.
     """
 
     def __init__(self, agents: int) -> None:
@@ -46,10 +46,7 @@ class Conductor(RunClock):
         return sorted(self._owed)
 
     def next(self) -> int | None:
-        """Move the clock to the earliest agent's time and return that agent.
-
-        None if answers are outstanding or no agent will act.
-        """
+        """Move the clock to the earliest agent; None if answers are outstanding or nobody acts."""
         if self._owed:
             return None
         soonest = min(self._due)

@@ -1,7 +1,6 @@
 """The clocks `slots` and `wall`, in which orders are carried out at once.
 
-`slots`: one pull is one slot; agents wait only for messages. `wall`: time is seconds; nobody waits
-for the clock.
+`slots`: one pull is one slot; agents wait only for messages. `wall`: seconds; nobody waits.
 """
 
 import math
@@ -101,8 +100,7 @@ class SlotPace(ImmediatePace):
 class WallPace(ImmediatePace):
     """The pace of the clock `wall`: seconds since the run began, by `clock` in nanoseconds.
 
-    `says`: the agent sends signs of life, because nothing else tells the coordinator that it is
-    still running.
+    `says`: the agent sends signs of life, because nothing else tells the coordinator of it.
     """
 
     def __init__(

@@ -35,7 +35,7 @@ class Paced(Protocol):
 
     @property
     def account(self) -> Account:
-        """The record of what the agent did so far."""
+        """The agent's account so far."""
         ...
 
     def tell(self, event: AgentEvent, now: float) -> Order | Ready | Finish | None:
@@ -47,7 +47,7 @@ class Paced(Protocol):
         ...
 
     def exhausted(self, what: str) -> None:
-        """End the agent's part because its rewards are used up; `what` says so in a sentence."""
+        """End the agent's part: its rewards are used up, as the sentence `what` says."""
         ...
 
     def say(self, message: Message) -> None:
@@ -80,7 +80,7 @@ class Pace(ABC):
         """Handle a data message that was sent at `now`, or news about peers."""
 
     def advance(self, now: float) -> None:
-        """Act: the coordinator says that this agent's time has come (clock `virtual`)."""
+        """Act, because the coordinator gives the turn (clock `virtual`)."""
         raise RemoteProtocolError("out-of-turn", "this clock is not advanced from outside")
 
     def step(self) -> None:  # noqa: B027  some clocks have nothing to do
@@ -103,7 +103,7 @@ class Pace(ABC):
 
 
 class SharedPace(Pace):
-    """The pace of an agent without arms of its own: the coordinator's messages carry the time."""
+    """The pace of an agent without own arms: the coordinator's messages carry the time."""
 
     def message(self, event: Received | PeerLost | Regrouped, now: float) -> None:
         if not self._over:

@@ -9,8 +9,8 @@ from posse.arms.shared import SharedArms
 class RunClock(ABC):
     """The coordinator's clock in one run; `now` is in the unit of the run's clock.
 
-    Only the virtual clock (`posse.clocks.conductor`) asks agents when they act next and gives them
-    turns. With the clocks in this module agents act as soon as they can.
+    With the clocks in this module agents act as soon as they can; only the virtual clock
+    (`posse.clocks.conductor`) gives them turns.
     """
 
     @property

@@ -58,8 +58,8 @@ class VirtualPace(Pace):
     """The pace of the clock `virtual`; see `posse.clocks.conductor` for the coordinator's side.
 
     For an `Explore` it reads ahead in the buffer to the activation that makes the machine act. If a
-    message comes earlier, it draws the number of activations before the message from its exact law
-    (`Activity.elapsed`), commits these, and plans the rest again.
+    message comes earlier, it draws how many activations precede it from their exact law
+    (`Activity.elapsed`), commits these and plans the rest again.
     """
 
     def __init__(self, run: Paced, rewards: RewardBuffer, activity: Activity) -> None:

@@ -93,7 +93,7 @@ class AgentHost:
 
     @property
     def hears_neighbours_only(self) -> bool:
-        """Whether the agent needs nothing from the coordinator before a neighbour's message."""
+        """Whether the agent acts next on a neighbour's message, not on one of the coordinator's."""
         if self.run is None or self._has_server:
             return False
         pace = self.run.pace
@@ -101,7 +101,7 @@ class AgentHost:
 
     @property
     def awaited(self) -> int:
-        """How many more messages of neighbours this agent needs before it acts."""
+        """How many more of its neighbours' messages this agent needs before it acts."""
         return self.run.awaited if self.run is not None else 1
 
     @property

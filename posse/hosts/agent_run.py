@@ -121,7 +121,7 @@ class AgentRun:
 
     @property
     def awaited(self) -> int:
-        """How many more messages of neighbours this agent needs before it acts."""
+        """See `AgentHost.awaited`."""
         return self._patient.awaited if self._patient is not None else 1
 
     def receive(self, header: Header, message: Message, arrived: int) -> None:
@@ -151,10 +151,7 @@ class AgentRun:
             raise RemoteProtocolError("out-of-turn", type(message).__name__)
 
     def hear(self, heard: Sequence[Received], now: float) -> None:
-        """Take messages from hosts in this process, of which the last was sent at `now`.
-
-        There are no more than the machine awaits, so only the last can make it act.
-        """
+        """As `AgentHost.hear`; at most as many as are awaited, so only the last makes it act."""
         if self._patient is not None and self._patient.keep(heard[:-1]):
             heard = heard[-1:]
         for received in heard:
@@ -165,10 +162,7 @@ class AgentRun:
                     self.refuse(error, received.sender)
 
     def _tell_of_others(self, event: PeerLost | Regrouped, now: float) -> None:
-        """Hand the machine news about other agents, even if it has finished.
-
-        Others may still need an answer from a finished agent.
-        """
+        """Hand the machine news of other agents, which may need its answer even if it is done."""
         if self.account.exhausted:
             return  # the others were told not to wait for this agent
         if self.pace.under_way:

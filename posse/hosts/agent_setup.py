@@ -24,10 +24,10 @@ class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
     - `base`: the run file's folder
     - `neighbours`: their ranks; `inboxes` and `keys` are their addresses and public keys
     - `first`: the first frame on each link to a neighbour has the number after this one
-    - `privacy`: the agent's own word; on another machine than the coordinator's never the latter's
+    - `privacy`: the agent's own word, never the coordinator's if that is on another machine
     - `name`: the run's, for signatures
-    - `sign`: agents sign in the lab too; in the field agents with keys always do
-    - `durable`: the agent keeps a journal in the lab too
+    - `sign`: sign in the lab too; in the field agents with keys always do
+    - `durable`: keep a journal in the lab too
 
     Decoding refuses an unknown mode, clock or variant.
     """

@@ -11,9 +11,9 @@ _MOST_STEPS = 1_000
 
 
 class Agreement:
-    """Compares the results that all agents attest after each step and that must be the same.
+    """Compares what agents attest after each step, which must be the same for all.
 
-    It keeps a hash per open step, and at most `_MOST_STEPS` of them. Agents go through the steps
+    It keeps one hash per open step, for at most `_MOST_STEPS` steps. Agents go through them
     together, so more can be open only if a peer makes them up.
     """
 
@@ -49,8 +49,8 @@ class Complaints:
     def add(self, by: int, about: int, reason: str) -> list[str]:
         """Note that `by` refused a message of agent `about`; a peer may have chosen `reason`.
 
-        Returns the sentence in a list, empty if it says nothing new. Refusals whose reasons differ
-        only after the first colon count as the same.
+        Returns the sentence in a list, empty if it is not new; text after the reason's first colon
+        does not make it new.
         """
         kind = (by, about, reason.partition(":")[0])
         if kind in self._said or len(self._said) >= _NAMED:

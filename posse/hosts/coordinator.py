@@ -56,14 +56,13 @@ class CoordinatorHost:
     """The coordinator's side of one run: decodes agents' frames and runs the server's machine.
 
     - `outbox`: frames to be carried, as (rank, frame), oldest first
-    - `log`: the rows that the machine noted
-    - `record`: set when the run is complete
+    - `record`: set when the run is complete; `log` has the rows that the machine noted
     - `observe`: called with this host after each frame, for progress
     - `linked`: agents' news of their links, as (rank, neighbour, whether it is up)
     - `left`: agents that ended their own part, as (rank, why, whether by a mistake in a file)
     - `counts`: in the lab, count agents' frames on arrival too, for `traffic`
 
-    The engine takes `linked` and `left` out, and then calls `lose` or ends the run.
+    The engine takes out `linked` and `left`, and then calls `lose` or ends the run.
 
     Above 300 lines: it is all that an engine may ask of a run, and every message of control.
     """
@@ -185,9 +184,9 @@ class CoordinatorHost:
         return arms.regret.total if arms is not None and arms.regret is not None else None
 
     def traffic(self) -> Iterator[tuple[int, int, type[Message], int]]:
-        """Source, target, kind and number of messages sent from here so far.
+        """Source, target, kind and number of messages so far.
 
-        Also of received messages, in the field and with `counts`.
+        Those sent from here; in the field and with `counts` also those received.
         """
         for meter in (self._endpoint.meter, self._heard):
             for source, target, kind, messages in meter.counted() if meter is not None else ():
@@ -199,15 +198,12 @@ class CoordinatorHost:
         return self._awaited()[0]
 
     def suspects(self) -> list[int]:
-        """The agents that may hold up the run: those it waits for if known, else the slowest."""
+        """The agents that may hold up the run: those it waits for, else the slowest."""
         late, known = self._awaited()
         return late if known else self.attendance.slowest()
 
     def _awaited(self) -> tuple[list[int], bool]:
-        """The agents waited for, and whether each of them holds up the run itself.
-
-        Otherwise some of them may only be waiting for others.
-        """
+        """The agents waited for, and whether none of them may only be waiting for others."""
         if self._ending.verdict is not None:
             return self._ending.missing(), True
         if self._conductor is not None and (waiting := self._conductor.waiting()):
@@ -243,7 +239,7 @@ class CoordinatorHost:
             self._server.fire()
 
     def put_off(self, seconds: float, not_before: float) -> None:
-        """Move `timer` back by the `seconds` that agents were away, at least to `not_before`."""
+        """Postpone `timer` by the `seconds` that agents were away, at least to `not_before`."""
         if self._server is not None:
             self._server.timer = max(self._server.timer + seconds, not_before)
 
@@ -269,7 +265,7 @@ class CoordinatorHost:
         self._next_turn()
 
     def _go_on_without(self, rank: int, *, exhausted: bool = False) -> None:
-        """Tell the agents that must know, and the server, that agent `rank` will not act again."""
+        """Tell the server, and the agents that must know, that `rank` will not act again."""
         must_know: Collection[int] = self.network.neighbours[rank]
         if self._regrouping is not None:
             self._regrouping.lost()
@@ -297,9 +293,8 @@ class CoordinatorHost:
         """Handle a deadline without progress; False if the run can neither go on nor end in order.
 
         If the run can go on without the agents that it waits for, they are lost. Of agents that may
-        only be waiting for others, just those in `mute` are: they do not answer a request for a
-        sign of life. If a system keeps agents' ends secret, this silence is how a run ends without
-        consensus.
+        only be waiting for others, just those in `mute` are, which did not answer when asked for a
+        sign of life. If agents' ends are secret, such silence ends a run without consensus.
         """
         late, ended = self.suspects(), self._ending.verdict is not None
         _, known = self._awaited()
@@ -320,8 +315,7 @@ class CoordinatorHost:
     def receive(self, rank: int, frame: bytes) -> bool:
         """Take one frame from a joined agent; refuse and count it if the agent did something wrong.
 
-        Returns whether the frame is progress. A frame that was refused, or that nobody waited for,
-        must not extend a deadline.
+        Returns whether it is progress: a refused or unneeded frame must not extend a deadline.
         """
         endpoint, moved = self._endpoint, False
         try:
@@ -536,7 +530,7 @@ def _completed(plan: Plan, seen: Seen, reports: dict[int, control.Report]) -> Ru
 
 def _effect(plan: Plan, verdict: Finish, network: Network, attendance: Attendance) -> str:
     """What the loss of agents did to a run, including agents whose rewards ran out."""
-    # a dismissed agent does not report its pulls; those of shared arms are the coordinator's
+    # dismissed agents do not report pulls; the coordinator counts those of shared arms
     unknown = bool(attendance.dismissed) and not (plan.field or plan.system.shares_arms)
     totals = " Pulls, rounds and regret are without theirs." * unknown
     if plan.on_missing != "continue" or verdict.status == "missing":

@@ -37,8 +37,7 @@ class Ending:
     def last_word(self, rank: int, message: control.Report | control.Stopped) -> None:
         """Take an agent's last word.
 
-        `RemoteProtocolError` if it is out of turn, of the wrong kind or not the first; `BadReport`,
-        a subclass, if a report fails its check.
+        `RemoteProtocolError` if it is out of turn or not the first; `BadReport` if it is false.
         """
         reports = isinstance(message, control.Report)
         if self.verdict is None or rank in self._said or reports != (self._form is not None):

@@ -33,14 +33,13 @@ BETWEEN_RUNS = -1
 class Endpoint:
     """The ends of all links of one host in one run.
 
-    - `name`: the host's rank, or `COORDINATOR`
-    - `peers`: those that it has a link to
+    - `name`: the host's rank, or `COORDINATOR`; it has links to its `peers`
     - `stamp`: the clock for delays, in nanoseconds; always 0 if there is none
     - `outbox`: takes the frames to be carried, as (target, frame), oldest first
     - `near`: takes messages of the plane `world` unencoded if all hosts of a run live in one
       process, see `Meter.hand`
-    - `per_link`: each link has its own numbers; otherwise all frames share one sequence, so that a
-      broadcast is one frame
+    - `per_link`: number each link's frames apart, not all in one sequence; an agent has one, so
+      that a broadcast is one frame
 
     A peer's fault raises `RemoteProtocolError` and changes nothing here. The transport decides who
     a peer is; the frame's header counts only if the transport does not know.
@@ -74,10 +73,9 @@ class Endpoint:
         self._last: dict[int, int] = {}
 
     def open(self, sender: int | None, frame: bytes) -> tuple[Header, Message | None]:
-        """Header and message of a frame, None for the message if the frame is of another run.
+        """Header and message of a frame, once each; no message if the frame is of another run.
 
-        A replayed frame is refused. `sender` is the peer as the transport knows it, None if it does
-        not.
+        `sender` is the peer as the transport knows it, None if it does not.
         """
         header = read_header(frame)
         source, sequence = header.source, header.sequence

@@ -1,10 +1,9 @@
 """How agents that must agree go on together after one of them is lost.
 
-Each agent that is left hears of the loss, pauses and says where it stands (`control.Standing`).
-When all have said so, a new network is laid out on the graph without the lost agents. Then all
-agents are told the position of the most advanced ones (`control.Regroup`) and go on from there.
-The most advanced agents made all earlier decisions from what everybody had sent, so the others lose
-nothing by adopting their position.
+Each remaining agent hears of the loss, pauses and says where it stands (`control.Standing`). When
+all have, the network is laid out anew on the graph without the lost agents, and all are told where
+the most advanced agents stand (`control.Regroup`). Those made all earlier decisions from what
+everybody had sent, so the others lose nothing by going on from there.
 """
 
 from collections import Counter
@@ -18,7 +17,7 @@ from protocol.errors import RemoteProtocolError
 from topologies.graphs import Graph, from_edges
 
 LayOut = Callable[[Graph, Collection[int]], Network]
-"""Lays out the network on the graph that is left; the second argument is who takes part."""
+"""Lays out the network on the graph that is left, given the agents that take part."""
 
 
 class Regrouping:

@@ -52,8 +52,7 @@ class Sources:
     `arms`      builds an agent's arms, or those that all share
     `resources` measures the agent's process
     `signer`    makes the signer of an agent with keys, from the number of agents and the run's name
-    `spending`  opens the ledger of an agent in the field, from its arms, the run file's folder and
-                its rank
+    `spending`  opens an agent's ledger in the field, from its arms, the run file's folder, its rank
     `cohort`    the agents of a run that share this process, None if each has its own
     `near`      takes messages between hosts of this process, None if all go as frames
     """
@@ -70,10 +69,7 @@ class Sources:
     near: Near | None = None
 
     def coarse(self) -> "Sources":
-        """The same with clocks in whole milliseconds, for the field.
-
-        Finer times would reveal how long computations take.
-        """
+        """For the field: clocks in whole milliseconds, to hide how long computations take."""
         return replace(self, clock=in_milliseconds(self.clock), stamp=in_milliseconds(self.stamp))
 
 

@@ -70,10 +70,9 @@ class Spending:
         """Continue a run after a restart of the process, instead of `begin`."""
 
     def uses(self, pulls: NDArray[np.int64]) -> None:
-        """Write down how many rewards of each arm were used so far, shape (arms,).
+        """Write down how many rewards of each arm are used, shape (arms,), before a result is told.
 
-        The host calls it before anything that follows from them is told. `PosseError` if it cannot
-        be written down; then nothing may be told.
+        `PosseError` if that fails; then nothing may be told.
         """
 
     def end(self, spent: float | None) -> str:

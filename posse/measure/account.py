@@ -14,11 +14,11 @@ from protocol.privacy import Release
 class Account:
     """Pulls per arm, activations and slots so far, regret by reference, privacy ledger.
 
-    At the end `answer` is the agent's own arm, or `exhausted` says which arm has no rewards left.
-    In the field `lifetime` says what all runs over these rewards cost.
+    At the end `answer` is the agent's own arm, or `exhausted` says which arm has no rewards left;
+    in the field `lifetime` says what all runs over these rewards cost.
 
-    `references` maps a name to the means that regret is measured against, shape (arms,): "regret",
-    and for heterogeneous arms also "regret_local". It is empty if the means are unknown.
+    `references` has the means that regret is measured against, shape (arms,), as "regret" and for
+    heterogeneous arms also "regret_local"; it is empty if they are unknown.
     """
 
     arms: int

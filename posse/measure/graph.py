@@ -15,7 +15,7 @@ class Degrees(msgspec.Struct):
 
 
 class GraphFacts(msgspec.Struct, kw_only=True):
-    """Size, degrees, diameter, centre, connectivity and sinks; `components` holds their sizes."""
+    """Size, degrees, diameter, centre, connectivity, sinks and the sizes of components."""
 
     agents: int
     edges: int

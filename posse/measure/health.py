@@ -1,7 +1,7 @@
 """The HTTP answers of a coordinator and of an agent: health, readiness and metrics.
 
-`/healthz` fails (503) if a restart of the process would help, `/readyz` while the process waits
-for something. Both give the reason in a sentence.
+`/healthz` fails (503) if a restart would help, `/readyz` while something is waited for. Both give
+the reason in a sentence.
 """
 
 from collections.abc import Callable, Iterable, Iterator

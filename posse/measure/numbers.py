@@ -16,7 +16,7 @@ def short(value: float, digits: int = 3) -> str:
 
 
 def number(value: Any) -> str:
-    """A value for a table: "–" for None, "∞" for a number that is not finite."""
+    """A value for people: "–" for None, "∞" if not finite."""
     if value is None:
         return "–"
     if isinstance(value, bool) or not isinstance(value, int | float):

@@ -13,8 +13,8 @@ _MOST_POINTS = 2_000
 class Regret:
     """Cumulative regret: each pull of arm k costs μ* - μ_k, μ* = max μ.
 
-    The curve is a list of at most 2,000 breakpoints (time, activations, regret), linear in between.
-    An order pulls its arms in turn, so within an order regret is linear up to less than one turn.
+    The curve has breakpoints (time, activations, regret) and is linear in between: an order pulls
+    its arms in turn, so within an order regret is linear up to less than one turn.
     """
 
     def __init__(self, means: FloatArray) -> None:

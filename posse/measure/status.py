@@ -6,9 +6,9 @@ import msgspec
 class CoordinatorStatus(msgspec.Struct, frozen=True, kw_only=True):
     """A coordinator's status, for `posse status` and HTTP.
 
-    `heard` has the kind of each agent's last message, `frames` the number of frames taken from
-    agents in all runs so far. `turned_seconds_ago` is the time since the last turn of its loop;
-    `ended` is its exit code, once it has let its agents go.
+    `heard`: the kind of each agent's last message. `frames`: taken from agents in all runs so far.
+    `turned_seconds_ago`: since its loop last turned. `ended`: its exit code, once it let its agents
+    go.
     """
 
     agents: int

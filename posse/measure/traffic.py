@@ -91,7 +91,7 @@ class Meter:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Delays:
-    """A histogram of delays; sorting them in batches of 1,024 keeps the cost per frame small."""
+    """A histogram of delays, filled in batches because that costs little per frame."""
 
     def __init__(self) -> None:
         self._histogram: Counter[int] = Counter()

@@ -39,8 +39,8 @@ def names() -> list[str]:
 def find_system(name: str, folders: Sequence[str]) -> System:
     """The system that a run file of this machine names, or `SpecError`.
 
-    `name` is that of one of ours or of an installed package, or `module:NAME` for the user's own
-    code, looked up in `folders` first. From then on `get_system` knows the system too.
+    `name` is one of ours or of an installed package, or `module:NAME` for the user's own code, in
+    `folders` first. From then on `get_system` knows the system too.
     """
     if not own_code.is_target(name):
         return get_system(name)
@@ -58,8 +58,8 @@ def know(system: System, name: str) -> None:
 def get_system(name: str) -> System:
     """The system of this name, or `SpecError` that names the nearest one.
 
-    A name may come from a coordinator. So this imports only systems of posse and of installed
-    packages; other code must have been loaded by `find_system`, for a run file of this machine.
+    A name may come from a coordinator, so this imports only posse's and installed packages'
+    systems. Other code must be loaded before, by `find_system` for a run file of this machine.
     """
     if name in _LOADED:
         return _LOADED[name]

@@ -10,8 +10,8 @@ from posse.theory.bounds import DEVIATION
 def deviation(spec: RunSpec, parameters: Any) -> list[str]:
     """Advise if rewards spread wider than confidence radii assume.
 
-    Radii assume 1/2-subgaussian rewards, as those in [0, 1] are, or rewards of deviation `sigma` if
-    the system has that parameter.
+    Radii assume 1/2-subgaussian rewards, as in [0, 1], or of deviation `sigma` if the system has
+    that parameter.
     """
     arms, most = spec.arms, getattr(parameters, "sigma", DEVIATION)
     if not isinstance(arms, GaussianArms) or arms.clip is not None or arms.sd <= most:

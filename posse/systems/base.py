@@ -24,9 +24,9 @@ class Field:
     """The system may run on real rewards.
 
     All its noise comes from `Noise.noisy`, and rewards affect only what is sent. `end` is what an
-    agent says at its end: its "answer", if that follows from what it sent or is covered by the
-    claim; "bare", that it ended but not its answer; "nothing", if the time alone would tell too
-    much. `safer` has defaults for the field that differ from the paper's.
+    agent says at its end: its "answer", if that follows from what it sent or the claim covers it;
+    "bare", only that it ended; "nothing", if the time alone would tell too much. `safer` has
+    defaults for the field that differ from the paper's.
     """
 
     end: End = "answer"
@@ -55,10 +55,10 @@ class UnitInterval:
 class Loss:
     """What follows when an agent is lost: `default`, unless the run file sets `on_missing`.
 
-    `effect`: a sentence on what the loss does to the answer and to the claims if the run goes on;
-    empty if the machines cannot go on. Machines that can are told `PeerLost`.
-    `waits`: the server waits for every agent, so an agent whose rewards are used up counts as lost
-    for it (for neighbours it always does). Otherwise the server is told `PeerFinished`.
+    `effect`: what going on does to the answer and to the claims, in a sentence; empty if the
+    machines cannot go on. Machines that can are told `PeerLost`.
+    `waits`: the server waits for every agent, so one whose rewards are used up is lost to it, as it
+    always is to neighbours. Otherwise the server is told `PeerFinished`.
     """
 
     effect: str = ""
@@ -88,7 +88,7 @@ class System:
     - `loss`: what follows when an agent is lost
     - `unit_interval`: set if it protects only rewards in [0, 1]
     - `one_form`: the paper's form needs no correction, so both variants are the same
-    - `check`: raises `SpecError` for mistakes that types cannot catch (N < M, …)
+    - `check`: raises `SpecError` for what types cannot catch (N < M, …)
     - `advise`: sentences about settings that are allowed but probably not meant
     - `bound`: what theory says about run number `run`, for the report
     - `results`: how a run's record is completed and summarised
@@ -159,12 +159,12 @@ class System:
 
     @property
     def waits(self) -> bool:
-        """Whether others wait for every agent: they lose an agent whose rewards are used up."""
+        """Whether others wait for every agent; one whose rewards are used up is lost to them."""
         return self.wiring is not None or self.loss.waits
 
     @property
     def broadcasts(self) -> bool:
-        """Whether an agent sends the same to all its neighbours, never a message to just one."""
+        """Whether an agent sends the same to all its neighbours, never to just one."""
         return self.wiring is not None and self.wiring.broadcasts
 
     @property

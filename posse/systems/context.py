@@ -19,9 +19,8 @@ class AgentContext:
 
     `neighbours` are ranks, never the graph. `knowledge` is what the system's `Wiring` tells this
     agent about the topology (its next hop to a sink, the delay to wait). `secret` returns 32 bytes
-    for a key. In the `field` the operating system is the source of `secret`, `noise` and
-    `generator`. `signer` is set if agents sign what others pass on. `cohort` holds the agents of
-    this process.
+    for a key. In the `field` it comes from the operating system, as do noise and `generator`.
+    `signer` is set if agents sign what others pass on. `cohort` holds the agents of this process.
     """
 
     rank: int

@@ -56,11 +56,7 @@ PAPER = "Dubey and Pentland 2020"
 
 
 def _cooperate(context: AgentContext, make: Callable[..., Learner]) -> AgentMachine:
-    """Make a cooperative agent.
-
-    `make` makes a learner with so many `rows`. The first agent of this process calls it, and all of
-    them share the learner, a row each.
-    """
+    """Make an agent; all agents of this process share one learner, by `make`, with a row each."""
 
     def common(rows: int) -> Cooperation:
         learner = make(rows=rows)

@@ -213,14 +213,14 @@ def _ddp_regroup(graph: Graph, present: Collection[int]) -> Network:
 def _hdp_network(spec: RunSpec, parameters: HdpParameters, run: int) -> Network:
     """Links along the graph, with the routes to the sinks.
 
-    Each agent is told its next hop, its children and for how many slots each child sends. A sink
-    is told its component; the server is told the sinks and the number of agents behind each.
+    Each agent is told its next hop, its children and for how many slots each child sends, a sink
+    its component, the server the sinks and how many agents each speaks for.
     """
     return _towards_sinks(spec.graph(run))
 
 
 def _hdp_regroup(graph: Graph, present: Collection[int]) -> Network:
-    """The network after a loss: new sinks and routes. Lost agents, now isolated, are no sinks."""
+    """The network after a loss: new sinks and routes; lost agents, now isolated, are no sinks."""
     network = _towards_sinks(graph)
     for told in network.knowledge:
         told["members"] = sorted(present)

@@ -14,8 +14,8 @@ from topologies.graphs import Graph
 class Network:
     """The topology of a run as each process may know it.
 
-    `neighbours[n]` are the ranks that agent n is told, `knowledge[n]` is what else it may know,
-    `server` what a coordinator's machine may know. `facts` go into the result.
+    `neighbours[n]` are the ranks that agent n is told, `knowledge[n]` what else it is told,
+    `server` what a coordinator's machine is told. `facts` go into the result.
     """
 
     neighbours: list[tuple[int, ...]]
@@ -39,10 +39,7 @@ class Network:
         return ""
 
     def parts(self, without: Collection[int] = ()) -> list[tuple[int, ...]]:
-        """The connected parts of the graph without the agents `without`.
-
-        Agents that never had a neighbour are in no part.
-        """
+        """The connected parts `without` these agents; an agent with no neighbours is in none."""
         left = Graph(
             tuple(
                 () if n in without else tuple(j for j in near if j not in without)

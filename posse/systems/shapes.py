@@ -65,13 +65,13 @@ def _require_messages(hears: object) -> None:
 class Wiring:
     """How agents are linked along the edges of `[topology]`.
 
-    - `network(spec, parameters, run)`: the links of one run, and what each agent is told about
-      them; `along(spec.graph(run))` links the agents as in `[topology]`
+    - `network(spec, parameters, run)`: the links of one run and what each agent is told of them;
+      `along(spec.graph(run))` has the links of `[topology]`
     - `components`: the graph may be disconnected
-    - `broadcasts`: an agent sends the same to all neighbours, never a message to just one
-    - `untold`: parameters that agents are not sent; `network` tells each agent its part of them
+    - `broadcasts`: an agent sends the same to all neighbours, never to just one
+    - `untold`: parameters that agents are not sent; `network` tells each agent its part
     - `regroup(graph, present)`: the network after losses, if agents must agree on who takes part;
-      it tells each agent the `members`
+      it tells each the `members`
     """
 
     network: Callable[[RunSpec, Any, int], Network]
@@ -86,8 +86,8 @@ class Wiring:
 class _OwnArms:
     """Every agent pulls its own arms.
 
-    `regret_against`: `regret` is measured against the means averaged over the agents ("average";
-    `regret_local` is then against each agent's own means) or against each agent's own ("own").
+    `regret_against`: `regret` is against the means averaged over the agents ("average", with
+    `regret_local` against each agent's own) or against each agent's "own".
     """
 
     regret_against: Literal["average", "own"] = "average"

@@ -18,7 +18,7 @@ def each_alone(spec: RunSpec, parameters: ParallelUcbParameters, run: int) -> Bo
     gaps = run_gaps(spec, run)
 
     def regret(t: FloatArray) -> FloatArray:
-        # a tiny gap makes UCB1's bound large, but costs at most itself in every round
+        # UCB1's bound is large for a tiny gap, which costs at most itself in every round
         every: FloatArray = np.array(
             [np.minimum(ucb1_regret(row, t), row.max() * t) for row in gaps]
         )

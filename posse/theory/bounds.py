@@ -25,8 +25,8 @@ class Bound:
     """What a system's paper promises about one run.
 
     `label` is the statement's number. `regret(t)` bounds the regret of all agents up to times t,
-    with the shape of t. `rounds` bounds the end of runs, in rounds. Both are None if there is
-    nothing to draw. `note` says in a sentence what the bound is, or why there is none.
+    with the shape of t; `rounds` bounds the end of runs. Both are None if there is nothing to draw.
+    `note` says what the bound is, or why there is none.
     """
 
     label: str = ""
@@ -45,11 +45,11 @@ def undrawn(why: str) -> Theory:
 
 
 class NoBoundError(Exception):
-    """Raised if theory promises nothing about a run; its text completes "No bound is drawn: …"."""
+    """Raised if theory promises nothing; its text completes "No bound is drawn: …"."""
 
 
 class MeansUnknownError(NoBoundError):
-    """Raised if a bound needs the true means and they are not known."""
+    """Raised if a bound needs true means that are not known."""
 
     def __init__(self) -> None:
         super().__init__("the arms' true means are not known.")
@@ -106,8 +106,8 @@ def mean_gaps(spec: RunSpec, run: int) -> FloatArray:
 def shared_gaps(spec: RunSpec, run: int, deviation: float = DEVIATION) -> FloatArray:
     """Δ_k of the means that all agents share, shape (K,); `NoBoundError` if agents' means differ.
 
-    In that case an agent may settle on an arm that is best for itself or for those it hears from,
-    and its regret against the average means grows for ever.
+    An agent may then settle on an arm that is best only for itself or for those it hears from, and
+    its regret against the average means grows for ever.
     """
     require_law(spec, deviation)
     means = means_table(spec, run)

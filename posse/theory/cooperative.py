@@ -77,12 +77,12 @@ def robust_cooperation_regret(
 ) -> FloatArray:
     """Regret of all agents of `robust-private-ucb` after t slots, whatever a share f of them says.
 
-    Our own bound. The bound that an agent uses for an arm is never above the one from its own
-    rewards, which lies do not affect. Once the arm's last batch has s >= max(16 log t / Δ_k²,
-    8 log t / (ε Δ_k)) rewards, the agent does not pull the arm while bounds hold. A batch of s is
-    there after at most 4s pulls. In slot t at most 8 (1 + log2 t) bounds can fail, each with
-    probability t^-2: 24 failures in expectation over all slots. (For the average of the joint bound
-    this is proved for batches chosen before they are seen.) So
+    Our own result. An agent's index of an arm is never above the bound from its own rewards, which
+    lies do not affect. Once the arm's last batch has s >= max(16 log t / Δ_k², 8 log t / (ε Δ_k))
+    rewards, the agent does not pull it while bounds hold; a batch of s is there after at most 4s
+    pulls. In slot t at most 8 (1 + log2 t) bounds can fail, each with probability t^-2, so 24 are
+    expected to in all. (For the joint bound's average this is proved for batches chosen before they
+    are seen.) So
 
         M Σ_k (max(64 log t / Δ_k, 32 log t / ε) + Δ_k (⌈1/ε⌉ + 24)).
     """
@@ -97,8 +97,8 @@ def robust_cooperation_regret(
 def clique_cover(graph: Graph, gamma: int) -> int:
     """A number of cliques that cover G_γ, in which agents at most γ hops apart are linked.
 
-    It comes from greedy colouring of the complement (largest degree first), so it is at least χ̄.
-    A bound that grows with χ̄ stays valid.
+    Greedy colouring of the complement (largest degree first) gives at least χ̄, so a bound that
+    grows with χ̄ stays valid.
     """
     import networkx as nx  # noqa: PLC0415
 

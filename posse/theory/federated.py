@@ -61,9 +61,9 @@ def elimination_regret(
 
         Σ_k Δ_k M (min(S(r_k), t) + (`delay` slots in each of the rounds)).
 
-    This is the step before the O(.) of the regret theorems in Li and Song 2022: the first line of
-    equation 22. (Its third line has 16, where 2 Δ̃ >= Δ_k / 2 gives 128.) S(r) is taken with all K
-    arms active, where it is largest. A slot of delay costs at most the largest gap.
+    Li and Song 2022, equation 22, first line, before the O(.) of their regret theorems. (Its third
+    line has 16, where 2 Δ̃ >= Δ_k / 2 gives 128.) S(r) is taken with all K arms active, where it is
+    largest. A slot of delay costs at most the largest gap.
     """
     found = positive(gaps)
     rounds = [schedule.max_rounds or elimination_rounds(float(gap)) for gap in found]
@@ -90,7 +90,7 @@ def _idle_slots(spec: RunSpec, parameters: SingleParameters, run: int) -> int:
 
 
 def too_wide(parameters: FederatedParameters, least: float) -> bool:
-    """Whether the R-round form is given a gap above the `least`, and so ends too early to see it."""
+    """Whether the R-round form is given a gap above `least` and so ends too early to see it."""
     p = parameters
     return p.max_rounds is not None and p.gap is not None and p.gap > least + 1e-9
 

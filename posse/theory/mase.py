@@ -51,7 +51,7 @@ def rounds_of_votes(samples: int, agents: int, votes: int, confidence: float) ->
 
     N P^-1(T_η, a^(1/M)), with P the regularised lower incomplete gamma function, because the
     activations of equally active agents are Poisson processes of rate 1/N. Rio et al. 2023,
-    Proposition 5.3. Symbols: T_η = `samples`, N = `agents`, M = `votes`, a = `confidence`.
+    Proposition 5.3.
     """
     from scipy.special import gammaincinv  # noqa: PLC0415
 
