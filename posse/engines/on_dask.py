@@ -1,4 +1,4 @@
-"""A Dask cluster, whatever started it: how it is named and reached, and runs in memory on it.
+"""Connects to a Dask cluster, whatever started it, and carries out runs in memory on its workers.
 
 `posse.engines.placing` places agents there.
 """
@@ -28,17 +28,18 @@ B = TypeVar("B")
 
 SCHEME = "dask://"
 _ANSWERS = 10.0
-"""Seconds in which a scheduler answers."""
+"""Seconds to wait for a scheduler's answer."""
 
 
 @dataclass(frozen=True)
 class Placement:
-    """On which cluster agents are placed, and how.
+    """The cluster on which agents are placed, and how.
 
-    `on` is dask://HOST:PORT of its scheduler, or dask:///FILE, the scheduler file that it wrote.
-    `per_worker`: at most so many agents on one worker; without it all find room, each worker taking
-    its share by its threads. `bind` is the coordinator's address, by default any free port of the
-    address by which this machine reaches the workers. The `coordinator` runs here, or on a worker.
+    `on` is dask://HOST:PORT of the scheduler, or dask:///FILE, the scheduler file that it wrote.
+    `per_worker` limits the agents on one worker. Without it all agents find room, and each worker
+    takes a share in proportion to its threads. `bind` is the coordinator's address, by default any
+    free port of the address by which this machine reaches the workers. `coordinator` says where
+    the coordinator runs: here, or on a worker.
     """
 
     on: str
@@ -82,7 +83,7 @@ def connect(placement: Placement) -> Iterator[Client]:
 
 @contextmanager
 def leash(client: Client) -> Iterator[str]:
-    """The name of what is pulled when the context is left, for work on workers to `heed`."""
+    """Yield the name of a Dask event that is set when the context ends; see `heeding`."""
     from distributed import Event  # noqa: PLC0415
 
     name = f"posse-leash-{os.urandom(8).hex()}"
@@ -94,13 +95,13 @@ def leash(client: Client) -> Iterator[str]:
 
 @contextmanager
 def heeding(client: Client, name: str, act: Callable[[], None]) -> Iterator[None]:
-    """When this leash is pulled, `act` in a thread, unless the context was left before."""
+    """Call `act` in a thread when the `leash` of this name is pulled before the context ends."""
     from distributed import Event  # noqa: PLC0415
 
     left = threading.Event()
 
     def wait() -> None:
-        with suppress(Exception):  # without a cluster there is nobody to pull
+        with suppress(Exception):  # a cluster that is gone cannot pull the leash
             Event(name, client).wait()
             if not left.is_set():
                 act()
@@ -115,7 +116,7 @@ def heeding(client: Client, name: str, act: Callable[[], None]) -> Iterator[None
 def on_workers(
     client: Client, work: Callable[[A], B], items: Sequence[A]
 ) -> Iterator[tuple[int, B | PosseError]]:
-    """As `posse.engines.pool.on_all_cores`, by the workers of a cluster."""
+    """Like `posse.engines.pool.on_all_cores`, but on the workers of a cluster."""
     from distributed import as_completed  # noqa: PLC0415
     from distributed.scheduler import KilledWorker  # noqa: PLC0415
 
@@ -129,7 +130,7 @@ def on_workers(
 
 
 def a_worker(client: Client, placement: Placement, plan: Plan) -> str:
-    """The address of a worker; waits until there are enough of them."""
+    """Wait until the cluster has enough workers; returns the address of one of them."""
     needed = math.ceil(plan.spec.agents.count / placement.per_worker) if placement.per_worker else 1
     patience = plan.spec.engine.joining
     try:

@@ -1,4 +1,4 @@
-"""Links for agents that say the same to all their neighbours."""
+"""Links for agents that send the same frames to all their neighbours."""
 
 from collections.abc import Collection, Mapping
 from functools import partial
@@ -16,14 +16,14 @@ from protocol.wire import name_of
 
 
 def _topic(rank: int) -> bytes:
-    """Before what is for one agent alone: an answer of its session, or what it missed."""
+    """The prefix of data for one agent alone: answers of its session, and frames sent again."""
     return TO_ONE + name_of(rank)
 
 
 def listen(inbox: zmq.Socket[bytes], rank: int, before: int | None = None) -> None:
-    """Ask for all frames, and for what is for `rank` (`before` it was another's).
+    """Subscribe to frames for all, and to data for `rank` alone (`before`: the inbox's old rank).
 
-    Not needed on PULL sockets. The second topic also tells a publisher whose inbox listens now.
+    PULL sockets do not need it. The second topic also tells a publisher which agent listens now.
     """
     if inbox.type != zmq.SUB or rank == before:
         return
@@ -35,10 +35,10 @@ def listen(inbox: zmq.Socket[bytes], rank: int, before: int | None = None) -> No
 
 
 class OneToAll(Links):
-    """One XPUB socket, connected to every neighbour's inbox, and one line of numbers to all.
+    """One XPUB socket, connected to every neighbour's inbox, with one sequence of numbers for all.
 
-    Whose inbox subscribes again has a new connection, and is sent again what it did not confirm.
-    XPUB_NODROP lets a send wait where a publisher would drop.
+    A neighbour that subscribes again has reconnected, so every frame it has not confirmed is sent
+    again. With XPUB_NODROP a send waits where a publisher would drop the frame.
     """
 
     inbox_type: ClassVar[int] = zmq.SUB
@@ -47,13 +47,13 @@ class OneToAll(Links):
         self.socket: zmq.Socket[bytes] = self._context.socket(zmq.XPUB)
         configure(self.socket, deadline=LINK_DEADLINE)
         self.socket.setsockopt(zmq.XPUB_NODROP, 1)
-        # who has a new connection repeats the topics that it had
+        # otherwise XPUB hides the subscriptions that a neighbour repeats when it reconnects
         self.socket.setsockopt(zmq.XPUB_VERBOSE, 1)
         self.back = (self.socket, self._subscriptions)
         self._listening: set[bytes] = set()
 
     def connect(self, inboxes: dict[int, str], rank: int, first: int) -> Mapping[int, Link]:
-        self._subscriptions()  # those of inboxes that are gone
+        self._subscriptions()  # first read what inboxes said that are gone
         return super().connect(inboxes, rank, first)
 
     def _socket_to(self, neighbour: int) -> zmq.Socket[bytes]:
@@ -86,10 +86,10 @@ class OneToAll(Links):
         self._listening.discard(_topic(neighbour))
 
     def changed(self, neighbour: int, *, up: bool) -> None:
-        """See `Links`: a subscription says so, and comes after it."""
+        """See `Links`. Nothing to do: the subscription that follows a new connection tells it."""
 
     def recovered(self) -> None:
-        """See `Links`: every inbox subscribes again, and this one does."""
+        """See `Links`. Nothing to do: neighbours' inboxes subscribe again, and so does this one."""
 
     def not_listening(self) -> tuple[int, ...]:
         self._subscriptions()
@@ -99,7 +99,7 @@ class OneToAll(Links):
         self.socket.close()
 
     def _subscriptions(self) -> None:
-        """Read who subscribed and who left: a byte 1 or 0, then the topic."""
+        """Read pending subscriptions and unsubscriptions: a byte 1 or 0, then the topic."""
         while True:
             try:
                 said = self.socket.recv(zmq.NOBLOCK)
@@ -119,7 +119,7 @@ def _post(wire: Wire, topic: bytes, data: bytes) -> None:
 
 
 class _All:
-    """To all neighbours: the socket takes what the line numbered."""
+    """The link to all neighbours: `line` numbers each frame, and the socket takes it once."""
 
     def __init__(self, wire: Wire, line: Broadcast, ties: Collection[Tie]) -> None:
         self._send = sender(wire)

@@ -1,4 +1,4 @@
-"""What an agent on another machine makes of its coordinator's configuration."""
+"""How an agent on another machine checks and adapts its coordinator's configuration."""
 
 import logging
 
@@ -19,7 +19,7 @@ from posse.systems import get_system
 
 
 class TheirRun(Orders):
-    """The coordinator's run, by an agent without a run file: simulated rewards, if any.
+    """The coordinator's run as it is, for an agent without a run file; real rewards are refused.
 
     No path and no code from the network is opened.
     """
@@ -34,7 +34,7 @@ class TheirRun(Orders):
         return setup
 
     def remarks(self, setup: AgentSetup) -> list[Log]:
-        """See `Orders`: in the field, what this agent is about to give away."""
+        """See `Orders`: in the field, what this agent is about to disclose."""
         if setup.mode != "field":
             return []
         claim = setup.claim
@@ -47,10 +47,10 @@ class TheirRun(Orders):
 
 
 class OwnData(TheirRun):
-    """The coordinator's run on a reward log of this machine's, if it protects each reward.
+    """The coordinator's run on this machine's own reward log, if the run protects each reward.
 
-    `path` is the log, `privacy` what a reward may cost. Of the coordinator's arms only their number
-    and `clip` are taken.
+    `path` is the log, and `privacy` limits what a reward may cost. Of the coordinator's arms only
+    their number and `clip` are used.
     """
 
     def __init__(self, path: str, privacy: PrivacySpec, *, lab: bool) -> None:
@@ -72,7 +72,7 @@ class OwnData(TheirRun):
         return msgspec.structs.replace(setup, arms=arms, base="/", privacy=self._privacy)
 
     def _check(self, setup: AgentSetup, arms: CsvArms) -> None:
-        """`PosseError` unless a run file of this machine's could have ordered this run."""
+        """`PosseError` unless a run file on this machine could have ordered this run."""
         claim = setup.claim
         if not claim.holds or claim.epsilon is None:
             raise PosseError(
@@ -90,18 +90,18 @@ class OwnData(TheirRun):
             privacy=self._privacy,
         )
         parameters = convert(setup.parameters, system.parameters, "parameters")
-        try:  # its graph is not told to an agent
+        try:  # an agent is not told the graph
             check(Plan(spec, system, parameters, setup.clock), graph=False)
         except SpecError as error:
             raise PosseError(f"the coordinator's run is none for real rewards: {error}") from None
 
 
 class OwnRun(TheirRun):
-    """This machine's own run file, as a `plan`: its arms are used, and the rest must be as told.
+    """This machine's own run file, as a `plan`: its arms are used, and all else must match it.
 
-    `path`, if any, is where this machine has the reward log, whatever the run file says. `lab` lets
-    real rewards (arms csv, python) be protected by the lab's noise, which is none against whoever
-    knows the seed.
+    `path`, if given, replaces the path of the reward log in the run file. `lab` permits real
+    rewards (arms csv, python) in a lab run, whose noise protects nothing from anyone who knows the
+    seed.
     """
 
     def __init__(self, plan: Plan, path: str = "", *, lab: bool) -> None:
@@ -113,7 +113,7 @@ class OwnRun(TheirRun):
 
     @property
     def by_rank(self) -> bool:
-        """Whether an agent's rank says which real rewards it uses, or where that is written."""
+        """Whether an agent's rank decides which real rewards it uses, or where their ledger is."""
         arms, real = self._arms, self._plan.field and not self._plan.system.shares_arms
         if not real or not isinstance(arms, CsvArms | PythonArms):
             return False
@@ -143,7 +143,7 @@ class OwnRun(TheirRun):
 
 
 def refuse_lab(setup: AgentSetup, arms: ArmsSpec | int, *, allowed: bool) -> None:
-    """`PosseError` for real rewards in a run that is not the field's, unless that is `allowed`."""
+    """`PosseError` for real rewards in a run outside the field, unless that is `allowed`."""
     if isinstance(arms, CsvArms | PythonArms) and setup.mode != "field" and not allowed:
         raise PosseError(
             "the run is a lab's: its noise is seeded, and whoever knows the seed can take it "

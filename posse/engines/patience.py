@@ -1,16 +1,16 @@
-"""How long the coordinator waits, and what makes it wait longer; without a clock of its own."""
+"""How long the coordinator waits, and what extends the wait. The time is passed in."""
 
 import math
 
 _ANSWER = 10.0
-"""Seconds that an agent has to answer the roll, and half the deadline if that is less: two round
-trips of the slowest links, and what it may be doing."""
+"""Seconds that an agent has to answer the roll, or half the deadline if that is less: two round
+trips of the slowest links, and time for what the agent may be busy with."""
 
 Ends = tuple[int, int]
 
 
 class Outages:
-    """Links between agents: one is down as long as an agent at one of its ends says so."""
+    """Links between agents that are down: a link is down while an agent at either end says so."""
 
     def __init__(self) -> None:
         self._said: dict[Ends, set[int]] = {}
@@ -19,14 +19,14 @@ class Outages:
         return bool(self._said)
 
     def lost(self, by: int, about: int) -> bool:
-        """An agent lost the connection to a neighbour; whether that is news."""
+        """Agent `by` lost its connection to neighbour `about`; returns whether that is news."""
         ends = _ends(by, about)
         news = ends not in self._said
         self._said.setdefault(ends, set()).add(by)
         return news
 
     def back(self, by: int, about: int) -> bool:
-        """It has one again; whether the link is whole now, and was not."""
+        """Agent `by` has a connection to `about` again; returns whether that heals the link."""
         ends = _ends(by, about)
         if ends not in self._said:
             return False
@@ -37,20 +37,20 @@ class Outages:
         return True
 
     def unsay(self, rank: int) -> None:
-        """An agent was started again, and does not know what it said of its links."""
+        """Withdraw what an agent said: it was restarted and does not know what it said before."""
         for ends in [ends for ends in self._said if rank in ends]:
             self.back(rank, sum(ends) - rank)
 
     def forget(self, rank: int) -> None:
-        """An agent is gone, and its links with it."""
+        """Drop the links of an agent that is gone."""
         self._said = {ends: said for ends, said in self._said.items() if rank not in ends}
 
     def clear(self) -> None:
-        """All links begin anew."""
+        """Forget all outages, because all links begin anew."""
         self._said.clear()
 
     def beside(self, ranks: list[int]) -> list[Ends]:
-        """The links that are down, but for those of these agents."""
+        """The links that are down, except those of the agents `ranks`."""
         return [ends for ends in self._said if not set(ends) & set(ranks)]
 
 
@@ -59,18 +59,17 @@ def _ends(one: int, other: int) -> Ends:
 
 
 def link(ends: Ends) -> str:
-    """A link for a sentence."""
+    """The name of a link in a sentence."""
     return "link {}–{}".format(*sorted(ends))
 
 
 class Patience:
-    """One wait after the other, in seconds of the loop's clock.
+    """The coordinator's current wait, in seconds of the loop's clock.
 
-    `deadline`: seconds after which a wait ends in which nothing moved, and `joining`, where that is
-    for agents to join; `absence`: seconds that an agent without a connection is waited for in a
-    run, all its absences together. Who is away, and links that are down, explain a silence: then it
-    may last longer. `heard` is when something last moved; `outages` has the links between agents
-    that are down.
+    A wait ends when nothing has moved for `deadline` seconds, or for `joining` seconds while agents
+    join. In a run the coordinator waits `absence` seconds for an agent without a connection, summed
+    over all its absences. Absent agents and links that are down explain a silence, which may then
+    last longer. `heard` is when something last moved; `outages` are the links that are down.
     """
 
     def __init__(self, deadline: float, absence: float, joining: float) -> None:
@@ -80,23 +79,23 @@ class Patience:
         self.heard = math.inf
         self.outages = Outages()
         self._absent: dict[int, float] = {}
-        """In a run: when who has no connection is waited for no longer."""
+        """In a run: by agent without a connection, when the coordinator stops waiting for it."""
         self._left: dict[int, float] = {}
-        """Who has no connection, since when."""
+        """By agent, when its last absence began."""
         self._used: dict[int, float] = {}
-        """In a run: the seconds that an agent was away before, and came back."""
+        """In a run: by agent, the seconds of its earlier absences."""
         self._away_since = 0.0
         self._parted = math.inf
-        """Since when, in this silence, some link between agents is or was down."""
+        """When a link between agents was first down in this silence; infinite if none was."""
         self.within = deadline
         """Seconds that the silence of this wait may last."""
         self._called = -math.inf
         """When the roll was last called."""
         self._best = (0, 0)
-        """In this wait: how many were ready, and here, at most."""
+        """In this wait: the most agents that were ready, and that were here."""
 
     def begin(self, now: float, here: int, *, joining: bool = False) -> None:
-        """A wait begins, for agents to join or for something else; so many are here."""
+        """Begin a wait, for agents to join if `joining`; `here` is how many are here."""
         self.heard = now
         self._called = -math.inf
         self.within = self.joining if joining else self.deadline
@@ -104,11 +103,11 @@ class Patience:
         self._best = (0, here)
 
     def rejoin(self) -> None:
-        """Before a run an agent lost its connection: it has the time for joining to come back."""
+        """Before a run an agent lost its connection: wait as long as for agents that join."""
         self.within = max(self.within, self.joining)
 
     def carry(self, now: float, away: list[int]) -> None:
-        """A run begins, and these agents have no connection."""
+        """A run begins while the agents `away` have no connection."""
         self._absent = dict.fromkeys(away, now + self.absence)
         self._left = dict.fromkeys(away, now)
         self._used = {}
@@ -121,53 +120,53 @@ class Patience:
     # --- what happens ----------------------------------------------------------------------------
 
     def moved(self, now: float) -> None:
-        """The run was brought on."""
+        """The run made progress."""
         self.heard = now
         if self._parted != math.inf:
             self._parted = now if self.outages else math.inf
 
     def counted(self, now: float, ready: int, here: int) -> None:
-        """The wait goes on if more are ready, or here, than ever were in it."""
+        """Extend the wait if more agents are ready, or here, than ever before in it."""
         best = self._best
         if ready > best[0] or here > best[1]:
             self.heard = now
             self._best = max(ready, best[0]), max(here, best[1])
 
     def left(self, rank: int, now: float) -> None:
-        """In a run an agent lost its connection."""
+        """An agent lost its connection during a run."""
         if not self._absent:
             self._away_since = now
         self._left[rank] = now
         self._absent[rank] = now + self.absence - self._used.get(rank, 0.0)
 
     def away_for(self, now: float) -> float:
-        """Seconds since when, without a gap, somebody was away."""
+        """Seconds for which at least one agent has been away, without a gap."""
         return now - self._away_since
 
     def returned(self, rank: int, now: float) -> bool:
-        """An agent has a connection again; whether it was known to have none."""
+        """An agent has a connection again; returns whether it was known to have none."""
         if self._absent.pop(rank, None) is None:
             return False
         self._used[rank] = self._used.get(rank, 0.0) + now - self._left[rank]
         if not self._absent:
-            self.heard += now - self._away_since  # who was away explains the silence
+            self.heard += now - self._away_since  # the absences explain the silence
         return True
 
     def forget(self, rank: int) -> None:
-        """An agent is not waited for any more."""
+        """Stop waiting for an agent."""
         self._absent.pop(rank, None)
         self.outages.forget(rank)
         if not self.outages:
             self._parted = math.inf
 
     def wait_on(self, now: float) -> list[int]:
-        """Who was away for too long, and is waited for as long again."""
+        """Wait as long again for the agents that are overdue; returns them."""
         late = self.overdue(now)
         self._absent.update(dict.fromkeys(late, now + self.absence))
         return late
 
     def parted(self, now: float) -> None:
-        """A link between agents is down."""
+        """A link between agents went down."""
         self._parted = min(self._parted, now)
 
     # --- time ------------------------------------------------------------------------------------
@@ -180,29 +179,29 @@ class Patience:
 
     @property
     def timer(self) -> float:
-        """When somebody is away for too long, else when the silence is."""
+        """When the next absent agent is overdue; if none is absent, when the silence is."""
         return min(self._absent.values(), default=self.end)
 
     @property
     def roll_at(self) -> float:
-        """When the roll is to be called: once in a silence, before it ends the run."""
+        """When to call the roll: once in a silence, before the silence ends the run."""
         if self._called >= self.heard:
             return math.inf
         return self.end - min(self.deadline / 2, _ANSWER)
 
     def call_roll(self, now: float) -> None:
-        """Those who are waited for are asked whether they are there."""
+        """Note that the agents that are waited for are now asked whether they are there."""
         self._called = now
 
     def answered(self, at: float) -> bool:
-        """Whether who was last heard then has answered the roll."""
+        """Whether an agent that was last heard at this time has answered the roll."""
         return at >= self._called
 
     @property
     def somebody_is_away(self) -> bool:
-        """Whether agents are waited for that have no connection."""
+        """Whether the coordinator waits for agents that have no connection."""
         return bool(self._absent)
 
     def overdue(self, now: float) -> list[int]:
-        """Who was away for too long."""
+        """The agents that have been away for too long."""
         return [rank for rank, until in self._absent.items() if now >= until]

@@ -10,9 +10,9 @@ from protocol.signing import Signer
 
 
 class Place:
-    """Beside its coordinator, on the same machine; `inbox` is where neighbours reach the agent.
+    """The place of an agent on its coordinator's machine; neighbours reach it at `inbox`.
 
-    `posse.engines.remote_agent` has the other place.
+    `posse.engines.remote_agent` has the place of an agent on another machine.
     """
 
     def __init__(self, guard: Guard, inbox: str) -> None:
@@ -20,29 +20,29 @@ class Place:
         self._inbox = inbox
 
     def bind(self, system: str) -> str:
-        """Where to open the inbox, "" if this system's agents have no neighbours."""
+        """The address at which to open the inbox, "" if this system's agents have no neighbours."""
         return self._inbox
 
     def reached_at(self, at: str) -> str:
-        """The address by which neighbours reach an inbox that is open there."""
+        """The address by which neighbours reach an inbox that is open at `at`."""
         return at
 
     def why_alone(self) -> str:
-        """The sentence for an agent that no coordinator answered."""
+        """The error message of an agent that no coordinator answered."""
         return "no coordinator answered"
 
     def say_failure(self, reason: str, *, field: bool) -> None:
-        """Say to the people of this machine why the agent cannot go on.
+        """Tell the people of this machine why the agent cannot go on.
 
-        Here the coordinator says it, but for what it is not told in the field.
+        Here the coordinator tells them, except in the field, where it may not know the reason.
         """
         if field:
-            # in one piece: other agents say theirs
+            # in one write, so that lines of several agents do not mix
             sys.stderr.write(f"posse: {reason.splitlines()[0]}\n")
 
     def signer(self, agents: int, name: bytes) -> Signer | None:
-        """Who signs for this agent in the run of this name; here nobody has keys."""
+        """The signer for this agent in the run `name`; None here, where agents have no keys."""
         return None
 
     def run_ended(self, claim: Claim, ledger: Account, delays: Delays) -> None:
-        """A run of the field is over: what this agent did, and how long what it was sent took."""
+        """A field run is over: `ledger` has what this agent did, `delays` how long frames took."""

@@ -1,8 +1,8 @@
 """Agents on the workers of a Dask cluster.
 
-Dask says which workers there are, carries to them what is to be started, and says which of them
-died. All else is as on one's own machines: on each worker a fork server starts agents, and between
-these and their coordinator, and among themselves, flows ZeroMQ.
+Dask lists the workers, carries to them what is to be started, and reports which of them died. All
+else is as on machines without Dask: a fork server on each worker starts agents, and these exchange
+frames with their coordinator and with each other over ZeroMQ.
 """
 
 from __future__ import annotations
@@ -37,24 +37,24 @@ if TYPE_CHECKING:
     from distributed import Client
 
 _COMES_BACK = 10.0
-"""Seconds in which Dask starts a worker again that was killed, on the host where it was."""
+"""Seconds within which Dask restarts a killed worker on its host."""
 
 _LISTENS = 1.0
-"""Seconds that one question for deaths is open."""
+"""Seconds that one call of `AgentsHere.deaths` waits at most."""
 
 _LOOK = 0.05
 
 _GOES = 15.0
-"""Seconds in which a worker lets its agents go."""
+"""Seconds that a worker has to let its agents go."""
 
 
 # --- on a worker ----------------------------------------------------------------------------------
 
 
 class AgentsHere:
-    """An actor on a worker: what starts the agents of one posse there.
+    """A Dask actor on a worker that starts the agents of one posse there.
 
-    They go when it does: when it is told to, when nobody holds it any more, or with its worker.
+    The agents end with the actor: when it is closed, when nobody holds it, or with its worker.
     """
 
     def __init__(self, name: str) -> None:
@@ -73,7 +73,7 @@ class AgentsHere:
         self._server.start(msgspec.structs.replace(asked, journals=str(self._folder)))
 
     async def deaths(self) -> list[Died]:
-        """Who died; waits for somebody, but not for long."""
+        """The agents that died; waits for the first, but at most `_LISTENS` seconds."""
         until = time.monotonic() + _LISTENS
         while not self._closing and time.monotonic() < until:
             if died := self._dead():
@@ -91,7 +91,7 @@ class AgentsHere:
         return died
 
     async def close(self) -> None:
-        """Let the agents go: who was told to has the time to do so by itself."""
+        """Let the agents go. Those that were told to leave have `_LISTENS` seconds to do so."""
         self._closing = True
         until = time.monotonic() + _LISTENS
         while self._up and time.monotonic() < until:
@@ -106,7 +106,7 @@ def _leave(server: ForkServer, folder: Path) -> None:
 
 
 def _survey(version: str, document: bytes) -> list[int] | str:
-    """On a worker: the agents whose data is here, or why there can be none."""
+    """Run on a worker: the agents whose data is here, or why there can be none."""
     if version != posse.__version__:
         return f"it has posse {posse.__version__}, and here it is {version}"
     try:
@@ -125,14 +125,13 @@ def _survey(version: str, document: bytes) -> list[int] | str:
 
 
 class OnWorkers(Starter):
-    """Starts agents on a cluster's workers, and says who of them died; see `Starter`.
+    """Starts agents on a cluster's workers, and reports which of them died; see `Starter`.
 
-    An agent that is to be started again comes to the host where it was, for its journal and its
-    rewards are there: on another worker of it, or on the one that Dask starts anew. If there is
-    none it comes to any other that has its rewards, where it begins anew.
+    An agent that is restarted goes to the host where it was, because its journal and its rewards
+    are there: to any worker of that host, also one that Dask has just restarted. If there is none,
+    it goes to any other worker that has its rewards, and begins anew.
 
-    Dask's calls take their time: they are made by a thread of their own, and one for each worker
-    waits for deaths there.
+    Dask's calls are slow, so a thread makes them. Another thread per worker waits for deaths there.
     """
 
     def __init__(self, client: Client, plan: Plan, per_worker: int | None = None) -> None:
@@ -142,17 +141,17 @@ class OnWorkers(Starter):
         self._there: dict[str, Any] = {}
         """The actor on each worker that has agents."""
         self._held: list[Any] = []
-        """What Dask lets go of, and the actors with it, when nobody holds it."""
+        """The actors' futures: Dask releases an actor when nobody holds its future."""
         self._gone: set[str] = set()
-        """Workers that died, as long as Dask does not know."""
+        """Workers that died, as long as Dask still lists them."""
         self._since: dict[str, float] = {}
         """When workers died."""
         self._died: deque[Died] = deque()
         self._look, self._told = os.pipe()
         self._crew: Crew | None = None
-        """All agents: who is started again is one of them, as it was."""
+        """All agents. An agent that is restarted gets the same settings from it."""
         self._asked: SimpleQueue[list[int] | str | None] = SimpleQueue()
-        """Who is to be started, which worker is gone, and the end."""
+        """Tasks for the thread: ranks to start, a worker that is gone, or None to end."""
         self._closing = False
         ranks = range(plan.spec.agents.count)
         self._homes = spread(self._workers(), self._survey(), ranks, per_worker)
@@ -168,7 +167,7 @@ class OnWorkers(Starter):
         return self._died.popleft()
 
     def start(self, crew: Crew) -> None:
-        """See `Starter`; the first time it is all of them."""
+        """See `Starter`; the first call has all agents."""
         self._crew = self._crew or crew
         self._asked.put(crew.ranks)
 
@@ -192,7 +191,7 @@ class OnWorkers(Starter):
         thread.start()
 
     def _carry_out(self) -> None:
-        """Start what is asked for, as long as anything is."""
+        """Do the tasks in `_asked` until None comes."""
         while (asked := self._asked.get()) is not None:
             try:
                 if isinstance(asked, str):
@@ -205,7 +204,7 @@ class OnWorkers(Starter):
                 self._say(Died(None, f"agents cannot be placed on the Dask cluster: {error}"))
 
     def _with_those_behind(self, ranks: list[int]) -> list[int]:
-        """These and those that are asked for next: the agents of a dead worker come one by one."""
+        """These ranks and those queued next: the agents of a dead worker come one by one."""
         time.sleep(_LOOK)
         behind = [self._asked.get() for _ in range(self._asked.qsize())]
         for asked in behind:
@@ -215,7 +214,7 @@ class OnWorkers(Starter):
         return list(dict.fromkeys([*ranks, *more]))
 
     def _watch(self, worker: str) -> None:
-        """Pass on who died on a worker, until that itself does."""
+        """Report deaths on a worker, until the worker itself dies."""
         actor = self._there[worker]
         try:
             while not self._closing:
@@ -227,7 +226,7 @@ class OnWorkers(Starter):
             self._asked.put(worker)
 
     def _places(self, ranks: list[int]) -> dict[str, list[int]]:
-        """These agents by worker."""
+        """These agents by the worker on which to start them."""
         found: dict[str, list[int]] = {}
         for before in {self._homes[rank] for rank in ranks}:
             group = [rank for rank in ranks if self._homes[rank] == before]
@@ -245,7 +244,7 @@ class OnWorkers(Starter):
         return found
 
     def _near(self, worker: str) -> dict[str, int]:
-        """This worker, or those of its host; if none comes there, all."""
+        """This worker, or the workers of its host; if none comes up there, all. With threads."""
         until = self._since.get(worker, 0.0) + _COMES_BACK
         while True:
             workers = self._workers()
@@ -299,13 +298,13 @@ class OnWorkers(Starter):
     # --- what Dask knows --------------------------------------------------------------------------
 
     def _workers(self) -> dict[str, int]:
-        """Every worker and its threads."""
+        """Every worker that is alive, and its number of threads."""
         known: dict[str, int] = dict(self._client.nthreads())
         self._gone.intersection_update(known)
         return {worker: threads for worker, threads in known.items() if worker not in self._gone}
 
     def _survey(self, workers: list[str] | None = None) -> dict[str, set[int]]:
-        """The agents whose data is there, by worker; `PosseError` if one cannot have any."""
+        """By worker, the agents whose data it has; `PosseError` if it cannot have agents at all."""
         document = msgspec.msgpack.encode(self._plan.spec)
         said: Mapping[str, Any] = self._client.run(
             _survey, posse.__version__, document, workers=workers, on_error="return"
@@ -322,9 +321,10 @@ def spread(
     ranks: Sequence[int],
     most: int | None = None,
 ) -> dict[int, str]:
-    """The worker of each of these agents: each takes its share by its threads, `most` at most.
+    """The worker of each agent: workers share by their threads, with `most` agents each at most.
 
-    `able`: the agents whose rewards are there. Whoever can be on few workers chooses first.
+    `able` has the agents whose rewards each worker has. Agents with the fewest workers to choose
+    from choose first. `PosseError` if an agent finds no worker.
     """
     load: Counter[str] = Counter()
     homes: dict[int, str] = {}

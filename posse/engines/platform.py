@@ -9,7 +9,7 @@ _NEEDED = ("fcntl", "resource")
 
 
 def require_processes() -> None:
-    """`SpecError` where agents cannot be processes, for want of `fork` or what goes with it."""
+    """`SpecError` on a platform without `fork` and the modules that go with it."""
     if not hasattr(os, "fork") or not all(map(_is_here, _NEEDED)):
         raise SpecError(
             "engine.kind",

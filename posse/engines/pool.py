@@ -17,28 +17,28 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 _AHEAD = 2
-"""Items handed out for each worker: one that it is at, and one so that it need not wait."""
+"""Items handed out per worker: the one in progress, and the next so that it need not wait."""
 
 
 def on_all_cores(
     work: Callable[[A], B], items: Sequence[A], jobs: int | None = None
 ) -> Iterator[tuple[int, B | PosseError]]:
-    """What comes of `work(item)` as it ends, with the item's place; one failure ends no other.
+    """Each outcome of `work(item)` as it ends, with the item's place; a failure stops no other.
 
-    By `jobs` fresh processes (default: one per core), or in this one if that is enough.
+    `jobs` new processes do the work (default: one per core), or this process if one is enough.
     """
     workers = min(jobs or os.cpu_count() or 1, len(items))
     if workers <= 1:
         for place, item in enumerate(items):
             yield place, outcome(work, item)
         return
-    # every run has one thread: the cores are taken by the runs
+    # one thread per run, because the runs take all cores
     os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
     before = set(active_children())
     pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_begin)
     left = iter(enumerate(items))
     places: dict[Future[B | PosseError], int] = {}
-    # not `wait`, whose locks an interrupt may leave closed
+    # not `concurrent.futures.wait`, whose locks an interrupt may leave held
     ended: SimpleQueue[Future[B | PosseError]] = SimpleQueue()
     with pool:
         try:
@@ -57,17 +57,17 @@ def on_all_cores(
                 "script's own runs are not under `if __name__ == '__main__':`"
             ) from None
         except BaseException:
-            # nothing is cancelled: the pool fails loudly over work that is both cancelled and lost
+            # no future is cancelled: the pool fails loudly over work both cancelled and lost
             for child in set(active_children()) - before:
                 child.terminate()
-            # who was in the middle of an answer never ends it: the pool waits for the rest of it
-            # for as long as anybody, and be it this process, may write
+            # a terminated worker may leave half an answer; the pool would wait for the rest as long
+            # as any process, even this one, holds the writing end
             pool._result_queue._writer.close()  # type: ignore[attr-defined]
             raise
 
 
 def outcome(work: Callable[[A], B], item: A) -> B | PosseError:
-    """What comes of `work(item)`: what it gives, or what it says it cannot do."""
+    """What `work(item)` returns, or the `PosseError` that it raises."""
     try:
         return work(item)
     except PosseError as error:
@@ -75,7 +75,7 @@ def outcome(work: Callable[[A], B], item: A) -> B | PosseError:
 
 
 def _begin() -> None:
-    """A worker leaves keyboard and terminal to its parent, and does not outlive it."""
+    """Leave signals of keyboard and terminal to the parent, and end when it ends."""
     for name in ("SIGINT", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)

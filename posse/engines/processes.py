@@ -46,15 +46,14 @@ from protocol.signing import Signer
 
 
 class ProcessEngine:
-    """A posse of processes that is up: started once, it runs any number of runs.
+    """A posse of processes: started once, it carries any number of runs.
 
-    `spawn`: how many agents to start here, from rank 0; the others join from elsewhere. All runs
-    of one engine have the same number of agents and the same transport. Over tcp, where all are
-    started here, links have keys that live as long as the engine. Frames are written into
-    `capture`, if there is one. `way` may put something between the two ends of each link. With
-    a `journal` the run goes on that it has. A `starter` starts all agents on other machines, with
-    keys that live as long as the engine; agents that are started here show on a `board` how they
-    stand.
+    `spawn` agents start here, from rank 0; the others join from elsewhere. All runs of one engine
+    have the same number of agents and the same transport. Over tcp, if all agents start here, links
+    have keys that live as long as the engine. `capture`, if given, records all frames. `way` may
+    put something between the two ends of each link. With a `journal` the run in it continues. A
+    `starter` starts all agents on other machines, with keys that live as long as the engine. Agents
+    that start here show their state on a `board`.
 
     Above 20 attributes: what its agents are started with, and what ends with it.
     """
@@ -98,7 +97,7 @@ class ProcessEngine:
         if bind is None:
             bind = f"ipc://{self._folder}/hub" if self._ipc else "tcp://127.0.0.1:*"
         self.token = secrets.token_hex(16) if token is None else token
-        """What agents show when they join."""
+        """The token that agents show when they join."""
         try:
             self.hub = Hub(spec, bind, self.token, self._keys, capture, journal)
         except BaseException:
@@ -110,7 +109,7 @@ class ProcessEngine:
     def _keys_of(
         self, keys: CoordinatorKeys | None, bind: str | None
     ) -> tuple[CoordinatorKeys | None, tuple[Pair, ...]]:
-        """The coordinator's keys, and those of the agents that this posse starts, if any."""
+        """The coordinator's keys, and those of the agents that this engine starts, if any."""
         local = bind is None and keys is None and self._spawn == self._spec.agents.count
         if self._elsewhere or (local and self._spec.engine.transport == "tcp"):
             return of_one_posse(self._spawn)
@@ -118,7 +117,7 @@ class ProcessEngine:
 
     @property
     def endpoint(self) -> str:
-        """Where agents join."""
+        """The address at which agents join."""
         return self.hub.endpoint
 
     def __enter__(self) -> Self:
@@ -139,7 +138,7 @@ class ProcessEngine:
         self.close()
 
     def run(self, plan: Plan, number: int, observe: Observer = silent) -> RunRecord:
-        """Run number `number` of a series; agents that are up are told only what is new."""
+        """Carry run `number` of a series; agents that are up are told only what is new."""
         if self._journal is not None:
             before = self._journal.began_as(RunBeginning)
             if before is not None and self._serial == 0:
@@ -174,14 +173,14 @@ class ProcessEngine:
             self._journal.begin(begun)
         LOG.info("%s begins", _named(plan, number))
         record = self._carried(host, begun)
-        if record.dismissed:  # the others have closed their ways to them
+        if record.dismissed:  # the other agents have closed their links to these
             self._configured = None
         return record
 
     def finish(self, plan: Plan) -> None:
-        """All runs were made before this coordinator was killed: come to where it was.
+        """Restore the state of a coordinator that was killed after its last run.
 
-        Its agents can be let go then, since the sessions with them are known again.
+        Then its agents can be let go, because the sessions with them are known again.
         """
         before = None if self._journal is None else self._journal.began_as(RunBeginning)
         if self._journal is not None and before is not None:
@@ -190,7 +189,7 @@ class ProcessEngine:
     def _carried(
         self, host: CoordinatorHost, begun: RunBeginning | None, inputs: Iterable[Input] = ()
     ) -> RunRecord:
-        """Carry a run, which may go on from what was written down of it; see `Hub.carry`."""
+        """Carry a run, which may continue from a journal; see `Hub.carry`."""
         self._serial += 1
         if begun is not None and isinstance(host, KeptCoordinatorHost):
             self.hub.on_look = shortening(begun, host, self.hub.lobby.roster)
@@ -199,7 +198,7 @@ class ProcessEngine:
         finally:
             self.hub.on_look = lambda: None
         if self._journal is not None:
-            with suppress(PosseError):  # the run is made; who goes on from here waits for nobody
+            with suppress(PosseError):  # the run is over; a restart from here waits for no agent
                 self._journal.commit()
         LOG.info("%s ended: %s", _named(host.plan, host.run), words.ending(record))
         if not record.answered:
@@ -209,7 +208,7 @@ class ProcessEngine:
     def _host(
         self, plan: Plan, network: Network, number: int, observe: Observer, state: bytes = b""
     ) -> CoordinatorHost:
-        """The host of a run, which may have been written down as `state`."""
+        """The host of a run, restored from `state` if there is one."""
         resources = ProcessResources(self.hub.sessions)
         sources = of_this_machine(monotonic_ns, resources, self._checks)
         options: dict[str, Any] = {"serial": self._serial, "counts": self._board is not None}
@@ -223,7 +222,7 @@ class ProcessEngine:
     def _go_on(
         self, plan: Plan, before: RunBeginning, kept: Journal, observe: Observer
     ) -> RunRecord:
-        """The run in which this coordinator was killed."""
+        """Continue the run in which this coordinator was killed."""
         LOG.info("%s goes on where its coordinator was killed", _named(plan, before.run))
         self._serial, self._name = before.serial, before.name
         restore(self.hub.lobby.roster, before.members)
@@ -235,7 +234,7 @@ class ProcessEngine:
         return record
 
     def _setups(self, plan: Plan, network: Network) -> list[AgentSetup]:
-        """What each agent is to be told."""
+        """The configuration of each agent."""
         return agent_setups(
             plan,
             network,
@@ -246,12 +245,12 @@ class ProcessEngine:
         )
 
     def pids(self) -> dict[int, int]:
-        """The process of each agent that was started here and is up, by rank."""
+        """The process id of each agent that was started here and is up, by rank."""
         members = self.hub.lobby.roster.members
         return {rank: m.pid for rank, m in sorted(members.items()) if m.pid and not m.ended}
 
     def restart(self, rank: int) -> None:
-        """Start agent `rank` again; between runs. It is killed first, if it is up."""
+        """Start agent `rank` again, between runs. It is killed first if it is up."""
         self._replace(rank)
         self.hub.gather([rank])
 
@@ -266,11 +265,11 @@ class ProcessEngine:
         self._start([rank])
 
     def close(self) -> None:
-        """Let every agent go and leave nothing behind; to do so again does nothing."""
+        """Let every agent go and leave nothing behind; a second call does nothing."""
         if self._closed:
             return
         self._closed = True
-        # also where a second Ctrl-C cuts short what goes before
+        # these run even if a second Ctrl-C interrupts the hub's `close`
         with ExitStack() as left:
             left.callback(self._remove_scratch)
             if self._starter is not None:
@@ -279,7 +278,7 @@ class ProcessEngine:
             self.hub.close()
 
     def _checks(self, agents: int, name: bytes) -> Signer | None:
-        """By whom what agents sign is checked on its way."""
+        """A signer that only checks what agents sign; None without keys."""
         return Signer(None, self._keys.signers, self._name) if self._keys is not None else None
 
     def _remove_scratch(self) -> None:
@@ -288,7 +287,7 @@ class ProcessEngine:
 
     @property
     def _folder(self) -> str:
-        """Of this posse's own files."""
+        """The folder of this posse's own files, "" if it has none."""
         return str(self._scratch.path) if self._scratch is not None else ""
 
     def _start(self, ranks: Sequence[int]) -> None:
@@ -317,5 +316,5 @@ class ProcessEngine:
 
 
 def _named(plan: Plan, number: int) -> str:
-    """A run, as the log has it: counted from 1."""
+    """The name of a run in the log, counted from 1."""
     return f"run {number + 1} of {plan.spec.repeat}"

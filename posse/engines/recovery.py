@@ -1,4 +1,4 @@
-"""An agent that was killed and is started again: what it was, and how it comes to be that again."""
+"""How an agent that was killed and is started again comes back to its state."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -15,14 +15,15 @@ from posse.systems import get_system
 from protocol import control
 
 LINKED = "linked"
-"""As an input: a link to a neighbour changed."""
+"""An input of a journal: a link to a neighbour changed."""
 
 
 class Beginning(msgspec.Struct, frozen=True):
-    """What an agent was when its host was made.
+    """The state of an agent when its host was made; its journal begins with it.
 
-    `offset` and `incarnation` as `posse.engines.joining` has them, `inbox` is where it was bound,
-    and `uplink` the session with the coordinator. Later `state` is what it has come to, see `Kept`.
+    `offset` and `incarnation` are as in `posse.engines.joining`. `inbox` is the address where the
+    inbox was bound, `uplink` the session with the coordinator. In a later checkpoint `state` is the
+    agent's `Kept`.
     """
 
     rank: int
@@ -35,14 +36,14 @@ class Beginning(msgspec.Struct, frozen=True):
 
 
 class KeptHost(AgentHost):
-    """An agent whose inputs are written down, but for the frames: they are where they are taken."""
+    """An agent's host that journals its inputs. Frames are journaled where sessions take them."""
 
     def __init__(self, journal: Journal, setup: AgentSetup, rank: int, sources: Sources) -> None:
         self._journal = journal
         super().__init__(setup, rank, sources)
 
     def outside(self) -> dict[str, Any]:
-        """What of this host belongs to its process, by name."""
+        """The parts of this host that belong to its process, by name."""
         return outside(self._journal, self._sources, self.setup)
 
     def step(self) -> None:
@@ -58,14 +59,14 @@ class KeptHost(AgentHost):
 
 
 class Kept(NamedTuple):
-    """What an agent has come to: its host, and its sessions with its neighbours."""
+    """An agent's checkpoint: its host, and its sessions with its neighbours."""
 
     host: KeptHost
     mesh: Any
 
 
 def outside(journal: Journal, sources: Sources, setup: AgentSetup) -> dict[str, Any]:
-    """What of an agent's host belongs to its process, by name; see `posse.durable.checkpoint`."""
+    """The parts of a host that belong to its process, by name; see `posse.durable.checkpoint`."""
     system = get_system(setup.system)
     named = {"journal": journal, "system": system, "codec": system.agents_codec}
     if setup.mode == "field" and system.agent.signs:
@@ -79,7 +80,7 @@ def again(
     session_with: Callable[[int], Session],
     told: Callable[[bytes], object],
 ) -> None:
-    """Hand an agent's host again what it was handed; `told` takes what is not for it."""
+    """Replay one input to an agent's host; `told` takes frames that are not for the host."""
     what, whom, said = one
     if what == FRAME:
         session = session_with(whom)

@@ -38,7 +38,7 @@ from protocol.signing import Signer
 
 
 class Elsewhere(Place):
-    """A machine of the agent's own, whose people read its log."""
+    """The place of an agent on a machine of its own, whose people read its log."""
 
     def __init__(
         self, guard: Guard, endpoint: str, inbox: str, wait: float, keys: AgentKeys | None
@@ -71,7 +71,7 @@ class Elsewhere(Place):
         LOG.error("%s", reason)
 
     def run_ended(self, claim: Claim, ledger: Account, delays: Delays) -> None:
-        """See `Place`: what this agent did is said here, and only here."""
+        """See `Place`. What this agent did is logged here, and told to nobody else."""
         if (median := quantile(delays.histogram(), 0.5)) is not None:
             LOG.info("what this agent was sent took %.1f ms (median)", 1e3 * median)
         LOG.info(
@@ -102,20 +102,20 @@ def remote_agent(
     journal: Path | None = None,
     many: bool = False,
 ) -> AgentProcess:
-    """An agent that joins the coordinator at `endpoint` and stays with it until told to leave.
+    """An agent that joins the coordinator at `endpoint` and stays until it is told to leave.
 
-    `rank` -1 lets the key choose, or the coordinator where no real rewards go by it. `inbox`: where
-    neighbours reach this agent, a ZeroMQ address; "" takes any free port of the address by which
-    this machine reaches the coordinator.
-    `plan` is this machine's own run file's: its arms are used, and the rest must be as the
-    coordinator has it. `data` is this machine's own reward log; without a `plan` it is for whatever
-    run protects each reward as well as `privacy` says. With neither the agent has no rewards but
-    simulated ones.
-    `wait`: seconds without a coordinator after which the agent gives up.
-    `lab` lets real rewards (arms csv, python) be protected by the lab's noise, which is none
-    against whoever knows the seed. `tap`: see `AgentProcess`. `journal`: where what reaches
-    this agent is written down in the field, and in a lab that is durable, to go on from there.
-    `many`: this agent shares its core with many.
+    `rank` -1 lets the key choose, or the coordinator if real rewards do not depend on the rank.
+    `inbox` is the ZeroMQ address where neighbours reach this agent; "" takes any free port of the
+    address by which this machine reaches the coordinator.
+    `plan` comes from this machine's own run file: its arms are used, and all else must match the
+    coordinator's configuration. `data` is this machine's own reward log; without a `plan` it serves
+    any run that protects each reward as `privacy` demands. With neither the agent has only
+    simulated rewards.
+    `wait` is the number of seconds without a coordinator after which the agent gives up.
+    `lab` permits real rewards (arms csv, python) in a lab run, whose noise protects nothing from
+    anyone who knows the seed. `tap`: see `AgentProcess`. `journal` is the file of this agent's
+    inputs, in the field and in a durable lab run, from which a restart continues. `many`: many
+    agents share this agent's core.
     """
     if trouble := unresolved(endpoint):
         LOG.info("%s; trying for %g s", trouble, wait)
@@ -146,7 +146,7 @@ def remote_agent(
         wait=wait,
     )
     kept = None
-    if journal is not None:  # in the lab a loss of power costs a run
+    if journal is not None:  # in the lab a power failure costs no more than a run
         safe = plan is None or plan.field
         kept = Journal(journal, _owner(endpoint, rank, configuration), synchronous=safe)
     context = one_context(many=many)
@@ -157,7 +157,7 @@ def remote_agent(
 
 
 def _orders(plan: Plan | None, data: Path | None, privacy: PrivacySpec, *, lab: bool) -> Orders:
-    """What the coordinator's configuration is held against."""
+    """The check of the coordinator's configuration, by what this agent was started with."""
     path = str(data.resolve()) if data is not None else ""
     if plan is not None:
         return OwnRun(plan, path, lab=lab)
@@ -167,10 +167,11 @@ def _orders(plan: Plan | None, data: Path | None, privacy: PrivacySpec, *, lab: 
 def journal_of(
     endpoint: str, rank: int, plan: Plan | None = None, data: Path | None = None
 ) -> Path:
-    """Where an agent keeps its journal: beside its ledger, else where it is started.
+    """Where an agent keeps its journal: beside its ledger, else in the working directory.
 
-    So one that is started again in the same way finds it. An agent whose rank the coordinator is to
-    choose takes one that was left behind; else it is named by the rank that it is given.
+    An agent that is started again in the same way finds it there. An agent whose rank the
+    coordinator chooses takes a journal that was left behind. If there is none, the file is named by
+    the rank that the agent is given.
     """
     ledger = Path(f"{data.resolve()}.ledger") if data is not None else None
     if ledger is None and plan is not None and not plan.system.shares_arms:
@@ -187,7 +188,7 @@ def journal_of(
 
 
 def _owner(endpoint: str, rank: int, configuration: dict[str, str]) -> str:
-    """Whose a journal is: of which agent, of which coordinator, and by which run file."""
+    """The owner of a journal: agent, coordinator, run file and version of posse."""
     run = hashlib.sha256(msgspec.json.encode(sorted(configuration.items()))).hexdigest()[:8]
     who = f"agent {rank}" if rank >= 0 else "an agent"
     return f"{who} of {endpoint}, run file {run}, posse {__version__}"

@@ -12,14 +12,14 @@ from protocol.message import Plane
 from protocol.wire import HEADER
 
 Sessions = Callable[[], Iterable[tuple[int, Session]]]
-"""This process's ends of the sessions that it has, by who is at the other."""
+"""This process's sessions, each with who is at the other end."""
 
 _CONTROL = int(Plane.CONTROL)
 _Counts = tuple[int, int, int]
 
 
 class ProcessResources(ResourceMeter):
-    """Processor time and memory of this process, and what its sessions sent of their own."""
+    """Measures processor time and memory of this process, and what its sessions sent themselves."""
 
     def __init__(self, sessions: Sessions = tuple) -> None:
         self._cpu = 0.0
@@ -50,7 +50,7 @@ class ProcessResources(ResourceMeter):
         return rows
 
     def used(self) -> Resources:
-        """See `ResourceMeter`. Memory shared with others counts in proportion where Linux tells."""
+        """See `ResourceMeter`. Shared memory counts in proportion (Pss) where Linux tells it."""
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         return Resources(time.process_time() - self._cpu, peak, _proportional(peak))
 

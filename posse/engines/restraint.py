@@ -1,4 +1,4 @@
-"""Whether an agent is to say no more for now, because somebody has so much to confirm."""
+"""Backpressure: an agent does not act while a peer has too many frames to confirm."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -9,15 +9,16 @@ from posse.errors import RunFailed
 from protocol.machine import who
 
 DEADLINE = 300.0
-"""Seconds in which whoever holds an agent up confirms something, or the agent ends by its name: as
-long as an agent far away waits for its coordinator. What is down is noticed sooner elsewhere."""
+"""Seconds in which a peer that holds an agent up must confirm something; else the agent ends, and
+names the peer. A remote agent waits as long for its coordinator. A peer that is down is noticed
+sooner, elsewhere."""
 
 
 class Restraint:
     """While an agent is `held` it listens and does not act. `sessions`: its links, by other end.
 
-    Time is an argument, in seconds of the loop's clock. What is under way, and answers to what
-    comes, still find room: an agent is held when half of a session is full.
+    Time is an argument, in seconds of the loop's clock. An agent is held when half of a session is
+    full, so that frames under way and answers to what comes still find room.
     """
 
     def __init__(self, sessions: Callable[[], Iterable[tuple[int, Session]]]) -> None:
@@ -25,15 +26,15 @@ class Restraint:
         self._sessions = sessions
         self._look_at = 0.0
         self._last = (0, -1)
-        """Who held this agent up when it was last looked, and how much that had confirmed."""
+        """The peer that held this agent up at the last look, and how much it had confirmed."""
         self._until = math.inf
 
     def look_soon(self) -> None:
-        """Whoever acts by its own clock may say too much before the next look is due."""
+        """Look at the next call: an agent on its own clock may send too much before one is due."""
         self._look_at = 0.0
 
     def look(self, now: float) -> None:
-        """To be called often; `RunFailed` if nothing at all is confirmed for too long."""
+        """Update `held`; call it often. `RunFailed` if a peer confirms nothing for `DEADLINE`."""
         if now < self._look_at and not self.held:
             return
         self._look_at = now + PROBE_EVERY

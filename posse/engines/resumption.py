@@ -1,4 +1,4 @@
-"""A coordinator that was killed and is started again: its run, its agents, and how it goes on."""
+"""How a coordinator that was killed and is started again comes back to its run and its agents."""
 
 from collections.abc import Callable, Collection
 from typing import Any
@@ -19,7 +19,7 @@ _FIRED, _LOST, _SILENT = "fired", "lost", "silent"
 
 
 class MemberState(msgspec.Struct, frozen=True):
-    """An agent that joined, as `Member` has it, when its run began."""
+    """What a journal keeps of a `Member`."""
 
     rank: int
     incarnation: bytes
@@ -31,10 +31,11 @@ class MemberState(msgspec.Struct, frozen=True):
 
 
 class RunBeginning(msgspec.Struct, frozen=True):
-    """A run when it began: its number in the series and on the wire, its name, and its agents.
+    """The state of a run when it began; its coordinator's journal begins with it.
 
-    `starts`: how often its coordinator had been started by then. Later `state` is what its host has
-    come to, and `members` are the agents at that time.
+    `run` is its number in the series, `serial` its number on the wire. `starts`: how often its
+    coordinator had been started again by then. In a later checkpoint `state` is the run's host, and
+    `members` are the agents at that time.
     """
 
     run: int
@@ -54,7 +55,7 @@ def members_of(roster: Roster) -> list[MemberState]:
 
 
 def restore(roster: Roster, members: list[MemberState]) -> None:
-    """Know the agents again, of whom none has a connection yet."""
+    """Put the agents of a journal back into the roster; none has a connection yet."""
     for state in members:
         session = Session()
         session.restore(state.session)
@@ -75,7 +76,7 @@ def restore(roster: Roster, members: list[MemberState]) -> None:
 
 
 def committing(journal: Journal, tap: Tap | None) -> Tap:
-    """Writes down what a frame follows from before the frame is handed over, and heard."""
+    """A tap that commits the inputs a frame follows from, before `tap` hears the frame."""
 
     def hear(source: int | None, target: int | None, data: bytes) -> None:
         journal.commit()
@@ -86,9 +87,9 @@ def committing(journal: Journal, tap: Tap | None) -> Tap:
 
 
 class KeptCoordinatorHost(CoordinatorHost):
-    """A run whose inputs are written down, but for the frames: they are where they are taken.
+    """A coordinator's host that journals its inputs. Frames are journaled where they are taken.
 
-    Who is lost by falling silent is written down as both, and lost once all the same.
+    An agent that is lost by falling silent is journaled as both; a replay loses it once only.
     """
 
     def __init__(self, journal: Journal, *arguments: Any, **options: Any) -> None:
@@ -96,7 +97,7 @@ class KeptCoordinatorHost(CoordinatorHost):
         super().__init__(*arguments, **options)
 
     def outside(self) -> dict[str, Any]:
-        """What of this host belongs to its process, by name; see `posse.durable.checkpoint`."""
+        """The parts that belong to this process, by name; see `posse.durable.checkpoint`."""
         return outside(self.journal, self.plan, self._sources, self._observe)
 
     def fire(self) -> None:
@@ -113,7 +114,7 @@ class KeptCoordinatorHost(CoordinatorHost):
 
 
 def outside(journal: Journal, plan: Plan, sources: Sources, observe: Observer) -> dict[str, Any]:
-    """What of a coordinator's host belongs to its process, by name."""
+    """The parts of a coordinator's host that belong to its process, by name."""
     system = plan.system
     named = {"journal": journal, "plan": plan, "system": system, "observe": observe}
     named["codec"] = plan.coordinators_codec
@@ -127,7 +128,7 @@ def outside(journal: Journal, plan: Plan, sources: Sources, observe: Observer) -
 def brought_back(
     journal: Journal, plan: Plan, sources: Sources, observe: Observer, state: bytes
 ) -> KeptCoordinatorHost:
-    """The host that was written down; what came since is to be done again."""
+    """The host that was written as `state`; the inputs that came since must be replayed."""
     sources = sources.coarse() if plan.field else sources
     host: KeptCoordinatorHost = read(state, outside(journal, plan, sources, observe))
     sources.resources.begin()
@@ -137,7 +138,7 @@ def brought_back(
 def shortening(
     begun: RunBeginning, host: KeptCoordinatorHost, roster: Roster
 ) -> Callable[[], None]:
-    """To be called now and then in a run, when nothing waits to be sent."""
+    """A function to call now and then in a run: it makes a checkpoint when one is due."""
     checkpoints = Checkpoints(host.journal)
     starts = {member.rank: member.starts for member in begun.members}
 
@@ -153,7 +154,7 @@ def shortening(
 
 
 def again(one: Input, host: CoordinatorHost, members: dict[int, Member]) -> None:
-    """Hand a run's host again what it was handed."""
+    """Replay one input to the host of a run."""
     what, whom, said = one
     if what == FRAME:
         session = members[whom].session
@@ -161,7 +162,7 @@ def again(one: Input, host: CoordinatorHost, members: dict[int, Member]) -> None
         session.replies.clear()
         if frame is not None:
             host.receive(whom, frame)
-            # what followed from these was handed to the host, and comes
+            # what followed from these are inputs too, and come later in the journal
             host.left.clear()
             host.linked.clear()
     elif what == _FIRED:

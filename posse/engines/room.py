@@ -1,7 +1,7 @@
-"""Whether this machine has room for a run's processes, asked before any of them is started.
+"""Checks that this machine has room for a run's processes, before any of them is started.
 
-libzmq ends a process that is out of descriptors, and the system one that is out of memory: neither
-says what to do.
+libzmq ends a process that is out of descriptors, and the system ends one that is out of memory.
+Neither says what to do.
 """
 
 import resource
@@ -13,13 +13,13 @@ _PER_AGENT = 2
 """Descriptors that the coordinator needs for an agent while it joins."""
 
 _BESIDES = 24
-"""Descriptors of a process besides."""
+"""Other descriptors of a process."""
 
 _MEMORY = 2 << 20
-"""Bytes of an agent that it shares with no other, at the least."""
+"""The least memory that an agent shares with no other, in bytes."""
 
 _THREADS = 3
-"""Of an agent: its own and ZeroMQ's two."""
+"""Threads of an agent: its own and ZeroMQ's two."""
 
 _PROC = Path("/proc")
 _CGROUP = Path("/sys/fs/cgroup")
@@ -28,7 +28,7 @@ _CGROUP = Path("/sys/fs/cgroup")
 def require(agents: int, spawn: int) -> None:
     """`PosseError` if there is no room for `agents`, `spawn` of them on this machine.
 
-    The limit of open files is raised as far as that is allowed.
+    Raises the limit of open files as far as allowed.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < hard:
@@ -52,7 +52,7 @@ def require(agents: int, spawn: int) -> None:
 
 
 def free_memory(proc: Path = _PROC, cgroup: Path = _CGROUP) -> int | None:
-    """Bytes that are free, to this machine and to this container; None where nobody tells."""
+    """Free memory in bytes, the lesser of machine and container; None where neither tells."""
     found = [_available(proc / "meminfo"), _left(cgroup, "memory.max", "memory.current")]
     return min((free for free in found if free is not None), default=None)
 
@@ -72,7 +72,7 @@ def _available(meminfo: Path) -> int | None:
 
 
 def _left(cgroup: Path, most: str, now: str) -> int | None:
-    """What a control group's limit leaves; None without one ("max")."""
+    """What remains of a control group's limit; None without a limit ("max")."""
     try:
         left = int((cgroup / most).read_text()) - int((cgroup / now).read_text())
     except (OSError, ValueError):

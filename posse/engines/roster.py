@@ -1,4 +1,4 @@
-"""Who has joined a coordinator, and who may: decided purely, without a socket."""
+"""Which agents have joined a coordinator, and which may join. It uses no socket."""
 
 import ipaddress
 from collections.abc import Sequence
@@ -14,10 +14,10 @@ from posse.spec.fingerprint import differences
 from protocol import control
 
 CLOCK_TOLERANCE = 30.0
-"""Seconds by which an agent's clock may be off; of a machine that keeps time it is below 1."""
+"""Seconds by which an agent's clock may be off; a machine that keeps time is off by less than 1."""
 RESUMES_AT_ONCE, RESUMES_PER_SECOND = 32, 4
-"""How often an agent may come back over a new connection: each time all that it did not confirm is
-sent again. One that does so more often is not answered; an honest one asks again after 5 s."""
+"""How often an agent may reconnect: each time every frame that it has not confirmed is sent again.
+More frequent requests are not answered; an honest agent asks again after 5 s."""
 
 SAME_VERSION = "install the same version of posse for both"
 SUPERSEDED = (
@@ -27,7 +27,7 @@ SUPERSEDED = (
 
 
 class NotAdmitted(Exception):
-    """Somebody is not let in, for a reason that says what to do."""
+    """An agent may not join; the reason says what to do."""
 
     def __init__(self, kind: str, reason: str) -> None:
         super().__init__(reason)
@@ -36,11 +36,11 @@ class NotAdmitted(Exception):
 
 
 class Peer(NamedTuple):
-    """Somebody at the other end of a connection, whether or not it has joined.
+    """The other end of a connection, whether or not it has joined.
 
-    `identity` is the name that ZeroMQ gave the connection, `key` the public key that it was
-    accepted with ("" where there are no keys), `connection` its file descriptor, `host` the address
-    it comes from ("" if not over tcp).
+    `identity` is the name that ZeroMQ gave the connection, `key` the public key with which it was
+    accepted ("" without keys), `connection` its file descriptor, `host` the address that it comes
+    from (127.0.0.1 over ipc).
     """
 
     identity: bytes
@@ -53,15 +53,15 @@ class Peer(NamedTuple):
 class Member:
     """An agent that joined.
 
-    `heard` is when it was last heard of, in seconds of the loop's clock, and `last` the beginning
-    of what it said then; `answered` is when its session last said something by itself. `connection`
-    is -1 once its connection is lost, and `arrives_again` whether it has arrived as soon as there
-    is a new one. `resumed` is which of the agent's connections this is, `resumes_until` when it
-    would have come back so often at the pace that it may, `session` the coordinator's end of the
-    link. `host` is the address that it joined from, `syncs` how often it asked for the time, `pid`
-    the process of one that was started here, else 0. `ended`: its process is gone, or it said that
-    it cannot go on; nobody waits for its goodbye. `received`: bytes taken of it. `starts`: how
-    often it was started again.
+    `heard` is when its last frame came, in seconds of the loop's clock, and `last` the beginning of
+    that frame; `answered` is when its session last sent something that was no new frame.
+    `connection` is -1 while it has none; `arrives_again` says whether the agent then counts as
+    arrived on the next one. `resumed` is the number of its current connection. `resumes_until` is
+    when its reconnections so far would be over at `RESUMES_PER_SECOND`. `session` is the
+    coordinator's end of the link. `host` is the address from which it joined, `syncs` how often it
+    asked for the time, `pid` its process id if it was started here, else 0. `ended`: its process is
+    gone, or it said that it cannot go on; nobody waits for its goodbye. `received`: bytes taken
+    from it. `starts`: how often it was started again.
     """
 
     rank: int
@@ -86,12 +86,12 @@ class Member:
 
     @property
     def takes_part(self) -> bool:
-        """Whether what it says is for a run; what came before its connection was lost is, too."""
+        """Whether its frames are for a run, also those from before its connection was lost."""
         return self.arrived or self.arrives_again
 
     @property
     def to_see_off(self) -> bool:
-        """Whether it is on another machine and may not have heard yet that it may go."""
+        """Whether it is on another machine and may not know yet that it may leave."""
         away = bool(self.incarnation) and not self.ended
         return away and self.takes_part and self.session.unconfirmed > 0
 
@@ -99,11 +99,11 @@ class Member:
 class Roster:
     """The agents of one coordinator.
 
-    A peer is known by its key where there are keys, and its rank is bound to that key; otherwise
-    whoever shows the token may join. Of two agents with one key the newer incarnation wins.
+    With keys a peer is known by its key, and its rank is bound to that key. Without keys any agent
+    that shows the token may join. Of two agents with one key the newer incarnation wins.
 
-    `configuration` is the coordinator's own fingerprint of the run file; `inboxes` are networks
-    where inboxes of agents may be besides their own hosts.
+    `configuration` is the coordinator's own fingerprint of the run file. `inboxes` are networks in
+    which agents may have inboxes, besides their own hosts.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class Roster:
         self._superseded: set[bytes] = set()
 
     def is_operator(self, key: str) -> bool:
-        """Whether this key may ask how we are: our own, or anybody where there are no keys."""
+        """Whether this key may ask for the status: our own, or any where there are no keys."""
         return self._keys is None or self._keys.rank_of(key) == OPERATOR
 
     def missing(self) -> list[int]:
@@ -134,16 +134,16 @@ class Roster:
 
     @property
     def inboxes(self) -> dict[int, str]:
-        """Where each agent that joined is reached by its neighbours."""
+        """The address where neighbours reach each agent that joined."""
         return {rank: member.inbox for rank, member in self.members.items()}
 
     def rank_of(self, identity: bytes) -> int | None:
-        """Whose connection this is, None if nobody joined over it."""
+        """The rank of the agent on this connection, None if nobody joined over it."""
         member = self.by_identity.get(identity)
         return None if member is None else member.rank
 
     def taken(self) -> dict[int, int]:
-        """How many bytes were taken of each agent, by its connection; from any thread."""
+        """Bytes taken from each agent, by its connection. May be called from any thread."""
         return {m.connection: m.received for m in list(self.members.values())}
 
     def arrived(self) -> int:
@@ -151,9 +151,9 @@ class Roster:
         return sum(member.arrived for member in self.members.values())
 
     def lost(self, connection: int) -> Member | None:
-        """The agent on another machine whose connection this was; it may come back.
+        """Mark the agent whose lost connection this was as away; it may come back.
 
-        Of agents that were started here, whoever started them knows more.
+        Returns None for agents that were started here: the process that starts them knows more.
         """
         for member in self.members.values():
             if member.connection == connection and member.incarnation:
@@ -164,7 +164,7 @@ class Roster:
         return None
 
     def ended(self, rank: int) -> bool:
-        """The process of an agent that was started here is gone; False if that was known."""
+        """Mark an agent as ended; False if that was known."""
         member = self.members.get(rank)
         if member is None or member.ended:
             return False
@@ -172,11 +172,11 @@ class Roster:
         return True
 
     def dead(self) -> list[int]:
-        """Agents that were started here and whose process is gone."""
+        """The ranks of agents that took part and have ended."""
         return sorted(m.rank for m in self.members.values() if m.ended and m.takes_part)
 
     def vacate(self, rank: int) -> None:
-        """Let another agent that is started here take this one's place."""
+        """Let another process that is started here take this agent's place."""
         if (member := self.members.get(rank)) is not None:
             member.arrives_again = member.arrived or member.arrives_again
             member.connection, member.arrived, member.ended = -1, False, False
@@ -185,7 +185,7 @@ class Roster:
     def admit(
         self, join: control.Join, peer: Peer, now: float, wall: float
     ) -> tuple[Member, Member | None]:
-        """The agent that joins, and the one whose place it takes; or `NotAdmitted`.
+        """Let an agent join; returns it and the agent whose place it takes. Or `NotAdmitted`.
 
         `now` is the loop's clock and `wall` this machine's, both in seconds.
         """
@@ -200,7 +200,7 @@ class Roster:
         returns = old is not None and old.incarnation == join.incarnation != b""
         if old is not None and not returns and self._keys is None and old.connection >= 0:
             raise NotAdmitted("join", f"rank {rank} is taken; leave out --rank, or use another")
-        arrived = not join.incarnation  # who was started here has no clock to compare
+        arrived = not join.incarnation  # an agent that was started here shares our clock
         member = Member(
             rank,
             peer.identity,
@@ -223,7 +223,7 @@ class Roster:
         return member, old
 
     def inbox_trouble(self, member: Member, inbox: str) -> str:
-        """Why neighbours are not told to connect there; empty if they may be."""
+        """Why neighbours must not connect to this inbox; "" if they may."""
         if not inbox:
             return ""
         others = (m for m in self.members.values() if m.rank != member.rank)
@@ -237,12 +237,15 @@ class Roster:
         return "" if local else f"its inbox {printable(inbox)} is not on this machine"
 
     def expel(self, member: Member) -> None:
-        """Forget an agent that is not to take part; it may join again."""
+        """Forget an agent that may not take part; it may join again."""
         self.by_identity.pop(member.identity, None)
         self.members.pop(member.rank, None)
 
     def resume(self, asked: control.Resume, peer: Peer, now: float) -> Member | None:
-        """The agent that goes on over a new connection; None if it is not known as it says."""
+        """The agent that continues over a new connection; None if it is not known as it says.
+
+        A request that is outdated or comes too soon leaves the agent's connection as it was.
+        """
         if self._keys is not None:
             known = self._keys.rank_of(peer.key) == asked.rank
         else:
@@ -278,7 +281,7 @@ class Roster:
         ]
         taken = {rank for rank, member in self.members.items() if member.connection >= 0}
         free = again or [n for n in range(self.agents) if n not in taken]
-        free.sort(key=self.members.__contains__)  # who is away may come back
+        free.sort(key=self.members.__contains__)  # an agent that is away may come back
         if not free:
             raise NotAdmitted(
                 "join",
@@ -315,7 +318,7 @@ class Roster:
                 f"{__version__}; {SAME_VERSION}",
             )
         off = join.wall - wall
-        if not abs(off) <= CLOCK_TOLERANCE:  # a peer may say that it is NaN
+        if not abs(off) <= CLOCK_TOLERANCE:  # a peer may send NaN
             raise NotAdmitted(
                 "clock",
                 f"its clock is {abs(off):.0f} s {'ahead' if off > 0 else 'behind'}; set it (NTP) "

@@ -1,4 +1,4 @@
-"""The coordinator's socket: a ROUTER, and what its monitor tells, which the lobby is told."""
+"""The coordinator's ROUTER socket, and its monitor, whose events it reports to the lobby."""
 
 import os
 import time
@@ -41,7 +41,7 @@ _LOOK_UP_EVERY = 1.0
 _NAMED: Final = 3
 
 _LINGER = 500
-"""Milliseconds for what is under way at the end."""
+"""Milliseconds at the end for frames that are under way."""
 
 
 class NotReading(RunFailed):
@@ -51,8 +51,8 @@ class NotReading(RunFailed):
 class Router:
     """Where agents connect. With keys only those of the allowlist get as far as a first frame.
 
-    `members`: see `Door`. `heard`, if there is one, is told of each frame before it is handed over,
-    and over which connection.
+    `members`: see `Door`. `heard`, if set, is called with the connection's identity and the frame,
+    just before a frame is handed over.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Router:
             self._socket.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
             self._socket.setsockopt(zmq.RCVHWM, 0)  # see `posse.engines.door`
         self._socket.setsockopt(zmq.RCVTIMEO, int(patience * 1000))
-        # without it what is sent to who is gone, or does not read, vanishes in silence
+        # otherwise frames to a peer that is gone, or does not read, vanish in silence
         self._socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
         if keys is not None:
             self._guard(keys)
@@ -106,29 +106,30 @@ class Router:
         serve_with(self._socket, keys.own.secret)
 
     def next(self) -> tuple[bytes, zmq.Frame] | None:
-        """Who sent what is next, and that; None if nothing comes within the patience.
+        """The sender and content of the next message; None if none comes within the patience.
 
-        Of a message with too many parts the first is returned, which says that there was `more`.
+        Of a message with too many parts only the first is returned; its `more` is set.
         """
         receive = self._receive
         try:
             identity = receive()
         except zmq.Again:
             return None
-        part = receive(copy=False)  # whose `more` costs less than to ask the socket
+        part = receive(copy=False)  # its `more` costs less than asking the socket
         if part.more:
             while self._socket.get(zmq.RCVMORE):
                 receive()
         return identity, part
 
     def peer(self, identity: bytes, part: zmq.Frame) -> Peer:
-        """All that is known of who sent this."""
+        """All that is known of the sender of this part."""
         return Peer(identity, key_of(part), int(part.get(zmq.SRCFD)), host_of(part))
 
     def send(self, member: Member, frame: bytes) -> None:
         """Send an agent a frame of its session; `NotReading` if it does not read.
 
-        It is kept where there is no connection just now, or none any more, which will be said.
+        The session keeps the frame if there is no connection, or one that was just lost; the
+        monitor will report that.
         """
         identity = member.identity
         try:
@@ -144,7 +145,7 @@ class Router:
             pass
 
     def resume(self, member: Member, taken: int) -> None:
-        """An agent has a new connection, and took so many frames: send it the rest."""
+        """An agent reconnected after it took `taken` frames: send it the rest."""
         message: Message = control.Resumed(member.session.taken)
         try:
             member.session.resume(taken)
@@ -154,13 +155,13 @@ class Router:
         self.answer(member)
 
     def answer(self, member: Member) -> None:
-        """Send what a session wants sent; what does not get through is asked for again."""
+        """Send a session's replies; the agent asks again for what does not get through."""
         for data in member.session.replies:
             self.reply(member.identity, data)
         member.session.replies.clear()
 
     def reply(self, identity: bytes, frame: bytes) -> bool:
-        """Hand over a frame if that is possible at once; whether it was."""
+        """Hand over a frame if that is possible at once; returns whether it was."""
         if self.heard is not None:
             self.heard(identity, frame)
         try:
@@ -170,7 +171,7 @@ class Router:
         return True
 
     def connections(self, lobby: Lobby, now: float) -> Iterator[LobbyEffect]:
-        """Tell the lobby what happened to connections (gone, or never let in); its effects."""
+        """Tell the lobby which connections were lost or never let in; returns its effects."""
         for told in self.door.events():
             match told.event:
                 case zmq.EVENT_ACCEPTED:
@@ -198,10 +199,10 @@ class Router:
             yield from lobby.rejected(*self.door.refused.popleft())
 
     def _from(self, told: Happening) -> str:
-        """From where a connection came that ZeroMQ has closed, if that is known still."""
+        """The origin of a connection that ZeroMQ has closed, for a sentence; "" if unknown."""
         now = time.monotonic()
         if now < self._look_up_at or told.address.startswith("ipc:"):
-            return ""  # to look is dear where many come
+            return ""  # a look-up is expensive when many connections come
         self._look_up_at = now + _LOOK_UP_EVERY
         hosts = sorted(closed_by_us(int(split(told.address)[1])))[:_NAMED]
         return f" from {' or '.join(hosts)}" if hosts else ""
@@ -216,7 +217,7 @@ class Router:
             )
 
     def close(self, *, flush: bool) -> None:
-        """Free everything; `flush`: after what was sent is on its way."""
+        """Free everything; with `flush` after frames that were sent are on their way."""
         if not flush:
             self.door.hang_up()
         self.door.close()
@@ -224,7 +225,7 @@ class Router:
         self._monitor.close()
         self._socket.close(linger=_LINGER if flush else 0)
         end(self._context)
-        # ZeroMQ leaves it; who bound the same address since has a file of its own there
+        # ZeroMQ leaves its file; another process may have bound the address since, by its own file
         if self._file is not None and _file_at(self.endpoint) == self._file:
             with suppress(OSError):
                 os.unlink(self._file[0])
@@ -236,7 +237,7 @@ def outside_runs(message: Message) -> bytes:
 
 
 def _file_at(endpoint: str) -> tuple[str, int] | None:
-    """A socket's file and which one that is, if the address is one that has any."""
+    """Path and inode of a socket's file; None if the address has no file."""
     path = endpoint.removeprefix("ipc://")
     try:
         return None if path == endpoint else (path, os.stat(path).st_ino)

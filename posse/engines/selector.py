@@ -6,7 +6,7 @@ import zmq
 
 
 class Selector:
-    """Which sockets and file descriptors are listened to, and what is done when one is ready."""
+    """The sockets and file descriptors that a loop listens to, each with its handler."""
 
     def __init__(self) -> None:
         self._poller = zmq.Poller()
@@ -18,12 +18,12 @@ class Selector:
         self._handlers[source] = handler
 
     def forget(self, source: zmq.Socket[bytes] | int) -> None:
-        """Do not listen to `source` any more."""
+        """Stop listening to `source`."""
         self._poller.unregister(source)
         del self._handlers[source]
 
     def wait(self, milliseconds: int | None) -> None:
-        """Handle what is ready, or what is so within this time (None: for ever)."""
+        """Handle sources that are ready, or become ready within this time (None: for ever)."""
         for source, _ in self._poller.poll(milliseconds):
             if (handler := self._handlers.get(source)) is not None:
                 handler()

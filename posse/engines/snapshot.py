@@ -1,4 +1,4 @@
-"""How a coordinator is at one moment: made by its loop, read by anybody."""
+"""A coordinator's state at one moment: its loop makes it, any thread reads it."""
 
 from dataclasses import dataclass
 
@@ -9,11 +9,11 @@ from posse.measure.status import CoordinatorStatus
 
 @dataclass(frozen=True)
 class Snapshot:
-    """How it is now. It never changes, so that any thread may read it.
+    """A coordinator's state at one moment. It never changes, so that any thread may read it.
 
-    `told` is what operators are told, with ages as they were `at` that time, in seconds of the
-    loop's clock. `away` are those whose connection was lost, `restarts` says how often each was
-    started again since the last run, `resent` how many frames went to agents a second time.
+    `told` is the status for operators, with ages as of the time `at`, in seconds of the loop's
+    clock. `away` are the agents whose connection was lost. `restarts` says how often each agent was
+    started again since the last run, `resent` how many frames were sent to agents again.
     """
 
     told: CoordinatorStatus
@@ -23,7 +23,7 @@ class Snapshot:
     resent: int = 0
 
     def status(self, now: float) -> CoordinatorStatus:
-        """As it is told; ages are those at `now`, in seconds of the loop's clock."""
+        """The status for operators, with ages as of `now`, in seconds of the loop's clock."""
         since, heard = now - self.at, self.told.heard_seconds_ago
         return msgspec.structs.replace(
             self.told,

@@ -16,30 +16,29 @@ from posse.log import LOG
 from protocol.wire import MAX_FRAME
 
 HIGH_WATER = 100_000
-"""Frames queued per peer. A peer is at most a few slots ahead; what one slot sends to one peer is
-far below, so that reaching the mark means a peer that does not read, and a send then times out."""
+"""Frames queued per peer. A peer is at most a few slots ahead, and one slot sends far fewer frames
+to a peer. So a full queue means a peer that does not read; a send to it then times out."""
 
 HEARTBEAT_MS = 1_000
 SILENCE_MS = 4_000
-"""How often a peer is asked for a sign of life, and for how long it may give none: so one that is
-gone without a word is noticed within 5 s. A wrong suspicion costs a new connection, over which the
-session goes on."""
+"""How often a peer is asked for a sign of life, and how long it may give none. So a peer that
+vanishes is noticed within 5 s. A false alarm costs a new connection; the session goes on."""
 
 PROBE_EVERY = 0.1
-"""Seconds between looks whether what was sent is confirmed; see `posse.durable.session.LATE`."""
+"""Seconds between checks that sent frames are confirmed; see `posse.durable.session.LATE`."""
 
 HANDSHAKE_MS = 10_000
-"""How long a handshake may take. With keys that is three round trips and more, 6 s where each way
-takes one. An agent that was not told yet of a neighbour is silent, and answers as soon as it is
-(`posse.security.zap`); ZeroMQ's own patience is half a minute."""
+"""How long a handshake may take. With keys it needs three round trips and more: 6 s if each way
+takes one. An agent answers a neighbour only once it was told of it (`posse.security.zap`). ZeroMQ's
+own timeout is 30 s."""
 
 LINK_DEADLINE = 60.0
-"""Seconds in which a link must take a frame."""
+"""Seconds within which a link must take a frame."""
 
 CONNECT_BACKLOG = 4_096
 
 END_WITHIN = 10.0
-"""Seconds for a context to end, whose sockets linger for two of them at most."""
+"""Seconds for a context to end; its sockets linger for at most two of them."""
 
 _MONITORED = struct.Struct("=hi")
 _MONITORS = itertools.count()
@@ -49,15 +48,15 @@ HANDSHAKE_FAILURES = (
     | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
     | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
 )
-"""What a monitor watches to learn that a connection was not let in."""
+"""Events of a monitor which tell that a connection was not let in."""
 
 
 def one_context(*, many: bool = False) -> zmq.Context[zmq.Socket[bytes]]:
-    """That of a process; `many`: it shares its core with many."""
+    """The ZeroMQ context of a process; `many`: many processes share its core."""
     made: zmq.Context[zmq.Socket[bytes]] = zmq.Context(io_threads=1)
     if many:
-        # ZeroMQ's thread does not interrupt the process for each frame that is handed to it, and
-        # sends all that a slot says in one turn; where others are few that would cost waiting
+        # ZeroMQ's thread then does not interrupt the process for each frame, but sends all frames
+        # of a slot in one turn; where few share a core that would only cost waiting
         made.set(zmq.THREAD_SCHED_POLICY, os.SCHED_BATCH)
     return made
 
@@ -65,8 +64,8 @@ def one_context(*, many: bool = False) -> zmq.Context[zmq.Socket[bytes]]:
 def end(context: zmq.Context[zmq.Socket[bytes]], within: float = END_WITHIN) -> None:
     """End a context whose sockets are closed.
 
-    libzmq 4.3.5 sometimes waits for ever for the end of a connection that went away while much was
-    queued for it, 1 time in 250 with 6 MB, whatever its sockets' linger is. That is left behind.
+    libzmq 4.3.5 sometimes waits for ever for a connection that broke while much was queued for it:
+    1 time in 250 with 6 MB, whatever the linger. After `within` seconds the context is left behind.
     """
     ending = threading.Thread(target=context.term, name="end of ZeroMQ", daemon=True)
     ending.start()
@@ -76,7 +75,7 @@ def end(context: zmq.Context[zmq.Socket[bytes]], within: float = END_WITHIN) -> 
 
 
 def configure(socket: zmq.Socket[bytes], deadline: float) -> None:
-    """Options that every socket of posse has."""
+    """Set the options that every socket of posse has."""
     socket.setsockopt(zmq.LINGER, 2_000)
     socket.setsockopt(zmq.SNDHWM, HIGH_WATER)
     socket.setsockopt(zmq.RCVHWM, HIGH_WATER)
@@ -87,12 +86,12 @@ def configure(socket: zmq.Socket[bytes], deadline: float) -> None:
 
 
 def know_family(socket: zmq.Socket[bytes], endpoint: str) -> None:
-    """Let the socket's next address, to bind or to connect to, be IPv6 where it is that."""
+    """Enable IPv6 for the socket's next address, to bind or to connect to, if it is IPv6."""
     socket.setsockopt(zmq.IPV6, int(is_ipv6(endpoint)))
 
 
 def unbound(address: str, error: zmq.ZMQError) -> PosseError:
-    """The sentence for an address at which a socket cannot listen."""
+    """The error for an address at which a socket cannot listen."""
     why = error.strerror
     if error.errno == errno.EADDRINUSE:
         why = "the port is in use; stop who uses it, or choose another"
@@ -102,25 +101,25 @@ def unbound(address: str, error: zmq.ZMQError) -> PosseError:
 
 
 def heartbeat(socket: zmq.Socket[bytes]) -> None:
-    """Notice a peer that is gone without a word, on links that may lead to another machine.
+    """Notice a peer that vanishes, on links that may lead to another machine.
 
-    Not over ipc: there a peer's end is seen at once.
+    Not needed over ipc, where a peer's end is seen at once.
     """
     socket.setsockopt(zmq.HEARTBEAT_IVL, HEARTBEAT_MS)
     socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, SILENCE_MS)
 
 
 def reconnect(socket: zmq.Socket[bytes]) -> None:
-    """How soon, and how often, a lost connection is made again."""
+    """Set how soon and how often a lost connection is tried again."""
     socket.setsockopt(zmq.RECONNECT_IVL, 100)
     socket.setsockopt(zmq.RECONNECT_IVL_MAX, 2_000)
 
 
 def monitored(socket: zmq.Socket[bytes], events: int) -> zmq.Socket[bytes]:
-    """The socket's monitor, which tells of these events.
+    """A monitor of the socket that reports these events.
 
-    It has a name of its own. pyzmq's is the socket's file descriptor, which the next socket may be
-    given while ZeroMQ still takes down the monitor of the last.
+    Its name is unique. pyzmq's is the socket's file descriptor, which the next socket may get while
+    ZeroMQ still takes down the last one's monitor.
     """
     monitor: zmq.Socket[bytes] = socket.get_monitor_socket(
         events, f"inproc://monitor-{next(_MONITORS)}"
@@ -129,7 +128,7 @@ def monitored(socket: zmq.Socket[bytes], events: int) -> zmq.Socket[bytes]:
 
 
 class Happening(NamedTuple):
-    """What a socket's monitor tells: one of `zmq.EVENT_…`, its value, and of which address."""
+    """An event of a socket's monitor: one of `zmq.EVENT_…`, its value, and its address."""
 
     event: int
     value: int
@@ -137,9 +136,9 @@ class Happening(NamedTuple):
 
 
 def happened(monitor: zmq.Socket[bytes]) -> Iterator[Happening]:
-    """What is here of a monitor's, oldest first.
+    """The pending events of a monitor, oldest first.
 
-    `zmq.utils.monitor` does as much, and loads asyncio into every agent.
+    `zmq.utils.monitor` does the same, but loads asyncio into every agent.
     """
     while monitor.poll(0):
         told, address = monitor.recv_multipart()
@@ -148,7 +147,7 @@ def happened(monitor: zmq.Socket[bytes]) -> Iterator[Happening]:
 
 
 def why_failed(code: int) -> str:
-    """A failed handshake's protocol error in a sentence, for whoever reads a log."""
+    """A failed handshake's protocol error as a sentence for the log."""
     match code:
         case zmq.PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH:
             return "one side has keys and the other has none; start both with --keys"

@@ -1,4 +1,4 @@
-"""What hosts are handed of this machine; see `posse.hosts.sources`."""
+"""The sources that this machine hands to its hosts; see `posse.hosts.sources`."""
 
 import secrets
 from collections.abc import Callable
@@ -35,10 +35,10 @@ def of_this_machine(
 
 
 def ahead_by(offset: int) -> Callable[[], int]:
-    """A clock that is so many nanoseconds ahead of this machine's."""
+    """A clock that is `offset` nanoseconds ahead of this machine's."""
     return (lambda: monotonic_ns() + offset) if offset else monotonic_ns
 
 
 def _ledger(arms: ArmsSpec, base: str, rank: int) -> Spending:
-    """Beside the data of an agent; simulated rewards cost nothing."""
+    """The ledger beside an agent's data; simulated rewards cost nothing and have none."""
     return Ledger(*arms.ledger(base, rank)) if isinstance(arms, CsvArms | PythonArms) else NOT_KEPT

@@ -1,7 +1,7 @@
-"""What stands between an agent's sessions and ZeroMQ: who hears its frames, and its journal.
+"""The layer between an agent's sessions and ZeroMQ: a tap that hears frames, and the journal.
 
-That is below the sessions: frames of joining, envelopes and what is sent again are heard, too.
-Where there is neither none of this is there. A coordinator's frames are heard at its `Router`.
+It is below the sessions, so the tap also hears joining, envelopes and frames that are sent again.
+Without tap and journal there is no such layer. A coordinator's frames are heard at its `Router`.
 """
 
 from collections.abc import Callable, Iterable
@@ -12,9 +12,9 @@ from posse.engines.links import Wire
 
 
 class HeardWire:
-    """A wire to which nothing is handed before it is heard, and what it follows from written down.
+    """A wire that commits the journal and calls the tap before it hands anything over.
 
-    `ends` says whose frames these are, and for whom.
+    `ends` gives the source of the frames and their targets.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class HeardWire:
         self._ends = ends
 
     def send(self, data: bytes, flags: int = 0, /) -> object:
-        """See `Wire`. What is done again was sent before; the sessions know what is missing."""
+        """See `Wire`. A replay sends nothing: the sessions know what the other ends still miss."""
         if self._journal is not None:
             if self._journal.replaying:
                 return None

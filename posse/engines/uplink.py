@@ -1,7 +1,7 @@
-"""An agent's link to its coordinator: a DEALER, what its monitor tells, and the agent's session.
+"""An agent's link to its coordinator: a DEALER socket, its monitor, and the agent's session.
 
-When the connection is lost ZeroMQ makes a new one. What was under way is lost with the old one;
-the session keeps it until the coordinator has it.
+When the connection is lost ZeroMQ makes a new one, but frames under way are lost with the old one.
+The session keeps them until the coordinator has them.
 """
 
 import math
@@ -36,7 +36,7 @@ from posse.security.zap import connect_with
 from protocol.machine import COORDINATOR
 
 _LOOK_MS = 200
-"""How long a loop that listens to the coordinator alone does not look at the monitor."""
+"""Milliseconds between looks at the monitor, in a loop that listens to the coordinator alone."""
 
 _LOOK_UP_EVERY = 1.0
 
@@ -46,8 +46,8 @@ _WATCHED = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | HANDSHAKE_FA
 class Uplink(Link):
     """See the module's text. As a `Link` it takes the frames of the session.
 
-    `guarded`: somebody else started the coordinator, who may start it again; over tcp it is not to
-    fill this machine's memory.
+    `guarded`: other people run the coordinator. They may start it again, and over tcp it must not
+    be able to fill this machine's memory.
 
     Over ipc to the process that started this one it needs no monitor: both end together.
     """
@@ -69,9 +69,9 @@ class Uplink(Link):
         self._endpoint = endpoint
         self.session = Session()
         self.journal: Journal | None = None
-        """Where what the session takes is written down first."""
+        """Records what the session takes, if set."""
         self._up = False
-        """Whether frames of the session may go, and come, over the connection that there is."""
+        """Whether the current connection may carry frames of the session, in both directions."""
         self._probe_at = 0.0
         fills = guarded and not endpoint.startswith("ipc:")
         if guarded or not endpoint.startswith("ipc:"):
@@ -84,13 +84,13 @@ class Uplink(Link):
         if keys is not None:
             connect_with(self.socket, keys.own.public, keys.own.secret, keys.coordinator)
         self._look_up_at = 0.0
-        """When the coordinator's name is looked up again; infinite once it meant something."""
+        """When to look up the coordinator's name again; infinite once it was found."""
         self._connect(0.0)
         if fills:
             self.door = UplinkDoor(endpoint)
 
     def _connect(self, now: float) -> None:
-        """Connect, once the name means something; from then on ZeroMQ looks it up by itself."""
+        """Connect once the name can be looked up; from then on ZeroMQ does that by itself."""
         if unresolved(self._endpoint):
             self._look_up_at = now + _LOOK_UP_EVERY
             return
@@ -103,18 +103,18 @@ class Uplink(Link):
             raise PosseError(f"{self._endpoint} is not an address: {error.strerror}") from None
 
     def through(self, heard: Heard) -> None:
-        """Hand what goes to what `heard` puts before the socket."""
+        """Send through the wire that `heard` puts before the socket."""
         self._send = sender(heard(COORDINATOR, self.socket))
 
     # --- the session -----------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """From here on frames belong to a new session."""
+        """Begin a new session, to which all frames from here on belong."""
         self.session = Session()
         self._up = True
 
     def resume(self, taken: int) -> None:
-        """The coordinator took so many frames: send it the rest, and go on."""
+        """The coordinator took `taken` frames: send it the rest, and go on."""
         try:
             self.session.resume(taken)
         except SessionBroken as error:
@@ -131,11 +131,11 @@ class Uplink(Link):
             self._send(numbered)
 
     def say(self, frame: bytes) -> None:
-        """Send a frame that is only for the connection that there is."""
+        """Send a frame outside the session, for the current connection only."""
         self._send(frame)
 
     def mind_time(self, now: float) -> None:
-        """Now and then see to it that what was sent is confirmed."""
+        """Do what is due: look up the coordinator's name, and ask for missing confirmations."""
         if now >= self._look_up_at:
             self._connect(now)
         if self.monitor is not None and self._up and now >= self._probe_at:
@@ -144,12 +144,12 @@ class Uplink(Link):
             self._answer()
 
     def confirm(self) -> None:
-        """Confirm what was taken: nothing else will be sent."""
+        """Confirm what was taken, because nothing else will be sent."""
         self.session.confirm()
         self._answer()
 
     def ask(self) -> None:
-        """Ask how much was taken: nothing is sent before that is known."""
+        """Ask how much was taken, because nothing is sent before that is known."""
         if self._up:
             self.session.ask()
             self._answer()
@@ -162,7 +162,7 @@ class Uplink(Link):
     # --- what comes ------------------------------------------------------------------------------
 
     def wait(self) -> bytes | None:
-        """The next frame, if it comes before the monitor is to be looked at, where there is one."""
+        """The next frame, or None. With a monitor it waits `_LOOK_MS` at most."""
         try:
             data = self._receive()
         except zmq.Again:
@@ -170,7 +170,7 @@ class Uplink(Link):
         if self.door is not None:
             self.door.taken += len(data) + self._around
         if not self._up and is_numbered(data):
-            return None  # of a connection that is gone: it comes again
+            return None  # it came over a lost connection, and will be sent again
         session, journal = self.session, self.journal
         if journal is not None and is_numbered(data):
             frame = journal.take(COORDINATOR, session, data)
@@ -181,13 +181,13 @@ class Uplink(Link):
         return frame
 
     def frames(self) -> Iterator[bytes]:
-        """What is here."""
+        """All frames that are here."""
         while int(self.socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN:
             if (frame := self.wait()) is not None:
                 yield frame
 
     def connections(self, joining: Joining, now: float) -> Iterator[JoiningEffect]:
-        """Tell the machine of joining what happened to the connection; its effects."""
+        """Tell `joining` what happened to the connection; returns its effects."""
         assert self.monitor is not None
         for told in happened(self.monitor):
             match told.event:
@@ -206,7 +206,7 @@ class Uplink(Link):
                     yield from joining.not_let_in(Closure.WITHOUT_A_WORD)
 
     def close(self) -> None:
-        """Close it, after what was sent is on its way."""
+        """Close the sockets; what was sent still goes out."""
         if self.door is not None:
             self.door.close()
         if self.monitor is not None:

@@ -1,8 +1,8 @@
-"""An agent's door towards its coordinator: how much of it may wait to be taken.
+"""An agent's door towards its coordinator: it limits how much may wait to be taken.
 
 The socket has no high-water mark of its own, for the reason that `posse.engines.door` gives. A
-thread looks, because the agent may be busy with its arms; only when the process has grown, and so
-almost never, it looks for the connection among the descriptors.
+thread looks, because the agent may be busy with its arms. It searches the descriptors for the
+connection only when the process has grown, which is almost never.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from posse.log import LOG
 class UplinkDoor:
     """See the module's text. `taken`: bytes taken over the connection, with what is around frames.
 
-    `guarded` False: nobody looks but who calls `look`.
+    Without `guarded` there is no thread, and the caller looks by `look`.
     """
 
     def __init__(self, endpoint: str, *, guarded: bool = True) -> None:
@@ -33,7 +33,7 @@ class UplinkDoor:
             threading.Thread(target=self._watch, name="uplink-door", daemon=True).start()
 
     def connected(self) -> None:
-        """There is a new connection."""
+        """There is a new connection: count anew."""
         self.taken, self._since = 0, time.monotonic()
 
     def _watch(self) -> None:
@@ -42,7 +42,7 @@ class UplinkDoor:
                 self.look()
 
     def look(self) -> None:
-        """Close the connection if so much more came than was taken."""
+        """Close the connection if far more came than was taken."""
         most = door.FAST_AHEAD if resident() > self._calm + door.FAST else door.AHEAD
         most += int(PER_SECOND * (time.monotonic() - self._since))
         for fd, connection in self._connections():
@@ -53,7 +53,7 @@ class UplinkDoor:
         self._calm = resident()
 
     def _connections(self) -> Iterator[tuple[int, Connection]]:
-        """This process's connections to somebody's port of that number."""
+        """This process's connections to any host's port of that number."""
         for name in os.listdir("/proc/self/fd"):
             with contextlib.suppress(OSError, ValueError):
                 if os.readlink(f"/proc/self/fd/{name}").startswith("socket:"):
@@ -70,5 +70,5 @@ class UplinkDoor:
             return False
 
     def close(self) -> None:
-        """Look no more."""
+        """Stop looking."""
         self._over.set()
