@@ -1,1 +1,1 @@
-"""What is on disk when a process has gone: what runs leave behind."""
+"""What is on disk after a process has ended: journals, ledgers, captures, and results of runs."""

@@ -1,8 +1,8 @@
-"""A batch: work in pieces, where what is kept already is not done again.
+"""A batch: work in pieces, where a piece that is kept already is not done again.
 
 Runs, sweeps and the papers' experiments are batches; they differ in what does the work. A piece
-counts as kept only if it was made by the same (`posse.durable.made_by`): changed code never passes
-off old numbers as its own.
+counts as kept only if the same code and files made it (`posse.durable.made_by`): changed code never
+passes off old numbers as its own.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -20,14 +20,14 @@ A = TypeVar("A")
 T = TypeVar("T")
 
 Work = Callable[[list[A]], Iterator[tuple[int, T | PosseError]]]
-"""Does tasks, and says what came of each as it ends, with its place among them."""
+"""Does tasks, and yields the outcome of each as it ends, with its place among them."""
 
 
 class Store(Generic[T]):
-    """Finished pieces by name, a file in `folder` each; `by` says what they are made by.
+    """Finished pieces by name, a file in `folder` each; `by` says what makes them.
 
-    `trouble` says why a piece could not be written, "" if all could: what was done is in memory
-    still, and whoever has it goes on.
+    `trouble` says why a piece could not be written, "" if all could. The caller still has that
+    piece in memory, and goes on.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Store(Generic[T]):
         self._decode = decode
 
     def kept(self, name: str) -> T | None:
-        """The piece of this name; None if it is not there, or was made by something else."""
+        """The piece of this name; None if it is not there whole, or something else made it."""
         try:
             by, piece = msgspec.msgpack.decode(
                 self._path(name).read_bytes(), type=tuple[str, bytes]
@@ -50,7 +50,7 @@ class Store(Generic[T]):
             return None
 
     def keep(self, name: str, piece: T) -> None:
-        """Have a piece on disk."""
+        """Write a piece to disk; see `trouble`."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             whole.write(self._path(name), msgspec.msgpack.encode((self._by, self._encode(piece))))
@@ -62,14 +62,14 @@ class Store(Generic[T]):
 
 
 def pieces(folder: Path) -> Iterator[bytes]:
-    """Every whole piece in a store, by name, whatever it was made by; raises `MsgspecError`."""
+    """Every piece in a store, by name, whatever made it; `MsgspecError` if one is damaged."""
     for path in sorted(folder.glob("*.msgpack"), key=lambda path: (len(path.name), path.name)):
         yield msgspec.msgpack.decode(path.read_bytes(), type=tuple[str, bytes])[1]
 
 
 @dataclass(frozen=True)
 class Piece(Generic[A, T]):
-    """A task, and under which name what comes of it is kept; without a `store` it is not."""
+    """A task, and the name under which `store`, if there is one, keeps its outcome."""
 
     task: A
     name: str
@@ -78,7 +78,7 @@ class Piece(Generic[A, T]):
 
 @dataclass(frozen=True)
 class Done(Generic[T]):
-    """What came of the piece at `place` of a batch; `before`: it was kept already."""
+    """The outcome of the piece at `place` of a batch; `before`: it was kept already."""
 
     place: int
     outcome: T | PosseError
@@ -86,7 +86,7 @@ class Done(Generic[T]):
 
 
 def carry_out(pieces: Sequence[Piece[A, T]], work: Work[A, T]) -> Generator[Done[T], None, None]:
-    """First the pieces that are kept, then the others as they end; each is kept by then.
+    """Yield first the kept pieces, then each other piece when it has ended and is kept.
 
     `work` is not called if nothing is missing.
     """
@@ -109,9 +109,9 @@ def carry_out(pieces: Sequence[Piece[A, T]], work: Work[A, T]) -> Generator[Done
 def outcomes(
     pieces: Sequence[Piece[A, T]], work: Work[A, T], done: Callable[[bool], None]
 ) -> list[T]:
-    """What came of all pieces, in order; the first that fails is raised.
+    """The outcomes of all pieces, in order; raises the first failure.
 
-    `done` hears of each as it ends, and whether it was kept already.
+    `done` is called as each piece ends, with whether it was kept already.
     """
     found: dict[int, T] = {}
     with closing(carry_out(pieces, work)) as ended:

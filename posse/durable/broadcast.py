@@ -1,4 +1,4 @@
-"""Sessions with several ends to which the same frames go, numbered and kept once for all."""
+"""Sessions with several peers that get the same frames, numbered and kept once for all."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -15,11 +15,11 @@ from posse.durable.session import (
 
 
 class Broadcast:
-    """One line of numbers, from `first` on, and a session with each of `listeners` ends.
+    """One sequence of numbers, from `first` on, and a session with each of `listeners` peers.
 
-    A frame confirms to all ends at once, and so the least that was taken from any of them: all
-    count from the same number. In lockstep that is all but the last. Frames are kept until every
-    end confirmed them.
+    A frame confirms the same number to all peers: the least that was taken from any of them, as all
+    count from the same number. In lockstep that is all but the last frame. Frames are kept until
+    every peer has confirmed them.
     """
 
     def __init__(
@@ -31,18 +31,18 @@ class Broadcast:
         most_bytes: int = MOST_BYTES,
     ) -> None:
         self.told = first
-        """What was confirmed to all ends."""
+        """The number that was confirmed to all peers."""
         self.sessions = tuple(_Listener(self, first, signature) for _ in range(listeners))
         self._kept: deque[bytes] = deque()
         self._forgotten = first
-        """The last number that is not kept any more."""
+        """The highest number whose frame is dropped."""
         self._sent = first
         self._bytes = 0
         self._most_frames = most_frames
         self._most_bytes = most_bytes
 
     def wrap(self, frame: bytes) -> bytes:
-        """Number and keep a frame; returns what is to be handed to the connections."""
+        """Number and keep a frame; returns the data for the connections. Or `SessionFull`."""
         taken = self.sessions[0].taken if self.sessions else 0
         confirmed = self._sent
         for session in self.sessions:
@@ -67,11 +67,11 @@ class Broadcast:
         return full or 2 * listener.unconfirmed > self._most_frames
 
     def leave(self, listener: Session) -> None:
-        """One end is gone: no frame is kept for it any more."""
+        """A peer is gone: keep no frame for it."""
         self.sessions = tuple(session for session in self.sessions if session is not listener)
 
     def after(self, number: int) -> Iterable[bytes]:
-        """The frames that are kept from after this number on."""
+        """The kept frames after this number."""
         return islice(self._kept, number - self._forgotten, None)
 
     def _forget(self, number: int) -> None:
@@ -81,7 +81,7 @@ class Broadcast:
 
 
 class _Listener(Session):
-    """The session with one of the ends; what goes to it alone are answers, and what it missed."""
+    """The session with one of the peers. Only answers and frames sent again go to it alone."""
 
     __slots__ = ("_line",)
 
@@ -90,12 +90,12 @@ class _Listener(Session):
         self._line = line
 
     def wrap(self, frame: bytes) -> bytes:
-        """Not here: a frame goes to all."""
+        """Not used: a frame goes to all peers."""
         raise NotImplementedError
 
     @property
     def crowded(self) -> bool:
-        """See `Session`; who is gone holds nobody up."""
+        """See `Session`; a peer that is gone holds nobody up."""
         return self in self._line.sessions and self._line.crowded_by(self)
 
     def _tell(self) -> None:
@@ -107,4 +107,4 @@ class _Listener(Session):
         return self._line.after(self.confirmed)
 
     def _forget(self) -> None:
-        """Not here: the line forgets, when it numbers the next."""
+        """Nothing to do: the line drops frames when it numbers the next one."""

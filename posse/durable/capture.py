@@ -1,15 +1,15 @@
-"""A file of the frames that a run's processes handed to their links, whoever wrote them there.
+"""A file of all frames that the processes of a run handed to their links.
 
-Every process of a run appends to the same file, one write per frame, before the frame is handed
-over. So a frame stands behind those that it follows from, and what a process sent before it was
-killed is there; on a disk of this machine, as file systems of a network may not append so. The file
-is a row of msgpack objects, to be read as it grows:
+Every process of a run appends to the same file, with one write per frame, before it hands the frame
+over. So a frame stands behind those that it follows from, and everything that a process sent before
+it was killed is there. This needs a disk of this machine: a network's file system may not append
+so. The file is a sequence of msgpack objects, and can be read while it grows:
 
     {"posse": "capture", "version": 1}      the first
     [time, source, target, data]            one per frame and target
 
 `time` is in nanoseconds since 1970. `source` and `target` are ranks, -1 for the coordinator and nil
-for who had no rank yet. `data` is what ZeroMQ was handed, before it was encrypted: docs/wire.md.
+for a process without a rank yet. `data` is what ZeroMQ was handed, before encryption: docs/wire.md.
 """
 
 import os
@@ -30,7 +30,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class Capture:
-    """See the module's text; a `Tap`. `new` begins the file, else it is added to."""
+    """See the module's text; a `Tap`. `new` begins the file anew, else frames are appended."""
 
     def __init__(self, path: Path, *, new: bool = False) -> None:
         self.path = path.absolute()
@@ -63,9 +63,9 @@ class Capture:
 def writing(
     path: str | Path | None, *, goes_on: bool = False
 ) -> AbstractContextManager[Capture | None]:
-    """A capture, closed at the end; None where no file is named.
+    """A context with a capture, closed at the end; with None if `path` is None.
 
-    It begins the file, unless who writes was killed and `goes_on`: then what is there stays.
+    The capture begins the file anew, unless the run `goes_on` after its process was killed.
     """
     if path is None:
         return nullcontext()

@@ -1,11 +1,10 @@
-"""A host as bytes, so that what brought it there need not be done again.
+"""Checkpoints: a host as bytes, so that the inputs that led to it need not be replayed.
 
-Machines and their hosts are plain data, which `pickle` writes down. What belongs to a process alone
-(clocks, keys, its journal, what a system does) stands there by a name, and whoever brings the host
-back says what the names mean.
+Machines and their hosts are plain data, which `pickle` writes. What belongs to a process alone
+(clocks, keys, its journal, the record of its system) is written as a name, and the reader of the
+checkpoint supplies the object of that name.
 
-To read a pickle is to call what it names: here these are classes of posse's and of plain data, and
-nothing else.
+Reading a pickle calls whatever it names. Here it can name classes of posse and of plain data only.
 """
 
 import io
@@ -23,11 +22,11 @@ from posse.durable.journal import Journal
 from posse.log import LOG
 
 EVERY = 0.5
-"""Seconds of its processor after which a process writes down what it is. So much, and what else
-was written down meanwhile, is done again at most when it is started again."""
+"""Seconds of processor time after which a process makes a checkpoint, at the earliest. A restart
+replays what came since the last one."""
 
 _SHARE = 20
-"""It takes no more than one part in so many of the processor's time."""
+"""Checkpoints take at most one part in so many of the processor time."""
 
 _ROOMS = frozenset({"agent", "coordinator", "posse", "protocol", "topologies"})
 _LIBRARIES = frozenset({"builtins", "collections", "msgspec", "numpy"})
@@ -52,15 +51,15 @@ _PLAIN = frozenset(
     | {np.random.SeedSequence}
     | {sample.__reduce_ex__(pickle.HIGHEST_PROTOCOL)[0] for sample in _SAMPLES}
 )
-"""What plain data of libraries is made by."""
+"""The callables that make plain data of libraries."""
 
 
 class NotPlain(Exception):
-    """A host that is not all plain data, or bytes that are not a host's."""
+    """The host is not all plain data, or the bytes are not a host's."""
 
 
 def written(state: Any, outside: Mapping[str, Any]) -> bytes:
-    """The state as bytes, or `NotPlain`. `outside` has what stands there by its name."""
+    """The state as bytes, or `NotPlain`. Objects in `outside` are written as their names."""
     file = io.BytesIO()
     writer = _Writer(file, {id(thing): name for name, thing in outside.items()})
     try:
@@ -71,7 +70,7 @@ def written(state: Any, outside: Mapping[str, Any]) -> bytes:
 
 
 def read(data: bytes, outside: Mapping[str, Any]) -> Any:
-    """The state that was written, with what `outside` has now; or `NotPlain`."""
+    """The state that was written, with the objects that `outside` has now; or `NotPlain`."""
     try:
         return _Reader(io.BytesIO(data), outside).load()
     except (pickle.UnpicklingError, AttributeError, ImportError, EOFError, KeyError) as error:
@@ -79,13 +78,13 @@ def read(data: bytes, outside: Mapping[str, Any]) -> Any:
 
 
 def of_sources(sources: Any) -> dict[str, Any]:
-    """What a host is handed of its machine (`posse.hosts.sources`), by name."""
+    """A host's sources and what is in them (`posse.hosts.sources`), by name."""
     own = {name: one for name, one in vars(sources).items() if one is not None}
     return {"sources": sources, **own}
 
 
 class Checkpoints:
-    """From time to time what a process has come to takes the place of all that led there."""
+    """From time to time replaces a process's journal by the state that it led to."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -93,11 +92,11 @@ class Checkpoints:
 
     @property
     def due(self) -> bool:
-        """Whether it is time, by what the process used of its processor."""
+        """Whether it is time for one, by the processor time that the process used."""
         return time.process_time() >= self._at
 
     def make(self, state: Any, outside: Mapping[str, Any], beginning: msgspec.Struct) -> None:
-        """One, of a process that has nothing more to send: it goes on in `beginning.state`."""
+        """Make a checkpoint, in `beginning.state`. The process must have nothing left to send."""
         since = time.process_time()
         try:
             found = written(state, outside)
@@ -118,7 +117,7 @@ class _Writer(pickle.Pickler):
         return self._names.get(id(thing))
 
     def reducer_override(self, thing: Any) -> Any:
-        # what could not be read must not be written: what it stands for is forgotten then
+        # never write what cannot be read: a checkpoint replaces the inputs that led to it
         if hasattr(thing, "__qualname__") and not _is_plain(thing):
             raise pickle.PicklingError(f"{thing} is no plain data")
         if isinstance(thing, np.ndarray) and isinstance(thing.base, np.ndarray):
@@ -127,7 +126,7 @@ class _Writer(pickle.Pickler):
 
 
 def _view(thing: np.ndarray, base: np.ndarray) -> Any:
-    """How to make an array that is a part of another one, and stays so."""
+    """How to make an array that is a view of another one, and stays so."""
     if not base.flags.c_contiguous:
         raise pickle.PicklingError("a part of an array that does not lie in order")
     offset = thing.__array_interface__["data"][0] - base.__array_interface__["data"][0]
@@ -151,7 +150,7 @@ class _Reader(pickle.Unpickler):
 
 
 def _is_plain(made_by: Any) -> bool:
-    """Whether this makes plain data."""
+    """Whether this callable makes plain data."""
     if isinstance(made_by, type) and made_by.__module__.partition(".")[0] in _ROOMS:
         return True
     return isinstance(made_by, Hashable) and made_by in _PLAIN

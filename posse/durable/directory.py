@@ -1,4 +1,4 @@
-"""What a run leaves behind: the resolved specification, every finished run, result.json, tables."""
+"""A run's directory: the resolved specification, every finished run, result.json and tables."""
 
 import contextlib
 import itertools
@@ -30,7 +30,7 @@ KEPT = "kept"
 
 
 def fresh(name: str) -> Path:
-    """A new directory below `runs/`, named by the time too."""
+    """Make a new directory below `runs/`, named `name` and the time."""
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
     for number in itertools.count(1):
         path = Path("runs") / (f"{name}-{stamp}" + f"-{number}" * (number > 1))
@@ -41,9 +41,9 @@ def fresh(name: str) -> Path:
 
 
 class RunDirectory:
-    """One directory per series of runs; the same series goes on in it where it stopped.
+    """One directory per series of runs; the same series continues there where it stopped.
 
-    `spec.toml`    the specification with every default filled in; runs again as it is
+    `spec.toml`    the specification with every default filled in; can be run as it is
     `kept/`        each run as soon as it is finished
     `result.json`  what `--json` prints; there only if the series is complete
     `failure.json` why the series is not complete
@@ -56,7 +56,7 @@ class RunDirectory:
 
     @cached_property
     def store(self) -> Store[RunRecord]:
-        """The runs that are finished, by their number."""
+        """The finished runs, by their number."""
         decode = partial(RunRecord.decoded, detail=self._plan.system.results.detail)
         return Store(self.path / KEPT, made_by(self._plan), RunRecord.encoded, decode)
 
@@ -65,9 +65,9 @@ class RunDirectory:
         return [Piece(n, str(n), self.store) for n in range(self._plan.spec.repeat)]
 
     def open(self) -> Self:
-        """Make it, or find it to be of these runs; `InputError` if it is not, or cannot be written.
+        """Make the directory, or check that it holds these runs and can be written (`InputError`).
 
-        What is in it stays until there is something to take its place.
+        A file in it stays until a new one replaces it.
         """
         self._check()
         text = tomli_w.dumps(_without_none(msgspec.to_builtins(self._plan.spec)))
@@ -79,8 +79,8 @@ class RunDirectory:
         return self
 
     def complete(self, result: Result) -> None:
-        """The series is complete; `OSError` if that cannot be written."""
-        if self.store.trouble:  # once more, where one of them could not be kept when it ended
+        """Write the result of the complete series; `OSError` if it cannot be written."""
+        if self.store.trouble:  # try again to keep runs that could not be kept when they ended
             for run in result.runs:
                 if self.store.kept(str(run.run)) is None:
                     self.store.keep(str(run.run), run)
@@ -89,7 +89,7 @@ class RunDirectory:
         (self.path / FAILURE).unlink(missing_ok=True)
 
     def fail(self, reason: str, records: list[RunRecord]) -> None:
-        """The series ended early, after these runs."""
+        """Write why the series ended early, and the tables of the runs that were finished."""
         self._tables(records)
         whole.write(self.path / FAILURE, json.dumps({"error": reason}, indent=1))
 
@@ -129,7 +129,7 @@ def read_specification(path: Path) -> RunSpec:
 
 
 def _without_none(data: Any) -> Any:
-    """TOML has no null: a key without a value is left out."""
+    """Leave out keys without a value, because TOML has no null."""
     if isinstance(data, dict):
         return {key: _without_none(value) for key, value in data.items() if value is not None}
     if isinstance(data, list | tuple):

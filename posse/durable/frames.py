@@ -1,7 +1,7 @@
-"""Reads what a capture has, as docs/wire.md says that it is written, by `msgpack` alone.
+"""Reads a capture as docs/wire.md describes it, with `msgpack` alone.
 
-Nothing here knows posse's messages, nor its code that writes them: what it shows is what any
-program in any language can read.
+Nothing here knows posse's messages, or the code that writes them: it shows what any program in any
+language can read.
 """
 
 import importlib.util
@@ -18,10 +18,10 @@ HEADER = struct.Struct("<2sBBIiIdq")
 ENVELOPE = struct.Struct("<4sII")
 PLANES = {0: "data", 1: "control", 2: "world"}
 BARE = {b"pn\x01C": "Confirm", b"pn\x01A": "Again", b"pn\x01P": "Probe"}
-"""What an envelope that carries no frame is for."""
+"""The purpose of an envelope that carries no frame, by its mark."""
 
 ALONE = 24
-"""Bytes of the topic by which one of those who are said the same is sent something alone."""
+"""Bytes of the topic before data for one neighbour, on a link that carries the same to all."""
 
 HEAD = {"posse": "capture", "version": 1}
 _CHUNK = 1 << 20
@@ -31,20 +31,20 @@ COORDINATOR = -1
 """The coordinator, as one end of a link."""
 
 NO_RUN = 0xFFFF_FFFF
-"""What a header says outside of runs."""
+"""A header's run number outside of runs."""
 
 
 @dataclass(frozen=True)
 class Frame:
     """One frame, as it was handed to ZeroMQ.
 
-    `source` and `target` are ranks, `COORDINATOR`, or None for who had no rank yet; `time` is in
-    seconds since the capture's first frame; `size` in bytes, with envelope and header. `plane` is
-    "data" (what the paper sends), "control", "world" (the arms' medium) or "session": an envelope
-    alone. `kind` and `fields` are the message, `run` (None outside of runs), `sequence`, `now` and
-    `sent` its header.
-    `number` and `confirmed` are its envelope's, None where there is none, as in memory. `resent`:
-    it was handed over before, byte for byte.
+    `source` and `target` are ranks, `COORDINATOR`, or None for a process without a rank yet. `time`
+    is in seconds since the capture's first frame, `size` in bytes, with envelope and header.
+    `plane` is "data" (what the paper sends), "control", "world" (the medium of shared arms),
+    "session" (an envelope alone), or "unknown". `kind` and `fields` are the message; `run` (None
+    outside of runs), `sequence`, `now` and `sent` its header.
+    `number` and `confirmed` are its envelope's, None without one, as in memory. `resent`: it was
+    handed over before, byte for byte.
     """
 
     time: float
@@ -63,7 +63,7 @@ class Frame:
     resent: bool = False
 
     def __str__(self) -> str:
-        """A line: when, on which link, which plane, how large, and what."""
+        """One line: time, link, plane, size, header and message."""
         link = f"{_name(self.source)} → {_name(self.target)}"
         where = "" if self.run is None else f"run {self.run}  #{self.sequence}  at {self.now:g}"
         said = ", ".join(map(_plain, self.fields))
@@ -91,7 +91,7 @@ def _plain(value: Any) -> str:
 
 
 def read(path: Path) -> Iterator[Frame]:
-    """The frames of a capture in the order in which they were handed over."""
+    """The frames of a capture, in the order in which they were handed over."""
     reader = Reader(path)
     yield from reader.new()
     if not reader.begun:
@@ -119,7 +119,7 @@ class Reader:
         self._seen: dict[tuple[Any, ...], int] = {}
 
     def new(self) -> Iterator[Frame]:
-        """The frames that came since this was last asked; a row that is half written later."""
+        """The frames that came since the last call; a row that is half written comes later."""
         try:
             with self._path.open("rb") as file:
                 file.seek(self._at)

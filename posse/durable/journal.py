@@ -1,20 +1,20 @@
-"""A journal: what reached a process, from which it is where it was when it is started again.
+"""A journal: the inputs of a process, from which a restart brings it back to its state.
 
-A host follows from its inputs and from what its sources answered (`posse.hosts.sources`). Both are
-written down here, in the order in which they came, before anything that follows from them leaves
-the process. A process that was killed reads them, comes to the same state by the same steps, and
-sends the same frames under the same numbers; the sessions of its links then tell what is missing at
-either end.
+A host follows from its inputs and from what its sources answered (`posse.hosts.sources`). The
+journal records both, in the order in which they came, before anything that follows from them leaves
+the process. A process that was killed replays them: it comes to the same state by the same steps,
+and makes the same frames under the same numbers. The sessions of its links then find out what is
+missing at either end.
 
-One SQLite file (write-ahead log) per process, readable by its owner alone, and held by one process
-at a time. What came since the last frame left is one row, and one transaction: it is there whole or
-not at all. After a SIGKILL everything is there that was committed.
+Each process has one SQLite file (write-ahead log), readable by its owner alone, and held by one
+process at a time. What came since the last frame left is one row and one transaction: it is there
+whole or not at all. Everything that was committed survives a SIGKILL.
 
-Rows do not wait for the disk: the kernel has them, and it outlives each process. A machine that is
-started again has lost what was on its way to the disk, and a journal of before is refused there, so
-that nobody goes on from less than was sent, and draws noise anew. Where a journal is `synchronous`
-that lasts from the beginning: what it is refused by is on the disk before the first row. On a
-machine that does not say when it was started, each of its rows waits.
+Rows do not wait for the disk: the kernel has them, and it outlives each process. But a machine that
+reboots loses rows on their way to the disk. So a journal from before a reboot is refused: its
+process would go on from less than it had sent, and draw noise anew. A `synchronous` journal is
+refused for certain, because the id of the boot is on disk before the first row. On a machine that
+has no such id each row of a `synchronous` journal waits for the disk.
 """
 
 import os
@@ -34,7 +34,7 @@ from posse.errors import PosseError
 T = TypeVar("T")
 
 FORMAT = 3
-"""Of what stands in the file."""
+"""The version of the file's content."""
 
 _SCHEMA = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value BLOB);
@@ -42,25 +42,25 @@ CREATE TABLE batches (number INTEGER PRIMARY KEY, content BLOB);
 """
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
-"""Another one each time that a machine is started (Linux)."""
+"""A new id each time that the machine boots (Linux)."""
 
 _ARRAY = 1
 
 FRAME, STEPS = "frame", "steps"
-"""Inputs that every process has: what a session was handed, and so many steps of the host's."""
+"""Inputs that every process has: data handed to a session, and a number of steps of the host."""
 
 Input = tuple[str, int, bytes]
-"""What happened, to or by whom (a rank, or how often), and what was said."""
+"""What happened, to or by which rank (or how often), and what was said."""
 
 
 _Row = tuple[list[Input], list[Any]]
 
 
 class Journal:
-    """See the module's text. `owner` says whose it is: another's is refused.
+    """See the module's text. `owner` says whose it is: another owner's file is refused.
 
-    There is no file before `begin`, and nothing is written. `replaying`: what was written down is
-    being done again.
+    Before `begin` no file is made and nothing is written. `replaying`: recorded inputs are being
+    done again.
     """
 
     def __init__(self, path: Path, owner: str, *, synchronous: bool = True) -> None:
@@ -69,7 +69,7 @@ class Journal:
         self.starts = 0
         """How often its process was started again."""
         self.beginning = b""
-        """What the process was when it began to write down what reached it; empty if it did not."""
+        """The encoded state from which recorded inputs lead on; empty if nothing is recorded."""
         self._inputs: list[Input] = []
         self._answers: list[Any] = []
         self._given: deque[Any] = deque()
@@ -77,15 +77,15 @@ class Journal:
         boot = _BOOT.read_text()[:8] if _BOOT.exists() else ""
         self._owner = f"{owner}; format {FORMAT}; machine's start {boot}"
         self._waits = ("FULL", "NORMAL" if boot else "FULL") if synchronous else ("OFF", "OFF")
-        """How SQLite waits for the disk: with whose the journal is, and with its rows."""
+        """How SQLite waits for the disk: when it writes the owner, and when it writes rows."""
         self._db: sqlite3.Connection | None = None
         if path.exists() or path.is_symlink():
             self._open()
 
     def begin(self, beginning: object) -> None:
-        """What is written down from here on follows from `beginning`; all before is forgotten.
+        """Forget everything so far, and record from here on what leads on from `beginning`.
 
-        What the sources answered and is not written yet belongs to it.
+        Answers of the sources that are not committed yet belong to what is recorded from here on.
         """
         self._begin(msgspec.msgpack.encode(beginning))
 
@@ -100,33 +100,33 @@ class Journal:
         self._write("COMMIT")
 
     def began_as(self, kind: type[T]) -> T | None:
-        """What the process was when it began to write things down, if it did."""
+        """The state from which the recorded inputs lead on; None if nothing is recorded."""
         return msgspec.msgpack.decode(self.beginning, type=kind) if self.beginning else None
 
     def shorten(self, beginning: object) -> None:
-        """All that was written down so far, and is not yet, has led to `beginning`."""
+        """Replace all that was recorded, committed or not, by the state `beginning` it led to."""
         self._answers.clear()
         self.begin(beginning)
 
     def name(self, rank: int) -> None:
-        """Put the agent's rank into the file's name, where that was not known before."""
+        """Put the agent's rank into the file's name, unless the file is there already."""
         if self._db is None:
             self.path = self.path.with_name(self.path.name.replace("{rank}", str(rank)))
 
     def forget(self) -> None:
-        """What was written down is of no use any more."""
+        """Drop all that was recorded: it is of no use any more."""
         self._answers.clear()
         self._given.clear()
         if self.beginning:
             self._begin(b"")
 
     def add(self, what: str, whom: int, said: bytes = b"") -> None:
-        """Something reached the process, or it did something of its own accord."""
+        """Record that something reached the process, or that it did something by itself."""
         if self.beginning and not self.replaying:
             self._inputs.append((what, whom, said))
 
     def take(self, whom: int, session: Session, data: bytes) -> bytes | None:
-        """As `session.take`; what brought the session on is written down, and nothing else."""
+        """As `session.take`, and record `data`, but only as far as it changed the session."""
         before = session.taken + session.confirmed
         frame = session.take(data)
         if frame is not None:
@@ -136,7 +136,7 @@ class Journal:
         return frame
 
     def stepped(self) -> None:
-        """The host was given a step."""
+        """Record a step of the host."""
         inputs = self._inputs
         if inputs and inputs[-1][0] == STEPS:
             inputs[-1] = (STEPS, inputs[-1][1] + 1, b"")
@@ -145,11 +145,11 @@ class Journal:
 
     @property
     def repeats(self) -> bool:
-        """Whether all that is done now was done before: there are answers to what came after."""
+        """Whether what is done now was certainly done before: later answers are recorded too."""
         return self.replaying and bool(self._given)
 
     def commit(self) -> None:
-        """Write down what is not written yet; to be called before anything leaves."""
+        """Write what is not written yet; call it before anything leaves the process."""
         if self.beginning and (self._inputs or self._answers):
             row = self._row.encode((self._inputs, self._answers))
             self._write("INSERT INTO batches (content) VALUES (?)", row)
@@ -159,16 +159,16 @@ class Journal:
     # --- what the sources answer -----------------------------------------------------------------
 
     def asked(self, call: Callable[..., T], kind: type = object) -> Callable[..., T]:
-        """The same call; what it answered before is given again, and what it answers is kept.
+        """A call that first gives recorded answers, then asks `call` and records its answers.
 
-        `kind` is what its answers are when they are read back.
+        `kind` is the type of its answers when they are read back; `PosseError` for another type.
         """
         given, kept = self._given, self._answers
 
         def ask(*arguments: Any) -> T:
             if given:
                 before: T = given.popleft()
-                if not isinstance(before, kind):  # noise may be here, where a time was asked for
+                if not isinstance(before, kind):  # such as noise where a time was asked for
                     raise PosseError(
                         f"the journal {self.path} tells of another course of the run than this "
                         "one; remove the file: that run cannot go on then"
@@ -184,7 +184,7 @@ class Journal:
 
     @contextmanager
     def replay(self) -> Iterator[Iterator[Input]]:
-        """What reached the process before it was killed, to be done again within this context."""
+        """The inputs of the process before it was killed, to be replayed within this context."""
         rows = self._rows()
         for _, answers in rows:
             self._given.extend(answers)
@@ -201,13 +201,13 @@ class Journal:
     # --- the file --------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Close the file; what was committed stays, and nothing is written any more."""
+        """Close the file. What was committed stays, and nothing more is written."""
         if self._db is not None:
             self._db.close()
             self._end()
 
     def remove(self) -> None:
-        """Its process has ended, and left nothing to go on with."""
+        """Remove the file: its process has ended, and there is nothing to go on with."""
         if self._db is not None:
             self._db.close()
             discard(self.path)
@@ -228,7 +228,7 @@ class Journal:
         except OSError as error:
             raise self._unusable(f"cannot be written: {error.strerror}") from None
         if found.st_uid != os.geteuid() or found.st_mode & 0o077:
-            # what is read back makes objects of posse's own classes
+            # whoever can write it could make a restart create objects of posse's classes
             raise self._unusable("is not its owner's alone (chmod 600), or somebody else's")
         db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=0.0)
         try:
@@ -254,7 +254,7 @@ class Journal:
             )
             db.execute("COMMIT")
             db.execute(f"PRAGMA synchronous = {self._waits[1]}")
-            self._db = db  # no sooner: whoever removes what was refused removes another's
+            self._db = db  # only now: `remove` must not delete a file that was refused
         except PosseError:
             db.close()
             raise

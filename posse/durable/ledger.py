@@ -1,11 +1,11 @@
 """The ledger: which of an agent's rewards were used, in which run, and what that cost.
 
-One SQLite file beside the data, readable by its owner alone, which outlives every process. Before
-anything that follows from rewards is handed over it is on disk that they are used (write-ahead log,
-`synchronous = FULL`), so that a coordinator that begins again, one that was started again, and a
-process that was killed all find the same: these rewards were told of.
+It is one SQLite file beside the data, readable by its owner alone, and it outlives every process.
+Before anything that follows from rewards is handed over, it is on disk that they are used
+(write-ahead log, `synchronous = FULL`). So if a coordinator begins again or restarts, or an agent
+is killed, the ledger still says that these rewards were used.
 
-A row is charged with what the run's claim says one reward may cost, from the moment it is used,
+From the moment a row is used it is charged with what the run's claim says one reward may cost,
 whatever the run then releases. One process at a time holds a ledger.
 """
 
@@ -33,7 +33,7 @@ _CHUNK = 1 << 20
 
 
 class Ledger(Spending):
-    """See the module's text. `data` is the reward log that it stands beside, if there is one."""
+    """See the module's text. `data` is the reward log beside which it stands, if there is one."""
 
     def __init__(self, path: Path, data: Path | None = None) -> None:
         self._path = path
@@ -122,7 +122,7 @@ class Ledger(Spending):
             self._close()
 
     def _note(self, arm: int, rows: Rows) -> None:
-        """These rows of an arm are used."""
+        """Write down that these rows of an arm are used."""
         self._db.execute("DELETE FROM rows WHERE run = ? AND arm = ?", (self._run, arm))
         breaks = np.flatnonzero(np.diff(rows) != 1) + 1
         self._db.executemany(
@@ -133,7 +133,7 @@ class Ledger(Spending):
     # --- what may be used ------------------------------------------------------------------------
 
     def _admit(self, task: Task, arms: Arms) -> None:
-        """Leave to the run the rows that it may use; `PosseError` if there are none."""
+        """Leave only the rows to `arms` that the run may use; `PosseError` if there are none."""
         privacy = task.privacy
         if not isinstance(arms, Csv):
             self._admit_unknown(task)
@@ -165,8 +165,8 @@ class Ledger(Spending):
     def _refuse_drawn(self) -> None:
         """`PosseError` if a run drew rows with replacement.
 
-        It may have drawn any row, and one row m times, which then cost m times its ε; so each row
-        counts as used, beyond every budget.
+        That run may have drawn any row, and one row m times, which then cost m times its ε. So each
+        row counts as used, beyond every budget.
         """
         drawn = self._db.execute(
             "SELECT run FROM runs WHERE rewards > 0 AND run NOT IN (SELECT run FROM rows) LIMIT 1"
@@ -179,7 +179,7 @@ class Ledger(Spending):
             )
 
     def _admit_unknown(self, task: Task) -> None:
-        """The user's own arms: nobody here knows whether a reward comes twice."""
+        """`PosseError` if the user's own arms, which may give a reward twice, must not be used."""
         privacy = task.privacy
         runs, bounded, epsilon, delta = self._db.execute(
             "SELECT COUNT(*), COUNT(epsilon), TOTAL(epsilon), TOTAL(delta) FROM runs"
@@ -206,7 +206,7 @@ class Ledger(Spending):
             )
 
     def _recognise(self) -> None:
-        """`PosseError` unless the log is as it was, but for rows that were added at its end."""
+        """`PosseError` if the log changed in any other way than by rows added at its end."""
         if self._data is None:
             return
         known = self._db.execute("SELECT size, digest FROM log").fetchone()
@@ -243,7 +243,7 @@ class Ledger(Spending):
                     "end first, or give each its own"
                 ) from None
             raise self._unwritable(error.strerror or str(error)) from None
-        # the lock must outlive the connection: to close any descriptor of a file ends SQLite's own
+        # the lock must outlive the connection: closing any descriptor of the file ends SQLite's own
         self._close = weakref.finalize(self, _close, self._db, descriptor)
         try:
             for pragma in ("journal_mode = WAL", "synchronous = FULL"):
@@ -261,7 +261,7 @@ class Ledger(Spending):
 
 
 def _within(task: Task, epsilon: Any, delta: Any) -> Any:
-    """Whether rewards that have cost so much, numbers or arrays, may be used in this run, too."""
+    """Whether rewards that have cost so much, numbers or arrays, may be used in this run too."""
     allowed, rounding = task.privacy, 1 + 1e-12
     fits = epsilon + (task.epsilon or 0.0) <= allowed.budget * rounding
     return fits & (delta + (task.claim.delta or 0.0) <= allowed.delta * rounding)

@@ -1,4 +1,4 @@
-"""What a ledger says of all the runs that used an agent's rewards."""
+"""What a ledger says about all runs that used an agent's rewards."""
 
 import math
 import sqlite3
@@ -26,16 +26,17 @@ CREATE INDEX IF NOT EXISTS rows_by_arm ON rows (arm, run);
 """
 """`rows`: run `run` used rows `first` to `last` - 1 of an arm, counted from 0 in the order of the
 log. `log`: how long the log was when it was last used, and its hash. Without the index each release
-would look through the rows of all runs: after 1,000 with 50 arms a tenth of a second."""
+would search the rows of all runs: a tenth of a second after 1,000 runs with 50 arms."""
 
 SUFFIX = ".ledger"
 
 
 class LedgerRun(msgspec.Struct, frozen=True, kw_only=True):
-    """One run: what for, how many rewards it used, and what each of them was charged with.
+    """One run: its task, how many rewards it used, and what each of them was charged.
 
-    `epsilon` is None where the system claims no ε. `spent` is what its releases added up to after
-    the fact; like `ended` it is None of a run that did not end in order.
+    `epsilon` is None where the system claims no ε. `spent` is what the run's releases added up to
+    after the fact. It is None if that is not known or, like `ended`, if the run did not end in
+    order.
     """
 
     run: int
@@ -53,8 +54,8 @@ class LedgerRun(msgspec.Struct, frozen=True, kw_only=True):
 class Lifetime(msgspec.Struct, frozen=True, kw_only=True):
     """All runs, how many rows they used, and what the most exposed reward cost in all of them.
 
-    `rows` is None, and the cost that of all runs together, where posse knows no rows: of the user's
-    own arms, and of rows drawn with replacement. `unprotected`: rewards used in runs without an ε.
+    Of the user's own arms, and of rows drawn with replacement, posse does not know the rows: then
+    `rows` is None, and such runs count in full. `unprotected`: rewards used in runs without an ε.
     """
 
     ledger: str
@@ -66,7 +67,7 @@ class Lifetime(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def says(self) -> str:
-        """The whole, in a sentence."""
+        """A summary in one sentence."""
         runs = [run for run in self.runs if run.rewards]
         used = (
             f"{self.rows} rows"
@@ -80,13 +81,13 @@ class Lifetime(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read(path: Path) -> Lifetime:
-    """What the ledger of a reward log says, or the one at `path` itself."""
+    """The lifetime in a reward log's ledger, or in the ledger at `path`; `InputError` if none."""
     resolved = path.resolve()
     found = resolved if resolved.suffix == SUFFIX else Path(f"{resolved}{SUFFIX}")
     if not found.is_file():
         raise InputError(f"{found} is not there: no run of the field used {path}")
-    # SQLite's own readers leave files beside a ledger that they may not write; one without a log is
-    # nobody's at the moment, and can be read as a file that does not change
+    # SQLite's readers leave files beside a ledger that they may not write. A ledger without a
+    # write-ahead log is not in use, so it can be read as a file that does not change
     alone = "" if Path(f"{found}-wal").exists() else "&immutable=1"
     try:
         uri = f"{found.as_uri()}?mode=ro{alone}"
@@ -97,7 +98,7 @@ def read(path: Path) -> Lifetime:
 
 
 def lifetime(connection: sqlite3.Connection, path: Path) -> Lifetime:
-    """What all that a ledger holds adds up to."""
+    """What all runs in a ledger add up to."""
     fields = LedgerRun.__struct_fields__
     found = connection.execute(f"SELECT {', '.join(fields)} FROM runs ORDER BY run").fetchall()
     runs = [LedgerRun(**dict(zip(fields, row, strict=True))) for row in found]
@@ -124,9 +125,9 @@ def lifetime(connection: sqlite3.Connection, path: Path) -> Lifetime:
 def over_arms(
     connection: sqlite3.Connection, arm: int, length: int = 0, bare: float = math.inf
 ) -> NDArray[np.float64]:
-    """For each of an arm's rows, `length` at least: in how many runs it was used, their ε, their δ.
+    """For each row of an arm: the number of runs that used it, and the sums of their ε and their δ.
 
-    Shape (3, rows). A use that was charged with no ε counts as `bare`: it has no bound.
+    Shape (3, rows), with `length` rows at least. A use without an ε has no bound and counts `bare`.
     """
     uses = connection.execute(
         "SELECT first, last, epsilon, delta FROM rows JOIN runs USING (run) WHERE arm = ?", (arm,)

@@ -13,9 +13,9 @@ LOCK = ".lock"
 
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
-    """Hold a folder that is there; `InputError` if another process does.
+    """Hold an existing folder; `InputError` if another process holds it.
 
-    The operating system lets go when the process ends, by whatever death. Where it has no such
+    The operating system releases it when the process ends, even by a kill. Where it has no such
     locks (Windows) nobody is kept out.
     """
     descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
@@ -25,7 +25,7 @@ def held(folder: Path) -> Iterator[None]:
             raise InputError(
                 f"{folder} is being written by {holder}; wait for it, or name another folder"
             )
-        with contextlib.suppress(OSError):  # of a full disk: only who holds it is not said then
+        with contextlib.suppress(OSError):  # on a full disk only the holder's name is lost
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, f"process {os.getpid()}".encode(), 0)
         yield

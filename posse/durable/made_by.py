@@ -1,4 +1,4 @@
-"""What a run is made by, besides its specification: all code and all files that it depends on."""
+"""A hash of what makes a run, besides its specification: all code and files it depends on."""
 
 import contextlib
 import functools
@@ -21,7 +21,7 @@ _OWN = PythonArms | PythonTopology
 
 
 def digest(files: Iterable[Path]) -> str:
-    """A hash of these files' content, in this order; what is not there counts for nothing."""
+    """A hash of these files' content, in this order; files that are not there are skipped."""
     found = hashlib.sha256()
     for path in files:
         with contextlib.suppress(OSError, ValueError):  # a text that cannot be a name
@@ -33,7 +33,7 @@ def digest(files: Iterable[Path]) -> str:
 
 @functools.cache
 def our_code() -> str:
-    """Of all code of posse's that runs depend on."""
+    """A hash of all code of posse that runs depend on."""
     return digest(
         path
         for room in own_code.OUR_ROOMS
@@ -43,12 +43,12 @@ def our_code() -> str:
 
 
 def made_by(plan: Plan) -> str:
-    """Of posse's code, of the user's own, and of the files of this machine that a run reads."""
+    """A hash of posse's code, the user's own, and the files of this machine that a run reads."""
     return hashlib.sha256(f"{our_code()} {digest(_own(plan))}".encode()).hexdigest()
 
 
 def _own(plan: Plan) -> Iterator[Path]:
-    """What the run file names: reward logs, graphs, modules; each as far as it is here."""
+    """The files that the run file names: reward logs, graphs, modules; some may not be here."""
     spec, offered = plan.spec, own_code.offered()
     own = [part for part in (spec.arms, spec.topology) if isinstance(part, _OWN)]
     path = [*spec.path, *(folder for part in own for folder in part.path)]

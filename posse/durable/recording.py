@@ -1,4 +1,4 @@
-"""The sources of a host, whose answers are kept in a journal and given again from it."""
+"""Sources that record each answer in a journal and replay it after a restart."""
 
 import functools
 from dataclasses import replace
@@ -19,8 +19,9 @@ from posse.hosts.spending import NOT_KEPT, Spending, Task
 def recorded(journal: Journal, sources: Sources, *, field: bool) -> Sources:
     """These sources, as a process with a journal hands them to its host.
 
-    In the lab all but the clocks and the user's own arms follows from the seed. In the field the
-    noise and the seeds are read back, never drawn again; a log is read again from its beginning.
+    In the lab only clocks and the user's own arms are recorded: all else follows from the seed. In
+    the field noise and seeds are recorded too, and never drawn again. A reward log is read again
+    from its beginning, in the rows that the ledger gave this run.
     """
 
     def arms(spec: ArmsSpec, context: ArmsContext) -> Arms:
@@ -53,7 +54,7 @@ def recorded(journal: Journal, sources: Sources, *, field: bool) -> Sources:
 
 
 class RecordedNoise(Noise):
-    """A noisy value is written down before it is handed over, and is the same ever after."""
+    """Records each noisy value; after a restart it gives recorded values instead of new ones."""
 
     def __init__(self, journal: Journal, noise: Noise) -> None:
         self._journal = journal
@@ -73,9 +74,10 @@ class RecordedNoise(Noise):
 
 
 class RecordedArms(Arms):
-    """The user's own arms: what they gave they are not asked for again.
+    """The user's own arms; a restart does not ask them again for rewards that they gave.
 
-    Made anew they are told how many rewards of each arm, `given`, they gave before.
+    It makes them anew, and tells them how many rewards of each arm they gave: `given`, shape
+    (arms,).
     """
 
     def __init__(
@@ -114,14 +116,14 @@ class RecordedArms(Arms):
 
 
 class RecordedSpending(Spending):
-    """The ledger of an agent that may be started again within a run: it is one run all the same."""
+    """The ledger of an agent that may be started again within a run: it still is one run."""
 
     def __init__(self, journal: Journal, spending: Spending) -> None:
         self._journal = journal
         self._spending = spending
 
     def begin(self, task: Task, arms: Arms) -> None:
-        """See `Spending`; a run that goes on has the rows that it had."""
+        """See `Spending`; a run that goes on keeps the rows that it had."""
         begun = False
 
         def begin() -> tuple[int, list[NDArray[np.int64]] | None]:
@@ -132,7 +134,7 @@ class RecordedSpending(Spending):
 
         run, rows = self._journal.asked(begin, list)()
         if begun:
-            # the ledger has it already: who is killed now goes on in this run, and begins no other
+            # the ledger has this run already: after a kill it must go on, and no other may begin
             self._journal.commit()
         else:
             self._spending.go_on(run, rows)
@@ -140,7 +142,7 @@ class RecordedSpending(Spending):
                 arms.keep(rows)
 
     def uses(self, pulls: NDArray[np.int64]) -> None:
-        """See `Spending`; what was told before was written down before."""
+        """See `Spending`; the ledger already has the uses that a replay repeats."""
         if not self._journal.repeats:
             self._spending.uses(pulls)
 

@@ -1,4 +1,4 @@
-"""A private folder for sockets, that is gone after its process, even where that was killed."""
+"""A private folder for sockets. The next one made removes it if its process was killed."""
 
 import contextlib
 import os
@@ -11,23 +11,23 @@ from posse.durable.lock import take
 _PREFIX = "posse-"
 _LOCK = "lock"
 _LONGEST = 90
-"""Letters of a folder's name, so that a socket's address has room behind it."""
+"""Most letters of a folder's name, so that a socket's address has room behind it."""
 
 
 class Scratch:
-    """A new folder for temporary files; those that the dead left behind are removed."""
+    """A new folder for temporary files; also removes folders that dead processes left behind."""
 
     def __init__(self) -> None:
         clear()
         self._lock = -1
         while self._lock < 0:
             self.path = _new()
-            with contextlib.suppress(FileNotFoundError):  # cleared before it was locked
+            with contextlib.suppress(FileNotFoundError):  # another process cleared it just now
                 self._lock = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
                 take(self._lock)
 
     def remove(self) -> None:
-        """Remove it with all that is in it."""
+        """Remove the folder with all that is in it."""
         shutil.rmtree(self.path, ignore_errors=True)
         if self._lock >= 0:
             os.close(self._lock)

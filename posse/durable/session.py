@@ -1,8 +1,8 @@
-"""What makes a link lose nothing when its connection does, without input or output.
+"""Sessions: a link loses no frame when it loses its connection. Without input or output.
 
-One `Session` stands at each end of a link. It numbers the frames that go, keeps them until the
-other end confirms them, and lets each frame that comes through once and in order. Frames stay as
-they were encoded; before each stands an envelope:
+One `Session` stands at each end of a link. It numbers outgoing frames, keeps them until the other
+end confirms them, and passes each incoming frame on once and in order. Frames stay as they were
+encoded; before each stands an envelope:
 
     offset  size  field
     0       4     mark: b"pn", version of this envelope, what follows
@@ -13,21 +13,21 @@ What follows is one of:
 
     F   a frame
     C   nothing: a confirmation that had no frame to go with
-    A   nothing: send again all that comes after `confirmed`
+    A   nothing: send again all frames after `confirmed`
     P   nothing: `number` is the last that was sent; say how far you are
 
-Integers are little-endian, and numbers go on with 0 after 2^32 - 1. What does not begin with such a
-mark has no number: joining, whose frames make sense on one connection only. It is passed on as it
-is.
+Integers are little-endian, and numbers go on with 0 after 2^32 - 1. Data without such a mark has no
+number and is passed on as it is: these are the frames of joining, which make sense on one
+connection only.
 
-Where both ends are told beforehand from which number to count (agent and agent, by the
-coordinator), it is another for each session, as TCP's first numbers are: what is still under way
-from the session before is then far from what is awaited, and dropped. An inbox that many send to
-finds the sender of a frame in the frame; what carries none is signed.
+Between agents the coordinator tells both ends from which number to count. It is another number for
+each session, as TCP's first numbers are: a frame still under way from the session before is then
+far from the number that is expected, and dropped. An inbox with many senders finds the sender of a
+frame in the frame. An envelope without a frame is signed instead.
 
-A frame that was taken before is dropped; one that comes too early is dropped too, and what is
-missing asked for again, with all that follows ("go back N"). Over ZeroMQ's streams that happens
-only when a connection was lost.
+A frame that was taken before is dropped. A frame that comes too early is dropped too, and the
+missing one is asked for again, with all that follow ("go back N"). Over ZeroMQ's streams that
+happens only when a connection was lost.
 """
 
 import struct
@@ -43,11 +43,11 @@ _pack: Final = _ENVELOPE.pack
 _unpack: Final = _ENVELOPE.unpack_from
 
 MAGIC: Final = b"pn"
-"""What all that a session sends begins with."""
+"""The first bytes of everything that a session sends."""
 
 _U32: Final = 0xFFFF_FFFF
 _HALF: Final = 1 << 31
-"""A number that is less than this ahead of another is later, else earlier."""
+"""A number less than this ahead of another is later; any other is earlier."""
 
 FRAME: Final = MAGIC + b"\x01F"
 _CONFIRM: Final = MAGIC + b"\x01C"
@@ -55,26 +55,26 @@ _AGAIN: Final = MAGIC + b"\x01A"
 _PROBE: Final = MAGIC + b"\x01P"
 
 CONFIRM_EVERY: Final = 64
-"""Frames taken, with nothing to send, after which that is confirmed by itself. A link on which one
-end only listens so costs 1.6 % more frames, and its sender keeps a few hundred."""
+"""After so many frames taken, with nothing to send, a bare confirmation is sent. So a link on which
+one end only listens has 1.6 % more frames, and its sender keeps a few hundred."""
 
 MOST_FRAMES = 100_000
-"""Frames kept for a peer: ZeroMQ's own queue has the same mark, `posse.engines.sockets`."""
+"""Frames kept for a peer. ZeroMQ's own queue has the same limit, see `posse.engines.sockets`."""
 
 MOST_BYTES = 64 << 20
-"""Bytes kept for a peer: eight of the largest frames there are."""
+"""Bytes kept for a peer: eight of the largest frames."""
 
 
 LATE = 15
-"""Looks, ten in a second, in which nothing is confirmed before the other end is asked."""
+"""After so many calls of `probe`, ten a second, without a confirmation, the other end is asked."""
 
 SOON, SOON_AFTER = 2, 16
-"""It is asked after so few already where so many frames went since it was last asked: in lockstep a
-lost frame holds everybody up, and a link on which little is said has no more questions for it."""
+"""It is asked after `SOON` calls if `SOON_AFTER` frames were sent since it was last asked. In
+lockstep a lost frame holds everybody up; a link with few frames is not asked more often for it."""
 
 
 class SessionState(NamedTuple):
-    """What is needed to go on with a session: its numbers, and the frames that are kept."""
+    """What a session needs to go on: its numbers, and the frames that it keeps."""
 
     taken: int = 0
     confirmed: int = 0
@@ -82,21 +82,21 @@ class SessionState(NamedTuple):
 
 
 class SessionFull(Exception):
-    """The other end confirmed nothing for so long that no more can be kept for it."""
+    """The other end has left so much unconfirmed that no more can be kept for it."""
 
 
 class SessionBroken(Exception):
-    """The other end is not the one that this session was begun with."""
+    """The other end is not the one with which this session began."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Session:
-    """See the module's text. Both ends count from `first`; `signature` follows what has no frame.
+    """See the module's text. Both ends count from `first`; `signature` follows a bare envelope.
 
-    `taken` is the highest number taken in order, `sent` the last that was given to a frame and
-    `confirmed` the last that the other end is known to have; they are not cut to 32 bits. After
-    `take`, `resume` and the like `replies` holds what is to be handed to the connection, oldest
-    first; whoever does so clears it.
+    `taken` is the highest number taken in order, `sent` the last number given to a frame, and
+    `confirmed` the last that the other end is known to have. They are not cut to 32 bits. After
+    `take`, `resume` and the like, `replies` holds what to hand to the connection, oldest first. The
+    caller hands it over and clears it.
     """
 
     __slots__ = (
@@ -118,7 +118,7 @@ class Session:
         "resent_bytes",
         "sent",
         "taken",
-    )  # a frame costs a tenth less: with many links nothing of a session is in the cache
+    )  # slots save a tenth per frame: with many links no session is in the processor's cache
 
     def __init__(
         self,
@@ -134,7 +134,7 @@ class Session:
         self.resent_bytes = 0
         """Their bytes, without envelopes."""
         self.bare = 0
-        """Confirmations, questions and the like, which carried no frame, so far."""
+        """Envelopes without a frame so far: confirmations and questions."""
         self._signature = signature
         self.sent = first
         self.confirmed = first
@@ -155,7 +155,7 @@ class Session:
         return SessionState(self.taken, self.confirmed, tuple(self._unconfirmed()))
 
     def restore(self, state: SessionState) -> None:
-        """Be where a session was, over no connection."""
+        """Continue a session from its state; there is no connection yet."""
         self.taken = self._told = state.taken
         self.confirmed = self._probed = state.confirmed
         self.sent = state.confirmed
@@ -165,7 +165,7 @@ class Session:
     # --- what goes -------------------------------------------------------------------------------
 
     def wrap(self, frame: bytes) -> bytes:
-        """Number and keep a frame; returns what is to be handed to the connection."""
+        """Number and keep a frame; returns the data for the connection. Or `SessionFull`."""
         kept, keep, size = self._kept, self.sent - self.confirmed, self._bytes
         while len(kept) > keep:
             size -= len(kept.popleft())
@@ -184,24 +184,27 @@ class Session:
 
     @property
     def crowded(self) -> bool:
-        """Whether half of what may be kept is: whoever can wait with more should."""
+        """Whether more than half of what may be kept is: a caller that can wait should."""
         self._forget()
         return 2 * self.unconfirmed > self._most_frames or 2 * self._bytes > self._most_bytes
 
     def resume(self, taken: int) -> None:
-        """There is a new connection, and the other end has taken so many: the rest goes again."""
+        """There is a new connection, and the other end has `taken` frames: send the rest again.
+
+        `SessionBroken` if it cannot have taken that many.
+        """
         if not self.confirmed <= taken <= self.sent:
             raise SessionBroken(f"it has taken {taken}, between {self.confirmed} and {self.sent}")
         self.confirmed = taken
         self._again()
 
     def reconnected(self) -> None:
-        """There is a new connection, and nobody says what the other end has taken."""
-        self._repeated = self.confirmed  # what it asks for now is on its way
+        """There is a new connection: send again all that is not confirmed."""
+        self._repeated = self.confirmed  # what the other end asks for now is on its way
         self._again()
 
     def probe(self) -> None:
-        """To be called ten times a second: asks, if nothing is confirmed for long; see `LATE`."""
+        """Ask if nothing is confirmed for long, see `LATE`. To be called ten times a second."""
         self._forget()
         if self._probed != self.confirmed or self.sent == self.confirmed:
             self._probed = self.confirmed
@@ -216,19 +219,19 @@ class Session:
             self.ask()
 
     def ask(self) -> None:
-        """Ask how much the other end has taken, though it confirmed all."""
+        """Ask how much the other end has taken, even if it confirmed all."""
         self._bare(_PROBE, self.sent)
 
     def confirm(self) -> None:
-        """Say how much was taken, now."""
+        """Confirm now what was taken."""
         self._bare(_CONFIRM)
 
     def miss(self) -> None:
-        """Ask for all that was not taken: this end was started again."""
+        """Ask for all that was not taken, because this end was started again."""
         self._bare(_AGAIN)
 
     def _tell(self) -> None:
-        """Nothing went back for so long that what was taken is to be confirmed by itself."""
+        """Confirm what was taken, because nothing else was sent for long."""
         self._bare(_CONFIRM)
 
     def _again(self) -> None:
@@ -249,7 +252,7 @@ class Session:
         self.bare += 1
 
     def _forget(self) -> None:
-        """Keep no longer what is confirmed."""
+        """Drop the frames that are confirmed."""
         kept, keep = self._kept, self.sent - self.confirmed
         while len(kept) > keep:
             self._bytes -= len(kept.popleft())
@@ -257,7 +260,7 @@ class Session:
     # --- what comes ------------------------------------------------------------------------------
 
     def take(self, data: bytes) -> bytes | None:
-        """The frame in what came, if it is the next one, or has no number; else None."""
+        """The frame in `data` if it is the next one, `data` if it has no number, else None."""
         try:
             mark, number, confirmed = _unpack(data)
         except struct.error:
@@ -284,7 +287,7 @@ class Session:
         if new <= self.unconfirmed:
             self.confirmed += new
         if mark == _AGAIN and self._repeated != self.confirmed:
-            # else a peer that asks and does not read would fill our memory
+            # once per number: otherwise a peer that asks and does not read would fill our memory
             self._repeated = self.confirmed
             self._again()
         elif mark == _PROBE:
@@ -300,15 +303,15 @@ class Session:
 
 
 def envelope(number: int, confirmed: int) -> bytes:
-    """What stands before a frame."""
+    """The envelope that stands before a frame."""
     return _pack(FRAME, number & _U32, confirmed & _U32)
 
 
 def is_numbered(data: bytes) -> bool:
-    """Whether this belongs to a session; of one that was never begun here nothing is taken."""
+    """Whether `data` has a session's envelope."""
     return data.startswith(MAGIC) and len(data) >= ENVELOPE_BYTES
 
 
 def content(data: bytes) -> bytes:
-    """What is behind the envelope, if there is one."""
+    """`data` without its envelope, if it has one."""
     return data[ENVELOPE_BYTES:] if is_numbered(data) else data

@@ -1,4 +1,4 @@
-"""What a sweep leaves behind: a run directory per point, and one table of them all."""
+"""A sweep's folder: a run directory per point, and one table of all points."""
 
 import json
 import re
@@ -25,13 +25,13 @@ At = dict[str, Any]
 """The swept keys and their values."""
 
 Task = tuple[int, int]
-"""A point, by its place, and the number of a run."""
+"""The place of a point, and the number of a run."""
 
 
 class PointResult(msgspec.Struct, kw_only=True):
-    """What came of a point. `at`: as in `At`; `directory`: of its runs, below the sweep's.
+    """The outcome of a point. `at`: as in `At`; `directory`: of its runs, below the sweep's.
 
-    `failure` says why not all of its runs are there; None if they are.
+    `failure` says why the point is not complete; None if it is.
     """
 
     at: At
@@ -55,7 +55,7 @@ class SweepPoint:
         self._missing = plan.spec.repeat
 
     def take(self, number: int, outcome: RunRecord | PosseError) -> PointResult | None:
-        """What came of a run; if it was the last, what came of the point, which is written."""
+        """Take the outcome of a run; after the last one write the point, and return its outcome."""
         self._missing -= 1
         if isinstance(outcome, PosseError):
             self._failure = self._failure or str(outcome)
@@ -64,7 +64,7 @@ class SweepPoint:
         return self._close() if not self._missing else None
 
     def give_up(self, reason: str) -> PointResult | None:
-        """The sweep ends before the point does; None if nothing of it was done."""
+        """Write the point though the sweep ends before it does; None if no run of it is done."""
         if not self._found:
             return None
         self._failure = self._failure or reason
@@ -92,9 +92,9 @@ class SweepPoint:
 
 
 class SweepDirectory:
-    """`sweep.json` and `sweep.csv` say what came of the points; each has a directory of its own.
+    """A folder with the points' outcomes in `sweep.json` and `sweep.csv`, and a directory of each.
 
-    A point's directory is that of `posse run`, and is found again by the point's values.
+    A point's directory is like that of `posse run`, and is found again by the point's values.
     """
 
     def __init__(self, folder: Path, points: Sequence[tuple[At, Plan]]) -> None:
@@ -117,7 +117,7 @@ class SweepDirectory:
         ]
 
     def write(self, found: Sequence[PointResult]) -> None:
-        """The tables of these points."""
+        """Write the tables of these points."""
         whole.write(self.folder / SWEEP, json.dumps(msgspec.to_builtins(found), indent=1))
         measured = sorted({measure for one in found for measure in one.summary})
         with whole.opened(self.folder / TABLE) as file:
@@ -132,12 +132,12 @@ class SweepDirectory:
 
 
 def name(at: At) -> str:
-    """The directory of a point: its keys and values, as far as a name may have them."""
+    """The name of a point's directory: its keys and values, as far as a name may have them."""
     said = ",".join(f"{key.removeprefix('parameters.')}={value}" for key, value in at.items())
     plain = re.sub(r"[^\w.,=+-]+", "_", said)[:100]
     return plain if plain == said else f"{plain}-{sha256(said.encode()).hexdigest()[:8]}"
 
 
 def read(folder: Path) -> list[PointResult]:
-    """The points of a sweep; raises `ValueError` if this is not what posse wrote."""
+    """The points of a sweep; `ValueError` if posse did not write this."""
     return msgspec.convert(json.loads((folder / SWEEP).read_text("utf-8")), list[PointResult])

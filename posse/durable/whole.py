@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, whatever happens while they are written."""
+"""Files that are written whole or not at all, whatever happens meanwhile."""
 
 import errno
 import os
@@ -14,17 +14,17 @@ _ROOM = 1 << 20
 """Bytes that must fit onto the disk before anything starts."""
 
 _PATIENCE = 10.0
-"""Seconds that are waited for a descriptor: who floods a process may hold all of them for a while,
-until its door closes them (`posse.engines.door`)."""
+"""Seconds to wait for a free descriptor: a flood of connections may take all of them, until the
+process's door closes it (`posse.engines.door`)."""
 
 T = TypeVar("T")
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[IO[str]]:
-    """A text file to write; it takes the place of an earlier one when the block has ended well.
+    """A text file to write; it replaces an earlier one when the block has ended well.
 
-    By then it is on disk. A kill, an error or a full disk (`OSError`) leave what was there before.
+    By then it is on disk. After a kill, an error or a full disk (`OSError`) the earlier one stays.
     """
     half = path.with_name(f"{path.name}.half")
     try:
@@ -51,7 +51,7 @@ def write(path: Path, content: str | bytes) -> None:
 
 
 def require_room(folder: Path) -> None:
-    """`InputError` if nothing can be written into a folder: it is not ours, or its disk is full."""
+    """`InputError` if a folder cannot be written: it is not ours, or its disk is full."""
     room = folder / ".room"
     try:
         write(room, bytes(_ROOM))
@@ -61,7 +61,7 @@ def require_room(folder: Path) -> None:
 
 
 def _sync(folder: Path) -> None:
-    """Have the new name on disk too, where folders can be opened."""
+    """Flush the new name to disk too, where folders can be opened."""
     if hasattr(os, "O_DIRECTORY"):
         opened_folder = _patiently(lambda: os.open(folder, os.O_RDONLY))
         try:
@@ -71,7 +71,7 @@ def _sync(folder: Path) -> None:
 
 
 def _patiently(open_: Callable[[], T]) -> T:
-    """What is opened, as soon as a descriptor is free."""
+    """Open something, and try again while the process has no free descriptor."""
     until = time.monotonic() + _PATIENCE
     while True:
         try:
