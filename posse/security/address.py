@@ -14,9 +14,9 @@ _TCP = re.compile(r"tcp://(?P<host>[^\s/:\[\]]+|\[[^\s/\[\]]+\]):(?P<port>\d{1,5
 
 
 def check(option: str, address: str, *, bind: bool = False) -> None:
-    """`address` must be tcp://HOST:PORT or ipc://PATH, or `InputError` names the option.
+    """`InputError`, which names the option, unless `address` is tcp://HOST:PORT or ipc://PATH.
 
-    Where it is to be bound, PORT may be * (any that is free).
+    In an address to `bind` PORT may be * (any free one).
     """
     if address.startswith("ipc://") and len(address) > len("ipc://"):
         return
@@ -37,7 +37,7 @@ def check(option: str, address: str, *, bind: bool = False) -> None:
 
 
 def _is_host(host: str) -> bool:
-    """Whether it can be looked up at all: each part has 63 letters at most."""
+    """Whether the host can be looked up at all: each part has 63 letters at most."""
     try:
         return bool(host.encode("idna"))
     except UnicodeError:
@@ -51,12 +51,12 @@ def split(address: str) -> tuple[str, str]:
 
 
 def join(host: str, port: str) -> str:
-    """The address of which `split` gives these."""
+    """The address that `split` takes apart into these."""
     return f"tcp://[{host}]:{port}" if ":" in host else f"tcp://{host}:{port}"
 
 
 def plain(host: str) -> str:
-    """A peer's address as its people know it: an IPv4 address that came as IPv6 is one again."""
+    """A peer's address as people know it: an IPv4 address mapped to IPv6 becomes IPv4 again."""
     at = _number(host)
     return str(getattr(at, "ipv4_mapped", None) or at) if at is not None else host
 
@@ -69,11 +69,11 @@ def _number(host: str) -> _Address | None:
 
 
 def inbox_trouble(inbox: str, host: str, networks: Sequence[Network]) -> str:
-    """Why an agent's neighbours must not be sent to this inbox; "" if they may be.
+    """Why an agent's neighbours must not connect to this inbox; "" if they may.
 
-    `host` is the address that the agent itself comes from ("" where that is not known), `networks`
-    are others that the operator allows. A name could mean another machine to each who looks it up,
-    and so could an IPv6 address with a zone.
+    `host` is the address that the agent itself comes from ("" if unknown), `networks` are others
+    that the operator allows. Names, and IPv6 addresses with a zone, are refused: they may mean
+    different machines to different agents.
     """
     shown = f"its inbox {printable(inbox)}"
     found = _TCP.fullmatch(inbox)
@@ -91,7 +91,7 @@ def inbox_trouble(inbox: str, host: str, networks: Sequence[Network]) -> str:
 
 
 def is_local(address: str) -> bool:
-    """Whether only this machine reaches it. A name other than localhost may mean any machine."""
+    """Whether only this machine reaches it. Any name but localhost may mean another machine."""
     if not address.startswith("tcp://"):
         return True
     host, _ = split(address)

@@ -1,7 +1,7 @@
-"""Files of keys: nobody else may read the secret ones, and nobody else may have put them there.
+"""Files of keys: nobody else may read the secret ones, and nobody else may have written any.
 
-No link is followed, whether a file is read or written: where others may make one, they decide what
-is read, or what is overwritten.
+Links are never followed, in reading or writing: whoever can make a link decides what is read or
+overwritten.
 """
 
 import errno
@@ -16,13 +16,13 @@ _LONGEST = 1 << 20
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 IGNORED = (".gitignore", ".dockerignore")
-"""By what a folder of keys keeps itself out of repositories and images."""
+"""Files by which a folder of keys keeps itself out of repositories and images."""
 
 
 def open_folder(folder: Path, *, of_folders: bool = False) -> None:
     """Make a folder of keys if it is not there, for its owner alone; see `check_folder`.
 
-    One `of_folders` has no keys itself, so that nothing is written into it.
+    A folder `of_folders` has no keys itself, so nothing is written into it.
     """
     mask = os.umask(0o077)
     try:
@@ -52,8 +52,8 @@ def check_folder(folder: Path) -> None:
 def read(path: Path, *, secret: bool = False) -> str:
     """The text of a file of keys; `InputError` if others may have written it.
 
-    Or, where it is `secret`, if others may read it. Of a file that is not ours but the system's (a
-    mounted secret) its group may.
+    Others must not be able to read a `secret` file either. If the file is not ours but the system's
+    (a mounted secret), its group may read it.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | _NO_LINKS)
@@ -80,7 +80,7 @@ def read(path: Path, *, secret: bool = False) -> str:
 
 
 def write(path: Path, text: str) -> None:
-    """Put a file in its place, whole, for its owner alone; what a link points to is left alone."""
+    """Write a file, whole, for its owner alone. A link is replaced, and its target left alone."""
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINKS, 0o600)

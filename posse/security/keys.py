@@ -1,7 +1,7 @@
-"""Key pairs and allowlists: who may talk to whom, known beforehand on each side.
+"""Key pairs and allowlists: which keys may take part, known beforehand on each side.
 
-Everybody has two pairs in one file: Curve25519 for connections (CURVE) and Ed25519 to sign. Each
-party has a folder of its own:
+Each party has two key pairs in one file: Curve25519 for connections (CURVE) and Ed25519 for
+signatures. Each party has a folder of its own:
 
     coordinator.key_secret          the coordinator's own pairs
     agent-3.key_secret              or agent 3's
@@ -9,8 +9,9 @@ party has a folder of its own:
     allowlist.toml                  all agents' public keys, by rank
 
 `posse keys DIR --rank 3` makes agent 3's folder on agent 3's machine, so that no secret travels;
-`posse allow` writes down others' public keys. `posse keys DIR --agents N` makes everybody's in
-DIR/coordinator, DIR/agent-0 and so on. Wherever a folder of one party is asked for, DIR does too.
+`posse allow` writes down others' public keys. `posse keys DIR --agents N` makes the folders of all
+parties: DIR/coordinator, DIR/agent-0 and so on. Wherever one party's folder is asked for, DIR is
+accepted too.
 """
 
 import base64
@@ -34,7 +35,7 @@ from protocol.signing import Signer
 ALLOWLIST = "allowlist.toml"
 COORDINATOR = "coordinator"
 OPERATOR = -2
-"""The name, where ranks are expected, of whoever holds the coordinator's own secret key."""
+"""The rank of an operator, who holds the coordinator's own secret key."""
 
 _LENGTH = 40  # characters of a key as ZeroMQ writes it (Z85)
 _BYTES = 32
@@ -50,13 +51,13 @@ class Public:
     signs: bytes
 
     def __str__(self) -> str:
-        """The word by which `posse allow` is told of them."""
+        """The word that `posse allow` is given for these keys."""
         both = z85.decode(self.connects) + self.signs
         return _WORD + base64.urlsafe_b64encode(both).decode().rstrip("=")
 
     @classmethod
     def parse(cls, word: str) -> "Public":
-        """The keys that `str` made; `InputError` if it did not."""
+        """The keys of a word that `str` made; `InputError` for any other word."""
         text = word.removeprefix(_WORD)
         try:
             both = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
@@ -71,7 +72,7 @@ class Public:
 
 @dataclass(frozen=True)
 class Pair:
-    """A public and a secret key, as ZeroMQ writes them, and 32 secret bytes to sign by."""
+    """A public and a secret key, as ZeroMQ writes them, and 32 secret bytes for signing."""
 
     public: str
     secret: str = field(repr=False)
@@ -79,7 +80,7 @@ class Pair:
 
     @property
     def known(self) -> Public:
-        """What others may know."""
+        """The public keys, which others may know."""
         signs = Ed25519PrivateKey.from_private_bytes(self.signing).public_key().public_bytes_raw()
         return Public(self.public, signs)
 
@@ -88,7 +89,7 @@ class Pair:
 class CoordinatorKeys:
     """The coordinator's own pair, and every agent's public key by rank ("" where there is none).
 
-    `signers`: by which keys agents sign, by rank.
+    `signers`: the agents' public Ed25519 keys, by rank.
     """
 
     own: Pair
@@ -96,7 +97,7 @@ class CoordinatorKeys:
     signers: dict[int, bytes] = field(default_factory=dict)
 
     def rank_of(self, public: str) -> int | None:
-        """The rank that a key is bound to, `OPERATOR` for our own, None for a stranger's."""
+        """The rank to which a key is bound, `OPERATOR` for our own, None for a stranger's."""
         if public == self.own.public:
             return OPERATOR
         return self.agents.index(public) if public and public in self.agents else None
@@ -106,8 +107,8 @@ class CoordinatorKeys:
 class AgentKeys:
     """An agent's own pair, bound to its rank (None: an operator), and the coordinator's key.
 
-    `signers`: whose signatures this agent believes, Ed25519 public keys by rank. `claim` keeps the
-    lock on a secret key that was taken from a folder with several.
+    `signers`: the public Ed25519 keys of the agents whose signatures this agent believes, by rank.
+    `claim` keeps the lock on a secret key that was taken from a folder with several.
     """
 
     rank: int | None
@@ -117,7 +118,7 @@ class AgentKeys:
     claim: TextIO | None = field(default=None, repr=False, compare=False)
 
     def signer(self, agents: int, name: bytes) -> Signer:
-        """Who signs for this agent in the run of this name; `PosseError` if it knows too few."""
+        """The signer for this agent in the run `name`; `PosseError` if it lacks an agent's keys."""
         lacking = [rank for rank in range(agents) if rank not in self.signers]
         if lacking:
             raise PosseError(
@@ -130,8 +131,8 @@ class AgentKeys:
 def of_one_posse(agents: int) -> tuple[CoordinatorKeys, tuple[Pair, ...]]:
     """Keys that live as long as their processes: a coordinator's, and each agent's by rank.
 
-    Where one command starts them all: over this machine's loopback, which every local user
-    reaches, or on other machines.
+    For agents that one command starts: over this machine's loopback, which every local user can
+    reach, or on other machines.
     """
     own, *pairs = (_fresh() for _ in range(agents + 1))
     signers = {rank: pair.known.signs for rank, pair in enumerate(pairs)}
@@ -150,7 +151,7 @@ def _fresh() -> Pair:
 def create(folder: Path, agents: int) -> int:
     """Make the folders that `folder` lacks for a coordinator and `agents` agents.
 
-    Returns how many pairs were made. Each party's folder has its own secret and no other.
+    Returns how many parties got new pairs. Each party's folder has its own secret and no other.
     """
     files.open_folder(folder, of_folders=True)
     parties = [COORDINATOR, *(f"agent-{rank}" for rank in range(agents))]
@@ -165,7 +166,7 @@ def create(folder: Path, agents: int) -> int:
 
 
 def make(folder: Path, party: str) -> bool:
-    """Make the pairs of one party in its own folder; False if it has them."""
+    """Make the pairs of one party in its own folder; False if it has them already."""
     files.open_folder(folder)
     path = folder / f"{party}.key_secret"
     if path.exists() or path.is_symlink():
@@ -183,7 +184,7 @@ def own(folder: Path, party: str) -> Public:
 
 
 def allow(folder: Path, party: str, public: Public) -> None:
-    """Write down in a party's folder that these are another's keys."""
+    """Write the public keys of another `party` into a party's folder."""
     files.open_folder(folder)
     if party == COORDINATOR:
         files.write(folder / f"{COORDINATOR}.key", f"{public}\n")
@@ -196,7 +197,7 @@ def allow(folder: Path, party: str, public: Public) -> None:
 
 
 def revoke(folder: Path, rank: int) -> None:
-    """Forget an agent's keys: from the next start on it is a stranger."""
+    """Take an agent off the allowlist: from the next start on it is a stranger."""
     listed = _listed(folder)
     if listed.pop(rank, None) is None:
         raise InputError(f"{folder / ALLOWLIST} has no agent {rank}")
@@ -204,7 +205,7 @@ def revoke(folder: Path, rank: int) -> None:
 
 
 def wait_for(folder: Path, seconds: float) -> None:
-    """Wait until `create` has ended in this folder, if another process is at it."""
+    """Wait, `seconds` at most, until another process has ended `create` in this folder."""
     deadline = time.monotonic() + seconds
     while not _folder_of(folder, COORDINATOR).joinpath(ALLOWLIST).exists():
         if time.monotonic() >= deadline:
@@ -238,8 +239,8 @@ def for_coordinator(folder: Path, agents: int) -> CoordinatorKeys:
 def for_agent(folder: Path, rank: int) -> AgentKeys:
     """An agent's keys from its folder.
 
-    With rank -1 the folder's only secret key says the rank. Of several the first one is taken that
-    no other process of this machine holds: it is locked as long as this process lives.
+    With rank -1 the folder's only secret key says the rank. From several it takes the first that no
+    other process of this machine holds, and locks it as long as this process lives.
     """
     if rank >= 0:
         return _agent(_folder_of(folder, f"agent-{rank}"), rank)
@@ -268,7 +269,7 @@ def for_agent(folder: Path, rank: int) -> AgentKeys:
 
 
 def for_operator(folder: Path) -> AgentKeys:
-    """The keys by which one asks a coordinator how it is."""
+    """The keys by which an operator asks a coordinator for its status."""
     pair = _pair(_folder_of(folder, COORDINATOR) / f"{COORDINATOR}.key_secret")
     return AgentKeys(None, pair, pair.public)
 
@@ -285,12 +286,12 @@ def _agent(folder: Path, rank: int) -> AgentKeys:
 
 
 def _folder_of(folder: Path, party: str) -> Path:
-    """A party's own folder: below the one that was named, or that itself."""
+    """A party's own folder: the one of its name below `folder`, or `folder` itself."""
     return folder / party if (folder / party).is_dir() else folder
 
 
 def _pair(path: Path) -> Pair:
-    """A secret key, which others must not be able to read."""
+    """The pairs in a secret file, which others must not be able to read."""
     raw = _toml(path, files.read(path, secret=True), "a secret key of posse")
     public, secret, signing = (str(raw.get(name, "")) for name in ("public", "secret", "signing"))
     if not (_is_key(public) and _is_key(secret) and _is_key(signing)):
@@ -301,7 +302,7 @@ def _pair(path: Path) -> Pair:
 
 
 def _public(where: object, word: str) -> Public:
-    """Another's public keys, from a file."""
+    """The public keys of another party, from a file."""
     try:
         return Public.parse(word.strip())
     except InputError as error:
@@ -309,7 +310,7 @@ def _public(where: object, word: str) -> Public:
 
 
 def _listed(folder: Path) -> dict[int, Public]:
-    """Who is in a folder's allowlist, if it has one."""
+    """The agents in a folder's allowlist, by rank; empty without one."""
     path = folder / ALLOWLIST
     return _read_allowlist(path) if path.exists() or path.is_symlink() else {}
 

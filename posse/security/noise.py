@@ -1,12 +1,13 @@
 """The field's noise: from Google's differential privacy library, `python-dp`, and from OpenDP.
 
-Its Laplace mechanism rounds the value to a power of two far below the scale, draws from a discrete
-law on that grid with the operating system's cryptographic randomness, and accounts for the rounding
-in the scale. So every output lies on one grid, whatever the input was. Adding a draw of numpy's to
-a number does not have this property: which outputs are possible then depends on the number.
+Google's Laplace mechanism rounds the value to a grid whose step is a power of two far below the
+scale. It draws from a discrete law on that grid, with the operating system's cryptographic
+randomness, and accounts for the rounding in the scale. So every output lies on one grid, whatever
+the input was. A number plus a draw of numpy's does not have this property: which outputs are
+possible then depends on the number.
 
-Whole numbers with discrete Gaussian noise, which masked sums take, are OpenDP's: its sampler is
-exact (Canonne, Kamath and Steinke 2020) and draws from the operating system too.
+OpenDP adds discrete Gaussian noise to the whole numbers of masked sums. Its sampler is exact
+(Canonne, Kamath and Steinke 2020) and also draws from the operating system.
 """
 
 import importlib.util
@@ -23,7 +24,7 @@ NEEDED = '"field" needs a vetted source of noise; run: pip install "posse[field]
 
 
 def is_here() -> bool:
-    """Whether the library is installed."""
+    """Whether `python-dp` is installed."""
     return importlib.util.find_spec("pydp") is not None
 
 
@@ -39,14 +40,14 @@ class FieldNoise(Noise):
         self._uniform = secrets.SystemRandom().random
 
     def __reduce__(self) -> tuple[type["FieldNoise"], tuple[()]]:
-        return FieldNoise, ()  # nothing of it is kept
+        return FieldNoise, ()  # it has no state to keep
 
     def noisy(self, values: FloatArray, sensitivity: float, scale: float) -> FloatArray:
         mechanism = self._mechanism(sensitivity / scale, sensitivity)
         return np.array([mechanism.add_noise(float(value)) for value in values])
 
     def laplace(self, scale: float, size: int) -> FloatArray:
-        """Refused: a bare draw that is added to a number later gives the number away."""
+        """Refused: a bare draw, added to a number later, gives the number away."""
         raise LocalProtocolError("in the field noise is added by `noisy`, never drawn by itself")
 
     def discrete_gaussian(self, values: Integers, deviation: float) -> Integers:

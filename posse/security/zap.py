@@ -1,10 +1,10 @@
 """Which keys may connect to the server sockets of this process (ZAP, ZeroMQ RFC 27).
 
-pyzmq's own authenticator answers yes or no. A neighbour may connect before this process was told of
-it, and a peer that was answered no never tries again on that socket; so this one also knows *not
-yet*, and then keeps the question until it knows better. It answers 300 only after `PATIENCE`:
-libzmq 4.3.5 is to close the connection then, so that the peer tries again, but three times in four
-leaves it as it is until the handshake times out after 30 s.
+pyzmq's own authenticator answers yes or no. But a neighbour may connect before this process was
+told of it, and a peer that was refused never tries again on that socket. So this authenticator also
+knows *not yet*: it keeps the question until it knows better, and answers 300 only after `PATIENCE`.
+libzmq 4.3.5 should then close the connection, so that the peer tries again. Three times in four it
+leaves the connection as it is, until the handshake times out.
 """
 
 import threading
@@ -23,13 +23,13 @@ PATIENCE = 10.0
 """Seconds that a question is kept; agents are told of their neighbours at about the same time."""
 
 MOST_KEPT = 1_000
-"""Questions kept at once; beyond it a stranger is not waited for."""
+"""Questions kept at once. Beyond that *not yet* is answered at once."""
 
 _LOOK_MS = 10
 
 
 class Verdict(Enum):
-    """What is answered about a key."""
+    """The answer about a key."""
 
     YES = b"200"
     NOT_YET = b"300"
@@ -39,8 +39,9 @@ class Verdict(Enum):
 class Authenticator:
     """Answers for all server sockets of one context, in a thread of its own.
 
-    `decide(key)` is asked about every connection, `refused(address, key)` told of each that was
-    not let in. Both are called in its thread. The thread ends with its context.
+    `decide(key)` is called for every connection, perhaps repeatedly, and `refused(address, key)`
+    for each that is refused or has to wait. Both are called in the thread, which ends with its
+    context.
     """
 
     def __init__(
@@ -72,14 +73,14 @@ class Authenticator:
             self._socket.close()
 
     def _ask(self, request: list[bytes]) -> None:
-        """A new question: answer it, or keep it."""
+        """Answer a new question, or keep it."""
         if not self._settled(request, patient=len(self._kept) < MOST_KEPT):
             address, key = _who(request)
             self._refused(address, key)
             self._kept.append((time.monotonic() + PATIENCE, request))
 
     def _settled(self, request: list[bytes], *, patient: bool) -> bool:
-        """Answer a question, but not with *not yet* while `patient`; whether it was answered."""
+        """Answer a question, but not with *not yet* while `patient`; returns whether it did."""
         address, key = _who(request)
         verdict = self._decide(key) if key else Verdict.NO
         if verdict is Verdict.NOT_YET and patient:
@@ -94,14 +95,14 @@ class Authenticator:
 
 
 def _who(request: list[bytes]) -> tuple[str, str]:
-    """A question's address and key; "" where the peer has none."""
+    """The address and key in a question; the key is "" where the peer has none."""
     _, _, _, _, _, address, _, mechanism, *credentials = request
     curve = mechanism == b"CURVE" and len(credentials) == 1
     return plain(address.decode()), z85.encode(credentials[0]).decode() if curve else ""
 
 
 def serve_with(socket: zmq.Socket[bytes], secret: str) -> None:
-    """Let only those connect whom the context's `Authenticator` lets in."""
+    """Let only peers connect that the context's `Authenticator` lets in."""
     socket.setsockopt(zmq.CURVE_SERVER, 1)
     socket.setsockopt(zmq.CURVE_SECRETKEY, secret.encode())
     socket.setsockopt(zmq.ZAP_DOMAIN, DOMAIN)
@@ -109,14 +110,14 @@ def serve_with(socket: zmq.Socket[bytes], secret: str) -> None:
 
 
 def connect_with(socket: zmq.Socket[bytes], public: str, secret: str, server: str) -> None:
-    """Connect only to whoever has the secret of the key `server`."""
+    """Connect only to a peer that has the secret key of `server`."""
     socket.setsockopt(zmq.CURVE_PUBLICKEY, public.encode())
     socket.setsockopt(zmq.CURVE_SECRETKEY, secret.encode())
     socket.setsockopt(zmq.CURVE_SERVERKEY, server.encode())
 
 
 def key_of(frame: zmq.Frame) -> str:
-    """The key of the peer that sent this frame, "" where there are no keys."""
+    """The key of the peer that sent this frame, "" without keys."""
     try:
         return str(frame.get("User-Id"))
     except zmq.ZMQError:
@@ -124,7 +125,7 @@ def key_of(frame: zmq.Frame) -> str:
 
 
 def host_of(frame: zmq.Frame) -> str:
-    """The address that this frame came from, "" where the transport has none."""
+    """The address that this frame came from, 127.0.0.1 over ipc, "" where there is none."""
     try:
         said = str(frame.get("Peer-Address"))
     except zmq.ZMQError:
