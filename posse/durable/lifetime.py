@@ -34,9 +34,8 @@ SUFFIX = ".ledger"
 class LedgerRun(msgspec.Struct, frozen=True, kw_only=True):
     """One run: its task, how many rewards it used, and what each of them was charged.
 
-    `epsilon` is None where the system claims no ε. `spent` is what the run's releases added up to
-    after the fact. It is None if that is not known or, like `ended`, if the run did not end in
-    order.
+    `epsilon` is None where the system claims no ε. `spent`, what its releases added up to after the
+    fact, may be unknown (None). It and `ended` are None if the run did not end in order.
     """
 
     run: int

@@ -20,8 +20,7 @@ def recorded(journal: Journal, sources: Sources, *, field: bool) -> Sources:
     """These sources, as a process with a journal hands them to its host.
 
     In the lab only clocks and the user's own arms are recorded: all else follows from the seed. In
-    the field noise and seeds are recorded too, and never drawn again. A reward log is read again
-    from its beginning, in the rows that the ledger gave this run.
+    the field noise and seeds are, too, and never drawn again. A log is read again from its start.
     """
 
     def arms(spec: ArmsSpec, context: ArmsContext) -> Arms:
@@ -76,8 +75,7 @@ class RecordedNoise(Noise):
 class RecordedArms(Arms):
     """The user's own arms; a restart does not ask them again for rewards that they gave.
 
-    It makes them anew, and tells them how many rewards of each arm they gave: `given`, shape
-    (arms,).
+    Made anew they are told how many rewards of each arm they gave: `given`, shape (arms,).
     """
 
     def __init__(

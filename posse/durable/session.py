@@ -16,9 +16,8 @@ What follows is one of:
     A   nothing: send again all frames after `confirmed`
     P   nothing: `number` is the last that was sent; say how far you are
 
-Integers are little-endian, and numbers go on with 0 after 2^32 - 1. Data without such a mark has no
-number and is passed on as it is: these are the frames of joining, which make sense on one
-connection only.
+Integers are little-endian, and numbers go on with 0 after 2^32 - 1. Data without such a mark is
+passed on as it is: the frames of joining have no number, and make sense on one connection only.
 
 Between agents the coordinator tells both ends from which number to count. It is another number for
 each session, as TCP's first numbers are: a frame still under way from the session before is then
@@ -95,8 +94,8 @@ class Session:
 
     `taken` is the highest number taken in order, `sent` the last number given to a frame, and
     `confirmed` the last that the other end is known to have. They are not cut to 32 bits. After
-    `take`, `resume` and the like, `replies` holds what to hand to the connection, oldest first. The
-    caller hands it over and clears it.
+    `take`, `resume` and the like the caller hands `replies` to the connection, oldest first, and
+    clears it.
     """
 
     __slots__ = (
@@ -189,10 +188,7 @@ class Session:
         return 2 * self.unconfirmed > self._most_frames or 2 * self._bytes > self._most_bytes
 
     def resume(self, taken: int) -> None:
-        """There is a new connection, and the other end has `taken` frames: send the rest again.
-
-        `SessionBroken` if it cannot have taken that many.
-        """
+        """Send all after frame `taken` over a new connection; `SessionBroken` if that cannot be."""
         if not self.confirmed <= taken <= self.sent:
             raise SessionBroken(f"it has taken {taken}, between {self.confirmed} and {self.sent}")
         self.confirmed = taken

@@ -1,4 +1,4 @@
-"""Connects to a Dask cluster, whatever started it, and carries out runs in memory on its workers.
+"""Connects to a Dask cluster, whatever started it, and does runs in memory on its workers.
 
 `posse.engines.placing` places agents there.
 """
@@ -36,10 +36,9 @@ class Placement:
     """The cluster on which agents are placed, and how.
 
     `on` is dask://HOST:PORT of the scheduler, or dask:///FILE, the scheduler file that it wrote.
-    `per_worker` limits the agents on one worker. Without it all agents find room, and each worker
-    takes a share in proportion to its threads. `bind` is the coordinator's address, by default any
-    free port of the address by which this machine reaches the workers. `coordinator` says where
-    the coordinator runs: here, or on a worker.
+    `per_worker` is the most agents on one worker; without it workers share all by their threads.
+    `bind` is the coordinator's address, by default any free port of the address by which this
+    machine reaches the workers. The `coordinator` runs here, or on a worker.
     """
 
     on: str

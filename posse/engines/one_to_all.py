@@ -53,7 +53,7 @@ class OneToAll(Links):
         self._listening: set[bytes] = set()
 
     def connect(self, inboxes: dict[int, str], rank: int, first: int) -> Mapping[int, Link]:
-        self._subscriptions()  # first read what inboxes said that are gone
+        self._subscriptions()  # first read what closed inboxes sent
         return super().connect(inboxes, rank, first)
 
     def _socket_to(self, neighbour: int) -> zmq.Socket[bytes]:

@@ -21,9 +21,8 @@ LINKED = "linked"
 class Beginning(msgspec.Struct, frozen=True):
     """The state of an agent when its host was made; its journal begins with it.
 
-    `offset` and `incarnation` are as in `posse.engines.joining`. `inbox` is the address where the
-    inbox was bound, `uplink` the session with the coordinator. In a later checkpoint `state` is the
-    agent's `Kept`.
+    `offset` and `incarnation` are as in `posse.engines.joining`, `inbox` is where it was bound, and
+    `uplink` the session with the coordinator. In a checkpoint `state` is the agent's `Kept`.
     """
 
     rank: int

@@ -107,15 +107,14 @@ def remote_agent(
     `rank` -1 lets the key choose, or the coordinator if real rewards do not depend on the rank.
     `inbox` is the ZeroMQ address where neighbours reach this agent; "" takes any free port of the
     address by which this machine reaches the coordinator.
-    `plan` comes from this machine's own run file: its arms are used, and all else must match the
+    `plan` is this machine's own run file's: its arms are used, and all else must match the
     coordinator's configuration. `data` is this machine's own reward log; without a `plan` it serves
-    any run that protects each reward as `privacy` demands. With neither the agent has only
-    simulated rewards.
-    `wait` is the number of seconds without a coordinator after which the agent gives up.
+    any run that protects each reward as `privacy` says. With neither all rewards are simulated.
+    `wait`: seconds without a coordinator after which the agent gives up.
     `lab` permits real rewards (arms csv, python) in a lab run, whose noise protects nothing from
-    anyone who knows the seed. `tap`: see `AgentProcess`. `journal` is the file of this agent's
-    inputs, in the field and in a durable lab run, from which a restart continues. `many`: many
-    agents share this agent's core.
+    anyone who knows the seed. `tap`: see `AgentProcess`. `journal`: the file of this agent's
+    inputs, from which a restart continues; in the field, and in a lab that is durable.
+    `many`: many agents share this one's core.
     """
     if trouble := unresolved(endpoint):
         LOG.info("%s; trying for %g s", trouble, wait)
@@ -170,8 +169,7 @@ def journal_of(
     """Where an agent keeps its journal: beside its ledger, else in the working directory.
 
     An agent that is started again in the same way finds it there. An agent whose rank the
-    coordinator chooses takes a journal that was left behind. If there is none, the file is named by
-    the rank that the agent is given.
+    coordinator chooses takes one that was left behind; else it is named by the rank it is given.
     """
     ledger = Path(f"{data.resolve()}.ledger") if data is not None else None
     if ledger is None and plan is not None and not plan.system.shares_arms:

@@ -9,9 +9,8 @@ from posse.errors import RunFailed
 from protocol.machine import who
 
 DEADLINE = 300.0
-"""Seconds in which a peer that holds an agent up must confirm something; else the agent ends, and
-names the peer. A remote agent waits as long for its coordinator. A peer that is down is noticed
-sooner, elsewhere."""
+"""Seconds in which a peer that holds an agent up must confirm something, or the agent ends, naming
+it: as long as a remote agent waits for its coordinator. A lost peer is noticed sooner elsewhere."""
 
 
 class Restraint:

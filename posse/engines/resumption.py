@@ -33,9 +33,8 @@ class MemberState(msgspec.Struct, frozen=True):
 class RunBeginning(msgspec.Struct, frozen=True):
     """The state of a run when it began; its coordinator's journal begins with it.
 
-    `run` is its number in the series, `serial` its number on the wire. `starts`: how often its
-    coordinator had been started again by then. In a later checkpoint `state` is the run's host, and
-    `members` are the agents at that time.
+    `run` is its number in the series, `serial` that on the wire, `starts` how often its coordinator
+    had been started again. In a checkpoint `state` is its host, and `members` are the agents then.
     """
 
     run: int
@@ -138,7 +137,7 @@ def brought_back(
 def shortening(
     begun: RunBeginning, host: KeptCoordinatorHost, roster: Roster
 ) -> Callable[[], None]:
-    """A function to call now and then in a run: it makes a checkpoint when one is due."""
+    """A function to call now and then: it makes a due checkpoint if nothing waits to be sent."""
     checkpoints = Checkpoints(host.journal)
     starts = {member.rank: member.starts for member in begun.members}
 
@@ -162,7 +161,7 @@ def again(one: Input, host: CoordinatorHost, members: dict[int, Member]) -> None
         session.replies.clear()
         if frame is not None:
             host.receive(whom, frame)
-            # what followed from these are inputs too, and come later in the journal
+            # their consequences are inputs too, and come later in the journal
             host.left.clear()
             host.linked.clear()
     elif what == _FIRED:

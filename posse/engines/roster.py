@@ -39,8 +39,8 @@ class Peer(NamedTuple):
     """The other end of a connection, whether or not it has joined.
 
     `identity` is the name that ZeroMQ gave the connection, `key` the public key with which it was
-    accepted ("" without keys), `connection` its file descriptor, `host` the address that it comes
-    from (127.0.0.1 over ipc).
+    accepted ("" without keys), `connection` its file descriptor, `host` its address (127.0.0.1 over
+    ipc).
     """
 
     identity: bytes
@@ -54,14 +54,13 @@ class Member:
     """An agent that joined.
 
     `heard` is when its last frame came, in seconds of the loop's clock, and `last` the beginning of
-    that frame; `answered` is when its session last sent something that was no new frame.
-    `connection` is -1 while it has none; `arrives_again` says whether the agent then counts as
-    arrived on the next one. `resumed` is the number of its current connection. `resumes_until` is
-    when its reconnections so far would be over at `RESUMES_PER_SECOND`. `session` is the
-    coordinator's end of the link. `host` is the address from which it joined, `syncs` how often it
-    asked for the time, `pid` its process id if it was started here, else 0. `ended`: its process is
-    gone, or it said that it cannot go on; nobody waits for its goodbye. `received`: bytes taken
-    from it. `starts`: how often it was started again.
+    that frame; `answered` is when its session last sent anything but a new frame. `connection` is
+    -1 while it has none; `arrives_again` says whether it counts as arrived on the next one.
+    `resumed` is the number of its current connection. Until `resumes_until` past reconnections use
+    up the permitted rate. `session` is the coordinator's end of the link, `host` the address from
+    which it joined, `syncs` how often it asked for the time, `pid` its process if it was started
+    here, else 0. `ended`: its process is gone, or it said that it cannot go on; nobody waits for
+    its goodbye. `received`: bytes taken from it. `starts`: how often it was restarted.
     """
 
     rank: int
@@ -151,9 +150,9 @@ class Roster:
         return sum(member.arrived for member in self.members.values())
 
     def lost(self, connection: int) -> Member | None:
-        """Mark the agent whose lost connection this was as away; it may come back.
+        """Mark the agent that lost this connection as away, and return it; it may come back.
 
-        Returns None for agents that were started here: the process that starts them knows more.
+        None for agents that were started here: the process that starts them knows more.
         """
         for member in self.members.values():
             if member.connection == connection and member.incarnation:

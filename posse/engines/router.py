@@ -128,8 +128,7 @@ class Router:
     def send(self, member: Member, frame: bytes) -> None:
         """Send an agent a frame of its session; `NotReading` if it does not read.
 
-        The session keeps the frame if there is no connection, or one that was just lost; the
-        monitor will report that.
+        Without a connection, or if it was just lost, the session keeps the frame.
         """
         identity = member.identity
         try:
@@ -217,7 +216,7 @@ class Router:
             )
 
     def close(self, *, flush: bool) -> None:
-        """Free everything; with `flush` after frames that were sent are on their way."""
+        """Free everything; with `flush` frames under way have `_LINGER` to leave first."""
         if not flush:
             self.door.hang_up()
         self.door.close()
@@ -225,7 +224,7 @@ class Router:
         self._monitor.close()
         self._socket.close(linger=_LINGER if flush else 0)
         end(self._context)
-        # ZeroMQ leaves its file; another process may have bound the address since, by its own file
+        # ZeroMQ leaves its file; the one that is there by now may be another process's
         if self._file is not None and _file_at(self.endpoint) == self._file:
             with suppress(OSError):
                 os.unlink(self._file[0])

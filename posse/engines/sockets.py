@@ -29,8 +29,8 @@ PROBE_EVERY = 0.1
 
 HANDSHAKE_MS = 10_000
 """How long a handshake may take. With keys it needs three round trips and more: 6 s if each way
-takes one. An agent answers a neighbour only once it was told of it (`posse.security.zap`). ZeroMQ's
-own timeout is 30 s."""
+takes one. An agent lets a neighbour wait that it was not told of yet (`posse.security.zap`).
+ZeroMQ's own timeout is 30 s."""
 
 LINK_DEADLINE = 60.0
 """Seconds within which a link must take a frame."""

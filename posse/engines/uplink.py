@@ -46,7 +46,7 @@ _WATCHED = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | HANDSHAKE_FA
 class Uplink(Link):
     """See the module's text. As a `Link` it takes the frames of the session.
 
-    `guarded`: other people run the coordinator. They may start it again, and over tcp it must not
+    `guarded`: the coordinator was started by others, who may start it again. Over tcp it must not
     be able to fill this machine's memory.
 
     Over ipc to the process that started this one it needs no monitor: both end together.

@@ -9,9 +9,8 @@ signatures. Each party has a folder of its own:
     allowlist.toml                  all agents' public keys, by rank
 
 `posse keys DIR --rank 3` makes agent 3's folder on agent 3's machine, so that no secret travels;
-`posse allow` writes down others' public keys. `posse keys DIR --agents N` makes the folders of all
-parties: DIR/coordinator, DIR/agent-0 and so on. Wherever one party's folder is asked for, DIR is
-accepted too.
+`posse allow` writes down others' public keys. `posse keys DIR --agents N` makes all parties'
+folders: DIR/coordinator, DIR/agent-0 and so on. DIR can be given for the folder of any of them.
 """
 
 import base64

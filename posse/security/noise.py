@@ -3,8 +3,7 @@
 Google's Laplace mechanism rounds the value to a grid whose step is a power of two far below the
 scale. It draws from a discrete law on that grid, with the operating system's cryptographic
 randomness, and accounts for the rounding in the scale. So every output lies on one grid, whatever
-the input was. A number plus a draw of numpy's does not have this property: which outputs are
-possible then depends on the number.
+the input was. With a draw of numpy's the possible outputs depend on the number it is added to.
 
 OpenDP adds discrete Gaussian noise to the whole numbers of masked sums. Its sampler is exact
 (Canonne, Kamath and Steinke 2020) and also draws from the operating system.

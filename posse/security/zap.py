@@ -1,10 +1,10 @@
 """Which keys may connect to the server sockets of this process (ZAP, ZeroMQ RFC 27).
 
 pyzmq's own authenticator answers yes or no. But a neighbour may connect before this process was
-told of it, and a peer that was refused never tries again on that socket. So this authenticator also
-knows *not yet*: it keeps the question until it knows better, and answers 300 only after `PATIENCE`.
+told of it, and a peer that was refused never tries again on that socket. So this one also knows
+*not yet*: it keeps the question until it knows better, and answers 300 only after `PATIENCE`.
 libzmq 4.3.5 should then close the connection, so that the peer tries again. Three times in four it
-leaves the connection as it is, until the handshake times out.
+leaves it as it is, until the handshake times out.
 """
 
 import threading
@@ -40,8 +40,7 @@ class Authenticator:
     """Answers for all server sockets of one context, in a thread of its own.
 
     `decide(key)` is called for every connection, perhaps repeatedly, and `refused(address, key)`
-    for each that is refused or has to wait. Both are called in the thread, which ends with its
-    context.
+    for each that is refused or must wait. Both run in the thread, which ends with its context.
     """
 
     def __init__(
