@@ -18,7 +18,7 @@ class Agreement:
     """
 
     def __init__(self, agents: int) -> None:
-        self._agents = agents
+        self._agents = set(range(agents))
         self._steps: dict[int, tuple[int, bytes, set[int]]] = {}
 
     def attest(self, rank: int, step: int, value: bytes) -> str:
@@ -35,9 +35,15 @@ class Agreement:
                 "must hold the same"
             )
         said.add(rank)
-        if len(said) == self._agents:
+        if said >= self._agents:
             del self._steps[step]
         return ""
+
+    def lose(self, rank: int) -> None:
+        """No step waits for this agent."""
+        self._agents.discard(rank)
+        open_ = {step: held for step, held in self._steps.items() if not held[2] >= self._agents}
+        self._steps = open_
 
 
 class Complaints:

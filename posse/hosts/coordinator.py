@@ -266,6 +266,7 @@ class CoordinatorHost:
 
     def _go_on_without(self, rank: int, *, exhausted: bool = False) -> None:
         """Tell the server, and the agents that must know, that `rank` will not act again."""
+        self._agreement.lose(rank)
         must_know: Collection[int] = self.network.neighbours[rank]
         if self._regrouping is not None:
             self._regrouping.lost()

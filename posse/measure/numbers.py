@@ -16,13 +16,13 @@ def short(value: float, digits: int = 3) -> str:
 
 
 def number(value: Any) -> str:
-    """A value for people: "–" for None, "∞" if not finite."""
-    if value is None:
+    """A value for people: "–" for None and NaN, "∞" and "-∞"."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
     if isinstance(value, float) and not math.isfinite(value):
-        return "∞"
+        return "∞" if value > 0 else "-∞"
     if isinstance(value, int) or value == round(value) or abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:,.3g}" if abs(value) < 100 else f"{value:,.0f}"

@@ -41,6 +41,19 @@ def test_who_makes_up_steps_does_not_fill_the_memory() -> None:
     assert agreement.attest(0, 1_000, b"") == ""  # a step is over, and there is room for another
 
 
+def test_no_step_waits_for_an_agent_that_is_lost() -> None:
+    agreement = Agreement(3)
+    agreement.attest(0, 0, b"x")
+    agreement.attest(1, 0, b"x")
+    agreement.attest(2, 1, b"x")
+    agreement.lose(2)
+    for step in range(1, 2_000):
+        assert agreement.attest(0, step, b"x") == ""
+        assert agreement.attest(1, step, b"x") == ""
+    agreement.attest(0, 2_000, b"x")
+    assert "agents 0 and 1 hold different" in agreement.attest(1, 2_000, b"y")
+
+
 def test_a_few_complaints_are_said_each_once() -> None:
     complaints = Complaints()
     assert str(complaints) == ""

@@ -20,6 +20,8 @@ from posse.measure.numbers import named, number, short, with_ci
         (123.4, "123"),
         (2.0, "2"),
         (math.inf, "∞"),
+        (-math.inf, "-∞"),
+        (math.nan, "–"),
     ],
 )
 def test_a_number(value: object, wanted: str) -> None:
