@@ -1,14 +1,14 @@
-"""What releases cost together: Rényi differential privacy, composed and read as (ε, δ).
+"""Composes releases by Rényi differential privacy and converts the total to (ε, δ).
 
-Mironov, "Rényi differential privacy", CSF 2017: a mechanism's loss is bounded at every order α > 1
-by D(α); mechanisms whose noise is fixed in advance add up order by order, also where what is asked
-next depends on what came before. A sum of (α, D(α)) holds for every (ε, δ) with
+Mironov, "Rényi differential privacy", CSF 2017, bounds a mechanism's loss at every order α > 1 by
+D(α). If the noise of each mechanism is fixed in advance, their bounds add up at each α, even where
+queries depend on earlier answers. A total D(α) implies (ε, δ) with
 
     ε = D(α) + log(1 - 1/α) - log(δ α) / (α - 1)
 
 (Canonne, Kamath and Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020,
-Proposition 12), so that the least over α may be claimed. Numerical accountants come at most a
-tenth below it for the schedules here; they need a grid of losses, this needs a formula.
+Proposition 12) at every α, so the least ε may be claimed. For the schedules here, numerical
+accountants find at most a tenth less, but need a grid of losses.
 """
 
 import math
@@ -21,31 +21,31 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 
 Curve = Callable[[float], float]
-"""D(α), by the order α > 1."""
+"""D(α) as a function of the order α > 1."""
 
 _LEAST, _MOST = 1e-6, 1e9
-"""α - 1 lies between them: far outside of what any release here asks for."""
+"""Search range of α - 1 and of σ / Δ, far wider than any release here needs."""
 
 _STEPS = 45
-"""Of the golden section, each of which leaves .62 of the interval of log(α - 1)."""
+"""Golden-section steps; each leaves .62 of the interval of log(α - 1)."""
 
 _MANY = 10_000
-"""Costs beyond which they are rounded up to one of a geometric grid."""
+"""Above this number of costs, each is rounded up to a geometric grid."""
 
 _GRID = 1e-3
-"""By how much, relatively, at most."""
+"""Relative step of that grid, the most by which a cost is rounded up."""
 
 _HALVINGS = 60
-"""Of the interval in which σ is looked for."""
+"""Bisection steps in the search for σ."""
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 def epsilon_at(delta: float, curve: Curve) -> float:
-    """The least ε with which a loss of at most D(α) at every α is (ε, δ)-differentially private.
+    """The least ε for which a loss of at most D(α) at every α is (ε, δ)-differentially private.
 
-    (α - 1) times the right-hand side above is convex in α if (α - 1) D(α) is, as it always is; so
-    it has one minimum, which a golden section finds. Any α gives a bound that holds.
+    (α - 1) D(α) is always convex in α, so (α - 1) times the module's formula is convex too. The
+    formula therefore has one minimum, which a golden-section search finds. Any α gives a valid ε.
     """
 
     def bound(x: float) -> float:
@@ -68,9 +68,9 @@ def epsilon_at(delta: float, curve: Curve) -> float:
 
 
 def laplace_curve(costs: FloatArray, times: NDArray[np.int64]) -> Curve:
-    """D(α) of Laplace releases: `times[i]` of them with sensitivity / scale = `costs[i]`.
+    """D(α) of Laplace releases: `times[i]` of them have sensitivity / scale ε = `costs[i]`.
 
-    log(α/(2α-1) e^{(α-1) ε} + (α-1)/(2α-1) e^{-α ε}) / (α - 1) for each (Mironov 2017, table II).
+    Each adds log(α/(2α-1) e^{(α-1) ε} + (α-1)/(2α-1) e^{-α ε}) / (α - 1) (Mironov 2017, table II).
     """
 
     def curve(alpha: float) -> float:
@@ -89,7 +89,7 @@ def gaussian_curve(sensitivity: float, deviation: float) -> Curve:
 
 @lru_cache(maxsize=32)
 def gaussian_deviation(sensitivity: float, epsilon: float, delta: float) -> float:
-    """The least σ with which Gaussian noise on a value of this sensitivity is (ε, δ)-private."""
+    """The least σ for which Gaussian noise on a value of this sensitivity is (ε, δ)-private."""
     low, high = math.log(_LEAST), math.log(_MOST)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
@@ -101,9 +101,9 @@ def gaussian_deviation(sensitivity: float, epsilon: float, delta: float) -> floa
 
 
 def composed(costs: FloatArray, times: NDArray[np.int64], delta: float) -> float:
-    """ε of Laplace releases of the same rewards up to δ: `times[i]` cost ε_i = `costs[i]` each.
+    """ε at δ of Laplace releases of the same rewards: `times[i]` of them cost `costs[i]` each.
 
-    At most their sum, which needs no δ.
+    At most the sum of the costs, which needs no δ.
     """
     if not len(costs):
         return 0.0

@@ -2,17 +2,17 @@
 
 Esfandiari, Mirrokni and Schneider, "Anonymous bandits for multi-user systems", NeurIPS 2022.
 Symbols: N users, K arms, T rounds, C the anonymity (each observation covers at least C users), U
-the size of the clusters (each arm stays interesting to at least U users), A_i the arms that are
-alive for user i, D the demand of a batch, α the cost of a decomposition.
+the cluster size (each arm is optimal for at least U users), A_i the arms alive for user i, D the
+demand of a batch, α the approximation ratio of a decomposition.
 
-The feedback-eliciting sub-algorithm lasts 2C + 2 rounds in which every user plays its arm. The
-users of an arm form groups of C + 1 to 2C + 1. Round 0 reports the sum R_G over the group, round s
-the sum R_G^s without its s-th member (over all of G if s > |G|); R_G - R_G^s is an unbiased
-estimate of the s-th member's mean. Both ends derive who is in which round from the order of the
-group (`removed_in`), so that a group crosses the wire once.
+In the feedback-eliciting sub-algorithm every user plays its arm for 2C + 2 rounds. The users of an
+arm form groups of C + 1 to 2C + 1. Round 0 reports R_G, the sum of rewards over group G. Round s
+reports R_G^s, the sum without the s-th member (over all of G if s > |G|). R_G - R_G^s is an
+unbiased estimate of the s-th member's mean. Both ends derive the members of each round from the
+order of the group (`removed_in`), so a group crosses the wire once.
 
-An assignment may be played `copies` times in a row with the same groups. Rewards are then added up
-over the copies, round by round of the schedule, before anything leaves the agent.
+An assignment may be played `copies` times in a row with the same groups. The agent then adds up its
+rewards over the copies, separately for each round of the schedule, before it reports.
 """
 
 import math
@@ -38,10 +38,10 @@ from protocol.masking import (
 from protocol.message import Message
 
 MAX_GROUP_SIZE = (MAX_WORDS - 2) // 2
-"""C. A report has 2C + 2 words."""
+"""Largest C: a report has 2C + 2 words."""
 
 TAG_BYTES = 16
-"""By how much a sealed report is longer."""
+"""Authentication tag that sealing appends to a report."""
 
 Box = Annotated[bytes, Meta(max_length=8 * MAX_WORDS + TAG_BYTES)]
 
@@ -49,8 +49,8 @@ Box = Annotated[bytes, Meta(max_length=8 * MAX_WORDS + TAG_BYTES)]
 class Assign(Message, frozen=True):
     """Coordinator to agent: play `arm` for `copies` times 2C + 2 rounds.
 
-    `group`: the ranks of its group in the order of removal, empty for a user who is left out.
-    `number` counts assignments and never repeats; masks are derived from it.
+    `group` has the ranks of the agent's group in the order of removal; empty for a user without
+    one. `number` counts assignments and never repeats: masks are derived from it.
     """
 
     number: Count
@@ -88,7 +88,7 @@ class Sums(Message, frozen=True):
 
 
 class Commit(Message, frozen=True):
-    """Coordinator to agent: this is your arm; play it for the rounds that are left."""
+    """Coordinator to agent: commit to `arm` and play it for the `rounds` that are left."""
 
     arm: Index
     rounds: Count
@@ -154,18 +154,18 @@ def schedule_length(group_size: int) -> int:
 
 
 def removed_in(step: int, group: tuple[int, ...]) -> int | None:
-    """Who of `group` is left out of round `step`: nobody in round 0 and in rounds beyond |G|."""
+    """The member of `group` left out of round `step`; None in round 0 and in rounds after |G|."""
     return group[step - 1] if 1 <= step <= len(group) else None
 
 
 def roster(step: int, group: tuple[int, ...]) -> tuple[int, ...]:
-    """Whose rewards round `step` adds up."""
+    """The members of `group` whose rewards round `step` adds up."""
     absent = removed_in(step, group)
     return tuple(user for user in group if user != absent)
 
 
 def estimates(sums: FloatArray, size: int) -> FloatArray:
-    """R_G - R_G^s for s = 1..|G|, where `sums` has the sums of all rounds of the schedule."""
+    """R_G - R_G^s for s = 1..|G|, shape (|G|,), from the `sums` of all rounds of the schedule."""
     differences: FloatArray = sums[0] - sums[1 : size + 1]
     return differences
 
@@ -176,7 +176,7 @@ def to_words(rewards: FloatArray, precision: int) -> Words:
 
 
 def from_words(words: Words, precision: int) -> FloatArray:
-    """The sums that words stand for."""
+    """The sums of rewards that words encode."""
     return words.astype(np.float64) / float(1 << precision)
 
 
@@ -206,20 +206,20 @@ def grid(horizon: float) -> list[int]:
 def elimination_width(
     count: FloatArray, group_size: int, horizon: float, arms: int, users: int, rate: float
 ) -> FloatArray:
-    """sqrt(c (4C+1) log(HKN) / τ): an estimate sums up to 4C + 1 independent rewards."""
+    """sqrt(c (4C+1) log(HKN) / τ): an estimate adds up to 4C + 1 independent rewards."""
     scale = rate * (4 * group_size + 1) * math.log(horizon * arms * users)
     return np.sqrt(scale / count)
 
 
 def sweeps(horizon: int, arms: int, users: int, group_size: int, rate: float) -> int:
-    """The sweeps of Algorithm 2: ⌈c (T sqrt(C log(NKT)) / KC)^(2/3)⌉, or what fits into T."""
+    """Sweeps of Algorithm 2: ⌈c (T sqrt(C log(NKT)) / KC)^(2/3)⌉, at most as many as fit into T."""
     spread = math.sqrt(group_size * math.log(users * arms * horizon))
     wanted = math.ceil(rate * math.pow(horizon * spread / (arms * group_size), 2.0 / 3.0))
     return min(wanted, horizon // (arms * schedule_length(group_size)))
 
 
 class BatchRow(Row, frozen=True):
-    """A batch was planned. `ratio` is α; `alive_pairs` counts arms alive over all users."""
+    """A batch was planned. `ratio` is α; `alive_pairs` sums |A_i| over all users."""
 
     table: ClassVar[str] = "batch"
     batch: int
@@ -239,7 +239,7 @@ class NoFeedbackRow(Row, frozen=True):
 
 
 class GroupSizeRow(Row, frozen=True):
-    """How many groups had this size, by the end of exploration."""
+    """`groups` of this `size` were formed during exploration."""
 
     table: ClassVar[str] = "group-size"
     size: int
@@ -247,7 +247,7 @@ class GroupSizeRow(Row, frozen=True):
 
 
 class CommitRow(Row, frozen=True):
-    """Exploration ended, after so many assignments and rounds, with so many estimates used."""
+    """Exploration ended, with these totals."""
 
     table: ClassVar[str] = "commit"
     assignments: int
@@ -256,7 +256,7 @@ class CommitRow(Row, frozen=True):
 
 
 class ImplausibleRow(Row, frozen=True):
-    """A sum over a group was not one that rewards in [0, 1] give."""
+    """A sum over a group was one that rewards in [0, 1] cannot give."""
 
     table: ClassVar[str] = "implausible"
     assignment: int
@@ -264,7 +264,7 @@ class ImplausibleRow(Row, frozen=True):
 
 
 class RepeatedRow(Row, frozen=True):
-    """Groups for these arms were broken, and are formed again."""
+    """Groups for these arms broke and are formed again."""
 
     table: ClassVar[str] = "repeated"
     assignment: int
@@ -272,7 +272,7 @@ class RepeatedRow(Row, frozen=True):
 
 
 class LostRow(Row, frozen=True):
-    """Groups for these arms were broken, and there is no time to form them again."""
+    """Groups for these arms broke, and too few users are left to form them again."""
 
     table: ClassVar[str] = "lost"
     assignment: int
@@ -294,7 +294,7 @@ class ExpelledRow(Row, frozen=True):
 
 
 class RewardRow(Row, frozen=True):
-    """What a user had earned by this round."""
+    """A user's total reward up to this round."""
 
     table: ClassVar[str] = "reward"
     round: int

@@ -1,6 +1,6 @@
-"""The lab's own messages: joining, the virtual clock, the report at a run's end.
+"""posse's own messages: joining, the virtual clock, losses, the report at a run's end.
 
-None of them exists in the papers, and they are counted apart (plane `control`).
+The papers have none of them. Traffic counts them apart, as plane `control`.
 """
 
 from typing import Annotated, ClassVar
@@ -28,12 +28,11 @@ class Control(Message, frozen=True):
 
 
 class Join(Control, frozen=True):
-    """An agent asks to be let in. `rank` is -1 if the coordinator is to choose.
+    """An agent asks to join. `rank` is -1 if the coordinator is to choose.
 
-    An agent on another machine also says which start of it this is (`incarnation`), what its clock
-    shows (`wall`, seconds since 1970), and, if it has a run file of its own, a short hash per key
-    of it (`configuration`). `version` is posse's; who is none leaves it empty. It is answered by
-    `Welcome`.
+    An agent on another machine is answered by `Welcome`. It also says which start of its process
+    this is (`incarnation`), its clock (`wall`, seconds since 1970), a short hash of each key of its
+    own run file, if it has one (`configuration`), and posse's `version`, empty for other software.
     """
 
     rank: int
@@ -47,24 +46,24 @@ class Join(Control, frozen=True):
 
 
 class Refused(Control, frozen=True):
-    """The coordinator does not let an agent in, or has let a newer one in for it."""
+    """The coordinator does not let an agent join, or a newer process has taken its place."""
 
     reason: Text
 
 
 class Welcome(Control, frozen=True):
-    """An agent on another machine is let in; `system` says whether agents talk to each other."""
+    """An agent on another machine may join; `system` says whether agents talk to each other."""
 
     rank: Rank
     system: Text
 
 
 class Resume(Control, frozen=True):
-    """An agent that joined has a new connection, and took `taken` frames over the old ones.
+    """An agent that joined has reconnected; it took `taken` frames over its old connections.
 
-    `connection` counts its connections: what it said over an older one may be read later. `starts`:
-    how often it was killed and started again; `pid` as in `Join`. Answered by `Resumed`, or by
-    `Unknown`.
+    `connection` counts the agent's connections, because the coordinator may read a `Resume` from an
+    older one later. `starts` counts how often the agent was killed and started again; `pid` is as
+    in `Join`. The answer is `Resumed` or `Unknown`.
     """
 
     rank: int
@@ -79,18 +78,18 @@ class Resume(Control, frozen=True):
 class Resumed(Control, frozen=True):
     """The coordinator took `taken` frames of this agent over its old connections.
 
-    What is missing at either end follows.
+    Each end then retransmits what the other lacks.
     """
 
     taken: Count
 
 
 class Unknown(Control, frozen=True):
-    """The coordinator knows nothing of what is to be resumed: it was started again. Join."""
+    """The coordinator was restarted and cannot resume this session; the agent must join anew."""
 
 
 class Whose(Control, frozen=True):
-    """The coordinator was sent a numbered frame over a connection that nobody resumed on."""
+    """The coordinator got a numbered frame over a connection on which no agent has resumed."""
 
 
 class Sync(Control, frozen=True):
@@ -100,14 +99,14 @@ class Sync(Control, frozen=True):
 
 
 class Synced(Control, frozen=True):
-    """The coordinator's clock, in nanoseconds, when it read the `Sync` that was sent at `sent`."""
+    """The coordinator's clock, in nanoseconds, when it read the `Sync` with this `sent`."""
 
     sent: int
     clock: int
 
 
 class Arrived(Control, frozen=True):
-    """An agent knows the coordinator's clock and is reached by its neighbours at `inbox`."""
+    """An agent knows the coordinator's clock; its neighbours can reach it at `inbox`."""
 
     inbox: Address
 
@@ -120,7 +119,7 @@ class Configure(Control, frozen=True):
 
 
 class Ready(Control, frozen=True):
-    """An agent has built its arms and opened its links."""
+    """An agent is ready to begin: it has built its arms and opened its links."""
 
 
 class Begin(Control, frozen=True):
@@ -131,39 +130,39 @@ class Begin(Control, frozen=True):
 
 
 class Due(Control, frozen=True):
-    """Virtual clock: when this agent acts next if nothing reaches it before (infinite: never)."""
+    """Virtual clock: when this agent acts next unless a message reaches it first; inf for never."""
 
     time: float
 
 
 class Advance(Control, frozen=True):
-    """Virtual clock: your time has come (the header's `now`)."""
+    """Virtual clock: the agent is to act now, at the header's `now`."""
 
 
 class SlotReached(Control, frozen=True):
-    """An agent in lockstep has come to the header's `now`; said now and then.
+    """An agent has reached the header's `now`; a sign of life that it sends from time to time.
 
-    Where agents talk to each other alone, it is how the coordinator knows that they go on. By the
-    clock `slots` it is said at every so many of them, in the field at most once in five seconds.
+    Where agents talk only to each other, the coordinator sees their progress by it alone. With
+    clock `slots` it comes once in a number of slots, with `wall` at most every five seconds.
     """
 
 
 class Finished(Control, frozen=True):
-    """An agent is done. `exhausted` says which of its arms has no rewards left, if that is why."""
+    """An agent is done. `exhausted` names the arm that ran out of rewards, if that is why."""
 
     arm: Count | None
     exhausted: Text = ""
 
 
 class Attested(Control, frozen=True):
-    """What an agent holds after a step, to be compared with the others'."""
+    """What an agent holds after a step; the coordinator compares it with the other agents'."""
 
     step: int
     value: Annotated[bytes, Meta(max_length=500_000)]
 
 
 class Complaint(Control, frozen=True):
-    """An agent refused what a neighbour sent it."""
+    """An agent refused a message of its neighbour `about`."""
 
     about: int
     reason: ShortText
@@ -177,16 +176,16 @@ class Linked(Control, frozen=True):
 
 
 class Failed(Control, frozen=True):
-    """An agent cannot go on, for this reason; a `mistake` is what a file has that it read."""
+    """An agent cannot go on; `mistake` says that the fault is in a file that it read."""
 
     reason: Text
     mistake: bool = False
 
 
 class Gone(Control, frozen=True):
-    """To those who must know: this agent will not act any more, and is not to be waited for.
+    """To agents that must know: do not wait for this agent, it will not act any more.
 
-    `exhausted`: its rewards are used up; its process is there, and may take part in the next run.
+    With `exhausted` its rewards are used up; its process lives and may take part in the next run.
     """
 
     agent: Count
@@ -194,7 +193,7 @@ class Gone(Control, frozen=True):
 
 
 class Standing(Control, frozen=True):
-    """After `view` losses an agent that must agree with others stands here; see `machine.Stand`."""
+    """After `view` losses: where an agent that must agree with others is; see `machine.Stand`."""
 
     view: Count
     round: Count
@@ -204,7 +203,7 @@ class Standing(Control, frozen=True):
 
 
 class Regroup(Control, frozen=True):
-    """After `view` losses: go on from here with those who are left; see `machine.Regrouped`."""
+    """After `view` losses, where the agents that are left go on; see `machine.Regrouped`."""
 
     view: Count
     neighbours: Annotated[tuple[Count, ...], Meta(max_length=100_000)]
@@ -220,11 +219,11 @@ class Stop(Control, frozen=True):
 
 
 class Stopped(Control, frozen=True):
-    """An agent in the field has ended its run. It says no more than that."""
+    """An agent in the field has ended its run. It reports nothing else."""
 
 
 class Resources(msgspec.Struct, frozen=True, array_like=True):
-    """What an agent's process used so far: processor seconds, largest and shared-out memory."""
+    """What an agent's process used so far: processor seconds, peak and proportional memory."""
 
     cpu_seconds: float
     peak_bytes: int
@@ -232,7 +231,7 @@ class Resources(msgspec.Struct, frozen=True, array_like=True):
 
 
 class LinkCount(msgspec.Struct, frozen=True, array_like=True):
-    """What one sender sent to one target: the rows of `posse.measure.traffic`."""
+    """What one sender sent to one target, a row of `posse.measure.traffic`."""
 
     source: int
     target: int
@@ -261,17 +260,17 @@ class Report(Control, frozen=True):
 
 
 class Ask(Control, frozen=True):
-    """An operator asks how the coordinator is."""
+    """An operator asks for the coordinator's status."""
 
 
 class Status(Control, frozen=True):
-    """How the coordinator is, as JSON; to an operator."""
+    """The coordinator's status as JSON, for an operator."""
 
     document: bytes
 
 
 class Goodbye(Control, frozen=True):
-    """No further run: leave, with the exit `code` of the runs; 0 with an answer in each."""
+    """No further run: the agent exits with the runs' exit `code`, 0 if each had an answer."""
 
     code: Annotated[int, Meta(ge=0, le=255)] = 0
 
@@ -287,7 +286,7 @@ TO_COORDINATOR: tuple[type[Message], ...] = (
     Stopped,
 )
 TO_LABS_COORDINATOR: tuple[type[Message], ...] = (Due, Attested, Report)
-"""What the two hosts are sent during a run; the last only in the lab."""
+"""Messages that each of the two hosts may be sent during a run; these last in the lab only."""
 
 TO_JOINING: tuple[type[Message], ...] = (
     Refused,
@@ -300,7 +299,7 @@ TO_JOINING: tuple[type[Message], ...] = (
     Goodbye,
 )
 TO_LOBBY: tuple[type[Message], ...] = (Join, Resume, Sync, Arrived, Ready, Linked, Failed, Ask)
-"""What the two ends are sent outside of runs."""
+"""Messages that an agent and the coordinator's lobby may be sent outside of runs."""
 
 OF_ONE_CONNECTION: tuple[type[Message], ...] = (Join, Resume, Sync)
-"""What an agent says that makes sense on this one connection only: no session numbers it."""
+"""An agent's messages that concern one connection only, so that no session numbers them."""

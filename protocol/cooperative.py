@@ -1,9 +1,9 @@
 """Messages, parameters and formulas of private and byzantine-proof cooperation on a graph.
 
 Dubey and Pentland, "Private and byzantine-proof cooperative decision-making", AAMAS 2020. Symbols:
-M agents on a graph, K arms, T the horizon, γ the life of a message in hops, ε the privacy level,
-v the exponent of the noise, n_k the pulls of arm k, ε also the contamination (Algorithm 3), δ' the
-slack of composition.
+M agents on a graph, K arms, T the horizon, γ the life of a message in hops, ε the privacy level (in
+Algorithm 3 the contamination), v the exponent of the noise, n_k the pulls of arm k, δ' the slack of
+composition.
 """
 
 import math
@@ -32,13 +32,13 @@ class Bundle(Message, frozen=True):
 
     `items` is an array of records, `means_record` or `reward_record`, one per message:
 
-        origin   u4   who created it
-        created  u4   in which slot
-        life     u2   by how many hops it may still travel, this one included
-        …             what it says
+        origin   u4   the agent that created it
+        created  u4   the slot in which it did
+        life     u2   the hops that it may still travel, this one included
+        …             the content
 
-    The life is not needed in lockstep, where it equals γ - (slot - created); it is sent because
-    Algorithm 1 sends it, and a message in which the two disagree is refused.
+    In lockstep the life equals γ - (slot - created), so it is redundant. It is sent because
+    Algorithm 1 sends it; a message whose life differs from this is refused.
     """
 
     slot: Count
@@ -58,7 +58,7 @@ def reward_record() -> np.dtype[np.void]:
 ENVELOPE = [("origin", "<u4"), ("created", "<u4"), ("life", "<u2")]
 
 MOST_NUMBERED = 1 << 16
-"""Arms that a `reward_record` can name."""
+"""The number of arms that a `reward_record` can name."""
 
 
 class AloneParameters(Parameters, frozen=True, kw_only=True):
@@ -68,7 +68,7 @@ class AloneParameters(Parameters, frozen=True, kw_only=True):
 
 
 MOST_LISTED = 10_000_000
-"""Slots over which releases at intervals are listed, some seconds before a run."""
+"""Longest horizon with releases at intervals: listing them all takes seconds before a run."""
 
 
 def _require_listed(horizon: int, way: str) -> None:
@@ -80,7 +80,7 @@ def _require_listed(horizon: int, way: str) -> None:
 
 
 class PrivateAloneParameters(AloneParameters, frozen=True, kw_only=True):
-    """`dp-ucb-int`: every agent by itself, and its actions are seen."""
+    """`dp-ucb-int`: every agent by itself; the adversary sees its actions."""
 
     epsilon: Annotated[
         float, Meta(ge=LEAST_EPSILON, le=1, description="ε; f = ⌈1/ε⌉ pulls per release")
@@ -95,11 +95,11 @@ class PrivateAloneParameters(AloneParameters, frozen=True, kw_only=True):
 
 
 OPTIMISM = 3.1
-"""α of AdaP-UCB as its authors run it: an index is too small with probability t^-α; α > 3."""
+"""α > 3 of AdaP-UCB as its authors run it: an index is too small with probability t^-α."""
 
 
 class AdapParameters(AloneParameters, frozen=True, kw_only=True):
-    """`adap-ucb`: every agent by itself, episodes that double, and its actions are seen."""
+    """`adap-ucb`: every agent by itself, in doubling episodes; the adversary sees its actions."""
 
     epsilon: Annotated[Epsilon, Meta(description="ε, privacy of one reward")]
     alpha: Annotated[float, Meta(gt=3, description="α, optimism of the index")] = OPTIMISM
@@ -116,10 +116,10 @@ Range = Annotated[
 
 
 class CooperativeParameters(AloneParameters, frozen=True, kw_only=True):
-    """`cooperative-ucb`: means and counts as they are.
+    """`cooperative-ucb`: means and counts without noise.
 
-    A γ of "diameter/2" is rounded up. Means outside `reward_range` are refused; by default [0, 1]
-    where the arms are bounded.
+    A γ of "diameter/2" is rounded up. Means outside `reward_range` are refused; it is [0, 1] by
+    default where the arms are bounded.
     """
 
     gamma: Gamma = "diameter/2"
@@ -129,8 +129,8 @@ class CooperativeParameters(AloneParameters, frozen=True, kw_only=True):
 class PrivateParameters(PrivateAloneParameters, frozen=True, kw_only=True):
     """`private-ucb`: noisy means at intervals (Algorithms 1 and 2).
 
-    `noise_at`: "destination" is the protocol of Remark 2, for comparison: means leave without
-    noise, and who receives them is trusted to add it.
+    `noise_at` "destination" is the protocol of Remark 2, for comparison: means leave without noise,
+    and the receiver is trusted to add it.
     """
 
     gamma: Gamma = "diameter/2"
@@ -155,9 +155,9 @@ class Contamination(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """What byzantine agents do: each reward becomes a draw from Q with probability `rate`.
 
     `agents`  how many (drawn at random), which ones, or "all"
-    `law`     Q: the point mass at `value`; "uniform" on [0, 1]; "opposite", 1 - x; "outlier", the
-              point mass at `value`, 10 if it is not said; of means also "informed", 0 for the best
-              arm and 1 for the others, with as many pulls as time allows; then `rate` is 1
+    `law`     Q. "point": the point mass at `value`, by default 1. "outlier": the same, by default
+              10. "uniform": on [0, 1]. "opposite": 1 - x. "informed", for means only: 0 for the
+              best arm and 1 for the others, with as many pulls as time allows; then `rate` is 1
     `form`    "source": in the agent's own messages; "relay": in those it passes on
     """
 
@@ -170,7 +170,7 @@ class Contamination(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     form: Literal["source", "relay"] = "source"
 
     def liars(self, agents: int, draw: Callable[[int], Iterable[int]] = range) -> list[int]:
-        """The ranks of the byzantine among so many agents; of so many, those that `draw` gives."""
+        """The ranks of the byzantine agents among `agents`, sorted; `draw` picks a given number."""
         if self.rate == 0:
             return []
         match self.agents:
@@ -197,10 +197,10 @@ class ContaminatedParameters(AloneParameters, frozen=True, kw_only=True):
 
 
 class RobustParameters(ContaminatedParameters, frozen=True, kw_only=True):
-    """`robust-private-ucb`: noisy means by doubling batches, of which some are lies.
+    """`robust-private-ucb`: noisy means over doubling batches, some of which are lies.
 
-    `assumed_contamination`: the share f of agents that may lie, so that L = ⌊f M⌋ (the true share
-    if it is not said). `estimator`: "mean" is that of `private-ucb`, for comparison.
+    `assumed_contamination` is f, the share of agents that may lie, so that L = ⌊f M⌋; by default
+    the true share. `estimator` "mean" is that of `private-ucb`, for comparison.
     """
 
     epsilon: Annotated[Epsilon, Meta(description="ε, privacy of one reward")]
@@ -213,9 +213,9 @@ class RobustParameters(ContaminatedParameters, frozen=True, kw_only=True):
 class ByzantineParameters(ContaminatedParameters, frozen=True, kw_only=True):
     """`byzantine-ucb`: single rewards and a trimmed mean (Algorithm 3).
 
-    `assumed_contamination` is the ε that the estimator believes (the true rate if it is not said).
-    Rewards outside `reward_range` are refused; by default all finite ones are taken, the estimator
-    is there to bear them.
+    `assumed_contamination` is the ε that the estimator assumes, by default the true rate. Rewards
+    outside `reward_range` are refused. By default all finite rewards are taken, since the estimator
+    is there to bear outliers.
     """
 
     sigma: Annotated[float, Meta(gt=0, description="σ, deviation of a reward")] = 0.5
@@ -224,12 +224,12 @@ class ByzantineParameters(ContaminatedParameters, frozen=True, kw_only=True):
 
 
 def most_liars(share: float, agents: int) -> int:
-    """L = ⌊f M⌋, where a share of k in M is k, whatever it is rounded to."""
+    """L = ⌊f M⌋; a share f = k/M gives k despite rounding."""
     return math.floor(share * agents + 1e-9)
 
 
 def hops(gamma: int | str, diameter: int) -> int:
-    """γ as a number: "diameter/2" is rounded up."""
+    """γ as a number of hops; "diameter/2" is rounded up."""
     match gamma:
         case "diameter":
             return diameter
@@ -241,13 +241,13 @@ def hops(gamma: int | str, diameter: int) -> int:
 
 @lru_cache(maxsize=8)
 def release_counts(epsilon: float, v: float, last: int) -> tuple[int, ...]:
-    """W_1 < W_2 < … <= `last`: at how many pulls of an arm its mean is released (Lemma 3.4).
+    """W_1 < W_2 < … <= `last`: the pulls of an arm after which its mean is released (Lemma 3.4).
 
     W_0 = 0 and W_{n+1} = min { x > W_n : sum_{i = W_n + 1}^{x} i^(-v/2) >= x^(-v/2) / ε }.
 
-    The lemma prints 1/(ε x^v), under which the intervals shrink. This reading is the one for which
-    Lemma 3.6 holds: a release costs x^(-v/2), which is at most ε times its interval's sum, so that
-    the releases up to t cost at most ε t^(1-v/2) / (1-v/2).
+    The lemma prints 1/(ε x^v), with which the intervals shrink. Lemma 3.6 holds for our reading: a
+    release costs x^(-v/2), at most ε times the sum over its interval, so all releases up to t cost
+    at most ε t^(1-v/2) / (1-v/2).
     """
     found = []
     total = 0.0
@@ -264,14 +264,14 @@ _TOLERANCE = 1e-12
 
 
 def doubling_counts(last: int) -> tuple[int, ...]:
-    """1, 2, 4, 8, … <= `last`: at how many pulls of an arm a batch is over."""
+    """1, 2, 4, 8, … <= `last`: the pulls of an arm after which a batch ends."""
     return tuple(1 << k for k in range(last.bit_length()))
 
 
 def noise_scale(pulls: int, v: float) -> float:
-    """The scale n^(v/2 - 1) of the Laplace noise on a mean of n rewards; a release costs n^(-v/2).
+    """The scale n^(v/2 - 1) of the Laplace noise on a mean of n = `pulls` rewards.
 
-    One reward in [0, 1] moves the mean by at most 1/n.
+    One reward in [0, 1] moves the mean by at most 1/n, so a release costs n^(-v/2).
     """
     return float(pulls ** (v / 2 - 1))
 
@@ -285,12 +285,12 @@ def zeta(s: float) -> float:
 
 
 def privacy_bound(epsilon: float, v: float, pulls: int, delta_prime: float) -> float:
-    """ε' of the releases of one arm over t = `pulls` of its pulls, by Lemma 3.6.
+    """ε' of all releases of one arm over t = `pulls` of its pulls, by Lemma 3.6.
 
-    The smaller of
+    It is the smaller of
 
         ε t^(1-v/2) / (1-v/2)                       (the costs add up)
-        2 ε ζ(v) + sqrt(2 ε ζ(v) log(1/δ'))         (advanced composition, up to δ')
+        2 ε ζ(v) + sqrt(2 ε ζ(v) log(1/δ'))         (advanced composition, with slack δ')
     """
     added = epsilon * pulls ** (1 - v / 2) / (1 - v / 2)
     squares = epsilon * zeta(v)
@@ -299,7 +299,7 @@ def privacy_bound(epsilon: float, v: float, pulls: int, delta_prime: float) -> f
 
 
 def confidence_bonus(log: float | FloatArray, counts: FloatArray) -> FloatArray:
-    """sqrt(2 log t / N_k) from log t (Algorithm 2, line 6)."""
+    """sqrt(2 log t / N_k), from log t and the counts N_k (Algorithm 2, line 6)."""
     bonus: FloatArray = np.sqrt(2 * log / counts)
     return bonus
 
@@ -310,19 +310,19 @@ def exploration_slots(arms: int, epsilon: float) -> int:
 
 
 def pulls_per_release(epsilon: float) -> int:
-    """⌈1/ε⌉, called f with DP-UCB-INT."""
+    """⌈1/ε⌉, called f in DP-UCB-INT."""
     return math.ceil(1 / epsilon - _TOLERANCE)
 
 
 class DuplicatesRow(Row, frozen=True):
-    """How many messages came to an agent twice."""
+    """The messages that an agent received again after the first time."""
 
     table: ClassVar[str] = "duplicates"
     messages: int
 
 
 class HopsRow(Row, frozen=True):
-    """What came to an agent over this distance, and the slots it took in sum."""
+    """The messages that reached an agent over this many hops, and the sum of their slots."""
 
     table: ClassVar[str] = "hops"
     distance: int

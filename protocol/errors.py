@@ -1,9 +1,9 @@
-"""Whose fault a broken exchange is."""
+"""Protocol errors, told apart by whose fault they are: a peer's or ours."""
 
 import re
 
 WORD = re.compile(r"[A-Za-z][A-Za-z0-9 _-]{0,63}")
-"""What names a reason, a kind of message or a table, wherever these are counted and written."""
+"""Names of reasons, kinds of messages and tables, which end up as keys in logs and results."""
 
 
 class ProtocolError(Exception):
@@ -13,8 +13,8 @@ class ProtocolError(Exception):
 class RemoteProtocolError(ProtocolError):
     """A peer broke the protocol: its message is refused and counted, the run goes on.
 
-    `reason` is the short name under which the refusal is counted: up to 64 letters, digits, blanks,
-    `-` and `_`, a letter first.
+    `reason` is the name under which the refusal is counted: a letter, then up to 63 letters,
+    digits, blanks, `-` and `_`.
     """
 
     def __init__(self, reason: str, detail: str = "") -> None:
@@ -27,9 +27,9 @@ class RemoteProtocolError(ProtocolError):
         self.reason = reason
 
     def told(self, field: bool) -> str:
-        """What the coordinator is told: in the field the reason alone, for values are not its."""
-        return self.reason if field else str(self)[:64]  # a `Complaint` has no more
+        """What the coordinator is told: in the field the reason alone, without private values."""
+        return self.reason if field else str(self)[:64]  # the limit of a `Complaint`
 
 
 class LocalProtocolError(ProtocolError):
-    """We ourselves did what the protocol does not allow: a defect of posse, never of a peer."""
+    """Our own side broke the protocol: a defect of posse, never a peer's fault."""

@@ -2,10 +2,10 @@
 
 Li and Song, "Privacy-preserving communication-efficient federated multi-armed bandits", IEEE
 Journal on Selected Areas in Communications 40(3), 2022. Symbols: M agents, K arms, T slots, I the
-active arms, r the round, Δ̃_r the gap aimed at, S(r) the observations per arm up to round r,
-d = S(r) - S(r-1), ȳ_{i,k} agent i's private mean of arm k, C(r) its radius after averaging, p the
-fraction of agents that upload, R the rounds allowed, d_G the diameter, c1 and c2 the costs of a
-link between agent and server and between two agents.
+active arms, r the round, Δ̃_r the gap that round r aims at, S(r) the observations per arm up to
+round r, d = S(r) - S(r-1), ȳ_{i,k} agent i's private mean of arm k, C(r) its radius after averaging
+over agents, p the fraction of agents that upload, R the rounds allowed, d_G the diameter, c1 and c2
+the costs of a link between agent and server and between two agents.
 """
 
 import math
@@ -28,7 +28,7 @@ Delay = Literal["diameter-1", "diameter"]
 MOST_ROUNDS = 1_000_000
 Round = Annotated[int, Meta(ge=1, le=MOST_ROUNDS)]
 Number = Annotated[int, Meta(ge=1, le=1 << 40)]
-"""Of an exchange: its round, and how many agents were lost before it."""
+"""Number of an exchange: its round plus `agent.federated.EXCHANGES` per loss before it."""
 Slot = Annotated[int, Meta(ge=1, le=1_000_000)]
 Agents = Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Meta(min_length=1, max_length=100_000)]
 Arms = Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Meta(min_length=1, max_length=100_000)]
@@ -49,8 +49,8 @@ class SinkMeans(Message, frozen=True):
 
 
 class Active(Message, frozen=True):
-    """Server to an agent: round `round` is over I = `arms`; `upload`: whether this agent's means
-    are asked for (partial participation).
+    """Server to an agent: round `round` is over I = `arms`; with `upload` this agent sends its
+    means (partial participation).
     """
 
     round: Round
@@ -59,7 +59,7 @@ class Active(Message, frozen=True):
 
 
 class InSlot(Message, frozen=True):
-    """What neighbours say in one slot of an exchange."""
+    """Base of neighbours' messages in one slot of an exchange."""
 
     round: Number
     slot: Slot
@@ -72,15 +72,15 @@ class Adv(InSlot, frozen=True):
 
 
 class Req(InSlot, frozen=True):
-    """GIS, second stage, to one who advertised: send me the means of these agents."""
+    """GIS, second stage, to a neighbour that advertised: send me the means of these agents."""
 
     origins: Agents
 
 
 class Data(InSlot, frozen=True):
-    """GIS, third stage, to one who asked (flooding and gossip: unasked): ȳ of these agents.
+    """GIS, third stage, to a neighbour that asked: ȳ of these agents. Flooding and gossip: unasked.
 
-    `means` has one row of |I| numbers per agent.
+    `means` has one row of |I| numbers per agent, then their signatures if agents sign.
     """
 
     origins: Agents
@@ -88,7 +88,7 @@ class Data(InSlot, frozen=True):
 
 
 class Hop(InSlot, frozen=True):
-    """SAC: means on their way to the sink, one hop per slot; `means` as in `Data`."""
+    """SAC, to the next hop: means on their way to the sink; `means` is as in `Data`."""
 
     origins: Agents
     means: bytes
@@ -97,8 +97,8 @@ class Hop(InSlot, frozen=True):
 class Quiet(InSlot, frozen=True):
     """To a neighbour: nothing from me in this stage of this slot.
 
-    The clock's own traffic: by it a neighbour knows silence from slowness. In gossip it ends every
-    slot and says who is known to have a full list (one bit per agent) since which slot.
+    It tells silence from slowness, and is the clock's own traffic. In gossip it ends every slot:
+    `full` has a bit per agent, set if it is known to have all means since slot `since` or before.
     """
 
     plane: ClassVar[Plane] = Plane.CONTROL
@@ -116,9 +116,9 @@ class SingleParameters(Parameters, frozen=True, kw_only=True):
 
 
 class FederatedParameters(SingleParameters, frozen=True, kw_only=True):
-    """What the three structures share; with `max_rounds` it is their R-round form.
+    """Parameters of all three structures; `max_rounds` selects their R-round form.
 
-    That form is section IV-B's for CDP-MAB, and that of Corollaries 1 and 2 for the others.
+    For CDP-MAB that form is in section IV-B, for the others in Corollaries 1 and 2.
     """
 
     noise: CdpNoise = "printed"
@@ -129,9 +129,9 @@ class FederatedParameters(SingleParameters, frozen=True, kw_only=True):
 
 
 class CdpParameters(FederatedParameters, frozen=True, kw_only=True):
-    """`cdp-mab`: with `participation` < 1 the partial form (section IV-B).
+    """`cdp-mab`; `participation` < 1 selects the partial form (section IV-B).
 
-    `delta_prime`, `honest` and `precision` are for shared noise alone, see protocol/shared.py.
+    `delta_prime`, `honest` and `precision` concern shared noise only; see protocol/shared.py.
     """
 
     noise: Annotated[
@@ -163,7 +163,7 @@ _OnTheWay = Annotated[
         "per_agent: Lap(1/(ε d)), it is ε-private"
     ),
 ]
-"""Where means travel between agents, each reads the others'."""
+"""Without "shared": where means travel between agents, each agent reads the others'."""
 
 
 class DdpParameters(FederatedParameters, frozen=True, kw_only=True):
@@ -191,18 +191,18 @@ class HdpParameters(FederatedParameters, frozen=True, kw_only=True):
 
 
 def check_plausible(rows: FloatArray, margin: float) -> None:
-    """Refuse means that no honest agent's rewards in [0, 1] and noise give."""
+    """Refuse means more than `margin` outside [0, 1], where no honest agent's noisy means lie."""
     if rows.size and (rows.min() < -margin or rows.max() > 1 + margin):
         raise RemoteProtocolError("implausible", f"a mean more than {margin:.4g} outside [0, 1]")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """S(r), d, C(r) and the noise: what every agent and the server know without a word.
+    """S(r), d, C(r) and the noise, which every agent and the server compute without messages.
 
     `senders` is the number of agents whose means are averaged: M, or n = ⌈pM⌉ in the partial form
-    (section IV-B), or 1 alone. `noise`: the printed Lap(1/(M ε d)) makes a message Mε-private; with
-    `per_agent` ε is put in the place of Mε everywhere, Lap(1/(ε d)).
+    (section IV-B), or 1 for an agent alone. The `printed` noise, Lap(1/(M ε d)), makes a message
+    Mε-private; `per_agent` puts ε in place of Mε everywhere, Lap(1/(ε d)).
     """
 
     arms: int
@@ -215,11 +215,11 @@ class Schedule:
 
     @property
     def level(self) -> float:
-        """What stands for ε in the formulas below."""
+        """What the formulas below take for ε."""
         return self.epsilon if self.noise == "printed" else self.epsilon / self.senders
 
     def aim(self, r: int) -> float:
-        """Δ̃_r = 2^-r, in the R-round form Δ^(r/R)."""
+        """Δ̃_r = 2^-r, or Δ^(r/R) in the R-round form."""
         if self.max_rounds is None or self.gap is None:
             return 2.0**-r
         return float(self.gap ** (r / self.max_rounds))
@@ -232,9 +232,9 @@ class Schedule:
         )
 
     def observations(self, r: int, active: int, before: int) -> int:
-        """S(r) for |I| = `active` after S(r-1) = `before`: at least one new observation.
+        """S(r) for |I| = `active` and S(r-1) = `before`.
 
-        S(r) = ⌈max(8 L_r / (M Δ̃_r²), 8 r sqrt(2 P_r) / (M^1.5 ε Δ̃_r))⌉.
+        S(r) = ⌈max(8 L_r / (M Δ̃_r²), 8 r sqrt(2 P_r) / (M^1.5 ε Δ̃_r))⌉, at least S(r-1) + 1.
         """
         log_active, log_all = self.logs(r, active)
         aim = self.aim(r)
@@ -243,10 +243,10 @@ class Schedule:
         return max(math.ceil(max(statistical, private)), before + 1)
 
     def fits(self, r: int) -> bool:
-        """Whether anybody can have come through round r: it takes S(r) pulls of two arms or more.
+        """Whether any agent can complete round r: S(r) pulls of two arms must fit the horizon.
 
-        S(r) grows with |I| and with each round, so that S(r) for two arms is the least. It is above
-        1 / (M Δ̃_r²), which alone can be said of a round so late that Δ̃_r is next to nothing.
+        S(r) grows with |I|, and two arms are the fewest. S(r) > 1 / (M Δ̃_r²) is tested first,
+        because S(r) cannot be computed once Δ̃_r rounds to 0.
         """
         if r < 1:
             return True
@@ -260,19 +260,19 @@ class Schedule:
         return statistical + self.private(r, log_all) / observations
 
     def private(self, r: int, log_all: float) -> float:
-        """What S(r) times the noise's part of C(r) is: r sqrt(8 P_r) / (M^1.5 ε)."""
+        """S(r) times the noise's part of C(r): r sqrt(8 P_r) / (M^1.5 ε)."""
         m = float(self.senders)
         return r * math.sqrt(8 * log_all) / (m * math.sqrt(m) * self.level)
 
     def scale(self, new: int) -> float:
-        """1 / (M ε d): the scale of the Laplace noise on a mean of d = `new` rewards."""
+        """1 / (M ε d), the scale of the Laplace noise on a mean of d = `new` rewards."""
         return 1.0 / (self.senders * self.level * new)
 
     def margin(self, r: int, before: int, observed: int) -> float:
-        """By how much a noisy mean of round r may lie outside of [0, 1].
+        """The most by which a noisy mean of round r may lie outside [0, 1].
 
-        ŷ of d rewards has Laplace noise of scale b(d) = 1 / (M ε d), so that ȳ, r of them with the
-        weights d / S(r), has at most r b(S(r)) FARTHEST; in `printed` `ddp-mab` ŷ itself travels.
+        The noise of ŷ of d rewards is at most b(d) FARTHEST, b(d) = 1 / (M ε d). ȳ adds r of them
+        with weights d / S(r), which gives r b(S(r)) FARTHEST. `printed` `ddp-mab` sends ŷ itself.
         """
         latest, average = self.scale(observed - before), r * self.scale(observed)
         return FARTHEST * max(latest, average)
@@ -282,8 +282,8 @@ class Schedule:
     ) -> Arms:
         """I^(r) = I^(r-1) without { k : max_l ȳ_l - ȳ_k >= 2 C(r) }; after R rounds only the best.
 
-        `average` has ȳ of the `active` arms over n = `averaged` agents. Where C(r) is for M means
-        (`senders`), that of n deviates by sqrt(M/n) as much, and C(r) grows with it.
+        `average` has ȳ of the `active` arms, averaged over n = `averaged` agents. C(r) is for M =
+        `senders` of them; it grows by sqrt(M/n), as the deviation does.
         """
         if self.max_rounds is not None and r >= self.max_rounds:
             return (active[int(average.argmax())],)
@@ -294,12 +294,12 @@ class Schedule:
 
 
 def uploaders(agents: int, participation: float) -> int:
-    """N = ⌈pM⌉."""
+    """The number of agents that upload in a round, n = ⌈pM⌉."""
     return max(1, math.ceil(participation * agents - 1e-9))
 
 
 class RoundRow(Row, frozen=True):
-    """The server decided round r: the arms left, S(r), how many agents it had asked."""
+    """The server decided round r: the arms left, S(r), and how many agents it had asked."""
 
     table: ClassVar[str] = "rounds"
     round: int
@@ -328,7 +328,7 @@ class ExchangedRow(Row, frozen=True):
 
 
 class LeftRow(Row, frozen=True):
-    """The arms that an agent had left at its end."""
+    """The arms that an agent had left when it finished."""
 
     table: ClassVar[str] = "left"
     arm: tuple[int, ...]

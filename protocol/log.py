@@ -1,7 +1,7 @@
-"""The log of a run: what machines note for whoever looks at it later, in tables with named columns.
+"""The log of a run: rows that machines note, in tables with named columns.
 
-Nothing of it is sent to a peer. In the lab it is part of the result; in the field an agent's log
-stays with the agent, and only the coordinator's is in the result.
+No other machine sees it. In the lab the logs are part of the result. In the field an agent's
+log stays with the agent, and the result has only the coordinator's.
 """
 
 from functools import cache
@@ -14,21 +14,20 @@ import numpy as np
 from protocol.errors import WORD, LocalProtocolError
 
 Log = dict[str, list[list[float]]]
-"""By table the rows, each its time first and then its cells."""
+"""The rows of each table by its name; a row is its time, then its cells."""
 
 
 class Row(msgspec.Struct, frozen=True):
-    """One row of the table named `table`; each table has a subclass, whose fields are its columns.
+    """Base of log rows: a subclass per table, with its name, `table`, and its columns as fields.
 
-    A field is an int or a float; the last may be a tuple of them: it is as many columns as it has
-    items.
+    A field is an int or a float. The last may be a tuple of them, which makes a column per item.
     """
 
     table: ClassVar[str]
 
     @classmethod
     def fault(cls) -> str:
-        """What is wrong with the class itself, as the end of a sentence; "" if nothing."""
+        """What is wrong with the subclass, as the end of a sentence; "" if nothing."""
         table = getattr(cls, "table", None)
         if not isinstance(table, str) or not WORD.fullmatch(table):
             return (
@@ -45,9 +44,10 @@ class Row(msgspec.Struct, frozen=True):
         return ""
 
     def line(self, now: float) -> list[float]:
-        """Time and cells as they stand in a `Log`; a bool counts as 0 or 1.
+        """The row as it stands in a `Log`: its time, then its cells, a bool as 0 or 1.
 
-        `LocalProtocolError` for what is no finite number: no such table could be read back.
+        Raises `LocalProtocolError` for anything but finite numbers: such a table could not be read
+        back.
         """
         values = [now, *self.cells()]
         if not {*map(type, values)} <= _PLAIN:
@@ -60,7 +60,7 @@ class Row(msgspec.Struct, frozen=True):
         return values
 
     def cells(self) -> list[float]:
-        """The row as it stands in a `Log`, without its time."""
+        """The row as it stands in a `Log`, without the time."""
         values = msgspec.structs.astuple(self)
         if _is_open(type(self)):
             values = (*values[:-1], *values[-1])
@@ -84,7 +84,7 @@ class Row(msgspec.Struct, frozen=True):
 
     @classmethod
     def columns(cls, log: Log) -> list[str]:
-        """The names of the cells, as many as the longest row of this table has."""
+        """The names of the columns, as many as this table's longest row needs."""
         names = list(cls.__struct_fields__)
         if _is_open(cls):
             last = names.pop()
@@ -96,11 +96,11 @@ class Row(msgspec.Struct, frozen=True):
 _PLAIN = {int, float}
 
 _MOST = 1 << 63
-"""What ints in a result may have."""
+"""Ints in a result must be smaller than this in magnitude."""
 
 
 def _plain(value: object) -> float:
-    """A bool, or a number of NumPy's, as Python's; NaN for what is no number."""
+    """A bool or a NumPy number as a Python number; NaN for anything else."""
     if isinstance(value, int | np.integer | np.bool_):
         return int(value)
     return float(value) if isinstance(value, float | np.floating) else nan

@@ -4,29 +4,28 @@ A machine is handed events, each with the time at which it happened, and answers
 
     handle(event, now) -> effects
 
-The rules, which every machine and every engine keeps:
+Every machine and every engine keeps these rules:
 
 1.  The first event is `Started`. No event follows `Finish`.
-2.  An agent has at most one order to its arms under way, `Pull`, `Explore` or `Ready`. A new one
-    replaces it. A `Pull` that was begun is never torn apart: replacing it after its first pull is a
-    `LocalProtocolError`.
-3.  `Pull` is answered by one `Pulled`. `Explore` is answered by any number of `Observed`, each
-    with one or more whole activations, of which only the last may make the machine act: the engine
-    asks `silent` how far it may go. So the order costs one event per decision, not per pull.
-    `Ready` is answered by `Turn`, when the agent is to act, and that by another order: so machines
-    that live in one process can decide together.
-4.  Before a message is handed to an exploring agent, it is given what it observed up to then.
+2.  An agent has at most one order to its arms under way: `Pull`, `Explore` or `Ready`. A new order
+    replaces it. Replacing a `Pull` after its first pull is a `LocalProtocolError`.
+3.  One `Pulled` answers a `Pull`. Any number of `Observed` answer an `Explore`, each with one or
+    more whole activations, of which only the last may make the machine act: the engine asks
+    `silent` how far it may go. So an order costs one event per decision, not per pull. `Turn`
+    answers `Ready` when the agent is to act, and the machine answers it with another order; so
+    machines in one process can decide together.
+4.  An exploring agent is given everything it has observed before it is given a message.
 5.  `now` is in the unit of the run's clock: rounds of the paper in expectation (`virtual`), slots
     (`slots`), seconds (`wall`). A machine never reads a clock.
-6.  What a peer did wrong raises `RemoteProtocolError` and leaves the machine's state as it was.
-7.  A coordinator's machine may order `Pull` and say `Played` where all agents share the arms: they
-    are then its own, and agents order nothing. Its `Pull` is answered before anything else happens.
-8.  `Timer` is the one place where seconds come in, whatever the run's clock: silence has no other
-    measure. Engines without a clock fire it when nothing else can happen any more.
-9.  State is plain data: numbers, arrays, tuples, and the sampler of noise it was given.
+6.  A peer's fault raises `RemoteProtocolError` and leaves the machine's state as it was.
+7.  Where all agents share the arms, these belong to the coordinator's machine: it orders `Pull` and
+    says `Played`, and agents order nothing. Its `Pull` is answered before anything else happens.
+8.  Only `Timer` is in seconds whatever the run's clock, because nothing else measures silence.
+    Engines without a clock fire it when nothing else can happen.
+9.  State is plain data: numbers, arrays, tuples, and the noise sampler that the machine was given.
 
-Events and effects are msgspec structs because one or more are made for each message, and a frozen
-dataclass takes five times as long to make.
+Events and effects are msgspec structs because each message makes one or more, and making a frozen
+dataclass takes five times as long.
 """
 
 from collections.abc import Sequence
@@ -46,17 +45,17 @@ from protocol.privacy import LONGEST_BLOCK, Release
 FloatArray = NDArray[np.float64]
 
 COORDINATOR = -1
-"""The coordinator's name among peers; agents are named by their rank, 0 to N - 1."""
+"""The coordinator as a peer; agents are known by their rank, 0 to N - 1."""
 
 OnMissing = Literal["wait", "continue", "end"]
-"""What follows when an agent does not come back in its time."""
+"""What the run does when an agent stays absent for too long."""
 
 Variant = Literal["corrected", "printed"]
-"""An algorithm without its paper's slips, or as the paper prints it."""
+"""Whether the slips in the paper's algorithm are corrected or kept as printed."""
 
 
 def who(name: int | None) -> str:
-    """A peer for a sentence."""
+    """A peer's name in a sentence."""
     return "the coordinator" if name == COORDINATOR else f"agent {name}"
 
 
@@ -67,8 +66,8 @@ class Started(msgspec.Struct, frozen=True):
 class Pulled(msgspec.Struct, frozen=True):
     """A `Pull` is complete.
 
-    `sums` has one sum of rewards per arm, shape (len(arms),). `rewards`, shape (len(arms), times),
-    is there only if the order said `each`.
+    `sums` has one sum of rewards per arm, shape (len(arms),). `rewards` has every reward, shape
+    (len(arms), times); it is None unless the order said `each`.
     """
 
     arms: tuple[int, ...]
@@ -85,7 +84,7 @@ class Observed(msgspec.Struct, frozen=True):
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """The agent that said `Ready` is to act: what does it order?"""
+    """The turn of an agent that said `Ready`; its machine must now order something."""
 
 
 class Received(msgspec.Struct, frozen=True):
@@ -96,31 +95,31 @@ class Received(msgspec.Struct, frozen=True):
 
 
 class PeerFinished(msgspec.Struct, frozen=True):
-    """To a coordinator's machine: agent `sender` will not act any more.
+    """To a coordinator's machine: agent `sender` has finished and will not act again.
 
-    `now` is the agent's own time where it said so itself: it does not depend on whose message
-    overtook whose.
+    If the agent itself said so, `now` is its own time, which does not depend on the order in which
+    messages arrived.
     """
 
     sender: int
 
 
 class PeerLost(msgspec.Struct, frozen=True):
-    """Agent `peer` was declared gone for the rest of the run: it will not act any more.
+    """Agent `peer` is gone for the rest of the run, lost or out of rewards; the run goes on.
 
-    Told where a run goes on without it: to the coordinator's machine, of an agent that has not
-    finished, and to the machines of its neighbours.
+    Told to the coordinator's machine and to those of its neighbours, or of all agents where all
+    must agree. The loss of an agent that had finished is told to nobody.
     """
 
     peer: int
 
 
 class Regrouped(msgspec.Struct, frozen=True):
-    """After `view` losses: who is left, and from where all go on together.
+    """After `view` losses: the graph that is left, and where all agents continue together.
 
-    `neighbours` and `knowledge` are as at the beginning, on the graph that is left. All have come
-    to `round`, which began in slot `begun` over these `arms`, and go on in slot `slot` of it; who
-    is not there yet takes it from here. A coordinator's machine is told its `knowledge` alone.
+    `neighbours` and `knowledge` are as at the beginning, but on the graph that is left. All agents
+    continue in slot `slot` of `round`, which began in slot `begun` over `arms`; an agent that is
+    behind takes these over. A coordinator's machine is told only its `knowledge`.
     """
 
     view: int
@@ -133,22 +132,22 @@ class Regrouped(msgspec.Struct, frozen=True):
 
 
 class TimerFired(msgspec.Struct, frozen=True):
-    """To a coordinator's machine: the time that its last `Timer` asked for has passed."""
+    """To a coordinator's machine: its last `Timer` has run out."""
 
 
 AgentEvent = Started | Turn | Pulled | Observed | Received | PeerLost | Regrouped
-"""What happens to an agent's machine."""
+"""Events that an agent's machine may be handed."""
 
 ServerEvent = Started | Pulled | Received | PeerFinished | PeerLost | Regrouped | TimerFired
-"""What happens to a coordinator's machine."""
+"""Events that a coordinator's machine may be handed."""
 
 
 MOST_PULLS = (1 << 53) - 1
-"""Of one agent: beyond, a sum of rewards no longer counts one by one, and no report is taken."""
+"""Limit per agent: above it a float cannot count rewards one by one, and reports are refused."""
 
 
 class Pull(msgspec.Struct, frozen=True):
-    """Pull each of these arms `times` times, in turn: one of each, then one of each again."""
+    """Pull each of these arms `times` times, in turn: each arm once, then each again."""
 
     arms: tuple[int, ...]
     times: int
@@ -162,7 +161,7 @@ class Explore(msgspec.Struct, frozen=True):
 
 
 class Ready(msgspec.Struct, frozen=True):
-    """This machine has all that it waits for, and orders something at its next `Turn`."""
+    """The machine waits for nothing more and will order something at its next `Turn`."""
 
 
 class Send(msgspec.Struct, frozen=True):
@@ -179,15 +178,15 @@ class Broadcast(msgspec.Struct, frozen=True):
 
 
 class Disclose(msgspec.Struct, frozen=True):
-    """Enter a noisy release into the agent's privacy ledger; nothing is sent by it."""
+    """Enter a noisy release into the agent's account; this sends nothing."""
 
     release: Release
 
 
 class Note(msgspec.Struct, frozen=True):
-    """Enter a row into the log of the run; nothing is sent by it.
+    """Enter a row into the log of the run; this sends nothing.
 
-    `at`: when it happened, if not just now.
+    `at` is the time of the row if it is not now.
     """
 
     row: Row
@@ -195,16 +194,16 @@ class Note(msgspec.Struct, frozen=True):
 
 
 class Stopwatch(msgspec.Struct, frozen=True):
-    """Something that the lab measures in seconds begins, or ends, under `name`."""
+    """Start or stop timing something under `name`; the lab reports the seconds."""
 
     name: str
     running: bool
 
 
 class Attest(msgspec.Struct, frozen=True):
-    """After `step` this agent holds `value`, which every agent must hold alike.
+    """After `step` this agent holds `value`, which must be the same at every agent.
 
-    The lab compares; a run in which two differ stops and says so.
+    The lab compares the values and stops a run in which two differ.
     """
 
     step: int
@@ -212,9 +211,9 @@ class Attest(msgspec.Struct, frozen=True):
 
 
 class Refuse(msgspec.Struct, frozen=True):
-    """Count as refused what came inside a good message, or was kept and proved bad later.
+    """Count `count` refusals inside a valid message, or of a message that proved bad later.
 
-    `sender` is who sent it, if one neighbour is to blame.
+    `sender` is the neighbour that is to blame, None if it is not known.
     """
 
     reason: str
@@ -223,16 +222,16 @@ class Refuse(msgspec.Struct, frozen=True):
 
 
 class Abort(msgspec.Struct, frozen=True):
-    """This machine cannot go on, by no fault of its own; the run ends with this sentence."""
+    """The machine cannot go on, by no fault of its own; the run ends with `reason`, a sentence."""
 
     reason: str
 
 
 class Played(msgspec.Struct, frozen=True):
-    """One slot of arms that all share is over: agent n pulled `arms[n]` and got `payoffs[n]`.
+    """One slot on shared arms is over: agent n pulled `arms[n]` and got `payoffs[n]`.
 
-    An agent that did not pull has the arm -1 and the payoff 0. `winners` are those that were paid
-    where several had one arm: a payoff may be 0 like that of who got nothing.
+    An agent that did not pull has arm -1 and payoff 0. `winners` are the agents that were paid
+    where several pulled the same arm: a reward of 0 would not tell them from the others.
     """
 
     arms: tuple[int, ...]
@@ -241,9 +240,9 @@ class Played(msgspec.Struct, frozen=True):
 
 
 class Dismiss(msgspec.Struct, frozen=True):
-    """A coordinator goes on without this agent, for the fault that `reason` names.
+    """The coordinator continues without this agent, for the fault that `reason` names.
 
-    Nothing more is sent to it, waited for from it, or taken from it in this run.
+    In this run it sends the agent nothing more, and neither awaits nor takes anything from it.
     """
 
     agent: int
@@ -251,16 +250,16 @@ class Dismiss(msgspec.Struct, frozen=True):
 
 
 class Timer(msgspec.Struct, frozen=True):
-    """Hand a coordinator's machine `TimerFired` in `after` seconds; replaces the timer before.
+    """Hand the coordinator's machine `TimerFired` in `after` seconds; replaces its earlier timer.
 
-    Infinite: not any more.
+    inf cancels the timer.
     """
 
     after: float
 
 
 class Stand(msgspec.Struct, frozen=True):
-    """After a loss this agent stands still here until it is told `Regrouped`; see there."""
+    """After a loss, where this agent stands still until it is `Regrouped`; see there."""
 
     round: int
     begun: int
@@ -269,7 +268,7 @@ class Stand(msgspec.Struct, frozen=True):
 
 
 class Finish(msgspec.Struct, frozen=True):
-    """This machine is done. `status` is the run's when a coordinator says it."""
+    """The machine is done. A coordinator's `status` becomes the run's status."""
 
     status: str
     arm: int | None = None
@@ -300,7 +299,7 @@ ServerEffects = Sequence[ServerEffect]
 
 
 def assert_never_effect(effect: Never, machine: object, whose: str, allowed: UnionType) -> NoReturn:
-    """`typing.assert_never` for effects: a machine without types may ask for anything at all."""
+    """`typing.assert_never` for effects, which also says what an untyped machine asked for."""
     asked: object = effect
     named = f"the class {asked.__name__}" if isinstance(asked, type) else type(asked).__name__
     raise LocalProtocolError(
@@ -310,9 +309,9 @@ def assert_never_effect(effect: Never, machine: object, whose: str, allowed: Uni
 
 
 def no_effects(machine: object, answer: object) -> LocalProtocolError:
-    """The error of answering an event with what is no list of effects.
+    """The error for a machine whose answer is not a list or tuple of effects.
 
-    A generator would be empty once it was looked through.
+    A generator is not enough: it would be empty after the first look at it.
     """
     return LocalProtocolError(
         f"{type(machine).__name__}.handle answered {answer!r:.80}; it must be a list or a tuple of "
@@ -321,7 +320,7 @@ def no_effects(machine: object, answer: object) -> LocalProtocolError:
 
 
 def require_arms(order: Pull | Explore, count: int) -> None:
-    """`LocalProtocolError` for an order that no `count` arms can carry out."""
+    """Raise `LocalProtocolError` unless `count` arms can carry out the order."""
     arms, times = order.arms, order.times if isinstance(order, Pull) else 1
     ints = isinstance(arms, tuple) and all(
         isinstance(n, int) and not isinstance(n, bool) for n in (*arms, times)
@@ -334,7 +333,7 @@ def require_arms(order: Pull | Explore, count: int) -> None:
 
 
 def require_answer(finish: Finish, count: int) -> None:
-    """`LocalProtocolError` for an end without a status, or whose answer is none of `count` arms."""
+    """Raise `LocalProtocolError` unless it has a status, and None or one of `count` arms."""
     arm = finish.arm
     if not isinstance(finish.status, str):
         raise LocalProtocolError(f"{finish}: status must be a str")
@@ -343,7 +342,7 @@ def require_answer(finish: Finish, count: int) -> None:
 
 
 def require_release(release: Release) -> None:
-    """`LocalProtocolError` for what is no release, or has numbers that none can have."""
+    """Raise `LocalProtocolError` unless this is a `Release` with possible values."""
     fits = isinstance(release, Release) and (
         all(
             type(n) in (int, float) and 0 <= n < (1 << 63 if type(n) is int else inf)
@@ -364,7 +363,7 @@ def require_release(release: Release) -> None:
 
 
 def require_machine(made: object) -> None:
-    """`LocalProtocolError` for what was made as a machine and is none."""
+    """Raise `LocalProtocolError` unless this is a machine."""
     if isinstance(made, type) or not hasattr(made, "handle"):
         raise LocalProtocolError(f"its machine is {made!r}, which cannot handle(event, now)")
 
@@ -387,26 +386,26 @@ class ServerMachine(Protocol):
 
 @runtime_checkable
 class GatheringMachine(ServerMachine, Protocol):
-    """A coordinator's machine that can say whom it waits for."""
+    """A coordinator's machine that can name the agents it waits for."""
 
     def missing(self) -> list[int]:
-        """The agents without whose message it does not go on."""
+        """The agents whose messages it needs to go on."""
         ...
 
 
 @runtime_checkable
 class PatientMachine(Protocol):
-    """A machine that goes on when several messages are here, whatever their order."""
+    """A machine that waits for several messages, whose order does not matter."""
 
     @property
     def awaited(self) -> int:
-        """How many messages it must receive at least before it acts; 0 if it waits for none."""
+        """The fewest messages that it must receive before it acts; 0 if it does not wait."""
         ...
 
     def keep(self, received: Sequence[Received]) -> bool:
-        """Take messages before the last of those awaited: nothing follows from them yet.
+        """Take messages that come before the last awaited one, so that no effect follows yet.
 
-        False, and nothing is taken, where one of them is to be refused.
+        Returns False, and takes none, if one of them is to be refused.
         """
         ...
 
@@ -416,9 +415,9 @@ class ExploringMachine(AgentMachine, Protocol):
     """A machine that may order `Explore`."""
 
     def silent(self, rewards: FloatArray) -> int:
-        """How many of these further activations, shape (arms, activations), change nothing.
+        """How many of these next activations pass before the machine acts.
 
-        The next one after them, if there is one, makes the machine act.
+        `rewards` has shape (arms, activations). The activation after those, if any, makes it act.
         """
         ...
 

@@ -1,9 +1,9 @@
 """Messages, parameters and formulas of best-arm identification with private communications.
 
 Rio, Barlier, Colin and Soare, "Multi-agent best arm identification with private communications",
-ICML 2023. Symbols: K arms, N agents, G the arms the coordinator still believes in, L_n those of
-agent n, M the votes that eliminate an arm, δ the failure probability of the whole, β or η that of
-one agent's local test, ξ the probability that a vote is withheld, ε the privacy level.
+ICML 2023. Symbols: K arms, N agents, G the arms left at the coordinator, L_n those left at agent n,
+M the votes that eliminate an arm, δ the failure probability of the whole, β or η that of one
+agent's local test, ξ the probability of withholding a vote, ε the privacy level.
 """
 
 import math
@@ -78,7 +78,7 @@ class CorruptedParameters(BaselineParameters, frozen=True, kw_only=True):
 
 
 def threshold(delta: float, failure: float) -> int:
-    """M = ⌈log δ / log β⌉ votes, each of them wrong with probability β (Proposition 4.2)."""
+    """M = ⌈log δ / log β⌉ votes, each wrong with probability β (Proposition 4.2)."""
     return max(1, math.ceil(math.log(delta) / math.log(failure) - 1e-12))
 
 
@@ -95,7 +95,7 @@ def votes_needed(m: int, rule: VoteRule | None, variant: Variant) -> int:
 def corrupted_failure(eta: float, xi: float, arms: int, delta: float, variant: Variant) -> float:
     """η_ξ = 1 - (1-η)/(1-ξ)^(K-1), the failure probability left to one agent's test.
 
-    It is 0 or negative from ξ = 1 - (1-η)^(1/(K-1)) on, where the printed test never eliminates;
+    From ξ = 1 - (1-η)^(1/(K-1)) on it is 0 or negative, and the printed test never eliminates.
     `corrected` stops at δ, where M = 1 already gives the guarantee.
     """
     eta_xi = 1.0 - (1.0 - eta) / (1.0 - xi) ** (arms - 1)
@@ -115,9 +115,9 @@ def local_failure(
 def votes_to_remove(
     parameters: MaseParameters | CorruptedParameters, arms: int, variant: Variant
 ) -> int:
-    """The votes that remove an arm.
+    """The number of votes that removes an arm.
 
-    The print takes M from log η; its Proposition 5.3 and the threshold effect need η_ξ.
+    The print computes M from log η, but its Proposition 5.3 and the threshold effect need log η_ξ.
     """
     failure = local_failure(parameters, arms, variant)
     if isinstance(parameters, CorruptedParameters) and variant == "printed":
@@ -126,15 +126,15 @@ def votes_to_remove(
 
 
 def successive_elimination_radius(t: Any, arms: int, failure: float) -> Any:
-    """The radius sqrt(log(K t² / δ) / t) of successive elimination after t samples of each arm.
+    """Successive elimination's radius sqrt(log(K t² / δ) / t) after t samples of each arm.
 
-    `t` is a number or an array of them; the result has its shape.
+    δ is `failure`. `t` is a number or an array; the result has its shape.
     """
     return np.sqrt(np.log(arms * np.square(t) / failure) / t)
 
 
 def eliminable(arms: tuple[int, ...], means: FloatArray, width: float) -> tuple[int, ...]:
-    """{ k : max_l μ̂_l - μ̂_k >= width }, where `means` has the means of `arms`."""
+    """{ k : max_l μ̂_l - μ̂_k >= width }; `means` has μ̂ of `arms`, shape (len(arms),)."""
     best = means.max()
     return tuple(k for k, mean in zip(arms, means, strict=True) if best - mean >= width)
 
@@ -142,8 +142,8 @@ def eliminable(arms: tuple[int, ...], means: FloatArray, width: float) -> tuple[
 def epoch_length(arms: int, epoch: int, beta: float, epsilon: float) -> int:
     """R(e, k): the samples per arm of epoch e with k arms left (section 4.2; Algorithm 2, line 17).
 
-    R = ⌈max(32 log(8ke²/β) / Δ_e², 8 log(4ke²/β) / (ε Δ_e))⌉ with Δ_e = 2^-e and e from 1, or
-    `MOST_PULLS` where it is more.
+    R = ⌈max(32 log(8ke²/β) / Δ_e², 8 log(4ke²/β) / (ε Δ_e))⌉ with Δ_e = 2^-e and e from 1, but at
+    most `MOST_PULLS`.
     """
     gap = 2.0**-epoch
     statistical = 32.0 * math.log(8 * arms * epoch**2 / beta) / gap / gap
@@ -152,7 +152,7 @@ def epoch_length(arms: int, epoch: int, beta: float, epsilon: float) -> int:
 
 
 def epoch_radius(arms: int, epoch: int, beta: float, epsilon: float, pulls: int) -> float:
-    """H + c: how far a noisy mean of `pulls` samples may lie from the truth.
+    """How far a noisy mean of R = `pulls` samples may lie from the truth: h + c.
 
     Appendix B.1, DP-MASE Local Elimination, lines 4 and 5:
     h = sqrt(log(8ke²/β) / 2R) for the samples, c = log(4ke²/β) / (εR) for the noise.
@@ -171,7 +171,7 @@ class VoteRow(Row, frozen=True):
 
 
 class EliminationRow(Row, frozen=True):
-    """An arm left, for everybody."""
+    """The coordinator eliminated an arm for all agents."""
 
     table: ClassVar[str] = "eliminations"
     arm: int

@@ -1,12 +1,11 @@
-"""The messages of secure aggregation, numbers modulo 2^64, and keystreams that hide them.
+"""Secure aggregation: its messages, words modulo 2^64, and the keystreams that mask them.
 
-See agent/masking.py for what they do. The anonymous family sends them for each assignment, CDP-MAB
-with shared noise in each round.
+agent/masking.py explains the protocol. The anonymous family runs it for each assignment, CDP-MAB
+with shared noise for each round.
 
-Keystreams are what two ends expand from one seed. The cipher is ChaCha20 (RFC 8439) from
-`cryptography`; the ciphertext of zeros is the keystream. It is called through ChaCha20-Poly1305,
-which costs a fifth of the plain cipher's set-up, and the tag is dropped. A pair (seed, number)
-gives one stream: numbers must not repeat under one seed.
+Both ends expand a keystream from a common seed: ChaCha20 (RFC 8439), from `cryptography`, applied
+to zeros. It is called through ChaCha20-Poly1305, whose set-up costs a fifth of the plain cipher's;
+the tag is dropped. A pair (seed, number) gives one stream, so numbers must not repeat under a seed.
 """
 
 import struct
@@ -30,12 +29,12 @@ WORD_BITS = 64
 
 KEY_BYTES = 32
 _ANY_KEY = X25519PrivateKey.from_private_bytes(bytes(range(32)))
-"""With a public key of small order every private key agrees on zeros."""
+"""With a public key of small order every exchange gives zeros, and fails."""
 
 _NONCE = struct.Struct("<4sQ")
 
 MAX_WORDS = 2_002
-"""Words of a report: 16 KB, far below the limit of a payload."""
+"""Most words of a report: 16 KB, far below the limit of a payload."""
 
 Index = Annotated[int, Meta(ge=0, le=1 << 32)]
 Count = Annotated[int, Meta(ge=0, le=1 << 48)]
@@ -45,7 +44,7 @@ Report = Annotated[bytes, Meta(max_length=8 * MAX_WORDS)]
 
 
 class PublicKey(Message, frozen=True):
-    """Agent to coordinator, once: its X25519 public key, and its signature where agents sign."""
+    """Agent to coordinator, once: its X25519 public key, then its signature where agents sign."""
 
     key: SignedKey
 
@@ -77,10 +76,10 @@ class Unmasked(Message, frozen=True):
 
 
 def check_key(rank: int, word: bytes, signer: Signer | None) -> bytes:
-    """The X25519 public key of agent `rank`'s `PublicKey`, or `RemoteProtocolError`.
+    """The X25519 public key in agent `rank`'s `PublicKey`; `RemoteProtocolError` if it is bad.
 
-    One of small order would let others know what two agents agree on. With a `signer` it must be
-    signed by the agent itself: who passes keys on may put its own in their place.
+    With a key of small order, others would know what two agents agree on. With a `signer` the agent
+    itself must have signed the key: the coordinator, which passes keys on, could replace it.
     """
     key, signature = word[:KEY_BYTES], word[KEY_BYTES:]
     if signer is not None:
@@ -94,7 +93,7 @@ def check_key(rank: int, word: bytes, signer: Signer | None) -> bytes:
 
 @lru_cache(maxsize=4096)
 def _agrees(key: bytes) -> bool:
-    """Whether something can be agreed on by this key; in memory all agents ask it of the same."""
+    """Whether key agreement works with this key; cached for the agents of one process."""
     try:
         _ANY_KEY.exchange(X25519PublicKey.from_public_bytes(key))
     except ValueError:
@@ -103,7 +102,7 @@ def _agrees(key: bytes) -> bool:
 
 
 def pack_words(words: Words) -> bytes:
-    """Words as eight little-endian bytes each."""
+    """Words as bytes, eight little-endian bytes per word."""
     return np.ascontiguousarray(words, dtype="<u8").tobytes()
 
 
@@ -115,19 +114,19 @@ def unpack_words(data: bytes, count: int) -> Words:
 
 
 def keystream_bytes(seed: bytes, number: int, count: int) -> bytes:
-    """`count` bytes from a seed of 32 bytes."""
+    """`count` bytes of the keystream of (seed, number); the seed has 32 bytes."""
     nonce = _NONCE.pack(b"mask", number)
     return ChaCha20Poly1305(seed).encrypt(nonce, bytes(count), None)[:count]
 
 
 def keystreams(seeds: list[bytes], number: int, count: int) -> Words:
-    """A row of `count` words, uniform modulo 2^64, from each seed; shape (len(seeds), count)."""
+    """The keystream of each seed as words uniform modulo 2^64, shape (len(seeds), count)."""
     data = bytearray().join(keystream_bytes(seed, number, 8 * count) for seed in seeds)
     words = np.frombuffer(data, dtype="<u8").reshape((len(seeds), count))
     return np.asarray(words, dtype=np.uint64)
 
 
 def keystream(seed: bytes, number: int, count: int) -> Words:
-    """`count` words, uniform modulo 2^64."""
+    """The keystream of one seed as `count` words uniform modulo 2^64."""
     stream: Words = keystreams([seed], number, count)[0]
     return stream

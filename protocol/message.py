@@ -1,4 +1,4 @@
-"""What crosses a link, and what stands before it; `protocol.wire` makes bytes of both."""
+"""Base classes of messages and frame headers; `protocol.wire` turns them into bytes."""
 
 from enum import IntEnum
 from typing import ClassVar
@@ -7,7 +7,7 @@ import msgspec
 
 
 class Plane(IntEnum):
-    """Data is what the paper sends; control is the lab's own; world is the arms' medium."""
+    """What traffic is counted as: the paper's data, posse's own control, the shared arms' world."""
 
     DATA = 0
     CONTROL = 1
@@ -15,7 +15,7 @@ class Plane(IntEnum):
 
 
 class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unknown_fields=True):
-    """Base of everything that crosses a link. The class name is the kind."""
+    """Base of everything that crosses a link. A message's kind is its class name."""
 
     plane: ClassVar[Plane] = Plane.DATA
 

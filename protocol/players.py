@@ -3,11 +3,11 @@
 Tossou and Dimitrakakis, "Differentially private, multi-agent multi-armed bandits", EWRL 2015, on
 the time-division fair sharing (TDFS) of Liu and Zhao, "Distributed learning in multi-armed bandit
 with multiple players", IEEE Trans. Signal Processing 58(11), 2010. Symbols: N arms, M players, o_i
-the offset of player i, j the rank it targets, t the slot, n_a and s_a how often a player has pulled
-arm a and the sum of what it saw there, ε the privacy level.
+the offset of player i, j the rank it targets, t the slot, n_a a player's pulls of arm a, s_a the
+sum of its samples there, ε the privacy level.
 
-Players exchange nothing. What crosses the wire is the world: a player's choice, and what the arms'
-medium answers.
+Players exchange nothing. The only messages are those of the world: a player's choice of an arm, and
+the answer of the arms' medium.
 """
 
 import math
@@ -26,7 +26,7 @@ Offsets = Literal["agreed", "found"] | tuple[int, ...]
 
 
 class World(Message, frozen=True, gc=False):
-    """Base of what passes between a player and the arms: not a message of the paper."""
+    """Base of messages between a player and the arms, which the paper does not have."""
 
     plane: ClassVar[Plane] = Plane.WORLD
 
@@ -39,7 +39,7 @@ class Choice(World, frozen=True):
 
 
 class Outcome(World, frozen=True):
-    """Medium to player: what you saw of your arm in `slot`, what you got, whether you collided."""
+    """Medium to player: your arm's sample in `slot`, your payoff, and whether you collided."""
 
     slot: int
     sample: float
@@ -52,7 +52,7 @@ TO_PLAYER = (Outcome,)
 
 
 class PlayerParameters(Parameters, frozen=True, kw_only=True):
-    """What every system of this family can be told; `random-player` needs no more."""
+    """Parameters of every system of this family; `random-player` has no others."""
 
     horizon: Annotated[int, Meta(ge=1, description="T, slots")]
     collision: Annotated[
@@ -97,51 +97,52 @@ class PrivateTdfsParameters(TdfsParameters, frozen=True, kw_only=True):
 
 
 def one_sample(parameters: PlayerParameters, *, field: bool) -> bool:
-    """Whether players that collide see one sample.
+    """Whether colliding players see the same sample.
 
-    Then it enters the sums of all of them and costs up to M ε. In the field each has its own unless
-    the run file says otherwise.
+    If so, it enters the sums of all of them and costs up to M ε. In the field each player has its
+    own sample unless the run file says otherwise.
     """
     asked = parameters.shared_sample
     return not field if asked is None else asked
 
 
 def target_rank(slot: int, offset: int, players: int) -> int:
-    """J = ((t - 1) + (o - 1)) mod M + 1, the rank that a player targets in slot t (from 1)."""
+    """The rank j = ((t - 1) + (o - 1)) mod M + 1 that a player targets in slot t (t from 1)."""
     return (slot - 1 + offset - 1) % players + 1
 
 
 def first_arm(slot: int, offset: int, arms: int) -> int:
-    """(o + t) mod N, counted from 0: the arm of a player in the slots t <= N."""
+    """The arm (o + t) mod N, counted from 0, that a player pulls in slots t <= N."""
     return (offset + slot) % arms
 
 
 def privacy_factor(pulls: int, variant: Variant) -> float:
     """log^1.5(n) / n, the part of UCB-Private-Bound's privacy term that depends on n.
 
-    The print is 0 at n = 1, where the noise is not: an arm whose first noise is very negative
-    starves. `corrected` takes log(max(n, 2)).
+    As printed it is 0 at n = 1, although the noise there is not: an arm with a very negative first
+    noise is never pulled again. `corrected` takes log(max(n, 2)).
     """
     least = 2 if variant == "corrected" else 1
     return math.pow(math.log(max(pulls, least)), 1.5) / pulls
 
 
 def deviation_factor(deviation: float, epsilon: float, pulls: int) -> float:
-    """ε σ / (sqrt(8) n), what stands for `privacy_factor` where a counter's noise has deviation σ.
+    """ε σ / (sqrt(8) n), in place of `privacy_factor` for a counter whose noise has deviation σ.
 
-    With the weight 4 log t / ε the privacy term is then sqrt(2) σ log t / n: one Laplace number
-    exceeds that with probability t^-2. For the hybrid mechanism after 20,000 pulls it is the print.
+    With the weight 4 log t / ε the privacy term becomes sqrt(2) σ log t / n, which one Laplace
+    number exceeds with probability t^-2. For the hybrid mechanism this is about the
+    printed term after 20,000 pulls.
     """
     return epsilon * deviation / (math.sqrt(8) * pulls)
 
 
 def privacy_weight(slot: int, epsilon: float) -> float:
-    """4 log t / ε, what `privacy_factor` is multiplied by in slot t (δ = t^-4)."""
+    """4 log t / ε, the weight of `privacy_factor` in slot t (δ = t^-4)."""
     return 4.0 * math.log(slot) / epsilon
 
 
 def jain(rewards: list[float]) -> float | None:
-    """Jain's index (Σx)² / (M Σx²): 1 if all have the same, 1/M if one has all."""
+    """Jain's index (Σx)² / (M Σx²): 1 if all are equal, 1/M if one has all, None for zeros."""
     squares = sum(x * x for x in rewards)
     return sum(rewards) ** 2 / (len(rewards) * squares) if squares else None
 
@@ -161,7 +162,7 @@ class RewardsRow(Row, frozen=True):
 
 
 class DismissedRow(Row, frozen=True):
-    """The medium went on without a player, from this slot on."""
+    """The medium went on without a player from this slot on."""
 
     table: ClassVar[str] = "dismissed"
     player: int

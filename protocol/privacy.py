@@ -1,4 +1,4 @@
-"""What a release gives away, and what a run claims about it."""
+"""Releases of noisy values and what they cost, and the claims of a run about them."""
 
 from typing import Annotated, Literal
 
@@ -9,36 +9,36 @@ from msgspec import Meta
 from protocol.accounting import composed
 
 REWARD = "the value of one reward of one agent, its arm and place fixed"
-"""The unit of a claim about rewards: another value in its place. A reward that is taken out, or
-moved to another arm, shifts all that come after it into other statistics; that is another matter.
+"""The unit of a claim about rewards: neighbouring data sets differ in the value of one reward. They
+do not lack it or have it at another arm: all later rewards would then shift to other statistics.
 """
 
 
 LEAST_EPSILON = 1e-9
 
 Epsilon = Annotated[float, Meta(ge=LEAST_EPSILON, le=1e9)]
-"""A parameter ε. Beyond, what is computed from it leaves the numbers, and no use of it is known."""
+"""A parameter ε. Beyond these limits results overflow or vanish, and no use of it is known."""
 
 FARTHEST = 41.0
-"""A Laplace number is farther out than so many times its scale once in e^41, 6e17, draws."""
+"""In units of its scale, the distance that a Laplace number exceeds once in e^41 = 6e17 draws."""
 
 
 LONGEST_BLOCK = 200
-"""Letters of what a release says that it covers."""
+"""A release's `block` has fewer characters than this."""
 
 
 class Release(msgspec.Struct, frozen=True, array_like=True):
     """One noisy release of an agent.
 
-    - `mechanism`: the law of the noise: "laplace", "discrete-gaussian" or "randomized-response"; of
-      letters, digits, blanks, - and _, 64 at most
-    - `sensitivity`: by how much one reward may move the released value (in units of reward)
+    - `mechanism`: the law of the noise: "laplace", "discrete-gaussian" or "randomized-response"; at
+      most 64 letters, digits, blanks, - and _
+    - `sensitivity`: the most by which one reward moves the released value, in units of reward
     - `scale`: the noise's scale, in the same units
-    - `epsilon`: what one release costs the rewards it covers: sensitivity / scale with Laplace
-      noise, with Gaussian noise what the claim's δ makes of them
-    - `block`: releases with equal `block` cover the same rewards and add up (sequential
-      composition); different blocks cover disjoint rewards, and the largest counts
-      (parallel composition; Dwork and Roth 2014, section 3.5); a line of less than 200 letters
+    - `epsilon`: the cost to each reward covered: sensitivity / scale for Laplace noise, the ε at
+      the claim's δ for Gaussian noise
+    - `block`: the rewards covered, a line of less than 200 characters. Costs in equal blocks add up
+      (sequential composition); different blocks cover disjoint rewards and the largest cost counts
+      (parallel composition; Dwork and Roth 2014, section 3.5)
     - `times`: how often it was made, each time with new noise
     """
 
@@ -51,7 +51,7 @@ class Release(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Guarantee(msgspec.Struct, frozen=True, kw_only=True):
-    """(ε, δ) against one adversary; `formula` is ε in the paper's symbols, where it is not ε."""
+    """(ε, δ) against one adversary; `formula` is the ε in the paper's symbols, if it is not "ε"."""
 
     adversary: str
     epsilon: float
@@ -60,25 +60,27 @@ class Guarantee(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def number(self) -> str:
-        """ε and δ, for a person."""
+        """ε and δ as text."""
         return amount(self.epsilon, self.delta) + (f" ({self.formula})" if self.formula else "")
 
 
 View = Literal["messages", "agent", "coordinator", "pulls"]
-"""What an adversary sees: all agents' messages, one agent's, those that the coordinator sends and
-is sent with the sums that masked reports tell, or, besides all messages, each agent's pulls and
-collisions."""
+"""What an adversary sees. "messages": all agents' messages. "agent": one agent's. "coordinator":
+those that the coordinator sends and receives, with the sums that masked reports reveal. "pulls":
+all messages, and each agent's pulls and collisions."""
 
 
 class Neighbours(msgspec.Struct, frozen=True, kw_only=True):
     """Two data sets that differ in one reward: a worst case, on which a claim is tight.
 
-    Reward number `place` (from 0) that `agent` has of `arm` is `values[0]` in one and `values[1]`
-    in the other. Every other reward of arm k is `levels[k]`, and `levels[-1]` of arms beyond; with
-    no levels the rewards are the run file's own, drawn once. `exchanged`: an agent that has the
-    other value in that place, so that who has which is all that differs; -1 for none. `grouped`:
-    it is the next of the first group that `agent` is in that has it, and both have it in the first
-    round of that group, whichever arm that plays (groups of `anonymous`).
+    Reward number `place` (from 0) of `arm` at `agent` is `values[0]` in one and `values[1]` in the
+    other. Every other reward of arm k is `levels[k]`, or `levels[-1]` for arms beyond the list;
+    without levels the rewards are the run file's own, drawn once.
+
+    `exchanged` is an agent with the other value in the same place, so that the data sets differ
+    only in which agent has which; -1 for none. With `grouped` (`anonymous`) it is the next member
+    of the first group that `agent` is in, and the place is that group's first round, whatever its
+    arm.
     """
 
     levels: tuple[float, ...] = ()
@@ -91,7 +93,7 @@ class Neighbours(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def says(self) -> str:
-        """In words."""
+        """The difference in words."""
         one, other = self.values
         if self.grouped:
             return (
@@ -106,12 +108,12 @@ class Neighbours(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Promise(msgspec.Struct, frozen=True, kw_only=True):
-    """What is promised, in words and numbers: what a result tells of a `Claim`.
+    """What a system promises: the part of a `Claim` that results show.
 
-    `epsilon`, `delta` and `formula` are what one `unit` costs against `adversary`, the strongest
-    that the claim is about; `besides` has what it costs against weaker ones. `holds` is False where
-    the specification's own analysis refutes the printed claim; `note` then says why. `proof`: why
-    it holds, or where that is shown. `uncovered`: what the claim is not about.
+    `epsilon`, `delta` and `formula` are the cost of one `unit` against `adversary`, the strongest
+    that the claim covers; `besides` has the costs against weaker ones. `holds` is False where our
+    own analysis refutes the printed claim; `note` then says why. `proof` says why the claim holds,
+    or where that is shown; `uncovered` says what it does not cover.
     """
 
     mechanism: str
@@ -128,7 +130,7 @@ class Promise(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """The numbers, the strongest adversary's first; none where there is no number."""
+        """The numbers, for the strongest adversary first; empty if the claim has no ε."""
         if self.epsilon is None:
             return ()
         first = Guarantee(
@@ -141,7 +143,7 @@ class Promise(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def says(self) -> str:
-        """The whole claim but for its proof, in sentences."""
+        """The claim in sentences, without its proof."""
         said = [f"{g.number} against {g.adversary}" for g in self.guarantees]
         parts = [f"{'; '.join(said)}, for {self.unit}." if said else ""]
         if self.mechanism == "none":
@@ -157,10 +159,10 @@ class Promise(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Claim(Promise, frozen=True, kw_only=True):
-    """What a system promises, and how that is audited (`posse audit`).
+    """What a system promises, and how `posse audit` tests it.
 
-    `sees` is what the adversary sees, `worst` on what rewards the claim is tight, and `guess` how
-    likely the adversary names the best arm at most, where that is the claim.
+    `sees` is what the adversary sees and `worst` has data sets on which the claim is tight. `guess`
+    bounds the probability that the adversary names the best arm, if that is the claim.
     """
 
     sees: View = "messages"
@@ -169,21 +171,22 @@ class Claim(Promise, frozen=True, kw_only=True):
 
     @property
     def promise(self) -> Promise:
-        """Without what is for audits."""
+        """The claim without the fields for audits."""
         return Promise(**{name: getattr(self, name) for name in Promise.__struct_fields__})
 
 
 def amount(epsilon: float, delta: float | None = None) -> str:
-    """ε, and δ where there is one, for a person."""
+    """ε, and δ if there is one, as text."""
     return f"ε = {epsilon:.4g}" + (f", δ = {delta:.2g}" if delta else "")
 
 
 def spent(releases: list[Release], delta: float | None = None) -> float:
-    """The ε that a ledger of releases costs the most exposed reward.
+    """The ε that these releases cost the most exposed reward.
 
-    Without δ the costs of a block add up, and the sum holds whenever a run stops. With δ its
-    Laplace releases are composed up to it. How many there were depends on rewards, so that this is
-    the ledger *after the fact* and no guarantee: that is the claim, over all that may be released.
+    Without `delta` the costs of a block add up, and the sum holds whenever a run stops. With it, a
+    block of Laplace releases is composed at that δ. The number of releases depends on rewards, so
+    this is the cost *after the fact* and no guarantee; that is the claim, over all possible
+    releases.
     """
     blocks: dict[str, list[Release]] = {}
     for release in releases:
@@ -192,7 +195,7 @@ def spent(releases: list[Release], delta: float | None = None) -> float:
 
 
 def _cost(block: list[Release], delta: float | None) -> float:
-    """What the releases of one block cost together."""
+    """The cost of all releases of one block together."""
     costs = np.array([release.epsilon for release in block])
     times = np.array([release.times for release in block])
     if delta is None or any(release.mechanism != "laplace" for release in block):

@@ -1,19 +1,19 @@
-"""CDP-MAB with noise that the agents share: each adds a part, and the server sees the sum alone.
+"""CDP-MAB with shared noise: each agent adds a part of it, and the server sees only the sum.
 
-`schedule_of` has the schedule of every form, with shared noise or without.
+`schedule_of` makes the schedule of every form, with shared noise or without.
 
-As printed, an agent of CDP-MAB adds Lap(1/(M ε d)) to its own mean, so that its message costs M ε;
+As printed, an agent of CDP-MAB adds Lap(1/(M ε d)) to its own mean, so its message costs M ε. But
 only the *average* needs noise. Here each agent adds a share of discrete Gaussian noise to its sums,
-which are whole numbers, and the sums leave behind masks (Kairouz, Liu and Steinke, "The distributed
-discrete Gaussian mechanism for federated learning with secure aggregation", ICML 2021). The server
-reads the sum over all M agents and nothing else.
+as whole numbers, and masks them (Kairouz, Liu and Steinke, "The distributed discrete Gaussian
+mechanism for federated learning with secure aggregation", ICML 2021). The server reads the sum over
+all M agents and nothing else.
 
 What it protects. One reward in [0, 1] moves one sum of one round by at most Δ = 2^b + 1 words: b
-bits behind the point, one for rounding. The shares of the `honest` agents alone have the deviation
-σ with which Δ costs (ε, δ'); rewards of different rounds and arms are disjoint. So it holds against
-the server together with all other agents, who may add nothing and tell it all they know. The sum of
-n discrete Gaussians is not quite one: it costs what N_Z(0, n σ_i²) costs and a term of at most
-10 Σ_k e^(-2 π² σ_i² k/(k+1)), k < n (their Theorem 1), which for σ_i >= 10 words is nothing.
+fractional bits, and 1 for rounding. The shares of the `honest` agents alone have the deviation σ at
+which Δ costs (ε, δ'). Different rounds and arms have disjoint rewards. So the guarantee holds even
+against the server together with all other agents, who may add no noise and tell it all they know.
+The sum of n discrete Gaussians is not exactly one. It costs what N_Z(0, n σ_i²) costs, and a term
+of at most 10 Σ_k e^(-2 π² σ_i² k/(k+1)), k < n (their Theorem 1), negligible for σ_i >= 10 words.
 """
 
 import math
@@ -37,12 +37,12 @@ from protocol.masking import WORD_BITS, Words
 Integers = NDArray[np.int64]
 
 LEAST_SHARE = 10.0
-"""σ_i in words: above it the sum of shares is as private as one discrete Gaussian."""
+"""Least σ_i, in words, at which the sum of shares is as private as one discrete Gaussian."""
 
 
 @dataclass(frozen=True)
 class SharedNoise:
-    """M agents' shares of the noise of one sum; `precision` is b, `honest` h, a share of M."""
+    """M agents' shares of the noise in one sum; `precision` is b, `honest` h, a fraction of M."""
 
     agents: int
     epsilon: float
@@ -52,12 +52,12 @@ class SharedNoise:
 
     @property
     def honest_agents(self) -> int:
-        """How many shares are enough: ⌈h M⌉."""
+        """⌈h M⌉, the number of agents whose shares alone are enough."""
         return max(1, math.ceil(self.honest * self.agents - 1e-9))
 
     @property
     def sensitivity(self) -> int:
-        """Δ, by how many words one reward may move a sum."""
+        """Δ, the most by which one reward moves a sum, in words."""
         return (1 << self.precision) + 1
 
     @property
@@ -72,11 +72,11 @@ class SharedNoise:
 
     @property
     def total(self) -> float:
-        """The deviation of the noise of all M agents in a sum of rewards."""
+        """The deviation of all M agents' noise in a sum, in units of reward."""
         return self.share * math.sqrt(self.agents) / (1 << self.precision)
 
     def fits(self, horizon: int) -> bool:
-        """Whether the largest sum, and forty deviations of noise, stay below half of 2^64."""
+        """Whether the largest sum plus forty deviations of noise stays below half of 2^64."""
         largest = self.agents * horizon + 40 * self.total
         return largest * (1 << self.precision) < 2.0 ** (WORD_BITS - 1)
 
@@ -85,7 +85,7 @@ class SharedNoise:
         return np.rint(sums * float(1 << self.precision)).astype(np.int64)
 
     def from_words(self, words: Words) -> FloatArray:
-        """The sums of rewards that words stand for; noise may make them negative."""
+        """The sums of rewards that words encode; noise may make them negative."""
         sums: FloatArray = words.view(np.int64) / float(1 << self.precision)
         return sums
 
@@ -94,13 +94,14 @@ class SharedNoise:
 class SharedSchedule(Schedule):
     """S(r) and C(r) where the sum over the M agents has noise of deviation σ = `deviation`.
 
-    After r rounds the average ȳ has r independent numbers of deviation σ / (M S(r)). They are
-    Gaussian, so that they exceed their part of the radius,
+    After r rounds the average ȳ contains r independent Gaussian numbers of deviation σ / (M S(r)).
+    Together they exceed their part of the radius,
 
         σ sqrt(2 r P_r) / (M S(r)),
 
-    with probability 2 e^(-P_r), as the paper asks of its Laplace noise, but for every M and P_r
-    (its Fact 2 needs P_r < M). S(r) makes this part at most Δ̃_r / 4, as the paper's does.
+    with probability at most 2 e^(-P_r). The paper asks the same of its Laplace noise, but its Fact
+    2 needs P_r < M; this holds for every M and P_r. S(r) makes this part at most Δ̃_r / 4, as in the
+    paper.
     """
 
     deviation: float
@@ -110,7 +111,7 @@ class SharedSchedule(Schedule):
 
 
 def schedule_of(parameters: SingleParameters, agents: int, arms: int) -> Schedule:
-    """The schedule of M = `agents` agents; of one agent alone, M = 1."""
+    """The schedule of M = `agents` agents; M = 1 for `single-mab`."""
     p = parameters
     given: dict[str, Any] = {"arms": arms, "horizon": p.horizon, "epsilon": p.epsilon}
     if not isinstance(p, FederatedParameters):
@@ -124,6 +125,6 @@ def schedule_of(parameters: SingleParameters, agents: int, arms: int) -> Schedul
 
 
 def noise_of(parameters: CdpParameters, agents: int) -> SharedNoise:
-    """The shares of noise of M = `agents` agents, where noise is shared."""
+    """The shared noise of M = `agents` agents, where `noise` is "shared"."""
     p = parameters
     return SharedNoise(agents, p.epsilon, p.delta_prime, p.honest, p.precision)

@@ -1,7 +1,7 @@
-"""Signatures of agents: what is passed on by others is its origin's, byte for byte.
+"""Agents' signatures, which prove that content passed on by others is its origin's, unchanged.
 
-Ed25519 (RFC 8032), from `cryptography`. What is signed begins with the run's name and its kind of
-thing, so that nothing that was signed for one purpose, or in one run, serves in another.
+Ed25519 (RFC 8032), from `cryptography`. The signed text begins with the name of the run and the
+kind of content, so a signature made in one run or for one purpose is invalid in any other.
 """
 
 from collections.abc import Mapping
@@ -15,9 +15,10 @@ SIGNATURE_BYTES = 64
 
 
 class Signer:
-    """Signs for one agent, and knows whose signatures to believe: public keys by rank.
+    """Signs for one agent, and checks the signatures of others.
 
-    `secret` is 32 bytes, None for who only checks. `run` is the run's name.
+    `secret` is its own key, 32 bytes, or None if it only checks; `known` has public keys by rank;
+    `run` is the run's name.
     """
 
     def __init__(self, secret: bytes | None, known: Mapping[int, bytes], run: bytes) -> None:
@@ -26,7 +27,7 @@ class Signer:
         self._run = len(run).to_bytes(1, "little") + run
 
     def sign(self, kind: bytes, payload: bytes) -> bytes:
-        """Our signature of a payload, 64 bytes."""
+        """The agent's own signature of a payload, 64 bytes."""
         assert self._own is not None
         return self._own.sign(self._text(kind, payload))
 
@@ -36,7 +37,7 @@ class Signer:
             raise RemoteProtocolError("bad-signature", f"of agent {rank}")
 
     def signed(self, rank: int, kind: bytes, payload: bytes, signature: bytes) -> bool:
-        """Whether agent `rank` signed this; False too where its key is not known."""
+        """Whether agent `rank` signed this; False if its key is unknown."""
         key = self._known.get(rank)
         if key is None:
             return False

@@ -6,14 +6,14 @@
     3       1     plane: data, control or world
     4       4     run, counted from 0, or `NO_RUN`
     8       4     source: the sender's rank, or -1 for the coordinator (signed)
-    12      4     sequence, counted from 0 per sender, so that a broadcast is one frame; the
-                  coordinator counts per link
+    12      4     sequence, counted from 0 in each run: per sender for agents, so that a broadcast
+                  is one frame, and per link for the coordinator
     16      8     now, in the unit of the run's clock
     24      8     sent, the sender's clock in nanoseconds (0 where there is no clock)
 
 Integers and floats are little-endian. The payload is a tagged msgpack array, `[kind, field, …]`.
-A peer's bytes are never trusted: length first, then header, then a decoder that knows each field's
-type and bounds; there is no way from here to code.
+A peer's bytes are never trusted: the codec checks the length, then the header, then each field's
+type and bounds. Nothing that a frame contains is ever run.
 """
 
 import math
@@ -32,7 +32,7 @@ MAGIC = b"po"
 VERSION = 1
 HEADER = struct.Struct("<2sBBIiIdq")
 _MARK: Final = MAGIC + bytes([VERSION])
-_MARKED = struct.Struct("<3sBIiIdq")  # magic and version as one, which are looked at as one
+_MARKED = struct.Struct("<3sBIiIdq")  # magic and version as one field: one comparison checks both
 _pack: Final = _MARKED.pack
 _unpack: Final = _MARKED.unpack_from
 
@@ -40,21 +40,22 @@ _SIZE: Final = HEADER.size
 _INFINITE: Final = math.inf
 _DATA: Final = int(Plane.DATA)
 NO_RUN = 0xFFFF_FFFF
-"""The run of what is said outside of runs, so that it never passes for one's."""
+"""The run number of frames outside of runs, which no run has."""
 
 SOURCE = slice(8, 12)
-"""Where the sender stands in a frame's header."""
+"""The bytes of a frame that name its sender."""
 
 _NOW: Final = struct.Struct("<d").unpack_from
 _NOW_AT: Final = 16
 
 MAX_FRAME = 8 << 20
-"""What a socket accepts at all: the largest that a coordinator says."""
+"""Largest frame that a socket accepts, in bytes; only a coordinator sends such large ones."""
 
 MAX_DATA: Final = 1 << 20
-"""A payload of data, or of whatever else an agent says to a coordinator. The largest honest ones
-are a slot's bundle of a few hundred neighbours' means, and a report with a regret curve, a thousand
-links and ten thousand rows. Decoded such a payload may take fifty times its bytes."""
+"""Largest payload of plane `data`, and of anything that an agent sends to a coordinator, in bytes.
+The largest honest ones are a slot's bundle of a few hundred neighbours' means, and a report with a
+regret curve, a thousand links and ten thousand rows. Decoded, one may take fifty times its bytes.
+"""
 
 
 _encode: Final = msgspec.msgpack.Encoder().encode
@@ -66,7 +67,10 @@ def encode(message: Message, run: int, source: int, sequence: int, now: float, s
 
 
 def through_codec(messages: Sequence[Message]) -> int:
-    """The bytes of the payloads of messages of one kind, which come out again as they went in."""
+    """Encode messages of one kind; returns the bytes of all their payloads.
+
+    Raises `LocalProtocolError` if they decode to anything else.
+    """
     encoded = _encode(messages)
     try:
         decoded = msgspec.msgpack.decode(encoded, type=list[type(messages[0])])  # type: ignore[misc]
@@ -79,7 +83,7 @@ def through_codec(messages: Sequence[Message]) -> int:
 
 
 def read_header(frame: bytes) -> Header:
-    """The header of a frame, or `RemoteProtocolError` if it is not one of ours."""
+    """The header of a frame, or `RemoteProtocolError` if it is not valid."""
     try:
         header = Header(*_unpack(frame))
     except struct.error:
@@ -94,8 +98,8 @@ def read_header(frame: bytes) -> Header:
 
 
 def kind_of(frame: bytes) -> str:
-    """The kind that a frame says it is, for a person to read; empty if it says none."""
-    at = _SIZE + 1  # behind the mark of a msgpack array; a short string's mark has its length
+    """The kind that a frame claims to be, unchecked; "" if it names none."""
+    at = _SIZE + 1  # after the msgpack array's first byte; a short string's has its length
     length = frame[at] - 0xA0 if len(frame) > at else 0
     name = frame[at + 1 : at + 1 + length].decode("ascii", "replace") if 0 < length < 32 else ""
     return name if name.isidentifier() and name.isascii() else ""
@@ -107,12 +111,12 @@ def sent_at(frame: bytes) -> float:
 
 
 def name_of(rank: int) -> bytes:
-    """A sender as it stands in a frame's header."""
+    """A sender's rank as the header encodes it."""
     return rank.to_bytes(4, "little", signed=True)
 
 
 class Codec:
-    """Decodes the kinds of messages that one end may be sent, of `most` bytes of payload."""
+    """Decodes the kinds of messages that one end accepts, with at most `most` bytes of payload."""
 
     def __init__(self, kinds: tuple[type[Message], ...], most: int = MAX_FRAME) -> None:
         self._kinds = kinds
@@ -127,7 +131,7 @@ class Codec:
                 self._planes[int(plane)] = msgspec.msgpack.Decoder(union)
 
     def decode(self, header: Header, frame: bytes) -> Message:
-        """The message of a frame whose header was read; `RemoteProtocolError` if it is none."""
+        """The message in a frame with this header, or `RemoteProtocolError` if it is not valid."""
         decoder = self._planes.get(header.plane)
         if decoder is None:
             raise RemoteProtocolError("unknown-kind", f"nothing is expected on {header.plane}")
@@ -145,7 +149,7 @@ class Codec:
             raise RemoteProtocolError("malformed", str(error)) from None
 
     def _fault(self, error: str, kind: str) -> str:
-        """What is wrong, with the names of the kind and of the field; msgspec counts fields."""
+        """What is wrong, with the names of kind and field: msgspec says only the field's number."""
         said, _, place = error.partition(" - at ")
         for known in self._kinds:
             if known.__name__ == kind:
@@ -155,12 +159,12 @@ class Codec:
 
 
 def pack_floats(values: NDArray[np.float64]) -> bytes:
-    """An array of numbers as eight little-endian bytes each."""
+    """Floats as bytes, eight little-endian bytes each."""
     return np.ascontiguousarray(values, dtype="<f8").tobytes()
 
 
 def unpack_floats(data: bytes, count: int) -> NDArray[np.float64]:
-    """`count` finite numbers from a peer's bytes, or `RemoteProtocolError`."""
+    """`count` finite floats from a peer's bytes, or `RemoteProtocolError`."""
     if len(data) != 8 * count:
         raise RemoteProtocolError("wrong-length", f"{len(data)} bytes for {count} numbers")
     values = np.frombuffer(data, dtype="<f8")
