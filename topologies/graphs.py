@@ -1,7 +1,7 @@
 """Undirected graphs over agents 0 to M - 1, and the structures that the papers run on.
 
-Every generator returns a `Graph`, plain data without input or output. Random ones take a numpy
-generator and are drawn again until they are connected; `resamples` says how often.
+Random graphs take a numpy generator and are drawn until they are connected, `MOST_RESAMPLES` times
+at most. Makers of graphs raise `GraphError` for parameters that give none.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 MOST_RESAMPLES = 1_000
-"""Draws after which a random graph is said not to become connected."""
+"""Draws after which the parameters of a random graph are refused."""
 
 UNREACHABLE = -1
 
 
 class GraphError(ValueError):
-    """A graph that cannot be: `key` names the parameter at fault ("" for the whole)."""
+    """The graph asked for cannot exist; `key` names the parameter at fault ("" for the whole)."""
 
     def __init__(self, key: str, problem: str) -> None:
         super().__init__(problem)
@@ -27,9 +27,9 @@ class GraphError(ValueError):
 
 @dataclass(frozen=True)
 class Graph:
-    """Who is linked to whom: `neighbours[i]` are those of agent i, sorted.
+    """An undirected graph; `neighbours[i]` has the neighbours of agent i, sorted.
 
-    `resamples` counts the draws of random parts that were thrown away for not being connected.
+    `resamples` counts the draws of random parts that were thrown away as not connected.
     """
 
     neighbours: tuple[tuple[int, ...], ...]
@@ -81,7 +81,7 @@ class Graph:
         return tuple(index[i] for i in range(self.agents))
 
     def distances_from(self, source: int) -> NDArray[np.int64]:
-        """sd(source, j) for every j by breadth-first search, shape (M,); -1 if out of reach."""
+        """sd(source, j) for every j, shape (M,); -1 if j is in another component."""
         distance = np.full(self.agents, UNREACHABLE)
         distance[source] = 0
         everyone = len(self.components[self.component_of[source]])
@@ -106,17 +106,17 @@ class Graph:
 
     @cached_property
     def eccentricities(self) -> tuple[int, ...]:
-        """max_j sd(i, j) within the component of each i."""
+        """max_j sd(i, j) of each agent i, within its component."""
         return tuple(int(row.max()) for row in self.distances)
 
     @property
     def diameter(self) -> int:
-        """d_G: the longest shortest path (of any component)."""
+        """d_G, the longest shortest path within any component."""
         return max(self.eccentricities)
 
     @property
     def centre(self) -> tuple[int, ...]:
-        """The agents of least eccentricity, per component together, sorted."""
+        """The agents of least eccentricity in their component, sorted."""
         found: list[int] = []
         for component in self.components:
             least = min(self.eccentricities[i] for i in component)
@@ -151,7 +151,7 @@ class Graph:
 
 
 def from_edges(agents: int, edges: Iterable[tuple[int, int]], resamples: int = 0) -> Graph:
-    """The graph of these edges, each in either direction, once or more often.
+    """The graph with these edges; direction and repetition of an edge do not matter.
 
     Raises `GraphError("edges", …)` for an agent that does not exist and for a loop.
     """
@@ -195,7 +195,7 @@ def ring(agents: int) -> Graph:
 
 
 def grid(rows: int, cols: int) -> Graph:
-    """A lattice: agent r·cols + c is linked to those beside, above and below it."""
+    """A lattice: agent r·cols + c, in row r and column c, is linked to those next to it."""
     across = ((r * cols + c, r * cols + c + 1) for r in range(rows) for c in range(cols - 1))
     down = ((r * cols + c, (r + 1) * cols + c) for r in range(rows - 1) for c in range(cols))
     return from_edges(rows * cols, [*across, *down])
@@ -207,7 +207,7 @@ def singles(agents: int) -> Graph:
 
 
 def erdos_renyi(agents: int, p: float, generator: np.random.Generator) -> Graph:
-    """G(M, p): every edge is there with probability p (Gilbert 1959), drawn until connected."""
+    """G(M, p): each edge exists with probability p (Gilbert 1959); drawn until connected."""
     first, second = np.triu_indices(agents, 1)
     for resamples in range(MOST_RESAMPLES):
         there = generator.random(len(first)) < p
@@ -225,7 +225,7 @@ def erdos_renyi(agents: int, p: float, generator: np.random.Generator) -> Graph:
 def regular(agents: int, degree: int, generator: np.random.Generator) -> Graph:
     """A random graph in which everyone has `degree` neighbours, drawn until connected.
 
-    Steger and Wormald 1999, in the implementation of networkx.
+    Steger and Wormald 1999, as networkx implements it.
     """
     if degree >= agents or (degree * agents) % 2:
         raise GraphError(
@@ -248,7 +248,7 @@ def regular(agents: int, degree: int, generator: np.random.Generator) -> Graph:
 
 
 def side_by_side(parts: Sequence[Graph]) -> Graph:
-    """The disjoint union: the agents of each part follow those of the one before it."""
+    """The disjoint union of `parts`, whose agents are numbered part after part."""
     if not parts:
         raise GraphError("components", "is empty; name at least one component")
     neighbours: list[tuple[int, ...]] = []

@@ -10,9 +10,10 @@ from topologies.graphs import Graph
 
 @dataclass(frozen=True)
 class Sinks:
-    """`sink[q]` is SA_q; `towards[i]` the next agent on i's way to its sink, None for a sink.
+    """The sinks, and each agent's way to its own.
 
-    `distance[i]` is sd(i, SA_q) and `eccentricity[q]` the largest of them in component q.
+    `sink[q]` is SA_q. `towards[i]` is the next hop of agent i, None at a sink. `distance[i]` is
+    sd(i, SA_q) and `eccentricity[q]` the largest of these in component q.
     """
 
     sink: tuple[int, ...]
@@ -22,9 +23,9 @@ class Sinks:
 
 
 def find_sinks(graph: Graph) -> Sinks:
-    """SA_q = argmin_i max_j sd(i, j) in each component: its centre, the lowest agent of several.
+    """SA_q = argmin_i max_j sd(i, j) in each component q, the lowest agent of several.
 
-    The way to the sink is a shortest path that takes the lowest of several next agents.
+    Agents send along a shortest path; of several next hops the lowest is taken.
     """
     sink = tuple(
         min(component, key=lambda i: (graph.eccentricities[i], i)) for component in graph.components
