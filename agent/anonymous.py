@@ -1,7 +1,7 @@
 """The agents of anonymous bandits (Esfandiari, Mirrokni and Schneider 2022).
 
-`AnonymousPlayer`  plays what it is assigned and reports only into groups (Algorithms 1 and 2)
-`ParallelUcb`      UCB1 alone, the yardstick without anonymity
+`AnonymousPlayer`  plays what it is assigned and reports only within groups (Algorithms 1 and 2)
+`ParallelUcb`      UCB1 for each user alone, the yardstick without anonymity
 """
 
 from dataclasses import dataclass, field
@@ -58,14 +58,14 @@ _REWARD_POINTS = 200
 
 @dataclass(slots=True)
 class Earnings:
-    """What the agent earned so far, noted at about 200 times of the horizon (lab only)."""
+    """The agent's total reward so far, noted at about 200 points of the horizon (lab only)."""
 
     horizon: int
     total: float = 0.0
     noted: int = 0
 
     def add(self, amount: float, played: int) -> list[AgentEffect]:
-        """`amount` was earned up to round `played`."""
+        """Add `amount`, earned since the last call; `played` rounds are over."""
         self.total += amount
         mark = played * _REWARD_POINTS // self.horizon
         if mark == self.noted:
@@ -76,11 +76,11 @@ class Earnings:
 
 @dataclass(slots=True)
 class AnonymousPlayer(AgentMachine):
-    """A user: plays π(i) in all 2C + 2 rounds of every assignment, and reports into its group.
+    """A user: plays π(i) in all 2C + 2 rounds of every assignment and reports within its group.
 
-    The report has one word per round of the schedule, 0 for the round in which the user is left
-    out. `masked`: it leaves behind masks (`agent.masking`). `sink`: it leaves sealed for the first
-    member of the group, who adds up all of them and passes on the sums.
+    The report has one word per round of the schedule, 0 for the round that leaves the user out.
+    `masked`: the user masks it (`agent.masking`). `sink`: the user seals it for the group's first
+    member, who adds up all reports and sends on the sums.
     """
 
     rank: int
@@ -202,7 +202,7 @@ class AnonymousPlayer(AgentMachine):
 class ParallelUcb(ExploringMachine):
     """UCB1 (Auer et al. 2002): each arm once, then the largest μ̂_k + sqrt(2 log t / n_k).
 
-    Ties are broken at random. An arm is ordered until another one overtakes it.
+    Ties are broken at random. The agent pulls an arm until the index of another reaches its own.
     """
 
     arms: int
@@ -226,7 +226,7 @@ class ParallelUcb(ExploringMachine):
                 self.t = len(arms)
                 return self._choose(float(sums.sum()))
             case Observed(_, rewards):
-                # cumulative, as in `silent`: both must round alike
+                # a cumulative sum as in `silent`, so that both round alike
                 earned = float(np.cumsum(rewards[0])[-1])
                 self.sums[self.arm] += earned
                 self.counts[self.arm] += rewards.shape[1]

@@ -15,21 +15,21 @@ from protocol.cooperative import reward_record
 from protocol.machine import AgentEffect, FloatArray, Variant
 
 LARGEST_REWARD = 1e12
-"""Beyond it a reward is as good as infinite: sums would lose the honest ones."""
+"""Larger rewards are refused as infinite: the honest ones would be lost in a sum with them."""
 
 
 @dataclass(slots=True)
 class SharedRewards:
-    """`byzantine-ucb`: every agent sends each reward as it is, and trusts a trimmed mean.
+    """`byzantine-ucb`: agents send their raw rewards and decide by trimmed means.
 
-    t <= K: A = t. Then argmax_k μ_R(S_k, δ) + σ sqrt(ε) + σ sqrt(log(1/δ) / N) with δ = 1/t²,
-    N = |S_k|/2 and S_k every reward of arm k seen once, the agent's own ones among them.
+    In slots t <= K, A_t = t. Then A_t = argmax_k μ_R(S_k, δ) + σ sqrt(ε) + σ sqrt(log(1/δ) / N)
+    with δ = 1/t² and N = |S_k|/2. S_k has every known reward of arm k once, also the agent's own.
 
-    The print has sqrt(σ log(1/δ) / |S_k|), whose unit is not that of a reward; `corrected` as above
-    (equal for σ = 1/2).
+    The print has sqrt(σ log(1/δ) / |S_k|) for the last term, which does not have the unit of a
+    reward. `corrected` is as above; both are equal for σ = 1/2.
 
-    `samples` are those of all rows together, until they have too many different values for that,
-    and then those of each. `own` are (row, arm, reward), still to be put among them.
+    `samples` has one entry for all rows, or one per row once they have too many different values.
+    `own` has the agents' own rewards that `samples` lacks, as (row, arm, reward).
     """
 
     arms: int
@@ -58,7 +58,7 @@ class SharedRewards:
         )
 
     def by_index(self, slots: Sequence[int], rows: Sequence[int] = (0,)) -> list[int]:
-        """The arms of slots t > K."""
+        """The arm of each agent in its slot t > K."""
         delta = [1 / t**2 for t in slots]
         log = np.array([[math.log(1 / d)] for d in delta])
         if len(self.samples) == 1:
@@ -92,14 +92,14 @@ class SharedRewards:
         self._keep(news.row, arms, news.records["reward"].take(news.pick))
 
     def _keep_own(self) -> None:
-        """The agents' own rewards since this was last called are samples too."""
+        """Put the agents' own new rewards among the samples."""
         if self.own:
             row, arm, reward = zip(*sorted(self.own, key=itemgetter(0)), strict=True)
             self.own.clear()
             self._keep(np.array(row), np.array(arm), np.array(reward))
 
     def _keep(self, row: IntArray, arms: IntArray, rewards: FloatArray) -> None:
-        """Samples in the order of their rows, and for each in that of their arrival."""
+        """Add samples, which come sorted by row and within a row in order of arrival."""
         if len(self.samples) == 1:
             if self.samples[0].add(arms, rewards, row):
                 return
@@ -119,5 +119,5 @@ class SharedRewards:
             yield "out-of-range", (reward < low) | (reward > high)
 
     def contradictions(self, news: News) -> Mask | None:
-        """See `agent.flooding.Contents`: a reward says nothing of another."""
+        """See `agent.flooding.Contents`: one reward cannot contradict another."""
         return None

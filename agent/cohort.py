@@ -1,4 +1,4 @@
-"""The agents of one process, who may keep what they know in common arrays and decide together."""
+"""Cohorts: the agents of one process, which may share arrays and decide together."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,11 +9,12 @@ Made = TypeVar("Made")
 
 @dataclass(slots=True)
 class Cohort:
-    """`size` agents of one run in one process: one where each has its own, all in memory.
+    """The `size` agents of one run in one process: all in engine `memory`, one in `processes`.
 
-    What they have in common is only where their numbers are kept, one row for each: nobody knows
-    or decides anything by it that it would not know or decide alone. `taken` counts machines: one
-    that is made anew, as where a coordinator that lies begins a run twice, has a row of its own.
+    Agents share only the place where their numbers are kept, one row for each. No agent knows or
+    decides anything by it that it would not know or decide alone. `taken` counts the machines made
+    so far. A machine made anew gets a row of its own, as when a lying coordinator begins a run
+    twice.
     """
 
     size: int = 1
@@ -21,7 +22,7 @@ class Cohort:
     taken: int = 0
 
     def of(self, make: Callable[[int], Made]) -> Made:
-        """What they have in common; the first of every `size` makes it for as many rows."""
+        """The shared state; the first of every `size` callers makes it, with `size` rows."""
         if self.taken % self.size == 0:
             self.common = make(self.size)
         self.taken += 1

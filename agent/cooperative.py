@@ -1,15 +1,15 @@
 """The agents of private and byzantine-proof cooperation (Dubey and Pentland 2020).
 
-`CooperativeAgent` goes through the slots: decide, pull, learn, send, listen. How it decides and
-what it says is its learner's, which serves all agents that live in one process (`agent.cohort`):
+`CooperativeAgent` goes through the slots: decide, pull, learn, send, listen. Its learner decides
+what to pull and what to send. One learner serves all agents of a process (`agent.cohort`):
 
 `SharedMeans`          `cooperative-ucb`, in this file
-`PrivateMeans`         `private-ucb`, and `DoublingMeans` where it releases by doubling batches
-`NoiseAtDestination`   `private-ucb` as Remark 2 has it, in agent/destination.py
+`PrivateMeans`         `private-ucb`; `DoublingMeans` if `releases` is "doubling"
+`NoiseAtDestination`   `private-ucb` with the noise of Remark 2, in agent/destination.py
 `SharedRewards`        `byzantine-ucb`, in agent/byzantine.py
 `RobustMeans`          `robust-private-ucb`, in agent/robust.py
 
-The baselines `ucb1`, `dp-ucb-int` and `adap-ucb`, who hear nobody, are in agent/lone.py.
+The baselines without communication, `ucb1`, `dp-ucb-int` and `adap-ucb`, are in agent/lone.py.
 """
 
 import math
@@ -58,7 +58,7 @@ from protocol.privacy import Release
 
 
 class Learner(Contents, Protocol):
-    """What the agents of a cohort make of rewards and of messages; one row for each.
+    """What the agents of a cohort learn and decide, with one row of state per agent.
 
     Slots t count from 1.
     """
@@ -67,26 +67,26 @@ class Learner(Contents, Protocol):
     """n_k, shape (rows, K)."""
 
     message: Records
-    """What each says in this slot, envelope left empty; shape (rows,)."""
+    """Each agent's own message of this slot, without its envelope; shape (rows,)."""
 
     ties: list[np.random.Generator]
-    """The randomness of each."""
+    """The generator by which each agent breaks ties."""
 
     def choose(self, slots: Sequence[int], rows: Sequence[int] = (0,)) -> list[int]:
-        """A_t, the arm to pull, of each of these agents in its slot."""
+        """A_t, the arm to pull, for each agent of `rows` in its slot."""
         ...
 
     def learn(self, arm: int, reward: float, row: int = 0) -> list[AgentEffect]:
-        """The arm's reward; what is released by it."""
+        """Learn an agent's own reward; returns the releases that follow."""
         ...
 
     def hear(self, news: News) -> None:
-        """Messages that are new, each once to each agent."""
+        """Learn new messages, each of them once per agent."""
         ...
 
 
 def best(index: FloatArray, ties: Sequence[np.random.Generator]) -> list[int]:
-    """Argmax of each row, ties at random."""
+    """The argmax of each row; ties are broken at random."""
     arms = []
     for row, of in zip(index.tolist(), ties, strict=True):
         highest = max(row)
@@ -104,7 +104,7 @@ def by_turn_or_index(
     rows: Sequence[int],
     by_index: Callable[[Sequence[int], Sequence[int]], list[int]],
 ) -> list[int]:
-    """The arm of each agent in its slot: the one whose turn it is, or the best by its index."""
+    """Each agent's arm in its slot: that of `in_turn`, or the best by index if it is None."""
     late = [i for i, arm in enumerate(in_turn) if arm is None]
     if late and len(late) == len(in_turn):
         return by_index(slots, rows)
@@ -114,14 +114,14 @@ def by_turn_or_index(
 
 @dataclass(slots=True)
 class Cooperation:
-    """What the agents of a cohort have in common: `due` are those who have heard all of a slot."""
+    """The shared state of a cohort; `due` are the agents that have heard all of their slot."""
 
     learner: Learner
     known: Known
     due: list["CooperativeAgent"] = field(default_factory=list)
 
     def decide(self) -> None:
-        """All that are due learn what they heard, begin the next slot and choose their arms."""
+        """Every agent that is due learns what it heard, begins its next slot and chooses an arm."""
         due = sorted(self.due, key=lambda agent: agent.flood.row)
         self.due.clear()
         heard = [agent.flood for agent in due if agent.flood.slot and agent.flood.neighbours]
@@ -143,9 +143,9 @@ _READY: Final[AgentEffects] = (Ready(),)
 class CooperativeAgent:
     """One agent in lockstep with its neighbours (Algorithms 1 and 2; Algorithm 3).
 
-    Slot t: decide by what is known, pull, learn, send the bundle of t, wait for the neighbours'
-    bundles of t. No bundle is needed to decide at t = 1, and nobody waits after t = T. Of a
-    neighbour that is lost nothing is waited for; what it said last is used as before.
+    In slot t the agent decides by what it knows, pulls, learns, sends its bundle of t and waits for
+    its neighbours' bundles of t, except after t = T. It does not wait for a lost neighbour, but
+    keeps using its last messages.
     """
 
     horizon: int
@@ -187,7 +187,7 @@ class CooperativeAgent:
         if flood.neighbours:
             own = self.cohort.learner.message[flood.row : flood.row + 1]
             if self.corruption is not None:
-                own = own.copy()  # what it keeps is true
+                own = own.copy()  # the agent's own record stays true
                 self.corruption.corrupt(own, flood.relayed, flood.slot)
             effects.append(Broadcast(flood.bundle(own)))
         if flood.slot == self.horizon:
@@ -212,7 +212,7 @@ class CooperativeAgent:
         return [*refused, Pull((arm,), 1)]
 
     def _closing(self) -> list[AgentEffect]:
-        """For the lab: duplicates, and messages by distance with the sum of their delays."""
+        """For the lab: duplicates, and messages and delays by distance."""
         known, row = self.cohort.known, self.flood.row
         rows = zip(known.arrivals[row].tolist(), known.delays[row].tolist(), strict=True)
         return [
@@ -223,10 +223,11 @@ class CooperativeAgent:
 
 @dataclass(slots=True)
 class Told:
-    """What was new in a slot: `News.at`, the `places` of that among the rows of what is heard, and
-    the `counts` that its messages had.
+    """What was new in a slot, kept because the next slot's news often go to the same places.
 
-    `straight`: an agent alone heard one message of each that it ever heard of, in their order.
+    `at` is `News.at`. `places` are the flat rows of `SharedMeans.heard` that the news go to, and
+    `counts` those in their messages. `straight`: the messages are one for each row, in order, and
+    can be copied without an index.
     """
 
     at: IntArray
@@ -237,20 +238,20 @@ class Told:
 
 @dataclass(slots=True)
 class SharedMeans:
-    """`cooperative-ucb`: every agent sends its means and counts as they are, in each slot.
+    """`cooperative-ucb`: every agent sends its raw means and counts in each slot.
 
-    Decides by argmax_k μ̂_k + sqrt(2 log t / N_k) with
+    It pulls argmax_k μ̂_k + sqrt(2 log t / N_k) with
 
         N_k = n_k + sum_m' n'_k,    μ̂_k = (s_k + sum_m' n'_k v'_k) / N_k
 
-    over the latest message of every other agent m' that has a mean of arm k. An agent's own
-    message is left out: Q_m contains it, and its rewards would count twice.
+    over the latest message of every other agent m' that has a mean of arm k. The agent's own
+    message, which Q_m contains, is left out: its rewards would count twice.
 
-    Counts and sums are kept side by side, n_k and s_k (or n'_k v'_k), as 2K numbers: an agent's own
-    in `mine`, and in `heard[i]`, shape (rows, 2K), what the agents of the cohort heard of
-    `origins[i]`, 0 where there is no mean. `pulls`, `sums`, `counts` and `weighted` are the halves
-    of the two. `read` is what messages that are looked at say, `last` what was new in the slot
-    before; `ones`, K of them, add up counts.
+    Counts and sums are kept side by side as 2K numbers. `mine`, shape (rows, 2K), has the agents'
+    own n_k and s_k, of which `pulls` and `sums` are views. `heard[i]`, shape (rows, 2K), has the
+    n'_k and n'_k v'_k of `origins[i]`, 0 where there is no mean; `counts` and `weighted` are its
+    views. `read` caches the numbers of the latest records, `last` what was new in the slot before.
+    A product with `ones`, K of them, adds up counts.
     """
 
     arms: int
@@ -283,7 +284,7 @@ class SharedMeans:
         self.make_room(self.origins)
 
     def make_room(self, origins: IntArray) -> None:
-        """For what is heard of these agents, sorted, who are more than before."""
+        """Extend `heard` to these origins, which are sorted and contain the present ones."""
         heard = np.zeros((len(origins), self.rows, 2 * self.arms))
         if len(self.origins):
             heard[np.searchsorted(origins, self.origins)] = self.heard
@@ -291,20 +292,20 @@ class SharedMeans:
         self.counts, self.weighted = self.halves(heard)
 
     def halves(self, numbers: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Counts and sums, K each, of arrays that have both, 2K."""
+        """Views of the counts and the sums, K each, in arrays of 2K."""
         return numbers[..., : self.arms], numbers[..., self.arms :]
 
     def choose(self, slots: Sequence[int], rows: Sequence[int] = (0,)) -> list[int]:
-        """See `Learner.choose`: arms in turn at first, then the index."""
+        """See `Learner.choose`."""
         in_turn = {t: self.in_turn(t) for t in set(slots)}
         return by_turn_or_index([in_turn[t] for t in slots], slots, rows, self.by_index)
 
     def in_turn(self, t: int) -> int | None:
-        """The arm of the slots t <= K."""
+        """The arm to pull in slot t <= K; None afterwards."""
         return t - 1 if t <= self.arms else None
 
     def by_index(self, slots: Sequence[int], rows: Sequence[int] = (0,)) -> list[int]:
-        """Algorithm 2, lines 6 to 8. An arm that nobody has a mean of comes first."""
+        """Algorithm 2, lines 6 to 8. An arm without a mean from anybody comes first."""
         log: float | FloatArray = math.log(slots[0])
         if slots.count(slots[0]) < len(slots):
             log = np.array([math.log(t) for t in slots])[:, None]
@@ -318,17 +319,18 @@ class SharedMeans:
         return best(index, [self.ties[row] for row in of])
 
     def bonus(self, log: float | FloatArray, N: FloatArray, rows: list[int]) -> FloatArray:
-        """What is added to the means of these agents, from log t, shape (len(rows), 1) or the same
-        for all, and the counts that they are over, shape (len(rows), K).
+        """What is added to the means of these agents, shape (len(rows), K).
+
+        `log` is log t, shape (len(rows), 1) or one number for all; `N` has the counts N_k.
         """
         return confidence_bonus(log, N)
 
     def own(self) -> FloatArray:
-        """n_k and s_k of each agent itself as it uses them, shape (rows, 2K)."""
+        """The n_k and s_k of its own by which each agent decides, shape (rows, 2K)."""
         return self.mine
 
     def others(self) -> FloatArray:
-        """Σ n' and Σ n' v' of all others as each agent uses them, shape (rows, 2K)."""
+        """The Σ n' and Σ n' v' of all others by which each agent decides, shape (rows, 2K)."""
         total: FloatArray = np.add.reduce(self.heard, axis=0)
         return total
 
@@ -364,12 +366,12 @@ class SharedMeans:
     def numbers(self, records: Records) -> tuple[FloatArray, FloatArray]:
         """Means and counts of these messages, each of shape (messages, K)."""
         if self.read is None or self.read[0] is not records:
-            # in a record they lie where arithmetic is slow
+            # copied, because arithmetic on the fields of records is slow
             self.read = records, records["means"].copy(), records["counts"].astype(float)
         return self.read[1:]
 
     def places(self, news: News) -> IntArray:
-        """Where these news belong among the rows of what is heard."""
+        """The flat rows of `heard` that these news go to."""
         origins = news.at // self.rows
         missing = np.setdiff1d(origins, self.origins)
         if len(missing):
@@ -396,11 +398,11 @@ class SharedMeans:
         yield "counts-above-time", counts.dot(self.ones) > records["created"]
 
     def contradictions(self, news: News) -> Mask | None:
-        """See `agent.flooding.Contents`: counts of means do not go down."""
+        """See `agent.flooding.Contents`: an origin's counts never go down."""
         _, counts = self.numbers(news.records)
         last = self.last
         if last is not None and news.at is last.at and not np.count_nonzero(counts < last.counts):
-            return None  # they go the ways of the slot before: what each agent knows was told then
+            return None  # same places as in the slot before, so `last` has all that agents know
         places = self.places(news)
         before, _ = self.halves(self.heard.reshape(-1, 2 * self.arms).take(places, axis=0))
         fewer = counts.take(news.pick, axis=0) < before
@@ -408,21 +410,21 @@ class SharedMeans:
 
 
 def _any_arm(wrong: Mask) -> Mask:
-    """Messages for which something holds of any of their arms; `wrong` has shape (messages, K)."""
+    """The messages with any arm in `wrong`, which has shape (messages, K)."""
     messages: Mask = np.logical_or.reduce(wrong, axis=1)
     return messages
 
 
 @dataclass(slots=True)
 class PrivateMeans(SharedMeans):
-    """`private-ucb`: means with Laplace noise, released at W_1, W_2, … pulls of the arm.
+    """`private-ucb`: means with Laplace noise, released after W_1, W_2, … pulls of the arm.
 
-    At n_k = W_i the mean s_k/n_k + Lap(n_k^(v/2 - 1)) is released; until the next release it is
-    sent again in each slot, without a new cost.
+    At n_k = W_i the mean s_k/n_k + Lap(n_k^(v/2 - 1)) is released. Until the next release it is
+    sent again in each slot, at no further cost.
 
-    `corrected`: the agent itself decides by what it has released, and sends the count at the
-    release; its pulls are then post-processing of the releases. `printed`: it decides by its raw
-    sums, which its pulls then give away, and sends the current count with the released mean.
+    `corrected`: the agent decides by its own released means too, and sends the count at the
+    release. Its pulls are then post-processing of the releases. `printed`: it decides by its raw
+    sums, which its pulls then reveal, and sends the current count with the released mean.
     """
 
     epsilon: float = 1.0
@@ -442,9 +444,9 @@ class PrivateMeans(SharedMeans):
         self.released_counts, self.released_sums = self.halves(self.released)
 
     def in_turn(self, t: int) -> int | None:
-        """The arm of the slots t <= K ⌈1/ε⌉.
+        """The arm to pull in slot t <= K ⌈1/ε⌉; None afterwards.
 
-        The print's A = t mod K numbers arms from 0; `corrected` begins with the first arm.
+        As printed, A = t mod K, where arms count from 0; `corrected` begins with the first arm.
         """
         if t > exploration_slots(self.arms, self.epsilon):
             return None
@@ -467,7 +469,7 @@ class PrivateMeans(SharedMeans):
         return self.release(arm, n, row)
 
     def release(self, arm: int, n: int, row: int) -> list[AgentEffect]:
-        """The arm's mean after n = W_i pulls goes into the message, once."""
+        """Release the arm's mean after n = W_i pulls: noised once, it goes into the message."""
         release = mean_release(arm, n, self.v)
         mean = self.sums[row, arm : arm + 1] / n
         noisy = self.noise[row].noisy(mean, release.sensitivity, release.scale)
@@ -475,7 +477,7 @@ class PrivateMeans(SharedMeans):
         return [Disclose(release)]
 
     def say(self, row: int, arm: int, mean: float, n: int) -> None:
-        """The released mean of n rewards is what the agent uses and sends."""
+        """Make this released mean of n rewards the one that the agent uses and sends."""
         at = row, arm
         self.released_sums[at] = n * mean
         self.released_counts[at] = n
@@ -485,19 +487,19 @@ class PrivateMeans(SharedMeans):
 
 @dataclass(slots=True)
 class DoublingMeans(PrivateMeans):
-    """`private-ucb` with `releases = "doubling"`: batches that double, disjoint, each noised once.
+    """`private-ucb` with `releases = "doubling"`: disjoint doubling batches, each noised once.
 
-    At n_k = 1, 2, 4, 8, … pulls of an arm the mean over those since the release before is released
-    with Lap(1/(ε n)) for its n = max(1, n_k / 2) rewards, and what was before is forgotten (Sajed
-    and Sheffet, "An optimal private stochastic-MAB algorithm based on optimal private stopping
-    rule", ICML 2019; Azize and Basu 2022). A reward is in one release, so that all of them cost ε.
+    At n_k = 1, 2, 4, 8, … pulls the mean of the arm's n = max(1, n_k / 2) rewards since its last
+    release is released with Lap(1/(ε n)). It replaces the release before (Sajed and Sheffet, "An
+    optimal private stochastic-MAB algorithm based on optimal private stopping rule", ICML 2019;
+    Azize and Basu 2022). Each reward is in one release, so all releases together cost ε.
 
-    The estimate of an arm from m such means has the noise of m numbers of scale 1/(ε N_k), which
-    Lemma 3.4's noise has no term for; to the index is added, as AdaP-UCB does for m = 1,
+    An arm's estimate from m such means has the noise of m Laplace numbers of scale 1/(ε N_k), for
+    which the paper's index has no term. As AdaP-UCB does for m = 1, we add to the index
 
         α sqrt(m) log t / (ε N_k),
 
-    which that noise exceeds with probability at most t^-α. `sums` are over the batch under way.
+    which that noise exceeds with probability at most t^-α. `sums` are over the present batch.
     """
 
     def bonus(self, log: float | FloatArray, N: FloatArray, rows: list[int]) -> FloatArray:
@@ -506,7 +508,7 @@ class DoublingMeans(PrivateMeans):
         return confidence_bonus(log, N) + private
 
     def release(self, arm: int, n: int, row: int) -> list[AgentEffect]:
-        """See `PrivateMeans.release`: the mean since the release before."""
+        """See `PrivateMeans.release`: the mean of the rewards since the last release."""
         size = max(1, n // 2)
         release = batch_release(arm, n, size, self.epsilon)
         batch = self.sums[row, arm : arm + 1] / size
@@ -517,9 +519,9 @@ class DoublingMeans(PrivateMeans):
 
 
 def batch_release(arm: int, last: int, size: int, epsilon: float) -> Release:
-    """The ledger's entry for the mean of an arm's `size` rewards up to its pull `last`.
+    """The account's entry for the mean of an arm's `size` rewards up to its pull `last`.
 
-    One reward moves it by at most 1/size; batches of one arm share no reward.
+    One reward moves the mean by at most 1/size; the batches of an arm share no reward.
     """
     block = f"arm {arm}, rewards {last - size + 1} to {last}"
     return Release("laplace", 1 / size, 1 / (epsilon * size), epsilon, block)
@@ -527,8 +529,8 @@ def batch_release(arm: int, last: int, size: int, epsilon: float) -> Release:
 
 @lru_cache(maxsize=1 << 13)
 def mean_release(arm: int, pulls: int, v: float) -> Release:
-    """The ledger's entry for a mean of `pulls` rewards: sensitivity 1/n, cost n^(-v/2).
+    """The account's entry for a mean of n = `pulls` rewards: sensitivity 1/n, cost n^(-v/2).
 
-    Releases of one arm cover the same rewards; one reward belongs to one arm.
+    All releases of an arm cover the same rewards; a reward belongs to one arm only.
     """
     return Release("laplace", 1 / pulls, noise_scale(pulls, v), pulls ** (-v / 2), f"arm {arm}")

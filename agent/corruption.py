@@ -11,19 +11,19 @@ from protocol.machine import FloatArray
 
 @dataclass(frozen=True, slots=True)
 class Corruption:
-    """Each message is replaced by a lie with probability ε.
+    """Replaces each message by a lie with probability ε.
 
-    Dubey and Pentland 2020, section 4: at the source, in the agent's own message; or, in the
-    intermediary form, in the messages that it passes on. What the agent keeps for itself is true.
+    Dubey and Pentland 2020, section 4: at the source the agent changes its own message, in the
+    intermediary form those that it passes on. What the agent keeps for itself stays true.
     """
 
     does: Contamination
     generator: np.random.Generator
 
     def corrupt(self, own: Records, passed_on: Records, slot: int) -> None:
-        """Change the rewards, or the means, of these messages in place, according to the form.
+        """Change the rewards or means of `own` or `passed_on` in place, as the form says.
 
-        The agent's `own` is of this `slot`, and has no envelope yet.
+        The agent's `own` message is of this `slot` and has no envelope yet.
         """
         records = own if self.does.form == "source" else passed_on
         if len(records):
@@ -36,7 +36,7 @@ class Corruption:
                 records[said][struck] = self.draw(records[said][struck])
 
     def draw(self, truth: FloatArray) -> FloatArray:
-        """One draw from Q per number, where "opposite" looks at it."""
+        """One draw from Q for each number; only "opposite" looks at the `truth`."""
         match self.does.law:
             case "uniform":
                 return self.generator.random(truth.shape)
@@ -50,10 +50,10 @@ class Corruption:
 
 
 def _informed(records: Records, created: int | IntArray) -> Records:
-    """Means turned against the algorithm: the best arm has 0 and every other 1.
+    """The worst means for the algorithm: 0 for the best arm and 1 for every other.
 
-    Of each, as many pulls are claimed as its origin had slots for, so that an estimate by counts is
-    theirs.
+    Each claims as many pulls as its origin had slots for, so that it dominates any estimate that
+    weights means by counts.
     """
     arms = records["means"].shape[1]
     best = np.nanargmax(np.where(np.isnan(records["means"]), -np.inf, records["means"]), axis=1)

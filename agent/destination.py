@@ -1,7 +1,7 @@
 """Private cooperation with the noise at the destination (Dubey and Pentland 2020, Remark 2).
 
-The protocol that the remark sets against its own: agents send their means without noise, and who
-receives them adds one sample for them all. It protects nobody from a receiver that does not.
+The remark compares the paper's protocol with this one: agents send their means without noise, and
+the receiver adds one noise sample for all. It does not protect against a receiver that adds none.
 """
 
 from dataclasses import dataclass, field
@@ -15,23 +15,23 @@ from protocol.machine import AgentEffect, FloatArray
 
 @dataclass(slots=True)
 class NoiseAtDestination(PrivateMeans):
-    """Means leave at W_1, W_2, … pulls as they are; the mean of all that was heard gets the noise.
+    """Sends raw means after W_1, W_2, … pulls, and adds noise to the mean of all that it receives.
 
-    When something new is heard of arm k, the mean over the others' N'_k = Σ n' rewards is noised
-    once: one sample for all senders, where at the source each adds its own. "Appropriately scaled"
-    is taken for the least scale at which no reward costs more than in its message at the source,
-    1/(N'_k b) <= n'^(-v/2) for every sender:
+    When an agent hears something new of arm k, it adds noise once to the mean over the others'
+    N'_k = Σ n' rewards: one sample for all senders, where at the source each adds its own. The
+    remark's "appropriately scaled" is read as the least scale b at which no reward costs more than
+    it does with noise at the source, 1/(N'_k b) <= n'^(-v/2) for every sender:
 
         b = max n'^(v/2) / N'_k.
 
-    The agent's own rewards are its own business, and it uses them as they are.
+    The agent uses its own rewards without noise.
     """
 
     noised: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
         PrivateMeans.__post_init__(self)
-        # N'_k, and the others' sums with the noise that was drawn for it
+        # N'_k, and the noisy sum of the others' rewards at that N'_k
         self.noised = np.zeros_like(self.mine)
 
     def own(self) -> FloatArray:
@@ -41,7 +41,7 @@ class NoiseAtDestination(PrivateMeans):
         return self.noised
 
     def release(self, arm: int, n: int, row: int) -> list[AgentEffect]:
-        """See `PrivateMeans.release`: the mean as it is, which costs the agent all it protects."""
+        """See `PrivateMeans.release`: the raw mean, which protects nothing."""
         self.said_means[row, arm] = self.sums[row, arm] / n
         self.said_counts[row, arm] = n
         return []

@@ -1,4 +1,4 @@
-"""How means travel between neighbours, slot by slot: what all ways have in common."""
+"""The base of all exchanges, by which means travel between neighbours slot by slot."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -15,7 +15,7 @@ from protocol.machine import AgentEffect, AgentEffects, FloatArray, Received, Re
 def taken(
     early: Iterable[Received], take: Callable[[Received], AgentEffects | None]
 ) -> list[AgentEffect]:
-    """Take what came before its turn, and refuse what turns out to be wrong."""
+    """Take messages that came too early, with a `Refuse` for each wrong one."""
     effects: list[AgentEffect] = []
     for event in early:
         try:
@@ -27,14 +27,15 @@ def taken(
 
 @dataclass(slots=True)
 class Exchange:
-    """One agent's part in it; by this one nothing travels, and no slot is needed.
+    """One agent's part in an exchange. In this base class nothing travels and a round has no slot.
 
-    `begin` takes a round's own row; `open` begins a slot, in which `receive` takes what neighbours
-    say until the slot is over and the exchange `idle` again; after the last slot it is `over`.
-    `rows`, shape (agents, arms), has the means of the agents that `has` names; `fresh` are those
-    whose means arrived in the slot before, at first its own. `links` counts the links that were
-    used. `knowledge` is what the agent was told of the graph. Of the `agents` that there were at
-    first `members` take part. Where some are lost an exchange is made anew, by what is told then.
+    `begin` starts a round, `open` a slot. `receive` then takes the neighbours' messages until the
+    slot is complete and the exchange `idle` again. After the last slot the exchange is `over`.
+
+    `rows`, shape (agents, arms), has the means of the agents in `has`. `fresh` are those whose
+    means arrived in the slot before, at first the agent itself. `links` counts the links used.
+    `knowledge` is what the agent was told of the graph. `members` are the agents that take part:
+    after a loss a new exchange is made, with new knowledge.
     """
 
     rank: int
@@ -57,7 +58,7 @@ class Exchange:
 
     @property
     def slots(self) -> int | None:
-        """How many slots a round takes; None if that is not known before."""
+        """The slots of a round; None if their number is not known in advance."""
         return 0
 
     @property
@@ -66,7 +67,10 @@ class Exchange:
         return self.slot in (-1, self.slots)
 
     def begin(self, round_: int, row: FloatArray, margin: float = math.inf) -> None:
-        """A round begins with this agent's own means; others' lie so far outside [0, 1] at most."""
+        """Begin a round with this agent's own means, `row`, shape (arms,).
+
+        Means of others are refused if they lie more than `margin` outside [0, 1].
+        """
         self.round, self.slot, self.links = round_, 0, 0
         self.rows = np.zeros((self.agents, len(row)))
         self.rows[self.rank] = row
@@ -74,21 +78,21 @@ class Exchange:
         self.has, self.fresh = {self.rank}, (self.rank,)
 
     def open(self) -> AgentEffects:
-        """The next slot begins."""
+        """Begin the next slot."""
         return []
 
     def receive(self, event: Received) -> AgentEffects:
-        """A neighbour's message."""
+        """Take a neighbour's message."""
         raise RemoteProtocolError("out-of-turn", type(event.message).__name__)
 
 
 @dataclass(slots=True)
 class ToAll(Exchange):
-    """An exchange by which all come to have everybody's means, over d_G slots."""
+    """An exchange that gives every agent everybody's means in d_G slots."""
 
     @property
     def diameter(self) -> int:
-        """d_G."""
+        """d_G, the diameter of the graph."""
         found: int = self.knowledge["diameter"]
         return found
 

@@ -1,10 +1,10 @@
 """The agents of federated elimination (Li and Song 2022).
 
-`Eliminator` is what they share: rounds of exploration, the private mean, the horizon.
-`LoneEliminator`  `single-mab`: its own mean decides
+`Eliminator`      their base: rounds of exploration, the private mean, the horizon
+`LoneEliminator`  `single-mab`: decides by its own mean
 `CdpAgent`        CDP-MAB: sends its mean to the server, which decides
 `DdpAgent`        DDP-MAB: exchanges means with its neighbours until it has all, then decides
-`HdpAgent`        HDP-MAB: means travel to the sink, sinks send to the server, which decides
+`HdpAgent`        HDP-MAB: means travel to sinks, which send averages to the server, which decides
 """
 
 import math
@@ -54,7 +54,7 @@ from protocol.privacy import Release
 from protocol.wire import pack_floats
 
 EXCHANGES = 1 << 20
-"""After each loss means travel anew: the exchange of round r after v losses has the number
+"""Means travel anew after each loss: after v losses the exchange of round r has the number
 v EXCHANGES + r."""
 
 
@@ -62,21 +62,22 @@ v EXCHANGES + r."""
 class Eliminator(AgentMachine):
     """The rounds of an agent (CDP-MAB, lines 3 to 11; DDP-MAB and HDP-MAB alike).
 
-    In round r it pulls every arm of I d = S(r) - S(r-1) times, takes x̂_k, their mean,
-    ŷ_k = x̂_k + Lap(1/(M ε d)) and ȳ_k = (S(r-1) ȳ_k + d ŷ_k) / S(r), and shares ȳ. While means
-    travel it pulls the arm of its own largest ȳ (a raw mean would leak through its pulls); those
-    rewards are discarded. Arms are pulled in turn, so that a horizon inside a round cuts all alike.
+    In round r the agent pulls every arm of I d = S(r) - S(r-1) times. From x̂_k, the mean of these,
+    it computes ŷ_k = x̂_k + Lap(1/(M ε d)) and ȳ_k = (S(r-1) ȳ_k + d ŷ_k) / S(r), and shares ȳ.
+    While means travel it pulls the arm of its own largest ȳ (a raw mean would leak through its
+    pulls) and discards those rewards. Arms are pulled in turn, so that a horizon inside a round
+    cuts all of them alike.
 
-    `t` counts the slots that were used or ordered, from 0. `plausible`: rewards lie in [0, 1], so
-    that means far outside are refused.
+    `t` counts the slots used or ordered so far. `plausible`: rewards lie in [0, 1], so means far
+    outside are refused.
 
-    When an agent is lost (`PeerLost`) that means travel by, all stand still and say where they are
-    (`Stand`): in round `at`, which began in slot `begun`. When all who are left have said so they
-    are `Regrouped`: whoever is behind takes over round, slot and arms of those that came furthest,
-    which all of them had decided alike; the exchange of that round begins anew among those who are
-    left, and takes no slots of its own. `view` counts the losses, and with them the exchanges.
+    When an agent by which means travel is lost (`PeerLost`), all agents stand still and say where
+    they are (`Stand`): in round `at`, which began in slot `begun`. When all that are left have said
+    so, they are `Regrouped`. An agent that is behind takes over the round, slot and arms of the
+    furthest, who have all decided alike. The exchange of that round begins anew among the agents
+    that are left, and takes no slots of its own. `view` counts the losses, and numbers exchanges.
 
-    Above 20 attributes: a round as the paper has it, and what a loss makes of it.
+    Above 20 attributes: the state of a round of the paper, and what a loss needs.
     """
 
     arms: int
@@ -113,7 +114,7 @@ class Eliminator(AgentMachine):
             case Pulled(_, _, sums) if self.stage == "explore":
                 return self._explored(sums)
             case Pulled() if self.stage == "wait" or (self.stage == "delay" and self.stands):
-                self.stage = "wait"  # of an exchange that was given up
+                self.stage = "wait"  # the delay belonged to an exchange that was given up
                 return []
             case Pulled() if self.stage == "delay":
                 return self._open()
@@ -130,7 +131,7 @@ class Eliminator(AgentMachine):
                 raise RemoteProtocolError("out-of-turn", type(event).__name__)
 
     def _of_this_view(self, event: Received) -> AgentEffects:
-        """A message; what neighbours said before the last loss says nothing any more."""
+        """Take a message, unless a neighbour sent it before the last loss: then it is obsolete."""
         number = getattr(event.message, "round", 0) // EXCHANGES
         if event.sender == COORDINATOR or (number == self.view and not self.stands):
             return self._received(event)
@@ -140,7 +141,7 @@ class Eliminator(AgentMachine):
 
     def _stand_still(self) -> AgentEffects:
         if self.exchange.agents == 1:
-            return []  # there is nobody whose means are waited for
+            return []  # this agent waits for nobody's means
         self.view += 1
         self.stands = True
         effects = self._catch_up()
@@ -148,11 +149,11 @@ class Eliminator(AgentMachine):
         return [*effects, Stand(self.at, self.begun, slot, self.active)]
 
     def _catch_up(self) -> AgentEffects:
-        """What is decided already needs no exchange any more."""
+        """Take decisions that are already here: they need no exchange."""
         return []
 
     def _check(self, event: Regrouped) -> None:
-        """Refuse a round that nobody can have come to, and arms that nobody can have left."""
+        """Refuse a round that no agent can have reached, and arms that no agent can have left."""
         if not self.schedule.fits(event.round - 1) or event.begun > self.schedule.horizon:
             raise RemoteProtocolError("beyond-horizon", f"round {event.round}")
         behind = event.view == self.view and self.at < event.round
@@ -160,12 +161,12 @@ class Eliminator(AgentMachine):
             raise RemoteProtocolError("no-such-arm", "the arms left must be some of those before")
 
     def _regroup(self, event: Regrouped) -> AgentEffects:
-        """Go on with those who are left, in the round of those who came furthest."""
+        """Continue with the agents that are left, in the round of the furthest."""
         behind = self.at < event.round
         if self.exchange.agents == 1 or event.view != self.view or event.round < self.at:
-            return []  # another loss is on its way
+            return []  # obsolete: word of another loss is on its way
         self.stands, self.regrouped = False, event
-        # what is under way is given up
+        # a new exchange replaces the present one, whatever its state
         self.exchange = replace(
             self.exchange, neighbours=event.neighbours, knowledge=event.knowledge
         )
@@ -239,16 +240,16 @@ class Eliminator(AgentMachine):
 
     @property
     def _again(self) -> Regrouped | None:
-        """What was agreed on for this round, if an exchange of it was given up."""
+        """What all agreed on for this round, if a loss interrupted its exchange."""
         told = self.regrouped
         return told if told is not None and told.round == self.round else None
 
     def _row(self) -> FloatArray:
-        """What this agent shares of its means."""
+        """The means that this agent shares."""
         return self.mean
 
     def _delay(self) -> AgentEffects:
-        """One slot of the delay: the arm of the largest ȳ is pulled once."""
+        """Spend one slot of the delay: pull the arm of the largest ȳ once."""
         if self.t >= self.schedule.horizon:
             return self._play_on()
         assert self.answer is not None
@@ -277,11 +278,11 @@ class Eliminator(AgentMachine):
         return [Stopwatch("exchange", False), Note(row), *self._shared()]
 
     def _shared(self) -> AgentEffects:
-        """The round's means are where they should be."""
+        """Go on after the exchange of a round."""
         raise NotImplementedError
 
     def _lack_of(self, origins: Collection[int], how: str) -> AgentEffects:
-        """The end of the run if means of these agents did not come."""
+        """Abort the run if the means of any of these agents did not arrive."""
         missing = [n for n in origins if n not in self.exchange.has]
         if not missing:
             return []
@@ -293,7 +294,7 @@ class Eliminator(AgentMachine):
         ]
 
     def _decide(self, average: FloatArray, agents: int) -> None:
-        """I^(r) from the average of the means of all `agents` that are left."""
+        """Compute I^(r) from `average`, the mean of ȳ over the `agents` agents that are left."""
         self.answer = self.active[int(average.argmax())]
         self._keep(self.schedule.survivors(self.round, self.active, self.observed, average, agents))
 
@@ -302,14 +303,14 @@ class Eliminator(AgentMachine):
         self.active = arms
 
     def _cut(self) -> AgentEffects:
-        """The horizon falls into the exploration: what is left is pulled in turn."""
+        """The horizon cuts the exploration: pull in turn for the slots that are left."""
         times, rest = divmod(self.schedule.horizon - self.t, len(self.active))
         self.tail = [Pull(self.active, times)] if times else []
         self.tail += [Pull(self.active[:rest], 1)] if rest else []
         return self._play_on()
 
     def _play(self, arm: int) -> AgentEffects:
-        """Only this arm until the horizon."""
+        """Pull only this arm until the horizon."""
         self.answer = arm
         left = self.schedule.horizon - self.t
         self.tail = [Pull((arm,), left)] if left else []
@@ -323,7 +324,7 @@ class Eliminator(AgentMachine):
 
 
 class LoneEliminator(Eliminator):
-    """`single-mab`: CDP-MAB with M = 1 and nobody to talk to."""
+    """`single-mab`: CDP-MAB with M = 1 and without messages."""
 
     def _shared(self) -> AgentEffects:
         self._decide(self.mean, 1)
@@ -334,8 +335,8 @@ class LoneEliminator(Eliminator):
 class DdpAgent(Eliminator):
     """DDP-MAB (Algorithm 3): every agent averages all agents' means and eliminates by itself.
 
-    Line 9 prints the average of ŷ, the text and CDP-MAB that of ȳ; C(r) only holds for ȳ, so that
-    `corrected` shares ȳ. All agents must come to the same I, which the lab checks (`Attest`).
+    Line 9 averages ŷ, but the text and CDP-MAB average ȳ. C(r) holds only for ȳ, so `corrected`
+    shares ȳ. All agents must arrive at the same I; the lab checks this (`Attest`).
     """
 
     variant: Variant
@@ -348,7 +349,7 @@ class DdpAgent(Eliminator):
         if lack := self._lack_of(members, "are missing"):
             return lack
         self._decide(exchange.rows[list(members)].mean(axis=0), len(members))
-        # after a loss, and of each part of a graph that fell apart, others are averaged
+        # after a loss the graph may fall into parts, whose agents need not agree with each other
         step = exchange.round + (members[0] + 1) * EXCHANGES**2 * bool(self.view)
         attest = Attest(step, np.array(self.active, dtype="<u4").tobytes())
         return [attest, *self._begin_round()]
@@ -356,11 +357,11 @@ class DdpAgent(Eliminator):
 
 @dataclass(slots=True)
 class _Served(Eliminator):
-    """An agent whose active arms are the server's decision.
+    """An agent whose active arms the server decides.
 
-    The server may decide more than once before an agent that it does not wait for is through with
-    its slots: `decisions` are those that came and were not taken yet, in order. They are no more
-    than the rounds that fit into the horizon, see `Schedule.fits`.
+    The server may decide several rounds ahead of an agent that it does not wait for. `decisions`
+    has those that have arrived and not been taken, in order, at most as many as rounds fit into
+    the horizon (`Schedule.fits`).
     """
 
     decisions: list[Active] = field(default_factory=list)
@@ -391,7 +392,7 @@ class _Served(Eliminator):
         return self._go_on()
 
     def _go_on(self) -> AgentEffects:
-        """Take the server's decision if it is there."""
+        """Take the server's decision if it has arrived."""
         self.stage = "wait"
         if not self.decisions:
             return []
@@ -403,9 +404,9 @@ class _Served(Eliminator):
 class CdpAgent(_Served):
     """CDP-MAB (Algorithm 1): one message to the server per round.
 
-    With partial participation the server says by `Active` who uploads, before the first round too;
-    everybody explores and keeps its own ȳ current. Who is asked for a round a second time uploads
-    after all, in the place of an agent that was lost.
+    With partial participation the server says in `Active` whether an agent uploads, before the
+    first round too. Every agent explores and keeps its own ȳ current. A second `Active` for the
+    same round asks an agent to upload in place of one that was lost.
     """
 
     partial: bool = False
@@ -442,9 +443,9 @@ class CdpAgent(_Served):
 
 @dataclass(slots=True)
 class HdpAgent(_Served):
-    """HDP-MAB (Algorithm 5): the component's means go to its sink, their average to the server.
+    """HDP-MAB (Algorithm 5): a component's means go to its sink, their average to the server.
 
-    `component` is there at a sink only: the agents whose means it waits for.
+    `component` has the agents whose means a sink waits for; it is empty at other agents.
     """
 
     component: tuple[int, ...] = ()

@@ -1,13 +1,12 @@
-"""Message passing with delay: what is new travels one hop per slot, for γ hops.
+"""Message passing with delay: new messages travel one hop per slot, for γ hops.
 
 Dubey and Pentland 2020, Algorithm 1. A message created at t is usable at distance d for the
-decision at t + d, for 0 < d <= γ. Agents go in lockstep with their neighbours alone: slot t + 1
-begins when the bundles of slot t are here from all of them, so a neighbour is at most one slot
+decision at t + d, for 0 < d <= γ. Each agent is in lockstep with its neighbours only: its slot
+t + 1 begins when it has the bundles of slot t from all of them, so a neighbour is at most one slot
 ahead.
 
-Everything is kept and checked in arrays. The bundles of a slot are put together and looked at once,
-in the order of the neighbours' ranks, never in the order in which they arrived; and where several
-agents live in one process, those of all of them.
+Everything is kept and checked in arrays. The bundles of a slot, for all agents of the process, are
+joined and processed at once, in the order of the neighbours' ranks and never in that of arrival.
 """
 
 import struct
@@ -30,23 +29,23 @@ _ENVELOPE: Final = struct.Struct("<IIH")
 
 
 class Contents(Protocol):
-    """Who knows what messages say."""
+    """Checks the content of messages; flooding itself reads only their envelopes."""
 
     def faults(self, records: Records) -> Faults:
-        """What is wrong with messages by themselves: each reason and the records it holds for."""
+        """Faults of messages by themselves: each reason with a mask of the records it holds for."""
         ...
 
     def contradictions(self, news: News) -> Mask | None:
-        """Which of the news cannot be after what these agents heard; None: all can."""
+        """Which of the news contradict what these agents heard before; None if none does."""
         ...
 
 
 @dataclass(slots=True)
 class Flood:
-    """One agent's ends of its links: what came in this slot, and what it passes on.
+    """One agent's ends of its links: the bundles of this slot, and the messages to pass on.
 
-    With a `signer` each message ends with its origin's signature of all of it but its life, which
-    changes with every hop. Whoever passes it on can then keep it back and change nothing.
+    With a `signer` each message ends with its origin's signature of everything but the life, which
+    changes with every hop. An agent that passes it on can then withhold it, but not change it.
     """
 
     rank: int
@@ -68,7 +67,7 @@ class Flood:
         self.expected = frozenset(self.neighbours)
         record = self.known.record
         self.relayed = np.zeros(0, dtype=record)
-        # of a record, and of all that one bundle may hold
+        # bytes of one record, and the most that one bundle may hold
         self.sizes = record.itemsize, record.itemsize * self.known.agents
         self.row = self.known.enter(self)
 
@@ -78,22 +77,22 @@ class Flood:
         return len(self.bundles) == len(self.neighbours)
 
     def begin_slot(self) -> None:
-        """The next slot begins."""
+        """Begin the next slot."""
         self.slot += 1
         self.bundles, self.ahead = self.ahead, {}
         for neighbour in self.lost:
             self.bundles.setdefault(neighbour, b"")
 
     def lose(self, neighbour: int) -> None:
-        """Of a neighbour that is gone what came counts, and nothing more is waited for."""
+        """Wait for nothing more from a lost neighbour; its bundles that arrived still count."""
         if neighbour in self.neighbours:
             self.lost.add(neighbour)
             self.bundles.setdefault(neighbour, b"")
 
     def bundle(self, own: Records) -> Bundle:
-        """This slot's bundle: the agent's own message, shape (1,), and what it passes on.
+        """This slot's bundle: the agent's own message and those that it passes on.
 
-        The envelope of `own` is written here.
+        `own`, shape (1,), lacks its envelope, which is added here.
         """
         known = self.known
         known.latest[self.rank * known.rows + self.row] = self.slot
@@ -106,7 +105,7 @@ class Flood:
         return Bundle(self.slot, items)
 
     def take(self, sender: int, bundle: Bundle) -> None:
-        """A bundle of this slot, or of the next from a neighbour that is ahead."""
+        """Take a bundle of this slot, or of the next from a neighbour that is ahead."""
         if sender not in self.expected:
             raise RemoteProtocolError("out-of-turn", f"a bundle from {sender}")
         items, slot = bundle.items, bundle.slot
@@ -114,7 +113,7 @@ class Flood:
         if len(items) % size or len(items) > most:
             raise RemoteProtocolError("wrong-length", f"{len(items)} bytes of items")
         if sender in self.lost and slot <= self.slot:
-            return  # word of its loss came first: nothing was waited for any more
+            return  # word of its loss came first, and an empty bundle took this one's place
         if slot == self.slot:
             store = self.bundles
         elif slot == self.slot + 1:
@@ -128,9 +127,9 @@ class Flood:
         self.known.lengths.add(len(items))
 
     def take_all(self, received: Sequence[Received]) -> bool:
-        """Bundles of this slot and the next; False, and nothing is taken, where `take` may refuse.
+        """Take several bundles as `take` does, but faster.
 
-        One look at all of them does what as many calls of `take` do.
+        Returns False, and takes none, if `take` might refuse one of them.
         """
         slot, now, ahead = self.slot, {}, {}
         for one in received:
@@ -159,15 +158,16 @@ class Flood:
 
 @dataclass(slots=True)
 class Known:
-    """What the agents of one process know of the messages of all M, one row for each of them.
+    """What the agents of one process know of all M agents' messages, one row for each of them.
 
-    `latest[m, row]` is the slot in which the newest message known of agent m was created, 0 if
-    none. `passed[link, m]` is the same for what came over a link: an honest neighbour sends each
-    message of m once, in the order in which they were created. `arrivals[row, d]` counts the new
-    messages that came over d hops, and `delays[row, d]` adds up the slots that they were under way.
-    Both of the first are kept flat, and brought up to date by `settle`; the others, and
-    `duplicates[row]`, are parts of `tallies`.
-    `lengths` are those that bundles which were taken had.
+    `latest[m, row]` is the slot in which the newest known message of agent m was created, 0 if
+    there is none. `passed[link, m]` is the same for messages that came over one link: an honest
+    neighbour sends each message of m once, in the order of creation. Both are kept flat, and
+    `settle` brings them up to date.
+
+    `arrivals[row, d]` counts the new messages that came over d hops, `delays[row, d]` adds up the
+    slots that they travelled, and `duplicates[row]` counts repeated messages. All three are parts
+    of `tallies`. `lengths` has the lengths of all bundles taken so far.
     """
 
     agents: int
@@ -196,17 +196,17 @@ class Known:
         self.passed = np.zeros(0, dtype=np.int64)
 
     def enter(self, flood: Flood) -> int:
-        """The row of one more agent."""
+        """Add an agent; returns its row."""
         self.floods.append(flood)
         return len(self.floods) - 1
 
     def merge(self, floods: Sequence[Flood], learner: Contents) -> News:
-        """What is new to these agents in their bundles of the slot, each message once to each.
+        """The messages of this slot's bundles that are new, each once per agent, in order of rows.
 
-        What they are to pass on is prepared. `floods` are in one slot, and in the order of their
-        rows, and so is what comes out. A message that is wrong is refused and counted; the others
-        of its bundle are not. What was sent to several is looked at once, and what follows from
-        the envelopes alone is kept for as long as they are those of the slot before.
+        `floods` are in the same slot and in the order of their rows. This also prepares what they
+        pass on. A wrong message is refused and counted; the others of its bundle are taken. A
+        record sent to several agents is checked once. What follows from the envelopes alone is kept
+        while each slot's envelopes repeat those of the slot before.
         """
         slot, (senders, parts) = floods[0].slot, _parts(floods)
         said = b"".join(parts)
@@ -226,7 +226,7 @@ class Known:
         return self._merge(floods, records, ways, learner)
 
     def settle(self) -> None:
-        """Note what went the same ways as in the slot before."""
+        """Bring `latest` and `passed` up to date after slots that repeated the one before."""
         if self.ways is not None and (steady := self.ways.steady) is not None:
             self.passed[steady.way] = steady.slot - steady.age
             self.latest[steady.new.at] = steady.slot - steady.age_of_new
@@ -267,7 +267,7 @@ class Known:
         good = slice(None) if bad is None else ~bad
         self.passed[way[good]] = made[good]
         if self.gamma > 1:
-            # by the shortest path an honest agent's messages never meet; a liar's may
+            # the key has the age: only a liar's messages of different ages meet in one slot
             new = new[first_of(ways.at[new] * self.gamma + age[pick[new]])]
         news = came.only(new)
         self.duplicates += np.bincount(row[good], minlength=self.rows)
@@ -284,7 +284,7 @@ class Known:
         return news
 
     def _wrong(self, news: News, learner: Contents) -> bool:
-        """Whether any of these messages is to be refused for what it says."""
+        """Whether any of these must be refused for content or signature."""
         return (
             any(np.count_nonzero(mask) for _, mask in learner.faults(news.records))
             or learner.contradictions(news) is not None
@@ -292,7 +292,7 @@ class Known:
         )
 
     def _travelled(self, row: IntArray, distance: IntArray, age: IntArray) -> None:
-        """Count messages that came over so many hops at this age."""
+        """Count messages by hops, and add up their delays, age + 1."""
         at = row * (self.gamma + 1) + distance
         over = np.bincount(at, minlength=self.arrivals.size)
         self.arrivals += over.reshape(self.arrivals.shape)
@@ -300,7 +300,7 @@ class Known:
         self.delays += slots.astype(np.int64).reshape(self.delays.shape)
 
     def _ways_of(self, floods: Sequence[Flood], senders: list[int], parts: list[bytes]) -> Ways:
-        """Who sent each record to whom; often as in the slot before."""
+        """Who sent each record to whom; reused if it is as in the slot before."""
         layout = [flood.row for flood in floods], senders, list(map(len, parts))
         if self.ways is None or self.ways.layout != layout:
             self.settle()
@@ -312,7 +312,7 @@ class Known:
         return self.ways
 
     def _pass_on(self, floods: Sequence[Flood], news: News, on: IntArray) -> None:
-        """Those of the news that may travel further leave with the next bundles."""
+        """Put the news that may travel further, `on`, into the agents' next bundles."""
         if self.gamma == 1:
             return
         relayed, row = news.records[news.pick[on]], news.row[on]
@@ -322,7 +322,7 @@ class Known:
             flood.relayed = relayed[start:end]
 
     def _forged(self, news: News) -> Mask | None:
-        """Which of the unread messages their origins did not sign; each is checked once."""
+        """Which of the news their origins did not sign; each message is checked once."""
         if not self.signed:
             return None
         known: dict[bytes, bool] = {}
@@ -343,9 +343,9 @@ class Known:
     def _refuse(
         self, faults: Faults, row: IntArray, pick: IntArray | None = None, bad: Mask | None = None
     ) -> Mask | None:
-        """Count what is wrong, each message once, by its first fault; None if nothing is.
+        """Count wrong messages, each by its first fault; returns the mask of all, None if empty.
 
-        Faults are of what came, or of the records that were sent, of which these came.
+        The masks of `faults` are over arrivals, or, with `pick`, over the records that were sent.
         """
         for reason, mask in faults:
             if np.count_nonzero(mask):
@@ -356,13 +356,13 @@ class Known:
         return bad
 
     def _count(self, reason: str, row: IntArray) -> None:
-        """As refused, once for each record that came to an agent."""
+        """Count a refusal for each entry of `row`, at the agent of that row."""
         counts = np.bincount(row)
         for one in np.flatnonzero(counts).tolist():
             self.floods[one].refused[reason] += int(counts[one])
 
     def _faults(self, life: IntArray, age: IntArray, first_hand: Mask) -> Faults:
-        """What is wrong with the envelopes: each reason and the records it holds for."""
+        """Faults of the envelopes: each reason with a mask of the records it holds for."""
         wrong = life + age != self.gamma
         forged = first_hand != (age == 0)
         if np.count_nonzero(wrong | forged | (life < 1) | (life > self.gamma)):
@@ -374,8 +374,9 @@ class Known:
 
 
 def _parts(floods: Sequence[Flood]) -> tuple[list[int], list[bytes]]:
-    """The senders in order, and what each sent to all of these; or no sender, and what came over
-    each link, where one of them did not send all the same.
+    """The senders in order, and the one bundle that each sent to all of these agents.
+
+    If a sender did not send the same to all, no senders, and the bundle of each link.
     """
     said: dict[int, bytes] = {}
     for flood in floods:

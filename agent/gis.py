@@ -1,10 +1,12 @@
 """Global information synchronisation, GIS (Li and Song 2022, section V, Algorithm 2).
 
-In every slot an agent that has new means advertises them to its neighbours (ADV); a neighbour asks
-for those it lacks, each of one advertiser (REQ); who was asked sends them (DATA). After d_G slots
-everybody has everybody's. Whoever has nothing to say in a stage says so on the control plane
-(`Quiet`), so that nobody takes slowness for silence; and a stage begins when the one before it is
-complete, so that the order in which neighbours' messages arrive changes nothing.
+In every slot an agent with new means advertises them to its neighbours (ADV). A neighbour requests
+those that it lacks, each from one advertiser (REQ). The advertiser sends them (DATA). After d_G
+slots every agent has everybody's means.
+
+An agent with nothing to send in a stage says so on the control plane (`Quiet`), to tell silence
+from slowness. A stage begins when the one before is complete, so the order of arrival does not
+matter.
 """
 
 import math
@@ -20,7 +22,7 @@ Origins = tuple[int, ...]
 
 
 def check_origins(origins: Origins, agents: int) -> None:
-    """Refuse names that are not sorted, unique and those of agents."""
+    """Refuse a list of agents that is not sorted, unique and known."""
     if list(origins) != sorted(set(origins)) or origins[-1] >= agents:
         raise RemoteProtocolError("no-such-agent", "a list of agents must be sorted and known")
 
@@ -29,8 +31,8 @@ def check_origins(origins: Origins, agents: int) -> None:
 class Gis(ToAll):
     """One agent's part of GIS.
 
-    A neighbour may be ahead by the advertisement of one slot (`early`), never by more: it cannot
-    end a slot without us.
+    A neighbour may be ahead by one slot's advertisement (`early`), but not by more: it cannot end a
+    slot without this agent.
     """
 
     stage: str = field(default="idle", init=False)
@@ -122,7 +124,7 @@ class Gis(ToAll):
         return effects
 
     def _ask(self) -> AgentEffects:
-        """Stage REQ: each of the means we lack is asked of the lowest agent that has it."""
+        """Stage REQ: ask the lowest advertiser for each of the means that this agent lacks."""
         found = set(self.has)
         effects: list[AgentEffect] = []
         at = (self.round, self.slot)
@@ -137,7 +139,7 @@ class Gis(ToAll):
         return effects
 
     def _deliver(self) -> AgentEffects:
-        """Stage DATA: what was asked for."""
+        """Stage DATA: send each neighbour the means that it asked for."""
         return [
             Send(j, Data(self.round, self.slot, asked, self.signed.pack(self.rows, asked)))
             for j, asked in sorted(self.asked.items())

@@ -1,26 +1,27 @@
-"""The hybrid mechanism: a private running sum over a stream whose length nobody knows.
+"""The hybrid mechanism: a private running sum over a stream of unknown length.
 
 Chan, Shi and Song, "Private and continual release of statistics", ACM TISSEC 14(3), 2011,
-Algorithm 4: the logarithmic mechanism at the times t = 2^k, and from each of them on a binary
-mechanism (Algorithm 2) of horizon T_0 = 2^k for the items that follow.
+Algorithm 4: the logarithmic mechanism releases at the times t = 2^k. From each of these times on, a
+binary mechanism (Algorithm 2) of horizon T_0 = 2^k covers the items that follow.
 
 The noise. The logarithmic mechanism adds one Laplace number of scale 1/ε_L at each t = 2^k, and
-they accumulate. The binary mechanism of horizon T_0 keeps the nodes of a binary tree over its items
-(p-sums); node j stands for 2^j items and carries Laplace noise of scale log2(T_0)/ε_B. The release
-at τ = t - T_0 adds the nodes of the set bits of τ.
+these accumulate. The binary mechanism of horizon T_0 keeps the nodes of a binary tree over its
+items (p-sums). A node of level j is the sum of 2^j items, with Laplace noise of scale
+log2(T_0)/ε_B. The release at τ = t - T_0 adds the nodes of the set bits of τ.
 
-What it protects. One item enters one of the logarithmic mechanism's increments and at most
-log2(T_0) nodes, so that ε_L + ε_B covers the whole sequence of releases: ε with `split` "half",
-where ε_L = ε_B = ε/2. "tossou" is the published experiment's code, ε_L = ε and nodes of scale
-ln(T_0)/ε, which is (1 + 1/ln 2) ε = 2.44 ε.
+What it protects. One item enters one increment of the logarithmic mechanism and at most log2(T_0)
+nodes, so the whole sequence of releases costs ε_L + ε_B. With `split` "half" this is ε, since
+ε_L = ε_B = ε/2. "tossou" is the code of the published experiment: ε_L = ε and nodes of scale
+ln(T_0)/ε, which cost (1 + 1/ln 2) ε = 2.44 ε.
 
-How it is kept here. A release is the true sum plus the noise of the parts it is made of, so it
-suffices to keep the true sum and, per level j, the noise G_j of all parts up to the last node
-that was made at that level. At τ with lowest set bit i, and i' the lowest set bit above it,
-G_i = G_i' + Lap, and the release is the sum plus G_i: one addition per item, log2(T_0) + 1 numbers.
-It is the same as Algorithm 4 item by item; keeping the p-sums themselves costs log2(T_0) additions.
-That is `HybridSums`, for the lab. In the field noise must not be drawn first and added to a number
-later (Mironov 2012): `HybridNodes` keeps the p-sums, and each is noised as a whole, once.
+How it is computed. A release is the true sum plus the noise of its parts. So `HybridSums` keeps the
+true sum and, for each level j, G_j: the noise of all parts up to the last node made at that level.
+At τ with lowest set bit i, and i' the lowest set bit above it, G_i = G_i' + Lap, and the release is
+the sum plus G_i. That is one addition per item and log2(T_0) + 1 numbers, and item by item the same
+as Algorithm 4; keeping the p-sums costs log2(T_0) additions.
+
+`HybridSums` is for the lab. In the field, noise must not be drawn first and added to a number later
+(Mironov 2012). `HybridNodes` keeps the p-sums and adds noise to each as a whole, once.
 """
 
 import math
@@ -41,9 +42,9 @@ _NOTHING: list[Release] = []
 class HybridSums:
     """Hybrid mechanisms over `streams` streams of rewards in [0, 1] on one clock t.
 
-    Streams that share a clock share the shape of their trees, so a step costs the same few
-    operations on arrays for one stream or for many. Memory: (log2 t + 2) numbers per stream, and
-    noise drawn ahead for at most 256 steps.
+    Streams on one clock have trees of the same shape, so a step costs the same few array operations
+    for one stream or for many. Memory: log2 t + 2 numbers per stream, and noise drawn ahead for at
+    most 256 steps.
     """
 
     streams: int
@@ -70,13 +71,13 @@ class HybridSums:
 
     @property
     def node_scale(self) -> float:
-        """The scale of one node's noise in the present binary mechanism (T_0 >= 2)."""
+        """The scale of a node's noise in the present binary mechanism, T_0 >= 2."""
         if self.split == "tossou":
             return math.log(self.T0) / self.epsilon
         return 2.0 * math.log2(self.T0) / self.epsilon
 
     def insert(self, stream: int, x: float) -> FloatArray:
-        """Put x into one stream and 0 into all others; the new releases, shape (streams,)."""
+        """Insert x into one stream and 0 into all others; returns the new releases, (streams,)."""
         self.sums[stream] += x
         t = self.t = self.t + 1
         tau = t - self.T0
@@ -86,7 +87,7 @@ class HybridSums:
         rest = tau & (tau - 1)
         if self.used == len(self.batch):
             self._draw(min(_BATCH, 2 * self.T0 - t))
-        # the lowest set bit of τ, and the one above it; 0 is the logarithmic mechanism
+        # counting from 1, the lowest set bit of τ and the one above it; 0 for no bit
         level = (tau ^ rest).bit_length()
         above = (rest & -rest).bit_length()
         fresh: FloatArray = self.levels[above] + self.batch[self.used]
@@ -96,10 +97,10 @@ class HybridSums:
         return released
 
     def begun(self) -> list[Release]:
-        """What the last item began: at a doubling, T_0 = t, what the releases from it on cost.
+        """The releases that the last item began; none unless it was a doubling, t = T_0.
 
-        The logarithmic mechanism's number covers the rewards (t/2, t], the new binary mechanism
-        those after them, (t, 2t]; the reward 2t itself is in no node.
+        The logarithmic mechanism's number covers the rewards (t/2, t]. The new binary mechanism
+        covers the next ones, (t, 2t], though reward 2t itself is in no node.
         """
         t = self.T0
         if self.t != t:
@@ -111,7 +112,7 @@ class HybridSums:
         return out
 
     def _double(self, t: int) -> None:
-        """T = 2^k: one more number for the logarithmic mechanism, and a fresh tree."""
+        """At t = 2^k, draw the logarithmic mechanism's next number and begin a new tree."""
         self.T0 = t
         fresh = self.noise.laplace(self.log_scale, self.streams)
         self.levels[0] = self.levels[0] + fresh
@@ -125,10 +126,11 @@ class HybridSums:
 
 @dataclass(slots=True)
 class HybridNodes(HybridSums):
-    """The same mechanism with its p-sums kept, each noised by `Noise.noisy` when it is complete.
+    """The same mechanism for the field: keeps p-sums, each noised by `Noise.noisy` when complete.
 
-    `beta` is the logarithmic mechanism's release, `since` the items after it; `nodes[j]` is the
-    sum of 2^j items and `noisy[j]` what is released of it. A release adds what was released before.
+    `beta` is the logarithmic mechanism's last release and `since` the sum of the items after it.
+    `nodes[j]` is the sum of 2^j items and `noisy[j]` its noisy value. Every release is a sum of
+    noisy values only.
     """
 
     beta: FloatArray = field(init=False)

@@ -1,4 +1,4 @@
-"""The baselines who hear nobody: UCB1; DP-UCB-INT and AdaP-UCB, whose actions are seen.
+"""Baselines without communication: UCB1; DP-UCB-INT and AdaP-UCB, whose actions are seen.
 
 Auer, Cesa-Bianchi and Fischer 2002; Tossou and Dimitrakakis, "Algorithms for differentially private
 multi-armed bandits", AAAI 2016, as Dubey and Pentland 2020 run them; Azize and Basu, "When privacy
@@ -62,21 +62,21 @@ class LoneUcb(AgentMachine):
         return Pull((arm,), self.episode(arm))
 
     def choose(self, t: int) -> int:
-        """A_t, slots counted from 1."""
+        """A_t, the arm of slot t, from 1."""
         if t <= self.arms:
             return t - 1
         return self.leader(self.sums / self.pulls + confidence_bonus(math.log(t), self.pulls))
 
     def leader(self, index: FloatArray) -> int:
-        """argmax, ties at random."""
+        """The argmax; ties are broken at random."""
         return best(index[None], [self.ties])[0]
 
     def episode(self, arm: int) -> int:
-        """For how many slots the arm is pulled before the next choice."""
+        """The slots for which the arm is pulled before the next choice."""
         return 1
 
     def learn(self, arm: int, times: int, total: float) -> list[AgentEffect]:
-        """The sum of the arm's rewards; what is released by it."""
+        """Learn the sum of the arm's rewards; returns the releases that follow."""
         self.pulls[arm] += times
         self.sums[arm] += total
         return []
@@ -84,14 +84,15 @@ class LoneUcb(AgentMachine):
 
 @dataclass(slots=True, kw_only=True)
 class PrivateLoneUcb(LoneUcb):
-    """DP-UCB-INT: the mean of an arm is noised anew at every f = ⌈1/ε⌉ pulls of it.
+    """DP-UCB-INT: an arm's mean gets new noise after every f = ⌈1/ε⌉ pulls of the arm.
 
-    t <= K f: arms in turn. Then argmax_a x_a, where for each a with n_a mod f = 0
+    In slots t <= K f arms are pulled in turn. Then argmax_a x_a is, where for each a with
+    n_a mod f = 0
 
         x_a = s_a/n_a + Lap(n_a^(v/2 - 1)) + sqrt(2 log t / n_a).
 
-    `printed`: n_a mod f stays 0 while a is not pulled, so its noise is drawn again in every slot.
-    `corrected`: once, by the pull that makes it 0; the bonus is that of the slot.
+    `printed`: n_a mod f stays 0 until a is pulled again, so noise is drawn in every slot.
+    `corrected`: noise is drawn once, by the pull that makes it 0; the bonus is the slot's.
     """
 
     epsilon: float
@@ -137,14 +138,14 @@ class PrivateLoneUcb(LoneUcb):
 class AdapUcb(LoneUcb):
     """AdaP-UCB (Azize and Basu 2022, Algorithm 1 and equation 7).
 
-    Each arm once. Then episodes: the arm of the largest index is pulled as often as it was before,
-    so that its pulls double. An episode's mean is noised once, with Lap(1/(ε n)) for its n rewards,
-    and what was before it is forgotten:
+    Each arm is pulled once. Then come episodes, in which the arm of the largest index is pulled as
+    often as before in all, so that its pulls double. The mean of an episode's n rewards is released
+    once with Lap(1/(ε n)) and replaces the arm's last one:
 
         I_a = μ̃_a + sqrt(α log t / (2 n_a)) + α log t / (ε n_a),
 
-    with n_a the length of the arm's last episode. An episode that the horizon cuts is not released.
-    Every reward is in one release, so that all of them together cost ε.
+    where n_a is the length of the arm's last episode. An episode cut by the horizon is not
+    released. Each reward is in one release, so all releases together cost ε.
     """
 
     epsilon: float

@@ -2,7 +2,7 @@
 
 `MaseVoter`    MASE with successive elimination, Corrupted Elimination, and `independent`
 `DpMaseVoter`  DP-MASE
-`RawSender`    `central`: every reward goes to the coordinator
+`RawSender`    `central`: sends every reward to the coordinator
 """
 
 from dataclasses import dataclass, field
@@ -52,7 +52,7 @@ _TOO_LONG = (
 
 
 def _eliminated(event: Received, arms: int) -> frozenset[int]:
-    """The arms of a coordinator's `Eliminated`, checked."""
+    """The arms in a coordinator's `Eliminated`, checked."""
     if event.sender != COORDINATOR or not isinstance(event.message, Eliminated):
         raise RemoteProtocolError("out-of-turn", type(event.message).__name__)
     if max(event.message.arms) >= arms:
@@ -68,12 +68,12 @@ class MaseVoter(ExploringMachine):
 
         E = { k in L_n : max_l μ̂_l - μ̂_k >= 2 sqrt(log(K t_n² / η) / t_n) }.
 
-    A vote is withheld with probability ξ (Corrupted Elimination, Algorithm 3: ν ~ Bernoulli(1-ξ),
-    drawn once per arm, never sent again); E leaves L_n either way. `votes=False` is `independent`.
+    Corrupted Elimination (Algorithm 3) withholds a vote with probability ξ: ν ~ Bernoulli(1-ξ) is
+    drawn once per arm and never again. E leaves L_n either way. `votes=False` is `independent`.
 
-    What the coordinator eliminates leaves L_n at once (Algorithm 1, line 14). `eager=False` is the
-    letter of Algorithm 3: line 12 synchronises the active agent alone, after its own test and
-    after line 10 has asked whether it is done, so that an agent acts once more on the old L_n.
+    Arms that the coordinator eliminates leave L_n at once (Algorithm 1, line 14). `eager=False` is
+    the letter of Algorithm 3: line 12 synchronises only the active agent, after its own test and
+    after line 10 has tested whether it is done. So an agent acts once more on the old L_n.
     """
 
     arms: int
@@ -114,7 +114,7 @@ class MaseVoter(ExploringMachine):
         return int(first)
 
     def _test(self, arms: tuple[int, ...], rewards: FloatArray) -> AgentEffects:
-        # cumulative, as in `silent`: both must round alike
+        # a cumulative sum as in `silent`, so that both round alike
         self.sums[list(arms)] += np.cumsum(rewards, axis=1)[:, -1]
         self.t += rewards.shape[1]
         means = self.sums[list(self.local)] / self.t
@@ -140,7 +140,7 @@ class MaseVoter(ExploringMachine):
 
     @property
     def _due(self) -> bool:
-        """Whether Algorithm 3 changes something at the next activation, whatever is pulled."""
+        """Whether Algorithm 3 changes L_n or ends at the next activation, whatever the rewards."""
         return len(self.local) == 1 or not self.dead.isdisjoint(self.local)
 
     def _go_on(self, effects: list[AgentEffect], without: frozenset[int]) -> AgentEffects:
@@ -155,13 +155,13 @@ class MaseVoter(ExploringMachine):
 
 @dataclass(slots=True)
 class DpMaseVoter(AgentMachine):
-    """DP-MASE (Algorithm 2): per epoch one mean per arm, noised once, then votes.
+    """DP-MASE (Algorithm 2): in each epoch one mean per arm, noised once, and then votes.
 
-    In epoch e the agent pulls every arm of L_n R(e, |L_n|) times; μ̃_k = μ̂_k + Lap(1/(εR)); it votes
-    against { k : max_l μ̃_l - μ̃_k > 2(h + c) }. What the coordinator eliminated reaches L_n only at
-    the end of an epoch: the proof of privacy needs it.
+    In epoch e the agent pulls every arm of L_n R(e, |L_n|) times, computes μ̃_k = μ̂_k + Lap(1/(εR))
+    and votes against { k : max_l μ̃_l - μ̃_k > 2(h + c) }. Arms that the coordinator eliminated leave
+    L_n only at the end of an epoch, as the proof of privacy needs.
 
-    An epoch that takes an agent beyond `MOST_PULLS` is not begun; the run ends by its cause.
+    An agent does not begin an epoch that would take it beyond `MOST_PULLS`; it aborts the run.
     """
 
     arms: int
@@ -221,7 +221,7 @@ class DpMaseVoter(AgentMachine):
 
 @dataclass(slots=True)
 class RawSender(AgentMachine):
-    """`central`: one raw reward of every arm of G goes to the coordinator at each activation."""
+    """`central`: sends one raw reward of every arm of G to the coordinator at each activation."""
 
     arms: int
     local: tuple[int, ...] = ()

@@ -1,7 +1,7 @@
-"""Secure aggregation on an agent's side: what leaves it can be read as a sum over its group only.
+"""Secure aggregation, the agent's side: the coordinator can read only the sum over a group.
 
 After Bonawitz et al., "Practical secure aggregation for privacy-preserving machine learning", CCS
-2017, without its secret sharing: who drops out makes its group's round worthless instead.
+2017, without its secret sharing: if a member drops out, its group's round has no sum.
 
 Every pair of agents agrees on a seed once (X25519, HKDF with SHA-256). For round n agent i of group
 G sends
@@ -9,19 +9,19 @@ G sends
     y_i = x_i + b_i + Σ_{j in G, j ≠ i} ±PRG(seed_ij, n)      modulo 2^64,
 
 with + for i < j and - for i > j, so that the pairs' masks cancel in the sum over G. b_i is the
-self-mask, a stream from a seed of its own for each n. Only when the reports of all members are
-there does the coordinator ask for these seeds. A member that is gone by then takes its b_i along:
-the round has no sum, and the others' reports stay hidden behind their masks with it.
+self-mask, a stream from a separate seed for each n. The coordinator asks for these seeds only when
+it has all members' reports. If a member is gone by then, nobody can remove its b_i, and the masks
+that the others share with it keep their reports hidden.
 
-`SumMasker` does this. `Masker` does it for each round s of the anonymous family's schedule, in
-which the s-th member is left out: there a pair's mask stands only where both take part.
+`SumMasker` does this. `Masker` does it for each round s of the anonymous family's schedule, which
+leaves the s-th member out; a pair's mask is used only in rounds with both.
 
-The agent trusts nobody to choose groups. It refuses
+The agent does not trust the coordinator to choose groups. It refuses
 
-    a roster of fewer than C        the sum would cover too few
-    a number that does not grow     masks used twice cancel in the difference
-    repeated names                  a roster of C names of which some are one
-    a second unmask                 and one for a round that is not its last
+    a sum over fewer than C                  it would cover too few
+    a number that does not increase          masks used twice cancel in the difference
+    repeated names                           the group would be smaller than it looks
+    a second unmask, or one of an old round
 """
 
 import struct
@@ -54,16 +54,16 @@ def _derive(secret: bytes, info: bytes) -> bytes:
 
 @dataclass(slots=True)
 class SumMasker:
-    """Agent `rank`'s keys and the rounds that it has taken part in.
+    """Agent `rank`'s keys and its progress through rounds.
 
     `private` is its X25519 key, any 32 secret bytes. `group_size` is the fewest agents that a sum
-    may cover. `signer` knows by which keys the others sign, where they do. `keys` are the public
-    keys by rank, `seeds` what it agreed on with those it has met: 32 bytes for masks and 32 for
-    sealed reports.
+    may cover. `signer` checks the others' signatures, where agents sign. `keys` has the public keys
+    by rank. `seeds` has the secrets agreed on with each peer so far: 32 bytes for masks, then 32
+    for sealed reports.
     """
 
     left_out: ClassVar[int] = 0
-    """How many members of a group are not in a sum over it."""
+    """The number of members of a group that a sum over it leaves out."""
 
     rank: int
     group_size: int
@@ -86,17 +86,17 @@ class SumMasker:
         return key if self.signer is None else key + self.signer.sign(b"masking key", key)
 
     def meet(self, keys: dict[int, bytes]) -> None:
-        """Take everybody's public keys, by rank, or raise RemoteProtocolError.
+        """Take everybody's public keys, by rank, or raise `RemoteProtocolError`.
 
-        They come by way of the coordinator. With a `signer` one that it replaced is found out;
-        without it is trusted not to.
+        The coordinator passes them on. With a `signer` the agent detects a replaced key; without,
+        it trusts the coordinator to replace none.
         """
         if keys.get(self.rank) != self.public:
             raise RemoteProtocolError("wrong-keys", "our own public key is not among them")
         self.keys = {rank: check_key(rank, word, self.signer) for rank, word in keys.items()}
 
     def begin(self, number: int, group: tuple[int, ...]) -> None:
-        """Take part in round `number` in this group, empty for none; or RemoteProtocolError."""
+        """Begin round `number` in this group, or () for none; may raise `RemoteProtocolError`."""
         if number <= self.last:
             raise RemoteProtocolError("number-not-increasing", f"{number} after {self.last}")
         if group:
@@ -118,7 +118,7 @@ class SumMasker:
             self._agree(strangers)
 
     def mask(self, number: int, group: tuple[int, ...], words: Words) -> Words:
-        """Hide a report, once per round that was begun."""
+        """Mask a report; allowed once, for the last round begun."""
         self._report(number)
         masked = words + keystream(self.own_seed(number), number, len(words))
         streams = self._streams(number, group, len(words))
@@ -132,7 +132,7 @@ class SumMasker:
         return keystream_bytes(self.self_key, number, 32)
 
     def reveal(self, number: int) -> bytes:
-        """The self-mask's seed, once, and only for the last report."""
+        """The self-mask's seed; allowed once, for the last round and after its report."""
         if number == self.revealed:
             raise RemoteProtocolError("second-unmask", f"assignment {number}")
         if number != self.reported or number != self.last:
@@ -141,18 +141,18 @@ class SumMasker:
         return self.own_seed(number)
 
     def _report(self, number: int) -> None:
-        """A report leaves, once per round and only for the last that was begun."""
+        """Note that a report leaves; allowed once, for the last round begun."""
         if number != self.last or number == self.reported:
             raise RemoteProtocolError("second-report", f"assignment {number}")
         self.reported = number
 
     def _streams(self, number: int, group: tuple[int, ...], width: int) -> Words:
-        """A row of masks per other member, in the group's order."""
+        """The pairwise masks, a row for each other member in the group's order."""
         seeds = [self.seeds[peer][:32] for peer in group if peer != self.rank]
         return keystreams(seeds, number, width)
 
     def _agree(self, peers: list[int]) -> None:
-        """Agree on seeds with those that this agent meets for the first time."""
+        """Agree on seeds with peers that this agent meets for the first time."""
         private = X25519PrivateKey.from_private_bytes(self.private)
         for peer in peers:
             try:
@@ -175,26 +175,26 @@ class Masker(SumMasker):
         SumMasker.begin(self, number, group)
 
     def mask(self, number: int, group: tuple[int, ...], words: Words) -> Words:
-        """Hide a report of 2C + 2 words, 0 for the round in which this agent is left out."""
+        """Mask a report of 2C + 2 words, 0 for the round that leaves this agent out."""
         masked = SumMasker.mask(self, number, group, words)
         masked[1 + group.index(self.rank)] = 0
         return masked
 
     def _streams(self, number: int, group: tuple[int, ...], width: int) -> Words:
-        """See `SumMasker._streams`; 0 where the peer is left out: both must take part."""
+        """See `SumMasker._streams`; 0 in the rounds that leave the peer out."""
         streams = SumMasker._streams(self, number, group, width)
         steps = [step for step, peer in enumerate(group, start=1) if peer != self.rank]
         streams[np.arange(len(steps)), steps] = 0
         return streams
 
     def seal(self, number: int, group: tuple[int, ...], report: bytes) -> bytes:
-        """A report for the group's first member alone, bound to the assignment and the group."""
+        """Encrypt a report for the group's first member, bound to the assignment and the group."""
         self._report(number)
         nonce = _SEAL_NONCE.pack(number, self.rank)
         return ChaCha20Poly1305(self.seeds[group[0]][32:]).encrypt(nonce, report, _names(group))
 
     def open(self, number: int, group: tuple[int, ...], sender: int, box: bytes) -> bytes:
-        """What `sender` sealed, or RemoteProtocolError."""
+        """Decrypt what `sender` sealed; `RemoteProtocolError` if it is not authentic."""
         nonce = _SEAL_NONCE.pack(number, sender)
         try:
             return ChaCha20Poly1305(self.seeds[sender][32:]).decrypt(nonce, box, _names(group))

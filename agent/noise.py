@@ -1,7 +1,7 @@
-"""Where an agent's noise comes from.
+"""The interface by which machines draw noise, and the lab's implementation.
 
-The machines only know this interface. The lab gives them `SeededNoise`, whose runs repeat. Its
-seed is known and its low bits give the input away (Mironov 2012), so that it is wrong in the field.
+The lab uses `SeededNoise`, so that runs repeat. It must not be used in the field: its seed is
+known, and its low bits give the input away (Mironov 2012).
 """
 
 import math
@@ -19,20 +19,20 @@ class Noise(Protocol):
     """A source of the random numbers that protect an agent."""
 
     def noisy(self, values: FloatArray, sensitivity: float, scale: float) -> FloatArray:
-        """Each value with Laplace noise of this scale (variance 2 scale²).
+        """Each value with Laplace noise of this scale (variance 2 scale²), of the same shape.
 
-        One reward moves a value by at most `sensitivity`, so that ε = sensitivity / scale. The
-        value goes in and the noisy one comes out, because a source that is safe in floating point
-        must round the value before it adds.
+        One reward moves a value by at most `sensitivity`, so ε = sensitivity / scale. The source
+        takes values, rather than returning noise alone, because a source that is safe in floating
+        point must round a value before it adds noise.
         """
         ...
 
     def laplace(self, scale: float, size: int) -> FloatArray:
-        """`size` draws of the Laplace law, to be added later: for the lab alone."""
+        """`size` Laplace draws to be added later; lab only, since that is unsafe (see `noisy`)."""
         ...
 
     def discrete_gaussian(self, values: Integers, deviation: float) -> Integers:
-        """Each whole number with discrete Gaussian noise, N_Z(0, deviation²)."""
+        """Each integer with discrete Gaussian noise, N_Z(0, deviation²)."""
         ...
 
     def bernoulli(self, probability: float, size: int) -> list[bool]:

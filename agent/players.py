@@ -1,11 +1,11 @@
 """The players of time-division fair sharing (Tossou and Dimitrakakis 2015).
 
-`TdfsPlayer`    UCB (without noise), UCB-Private-Bound and UCB-Private, by the index it is given
-`RandomPlayer`  a uniform arm in each slot
+`TdfsPlayer`    TDFS with its index: UCB (no noise), UCB-Private-Bound or UCB-Private
+`RandomPlayer`  a uniformly random arm in each slot
 
-A player learns from the sample of its arm, which it sees whether or not it collided, never from its
-payoff: a collision would enter as a reward of 0 and bias the mean. Statistics are pooled over the
-ranks it targeted ("total number of times").
+A player learns from its arm's sample, which it sees even if it collided. It never learns from its
+payoff: a collision would count as a reward of 0 and bias the mean. Statistics are pooled over all
+ranks that the player targeted ("total number of times").
 """
 
 import math
@@ -38,29 +38,29 @@ _NOTHING: list[Release] = []
 class Counter(Protocol):
     """Private running sums of one or several streams of rewards on one clock t.
 
-    The hybrid mechanism (agent/hybrid.py), or a tree over a known horizon (agent/tree.py).
+    The hybrid mechanism (agent/hybrid.py) or a tree over a known horizon (agent/tree.py).
     """
 
     @property
     def t(self) -> int:
-        """How many items were inserted."""
+        """The number of items inserted so far."""
         ...
 
     def insert(self, stream: int, x: float) -> FloatArray:
-        """Put x into one stream and 0 into all others; the new releases, shape (streams,)."""
+        """Insert x into one stream and 0 into all others; returns the new releases, (streams,)."""
         ...
 
     def begun(self) -> list[Release]:
-        """The noisy releases that the last item began, for the ledger."""
+        """The noisy releases that the last item began, for the agent's account."""
         ...
 
 
 @dataclass(slots=True)
 class Ucb:
-    """What a player knows of its arms: s_a / n_a + sqrt(2 log t / n_a), the index of TDFS-UCB.
+    """The index of TDFS-UCB, s_a / n_a + sqrt(2 log t / n_a), and the statistics it needs.
 
-    `mean` and `width` = 1/sqrt(n_a) change for one arm per slot and are kept between slots; in
-    lists, since numpy costs more than it saves for some ten arms.
+    `mean` and `width` = 1/sqrt(n_a) change for only one arm per slot, so they are kept. They are
+    lists, because for some ten arms numpy costs more than it saves.
     """
 
     arms: int
@@ -76,7 +76,7 @@ class Ucb:
         self.width = [math.inf] * self.arms
 
     def observe(self, arm: int, sample: float) -> list[Release]:
-        """One more sample of one arm; the noisy releases that this begins."""
+        """Learn one more sample of one arm; returns the noisy releases that this begins."""
         n = self.n[arm] + 1
         s = self.s[arm] + sample
         self.n[arm], self.s[arm] = n, s
@@ -84,19 +84,19 @@ class Ucb:
         return _NOTHING
 
     def value(self, slot: int) -> list[float]:
-        """The index of each arm in `slot`; infinite for an arm never seen."""
+        """The index of each arm in `slot`; infinite for an arm not seen yet."""
         weight = math.sqrt(2 * math.log(slot))
         return [m + weight * w for m, w in zip(self.mean, self.width, strict=True)]
 
 
 @dataclass(slots=True)
 class UcbPrivateBound(Ucb):
-    """UCB-Private-Bound: s_a from a counter on n_a, and a term for its error.
+    """UCB-Private-Bound: s_a from a counter with clock n_a, and a term for the counter's error.
 
     s_a / n_a + sqrt(2 log t / n_a) + (4 log t / ε) f(n_a)
 
-    `counter` makes a counter of one stream; `factor` is f, which the paper has as log^1.5(n)/n for
-    the hybrid mechanism.
+    `counter` makes a counter of one stream. `factor` is f; in the paper, with the hybrid mechanism,
+    it is log^1.5(n)/n.
     """
 
     epsilon: float
@@ -128,9 +128,9 @@ class UcbPrivateBound(Ucb):
 
 @dataclass(slots=True)
 class UcbPrivate(Ucb):
-    """UCB-Private: in each slot the sample enters its arm's counter and 0 all others.
+    """UCB-Private: in each slot the sample enters its arm's counter, and 0 enters all others.
 
-    The counters' clock is t, n_a counts real pulls only, and the index has no privacy term:
+    The counters' clock is t, but n_a counts real pulls only. The index has no privacy term:
     s_a / n_a + sqrt(2 log t / n_a), `share` = 1/n_a. `counter` makes a counter of so many streams.
     """
 
@@ -152,7 +152,7 @@ class UcbPrivate(Ucb):
 
 
 def ranked(index: list[float], j: int) -> int:
-    """The arm of rank j, counted from 1; of arms with the same index the first comes first."""
+    """The arm with the j-th largest index, j from 1; equal indices rank in the order of arms."""
     if j == 1:
         return index.index(max(index))
     falling = sorted(index, reverse=True)
@@ -181,13 +181,13 @@ def _outcome(event: AgentEvent, slot: int) -> Outcome:
 class TdfsPlayer:
     """Time-division fair sharing: in slot t pull the arm ranked j-th, j = target_rank(t, o, M).
 
-    In the slots t <= N the player sweeps all arms, starting by its offset, so that players of
-    different offsets never meet. Afterwards it ranks all N arms by their index; equal indices rank
-    by arm. Nobody reacts to a collision where offsets are agreed.
+    In slots t <= N the player sweeps all arms, starting by its offset, so that players with
+    different offsets never meet. Afterwards it ranks all N arms by their index. With agreed offsets
+    no player reacts to a collision.
 
-    Without an `offset` the player draws one at random and, at the end of each round of M slots in
-    which it collided, draws again (Liu and Zhao 2010, section V on dropping the pre-agreement). An
-    arm that it has not seen by t = N has an infinite index.
+    Without an `offset` (0) the player draws one at random, and again after each round of M slots in
+    which it collided (Liu and Zhao 2010, section V on dropping the pre-agreement). An arm that it
+    has not seen by t = N has an infinite index.
     """
 
     players: int
@@ -236,7 +236,7 @@ class TdfsPlayer:
 
 @dataclass(slots=True)
 class RandomPlayer:
-    """A uniform arm in each slot; nothing is learned."""
+    """Pulls a uniformly random arm in each slot and learns nothing."""
 
     arms: int
     horizon: int

@@ -1,7 +1,7 @@
-"""Flooding and gossip: means are sent unasked. What GIS is compared with.
+"""Flooding and gossip, which send means unasked; GIS is compared with them.
 
-`Flooding`  in every slot whatever is new goes to every neighbour
-`Gossip`    in every slot one random neighbour gets what it is not known to have
+`Flooding`  sends all new means to every neighbour, in every slot
+`Gossip`    sends one random neighbour the means that it is not known to have, in every slot
 """
 
 import math
@@ -20,8 +20,8 @@ from protocol.machine import AgentEffect, AgentEffects, FloatArray, Received, Se
 class Flooding(ToAll):
     """One agent's part of flooding: d_G slots, `Data` or `Quiet` to every neighbour in each.
 
-    What a neighbour sends before we know the round's active arms waits in `early` and is checked
-    when its slot opens.
+    A message for the next slot or round waits in `early` and is checked when that slot opens: the
+    active arms may not be known before.
     """
 
     data: dict[int, tuple[Origins, FloatArray]] = field(default_factory=dict, init=False)
@@ -100,16 +100,16 @@ class Flooding(ToAll):
         self.idle = True
 
     def _learn(self) -> None:
-        """What else a slot teaches."""
+        """Learn what else the slot's messages tell."""
 
 
 @dataclass(slots=True)
 class Gossip(Flooding):
-    """One agent's part of gossip, until everybody has everything and everybody knows it.
+    """One agent's part of gossip, until every agent has all means and knows that all have them.
 
-    Every slot ends with a `Quiet` to every neighbour, which carries who is known to have a full
-    list and since which slot F the last of them. F is known everywhere d_G slots later, at which
-    all agents stop together; that part is the clock's, not the paper's.
+    An agent ends each slot with a `Quiet` to every neighbour: who is known to have all means
+    (`full`), and since which slot F the last of them (`since`). d_G slots after F all agents know F
+    and stop together; this part is the clock's, not the paper's.
     """
 
     choice: np.random.Generator = field(default_factory=np.random.default_rng)
@@ -119,7 +119,7 @@ class Gossip(Flooding):
 
     @property
     def slots(self) -> int | None:
-        """See `Exchange.slots`: not known before."""
+        """See `Exchange.slots`: not known in advance."""
         return None
 
     @property

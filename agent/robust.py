@@ -1,8 +1,8 @@
-"""The learner of cooperation that is private and bears liars: ours, no paper's.
+"""The learner of cooperation that is private and byzantine-proof; ours, from no paper.
 
 Dubey and Pentland 2020, Remark 6, leave open whether cooperation can be both. Releases are those of
-`DoublingMeans`, so that what leaves an agent costs ε in all; the origins' means are put together so
-that L of them may say anything.
+`DoublingMeans`, so everything that leaves an agent costs ε in all. The means of different origins
+are combined so that L of them may be anything.
 """
 
 import math
@@ -19,28 +19,28 @@ from protocol.machine import FloatArray
 
 @lru_cache(maxsize=64)
 def radii(t: int, agents: int, liars: int, epsilon: float) -> tuple[FloatArray, IntArray]:
-    """How far from μ the estimate from m means over >= 2^i rewards each may be, L of them lies.
+    """How far from μ an estimate from m means, L of them lies, may be; each has s >= 2^i rewards.
 
-    Returns the radius and how many means are cut at each end; both of shape (agents + 1, sizes),
-    at [m, i]. The radius is infinite where m <= 2L.
+    Returns the radius, infinite where m <= 2L, and the number of means to cut at each end. Both
+    have shape (agents + 1, sizes) and index [m, i].
 
-    An honest mean over s rewards, with its noise, lies beyond μ + w(p) with probability at most p,
+    An honest noisy mean over s rewards exceeds μ + w(p) with probability at most p, where
 
         w(p) = sqrt(log(2/p) / (2s)) + log(1/p) / (ε s).
 
-    Trimmed, L cut at each end: whatever is kept lies between honest means. With l <= L lies there
-    are, a of them kept, 2L - l + a honest means are cut; all of these within w(t^-2 / m), and with
-    a_h the sum of the honest deviations,
+    Trimmed mean, L cut at each end. Every mean kept lies between honest means. With l <= L lies, a
+    of them kept, 2L - l + a honest means are cut, all of them within w(t^-2 / m). With a_h for the
+    sum of the honest deviations, the radius is
 
         (a_h + 3L w(t^-2 / m)) / (m - 2L),    a_h = sqrt(m log t / s) + 2 sqrt(m) log t / (ε s).
 
-    Median: it is beyond w(p) only if more than J = ⌊(m - 1)/2⌋ - L honest means are, which has
-    probability at most (e m p / (J + 1))^(J + 1); this is t^-2 at
+    Median. It lies beyond μ + w(p) only if more than J = ⌊(m - 1)/2⌋ - L honest means do. This
+    has probability at most (e m p / (J + 1))^(J + 1), which is t^-2 at
 
         log(1/p) = 1 + log(m / (J + 1)) + 2 log t / (J + 1).
 
-    The smaller of the two is taken. UCB1 asks for t^-4, since any of t counts may be the one that
-    errs; of batches that double there are only log2 t, and t^-2 is enough.
+    The smaller radius is taken. UCB1 needs t^-4, because any of t counts may be the one that errs.
+    Here t^-2 is enough, because there are only log2 t doubling batches.
     """
     log_t = math.log(max(t, 2))
     s: FloatArray = 2.0 ** np.arange(max(t, 1).bit_length(), dtype=float)
@@ -56,20 +56,20 @@ def radii(t: int, agents: int, liars: int, epsilon: float) -> tuple[FloatArray, 
 
 
 def _width(log_1_p: FloatArray, s: FloatArray, epsilon: float) -> FloatArray:
-    """w(p), by log(1/p)."""
+    """w(p), from log(1/p)."""
     width: FloatArray = np.sqrt((log_1_p + math.log(2)) / (2 * s)) + log_1_p / (epsilon * s)
     return width
 
 
 @dataclass(slots=True)
 class RobustMeans(DoublingMeans):
-    """`robust-private-ucb`: the smaller of two upper bounds decides.
+    """`robust-private-ucb`: decides by the smaller of two upper bounds.
 
-    One is the agent's own, as AdaP-UCB's: v_k + sqrt(log t / s) + 2 log t / (ε s) for its last
-    batch, which no lie can touch. The other is over all origins with a batch of at least s = 2^i
-    rewards, for the i at which `radii` is least: their trimmed mean or their median, each origin
-    counting once whatever count it claims, plus that radius. Both are above μ_k with high
-    probability while at most L = `liars` agents lie.
+    One is the agent's own, as in AdaP-UCB: v_k + sqrt(log t / s) + 2 log t / (ε s) for its last
+    batch, which no lie affects. The other is from all origins with a batch of at least s = 2^i
+    rewards: their trimmed mean or median plus its radius, for the i of the least radius. Each
+    origin counts once, whatever count it claims. Both are above μ_k with high probability while at
+    most L = `liars` agents lie.
     """
 
     liars: int = 0
@@ -83,7 +83,7 @@ class RobustMeans(DoublingMeans):
         return best(bounds, [self.ties[row] for row in rows])
 
     def bounds(self, t: int, of: IntArray) -> FloatArray:
-        """What no mean is above, of these agents; shape (len(of), K)."""
+        """Upper bounds of μ_k for these agents in slot t; shape (len(of), K)."""
         counts = np.concatenate([self.counts[:, of], self.released_counts[None, of]])
         sums = np.concatenate([self.weighted[:, of], self.released_sums[None, of]])
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,8 +1,8 @@
 """Sink agent collection, SAC (Li and Song 2022, section VI-A): means hop towards a sink.
 
-In slot s an agent passes on what reached it in slot s - 1, its own means first. It knows its next
-hop, the neighbours for which it is the next hop, and how many slots each of them has something to
-send, so that no message is needed to say that nothing comes.
+In slot 1 an agent sends its own means, in slot s the means that reached it in slot s - 1. It knows
+its next hop, the neighbours whose next hop it is, and the number of slots in which each of these
+sends. So no message is needed to say that there is nothing to send.
 """
 
 from dataclasses import dataclass, field
@@ -19,9 +19,9 @@ from protocol.machine import AgentEffect, AgentEffects, Received, Send
 class Relay(Exchange):
     """One agent's part of SAC.
 
-    `towards` is the next hop, None at the sink. `children` are the neighbours whose next hop we
-    are, with the number of slots in which each sends. `slots` is max_q ecc(SA_q), the slots of a
-    round. A neighbour may run ahead of us; what it sends waits in `ahead` until its slot.
+    `towards` is the next hop, None at the sink. `children` has the neighbours whose next hop this
+    agent is, with the number of slots in which each sends. `slots` is max_q ecc(SA_q), the slots of
+    a round. A neighbour may be ahead of this agent; its messages wait in `ahead` for their slot.
     """
 
     towards: int | None = field(init=False)
@@ -46,7 +46,7 @@ class Relay(Exchange):
         effects: list[AgentEffect] = []
         if self.towards is not None and self.fresh:
             hop = Hop(self.round, self.slot, self.fresh, self.signed.pack(self.rows, self.fresh))
-            # the paper counts one link for every mean and hop, however they are bundled
+            # the paper counts a link for each agent's means and each hop, however they are bundled
             self.links += len(self.fresh)
             effects.append(Send(self.towards, hop))
         places = [(self.round, self.slot, child) for child in sorted(self.children)]

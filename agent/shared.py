@@ -1,4 +1,4 @@
-"""CDP-MAB's agent with noise that all agents share (see protocol/shared.py)."""
+"""CDP-MAB's agent with shared noise (see protocol/shared.py)."""
 
 from dataclasses import dataclass, field
 
@@ -16,10 +16,10 @@ from protocol.shared import SharedNoise
 
 @dataclass(slots=True, kw_only=True)
 class SharedNoiseAgent(CdpAgent):
-    """The rounds of `CdpAgent`, whose sums leave with a share of the noise and behind masks.
+    """A `CdpAgent` that adds a share of the noise to its sums and masks them.
 
-    An agent's own noisy sums are worth nothing, and too little noised to be used by itself: it has
-    no ȳ of its own, decides by the server's word alone and names no arm until one is left.
+    An agent's own noisy sums tell little, and have too little noise for it to act on them. So it
+    has no ȳ of its own, follows the server's decisions alone and names no arm until one is left.
     """
 
     masker: SumMasker
@@ -62,7 +62,7 @@ class SharedNoiseAgent(CdpAgent):
         ]
 
     def _release(self) -> Release:
-        """What the sum over the honest agents costs a reward, in units of an agent's mean."""
+        """The release that the sum over the honest agents makes, in units of an agent's mean."""
         shared, grid = self.shared, float(1 << self.shared.precision)
         return Release(
             "discrete-gaussian",

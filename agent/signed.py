@@ -1,4 +1,4 @@
-"""Means that others pass on: whose they are is shown by their origin's signature."""
+"""Rows of means that other agents pass on, each with its origin's signature."""
 
 import math
 import struct
@@ -14,11 +14,11 @@ _ROUND = struct.Struct("<q")
 
 @dataclass(slots=True)
 class SignedRows:
-    """The means of one round as they travel: numbers, and behind them a signature for each origin.
+    """Packs the means of one round for travel: the numbers, then a signature for each origin.
 
-    Without a `signer` there are no signatures, and a relay may change what it passes on. What is
-    signed is the run, the round and the numbers. `signatures` are those known of this round,
-    whose means may lie outside of [0, 1] by `margin`.
+    A signature covers the run, the round and the numbers. Without a `signer` there are none, and a
+    relay may change what it passes on. `signatures` has those known of this round, by origin. Means
+    may lie outside [0, 1] by `margin`.
     """
 
     signer: Signer | None = None
@@ -27,23 +27,23 @@ class SignedRows:
     signatures: dict[int, bytes] = field(default_factory=dict)
 
     def begin(self, rank: int, round_: int, row: FloatArray, margin: float) -> None:
-        """A round begins with agent `rank`'s own means."""
+        """Begin a round with agent `rank`'s own means."""
         self.margin = margin
         self.round, self.signatures = round_, {}
         if self.signer is not None:
             self.signatures[rank] = self.signer.sign(b"means", self._text(row))
 
     def pack(self, rows: FloatArray, origins: tuple[int, ...]) -> bytes:
-        """The rows of these origins; `rows` has one of every agent."""
+        """The rows of these origins as bytes; `rows`, shape (agents, arms), has everybody's."""
         means = pack_floats(rows[list(origins)])
         if self.signer is None:
             return means
         return means + b"".join(self.signatures[origin] for origin in origins)
 
     def unpack(self, data: bytes, origins: tuple[int, ...], columns: int) -> FloatArray:
-        """A peer's rows of these origins, each of which was signed by its own.
+        """The rows of these origins from a peer's bytes, shape (len(origins), columns).
 
-        Raises `RemoteProtocolError`.
+        Raises `RemoteProtocolError` for any fault in them.
         """
         end = len(data)
         if self.signer is not None:

@@ -1,18 +1,18 @@
-"""The robust mean of rewards some of which are lies, at a cost that does not grow with them.
+"""The robust mean of rewards, some of them lies, at a cost that does not grow with their number.
 
 Dubey and Pentland 2020, Algorithm 3, after Prasad, Balakrishnan and Ravikumar 2020. The samples S_k
-of an arm are split as they arrive, X, Y, X, Y, …; N = ⌊|S_k|/2⌋. With δ the failure probability and
-ε the contamination,
+of an arm go in turn to two halves as they arrive, X, Y, X, Y, …; N = ⌊|S_k|/2⌋. With δ the failure
+probability and ε the contamination,
 
     α = max(ε, log(1/δ) / N),
-    q = 1 - 2α - sqrt(2 α log(4/δ) / N) - log(4/δ) / N,
+    q = 1 - 2α - sqrt(2 α log(4/δ) / N) - log(4/δ) / N.
 
 Z is the shortest closed interval that holds ⌈N q⌉ points of Y, and the estimate is the mean of the
-points of X in Z. (Definition 4.1 puts X in order and then speaks of Y*, the order of Y.)
+points of X in Z. (Definition 4.1 sorts X but then speaks of Y*, the sorted Y; we take Y*.)
 
-Samples are kept as counts per value, the values in order. Beyond `MOST_CELLS` values neighbouring
-ones are put into a cell whose width is a power of two, so that a decision looks at no more than
-that many; sums stay exact, and an end of Z is off by less than a cell.
+Samples are kept as counts per value, sorted by value. Above `MOST_CELLS` values, neighbouring ones
+share cells whose width is a power of two, so that a decision looks at no more than that many. Sums
+stay exact, and an end of Z is off by less than a cell.
 """
 
 import math
@@ -30,23 +30,24 @@ _ENOUGH = 0.75
 """The share of the points of Y that Z must hold in `corrected`."""
 
 TRIMS_BELOW = (1 - _ENOUGH) / 2
-"""The contamination from which on it never does, since q < 1 - 2ε."""
+"""From this contamination on Z never holds enough, since q < 1 - 2ε."""
 
 _FAR = np.finfo(float).max
 
 
 @dataclass(slots=True)
 class TrimmedMeans:
-    """The samples of K arms and their robust means, for each of some agents (`rows`).
+    """The samples of K arms and their robust means, for `rows` agents.
 
-    `cells`, shape (D,), are values (or the lower ends of cells) in order, shared by all;
-    `x`, `y`, shape (D, rows, K), how many samples of each half lie in each; `x_sums` what they sum
-    to. Sums go along D, the slow axis, so that a cell which only others have changes no bit.
+    `cells`, shape (D,), has the sorted values, or the lower ends of cells, common to all agents.
+    `x` and `y`, shape (D, rows, K), count the samples of each half in each cell; `x_sums` adds up
+    those of X. Sums go along D, the slow axis, so that a cell that is empty for an agent changes
+    no bit of its results.
 
-    `corrected`: below the sample size at which the interval means something (⌈N q⌉ < 0.75 N, so
-    always where ε >= 1/8), or when no point of X is in it, the plain mean of all samples; of
-    intervals of equal length the one with most points. `printed`: the plain mean only where
-    ⌈N q⌉ < 1 or X has no point in Z; of intervals of equal length the leftmost.
+    `corrected` takes the plain mean of all samples if no point of X is in Z, or if there are too
+    few for Z to mean anything: ⌈N q⌉ < 0.75 N, hence always if ε >= 1/8. `printed` takes it only if
+    ⌈N q⌉ < 1 or no point of X is in Z. Of intervals of equal length `corrected` takes the one with
+    most points, `printed` the leftmost.
     """
 
     arms: int
@@ -69,15 +70,15 @@ class TrimmedMeans:
         self.counts = np.zeros(each, dtype=np.int64)
 
     def add(self, arms: IntArray, rewards: FloatArray, row: IntArray | int = 0) -> bool:
-        """Samples in the order in which they arrived: `rewards[i]` of arm `arms[i]` for `row[i]`.
+        """Add samples in order of arrival: `rewards[i]` of arm `arms[i]` for the agent of `row[i]`.
 
-        Where they have too many values for all rows together nothing is added: see `apart`.
+        Returns False, and adds none, if all rows together would have too many values: see `apart`.
         """
         place = self._places(rewards)
         if place is None:
             return False
         each, size = self.counts.shape, self.counts.size
-        of = (row * self.arms + arms).astype(np.min_scalar_type(size))  # sorts in no time
+        of = (row * self.arms + arms).astype(np.min_scalar_type(size))  # small ints sort fastest
         # the i-th sample of an arm goes to X if i is even: X keeps the odd one
         order = np.argsort(of, kind="stable")
         new = np.bincount(of, minlength=size)
@@ -94,7 +95,7 @@ class TrimmedMeans:
         return True
 
     def apart(self) -> list["TrimmedMeans"]:
-        """The same, each row by itself with the values that it has."""
+        """A `TrimmedMeans` for each row alone, with only the values that it has."""
         out = []
         for r in range(self.rows):
             one = TrimmedMeans(self.arms, self.variant, self.winsor)
@@ -109,7 +110,7 @@ class TrimmedMeans:
     def estimate(
         self, epsilon: float, delta: Sequence[float], rows: Sequence[int] = (0,)
     ) -> FloatArray:
-        """μ_R(S_k, δ) of every arm, shape (len(rows), K), each row with its δ.
+        """μ_R(S_k, δ) of every arm, shape (len(rows), K); `delta` has a δ for each of `rows`.
 
         Every arm must have a sample.
         """
@@ -142,7 +143,7 @@ class TrimmedMeans:
         """First and last cell of Z for every arm: the shortest interval with `need` points of Y."""
         D, each = len(self.cells), need.shape
         upto = np.cumsum(y, axis=0)
-        # those of an arm are lifted above those of the one before, so that one search serves all
+        # each arm's counts are lifted above the arm's before, so that one search serves all arms
         arm = np.arange(need.size).reshape(each)
         lift = arm * (upto[-1].max() + 1.0)
         target = upto - y + need
@@ -175,7 +176,7 @@ class TrimmedMeans:
         return mean
 
     def _places(self, rewards: FloatArray) -> IntArray | None:
-        """The cell of each reward, made where it is missing; None if all rows have no room."""
+        """The cell of each reward, added if missing; None if the rows together have no room."""
         values = self._cell_of(rewards)
         place = np.searchsorted(self.cells, values)
         D = len(self.cells)
@@ -196,9 +197,9 @@ class TrimmedMeans:
         return np.floor(values / self.width) * self.width if self.width else values
 
     def _merge(self) -> None:
-        """Make cells wider, until half of the places are free."""
+        """Make cells wider until at most half of `MOST_CELLS` are used."""
         if not self.width:
-            # the middle half of the values: far outliers must not make all others one cell
+            # from the middle half of the values: outliers must not put all others into one cell
             D = len(self.cells)
             middle = float(self.cells[3 * D // 4] - self.cells[D // 4])
             self.width = 2.0 ** math.floor(math.log2(middle / D) - 4)
@@ -207,7 +208,7 @@ class TrimmedMeans:
         self._spread_over(np.unique(self._cell_of(self.cells)))
 
     def _spread_over(self, cells: FloatArray) -> None:
-        """Carry the counts over to these cells."""
+        """Move the counts to these cells."""
         to = np.searchsorted(cells, self._cell_of(self.cells))
         for name in ("x", "y", "x_sums"):
             new = np.zeros((len(cells), *self.counts.shape))

@@ -1,4 +1,4 @@
-"""Who sent which message to whom in a slot, and what follows from that while it stays the same."""
+"""Who sent which message to whom in a slot, and a cache of what follows while this repeats."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,8 +21,9 @@ _ENVELOPE_WORDS: Final = _ENVELOPE.itemsize // _WORD.itemsize
 
 @dataclass(slots=True)
 class News:
-    """Messages that are new: news i is `records[pick[i]]`, and it came to the agent of `row[i]`,
-    which keeps what it knows of the message's origin at `at[i]` = origin * rows + row.
+    """New messages: `records[pick[i]]` is new to the agent of `row[i]`.
+
+    That agent's knowledge of the message's origin is at `at[i]` = origin * rows + row.
     """
 
     records: Records
@@ -31,14 +32,16 @@ class News:
     at: IntArray
 
     def only(self, which: IntArray | Mask) -> "News":
-        """Some of them."""
+        """The part of the news that an index or a mask selects."""
         return News(self.records, self.pick[which], self.row[which], self.at[which])
 
 
 @dataclass(slots=True)
 class State:
-    """All that decides what is new in a slot, by its distance from the slot: of each record that
-    was sent its `life` and its `age`, and of each that came how far its row was `behind`.
+    """Everything that decides which messages are new in a slot, relative to the slot's number.
+
+    For each record sent its `life` and `age`; for each that arrived how many slots its row is
+    `behind`.
     """
 
     slot: int
@@ -47,7 +50,7 @@ class State:
     behind: IntArray
 
     def follows(self, before: "State") -> bool:
-        """Whether this is of the slot after `before`, and nothing else differs."""
+        """Whether this is the state of the next slot and otherwise equal to `before`."""
         return (
             self.slot == before.slot + 1
             and np.array_equal(self.life, before.life)
@@ -57,9 +60,10 @@ class State:
 
 
 class Steady:
-    """What follows from the envelopes of a slot, for as long as each slot's are those of the one
-    before, created one slot later: the `new` and their age, which of them are passed `on`, and what
-    is `counted` for it. Of all that came its `way` and its `age`.
+    """What follows from a slot's envelopes, while each slot repeats them, created one slot later.
+
+    `new` are the news, `age_of_new` their ages and `on` those passed on. `counted` is added to
+    `Known.tallies` in each slot. `way` and `age` are those of all arrivals.
     """
 
     def __init__(
@@ -75,39 +79,40 @@ class Steady:
         envelopes["created"] += 1
         self._words = len(envelopes), new.records.itemsize // _WORD.itemsize
         self._expected = envelopes.view(_WORD).reshape(len(envelopes), -1)
-        # the lower half of u4; where it is full the slot is looked at as any other
+        # the lower half of a u4; after an overflow nothing matches and the slot is processed
         self._created = self._expected[:, 2]
 
     def goes_on(self, slot: int, records: bytes) -> bool:
-        """Whether these records of the same ways are as in the slot before."""
+        """Whether these records, sent the same ways, have the envelopes expected for `slot`."""
         if slot != self.slot + 1:
             return False
         words = np.frombuffer(records, dtype=_WORD).reshape(self._words)
-        # as bytes: to compare numbers that lie apart takes twice as long
+        # compared as bytes: comparing strided numbers takes twice as long
         return words[:, :_ENVELOPE_WORDS].tobytes() == self._expected.tobytes()
 
     def go_on(self) -> None:
-        """A slot later."""
+        """Advance by one slot."""
         self.slot += 1
         np.add(self._created, _ONE, out=self._created)
 
 
 def first_of(key: IntArray) -> Mask:
-    """Which entries are the first with their key."""
+    """A mask of the entries that are the first with their key."""
     mask = np.zeros(len(key), dtype=bool)
     mask[np.unique(key, return_index=True)[1]] = True
     return mask
 
 
 class Ways:
-    """Who sent what to whom in a slot: the rows that listen, the senders of the parts (none, where
-    there is a part for each link), and how many bytes each part has (`layout`). `neighbours` has
-    those of each row.
+    """Who sent what to whom in a slot.
 
-    Of each record that was sent its `sender` and its `origin`. Of each that came its place `pick`
-    among those sent, the `row` it came to, its `way` (link and origin) and where what the row knows
-    of its origin is kept (`at`); and whether the link had brought one of this origin already
-    (`again`; None: none did).
+    `layout` has the listening rows, the senders of the bundles (none, if each link has a bundle of
+    its own) and the bundles' lengths in bytes. `neighbours` has those of each row.
+
+    Each record sent has a `sender` and an `origin`. Each arrival has its place among those sent
+    (`pick`), the `row` it came to, its `way` (link and origin) and the place of what the row knows
+    of its origin (`at`). `again` marks arrivals whose link has already brought a record of this
+    origin; None if there are none.
     """
 
     def __init__(
@@ -139,7 +144,7 @@ class Ways:
         self.origin = np.full(len(self.sender), -1)
 
     def locate(self, origin: IntArray) -> IntArray | None:
-        """Where these records belong; the rows that were sent one of an agent that is none."""
+        """Place the records of these origins; returns the rows that got one of an unknown agent."""
         if len(origin) and not np.count_nonzero(origin != self.origin):
             return None
         unknown = self.state = None
