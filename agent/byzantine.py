@@ -85,6 +85,10 @@ class SharedRewards:
         self.message[row] = (0, 0, 0, arm, reward)
         return []
 
+    def hear_steady(self, bundles: list[bytes], slot: int, at: IntArray) -> bool:
+        """See `agent.cooperative.Learner.hear_steady`."""
+        return False
+
     def hear(self, news: News) -> None:
         """See `Learner.hear`."""
         self._keep_own()

@@ -56,6 +56,11 @@ from protocol.machine import (
 )
 from protocol.privacy import Release
 
+try:
+    from agent import kernel
+except ImportError:  # posse is not compiled
+    kernel = None  # type: ignore[assignment]
+
 
 class Learner(Contents, Protocol):
     """What the agents of a cohort learn and decide, with one row of state per agent.
@@ -82,6 +87,14 @@ class Learner(Contents, Protocol):
 
     def hear(self, news: News) -> None:
         """Learn new messages, each of them once per agent."""
+        ...
+
+    def hear_steady(self, bundles: list[bytes], slot: int, at: IntArray) -> bool:
+        """As `hear`, for one agent and a steady slot: all neighbours' own messages, as a slot ago.
+
+        `bundles` has one bundle per neighbour, by rank; `at` is `News.at` of the slot before.
+        Returns False, and changes nothing, unless compiled code can take them without refusing any.
+        """
         ...
 
 
@@ -127,13 +140,25 @@ class Cooperation:
         heard = [agent.flood for agent in due if agent.flood.slot and agent.flood.neighbours]
         for slot in sorted({flood.slot for flood in heard}):
             of_slot = [flood for flood in heard if flood.slot == slot]
-            self.learner.hear(self.known.merge(of_slot, self.learner))
+            if len(of_slot) > 1 or not self._hear_steady(of_slot[0]):
+                self.learner.hear(self.known.merge(of_slot, self.learner))
         for agent in due:
             agent.flood.begin_slot()
         slots = [agent.flood.slot for agent in due]
         arms = self.learner.choose(slots, [agent.flood.row for agent in due])
         for agent, arm in zip(due, arms, strict=True):
             agent.arm = arm
+
+    def _hear_steady(self, flood: Flood) -> bool:
+        """See `Learner.hear_steady`."""
+        steady = self.known.steady_at(flood.slot)
+        if steady is None:
+            return False
+        bundles = [flood.bundles[rank] for rank in flood.neighbours]
+        if not self.learner.hear_steady(bundles, flood.slot, steady.new.at):
+            return False
+        steady.slot += 1
+        return True
 
 
 _READY: Final[AgentEffects] = (Ready(),)
@@ -214,6 +239,7 @@ class CooperativeAgent:
     def _closing(self) -> list[AgentEffect]:
         """For the lab: duplicates, and messages and delays by distance."""
         known, row = self.cohort.known, self.flood.row
+        known.settle()
         rows = zip(known.arrivals[row].tolist(), known.delays[row].tolist(), strict=True)
         return [
             Note(DuplicatesRow(int(known.duplicates[row]))),
@@ -306,6 +332,8 @@ class SharedMeans:
 
     def by_index(self, slots: Sequence[int], rows: Sequence[int] = (0,)) -> list[int]:
         """Algorithm 2, lines 6 to 8. An arm without a mean from anybody comes first."""
+        if self.rows == 1 and (arm := self.best_alone(math.log(slots[0]))) >= 0:
+            return [arm]
         log: float | FloatArray = math.log(slots[0])
         if slots.count(slots[0]) < len(slots):
             log = np.array([math.log(t) for t in slots])[:, None]
@@ -317,6 +345,10 @@ class SharedMeans:
         if unknown:
             index = np.where((N == 0).any(axis=1)[:, None], -N, index)
         return best(index, [self.ties[row] for row in of])
+
+    def best_alone(self, log: float) -> int:
+        """The best arm by index, for one agent and by compiled code; -1: `by_index` decides."""
+        return kernel.best(self.own(), self.heard, log) if kernel is not None else -1
 
     def bonus(self, log: float | FloatArray, N: FloatArray, rows: list[int]) -> FloatArray:
         """What is added to the means of these agents, shape (len(rows), K).
@@ -362,6 +394,17 @@ class SharedMeans:
             heard[:] = told
         else:
             heard[last.places] = told.take(news.pick, axis=0)
+
+    def hear_steady(self, bundles: list[bytes], slot: int, at: IntArray) -> bool:
+        """See `Learner.hear_steady`."""
+        last = self.last
+        if kernel is None or last is None or not last.straight or last.at is not at:
+            return False
+        low, high = self.reward_range or (-math.inf, math.inf)
+        if not kernel.hear(bundles, self.origins, slot, low, high, self.heard):
+            return False
+        last.counts = self.counts[:, 0]
+        return True
 
     def numbers(self, records: Records) -> tuple[FloatArray, FloatArray]:
         """Means and counts of these messages, each of shape (messages, K)."""
@@ -501,6 +544,9 @@ class DoublingMeans(PrivateMeans):
 
     which that noise exceeds with probability at most t^-α. `sums` are over the present batch.
     """
+
+    def best_alone(self, log: float) -> int:
+        return -1  # its bonus differs
 
     def bonus(self, log: float | FloatArray, N: FloatArray, rows: list[int]) -> FloatArray:
         m = (self.released_counts > 0) + np.count_nonzero(self.counts, axis=0)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from agent.cooperative import PrivateMeans
-from agent.ways import News
+from agent.ways import IntArray, News
 from protocol.machine import AgentEffect, FloatArray
 
 
@@ -45,6 +45,12 @@ class NoiseAtDestination(PrivateMeans):
         self.said_means[row, arm] = self.sums[row, arm] / n
         self.said_counts[row, arm] = n
         return []
+
+    def hear_steady(self, bundles: list[bytes], slot: int, at: IntArray) -> bool:
+        return False
+
+    def best_alone(self, log: float) -> int:
+        return -1
 
     def hear(self, news: News) -> None:
         PrivateMeans.hear(self, news)

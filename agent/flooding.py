@@ -217,17 +217,25 @@ class Known:
             new = steady.new
             news = News(records, new.pick, new.row, new.at)
             if not self._wrong(news, learner):
-                steady.go_on()
-                self.tallies += steady.counted
+                steady.slot += 1
                 self._pass_on(floods, news, steady.on)
                 return news
         self.settle()
         ways.steady = None
         return self._merge(floods, records, ways, learner)
 
+    def steady_at(self, slot: int) -> Steady | None:
+        """The steady state that this slot may continue; None if messages are signed or relayed."""
+        if self.gamma > 1 or self.signed or self.ways is None:
+            return None
+        steady = self.ways.steady
+        return steady if steady is not None and steady.slot + 1 == slot else None
+
     def settle(self) -> None:
         """Bring `latest` and `passed` up to date after slots that repeated the one before."""
         if self.ways is not None and (steady := self.ways.steady) is not None:
+            self.tallies += steady.counted * (steady.slot - steady.settled)
+            steady.settled = steady.slot
             self.passed[steady.way] = steady.slot - steady.age
             self.latest[steady.new.at] = steady.slot - steady.age_of_new
 

@@ -13,7 +13,6 @@ Records = NDArray[np.void]
 Mask = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
 
-_ONE: Final = np.uint16(1)
 _WORD: Final = np.dtype("<u2")
 _ENVELOPE = np.dtype(ENVELOPE)
 _ENVELOPE_WORDS: Final = _ENVELOPE.itemsize // _WORD.itemsize
@@ -69,7 +68,7 @@ class Steady:
     def __init__(
         self, state: State, ways: "Ways", new: News, on: IntArray, counted: IntArray
     ) -> None:
-        self.slot = state.slot
+        self.slot = self.settled = state.slot
         self.way, self.age = ways.way, state.age.take(ways.pick)
         self.new, self.on, self.counted = new, on, counted
         self.age_of_new = state.age.take(new.pick)
@@ -81,19 +80,18 @@ class Steady:
         self._expected = envelopes.view(_WORD).reshape(len(envelopes), -1)
         # the lower half of a u4; after an overflow nothing matches and the slot is processed
         self._created = self._expected[:, 2]
+        self._expects = state.slot + 1
 
     def goes_on(self, slot: int, records: bytes) -> bool:
         """Whether these records, sent the same ways, have the envelopes expected for `slot`."""
         if slot != self.slot + 1:
             return False
+        if slot != self._expects:
+            np.add(self._created, np.uint16(slot - self._expects & 0xFFFF), out=self._created)
+            self._expects = slot
         words = np.frombuffer(records, dtype=_WORD).reshape(self._words)
         # compared as bytes: comparing strided numbers takes twice as long
         return words[:, :_ENVELOPE_WORDS].tobytes() == self._expected.tobytes()
-
-    def go_on(self) -> None:
-        """Advance by one slot."""
-        self.slot += 1
-        np.add(self._created, _ONE, out=self._created)
 
 
 def first_of(key: IntArray) -> Mask:

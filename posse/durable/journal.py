@@ -33,7 +33,7 @@ from posse.errors import PosseError
 
 T = TypeVar("T")
 
-FORMAT = 3
+FORMAT = 4
 """The version of the file's content."""
 
 _SCHEMA = """

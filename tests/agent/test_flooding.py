@@ -54,6 +54,9 @@ class Echo:
     def learn(self, arm, reward, row=0):
         return []
 
+    def hear_steady(self, bundles, slot, at):
+        return False
+
     def hear(self, news):
         for record in news.records[news.pick]:
             self.heard.setdefault(int(record["origin"]), []).append(int(record["created"]))

@@ -1,0 +1,7 @@
+from agent.ways import IntArray
+from protocol.machine import FloatArray
+
+def hear(
+    bundles: list[bytes], origins: IntArray, slot: int, low: float, high: float, heard: FloatArray
+) -> bool: ...
+def best(own: FloatArray, heard: FloatArray, log: float) -> int: ...
