@@ -1,8 +1,8 @@
-"""Checks of measured lines against each other, by 95 % intervals.
+"""Checks of measured lines: against each other, and against numbers.
 
 Runs of equal number share seed and instance, so that a difference is taken run by run and does not
-contain what the instance does to both (Student's t). An order, or a trend, is borne out if every
-comparison holds by more than its interval, and not borne out if one is clearly the other way.
+contain what the instance does to both (Student's t, 95 %). An order, or a trend, is borne out if
+every comparison holds by more than its interval, and not borne out if one is clearly the other way.
 """
 
 from __future__ import annotations
@@ -11,17 +11,23 @@ from collections.abc import Callable, Iterable
 from functools import wraps
 from itertools import pairwise
 from math import hypot, inf, log
-from typing import Concatenate, ParamSpec
+from operator import sub
+from typing import Any, Concatenate, ParamSpec
 
-from posse.measure.confidence import mean_ci
+import numpy as np
+
+from posse.measure.confidence import mean_ci, wilson
 from posse.measure.numbers import number
-from posse.papers.sample import Metric
-from posse.papers.statements import Answer, Check, Finding, Measured
+from posse.papers.experiment import SEED
+from posse.papers.sample import Metric, Sample
+from posse.papers.statements import Answer, Check, Finding, Measured, Where, verdict
+from posse.plan import Plan, prepare
 
 P = ParamSpec("P")
-Where = Callable[[float], bool]
 Lines = str | Iterable[str]
 """One line, or several."""
+Limit = float | Callable[[str, float], float]
+"""A number, or one for each line and place."""
 Row = tuple[float, str, Answer]
 """A comparison: how clear it is, in words, and its answer."""
 
@@ -34,11 +40,6 @@ def check(decide: Callable[Concatenate[Measured, P], Finding]) -> Callable[P, Ch
         return lambda measured: decide(measured, *args, **kwargs)
 
     return given
-
-
-def everywhere(x: float) -> bool:
-    """At every place on the axis."""
-    return True
 
 
 def each(lines: Lines) -> tuple[str, ...]:
@@ -111,18 +112,17 @@ def _orders(
     rows = []
     for higher, lower in pairs:
         common = set(measured.places(higher)) & set(measured.places(lower))
-        for x in sorted(filter(where, common)):
-            high, low = measured.values(higher, x, metric), measured.values(lower, x, metric)
-            found = bounded([a - b for a, b in zip(high, low, strict=False)])
-            at = f" at {x:g}" if len(common) > 1 else ""
-            rows.append(
-                _above_zero(*found, f"{_short(higher)} − {_short(lower)}{at}: {pm(*found)}")
-            )
+        for _, x in measured.reached(higher, where):
+            if x in common:
+                found = bounded(measured.paired(sub, (higher, x), (lower, x), metric))
+                at = f" at {x:g}" if len(common) > 1 else ""
+                said = f"{_short(higher)} − {_short(lower)}{at}: {pm(*found)}"
+                rows.append(_above_zero(*found, said))
     return weighed(rows)
 
 
 @check
-def falling(measured: Measured, *lines: str, where: Where = everywhere) -> Finding:
+def falling(measured: Measured, *lines: str, where: Where = None) -> Finding:
     """The lines lie in this order, the first highest, wherever they have points."""
     return _orders(measured, pairwise(lines), where, None)
 
@@ -132,7 +132,7 @@ def above(
     measured: Measured,
     higher: Lines,
     lower: Lines,
-    where: Where = everywhere,
+    where: Where = None,
     metric: Metric | None = None,
 ) -> Finding:
     """Each of `higher` lies above each of `lower`."""
@@ -145,11 +145,10 @@ def trend(measured: Measured, lines: Lines, sign: int = 1) -> Finding:
     """Lines grow (or fall, sign -1) from their first point to their last."""
     rows = []
     for line in each(lines):
-        a, b = (measured.places(line)[end] for end in (0, -1))
-        one, other = measured.values(line, a), measured.values(line, b)
-        found = bounded([sign * (y - x) for x, y in zip(one, other, strict=False)])
-        before, after = number(mean_ci(one)[0]), number(mean_ci(other)[0])
-        rows.append(_above_zero(*found, f"{_short(line)}: {before} at {a:g}, {after} at {b:g}"))
+        first, last = ((line, measured.places(line)[end]) for end in (0, -1))
+        found = bounded(measured.paired(lambda a, b: sign * (b - a), first, last))
+        means = (f"{number(measured.mean(*end)[0])} at {end[1]:g}" for end in (first, last))
+        rows.append(_above_zero(*found, f"{_short(line)}: {', '.join(means)}"))
     return weighed(rows)
 
 
@@ -195,11 +194,9 @@ def alike(
     """
     rows = []
     for x in measured.places(first):
-        base = measured.values(first, x, metric)
-        room = share * abs(mean_ci(base)[0])
+        room = share * abs(measured.mean(first, x, metric)[0])
         for line in each(others):
-            values = measured.values(line, x, metric)
-            difference, half = bounded([b - a for a, b in zip(base, values, strict=False)])
+            difference, half = bounded(measured.paired(sub, (line, x), (first, x), metric))
             off = abs(difference)
             said = f"{_short(line)} − {_short(first)}: {pm(difference, half)}"
             said = f"{said} of {number(room)} allowed"
@@ -220,11 +217,159 @@ def ratio(
 
     By low·under < over < high·under, run by run.
     """
-    top, bottom = measured.values(*over, metric), measured.values(*under, metric)
-    found = sum(top) / len(top) / (sum(bottom) / len(bottom))
-    pairs = list(zip(top, bottom, strict=False))
-    ends = [[a - low * b for a, b in pairs]]
+    found = measured.mean(*over, metric)[0] / measured.mean(*under, metric)[0]
+    ends = [measured.paired(lambda a, b: a - low * b, over, under, metric)]
     if high < inf:
-        ends.append([high * b - a for a, b in pairs])
+        ends.append(measured.paired(lambda a, b: high * b - a, over, under, metric))
     answers = [_above_zero(*bounded(end), "")[2] for end in ends]
     return Finding(together(answers), f"ratio {number(found)}; {between(low, high)}")
+
+
+def _named(measured: Measured, line: str, x: float) -> str:
+    """A point by its line, and by its place where the line has several."""
+    return f"{line} at {x:g}" if len(measured.places(line)) > 1 else line
+
+
+def _at(limit: Limit, line: str, x: float) -> float:
+    return limit(line, x) if callable(limit) else limit
+
+
+@check
+def at_most(
+    measured: Measured,
+    lines: Lines,
+    limit: Limit,
+    where: Where = None,
+    metric: Metric | None = None,
+    sign: int = 1,
+    every: bool = False,
+) -> Finding:
+    """The means of lines, or `every` run, are at most a limit, everywhere (sign -1: at least)."""
+    rows = []
+    for line, x in measured.reached(lines, where):
+        mean, half = measured.mean(line, x, metric)
+        if every:
+            mean, half = sign * max(sign * v for v in measured.values(line, x, metric)), 0.0
+        wanted = _at(limit, line, x)
+        excess, slack = sign * (mean - wanted), 1e-9 * abs(wanted)
+        said = f"{'at most' if sign > 0 else 'at least'} {number(wanted)}"
+        rows.append((
+            (-excess - half) / (abs(wanted) or 1.0),
+            f"{_named(measured, line, x)}: {pm(mean, half)}, {said}",
+            within(excess - half, excess + half, most=slack),
+        ))  # fmt: skip
+    return weighed(rows)
+
+
+@check
+def inside(measured: Measured, lines: Lines, low: float, high: float) -> Finding:
+    """The means of lines lie between two limits, at every place."""
+    found = [measured.mean(*point) for point in measured.reached(lines)]
+    means = [mean for mean, _ in found]
+    said = f"{number(min(means))} to {number(max(means))}; {between(low, high)}"
+    return Finding(together([within(m - half, m + half, low, high) for m, half in found]), said)
+
+
+@check
+def equal(measured: Measured, wanted: dict[Any, float], metric: Metric | None = None) -> Finding:
+    """Every sample of a point is this number exactly, by line (and place)."""
+    wrong, seen = [], 0
+    for key, exact in wanted.items():
+        line, x = key if isinstance(key, tuple) else (key, measured.places(key)[0])
+        values = measured.values(line, x, metric)
+        seen += len(values)
+        if any(abs(value - exact) > 1e-6 * max(1.0, abs(exact)) for value in values):
+            at = f" at {x:g}" if isinstance(key, tuple) else ""
+            wrong.append(f"{line}{at}: {number(values[0])} for {number(exact)}")
+    return verdict(not wrong, "; ".join(wrong[:3]) if wrong else f"exactly so in all {seen:,}")
+
+
+@check
+def matches(
+    measured: Measured,
+    line: str,
+    wanted: Limit,
+    widened: float = 1.0,
+    slack: float = 0.0,
+    metric: Metric | None = None,
+) -> Finding:
+    """The means of a line are what is wanted, within their intervals and this share of it.
+
+    Several intervals together are `widened` (Bonferroni): three by 1.3, five by 1.4.
+    """
+    said, fits = [], True
+    for x in measured.places(line):
+        mean, half = bounded(measured.values(line, x, metric))
+        exact = _at(wanted, line, x)
+        fits = fits and abs(mean - exact) <= widened * half + slack * abs(exact)
+        said.append(f"at {x:g}: {pm(mean, half)} for {number(exact)}")
+    return verdict(fits, "; ".join(said))
+
+
+def computed_hits(sample: Sample) -> tuple[int, int]:
+    """The numbers "hits" and "of" of a computation."""
+    return int(sample.numbers["hits"]), int(sample.numbers["of"])
+
+
+@check
+def rate(
+    measured: Measured,
+    lines: Lines,
+    limit: float,
+    pooled: bool = False,
+    sign: int = 1,
+    where: Where = None,
+    of: Callable[[Sample], tuple[int, int]] = computed_hits,
+) -> Finding:
+    """What happened in some trials has at most (sign -1: at least) this probability (Wilson).
+
+    `of`: how often it happened in a sample, of how many trials; line by line and place by place, or
+    `pooled`.
+    """
+    counted: dict[str, tuple[int, int]] = {}
+    for line, x in measured.reached(lines, where):
+        name = "" if pooled else f"{_named(measured, line, x)}: "
+        found = [counted.get(name, (0, 0)), *map(of, measured.runs[line, x])]
+        counted[name] = sum(hits for hits, _ in found), sum(trials for _, trials in found)
+    least, most = (-inf, limit) if sign > 0 else (limit, inf)
+    rows = []
+    for name, (hits, trials) in counted.items():
+        low, high = wilson(hits, trials)
+        said = f"{name}{hits:,} of {trials:,} ({low:.2%} to {high:.2%}), wanted {limit:.3g}"
+        rows.append((min(most - high, low - least), said, within(low, high, least, most)))
+    return weighed(rows)
+
+
+@check
+def right(measured: Measured, failure: float, lines: Lines = ()) -> Finding:
+    """Each run names the best arm, arm 0, with probability at least 1 - failure (Wilson).
+
+    Of these lines together, or of all.
+    """
+
+    def named(sample: Sample) -> tuple[int, int]:
+        return int(sample.best_arm == 0 and sample.status == "identified"), 1
+
+    asked = rate(lines or measured.lines(), 1 - failure, pooled=True, sign=-1, of=named)
+    return asked(measured)
+
+
+def plan_of(measured: Measured, line: str, x: float = 0.0) -> Plan:
+    """The plan of the runs of a point."""
+    return prepare({**measured.settings[line, x], "seed": SEED, "variant": measured.variant})
+
+
+@check
+def under_theory(measured: Measured, line: str, x: float = 0.0) -> Finding:
+    """The regret of every run of a point is at most its system's bound, at all times."""
+    shares = []
+    plan = plan_of(measured, line, x)
+    for number_, sample in enumerate(measured.runs[line, x]):
+        promised = plan.bound(number_).regret
+        assert promised is not None
+        assert sample.curve is not None
+        times, found = np.array(sample.curve[1:]).T
+        shares.append(float((found / promised(times)).max()))
+    under = sum(share <= 1 for share in shares)
+    said = f"in {under} of {len(shares)} runs; at most {max(shares):.2g} of it"
+    return verdict(under == len(shares), said)

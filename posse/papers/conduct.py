@@ -102,6 +102,7 @@ def conduct(
     }
     for task, variant, point in wanted:
         measured[variant].runs.setdefault(point, []).append(done[task.name].sample)
+        measured[variant].settings[point] = task.run
     axes = experiment.axes
     told = Told(
         **{field: getattr(experiment, field) for field in _COPIED},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from posse.papers.sample import Metric, rounds, value
+from posse.papers.sample import Metric, rounds
 from posse.papers.statements import Statement
 from protocol.machine import Variant
 
@@ -85,6 +85,20 @@ with more to say (`Runs`). A line that is called "left: ε = .1" lies in the pan
 """
 
 
+def along(
+    of: Callable[[Any, Any], Any], lines: Mapping[str, Any] | Iterable[str], places: Iterable[Any]
+) -> dict[str, dict[float, Any]]:
+    """At each place x on each line `of(what the line stands for, x)`; a name stands for itself."""
+    meant = lines if isinstance(lines, Mapping) else {line: line for line in lines}
+    axis = tuple(places)
+    return {line: {x: of(what, x) for x in axis} for line, what in meant.items()}
+
+
+def panels(of: Mapping[str, Lines]) -> dict[str, Any]:
+    """The lines of each panel, by its name."""
+    return {f"{name}: {line}": run for name, lines in of.items() for line, run in lines.items()}
+
+
 @dataclass(frozen=True)
 class Axes:
     """How lines are drawn, and what stands beside the axes; `log` names the logarithmic ones.
@@ -113,9 +127,10 @@ class Experiment:
     """One figure, or one statement of theory.
 
     `figure` says what of the paper it is, "" for our own. `lines` are the settings, or give them
-    for the quick form and the full; `repeat` is how often each is run, quick and in full. `assumed`
-    says what the paper does not print and what was taken. `keep_log`: statements read the logs of
-    runs. `limit` is drawn dashed: what was claimed of all lines.
+    for the quick form and the full; `repeat` is how often each is run, quick and in full. `metric`
+    is what counts of a run, as "value" does of a computation. `assumed` says what the paper does
+    not print and what was taken. `keep_log`: statements read the logs of runs. `limit` is drawn
+    dashed: what was claimed of all lines.
     """
 
     def __init__(
@@ -159,7 +174,7 @@ class Experiment:
         return list(dict.fromkeys(run["system"] for run in runs))
 
 
-computed = partial(Experiment, metric=value, variants=("corrected",))
+computed = partial(Experiment, variants=("corrected",))
 """An experiment of computations alone, of which there is one form."""
 
 

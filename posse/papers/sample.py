@@ -82,11 +82,6 @@ value: Metric = named("value")
 """The number "value" of a computation."""
 
 
-def value_or(metric: Metric) -> Metric:
-    """The number "value" of a computation, or the metric of a run."""
-    return lambda sample: (value if sample.status == "computed" else metric)(sample)
-
-
 def regret_at(sample: Sample, t: float) -> float:
     """Regret up to the time t, between the points of the curve."""
     times, found = np.array(sample.curve).T

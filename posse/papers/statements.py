@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
 
 from posse.measure.confidence import mean_ci
-from posse.papers.sample import Metric, Sample
+from posse.papers.sample import Metric, Sample, regret_at, value
+from protocol.machine import FloatArray
 
 Answer = Literal["borne out", "not borne out", "undecided", "not run"]
 By = Literal["both", "printed", "corrected"]
-Points = list[tuple[str, float]]
-"""Each by its line and its place on the axis."""
+Place = tuple[str, float]
+"""A point by its line and its place on the axis."""
+Where = float | Callable[[float], bool] | None
+"""At one place on the axis, at some, or at all."""
 
 
 @dataclass(frozen=True)
@@ -55,11 +60,12 @@ def ours(text: str, check: Check, by: By = "both") -> Statement:
 
 @dataclass
 class Measured:
-    """The samples of one variant, by line and place on the axis."""
+    """The samples of one variant, by line and place on the axis, and what was run there."""
 
     variant: str
     metric: Metric
-    runs: dict[tuple[str, float], list[Sample]] = field(default_factory=dict)
+    runs: dict[Place, list[Sample]] = field(default_factory=dict)
+    settings: dict[Place, Any] = field(default_factory=dict)
 
     def lines(self, start: str = "") -> list[str]:
         """The lines whose names begin so, in the order of the legend."""
@@ -70,14 +76,39 @@ class Measured:
         """Where on the axis a line has points."""
         return sorted(x for name, x in self.runs if name == line)
 
-    def reached(self, lines: Iterable[str], where: Callable[[float], bool]) -> Points:
-        """Every point of these lines in these places."""
-        return [(line, x) for line in lines for x in self.places(line) if where(x)]
+    def reached(self, lines: str | Iterable[str], where: Where = None) -> list[Place]:
+        """Every point of a line, or of several, in these places."""
+        return [
+            (line, x)
+            for line in ((lines,) if isinstance(lines, str) else lines)
+            for x in self.places(line)
+            if where is None or (where(x) if callable(where) else where == x)
+        ]
 
     def values(self, line: str, x: float, metric: Metric | None = None) -> list[float]:
-        """The metric of each sample of a point."""
-        found = [(metric or self.metric)(sample) for sample in self.runs[line, x]]
-        return [float(value) for value in found if value is not None]
+        """The metric of each sample of a point; if none is given a computation's is its value."""
+        found = [
+            (metric or (value if sample.status == "computed" else self.metric))(sample)
+            for sample in self.runs[line, x]
+        ]
+        return [float(number) for number in found if number is not None]
+
+    def paired(
+        self,
+        of: Callable[[float, float], float],
+        one: Place,
+        other: Place,
+        metric: Metric | None = None,
+    ) -> list[float]:
+        """`of` the metric at two points, run by run."""
+        both = zip(self.values(*one, metric), self.values(*other, metric), strict=False)
+        return [of(a, b) for a, b in both]
+
+    def grown(self, line: str, *times: float) -> FloatArray:
+        """By how much the regret of each run of a line grew between these times: a row for each."""
+        runs = self.runs[line, 0.0]
+        grown: FloatArray = np.diff([[regret_at(run, t) for t in times] for run in runs]).T
+        return grown
 
     def mean(self, line: str, x: float, metric: Metric | None = None) -> tuple[float, float]:
         """Mean and 95% half-width (0 for one run, as of a computation's exact number)."""

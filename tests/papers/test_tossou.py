@@ -9,7 +9,7 @@ from agent.hybrid import HybridSums
 from agent.noise import SeededNoise
 from agent.players import TdfsPlayer, UcbPrivateBound
 from posse.engines import memory
-from posse.papers.limits import at_most
+from posse.papers.checks import at_most
 from posse.papers.sample import Sample, of_run, regret
 from posse.papers.statements import Measured
 from posse.papers.tossou import figures, shared, sums, theory
@@ -226,5 +226,5 @@ def test_after_twenty_thousand_slots_all_bounds_are_above_what_there_can_be():
     runs = Measured("printed", plays.metric)
     for line, raw in plays.lines.items():
         run = memory.run(prepare({**raw, "seed": 1, "variant": "printed"}), 0)
-        runs.runs[line, 0.0] = [of_run(run, keep_log=False)]
+        runs.runs[line, 0.0], runs.settings[line, 0.0] = [of_run(run, keep_log=False)], raw
     assert [said.check(runs).answer for said in plays.statements] == ["undecided"] * 4

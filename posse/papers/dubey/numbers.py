@@ -1,12 +1,13 @@
 """Theorems and lemmas of section 3 of Dubey and Pentland 2020, by numbers."""
 
+from functools import partial
 from math import log
 from typing import Any
 
+from posse.papers.checks import at_most, inside, under_theory
 from posse.papers.dubey.setting import REGRET, V, private
-from posse.papers.experiment import Axes, Computation, Experiment, computed
-from posse.papers.limits import at_most, inside, under_theory
-from posse.papers.sample import regret, value
+from posse.papers.experiment import Axes, Computation, Experiment, along, computed
+from posse.papers.sample import regret
 from posse.papers.statements import claim
 from protocol.cooperative import release_counts, zeta
 
@@ -60,19 +61,16 @@ def squares(epsilon: float, pulls: int, *, variant: Any) -> float:
     return float(total / (epsilon * zeta(V)))
 
 
-_LINES = {
-    of: {f"{line}, ε = {epsilon:g}": epsilon for epsilon in (0.1, 0.5)}
-    for line, of in (
+_STEPS, _SPENT, _SQUARES = (
+    {f"{name}, ε = {epsilon:g}": partial(Computation, of, epsilon) for epsilon in (0.1, 0.5)}
+    for name, of in (
         ("interval × ε", steps),
         ("cost over Lemma 3.6", spent),
         ("squares over ε ζ(v)", squares),
     )
-}
-_PRIVATE = {epsilon: private(True, epsilon, gamma=1) for epsilon in (0.25, 0.5, 1.0)}
-_OVER = {
-    "(8/Δ) / (Δ/D)": private_over_it,
-    "(4σ²/Δ²) / (Δ/D)": byzantine_over_it,
-}
+)
+_EPSILONS = (0.25, 0.5, 1.0)
+_OVER = {"(8/Δ) / (Δ/D)": private_over_it, "(4σ²/Δ²) / (Δ/D)": byzantine_over_it}
 _RATIO, _TRUTHFUL = _OVER
 
 EXPERIMENTS = (
@@ -80,10 +78,10 @@ EXPERIMENTS = (
         "dubey-theorem-3-7", "Theorem 3.7", "Regret of private cooperation against its bound",
         *(
             claim(f"ε = {epsilon:g}: regret is below the bound", "Theorem 3.7",
-                  under_theory("Private", epsilon, run), "printed")
-            for epsilon, run in _PRIVATE.items()
+                  under_theory("Private", epsilon), "printed")
+            for epsilon in _EPSILONS
         ),
-        lines={"Private": _PRIVATE},
+        lines={"Private": {epsilon: private(True, epsilon, gamma=1) for epsilon in _EPSILONS}},
         axes=Axes("ε", REGRET), metric=regret, repeat=(6, 50), variants=("printed",),
         assumed="M = 30, p = .25, T = 150, γ = 1, v = 1.1, K = 5 with means U[0, 1]; the clique "
         "cover is found greedily. The proof needs γ < 1/ε, which fails at ε = 1, and equation 13 "
@@ -96,8 +94,7 @@ EXPERIMENTS = (
               "2 and Remark 4", at_most(_RATIO, 1.0)),
         claim("the byzantine-proof one does when all agents are truthful", "Remark 5",
               at_most(_TRUTHFUL, 1.0)),
-        lines={line: {gap: Computation(of, gap) for gap in (0.01, 0.05, 0.1, 0.3, 0.5)}
-               for line, of in _OVER.items()},
+        lines=along(Computation, _OVER, (0.01, 0.05, 0.1, 0.3, 0.5)),
         axes=Axes("gap Δ", "upper over lower", "xy"), limit=1.0,
         assumed="γ = diameter, so that χ̄ = 1; two arms, Bernoulli, means 1/2 ± Δ/2. By Pinsker's "
         "inequality the first ratio is at least 16 for all arms. Theorem 4.3 drops the factor Δ of "
@@ -106,16 +103,13 @@ EXPERIMENTS = (
     Experiment(
         "dubey-releases", "Lemmas 3.4 and 3.6", "When means are released, and what that costs",
         claim("a mean is updated only about T/ε times (read as ε T; here: within 30 %)", "3.2",
-              inside(_LINES[steps], 0.7, 1.3)),
+              inside(_STEPS, 0.7, 1.3)),
         claim("the releases up to t cost at most ε t^(1−v/2) / (1−v/2)", "Lemma 3.6",
-              at_most(_LINES[spent], 1.0)),
+              at_most(_SPENT, 1.0)),
         claim("the squares of their costs add up to at most ε ζ(v)", "Lemma 3.6",
-              at_most(_LINES[squares], 1.0)),
-        lines={
-            line: {pulls: Computation(of, epsilon, pulls) for pulls in (100, 1000, 10_000)}
-            for of, lines in _LINES.items() for line, epsilon in lines.items()
-        },
-        axes=Axes("pulls of the arm", "ratio", "x"), metric=value,
+              at_most(_SQUARES, 1.0)),
+        lines=along(lambda of, pulls: of(pulls), _STEPS | _SPENT | _SQUARES, (100, 1000, 10_000)),
+        axes=Axes("pulls of the arm", "ratio", "x"),
         assumed="v = 1.1. Corrected: a release is due when the interval's sum of i^(-v/2) reaches "
         "x^(-v/2)/ε; printed, to the letter: 1/(ε x^v).",
     ),

@@ -86,7 +86,7 @@ EXPERIMENTS = (
             for law in _LAWS
         ),
         ours("without liars no worse than the mean",
-             above(f"informed: {_MEAN}", f"informed: {_ROBUST}", where=lambda x: x == 0)),
+             above(f"informed: {_MEAN}", f"informed: {_ROBUST}", where=0)),
         lines=_against_liars,
         axes=Axes("share of agents that lie", REGRET),
     ),

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from posse.papers.checks import exponent
+from posse.papers.checks import at_most, equal, exponent
 from posse.papers.esfandiari.setting import REGRET, UNIFORM, C, anonymous, commit
-from posse.papers.experiment import Axes, Computation, Experiment, bars, computed
-from posse.papers.limits import at_most, equal
+from posse.papers.experiment import Axes, Computation, Experiment, along, bars, computed
 from posse.papers.sample import named, regret
 from posse.papers.statements import claim
 from protocol.anonymous import grid
@@ -51,6 +50,7 @@ _grows = partial(Experiment, metric=regret, repeat=(6, 20), variants=("corrected
 
 
 _N, _K = 60, 3
+_SIZES = {"C = 3": 3, "C = 5": 5}
 
 
 def _one_favourite(group_size: int, horizon: int) -> list[list[float]]:
@@ -61,7 +61,7 @@ def _one_favourite(group_size: int, horizon: int) -> list[list[float]]:
 
 def lower(line: str, x: float) -> float:
     """.05 N sqrt(C K T)."""
-    return 0.05 * _N * sqrt(float(line.removeprefix("C = ")) * _K * x)
+    return 0.05 * _N * sqrt(_SIZES[line] * _K * x)
 
 
 def _two_users_alike(horizon: int) -> list[list[float]]:
@@ -95,8 +95,7 @@ EXPERIMENTS = (
         "esfandiari-batches", "Lemma 1", "The regret of one batch of BaSE",
         claim("E[D_b max Δ_j over the alive arms] = Õ(√(K H)) in every batch (here: the proof's "
               "constant)", "Lemma 1", at_most(_ARMS, 2 * sqrt(_PROVED))),
-        lines={line: {float(h): Computation(batch, arms, h) for h in (1000, 10**4, 10**5, 10**6)}
-               for line, arms in _ARMS.items()},
+        lines=along(partial(Computation, batch), _ARMS, (1000, 10**4, 10**5, 10**6)),
         axes=Axes("horizon H", "over sqrt(K H log(HK))", "x"), repeat=(40, 1000),
         assumed="B = ⌈log2 log2 H⌉, γ = 12, means U[0, 1], unit Gaussian noise. The constant of "
         "the proof, two radii of an arm that survived the batch before, is 2 sqrt 12 = 6.9.",
@@ -132,11 +131,9 @@ EXPERIMENTS = (
     _hard(
         "esfandiari-lower", "Theorem 3", "Algorithm 1 on the family of the lower bound",
         claim("regret is at least Ω(N √(CKT)) (here: a twentieth of it)", "Theorem 3",
-              at_most(("C = 3", "C = 5"), lower, sign=-1)),
-        lines={
-            f"C = {c}": {t: anonymous(_N, _one_favourite(c, t), t, c) for t in (20_000, 200_000)}
-            for c in (3, 5)
-        },
+              at_most(_SIZES, lower, sign=-1)),
+        lines=along(lambda c, t: anonymous(_N, _one_favourite(c, t), t, c), _SIZES,
+                   (20_000, 200_000)),
         assumed="N = 60, K = 3, U = 20; Bernoulli means 1/2, and for each user's own arm "
         "sqrt(CK/T)/2 more.",
     ),
@@ -144,10 +141,8 @@ EXPERIMENTS = (
         "esfandiari-unclustered", "Theorem 4", "Explore-then-commit on the family without clusters",
         claim("any algorithm: at least Ω(T^⅔) (here: at least T^.6 with any learning rate)",
               "Theorem 4", exponent(_RATES, 0.6, inf)),
-        lines={
-            line: {t: commit(3, _two_users_alike(t), t, 2, rate) for t in (3000, 30_000, 300_000)}
-            for line, rate in _RATES.items()
-        },
+        lines=along(lambda rate, t: commit(3, _two_users_alike(t), t, 2, rate), _RATES,
+                   (3000, 30_000, 300_000)),
         assumed="N = K = 3, C = 2, the two instances' gap T^(-1/3), as the proof sets it.",
     ),
     computed(

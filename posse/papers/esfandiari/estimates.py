@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from coordinator.decomposition import Decomposition, at_random, by_flow, greedy
+from posse.papers.checks import at_most, equal, matches
 from posse.papers.esfandiari.setting import C
-from posse.papers.experiment import Axes, Computation, computed
-from posse.papers.limits import at_most, equal, matches
+from posse.papers.experiment import Axes, Computation, along, computed
 from posse.papers.sample import named
 from posse.papers.statements import claim, ours
 from protocol.anonymous import estimates, roster, schedule_length
@@ -81,8 +81,8 @@ EXPERIMENTS = (
               "(4C + 1)/4)", "Lemma 2", at_most("variance", (4 * C + 1) / 4)),
         ours("its variance is p_s(1−p_s) + 2 Σ p(1−p), so that it grows with the group",
              matches("variance", lambda line, size: exact_variance(size), widened=1.3)),
-        lines={what: {size: Computation(estimate, size, what) for size in (6, 8, 11)}
-               for what in ("error", "variance")},
+        lines=along(lambda what, size: Computation(estimate, size, what), ("error", "variance"),
+                   (6, 8, 11)),
         axes=Axes("size of the group", "mean error, variance"), repeat=(20, 100),
         assumed="C = 5; the members' means lie evenly in [.1, .9], the first member's is .1. A "
         "Bernoulli reward is 1/2-subgaussian.",
@@ -95,19 +95,18 @@ EXPERIMENTS = (
         claim("LP for U >= K (C + 1): α = 1", "Lemma 5, Corollary 1",
               equal({("lp", 24): 1.0}, named("ratio"))),
         claim("LP for U = 12, two blocks of two arms: α = 2", "Lemma 6, Corollary 2",
-              at_most("lp", 2.0, lambda x: x == 12, named("ratio"), every=True)),
+              at_most("lp", 2.0, 12, named("ratio"), every=True)),
         claim("LP: at most α D + N K + 1 assignments", "Lemma 3, Corollaries 1, 2",
               at_most("lp", 1.0, every=True)),
         claim("greedy and LP give every user D/|A_i| estimates of every alive arm",
               "Lemma 3, 3.4.1",
               at_most(("greedy", "lp"), 1.0, metric=named("informed"), sign=-1, every=True)),
         claim("random takes more than D assignments to do so (U = 24)", "3.4.2",
-              at_most("random", 1.0, lambda x: x == 24, named("rounds"), sign=-1)),
+              at_most("random", 1.0, 24, named("rounds"), sign=-1)),
         ours("random serves everybody within 2 D assignments (U = 24)",
-             at_most("random", 1.0, lambda x: x == 24, named("informed"), sign=-1)),
+             at_most("random", 1.0, 24, named("informed"), sign=-1)),
         # U: C + 1, enough for two blocks of two arms, and K (C + 1)
-        lines={name: {users: Computation(decompose, name, users) for users in (6, 12, 24)}
-               for name in ("greedy", "random", "lp")},
+        lines=along(partial(Computation, decompose), ("greedy", "random", "lp"), (6, 12, 24)),
         axes=Axes("users per cluster U", "assignments over α D + N K + 1"), repeat=(8, 50),
         limit=1.0,
         assumed="K = 4, C = 5, D = 2,000, N = 4 U; every arm is alive for a user with probability "

@@ -10,19 +10,8 @@ from typing import Any
 import numpy as np
 
 from posse.arms.base import RandomMeans
-from posse.papers.checks import above, alike, check, ratio
-from posse.papers.esfandiari.setting import (
-    ASSUMED,
-    COSINE,
-    RATES,
-    REGRET,
-    SWEEPS,
-    UNIFORM,
-    C,
-    anonymous,
-    commit,
-    run,
-)
+from posse.papers.checks import above, alike, check, rate, ratio
+from posse.papers.esfandiari.setting import REGRET, UNIFORM, C, anonymous, commit, run
 from posse.papers.experiment import (
     Axes,
     Computation,
@@ -32,13 +21,33 @@ from posse.papers.experiment import (
     bars,
     computed,
     curves,
+    panels,
 )
-from posse.papers.limits import rate
 from posse.papers.sample import regret
 from posse.papers.statements import Finding, Measured, Statement, claim, ours, verdict
 
+_ASSUMED = "N, K, C and T are lost in print: N = 100, K = 5, C = 5, T = 10⁵."
 _T, _N = 100_000, 100
-_CLASSES = {"uniform": UNIFORM, "linear": COSINE}
+_CLASSES: dict[str, Any] = {
+    "uniform": UNIFORM,
+    "linear": {"random": "cosine", "count": 5, "dimensions": 10},
+}
+_RATES = {
+    "uniform": {
+        "greedy": {"demand": 0.0025, "all": 0.005},
+        "random": {"demand": 0.02, "all": 0.02},
+        "lp": {"demand": 0.02, "all": 0.02},
+    },
+    "linear": {
+        "greedy": {"demand": 0.0025, "all": 0.02},
+        "random": {"demand": 0.02, "all": 0.01},
+        "lp": {"demand": 0.02, "all": 0.02},
+    },
+}
+"""BaSE's learning rate c by class, decomposition and feedback: the best of .0025, .005, .01, .02
+and .04 on an instance or two that no figure uses (`esfandiari-rates` repeats the uniform one)."""
+_SWEEPS = {"uniform": 0.1, "linear": 0.4}
+"""The same of explore-then-commit, of .1, .2 and .4."""
 _READINGS = {"demand": "evenly split", "all": "all estimates"}
 _KINDS = ("greedy", "random", "lp")
 _COMMIT, _UCB = "explore-then-commit", "parallel UCB"
@@ -50,15 +59,17 @@ def _algorithm_1(means: Any, kind: str, feedback: str, rate: float) -> dict[str,
 
 def _panels(name: str, quick: bool) -> Lines:
     """Parallel UCB, which is slow and varies little, runs but once in the quick form."""
-    means, lines = _CLASSES[name], {}
+    means = _CLASSES[name]
     often = partial(Runs, times=3 if quick else 1)
-    for feedback, panel in _READINGS.items():
-        for kind in _KINDS:
-            learning = RATES[name][kind][feedback]
-            lines[f"{panel}: {kind}"] = often(_algorithm_1(means, kind, feedback, learning))
-        lines[f"{panel}: {_COMMIT}"] = often(commit(_N, means, _T, rate=SWEEPS[name]))
-        lines[f"{panel}: {_UCB}"] = Runs(run("parallel-ucb", _N, means, _T))
-    return lines
+    return panels({
+        panel: {
+            **{kind: often(_algorithm_1(means, kind, feedback, _RATES[name][kind][feedback]))
+               for kind in _KINDS},
+            _COMMIT: often(commit(_N, means, _T, rate=_SWEEPS[name])),
+            _UCB: run("parallel-ucb", _N, means, _T),
+        }
+        for feedback, panel in _READINGS.items()
+    })  # fmt: skip
 
 
 @check
@@ -109,19 +120,17 @@ def _rates(quick: bool) -> Lines:
     """Other instances than the figures', which have 100 users and no seed of their own."""
     means = {**UNIFORM, "seed": 101}
     tried, swept = (0.0025, 0.005, 0.01, 0.02, 0.04), (0.1, 0.2, 0.4)
-    return {
-        **{
-            f"{panel}: {kind}": {c: _algorithm_1(means, kind, feedback, c) for c in tried}
-            for feedback, panel in _READINGS.items()
-            for kind in (("lp",) if quick else _KINDS)
-        },
-        **({} if quick else {_COMMIT: {c: commit(_N, means, _T, rate=c) for c in swept}}),
+    lines = {
+        f"{panel}: {kind}": {c: _algorithm_1(means, kind, feedback, c) for c in tried}
+        for feedback, panel in _READINGS.items()
+        for kind in (("lp",) if quick else _KINDS)
     }
+    return lines if quick else {**lines, _COMMIT: {c: commit(_N, means, _T, rate=c) for c in swept}}
 
 
 def best_rates(measured: Measured) -> Finding:
     """The chosen learning rate is among the best: within a tenth of the best on the instance."""
-    chosen = {f"{panel}: {kind}": RATES["uniform"][kind][feedback]
+    chosen = {f"{panel}: {kind}": _RATES["uniform"][kind][feedback]
               for feedback, panel in _READINGS.items() for kind in _KINDS}  # fmt: skip
     worst, said = 0.0, ""
     for line in measured.lines():
@@ -140,7 +149,7 @@ _figure = partial(
     repeat=(1, 20),
     metric=regret,
     variants=("corrected",),
-    assumed=f"{ASSUMED} Learning rates tuned on other instances, as the paper did. The paper ran "
+    assumed=f"{_ASSUMED} Learning rates tuned on other instances, as the paper did. The paper ran "
     "Algorithm 1 semi-robustly, going on where the printed one aborts: the corrected form. It says "
     "that its figures show rewards, and speaks of regret, which is drawn here. Quick: three runs "
     "of each line, one of parallel UCB.",
@@ -173,6 +182,7 @@ EXPERIMENTS = (
         ours("the rates of the figures are within a tenth of the best", best_rates),
         lines=_rates,
         axes=Axes("learning rate c", REGRET, "x"), repeat=(2, 10),
-        assumed=f"{ASSUMED} One instance of the uniform class that no figure uses; quick: LP only.",
+        assumed=f"{_ASSUMED} One instance of the uniform class that no figure uses; quick: LP "
+        "only.",
     ),
 )  # fmt: skip

@@ -3,13 +3,11 @@
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from posse.papers.checks import alike, bounded, check, falling, ratio, trend, within
-from posse.papers.experiment import Axes, Experiment, Lines, curves
+from posse.papers.experiment import Axes, Experiment, Lines, along, curves
 from posse.papers.li.setting import ASSUMED, CENTRED, HETEROGENEOUS, LONG, SILENT, cdp, unlimited
 from posse.papers.li.setting import bounded as in_rounds
-from posse.papers.sample import cost, regret, regret_at
+from posse.papers.sample import cost, regret
 from posse.papers.statements import Finding, Measured, claim, ours
 
 _EPSILONS = {"ε=0.1": 0.1, "ε=0.3": 0.3, "ε=0.5": 0.5, "ε=1": 1.0}
@@ -33,9 +31,7 @@ _ROUNDS = {f"R={rounds}": rounds for rounds in (2, 3, 4, 5)}
 
 def _figure_7(quick: bool) -> Lines:
     shares = (0.2, 0.6, 1.0) if quick else _SHARES
-    limited = {
-        line: {p: in_rounds(r, participation=p) for p in shares} for line, r in _ROUNDS.items()
-    }
+    limited = along(lambda rounds, p: in_rounds(rounds, participation=p), _ROUNDS, shares)
     return {**limited, "without a limit": {1.0: unlimited()}}
 
 
@@ -45,8 +41,7 @@ _STRUCTURES = {"homogeneous": CENTRED, "heterogeneous": HETEROGENEOUS}
 @check
 def linear(measured: Measured, line: str) -> Finding:
     """Once the own best arm is found: the last quarter costs .9 of the one before or more."""
-    quarters = [LONG / 2, 0.75 * LONG, LONG]
-    third, last = np.diff([[regret_at(s, t) for t in quarters] for s in measured.runs[line, 0.0]]).T
+    third, last = measured.grown(line, LONG / 2, 0.75 * LONG, LONG)
     rest, half = bounded(list(last - 0.9 * third))
     said = f"third quarter {third.mean():,.0f}, last quarter {last.mean():,.0f}"
     return Finding(within(rest - half, rest + half, least=0), said)

@@ -8,9 +8,8 @@ import numpy as np
 
 from agent.federated import CdpAgent
 from posse.papers.audit import ASSUMED, audit, audits, counted, own_noise, releases, spends
-from posse.papers.experiment import Axes, Computation, computed
-from posse.papers.limits import matches, rate
-from posse.papers.sample import Sample
+from posse.papers.checks import matches, rate
+from posse.papers.experiment import Axes, Computation, along, computed
 from posse.papers.statements import claim, ours
 from protocol.federated import Active, Means, Schedule
 from protocol.machine import (
@@ -26,7 +25,7 @@ from protocol.machine import (
 from protocol.shared import SharedNoise
 
 _MORE = 50
-_ROUNDS, _FEW, _ARMS, _EPSILON = (1, 2, 3, 4, 5), 10, 100, 0.1
+_FEW, _ARMS, _EPSILON = 10, 100, 0.1
 
 
 def answer(
@@ -75,11 +74,6 @@ def event(r: int, *, generator: np.random.Generator) -> dict[str, Any]:
     return {"value": far / _ARMS, "hits": far, "of": _ARMS}
 
 
-def square(sample: Sample) -> float:
-    """The mean square, which is unbiased where its root is not."""
-    return float(sample.numbers["value"] ** 2)
-
-
 def first_message(
     trials: int,
     agents: int,
@@ -125,8 +119,6 @@ def shared_sum(
     return counted(hits(1.0), hits(0.0), trials, epsilon, delta)
 
 
-_AVERAGED = {"deviation": deviation, "beyond C(r)": event}
-
 EXPERIMENTS = (
     audits(
         "li-audit", "", "How much privacy CDP-MAB with other noise spends",
@@ -147,8 +139,9 @@ EXPERIMENTS = (
         claim("ȳ_k is within C(r) of the mean but for a small probability (here: .1 %)",
               "Theorem 1, equations 15, 19", rate("beyond C(r)", 0.001, pooled=True)),
         ours("the noise of ȳ_k has deviation sqrt(2r) / (M^1.5 ε S(r))",
-             matches("deviation", 1.0, widened=1.4, metric=square)),
-        lines={line: {r: Computation(of, r) for r in _ROUNDS} for line, of in _AVERAGED.items()},
+             # the mean square is unbiased where its root is not
+             matches("deviation", 1.0, widened=1.4, metric=lambda of: of.numbers["value"] ** 2)),
+        lines=along(Computation, {"deviation": deviation, "beyond C(r)": event}, (1, 2, 3, 4, 5)),
         axes=Axes("round r", "deviation over the computed; share beyond C(r)"), repeat=(20, 100),
         assumed="M = 10, K = 100, ε = .1, no arm is dropped; T = 10¹² only in the logarithms. "
         "Fact 2 of the proof needs P_r = log(8Kr²T) < M, which fails at M = 5 and at M = 10.",

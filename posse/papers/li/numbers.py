@@ -1,12 +1,13 @@
 """Table I, the delays and the conditions on R of Li and Song 2022, by numbers."""
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from posse.papers.experiment import Axes, Computation, bars, computed
-from posse.papers.limits import at_most, equal
+from posse.papers.checks import at_most, equal
+from posse.papers.experiment import Axes, Computation, along, bars, computed
 from posse.papers.sample import named
 from posse.papers.statements import claim, ours
 from protocol.federated import Schedule
@@ -93,11 +94,6 @@ def loss(form: str, p: float) -> float:
     return float(horizon ** (2 / rounds) / p**1.5 / _AGENTS)
 
 
-def everybody(p: float) -> bool:
-    """Full participation."""
-    return p == 1.0
-
-
 EXPERIMENTS = (
     computed(
         "li-graphs", "Table I", "Links and delays of graphs",
@@ -112,9 +108,9 @@ EXPERIMENTS = (
         ours("the same with λ2 of the normalised adjacency matrix",
              at_most("4-regular, adjacency", 1.0)),
         lines={
-            **{kind: {m: Computation(links, kind, m) for m in _SIZES} for kind in _KINDS},
-            **{f"4-regular, {which}": {m: Computation(distance, m, which) for m in _SIZES}
-               for which in ("adjacency", "Laplacian")},
+            **along(partial(Computation, links), _KINDS.keys(), _SIZES),
+            **along(lambda which, m: Computation(distance, m, which),
+                   {f"4-regular, {which}": which for which in ("adjacency", "Laplacian")}, _SIZES),
         },
         axes=Axes("agents M", "links of a round, or ratio", "xy"), repeat=(5, 20),
         assumed="Regular graphs of degree 4, drawn at random. The footnote says the second largest "
@@ -135,14 +131,14 @@ EXPERIMENTS = (
         claim("T^(2/R)/p^1.5 <= M for R >= 4 log T / (3 log pM)", "Remark 2",
               at_most("4 log T / (3 log pM)", 1.0)),
         claim("T^(2/R)/p <= M for R >= log T / log pM (at p = 1)", "appendix C",
-              at_most("log T / log pM", 1.0, everybody)),
+              at_most("log T / log pM", 1.0, where=1.0)),
         claim("DDP-MAB and HDP-MAB (p = 1): T^(2/R) <= M for R >= 2 log T / log M",
-              "Remarks 3 and 5", at_most("2 log T / log M", 1.0, everybody)),
+              "Remarks 3 and 5", at_most("2 log T / log M", 1.0, where=1.0)),
         claim("p = 1: with R = 3 log T / (4 log M) the regret is still M R_C(T)", "IV-C2",
-              at_most("3 log T / (4 log M)", 1.0, everybody, sign=-1)),
+              at_most("3 log T / (4 log M)", 1.0, where=1.0, sign=-1)),
         ours("T^(2/R)/p^1.5 <= M for R >= 2 log T / log(M p^1.5)",
              at_most("2 log T / log(M p^1.5)", 1.0)),
-        lines={f: {p: Computation(loss, f, p) for p in (0.2, 0.4, 0.6, 0.8, 1.0)} for f in _FORMS},
+        lines=along(partial(Computation, loss), _FORMS.keys(), (0.2, 0.4, 0.6, 0.8, 1.0)),
         axes=Axes("participation p", "T^(2/R) / (p^1.5 M)", "y"), limit=1.0,
         assumed="M = 50, T = 10⁶. The last form is the solution of T^(2/R) / p^1.5 <= M.",
     ),

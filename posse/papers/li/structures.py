@@ -3,11 +3,10 @@
 from functools import partial
 from typing import Any
 
-from posse.papers.checks import above, alike, falling
+from posse.papers.checks import above, alike, equal, falling, right
 from posse.papers.experiment import Computation, Experiment, Lines, bars, curves
 from posse.papers.li.setting import ASSUMED, CASES, GRAPHS, HETEROGENEOUS, T, cdp, ddp, hdp, parts
-from posse.papers.limits import equal, right
-from posse.papers.sample import cost, cost_of_a_round, regret, value_or
+from posse.papers.sample import cost, cost_of_a_round, regret
 from posse.papers.statements import Statement, claim
 from posse.plan import prepare
 
@@ -82,7 +81,7 @@ EXPERIMENTS = (
               equal({f"{_SENT}case {name}": cost for name, cost in _COSTS.items()})),
         lines={f"{_SENT}{name}": hdp(of) for name, of in CASES.items()}
         | {f"{_EDGES}{name}": Computation(by_edges, name) for name in CASES},
-        axes=bars("cost per round"), repeat=(8, 100), metric=value_or(cost_of_a_round),
+        axes=bars("cost per round"), repeat=(8, 100), metric=cost_of_a_round,
         assumed="M = 100, c1 = 50, c2 = 1, T = 10⁵; case 2 is printed as 63, 24, 10, 6, 7, which "
         "sums to 110; 53, 24, 10, 6, 7 is taken. By the proof of Theorem 4 the cost is that of "
         "each mean's way to its sink, which is what is sent; by edges that of every edge once.",

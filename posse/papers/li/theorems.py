@@ -7,25 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from posse.papers.checks import alike, check
-from posse.papers.experiment import SEED, Axes, Experiment, Lines, bars
+from posse.papers.checks import alike, at_most, check, equal, plan_of, under_theory
+from posse.papers.experiment import Axes, Experiment, Lines, along, bars
 from posse.papers.li.setting import GRAPHS, LONG, bounded, cdp, ddp, hdp, instance, parts, unlimited
-from posse.papers.limits import at_most, equal, under_theory
 from posse.papers.sample import communications, cost, cost_of_a_round, regret
 from posse.papers.statements import Finding, Measured, claim, verdict
-from posse.plan import prepare
 from posse.theory.bounds import mean_gaps, positive
 from posse.theory.federated import elimination_rounds
 
 _TEN: dict[str, Any] = {"kind": "bernoulli", "means": {"random": "uniform", "count": 10}}
 _M = 50
+_SHARES = {"p=1": 1.0, "p=0.6": 0.6}
 FREE = cdp(arms=_TEN, horizon=LONG, noise="printed")
 
 
 @check
-def few_rounds(measured: Measured, line: str, run: dict[str, Any]) -> Finding:
+def few_rounds(measured: Measured, line: str) -> Finding:
     """Every run takes at most ⌈log2(1/Δ) + 1⌉ rounds, Δ the smallest gap of its instance."""
-    spec = prepare({**run, "seed": SEED, "variant": measured.variant}).spec
+    spec = plan_of(measured, line).spec
     spare = []
     for number, sample in enumerate(measured.runs[line, 0.0]):
         limit = elimination_rounds(float(positive(mean_gaps(spec, number)).min()))
@@ -41,7 +40,7 @@ def equation_26(line: str, x: float) -> float:
     n_k = max(96 log(R²KT) / (p Δ_k² Δ^(2/R)), 16 R sqrt(6 log(R²KT)) / (√M p^1.5 ε Δ_k Δ^(1/R)))
     over M.
     """
-    p, arms = float(line[2:]), 100
+    p, arms = _SHARES[line], 100
     gaps = instance()[1][1:]
     logs, least = math.log(x**2 * arms * LONG), float(gaps[0])
     chance = 96 * logs / (p * gaps**2 * least ** (2 / x))
@@ -55,14 +54,14 @@ def times_more(measured: Measured, lines: Iterable[str]) -> Finding:
     free = measured.mean("without a limit", 0.0)[0]
 
     def limit(line: str, rounds: float) -> float:
-        return float(free * min(_M, LONG ** (2 / rounds) / float(line[2:]) ** 1.5))
+        return float(free * min(_M, LONG ** (2 / rounds) / _SHARES[line] ** 1.5))
 
     return at_most(lines, limit)(measured)
 
 
 def all_rounds(line: str, rounds: float) -> float:
     """c1 ⌈pM⌉ R with c1 = 25."""
-    return 25 * math.ceil(_M * float(line[2:]) - 1e-9) * rounds
+    return 25 * math.ceil(_M * _SHARES[line] - 1e-9) * rounds
 
 
 _TWENTY = 20
@@ -109,11 +108,11 @@ EXPERIMENTS = (
     _theorem(
         "li-theorem-1", "Theorem 1", "Rounds, cost and regret of CDP-MAB",
         claim("at most ⌈log(1/Δ) + 1⌉ rounds (log to the base 2)", "Theorem 1, proof",
-              few_rounds("CDP-MAB", FREE)),
+              few_rounds("CDP-MAB")),
         claim("a communication cost of c1 M for each round", "Theorem 1",
               equal({"CDP-MAB": 25.0 * _M}, cost_of_a_round)),
         claim("regret below the proof's sum over the arms", "Theorem 1, equation 22",
-              under_theory("CDP-MAB", 0.0, FREE)),
+              under_theory("CDP-MAB")),
         lines={"CDP-MAB": FREE},
         axes=bars("rounds of communication"), metric=communications, repeat=(30, 100),
         variants=("corrected",),
@@ -123,14 +122,13 @@ EXPERIMENTS = (
     _theorem(
         "li-theorem-2", "Theorem 2", "CDP-MAB in R rounds with partial participation",
         claim("a communication cost of c1 ⌈pM⌉ R (runs that identify an arm before may save "
-              "rounds: at most)", "Theorem 2", at_most(("p=1", "p=0.6"), all_rounds, metric=cost)),
+              "rounds: at most)", "Theorem 2", at_most(_SHARES, all_rounds, metric=cost)),
         claim("regret below the proof's sum over the arms", "Theorem 2, equation 26",
-              at_most(("p=1", "p=0.6"), equation_26)),
+              at_most(_SHARES, equation_26)),
         claim("min(M, T^(2/R)/p^1.5) times the regret without a limit at most", "I, Theorem 2",
-              times_more(("p=1", "p=0.6"))),
+              times_more(_SHARES)),
         lines={
-            **{f"p={p:g}": {rounds: bounded(rounds, participation=p) for rounds in (2, 3, 4, 5)}
-               for p in (1.0, 0.6)},
+            **along(lambda p, rounds: bounded(rounds, participation=p), _SHARES, (2, 3, 4, 5)),
             "without a limit": unlimited(),
         },
         axes=Axes("rounds R", "regret", "y"), variants=("corrected",),
@@ -144,7 +142,7 @@ EXPERIMENTS = (
               "Theorem 3", equal(_LINKS, cost_of_a_round)),
         *(
             claim(f"{kind}: regret below the proof's sum with the delay's share",
-                  "Theorem 3, equations 22, 29", under_theory(kind, 0.0, _over_graph(kind)))
+                  "Theorem 3, equations 22, 29", under_theory(kind))
             for kind in _LINKS
         ),
         claim("R rounds: a cost of c2 d_G R Σ d_i / 2 at most", "Corollary 1",
@@ -164,8 +162,7 @@ EXPERIMENTS = (
               at_most(_PARTS, lambda line, x: _round_at_most(line, 0), metric=cost_of_a_round)),
         *(
             claim(f"{name}: regret below the proof's sum with the delay's share",
-                  "Theorem 4, equations 22, 34", under_theory(name, 0.0, _over_parts(name)),
-                  "corrected")
+                  "Theorem 4, equations 22, 34", under_theory(name), "corrected")
             for name in _PARTS
         ),
         claim("R rounds: a cost of O(c2 M max (d_G − 1) + c1 Q) R (here: with the constant 1)",

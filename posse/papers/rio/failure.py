@@ -1,9 +1,9 @@
 """Propositions 4.2 and 5.2 of Rio et al. 2023: how likely the best arm is voted out."""
 
-from posse.papers.experiment import Axes, Computation, Experiment, computed
-from posse.papers.limits import at_most, rate, right
+from posse.papers.checks import at_most, rate, right
+from posse.papers.experiment import Axes, Computation, Experiment, along, computed
 from posse.papers.rio.setting import DELTA, dp
-from posse.papers.sample import Sample, value_or
+from posse.papers.sample import Sample
 from posse.papers.statements import claim, ours
 from protocol.mase import corrupted_failure, threshold
 
@@ -67,12 +67,12 @@ EXPERIMENTS = (
         ours("agents err so seldom (.031 is enough for M = 5 of N = 64) that it holds all the same",
              rate(_RUN, 0.031, of=wrong_agents)),
         lines={
-            **{line: {n: Computation(majority, n, beta, threshold(DELTA, beta))
-                      for n in (64, 256, 1024)} for line, beta in _BETAS.items()},
+            **along(lambda beta, n: Computation(majority, n, beta, threshold(DELTA, beta)), _BETAS,
+                   (64, 256, 1024)),
             _RUN: {64: dp(64, 0.25)},
         },
         axes=Axes("number of agents N", "probability", "x"), repeat=(80, 200), limit=DELTA,
-        metric=value_or(erred), keep_log=True,
+        metric=erred, keep_log=True,
         assumed="δ = .05, M = ⌈log δ / log β⌉ = 3, 5, 14. Measured: DP-MASE, ε = .25, Problem 1.",
     ),
     computed(
@@ -80,8 +80,7 @@ EXPERIMENTS = (
         claim("the failure probability is at most min_α (1 − I_ξ(α+1, M)) δ η_ξ^α",
               "Proposition 5.2", at_most([f"its model, ξ = {xi:g}" for xi in _XIS], minimum)),
         lines={line: of for xi in _XIS for line, of in (
-            (f"the bound, ξ = {xi:g}",
-             {a: Computation(bound, xi, a) for a in _ALPHAS}),
+            (f"the bound, ξ = {xi:g}", {a: Computation(bound, xi, a) for a in _ALPHAS}),
             (f"its model, ξ = {xi:g}", {1: Computation(in_its_model, xi)}),
         )},
         axes=Axes("α", "(1 − I_ξ(α+1, M)) δ η_ξ^α", "xy"),

@@ -1,8 +1,6 @@
 """What votes give away: Proposition 5.1 of Rio et al. 2023, and a row of a log."""
 
 from collections.abc import Iterable
-from functools import partial
-from operator import eq
 from typing import Any, Literal
 
 import numpy as np
@@ -10,8 +8,8 @@ import numpy as np
 from agent.mase import DpMaseVoter
 from posse.arms.csv import Csv
 from posse.papers.audit import ASSUMED, audit, audits, own_noise, releases, spends
+from posse.papers.checks import at_most
 from posse.papers.experiment import Axes, Experiment
-from posse.papers.limits import at_most
 from posse.papers.rio.setting import XIS, corrupted
 from posse.papers.sample import Sample
 from posse.papers.statements import claim, ours
@@ -107,7 +105,7 @@ EXPERIMENTS = (
         *(
             claim(f"ξ = {xi:g}: from an agent's messages nobody infers the best arm with a "
                   "probability above 1 − η = .1", "Proposition 5.1",
-                  at_most("adversary", 0.1, partial(eq, xi)))
+                  at_most("adversary", 0.1, xi))
             for xi in XIS
         ),
         lines={"adversary": {xi: corrupted(64, xi) for xi in XIS}},

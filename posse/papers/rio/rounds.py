@@ -1,23 +1,32 @@
 """What section 6 and Propositions 4.3 and 5.3 of Rio et al. 2023 say about the rounds."""
 
 import math
-from collections.abc import Callable
 from functools import partial
-from operator import eq
 
 import numpy as np
 
-from posse.papers.checks import above, alike, check, exponent, falling, ratio
-from posse.papers.experiment import Axes, Computation, Experiment, Runs, bars, computed
-from posse.papers.limits import at_most, matches, right
+from posse.papers.checks import (
+    above,
+    alike,
+    at_most,
+    check,
+    exponent,
+    falling,
+    matches,
+    ratio,
+    right,
+)
+from posse.papers.experiment import Axes, Computation, Experiment, Runs, along, bars, computed
 from posse.papers.rio.setting import ASSUMED, DELTA, PROBLEMS, agents, corrupted, dp, run
-from posse.papers.sample import messages, rounds, value_or
+from posse.papers.sample import messages
 from posse.papers.statements import Finding, Measured, claim, ours, verdict
 from posse.spec.activity import ActivitySpec
 from posse.theory.mase import rounds_of_votes, samples_of_epochs
 from protocol.mase import threshold
 
 _N, _BETA, _EPSILON = 256, 0.5, 0.25
+_SAMPLES = samples_of_epochs(0.2, 10, _BETA, _EPSILON)
+"""T(β) with the proof's constants."""
 
 
 def slowest_voter(gamma: float) -> float:
@@ -27,25 +36,22 @@ def slowest_voter(gamma: float) -> float:
 
 
 def at_most_rounds(line: str, x: float) -> float:
-    """Equation 8: (T(β) + log(1/δ) / (4 p*)) / p*, 1/p* = x, T(β) with the proof's constants."""
-    samples = samples_of_epochs(0.2, 10, _BETA, _EPSILON)
-    return x * (samples + x * math.log(1 / DELTA) / 4)
+    """Equation 8: (T(β) + log(1/δ) / (4 p*)) / p*, 1/p* = x."""
+    return x * (_SAMPLES + x * math.log(1 / DELTA) / 4)
 
 
 def promised(slowest: float) -> float:
     """(1 - δ) (1 - I_{1-p*}(T - T(β), 1 + T(β)))^M at the T of equation 8, 1/p* = `slowest`."""
     from scipy.special import betainc  # noqa: PLC0415
 
-    samples = samples_of_epochs(0.2, 10, _BETA, _EPSILON)
     last = at_most_rounds("", slowest)
-    late = float(betainc(last - samples, 1 + samples, 1 - 1 / slowest))
+    late = float(betainc(last - _SAMPLES, 1 + _SAMPLES, 1 - 1 / slowest))
     return (1 - DELTA) * (1 - late) ** threshold(DELTA, _BETA)
 
 
 _SLOWEST = {gamma: slowest_voter(gamma) for gamma in (0.0, 0.2, 0.4, 0.6, 0.8)}
 _PROMISED = "(1 − δ)(1 − I)^M"
 _CLIPPED = {"arms": {**PROBLEMS[2], "clip": [10.0, 11.5]}}
-_FORMS = ("product", "to the letter")
 
 
 def growth(form: str, exponent: int) -> float:
@@ -98,11 +104,7 @@ def exact(votes: int) -> float:
 
 
 _MODEL, _ALGORITHM = "its model, simulated", "Corrupted Elimination"
-_COMPUTED: dict[str, Callable[..., float]] = {
-    "Proposition 5.3": formula,
-    "any M of N": exact,
-    _MODEL: simulated,
-}
+_COMPUTED = {"Proposition 5.3": formula, "any M of N": exact, _MODEL: simulated}
 
 
 EXPERIMENTS = (
@@ -133,9 +135,9 @@ EXPERIMENTS = (
     computed(
         "rio-promise", "Proposition 4.3", "How likely its bound is promised to hold",
         ours("with probability 1/2 at least where all agents are equally active",
-             at_most(_PROMISED, 0.5, partial(eq, _SLOWEST[0.0]), sign=-1)),
+             at_most(_PROMISED, 0.5, _SLOWEST[0.0], sign=-1)),
         ours("whatever their activity", at_most(_PROMISED, 0.5, sign=-1)),
-        lines={_PROMISED: {x: Computation(promised, x) for x in _SLOWEST.values()}},
+        lines=along(Computation, {_PROMISED: promised}, _SLOWEST.values()),
         axes=Axes("1/p*", "probability", "x"),
         assumed="At the T of equation 8, in the setting of rio-active, where T is 26 times as many "
         "rounds as it takes and more.",
@@ -172,7 +174,8 @@ EXPERIMENTS = (
               "Proposition 4.3", stays("to the letter")),
         ours("with brackets, (log(K/β) + log log(1/Δ)) (1/Δ² + 1/(εΔ)), it is",
              stays("product")),
-        lines={f: {n: Computation(growth, f, n) for n in (1, 3, 10, 30, 100)} for f in _FORMS},
+        lines=along(partial(Computation, growth), ("product", "to the letter"),
+                   (1, 3, 10, 30, 100)),
         axes=Axes("log10(1/β)", "the proof's count over T(β)", "y"),
         assumed="K = 10, ε = .1, Δ = .1; the count is Σ_e R(e, K). A pair of brackets is missing "
         "in T(β) wherever the paper prints it: a slip of the pen.",
@@ -192,14 +195,13 @@ EXPERIMENTS = (
              "corrected"),
         # the corrected form takes M from log η_ξ, as the proposition does
         lines={
-            **{line: {m: Computation(of, m) for m in _VOTES.values()}
-               for line, of in _COMPUTED.items()},
+            **along(Computation, _COMPUTED, _VOTES.values()),
             _ALGORITHM: {m: Runs(corrupted(AGENTS, xi), variants=("corrected",))
                          for xi, m in _VOTES.items()},
             "one agent's T_η": {AGENTS: Runs(run("independent", AGENTS, delta=0.9),
                                              variants=("corrected",))},
         },
-        axes=Axes("votes M", "rounds (median)"), repeat=(10, 200), metric=value_or(rounds),
+        axes=Axes("votes M", "rounds (median)"), repeat=(10, 200),
         assumed=f"T_η = {SAMPLES} activations, about what an agent alone takes (it is only sure to "
         f"end by 8,170), N = {AGENTS}, α = 1/2, Problem 1; M = 11, 18, 29 are those of ξ = .1, .05 "
         "and 0 at η = .9.",

@@ -6,7 +6,7 @@ from math import inf
 import numpy as np
 
 from posse.papers.checks import above, bounded, check, falling, pm, together, within
-from posse.papers.experiment import Experiment, Lines, curves
+from posse.papers.experiment import Experiment, Lines, curves, panels
 from posse.papers.sample import Sample, regret, regret_at
 from posse.papers.statements import Finding, Measured, claim, ours
 from posse.papers.tossou.setting import RANDOM_PACE, run
@@ -19,22 +19,18 @@ _SYSTEMS = {
     _PRIVATE: "tdfs-private",
     _UCB: "tdfs-ucb",
 }
+_MODELS = {"collision model 1": {}, "collision model 2": {"collision": 2}}
 _T = 100_000
-_FIRST = "as in (a), ε = 1: "
+_FIRST = "as in (a), ε = 1"
 
 
-def _panel(players: int, epsilon: float, horizon: int = _T, panel: str = "", **model: int) -> Lines:
+def _panel(players: int, epsilon: float, horizon: int = _T, **model: int) -> Lines:
     """The four curves of a panel."""
-    return {
-        f"{panel}{name}": run(
-            system,
-            players,
-            horizon,
-            **({"epsilon": epsilon} if "private" in system else {}),
-            **model,
-        )
-        for name, system in _SYSTEMS.items()
-    }
+    lines = {}
+    for name, system in _SYSTEMS.items():
+        private = {"epsilon": epsilon} if "private" in system else {}
+        lines[name] = run(system, players, horizon, **private, **model)
+    return lines
 
 
 @check
@@ -46,10 +42,8 @@ def logarithmic(measured: Measured, lines: tuple[str, ...]) -> Finding:
     """
     said, answers = [], []
     for line in lines:
-        samples = measured.runs[line, 0.0]
-        last = float((samples[0].curve or [[0.0, 0.0]])[-1][0])
-        at = np.array([[regret_at(s, t) for t in (last / 4, last / 2, last)] for s in samples])
-        old, new = np.diff(at).T
+        last = float((measured.runs[line, 0.0][0].curve or [[0.0, 0.0]])[-1][0])
+        old, new = measured.grown(line, last / 4, last / 2, last)
         excess, half = bounded(list(new - 1.1 * old))
         answers.append(within(excess - half, excess + half, most=0))
         said.append(f"{line} {new.mean() / old.mean():.2f}")
@@ -71,7 +65,7 @@ def begins(samples: list[Sample]) -> float:
 @check
 def begins_late(measured: Measured, line: str) -> Finding:
     """A line has not begun to learn when five times as long has passed as it takes at ε = 1."""
-    late, early = (measured.runs[name, 0.0] for name in (line, f"{_FIRST}{line}"))
+    late, early = (measured.runs[name, 0.0] for name in (line, f"{_FIRST}: {line}"))
     first = begins(early)
     if 5 * first > _T:
         return Finding("undecided", f"at ε = 1 it begins at slot {first:,.0f}: too late to compare")
@@ -85,25 +79,18 @@ _figure = partial(Experiment, axes=curves("time (slots)", "regret"), metric=regr
 
 
 def _relations(letter: str, epsilon: float) -> Experiment:
-    models: dict[str, dict[str, int]] = {
-        "collision model 1": {},
-        "collision model 2": {"collision": 2},
-    }
     return _figure(
         f"tossou-2{letter}", f"Figure 2 ({letter})", f"Regret of 3 players, ε = {epsilon:g}",
         *(
             claim(f"{model}: the relationships between the algorithms remain the same (here: UCB, "
                   "then UCB-Private, then UCB-Private-Bound, as in our 2a)", "4",
                   falling(f"{model}: {_BOUND}", f"{model}: {_PRIVATE}", f"{model}: {_UCB}"))
-            for model in models
+            for model in _MODELS
         ),
-        lines=lambda quick: {
-            line: of
-            for model, given in models.items()
-            for line, of in _panel(
-                3, epsilon, 20_000 if quick else _T, f"{model}: ", **given
-            ).items()
-        },
+        lines=lambda quick: panels({
+            model: _panel(3, epsilon, 20_000 if quick else _T, **given)
+            for model, given in _MODELS.items()
+        }),
         repeat=(6, 100),
         assumed="T = 10⁵, quick 20,000, where at ε = .1 nobody has learnt yet (the paper's axis is "
         "lost); the paper does not say which of its two collision models it ran.",
@@ -128,7 +115,7 @@ EXPERIMENTS = (
               begins_late(_BOUND)),
         ours("by T = 10⁵ both have begun: they lie below the random player",
              above(_RANDOM, (_PRIVATE, _BOUND))),
-        lines={**_panel(1, 0.1), **_panel(1, 1.0, panel=_FIRST)}, repeat=(5, 100),
+        lines={**_panel(1, 0.1), **panels({_FIRST: _panel(1, 1.0)})}, repeat=(5, 100),
         assumed="T = 10⁵ (the paper's axis is lost; at 20,000 slots nobody has begun to learn).",
     ),
     _relations("c", 1.0),

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from posse.papers.checks import at_most
 from posse.papers.experiment import Computation, bars, computed
-from posse.papers.limits import at_most
 from posse.papers.statements import claim, ours
 from protocol.machine import FloatArray
 from protocol.players import privacy_factor, privacy_weight, target_rank

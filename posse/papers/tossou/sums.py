@@ -1,6 +1,7 @@
 """The noisy sums of Tossou and Dimitrakakis 2015, and other counters: how private, how far off."""
 
 import math
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -10,9 +11,8 @@ from agent.noise import Noise
 from agent.players import Counter
 from agent.tree import HonakerSums, TreeSums
 from posse.papers.audit import ASSUMED, audit, audits, own_noise, releases, spends
-from posse.papers.checks import falling
-from posse.papers.experiment import Axes, Computation, computed
-from posse.papers.limits import at_most, rate
+from posse.papers.checks import at_most, falling, rate
+from posse.papers.experiment import Axes, Computation, along, computed
 from posse.papers.statements import claim, ours
 
 _DELTA, _MANY = 0.05, 2000
@@ -98,8 +98,7 @@ EXPERIMENTS = (
               "Algorithm 1", at_most(_OWN, 1.0)),
         ours("with the constant 3 it is so", rate("constant 3", _DELTA)),
         lines={
-            **{f"constant {c:g}": {n: Computation(missed, c, n) for n in _LENGTHS}
-               for c in (1.0, 3.0)},
+            **along(partial(Computation, missed), {"constant 1": 1.0, "constant 3": 3.0}, _LENGTHS),
             _OWN: {n: Computation(over_delta, n) for n in _LENGTHS},
         },
         axes=Axes("rewards n", "share of sums beyond the bound", "xy"), repeat=(5, 20),
@@ -115,8 +114,7 @@ EXPERIMENTS = (
              falling(*_NAMES, where=lambda t: t >= 1024)),
         ours("up to t = 64 the hybrid mechanism, whose first trees are small, errs least",
              falling("tree", "hybrid", where=lambda t: t <= 64)),
-        lines={name: {2**k: Computation(error, name, 2**k) for k in range(3, 15)}
-               for name in _NAMES},
+        lines=along(partial(Computation, error), _NAMES, [2**k for k in range(3, 15)]),
         axes=Axes("rewards t", "error of the sum", "xy"), repeat=(5, 40),
         assumed="ε = 1, T = 20,000; root of the mean square of the noise over (t/2, t]. The hybrid "
         "mechanism does not know T, the trees do.",

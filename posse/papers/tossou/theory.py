@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from functools import partial
 from math import exp, log, sqrt
-from operator import eq
 from typing import Any
 
 import numpy as np
@@ -11,10 +10,9 @@ import numpy as np
 from agent.hybrid import HybridSums
 from agent.players import TdfsPlayer, UcbPrivateBound
 from posse.papers.audit import own_noise
-from posse.papers.checks import check
-from posse.papers.experiment import Axes, Computation, Experiment, Runs, bars
-from posse.papers.limits import at_most, rate, under_theory
-from posse.papers.sample import Sample, value
+from posse.papers.checks import at_most, check, rate, under_theory
+from posse.papers.experiment import Axes, Computation, Experiment, Runs, along, bars
+from posse.papers.sample import Sample
 from posse.papers.statements import Check, Finding, Measured, claim, ours, verdict
 from posse.papers.tossou.setting import BEST, HORIZONS, MEANS, run
 from posse.theory.players import Plays, fair_sharing_regret, plays_with_bound, plays_without_bound
@@ -63,11 +61,7 @@ def says_something(measured: Measured, name: str, horizon: float) -> Finding:
 
 
 _T = 20_000
-_run = partial(run, players=1, horizon=_T, epsilon=1.0)
-_LEMMAS = {
-    _BOUND: ("Lemma 4", _run("tdfs-private-bound")),
-    _PRIVATE: ("Lemma 7", _run("tdfs-private")),
-}
+_LEMMAS = {_BOUND: "Lemma 4", _PRIVATE: "Lemma 7"}
 
 
 def most_plays_allowed(line: str, x: float) -> float:
@@ -160,9 +154,7 @@ def best_pulls(sample: Sample) -> float:
 
 def fed(epsilon: float) -> Check:
     """The best arm is pulled more than once in all but 5 % of the runs."""
-    return rate(
-        "best arm", 0.05, where=partial(eq, epsilon), of=lambda s: (int(best_pulls(s) <= 1), 1)
-    )
+    return rate("best arm", 0.05, where=epsilon, of=lambda s: (int(best_pulls(s) <= 1), 1))
 
 
 EXPERIMENTS = (
@@ -179,7 +171,7 @@ EXPERIMENTS = (
             }
             for players in (1, 3) for epsilon in (1.0, 0.1) for name in (_BOUND, _PRIVATE)
         },
-        axes=Axes("horizon T", "bound over T Σ μ", "xy"), metric=value, limit=1.0,
+        axes=Axes("horizon T", "bound over T Σ μ", "xy"), limit=1.0,
         assumed="The arms of section 4. The printed Lemma 4 has λ_0 in both of its terms, its "
         "proof 1 − λ_0 in the first (corrected). Section 2 says O(log² T), the text after the "
         "theorem O(M² log^2.25 T), Lemma 7 gives log⁴ T. Where two of the M best arms are level it "
@@ -192,14 +184,17 @@ EXPERIMENTS = (
         *(
             claim(f"{name}: at most τ^D plays of any arm", lemma,
                   telling(partial(_plays_over_slots, name), at_most(name, most_plays_allowed)))
-            for name, (lemma, _) in _LEMMAS.items()
+            for name, lemma in _LEMMAS.items()
         ),
         *(
             claim(f"{name}: the regret is below its bound", "Theorem 6",
-                  telling(partial(_regret_over_trivial, name), under_theory(name, 0.0, of)))
-            for name, (_, of) in _LEMMAS.items()
+                  telling(partial(_regret_over_trivial, name), under_theory(name)))
+            for name in _LEMMAS
         ),
-        lines={name: of for name, (_, of) in _LEMMAS.items()},
+        lines={
+            _BOUND: run("tdfs-private-bound", 1, _T, epsilon=1.0),
+            _PRIVATE: run("tdfs-private", 1, _T, epsilon=1.0),
+        },
         axes=bars("plays of the most played suboptimal arm"), metric=most_plays, repeat=(6, 50),
         assumed="One player, ε = 1, T = 20,000, when the bounds are still above T, so that they "
         "say nothing.",
@@ -212,7 +207,7 @@ EXPERIMENTS = (
         lines=lambda quick: {
             "two players": Computation(wrong_targets, 2000 if quick else 10_000),
         },
-        axes=bars("left side less right side"), metric=value, repeat=(30, 200),
+        axes=bars("left side less right side"), repeat=(30, 200),
         assumed="M = 2, means .9, .6, .3, .2, ε = 10, T = 2,000 (quick) or 10,000; players draw "
         "samples of their own.",
     ),
@@ -220,10 +215,8 @@ EXPERIMENTS = (
         "tossou-lemma-4", "Lemma 4", "What starving alone costs in the long run",
         claim("the expected plays are at most those of Lemma 4, for all t", "Lemma 4",
               at_most(_STARVING, lambda line, t: printed_sum(t, 1.0)), "printed"),
-        lines={line: {t: Computation(of, t, 1.0) for t in HORIZONS}
-               for line, of in _COMPUTED.items()},
-        axes=Axes("horizon T", "plays of suboptimal arms", "xy"), metric=value,
-        variants=("printed",),
+        lines=along(lambda of, t: Computation(of, t, 1.0), _COMPUTED, HORIZONS),
+        axes=Axes("horizon T", "plays of suboptimal arms", "xy"), variants=("printed",),
         assumed="M = 1, ε = 1; a lower bound by the printed term, which is 0 at n = 1 where the "
         "noise is not. tossou-starved has the runs.",
     ),
