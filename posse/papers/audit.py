@@ -55,7 +55,7 @@ def numbers_of(found: float, claimed: float, refuted: bool, said: str) -> dict[s
     return {"found": found, "claimed": claimed, "value": value, "refuted": refuted, "said": said}
 
 
-def releases(of: dict[str, tuple[Any, ...]]) -> Callable[[bool], Lines]:
+def mechanisms(of: dict[str, tuple[Any, ...]]) -> Callable[[bool], Lines]:
     """One line per audit: its name -> (function, arguments after the number of trials)."""
 
     def lines(quick: bool) -> Lines:

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from posse import api
-from posse.papers.experiment import SEED, Experiment, Point
+from posse.papers.experiment import SEED, Experiment, Runs
 from posse.papers.outcome import Cost, Judged, PointMean, Told
 from posse.papers.repetitions import Repetition, run, store
 from posse.papers.small import SMALL
-from posse.papers.statements import Measured, Statement
+from posse.papers.statements import Measured, Place, Statement
 from posse.plan import prepare
 from posse.progress import Progress, Screen
 from posse.results.measures import DATA_BYTES, DATA_MESSAGES, PULLS, REGRET, ROUNDS, SLOTS
@@ -44,8 +44,8 @@ class Outcome:
 
 def repetitions(
     experiment: Experiment, *, quick: bool, engine: str
-) -> list[tuple[Repetition, str, tuple[str, float]]]:
-    """(repetition, variant, point) for every number, variant and point.
+) -> list[tuple[Repetition, str, Place]]:
+    """(repetition, variant, place) for every number, variant and point.
 
     A system whose print needs no correction is run once, for both variants.
     """
@@ -53,24 +53,24 @@ def repetitions(
     return [
         (
             Repetition(
-                run=point.run,
-                variant=experiment.variants[0] if _is_of_one_form(point) else variant,
+                run=of.run,
+                variant=experiment.variants[0] if _is_of_one_form(of) else variant,
                 engine=engine,
                 number=number,
                 keep_log=experiment.keep_log,
             ),
             variant,
-            (point.line, point.x),
+            place,
         )
-        for number in range(repeat * max(point.times for point in points))
+        for number in range(repeat * max(of.times for of in points.values()))
         for variant in experiment.variants
-        for point in points
-        if number < repeat * point.times and variant in point.variants
+        for place, of in points.items()
+        if number < repeat * of.times and variant in of.variants
     ]
 
 
-def _is_of_one_form(point: Point) -> bool:
-    return isinstance(point.run, dict) and get_system(point.run["system"]).one_form
+def _is_of_one_form(of: Runs) -> bool:
+    return isinstance(of.run, dict) and get_system(of.run["system"]).one_form
 
 
 def conduct(
@@ -100,9 +100,9 @@ def conduct(
     measured: dict[str, Measured] = {
         variant: Measured(variant, experiment.metric) for variant in experiment.variants
     }
-    for task, variant, point in wanted:
-        measured[variant].runs.setdefault(point, []).append(done[task.name].sample)
-        measured[variant].settings[point] = task.run
+    for task, variant, place in wanted:
+        measured[variant].runs.setdefault(place, []).append(done[task.name].sample)
+        measured[variant].settings[place] = task.run
     axes = experiment.axes
     told = Told(
         **{field: getattr(experiment, field) for field in _COPIED},
@@ -148,9 +148,9 @@ def estimate(
     jobs: int | None = None,
 ) -> Cost:
     """Run the first repetition of every point, and multiply; it is kept like any other."""
-    of_point: dict[tuple[str, tuple[str, float]], list[Repetition]] = {}
-    for task, _, point in repetitions(experiment, quick=quick, engine=engine):
-        same = of_point.setdefault((task.variant, point), [])
+    of_point: dict[tuple[str, Place], list[Repetition]] = {}
+    for task, _, place in repetitions(experiment, quick=quick, engine=engine):
+        same = of_point.setdefault((task.variant, place), [])
         if task not in same[-1:]:
             same.append(task)
     firsts = [tasks[0] for tasks in of_point.values()]

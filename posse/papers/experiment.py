@@ -5,14 +5,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
 from posse.papers.sample import Metric, rounds
-from posse.papers.statements import Statement
+from posse.papers.statements import Place, Statement
 from protocol.machine import Variant
 
 SEED = 1
@@ -56,17 +56,8 @@ class Runs:
     """
 
     run: dict[str, Any] | Computation
-    _: KW_ONLY
     times: int = 1
     variants: tuple[Variant, ...] = VARIANTS
-
-
-@dataclass(frozen=True)
-class Point(Runs):
-    """One setting: the line of the figure it belongs to, its place on the axis, what to run."""
-
-    line: str
-    x: float = 0.0
 
 
 def run_file(
@@ -159,18 +150,17 @@ class Experiment:
         vars(made).update(changes)
         return made
 
-    def points(self, quick: bool) -> list[Point]:
+    def points(self, quick: bool) -> dict[Place, Runs]:
         """What is run, point by point."""
-        return [
-            Point(more.run, line, x, times=more.times, variants=more.variants)
+        return {
+            (line, x): run if isinstance(run, Runs) else Runs(run)
             for line, of in (self.lines(quick) if callable(self.lines) else self.lines).items()
             for x, run in (of if isinstance(of, dict) and "system" not in of else {0.0: of}).items()
-            for more in (run if isinstance(run, Runs) else Runs(run),)
-        ]
+        }
 
     def systems(self, quick: bool) -> list[str]:
         """The systems that its points run."""
-        runs = [point.run for point in self.points(quick) if isinstance(point.run, dict)]
+        runs = [of.run for of in self.points(quick).values() if isinstance(of.run, dict)]
         return list(dict.fromkeys(run["system"] for run in runs))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from posse.errors import PosseError
-from posse.papers.audit import ASSUMED, audits, counted, own_noise, releases, spends
+from posse.papers.audit import ASSUMED, audits, counted, mechanisms, own_noise, spends
 from posse.papers.statements import Finding, Measured, ours
 
 
@@ -73,7 +73,7 @@ EXPERIMENTS = (
         ours("numpy's Laplace noise is ε-differentially private in floating point",
              spends("numpy")),
         ours("the field's noise (Google's library) is", field_spends),
-        lines=releases({"numpy": (numpy_noise, 1.0), "python-dp": (field_noise, 1.0)}),
+        lines=mechanisms({"numpy": (numpy_noise, 1.0), "python-dp": (field_noise, 1.0)}),
         assumed=f"{ASSUMED} ε = 1, Laplace noise on 1 and on 0.",
     ),
 )  # fmt: skip

@@ -30,23 +30,7 @@ _CSS = {"borne out": "yes", "not borne out": "no", "undecided": "open", "not run
 def outcome_page(outcome: Outcome) -> Page:
     """The figure, the statements beside it, every number, and both engines."""
     experiment, told = outcome.experiment, outcome.told
-    place = [experiment.axes.x] if experiment.axes.shape == "points" else []
-    numbers = table(
-        "",
-        ("variant", "line", *place, experiment.axes.y, "runs", "ended"),
-        [
-            (
-                variant,
-                line,
-                *([x] if place else []),
-                mean_cell(measured.values(line, x)),
-                len(samples),
-                ", ".join(sorted({sample.status for sample in samples})),
-            )
-            for variant, measured in outcome.measured.items()
-            for (line, x), samples in measured.runs.items()
-        ],
-    )
+    assumed = f"Not printed in the paper and taken here: {experiment.assumed}"
     answers = [found.answer for said in told.statements for found in said.found.values()]
     tally = ", ".join(f"{answers.count(a)} {a}" for a in _CSS if a in answers)
     of = ", ".join(filter(None, (experiment.paper, experiment.figure)))
@@ -61,21 +45,29 @@ def outcome_page(outcome: Outcome) -> Page:
             Section(
                 id="figure",
                 title="The figure",
-                text=[f"Not printed in the paper and taken here: {experiment.assumed}"]
-                if experiment.assumed
-                else [],
+                text=[assumed] if experiment.assumed else [],
                 charts=draw(experiment, outcome.measured),
             ),
             *_statements(told.statements),
-            Section(
-                id="numbers",
-                title="Every point",
-                text=[f"Mean ± 95% half-width, seed {SEED}."],
-                tables=[numbers],
-            ),
+            _numbers(outcome),
             *_engines(outcome),
         ],
     )
+
+
+def _numbers(outcome: Outcome) -> Section:
+    """A row for each point."""
+    axes = outcome.experiment.axes
+    place = axes.shape == "points"
+    rows = []
+    for variant, measured in outcome.measured.items():
+        for (line, x), samples in measured.runs.items():
+            mean = mean_cell(measured.values(line, x))
+            ended = ", ".join(sorted({sample.status for sample in samples}))
+            rows.append((variant, line, *[x] * place, mean, len(samples), ended))
+    header = ("variant", "line", *[axes.x] * place, axes.y, "runs", "ended")
+    text = f"Mean ± 95% half-width, seed {SEED}."
+    return Section(id="numbers", title="Every point", text=[text], tables=[table("", header, rows)])
 
 
 def _statements(statements: list[Judged]) -> list[Section]:
@@ -108,27 +100,18 @@ def _engines(outcome: Outcome) -> list[Section]:
     """The comparison of both engines, where anything was run."""
     if not outcome.agreement:
         return []
-    return [
-        Section(
-            id="engines",
-            title="A small run on both engines",
-            text=[
-                f"The figure was made by the {outcome.told.engine} engine. One small run of each "
-                "of its systems, of the same seed, on both:"
-            ],
-            tables=[
-                table(
-                    "",
-                    ("quantity", "memory", "processes", "same"),
-                    [
-                        (name, number(m), number(p), "yes" if m == p else "no")
-                        for name, m, p in outcome.agreement
-                        if m is not None or p is not None
-                    ],
-                )
-            ],
-        )
+    text = (
+        f"The figure was made by the {outcome.told.engine} engine. One small run of each of its "
+        "systems, of the same seed, on both:"
+    )
+    rows = [
+        (name, number(memory), number(processes), "yes" if memory == processes else "no")
+        for name, memory, processes in outcome.agreement
+        if memory is not None or processes is not None
     ]
+    compared = table("", ("quantity", "memory", "processes", "same"), rows)
+    title = "A small run on both engines"
+    return [Section(id="engines", title=title, text=[text], tables=[compared])]
 
 
 Series = list[tuple[str, FloatArray]]

@@ -30,12 +30,7 @@ lower bound on the ε that is spent, too large with probability at most .01; **b
 there that the claim was not refuted. ± is the half-width of a 95 % interval.
 """
 
-_ENGINES = {
-    True: "both engines agree",
-    False: "the engines do not agree",
-    None: "computed",
-}
-
+_ENGINES = {True: "both engines agree", False: "the engines do not agree", None: "computed"}
 
 _PARTS = (
     ("Claims of the papers", True, "", "| claim | where |"),
@@ -70,17 +65,13 @@ def text(
 
 
 def _tally(form: str, outcomes: Iterable[Told]) -> str:
-    counts: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
-    for outcome in outcomes:
-        for statement in outcome.statements:
-            counts[bool(statement.place)][statement.verdict] += 1
-    return "".join(
-        f"\n{title}{form}: "
-        + ", ".join(f"{n} {answer}" for answer, n in counts[is_claim].most_common())
-        + ".\n"
-        for title, is_claim, *_ in _PARTS
-        if counts[is_claim]
-    )
+    out, statements = "", [said for outcome in outcomes for said in outcome.statements]
+    for title, is_claim, *_ in _PARTS:
+        counts = Counter(said.verdict for said in statements if bool(said.place) == is_claim)
+        if counts:
+            each = ", ".join(f"{n} {answer}" for answer, n in counts.most_common())
+            out += f"\n{title}{form}: {each}.\n"
+    return out
 
 
 def _rows(outcome: Told, large: Told | None, is_claim: bool) -> str:
@@ -134,15 +125,11 @@ def _paper_size(full: Mapping[str, Told], costs: Mapping[str, Cost], names: list
     if small := [f"`{name}`" for name in names if name not in full and name not in costs]:
         out += f"\nIn quick form alone: {', '.join(small)}.\n"
     if rest := {name: cost for name, cost in costs.items() if name not in full}:
-        rows = [
-            [
-                f"`{name}`",
-                f"{cost.processor_seconds / 60:,.1f}",
-                f"{cost.kept:,} of {cost.repetitions:,} repetitions",
-            ]
-            for name, cost in rest.items()
-        ]
         out += "\nThe others would cost, by one repetition of each point:\n\n"
+        rows = []
+        for name, cost in rest.items():
+            done = f"{cost.kept:,} of {cost.repetitions:,} repetitions"
+            rows.append([f"`{name}`", f"{cost.processor_seconds / 60:,.1f}", done])
         out += _table(["experiment", "processor minutes", "done"], rows)
     return out
 
@@ -168,15 +155,10 @@ def _numbers(outcome: Told) -> str:
 
 def _side_by_side(outcome: Told, tables: Mapping[str, list[PointMean]]) -> str:
     """A row for each line, a column for each form."""
-    at = {
-        (row.line, variant): pm(row.mean, row.half)
-        for variant, rows in tables.items()
-        for row in rows
-    }
+    at = {form: {row.line: pm(row.mean, row.half) for row in tables[form]} for form in tables}
     columns = [outcome.y_label, *tables] if len(tables) > 1 else ["line", outcome.y_label]
-    lines = dict.fromkeys(line for line, _ in at)
-    rows = [[line, *(at.get((line, variant), "") for variant in tables)] for line in lines]
-    return _table(columns, rows)
+    lines = dict.fromkeys(line for means in at.values() for line in means)
+    return _table(columns, [[line, *(at[form].get(line, "") for form in at)] for line in lines])
 
 
 def _over_places(outcome: Told, tables: Mapping[str, list[PointMean]]) -> str:

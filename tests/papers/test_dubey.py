@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from posse.engines import memory
-from posse.papers.dubey import byzantine, numbers
+from posse.papers.dubey import byzantine, theory
 from posse.plan import prepare
 from tests.support.papers import GENERATOR, alike_on_average
 
 
 def test_releases_of_both_readings():
-    assert numbers.releases("corrected", 0.1, 46) == [7, 16, 26, 36, 46]
-    assert numbers.releases("printed", 0.1, 14) == [4, 8, 11, 14]
+    assert theory.releases("corrected", 0.1, 46) == [7, 16, 26, 36, 46]
+    assert theory.releases("printed", 0.1, 14) == [4, 8, 11, 14]
 
 
 def test_the_printed_robust_mean_takes_one_atom():
@@ -31,13 +31,13 @@ def test_the_robust_mean_misses_its_bound_where_one_atom_is_far():
 
 def test_the_ratio_of_the_bounds_is_at_least_16_by_pinsker():
     for gap in (0.01, 0.3, 0.9):
-        assert numbers.private_over_it(gap) >= 16
+        assert theory.private_over_it(gap) >= 16
 
 
 def test_the_lower_bound_by_hand():
     # means 3/4 and 1/4: D = log(3) / 2
-    assert numbers.lower_bound(0.5) == pytest.approx(1 / math.log(3))
-    assert numbers.byzantine_over_it(0.5) == pytest.approx(3 * math.log(3))
+    assert theory.lower_bound(0.5) == pytest.approx(1 / math.log(3))
+    assert theory.byzantine_over_it(0.5) == pytest.approx(3 * math.log(3))
 
 
 MEANS, EPSILON, V, T, GAMMA = [0.9, 0.1], 0.5, 1.1, 40, 2

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from posse.engines import memory
-from posse.papers.esfandiari import bounds, estimates, figures
+from posse.papers.esfandiari import figures, theory
 from posse.papers.esfandiari.setting import UNIFORM, anonymous, commit
 from posse.plan import prepare
 from tests.support.papers import GENERATOR, alike_on_average, measured
@@ -15,7 +15,7 @@ from tests.support.papers import GENERATOR, alike_on_average, measured
 def test_variance_of_an_estimate_by_hand():
     # six members, means .1, .26, .42, .58, .74, .9
     others = 0.1924 + 0.2436 + 0.2436 + 0.1924 + 0.09
-    assert estimates.exact_variance(6) == pytest.approx(0.09 + 2 * others)
+    assert theory.exact_variance(6) == pytest.approx(0.09 + 2 * others)
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ def test_variance_of_an_estimate_by_hand():
     [("greedy", 6, 4), ("lp", 12, 2), ("lp", 24, 1), ("random", 24, 1)],
 )
 def test_a_decomposition_serves_its_demand(name, cluster, ratio):
-    found = estimates.decompose(name, cluster, generator=GENERATOR(1))
+    found = theory.decompose(name, cluster, generator=GENERATOR(1))
     assert found["ratio"] <= ratio
     assert found["informed"] >= 1
     # the random one by chance, so that it takes more than D assignments
@@ -59,11 +59,11 @@ def test_about_ten_times_by_the_interval_of_runs(regrets, answer):
 
 
 def test_two_users_in_one_group_tell_nothing():
-    assert bounds.two_users() == {"value": 1.0, "informative": 0.0}
+    assert theory.two_users() == {"value": 1.0, "informative": 0.0}
 
 
 def test_a_batch_of_one_user_is_below_the_proofs_constant():
-    found = bounds.batch(5, 10_000, generator=GENERATOR(2))
+    found = theory.batch(5, 10_000, generator=GENERATOR(2))
     assert 0 < found < 2 * math.sqrt(12)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from agent.federated import CdpAgent
-from posse.papers.audit import ASSUMED, audit, audits, counted, own_noise, releases, spends
+from posse.papers.audit import ASSUMED, audit, audits, counted, mechanisms, own_noise, spends
 from posse.papers.checks import matches, rate
 from posse.papers.experiment import Axes, Computation, along, computed
 from posse.papers.statements import claim, ours
@@ -126,7 +126,7 @@ EXPERIMENTS = (
              spends("noise per agent, ε")),
         ours("with shared noise the sum that the server reads is (ε, δ')-private, even if half of "
              "the agents tell it theirs", spends("shared noise, (ε, δ')")),
-        lines=releases({
+        lines=mechanisms({
             "noise per agent, ε": (first_message, 4, 0.5, "per_agent", 0.5),
             "shared noise, (ε, δ')": (shared_sum, 4, 0.5, 1e-6),
         }),

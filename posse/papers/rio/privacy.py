@@ -7,7 +7,7 @@ import numpy as np
 
 from agent.mase import DpMaseVoter
 from posse.arms.csv import Csv
-from posse.papers.audit import ASSUMED, audit, audits, own_noise, releases, spends
+from posse.papers.audit import ASSUMED, audit, audits, mechanisms, own_noise, spends
 from posse.papers.checks import at_most
 from posse.papers.experiment import Axes, Experiment
 from posse.papers.rio.setting import XIS, corrupted
@@ -120,7 +120,7 @@ EXPERIMENTS = (
         ours("it covers a row that is taken out", spends("the row taken out")),
         ours("it covers a row that is moved to another arm",
              spends("the row moved to the other arm")),
-        lines=releases({line: (votes, 1.0, change) for line, change in _CHANGES.items()}),
+        lines=mechanisms({line: (votes, 1.0, change) for line, change in _CHANGES.items()}),
         assumed=f"{ASSUMED} Two arms, ε = 1, two epochs, rows used in their order. A row that goes "
         "shifts all that come after it, so that the sum of every later window moves too.",
     ),

@@ -10,7 +10,7 @@ from agent.hybrid import HybridSums
 from agent.noise import Noise
 from agent.players import Counter
 from agent.tree import HonakerSums, TreeSums
-from posse.papers.audit import ASSUMED, audit, audits, own_noise, releases, spends
+from posse.papers.audit import ASSUMED, audit, audits, mechanisms, own_noise, spends
 from posse.papers.checks import at_most, falling, rate
 from posse.papers.experiment import Axes, Computation, along, computed
 from posse.papers.statements import claim, ours
@@ -125,7 +125,7 @@ EXPERIMENTS = (
             ours(f"`counter = \"{name}\"` is ε-differentially private", spends(name))
             for name in _TREES
         ),
-        lines=releases({name: (tree, 1.0, name) for name in _TREES}),
+        lines=mechanisms({name: (tree, 1.0, name) for name in _TREES}),
         assumed=f"{ASSUMED} The sums of four rewards, ε = 1.",
     ),
 )  # fmt: skip
