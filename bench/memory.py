@@ -9,7 +9,7 @@ from typing import Any
 
 from bench.tables import hold, run_file, show, spread
 from posse.engines import memory
-from posse.papers.esfandiari import setting
+from posse.papers.esfandiari import figures
 from posse.plan import prepare
 
 ROUNDS = 3
@@ -62,9 +62,9 @@ CASES: tuple[tuple[str, dict[str, Any], float | None], ...] = (
     *(
         (
             f"anonymous, {how}, 100 users, 5 arms, T = 10^5",
-            setting.anonymous(
+            figures.anonymous(
                 100,
-                setting.UNIFORM,
+                figures.UNIFORM,
                 10**5,
                 decomposition=how,
                 feedback="demand",

@@ -8,7 +8,7 @@ from posse.spec.explain import nearest
 
 _PAPERS = {
     "Rio et al. 2023": "rio.figures rio.rounds rio.failure rio.privacy",
-    "Dubey and Pentland 2020": "dubey.figures dubey.byzantine dubey.theory dubey.robust",
+    "Dubey and Pentland 2020": "dubey.figures dubey.theory dubey.robust",
     "Tossou and Dimitrakakis 2015": "tossou.figures tossou.theory tossou.sums tossou.shared",
     "Esfandiari et al. 2022": "esfandiari.figures esfandiari.theory",
     "Li and Song 2022": "li.central li.structures li.theorems li.noise li.numbers",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from posse.engines import memory
-from posse.papers.dubey import byzantine, theory
+from posse.papers.dubey import theory
 from posse.plan import prepare
 from tests.support.papers import GENERATOR, alike_on_average
 
@@ -19,14 +19,14 @@ def test_releases_of_both_readings():
 
 def test_the_printed_robust_mean_takes_one_atom():
     # μ = .3, N = 150: the shortest interval with 58 % of the points is the atom 0
-    assert byzantine.missed(0.3, 300, variant="printed", generator=GENERATOR(5))["value"] == 1
-    assert byzantine.missed(0.3, 300, variant="corrected", generator=GENERATOR(5))["value"] == 0
+    assert theory.missed(0.3, 300, variant="printed", generator=GENERATOR(5))["value"] == 1
+    assert theory.missed(0.3, 300, variant="corrected", generator=GENERATOR(5))["value"] == 0
 
 
 def test_the_robust_mean_misses_its_bound_where_one_atom_is_far():
     # μ = .2, N = 275: the interval is the atom 0, so the error is .2; .0126 + .142 are allowed
-    assert byzantine.missed(0.2, 550, variant="corrected", generator=GENERATOR(6))["value"] > 0.8
-    assert byzantine.missed(0.1, 550, variant="corrected", generator=GENERATOR(6))["value"] == 0
+    assert theory.missed(0.2, 550, variant="corrected", generator=GENERATOR(6))["value"] > 0.8
+    assert theory.missed(0.1, 550, variant="corrected", generator=GENERATOR(6))["value"] == 0
 
 
 def test_the_ratio_of_the_bounds_is_at_least_16_by_pinsker():

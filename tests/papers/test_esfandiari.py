@@ -7,7 +7,7 @@ import pytest
 
 from posse.engines import memory
 from posse.papers.esfandiari import figures, theory
-from posse.papers.esfandiari.setting import UNIFORM, anonymous, commit
+from posse.papers.esfandiari.figures import UNIFORM, anonymous, commit
 from posse.plan import prepare
 from tests.support.papers import GENERATOR, alike_on_average, measured
 

@@ -13,7 +13,7 @@ from posse.papers.checks import at_most
 from posse.papers.sample import Sample, of_run, regret
 from posse.papers.statements import Measured
 from posse.papers.tossou import figures, shared, sums, theory
-from posse.papers.tossou.setting import RANDOM_PACE
+from posse.papers.tossou.figures import RANDOM_PACE
 from posse.plan import prepare
 from protocol.machine import COORDINATOR, Received, Started
 from protocol.players import Outcome, privacy_factor

@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any
 
 from posse.papers.checks import above
-from posse.papers.dubey.setting import REGRET
+from posse.papers.dubey.figures import REGRET
 from posse.papers.experiment import Axes, Experiment, Lines, Runs, bars, run_file
 from posse.papers.sample import regret
 from posse.papers.statements import ours

@@ -1,19 +1,42 @@
-"""Theorems and lemmas of section 3 of Dubey and Pentland 2020, by numbers and audited."""
+"""Theorems and lemmas of Dubey and Pentland 2020, run, by numbers, and audited."""
 
 from functools import partial
-from math import log
+from math import log, sqrt
 from typing import Any
 
 import numpy as np
 
 from agent.cooperative import PrivateMeans
+from agent.trimmed import TrimmedMeans
 from posse.papers.audit import ASSUMED, audit, audits, mechanisms, own_noise, seed, spends
-from posse.papers.checks import at_most, inside, under_theory
-from posse.papers.dubey.setting import REGRET, V, private
+from posse.papers.checks import at_most, inside, rate, under_theory
+from posse.papers.dubey.figures import REGRET, V, private, run
 from posse.papers.experiment import VARIANTS, Axes, Computation, Experiment, along, computed
 from posse.papers.sample import regret
 from posse.papers.statements import claim, ours
 from protocol.cooperative import release_counts, zeta
+
+_RATE, _DELTA, _ARMS = 1e-3, 1e-6, 200
+
+
+def missed(mean: float, samples: int, *, variant: Any, generator: np.random.Generator) -> Any:
+    """How often |μ_R - μ| > σ sqrt(ε) + sqrt(σ log(1/δ) / N), N half of the samples, of 200 arms.
+
+    Each reward is replaced by 1 with probability ε.
+    """
+    estimator = TrimmedMeans(_ARMS, variant)
+    rewards = generator.binomial(1, mean, _ARMS * samples).astype(float)
+    rewards[generator.random(len(rewards)) < _RATE] = 1.0
+    estimator.add(np.repeat(np.arange(_ARMS), samples), rewards)
+    sigma = sqrt(mean * (1 - mean))
+    allowed = sigma * sqrt(_RATE) + sqrt(sigma * log(1 / _DELTA) / (samples // 2))
+    error = np.abs(estimator.estimate(_RATE, [_DELTA])[0] - mean)
+    hits = int((error > allowed).sum())
+    return {"value": hits / _ARMS, "hits": hits, "of": _ARMS}
+
+
+_GAPS = {"kind": "bernoulli", "means": [0.7, 0.55, 0.45, 0.4, 0.3]}
+_TRUE = (0.0, 1e-3, 1e-2)
 
 
 def lower_bound(gap: float) -> float:
@@ -118,6 +141,36 @@ def message(
 
 
 EXPERIMENTS = (
+    Experiment(
+        "dubey-coverage", "Theorem 4.2", "How often the robust mean misses its confidence bound",
+        claim("|μ_R − μ| <= σ√ε + √(σ log(1/δ)/N) with probability 1 − δ: means .3 to .7",
+              "Theorem 4.2", rate(("μ = 0.3", "μ = 0.5", "μ = 0.7"), _DELTA)),
+        claim("the same for any law of finite variance: means .1, .2, .8, .9", "Theorem 4.2",
+              rate(("μ = 0.1", "μ = 0.2", "μ = 0.8", "μ = 0.9"), _DELTA)),
+        lines=along(partial(Computation, missed),
+                   {f"μ = {mean:g}": mean for mean in (0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9)},
+                   (150, 300, 550, 1000)),
+        axes=Axes("samples |S|", "share of estimates beyond the bound", "x"),
+        repeat=(10, 50),
+        assumed="Bernoulli rewards, ε = .001 (replaced by 1), δ = 10⁻⁶ as at t = 1000, "
+        "σ² = μ(1 − μ), N = |S|/2.",
+    ),
+    Experiment(
+        "dubey-theorem-4-3", "Theorem 4.3",
+        "Regret of byzantine-proof cooperation against its bound",
+        *(
+            claim(f"ε = {rate:g}: regret is below the bound", "Theorem 4.3",
+                  under_theory("Byzantine", rate))
+            for rate in _TRUE
+        ),
+        lines={"Byzantine": {
+            rate: run("byzantine-ucb", True, _GAPS, gamma=1, contamination={"rate": rate})
+            for rate in _TRUE
+        }},
+        axes=Axes("contamination ε", REGRET), metric=regret, repeat=(6, 50),
+        assumed="M = 30, p = .25, T = 150, γ = 1; means .7, .55, .45, .4, .3, so that "
+        "2σ√ε < Δ, which the proof needs where the theorem prints 2σε < Δ.",
+    ),
     Experiment(
         "dubey-theorem-3-7", "Theorem 3.7", "Regret of private cooperation against its bound",
         *(

@@ -1,8 +1,4 @@
-"""Figures 1 and 2 of Esfandiari et al. 2022, in both readings of the users' feedback.
-
-"D_b pieces of feedback for each user, evenly split amongst the arms" is `feedback = "demand"`;
-"all" takes whatever estimates come by the way too.
-"""
+"""The two classes of instances of Esfandiari et al. 2022 (appendix B), and Figures 1 and 2."""
 
 from functools import partial
 from typing import Any
@@ -11,7 +7,6 @@ import numpy as np
 
 from posse.arms.base import RandomMeans
 from posse.papers.checks import above, alike, check, rate, ratio
-from posse.papers.esfandiari.setting import REGRET, UNIFORM, C, anonymous, commit, run
 from posse.papers.experiment import (
     Axes,
     Computation,
@@ -22,9 +17,41 @@ from posse.papers.experiment import (
     computed,
     curves,
     panels,
+    run_file,
 )
 from posse.papers.sample import regret
 from posse.papers.statements import Finding, Measured, Statement, claim, ours, verdict
+
+UNIFORM: dict[str, Any] = {"random": "uniform", "count": 5, "per_agent": True}
+C = 5
+REGRET = "regret of all users"
+
+
+def run(system: str, agents: int, means: Any, horizon: int, **parameters: Any) -> dict[str, Any]:
+    """N users with Bernoulli rewards."""
+    arms = {"kind": "bernoulli", "means": means}
+    return run_file(system, agents, arms, {"horizon": horizon, **parameters})
+
+
+_SUMS = {"aggregation": "sink"}
+"""The sums, and so regret, are those of masks, at three fifths of the processor time."""
+
+
+def anonymous(
+    agents: int, means: Any, horizon: int, group_size: int = C, **parameters: Any
+) -> dict[str, Any]:
+    """Algorithm 1."""
+    given = {"group_size": group_size, **_SUMS, **parameters}
+    return run("anonymous", agents, means, horizon, **given)
+
+
+def commit(
+    agents: int, means: Any, horizon: int, group_size: int = C, rate: float = 0.1
+) -> dict[str, Any]:
+    """Algorithm 2."""
+    given = {"group_size": group_size, "learning_rate": rate, **_SUMS}
+    return run("explore-then-commit", agents, means, horizon, **given)
+
 
 _ASSUMED = "N, K, C and T are lost in print: N = 100, K = 5, C = 5, T = 10⁵."
 _T, _N = 100_000, 100
@@ -154,6 +181,7 @@ _figure = partial(
     "that its figures show rewards, and speaks of regret, which is drawn here. Quick: three runs "
     "of each line, one of parallel UCB.",
 )
+
 
 EXPERIMENTS = (
     _figure(

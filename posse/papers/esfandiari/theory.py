@@ -10,7 +10,7 @@ import numpy as np
 
 from coordinator.decomposition import Decomposition, at_random, by_flow, greedy
 from posse.papers.checks import at_most, equal, exponent, matches
-from posse.papers.esfandiari.setting import REGRET, UNIFORM, C, anonymous, commit
+from posse.papers.esfandiari.figures import REGRET, UNIFORM, C, anonymous, commit
 from posse.papers.experiment import Axes, Computation, Experiment, along, bars, computed
 from posse.papers.sample import named, regret
 from posse.papers.statements import claim, ours

@@ -2,7 +2,7 @@
 
 from posse.papers.checks import at_most, rate, right
 from posse.papers.experiment import Axes, Computation, Experiment, along, computed
-from posse.papers.rio.setting import DELTA, dp
+from posse.papers.rio.figures import DELTA, dp
 from posse.papers.sample import Sample
 from posse.papers.statements import claim, ours
 from protocol.mase import corrupted_failure, threshold

@@ -10,7 +10,7 @@ from posse.arms.csv import Csv
 from posse.papers.audit import ASSUMED, audit, audits, mechanisms, own_noise, spends
 from posse.papers.checks import at_most
 from posse.papers.experiment import Axes, Experiment
-from posse.papers.rio.setting import XIS, corrupted
+from posse.papers.rio.figures import XIS, corrupted
 from posse.papers.sample import Sample
 from posse.papers.statements import claim, ours
 from protocol.machine import FloatArray, Pulled, Send, Started

@@ -17,7 +17,7 @@ from posse.papers.checks import (
     right,
 )
 from posse.papers.experiment import Axes, Computation, Experiment, Runs, along, bars, computed
-from posse.papers.rio.setting import ASSUMED, DELTA, PROBLEMS, agents, corrupted, dp, run
+from posse.papers.rio.figures import ASSUMED, DELTA, PROBLEMS, agents, corrupted, dp, run
 from posse.papers.sample import messages
 from posse.papers.statements import Finding, Measured, claim, ours, verdict
 from posse.spec.activity import ActivitySpec

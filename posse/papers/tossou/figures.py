@@ -1,15 +1,29 @@
-"""Figure 2 of Tossou and Dimitrakakis 2015: regret over time, and when learning begins."""
+"""The experiment of section 4 of Tossou and Dimitrakakis 2015, and its Figure 2."""
 
 from functools import partial
 from math import inf
+from typing import Any
 
 import numpy as np
 
 from posse.papers.checks import above, bounded, check, falling, pm, together, within
-from posse.papers.experiment import Experiment, Lines, curves, panels
+from posse.papers.experiment import Experiment, Lines, curves, panels, run_file
 from posse.papers.sample import Sample, regret, regret_at
 from posse.papers.statements import Finding, Measured, claim, ours
-from posse.papers.tossou.setting import RANDOM_PACE, run
+
+MEANS = [0.1, 0.1, 0.1, 0.1, 0.2, 0.55, 0.1, 0.1, 0.1, 0.1]
+ARMS: dict[str, Any] = {"kind": "bernoulli", "means": MEANS}
+BEST = 5
+RANDOM_PACE = max(MEANS) - sum(MEANS) / len(MEANS)
+"""Regret per slot of a single random player."""
+HORIZONS = (1e5, 1e6, 1e7, 1e8, 1e9, 1e10)
+"""At which bounds are computed."""
+
+
+def run(system: str, players: int, horizon: int, **parameters: Any) -> dict[str, Any]:
+    """M players on the ten arms."""
+    return run_file(system, players, ARMS, {"horizon": horizon, **parameters})
+
 
 _UCB, _PRIVATE, _BOUND, _RANDOM = "UCB", "UCB-Private", "UCB-Private-Bound", "random"
 _ALL = (_UCB, _PRIVATE, _BOUND)

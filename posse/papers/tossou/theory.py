@@ -14,7 +14,7 @@ from posse.papers.checks import at_most, check, rate, under_theory
 from posse.papers.experiment import Axes, Computation, Experiment, Runs, along, bars
 from posse.papers.sample import Sample
 from posse.papers.statements import Check, Finding, Measured, claim, ours, verdict
-from posse.papers.tossou.setting import BEST, HORIZONS, MEANS, run
+from posse.papers.tossou.figures import BEST, HORIZONS, MEANS, run
 from posse.theory.players import Plays, fair_sharing_regret, plays_with_bound, plays_without_bound
 from protocol.machine import COORDINATOR, Received, Send, Started
 from protocol.players import Choice, Outcome, privacy_factor
