@@ -20,12 +20,10 @@ from posse.measure.confidence import mean_ci, wilson
 from posse.measure.numbers import number
 from posse.papers.experiment import SEED
 from posse.papers.sample import Metric, Sample
-from posse.papers.statements import Answer, Check, Finding, Measured, Where, verdict
+from posse.papers.statements import Answer, Check, Finding, Lines, Measured, Where, each, verdict
 from posse.plan import Plan, prepare
 
 P = ParamSpec("P")
-Lines = str | Iterable[str]
-"""One line, or several."""
 Limit = float | Callable[[str, float], float]
 """A number, or one for each line and place."""
 Row = tuple[float, str, Answer]
@@ -40,11 +38,6 @@ def check(decide: Callable[Concatenate[Measured, P], Finding]) -> Callable[P, Ch
         return lambda measured: decide(measured, *args, **kwargs)
 
     return given
-
-
-def each(lines: Lines) -> tuple[str, ...]:
-    """The lines that are meant."""
-    return (lines,) if isinstance(lines, str) else tuple(lines)
 
 
 def bounded(values: list[float]) -> tuple[float, float]:

@@ -16,6 +16,8 @@ Answer = Literal["borne out", "not borne out", "undecided", "not run"]
 By = Literal["both", "printed", "corrected"]
 Place = tuple[str, float]
 """A point by its line and its place on the axis."""
+Lines = str | Iterable[str]
+"""One line, or several."""
 Where = float | Callable[[float], bool] | None
 """At one place on the axis, at some, or at all."""
 
@@ -58,6 +60,11 @@ def ours(text: str, check: Check, by: By = "both") -> Statement:
     return Statement(text, "", check, by)
 
 
+def each(lines: Lines) -> tuple[str, ...]:
+    """The lines that are meant."""
+    return (lines,) if isinstance(lines, str) else tuple(lines)
+
+
 @dataclass
 class Measured:
     """The samples of one variant, by line and place on the axis, and what was run there."""
@@ -67,20 +74,19 @@ class Measured:
     runs: dict[Place, list[Sample]] = field(default_factory=dict)
     settings: dict[Place, Any] = field(default_factory=dict)
 
-    def lines(self, start: str = "") -> list[str]:
-        """The lines whose names begin so, in the order of the legend."""
-        found = dict.fromkeys(line for line, _ in self.runs)
-        return [line for line in found if line.startswith(start)]
+    def lines(self) -> list[str]:
+        """All lines, in the order of the legend."""
+        return list(dict.fromkeys(line for line, _ in self.runs))
 
     def places(self, line: str) -> list[float]:
         """Where on the axis a line has points."""
         return sorted(x for name, x in self.runs if name == line)
 
-    def reached(self, lines: str | Iterable[str], where: Where = None) -> list[Place]:
-        """Every point of a line, or of several, in these places."""
+    def reached(self, lines: Lines, where: Where = None) -> list[Place]:
+        """Every point of these lines in these places."""
         return [
             (line, x)
-            for line in ((lines,) if isinstance(lines, str) else lines)
+            for line in each(lines)
             for x in self.places(line)
             if where is None or (where(x) if callable(where) else where == x)
         ]
