@@ -7,7 +7,7 @@ from posse.papers.experiment import Experiment
 from posse.spec.explain import nearest
 
 _PAPERS = {
-    "Rio et al. 2023": "rio.figures rio.rounds rio.failure rio.privacy",
+    "Rio et al. 2023": "rio.figures rio.rounds rio.voting",
     "Dubey and Pentland 2020": "dubey.figures dubey.theory dubey.robust",
     "Tossou and Dimitrakakis 2015": "tossou.figures tossou.theory tossou.sums tossou.shared",
     "Esfandiari et al. 2022": "esfandiari.figures esfandiari.theory",

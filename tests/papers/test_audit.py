@@ -5,7 +5,7 @@ import pytest
 from posse.papers import noise as bits
 from posse.papers.dubey import theory as dubey
 from posse.papers.li import noise as li
-from posse.papers.rio import privacy as rio
+from posse.papers.rio import voting as rio
 from posse.papers.tossou import sums as tossou
 from tests.support.papers import GENERATOR
 

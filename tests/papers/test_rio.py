@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 from posse.engines import memory
-from posse.papers.rio import failure, privacy, rounds
+from posse.papers.rio import rounds, voting
 from posse.papers.sample import Sample
 from posse.plan import prepare
 from posse.theory.mase import samples_of_epochs
@@ -19,13 +19,13 @@ def test_the_adversary_by_hand():
     votes: list[list[float]] = [[1, 0, k] for k in range(1, 10)]
     votes += [[2, 2, 0], *[[3.0, 3.0, k] for k in range(1, 6)]]
     sample = Sample(status="identified", answers=[None] * 4, log={"votes": votes})
-    assert privacy.success(sample) == pytest.approx((1 + 0.1 + 0 + 0.2) / 4)
-    assert failure.erred(sample) == 1 / 4
+    assert voting.success(sample) == pytest.approx((1 + 0.1 + 0 + 0.2) / 4)
+    assert voting.erred(sample) == 1 / 4
 
 
 def test_some_m_of_n_by_hand():
     # M = 2 of N = 3 at β = 1/2: 4 of 8
-    assert failure.majority(3, 0.5, 2) == pytest.approx(0.5)
+    assert voting.majority(3, 0.5, 2) == pytest.approx(0.5)
 
 
 def test_the_promise_of_proposition_4_3():
@@ -37,7 +37,7 @@ def test_the_promise_of_proposition_4_3():
 
 def test_proposition_5_2_with_the_proofs_m():
     # log .05 / log .9 = 28.4; α = 0: P(Bin(29, .95) = 29) δ, whatever η_ξ is
-    assert failure.bound(0.05, 0) == pytest.approx(0.95**29 * 0.05)
+    assert voting.bound(0.05, 0) == pytest.approx(0.95**29 * 0.05)
 
 
 def test_all_of_n_agents_are_given_agents():
