@@ -54,8 +54,9 @@ def test_what_is_built_takes_nothing_that_is_not_locked() -> None:
 def test_what_compiles_is_locked_too_and_agrees_with_the_image() -> None:
     compiles, image = locked("compile"), locked("image")
     assert all(hashes for found in compiles.values() for _, hashes in found)
-    (asked,) = re.findall(r'"(mypy>=[\d.]+)"', (ROOT / "setup.py").read_text())
-    assert asked == (ROOT / "requirements/compile.in").read_text().strip()
-    assert all(version in Requirement(asked).specifier for version, _ in compiles["mypy"])
+    asked = re.findall(r'"((?:cython|mypy)>=[\d.]+)"', (ROOT / "setup.py").read_text())
+    assert asked == (ROOT / "requirements/compile.in").read_text().split()
+    for needed in map(Requirement, asked):
+        assert all(version in needed.specifier for version, _ in compiles[needed.name])
     for name in compiles.keys() & image.keys():
         assert [version for version, _ in compiles[name]] == [version for version, _ in image[name]]
